@@ -5,7 +5,8 @@ the table (int → long → float → double), data narrower than the table (wid
 columns stay required whatever the data's type says: rows without a value are refused (`required.py`). Refused, all
 offending columns in one message: narrowing and unrelated types, columns that would become of another kind (number →
 string, string → binary; an option allows it), names that differ only by case, missing columns (unless an option says
-null or drop), changes of key and partition columns. Names match exactly; order does not matter.
+null or drop), changes of key and partition columns. Names match exactly; order does not matter. An untyped
+null, at any depth, has the type of the table there.
 Source: docs/formats/schema.md, "Evolution on write".
 """
 
@@ -51,8 +52,8 @@ def evolve(
     Returns: data columns only. `project(data, evolve(...))` brings the data into it.
     Raises:  SchemaMismatch naming every column that does not fit, with both types and the reason.
     """
-    new = storable(incoming)
     old = without_meta(table)
+    new = storable(pa.schema(_with_nulls_typed(list(without_meta(incoming)), list(old))))
     if not old.names:
         return new
     keep = null_for_missing or reconcile
@@ -170,6 +171,25 @@ class _Step:
             way = f", or widen the column: table.alter(ChangeType({path!r}, pa.decimal128({precision}, {scale})))"
             return f"digits could be lost: cast the data{way if precision <= 38 else ''}"
         return f"that is no widening: cast the data to {old}"
+
+
+def _with_nulls_typed(new: Sequence[pa.Field], old: Sequence[pa.Field]) -> list[pa.Field]:
+    """Arriving fields, in which an untyped null is of the type that the table has there: it says nothing of its own."""
+    known = {field.name: field.type for field in old}
+    return [field.with_type(_typed(field.type, known[field.name])) if field.name in known else field for field in new]
+
+
+def _typed(new: pa.DataType, old: pa.DataType) -> pa.DataType:
+    if pt.is_null(new):
+        return old
+    if pt.is_struct(new) and pt.is_struct(old):
+        return pa.struct(_with_nulls_typed(new.fields, old.fields))
+    if is_list(new) and is_list(old):
+        return pa.list_(new.value_field.with_type(_typed(new.value_type, old.value_type)))
+    if pt.is_map(new) and pt.is_map(old):
+        values = new.item_field.with_type(_typed(new.item_type, old.item_type))
+        return pa.map_(_typed(new.key_type, old.key_type), values)
+    return new
 
 
 def _takes(old: pa.DataType, new: pa.DataType) -> bool:

@@ -10,6 +10,7 @@ goes to Spark's own untouched. Source: tried on Spark 3.5 to 4.3, classic and Co
 from __future__ import annotations
 
 import functools
+import re
 import threading
 from collections.abc import Callable
 
@@ -26,12 +27,20 @@ from pyhudi.spark.worker_python import is_on_connect, name_own_python
 
 __all__ = ["FORMATS", "disable", "enable"]
 
+# What Hudi's quick-start sets, and classes of its jar as the values name them.
+_OF_THE_JAR = ("spark.sql.catalog.spark_catalog", "spark.sql.extensions", "spark.kryo.registrator")
+_HUDI_CLASS = re.compile(r"org\.apache\.(?:hudi\.|spark\.(?:sql\.hudi\.|\w*Hoodie))")
+_NO_JAR = re.compile(r"CANNOT_LOAD_CATALOG|Failed to register classes with Kryo|ClassNotFoundException")
 _lock = threading.Lock()
 
 
 def enable(spark: SparkSession) -> None:
-    """Let `format("hudi")` of this session's flavour mean PyHudi. Calling it again changes nothing."""
+    """Let `format("hudi")` of this session's flavour mean PyHudi. Calling it again changes nothing.
+
+    Raises: ConfigError when settings of the session name classes of Hudi's jar, and the session has no such jar.
+    """
     session_class, frame_class = _classes(spark)
+    _check_settings(spark)
     name_own_python(spark)
     if capabilities.PRESENT.has_data_sources:
         show_data_source(spark)
@@ -45,6 +54,26 @@ def enable(spark: SparkSession) -> None:
         _replace_method(session_class, "sql", hudi_aware_sql)
         _replace_method(session_class, "table", hudi_aware_table)
         _replace_write_to(frame_class)
+
+
+def _check_settings(spark: SparkSession) -> None:
+    """Settings of Hudi's quick-start are harmless beside its jar; without it Spark fails at the first name or job."""
+    named = {key: spark.conf.get(key, None) or "" for key in _OF_THE_JAR}
+    of_hudi = {key: text for key, text in named.items() if _HUDI_CLASS.search(text)}
+    if not of_hudi:
+        return
+    try:
+        spark.catalog.currentDatabase()
+        if "spark.kryo.registrator" in of_hudi:
+            spark.range(1).repartition(1).collect()
+    except Exception as error:
+        if _NO_JAR.search(str(error)) is None:
+            raise
+        listed = ", ".join(f"{key}={text}" for key, text in of_hudi.items())
+        raise ConfigError(
+            f"This session has settings that name classes of Apache Hudi's jar, which it does not have: {listed}. "
+            "Leave them out where the session is made (spark.stop(), then build it again); PyHudi needs no settings."
+        ) from error
 
 
 def disable(spark: SparkSession) -> None:

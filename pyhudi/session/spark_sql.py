@@ -24,7 +24,7 @@ from pyhudi.spark.engine import SparkEngine
 from pyhudi.spark.session import hudi_options, settings_with_prefix
 from pyhudi.spark.types import arrow_from_spark
 from pyhudi.sql.our_table import options_of
-from pyhudi.sql.session import SCHEMA_ON_READ, NamedTable, SqlFrame, TableName
+from pyhudi.sql.session import NO_ROWS, SCHEMA_ON_READ, NamedTable, SqlFrame, TableName
 from pyhudi.storage.clock import SystemClock
 from pyhudi.table import HudiTable
 from pyhudi.table.calls import open_place
@@ -129,6 +129,9 @@ class SparkSqlSession:
 
     def frame_from(self, rows: pa.Table) -> SqlFrame:
         return SqlFrame(SparkEngine(self.spark).from_arrow(rows))
+
+    def frame_of_result(self, result: WriteResult) -> SqlFrame:
+        return self.frame_from(NO_ROWS)
 
     def columns_of(self, frame: SqlFrame) -> pa.Schema:
         return arrow_from_spark(as_frame(frame).schema)

@@ -19,12 +19,16 @@ class FolderCatalog:
 
     def __init__(
         self,
-        tables: Mapping[str, str | os.PathLike[str]],
+        tables: Mapping[str, str | os.PathLike[str] | HudiTable],
         folder: str | os.PathLike[str] | None,
         storage_options: Mapping[str, str] | None,
     ) -> None:
-        """`tables`: name → path; `folder`: its subfolders are tables by their names."""
-        self._tables: dict[str, str | None] = {name.lower(): os.fspath(path) for name, path in tables.items()}
+        """`tables`: name → path, or the table; `folder`: its subfolders are tables by their names."""
+        self._tables: dict[str, str | None] = {
+            name.lower(): place.path if isinstance(place, HudiTable) else os.fspath(place)
+            for name, place in tables.items()
+        }
+        self._noted: dict[str, tuple[Mapping[str, str], str | None]] = {}
         self._folder = None if folder is None else os.fspath(folder).rstrip("/")
         self._storage_options = storage_options
 
@@ -42,7 +46,13 @@ class FolderCatalog:
         location = self.location(name)
         if location is None or not HudiTable.exists(location, storage_options=self._storage_options):
             return None
-        return CatalogEntry(name, is_hudi=True, location=location, is_managed=location == self._place(name))
+        properties, comment = self.noted(name)
+        is_managed = location == self._place(name)
+        return CatalogEntry(name, True, location, properties, comment, is_managed)
+
+    def noted(self, name: TableName) -> tuple[Mapping[str, str], str | None]:
+        """Properties and comment that statements of this session gave to a name."""
+        return self._noted.get(_key(name), ({}, None))
 
     def expect(self, names: Iterable[TableName]) -> None:
         """Nothing is gained here by looking names up together."""
@@ -58,16 +68,23 @@ class FolderCatalog:
         return place
 
     def register(self, entry: CatalogEntry, columns: pa.Schema, partition_fields: Sequence[str]) -> None:
-        """Keep a table's name. What it is its own folder says."""
+        """Keep a table's name, properties and comment. What it is its own folder says."""
         self._tables[_key(entry.name)] = entry.location
+        self._noted[_key(entry.name)] = (entry.properties, entry.comment)
+
+    def update(self, entry: CatalogEntry, columns: pa.Schema, partition_fields: Sequence[str]) -> None:
+        """Keep other properties and another comment. Columns are the folder's."""
+        self.register(entry, columns, partition_fields)
 
     def forget(self, name: TableName) -> None:
         """Take a name out; files stay."""
         self._tables[_key(name)] = None
+        self._noted.pop(_key(name), None)
 
     def rename(self, name: TableName, new: TableName) -> None:
         """Find a table under another name."""
         self._tables[_key(new)], self._tables[_key(name)] = self.location(name), None
+        self._noted[_key(new)] = self._noted.pop(_key(name), ({}, None))
 
     def __str__(self) -> str:
         known = ", ".join(sorted(name for name, path in self._tables.items() if path is not None)) or "none"

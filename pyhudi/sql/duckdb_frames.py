@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -19,8 +20,10 @@ if TYPE_CHECKING:
     import duckdb
     import pandas as pd
 
-__all__ = ["SqlResult", "duckdb_errors", "names_in", "open_duckdb", "relation", "stream", "without_meta"]
+__all__ = ["VIEW_PREFIX", "SqlResult", "duckdb_errors", "names_in", "open_duckdb", "relation", "stream", "without_meta"]
 
+VIEW_PREFIX = "__hudi_"  # of names that a statement gives to rows while it runs
+_OWN_NAME = re.compile(rf'"?{VIEW_PREFIX}\d+"?\.?')
 _BATCH_ROWS = 65_536  # rows of DuckDB's answer that are in memory at once: what a write takes as one batch
 
 
@@ -35,7 +38,7 @@ def duckdb_errors(failures: list[HudiError]) -> Iterator[None]:
     except duckdb.Error as error:
         if failures:
             raise failures[-1] from error
-        raise ConfigError(f"DuckDB can't evaluate the statement: {error}") from error
+        raise ConfigError(f"DuckDB can't evaluate the statement: {_OWN_NAME.sub('', str(error))}") from error
 
 
 def relation(frame: SqlFrame) -> duckdb.DuckDBPyRelation:
@@ -49,7 +52,12 @@ def stream(frame: SqlFrame, failures: list[HudiError]) -> pa.RecordBatchReader:
         return frame.to_reader()
     with duckdb_errors(failures):
         rows: pa.RecordBatchReader = relation(frame).to_arrow_reader(_BATCH_ROWS)
-    return rows
+    return pa.RecordBatchReader.from_batches(rows.schema, _batches(rows, failures))
+
+
+def _batches(rows: pa.RecordBatchReader, failures: list[HudiError]) -> Iterator[pa.RecordBatch]:
+    with duckdb_errors(failures):
+        yield from rows
 
 
 def without_meta(frame: SqlFrame) -> SqlFrame:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from itertools import count
@@ -20,11 +21,23 @@ from typing import TYPE_CHECKING, cast
 import pyarrow as pa
 
 from pyhudi.actions.result import WriteResult
+from pyhudi.caller_warnings import warn_caller
 from pyhudi.errors import ConfigError, HudiError, TableNotFound
 from pyhudi.model.options.queries import AS_OF
+from pyhudi.sql.alter_table import RenameTable
 from pyhudi.sql.column_types import schema_of_columns
+from pyhudi.sql.drop_table import DropTable
 from pyhudi.sql.duckdb_catalog import FolderCatalog
-from pyhudi.sql.duckdb_frames import SqlResult, duckdb_errors, names_in, open_duckdb, relation, stream, without_meta
+from pyhudi.sql.duckdb_frames import (
+    VIEW_PREFIX,
+    SqlResult,
+    duckdb_errors,
+    names_in,
+    open_duckdb,
+    relation,
+    stream,
+    without_meta,
+)
 from pyhudi.sql.duckdb_text import FunctionCall, Part, Past, duckdb_text, quoted_name, spoken_names
 from pyhudi.sql.session import NO_ROWS, SCHEMA_ON_READ, NamedTable, SqlFrame, SqlSession, TableName
 from pyhudi.sql.settings import Setting, setting_of
@@ -34,9 +47,14 @@ from pyhudi.storage import open_storage
 from pyhudi.table import HudiTable, write_hudi
 
 if TYPE_CHECKING:
+    from pyhudi.sql.duckdb_tables import ScanDataset
     from pyhudi.table.scan import Scan
 
 __all__ = ["DuckDbSession", "sql"]
+
+# Parts of queries whose rows DuckDB is kept to know, for results that are taken later.
+MAX_PARTS = 100
+_OWN_TABLE = re.compile(r"\s*CREATE\s+(OR\s+REPLACE\s+)?TABLE\b", re.IGNORECASE)
 
 
 class DuckDbSession:
@@ -44,7 +62,7 @@ class DuckDbSession:
 
     def __init__(
         self,
-        tables: Mapping[str, str | os.PathLike[str]] | None = None,
+        tables: Mapping[str, str | os.PathLike[str] | HudiTable] | None = None,
         *,
         catalog: str | os.PathLike[str] | None = None,
         options: Mapping[str, str] | None = None,
@@ -52,7 +70,7 @@ class DuckDbSession:
     ) -> None:
         """
         Args:
-            tables: name → path of tables; a name may have dots (`sales.rides`).
+            tables: name → path of a table, or the table; a name may have dots (`sales.rides`).
             catalog: a folder whose subfolders are tables by their names, `sales.rides` as sales/rides.
             options: Hudi's keys, as `SET hoodie.x=y` sets them.
             storage_options: Hadoop's keys for remote stores.
@@ -62,7 +80,9 @@ class DuckDbSession:
         self._settings = dict(options or {})
         self._storage_options = storage_options
         self._connection = open_duckdb()
-        self._names = count(1)
+        self._numbers = count(1)
+        self._views: list[str] = []  # of the statement that runs
+        self._parts: dict[str, None] = {}  # texts of parts that DuckDB knows, the oldest first
         self._failures: list[HudiError] = []
         self._shown: set[str] = set()
 
@@ -76,8 +96,16 @@ class DuckDbSession:
         setting = setting_of(text)
         if setting is not None:
             return SqlResult(self.frame_from(self._set(setting)), self._failures)
-        statement = parse_statement(text, cast("SqlSession", self))
-        frame = self.query(text) if statement is None else statement.run(cast("SqlSession", self))
+        try:
+            statement = parse_statement(text, cast("SqlSession", self))
+            if statement is None:
+                _warn_of_own_tables(text)
+            with duckdb_errors(self._failures):
+                frame = self.query(text) if statement is None else statement.run(cast("SqlSession", self))
+            if isinstance(statement, DropTable | RenameTable):
+                self._hide(statement.name)
+        finally:
+            self._drop_views_of_the_statement()
         return SqlResult(frame, self._failures)
 
     def _set(self, setting: Setting) -> pa.Table:
@@ -114,7 +142,9 @@ class DuckDbSession:
         """The Hudi table of this name; None when there is none."""
         location = self._catalog.location(name)
         table = None if location is None else self.open(location)
-        return None if location is None or table is None else NamedTable(name, location, table)
+        if location is None or table is None:
+            return None
+        return NamedTable(name, location, table, self._catalog.noted(name)[0])
 
     def open(self, location: str) -> HudiTable | None:
         """The table in a folder; None when there is none."""
@@ -145,14 +175,15 @@ class DuckDbSession:
         return self.frame_from(NO_ROWS) if rows is None else cast("SqlFrame", rows)
 
     def view_of(self, frame: SqlFrame) -> AbstractContextManager[str]:
-        """A temporary name for the rows of a frame while the context lasts, and while what was made of it is used:
-        DuckDB evaluates a query when its rows are taken, and looks for names of views again then.
+        """A temporary name for the rows of a frame, until the statement is done: DuckDB evaluates a query when its rows
+        are taken, and looks for names of views again then.
         """
         return self._view_of(frame)
 
     @contextmanager
     def _view_of(self, frame: SqlFrame) -> Iterator[str]:
-        name = self._new_name()
+        name = f"{VIEW_PREFIX}{next(self._numbers)}"
+        self._views.append(name)
         with duckdb_errors(self._failures):
             if isinstance(frame, pa.Table):
                 self._connection.register(name, frame)
@@ -167,20 +198,20 @@ class DuckDbSession:
 
     def frame_of_scan(self, scan: Scan) -> SqlFrame:
         """The rows of a query of a table, lazily."""
-        name = self._register(scan)
         with duckdb_errors(self._failures):
-            return cast("SqlFrame", self._connection.sql(f"FROM {name}"))
+            return cast("SqlFrame", self._connection.from_arrow(self._dataset(scan)))
+
+    def frame_of_result(self, result: WriteResult) -> SqlFrame:
+        """How many rows a change inserted, updated and deleted."""
+        counts = {name: getattr(result, name) for name in ("inserted", "updated", "deleted")}
+        return cast("SqlFrame", pa.Table.from_pylist([counts]))
 
     def frame_from(self, rows: pa.Table) -> SqlFrame:
         """A small Arrow table as a frame; one without columns stays what it is, DuckDB has no such."""
         if not rows.num_columns:
             return cast("SqlFrame", rows)
-        from pyhudi.sql.duckdb_tables import whole_batches
-
-        name = self._new_name()
         with duckdb_errors(self._failures):
-            self._connection.register(name, pa.Table.from_batches(whole_batches(rows.to_batches()), rows.schema))
-            return cast("SqlFrame", self._connection.sql(f"FROM {name}"))
+            return cast("SqlFrame", self._connection.from_arrow(_whole(rows)))
 
     def create_view(self, name: str, frame: SqlFrame, *, replace: bool, is_global: bool) -> None:
         """Name a frame in the session; a global name is one of this session, too, which is the only one."""
@@ -233,15 +264,25 @@ class DuckDbSession:
         """Where DuckDB finds the rows of a part of a query that it can't read."""
         if isinstance(part, FunctionCall):
             rows = rows_of_function(part.function, part.arguments, self._table_by_text)
-            if not isinstance(rows, pa.Table):
-                return self._register(rows)
-            from pyhudi.sql.duckdb_tables import whole_batches
-
-            name = self._new_name()
-            self._connection.register(name, pa.Table.from_batches(whole_batches(rows.to_batches()), rows.schema))
-            return name
+            arguments = ", ".join(map(str, part.arguments))
+            return self._part(f"{part.function}({arguments})", _whole(rows) if isinstance(rows, pa.Table) else rows)
         moment = {AS_OF: part.as_of} if isinstance(part, Past) else {}
-        return self._register(self._known_table(part.name).scan(options={**self.settings, **moment}))
+        scan = self._known_table(part.name).scan(options={**self.settings, **moment})
+        name = ".".join(part.name.parts)
+        return self._part(f"{name} as of {part.as_of}" if isinstance(part, Past) else name, scan)
+
+    def _part(self, name: str, rows: pa.Table | Scan) -> str:
+        """Let DuckDB find the rows of a part under its text; of the parts before it those of the oldest are forgotten,
+        as each text may be another one.
+        """
+        self._register(name, rows)
+        self._parts.pop(name, None)
+        self._parts[name] = None
+        while len(self._parts) > MAX_PARTS:
+            oldest = next(iter(self._parts))
+            del self._parts[oldest]
+            self._connection.unregister(oldest)
+        return name
 
     def _table_by_text(self, text: str) -> HudiTable:
         """The table that an argument names: a name, or a path."""
@@ -262,11 +303,12 @@ class DuckDbSession:
 
     def _show(self, name: TableName, scan: Scan) -> None:
         """Let DuckDB find a scan under a table's name; in a database of that name where it has two parts."""
-        view, shown = self._register(scan), _shown_name(name)
+        shown = _shown_name(name)
+        self._register(".".join(name.parts[-2:]), scan)
         if len(name.parts) > 1:
-            self._connection.execute(f"CREATE SCHEMA IF NOT EXISTS {quoted_name(name.parts[-2])}").fetchall()
-        kind = "VIEW" if len(name.parts) > 1 else "TEMP VIEW"
-        self._connection.execute(f"CREATE OR REPLACE {kind} {shown} AS FROM {view}").fetchall()
+            database, whole = quoted_name(name.parts[-2]), quoted_name(".".join(name.parts[-2:]))
+            self._connection.execute(f"CREATE SCHEMA IF NOT EXISTS {database}").fetchall()
+            self._connection.execute(f"CREATE OR REPLACE VIEW {shown} AS FROM {whole}").fetchall()
         self._shown.add(shown)
 
     def _hide(self, name: TableName) -> None:
@@ -275,22 +317,26 @@ class DuckDbSession:
         if shown in self._shown:
             self._connection.execute(f"DROP VIEW IF EXISTS {shown}").fetchall()
             self._shown.discard(shown)
+            self._connection.unregister(".".join(name.parts[-2:]))
 
-    def _register(self, scan: Scan) -> str:
+    def _register(self, name: str, rows: pa.Table | Scan) -> None:
+        with duckdb_errors(self._failures):
+            self._connection.register(name, rows if isinstance(rows, pa.Table) else self._dataset(rows))
+
+    def _dataset(self, scan: Scan) -> ScanDataset:
         from pyhudi.sql.duckdb_tables import ScanDataset
 
-        name = self._new_name()
-        with duckdb_errors(self._failures):
-            self._connection.register(name, ScanDataset(scan, self._failures))
-        return name
+        return ScanDataset(scan, self._failures)
 
-    def _new_name(self) -> str:
-        return f"__hudi_{next(self._names)}"
+    def _drop_views_of_the_statement(self) -> None:
+        with duckdb_errors([]):
+            while self._views:
+                self._connection.execute(f"DROP VIEW IF EXISTS {self._views.pop()}").fetchall()
 
 
 def sql(
     text: str,
-    tables: Mapping[str, str | os.PathLike[str]] | None = None,
+    tables: Mapping[str, str | os.PathLike[str] | HudiTable] | None = None,
     *,
     catalog: str | os.PathLike[str] | None = None,
     options: Mapping[str, str] | None = None,
@@ -299,6 +345,21 @@ def sql(
     """Run one statement of Hudi's SQL without Spark, in a session of its own. For the arguments: `DuckDbSession`."""
     session = DuckDbSession(tables, catalog=catalog, options=options, storage_options=storage_options)
     return session.sql(text)
+
+
+def _whole(rows: pa.Table) -> pa.Table:
+    from pyhudi.sql.duckdb_tables import whole_batches
+
+    return pa.Table.from_batches(whole_batches(rows.to_batches()), rows.schema)
+
+
+def _warn_of_own_tables(text: str) -> None:
+    """A CREATE TABLE that does not say what it makes makes a table of DuckDB's, which many do not mean."""
+    if _OWN_TABLE.match(text):
+        warn_caller(
+            "CREATE TABLE without USING hudi makes a table of DuckDB's, which goes with the session. Say USING hudi "
+            "for one that lasts, CREATE TEMP TABLE for one that is to go."
+        )
 
 
 def _shown_name(name: TableName) -> str:

@@ -16,7 +16,7 @@ from pyhudi.model.table_config import TableConfig
 from pyhudi.sql.clauses import Reader
 from pyhudi.table import HudiTable
 
-__all__ = ["PartitionSpec", "matching_paths", "partition_spec", "shown_partition"]
+__all__ = ["PartitionSpec", "matching_paths", "partition_spec"]
 
 PartitionSpec = Mapping[str, str]
 _NULL_PATH = "__HIVE_DEFAULT_PARTITION__"
@@ -48,7 +48,8 @@ def _path_values(config: TableConfig, path: str) -> tuple[str, ...] | None:
 
 
 def matching_paths(table: HudiTable, specs: Sequence[PartitionSpec]) -> list[str]:
-    """The paths of the partitions with rows that have the values of one of these specs, which may leave columns out.
+    """The paths of the partitions with rows that have the values of one of these specs, which may leave columns out;
+    without specs all of them.
 
     Raises: ConfigError for a column that the table is not partitioned by.
     """
@@ -59,7 +60,8 @@ def matching_paths(table: HudiTable, specs: Sequence[PartitionSpec]) -> list[str
     listed = table.partitions()
     for path in map(str, listed.filter(pc.greater(listed.column("files"), 0)).column("partition_path").to_pylist()):
         values = _path_values(config, path)
-        if values is not None and any(all(values[at] == value for at, value in spec.items()) for spec in wanted):
+        is_meant = values is not None and any(all(values[at] == value for at, value in spec.items()) for spec in wanted)
+        if is_meant or not specs:
             found.append(path)
     return found
 
@@ -77,10 +79,3 @@ def _by_position(spec: PartitionSpec, fields: Sequence[str], config: TableConfig
             f"{', '.join(fields) or 'nothing'}."
         )
     return {places[name.lower()]: _as_in_path(value, config) for name, value in spec.items()}
-
-
-def shown_partition(config: TableConfig, path: str) -> str:
-    """A partition as SHOW PARTITIONS says it: `day=2024-01-01/hour=5`."""
-    fields = [name.partition(":")[0] for name in config.partition_fields]
-    values = _path_values(config, path)
-    return path if values is None else "/".join(f"{name}={value}" for name, value in zip(fields, values, strict=True))

@@ -172,6 +172,10 @@ class SqlSession(Protocol):
         """A small Arrow table as a frame: what a statement returns."""
         ...
 
+    def frame_of_result(self, result: WriteResult) -> SqlFrame:
+        """What a statement returns that changed rows: counts where the session's own engine has them, else none."""
+        ...
+
     def create_view(self, name: str, frame: SqlFrame, *, replace: bool, is_global: bool) -> None:
         """Name a frame in the session, for all of its sessions when it is global. Raises ConfigError for a name that
         there is, unless it may be replaced.

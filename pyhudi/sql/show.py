@@ -15,7 +15,7 @@ from pyhudi.errors import ConfigError
 from pyhudi.sql.clauses import Reader
 from pyhudi.sql.column_texts import column_text, comment_of, literal, quoted, type_text
 from pyhudi.sql.our_table import is_ours, our_table
-from pyhudi.sql.partitions import PartitionSpec, matching_paths, partition_spec, shown_partition
+from pyhudi.sql.partitions import PartitionSpec, matching_paths, partition_spec
 from pyhudi.sql.session import CatalogEntry, NamedTable, SqlFrame, SqlSession, TableName
 from pyhudi.sql.table_options import sql_properties
 from pyhudi.sql.tokens import SqlToken
@@ -90,11 +90,11 @@ class Show:
         return _table(("col_name",), [(name,) for name in table.table.scan().schema.names])
 
     def _partitions(self, table: NamedTable, entry: CatalogEntry | None) -> pa.Table:
-        config = table.table.config
-        if not config.partition_fields:
+        """Paths as the table has them, as in Hudi."""
+        if not table.table.config.partition_fields:
             return _table(("partition",), [])
-        paths = matching_paths(table.table, [self.partition or {}])
-        return _table(("partition",), [(shown_partition(config, path),) for path in sorted(paths)])
+        paths = matching_paths(table.table, [] if self.partition is None else [self.partition])
+        return _table(("partition",), [(path,) for path in sorted(paths)])
 
     def _properties(self, table: NamedTable, entry: CatalogEntry | None) -> pa.Table:
         properties = _properties(table)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pyhudi import HudiTable, write_hudi
 from pyhudi.errors import SchemaMismatch
 from pyhudi.formats.avro.schema import storable
 from pyhudi.meta_client import MetaClient
@@ -312,3 +314,29 @@ def test_missing_and_dropped_columns_lead_where_real_hudi_went(golden: Any) -> N
     before, after = commit_schemas(golden, "1.2.0", "evolution_drop_column")
     assert "w" not in after.names
     assert evolve(before, after, allow_drop=True) == after
+
+
+@pytest.mark.parametrize("operation", ["upsert", "insert", "bulk_insert"])
+@pytest.mark.parametrize("table_type", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_an_untyped_null_at_any_depth_takes_the_type_that_the_table_has_there(
+    tmp_path: Path, table_type: str, operation: str
+) -> None:
+    def schema(number: pa.DataType, moment: pa.DataType) -> pa.Schema:
+        return pa.schema(
+            [
+                ("id", pa.int64()), ("n", number), ("l", pa.list_(number)),
+                ("m", pa.map_(pa.string(), pa.struct([("x", number)]))),
+                ("s", pa.struct([("a", pa.list_(moment)), ("b", pa.list_(pa.struct([("q", moment)])))])),
+            ]
+        )  # fmt: skip
+
+    typed, untyped = schema(pa.decimal128(5, 2), pa.timestamp("us", "UTC")), schema(pa.null(), pa.null())
+    rows = [
+        {"id": 1, "n": None, "l": [None], "m": [("k", {"x": None})], "s": {"a": [None], "b": [{"q": None}]}},
+        {"id": 2, "n": None, "l": None, "m": [], "s": None},
+    ]
+    write_hudi(tmp_path, typed.empty_table(), record_key="id", table_type=table_type)
+    write_hudi(tmp_path, pa.Table.from_pylist(rows, untyped), operation)
+    table = HudiTable.open(tmp_path)
+    assert table.schema.equals(typed)
+    assert sorted(table.to_arrow(typed.names).to_pylist(), key=lambda row: row["id"]) == rows

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.dataset as ds
 import pytest
 
 import pyhudi
-from pyhudi import ConfigError, DuckDbSession, HudiTable, TableNotFound
+from pyhudi import ConfigError, DuckDbSession, HudiError, HudiTable, TableNotFound
 from pyhudi.sql.session import TableName
 from pyhudi.sql.table_functions import metadata_records
 from tests.support.golden.folder import Golden
@@ -240,3 +242,97 @@ def test_statements_that_put_a_null_into_a_column_that_is_not_null_are_refused(t
             session.sql(statement)
     session.sql("UPDATE t SET w = v + 1")
     assert session.sql("SELECT id, v, w FROM t").to_arrow().to_pylist() == [{"id": "a", "v": 1, "w": 2}]
+
+
+def test_a_table_is_altered_and_keeps_its_properties_while_the_session_lasts(tmp_path: Path):
+    session = DuckDbSession(catalog=tmp_path)
+    session.sql("CREATE TABLE t (id STRING, s STRUCT<a: INT>) USING hudi TBLPROPERTIES (primaryKey = 'id')")
+    session.sql("INSERT INTO t VALUES ('a', NULL)")
+    session.sql("ALTER TABLE t ADD COLUMNS (x INT)")
+    session.sql("ALTER TABLE t ALTER COLUMN x TYPE BIGINT")
+    session.sql("ALTER TABLE t RENAME COLUMN x TO y")
+    session.sql("ALTER TABLE t DROP COLUMN s")
+    assert session.sql("SELECT id, y FROM t").to_arrow().to_pylist() == [{"id": "a", "y": None}]
+    assert HudiTable.open(tmp_path / "t").schema.field("y").type == pa.int64()
+
+    session.sql("ALTER TABLE t SET TBLPROPERTIES ('note' = 'mine', 'hoodie.parquet.compression.codec' = 'zstd')")
+    session.sql("ALTER TABLE t RENAME TO u")
+    shown = session.sql("SHOW TBLPROPERTIES u").to_arrow().to_pylist()
+    assert {"key": "note", "value": "mine"} in shown
+    session.sql("ALTER TABLE u UNSET TBLPROPERTIES ('note')")
+    assert session.sql("SHOW TBLPROPERTIES u ('note')").to_arrow()["value"].to_pylist() != ["mine"]
+    session.sql("INSERT INTO u VALUES ('b', 1)")
+    (path,) = HudiTable.open(tmp_path / "t").files()["path"].to_pylist()
+    (file,) = ds.dataset(tmp_path / "t" / path, format="parquet").get_fragments()
+    assert file.metadata.row_group(0).column(0).compression == "ZSTD"
+
+
+def test_nothing_but_the_users_own_names_shows_and_views_do_not_pile_up(session: DuckDbSession, rides: Path):
+    path = f"hudi.`{rides}`"
+    first = pyhudi.HudiTable.open(rides).timeline.commits().instants[0].requested_time
+    results = []
+    for number in range(120):
+        results.append(session.sql(f"SELECT id FROM rides WHERE fare > {number}"))
+        session.sql(f"SELECT count(*) FROM {path} TIMESTAMP AS OF '{int(first) + number}'").to_arrow()
+        session.sql("SELECT count(*) FROM sales.rides").to_arrow()
+    session.sql("UPDATE rides SET fare = fare + 1 WHERE id = 'a'")
+    session.sql("CALL show_commits(table => 'rides')").to_arrow()
+    assert [row["name"] for row in session.sql("SHOW TABLES").to_arrow().to_pylist() if "as of" not in row["name"]] == [
+        "rides", "sales.rides"
+    ]  # fmt: skip
+    views = session.sql("SELECT view_name FROM duckdb_views() WHERE NOT internal").to_arrow()["view_name"].to_pylist()
+    assert len(views) <= 110
+    assert [name for name in views if name.startswith("__")] == []
+    assert sorted(results[0].to_arrow()["id"].to_pylist()) == ["a", "b", "c"]
+    with pytest.raises(ConfigError) as refused:
+        session.sql("UPDATE rides SET fare = nope WHERE id = 'a'")
+    assert "__hudi" not in str(refused.value)
+
+
+def test_changes_answer_with_counts(session: DuckDbSession):
+    def counts(text: str) -> list[int]:
+        (row,) = session.sql(text).to_arrow().to_pylist()
+        return [row["inserted"], row["updated"], row["deleted"]]
+
+    assert counts("INSERT INTO rides (id, city, fare) VALUES ('d', 'x', 1), ('e', 'x', 2)") == [2, 0, 0]
+    assert counts("UPDATE rides SET fare = 0 WHERE city = 'x'") == [0, 4, 0]
+    assert counts("DELETE FROM rides WHERE id IN ('d', 'none')") == [0, 0, 1]
+    merge = "MERGE INTO rides t USING (SELECT 'e' AS id, 'x' AS city UNION ALL SELECT 'f', 'x') s ON t.id = s.id "
+    merge += "WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT (id, city) VALUES (s.id, s.city)"
+    assert counts(merge) == [1, 0, 1]
+
+
+def test_a_table_of_duckdbs_own_comes_with_a_warning(session: DuckDbSession, tmp_path: Path):
+    for text in ("CREATE TABLE own (id INT)", "create or replace table own AS SELECT id FROM rides"):
+        with pytest.warns(UserWarning, match="goes with the session"):
+            session.sql(text)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        session.sql("CREATE TEMP TABLE passing AS SELECT id FROM rides")
+        session.sql(f"CREATE TABLE lasting USING hudi LOCATION '{tmp_path / 'rides'}'")
+
+
+def test_duckdbs_errors_are_of_the_family_wherever_they_come_up(session: DuckDbSession, rides: Path):
+    for text in (
+        "SELECT nope FROM rides", "SELEC", "SELECT * FROM nobody", "SELECT CAST(id AS INT) FROM rides",
+        "INSERT INTO rides SELECT CAST(id AS INT), city, fare, who FROM rides", "DROP VIEW nobody",
+        "UPDATE rides SET fare = CAST(city AS DOUBLE)", "CREATE VIEW a.b.c AS SELECT 1",
+    ):  # fmt: skip
+        for take in ("to_arrow", "to_pandas", "to_batches"):
+            with pytest.raises(HudiError):
+                list(getattr(session.sql(text), take)())
+    assert HudiTable.open(rides).scan().count() == 3
+
+
+def test_a_session_takes_a_table_for_a_name(rides: Path):
+    session = DuckDbSession({"u": HudiTable.open(rides)})
+    assert session.sql("SELECT count(*) AS n FROM u").to_arrow().to_pylist() == [{"n": 3}]
+    session.sql("DELETE FROM u WHERE id = 'a'")
+    assert pyhudi.sql("SELECT count(*) AS n FROM u", {"u": HudiTable.open(rides)}).to_arrow().to_pylist() == [{"n": 2}]
+
+
+def test_partitions_are_shown_as_their_paths(tmp_path: Path):
+    path = tmp_path / "plain"
+    pyhudi.write_hudi(path, ROWS.append_column("d", pa.array(["a/b", "c", "a/b"])), record_key="id", partition_by="d")
+    shown = DuckDbSession({"t": path}).sql("SHOW PARTITIONS t").to_arrow()["partition"].to_pylist()
+    assert shown == ["a/b", "c"]

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 from pyhudi.actions.changes.computed import Computed, NumberedClause
+from pyhudi.actions.result import WriteResult
 from pyhudi.errors import OutdatedRows
 from pyhudi.sql.dml.target import Target
 from pyhudi.sql.our_table import options_of
@@ -37,7 +38,9 @@ class ChangeQuery:
     computed: Computed
 
 
-def change(session: SqlSession, named: NamedTable, operation: str, query_of: Callable[[Target], ChangeQuery]) -> None:
+def change(
+    session: SqlSession, named: NamedTable, operation: str, query_of: Callable[[Target], ChangeQuery]
+) -> WriteResult:
     """Run a change. `query_of`: makes the query for the table as it is now.
 
     Raises: ConfigError for columns that there are not; OutdatedRows when others commit faster than the query runs; what
@@ -54,15 +57,15 @@ def change(session: SqlSession, named: NamedTable, operation: str, query_of: Cal
 
 def _change_once(
     session: SqlSession, named: NamedTable, operation: str, query_of: Callable[[Target], ChangeQuery]
-) -> None:
+) -> WriteResult:
     target = Target(named)
     read = named.table.timeline.commits()
     query = query_of(target)
     options = options_of(session, named)
 
-    def write(rows: SqlFrame) -> None:
+    def write(rows: SqlFrame) -> WriteResult:
         computed = query.computed if query.columns is None else replace(query.computed, read=read)
-        change_computed(named.table, cast("TableInput", rows), query.clauses, computed, options, operation)
+        return change_computed(named.table, cast("TableInput", rows), query.clauses, computed, options, operation)
 
     if query.columns is None:
         return write(session.query(query.text("")))

@@ -22,7 +22,7 @@ from pyhudi.sql.column_texts import quoted
 from pyhudi.sql.dml.insert_operation import insert_operation
 from pyhudi.sql.dml.target import Target, cast
 from pyhudi.sql.our_table import options_of
-from pyhudi.sql.session import NO_ROWS, NamedTable, SqlFrame, SqlSession
+from pyhudi.sql.session import NamedTable, SqlFrame, SqlSession
 from pyhudi.sql.tokens import SqlToken, tokens_of
 
 __all__ = ["Insert", "parse_insert", "parse_with"]
@@ -45,7 +45,7 @@ class Insert:
     query: str
 
     def run(self, session: SqlSession) -> SqlFrame:
-        """Write the rows; it returns none, as in Hudi."""
+        """Write the rows. In Spark it returns none, as in Hudi."""
         target = Target(self.named)
         operation, options = insert_operation(self.overwrites, self._static(target), target, session)
         source = session.query(self.query)
@@ -56,8 +56,8 @@ class Insert:
         options |= self._static_paths(target, operation)
         with session.view_of(source) as view:
             rows = session.query(f"SELECT {chosen} FROM {view} AS q({aliases})")
-            session.write(self.named, rows, operation, {**options_of(session, self.named), **options})
-        return session.frame_from(NO_ROWS)
+            result = session.write(self.named, rows, operation, {**options_of(session, self.named), **options})
+        return session.frame_of_result(result)
 
     def _static(self, target: Target) -> dict[str, Reader]:
         """Partition columns with a value in PARTITION. Raises ConfigError for columns that are no partition columns."""

@@ -28,7 +28,7 @@ from pyhudi.sql.dml.scope import Scope, read_target
 from pyhudi.sql.dml.target import Target, cast
 from pyhudi.sql.our_table import options_of
 from pyhudi.sql.references import references
-from pyhudi.sql.session import NO_ROWS, NamedTable, SqlFrame, SqlSession
+from pyhudi.sql.session import NamedTable, SqlFrame, SqlSession
 from pyhudi.sql.tokens import SqlToken
 
 __all__ = ["MergeStatement", "parse_merge"]
@@ -47,15 +47,17 @@ class MergeStatement:
     clauses: tuple[MergeClause, ...]
 
     def run(self, session: SqlSession) -> SqlFrame:
-        """Run it as one commit; it returns no rows, as in Hudi."""
+        """Run it as one commit. In Spark it returns no rows, as in Hudi."""
         source = session.query(f"SELECT * FROM {self.source.text}")
         columns = session.columns_of(source)
         rows = upsert_rows(self._described(Target(self.named), columns), source, session)
         if rows is not None:
-            session.write(self.named, rows, "upsert", options_of(session, self.named))
+            result = session.write(self.named, rows, "upsert", options_of(session, self.named))
         else:
-            change(session, self.named, "MERGE", lambda target: self._query(self._described(target, columns), session))
-        return session.frame_from(NO_ROWS)
+            result = change(
+                session, self.named, "MERGE", lambda target: self._query(self._described(target, columns), session)
+            )
+        return session.frame_of_result(result)
 
     def _described(self, target: Target, columns: pa.Schema) -> Described:
         scope = Scope(self.named.name, self.alias)

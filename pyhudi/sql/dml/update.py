@@ -22,7 +22,7 @@ from pyhudi.sql.dml.changed_rows import ChangeQuery, change
 from pyhudi.sql.dml.scope import Scope, read_target
 from pyhudi.sql.dml.struct_fields import FieldPath, field_path, struct_with
 from pyhudi.sql.dml.target import Target, cast
-from pyhudi.sql.session import NO_ROWS, NamedTable, SqlFrame, SqlSession
+from pyhudi.sql.session import NamedTable, SqlFrame, SqlSession
 from pyhudi.sql.tokens import SqlToken
 
 __all__ = ["Assigned", "ChangeStatement", "parse_delete", "parse_update", "read_assignments", "set_values"]
@@ -91,9 +91,9 @@ class ChangeStatement:
     assigned: tuple[Assigned, ...] | None
 
     def run(self, session: SqlSession) -> SqlFrame:
-        """Run it as one commit; it returns no rows, as in Hudi."""
-        change(session, self.named, "DELETE" if self.assigned is None else "UPDATE", self._query)
-        return session.frame_from(NO_ROWS)
+        """Run it as one commit. In Spark it returns no rows, as in Hudi."""
+        result = change(session, self.named, "DELETE" if self.assigned is None else "UPDATE", self._query)
+        return session.frame_of_result(result)
 
     def _query(self, target: Target) -> ChangeQuery:
         scope = Scope(self.named.name, self.alias)
