@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pyarrow as pa
 import pytest
@@ -49,6 +50,30 @@ CREATE TABLE {name} ( -- a comment; with a semicolon
 USING hudi PARTITIONED BY (day STRING) {more}
 TBLPROPERTIES (primaryKey = 'id', preCombineField = 'ts', type = 'mor')
 """
+
+
+def test_enable_names_the_settings_of_hudis_jar_that_have_to_go_where_there_is_no_jar() -> None:
+    from pyhudi.session.enable import _check_settings
+
+    settings = {
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.hudi.catalog.HoodieCatalog",
+        "spark.sql.extensions": "org.apache.spark.sql.hudi.HoodieSparkSessionExtension",
+        "spark.kryo.registrator": "org.apache.spark.HoodieSparkKryoRegistrar",
+    }
+
+    def fails() -> None:
+        raise RuntimeError("[CANNOT_LOAD_CATALOG.PLUGIN_CLASS_NOT_FOUND] Cannot load catalog 'spark_catalog'")
+
+    session: Any = SimpleNamespace(conf=settings, catalog=SimpleNamespace(currentDatabase=fails))
+    with pytest.raises(ConfigError, match="Leave them out") as refused:
+        _check_settings(session)
+    assert [key for key in settings if key not in str(refused.value)] == []
+    session.catalog = SimpleNamespace(currentDatabase=lambda: "default")
+    session.range = lambda _: SimpleNamespace(repartition=lambda _: SimpleNamespace(collect=list))
+    _check_settings(session)  # the jar is there
+    _check_settings(
+        cast("Any", SimpleNamespace(conf={"spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension"}))
+    )
 
 
 # ---- DDL
