@@ -387,7 +387,9 @@ def test_a_null_takes_the_columns_type_in_every_statement(sql: Any, tmp_path: Pa
     columns = "id INT, arr ARRAY<INT>, m MAP<STRING, DATE>, s STRUCT<a: ARRAY<DECIMAL(5, 2)>, b: STRING>"
     sql.sql(f"CREATE TABLE nulls ({columns}) USING hudi LOCATION '{tmp_path / 'n'}' TBLPROPERTIES (primaryKey = 'id')")
     sql.sql("INSERT INTO nulls SELECT 1, null, null, null")
-    sql.sql("INSERT INTO nulls VALUES (2, null, null, null), (3, array(), map(), named_struct('a', null, 'b', null))")
+    sql.sql(
+        "INSERT INTO nulls VALUES (2, null, null, null), (3, array(), map('z', null), named_struct('a', null, 'b', null))"
+    )
     sql.sql("INSERT INTO nulls SELECT 4, array(null), map('k', null), named_struct('a', array(null), 'b', 'x')")
     sql.sql("UPDATE nulls SET arr = null, s = null WHERE id = 3")
     everything = "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
@@ -400,7 +402,7 @@ def test_a_null_takes_the_columns_type_in_every_statement(sql: Any, tmp_path: Pa
     found = {row["id"]: (row["arr"], row["m"], row["s"]) for row in sql.table("nulls").collect()}
     assert found.pop(4) == ([None], {"k": None}, ([None], "x"))
     assert found.pop(1) == found.pop(5) == (None, {"k": None}, None)
-    assert found == {2: (None, None, None), 3: (None, {}, None), 6: (None, None, None)}
+    assert found == {2: (None, None, None), 3: (None, {"z": None}, None), 6: (None, None, None)}
 
 
 # ---- DataFrames by name
