@@ -388,7 +388,8 @@ def test_a_null_takes_the_columns_type_in_every_statement(sql: Any, tmp_path: Pa
     sql.sql(f"CREATE TABLE nulls ({columns}) USING hudi LOCATION '{tmp_path / 'n'}' TBLPROPERTIES (primaryKey = 'id')")
     sql.sql("INSERT INTO nulls SELECT 1, null, null, null")
     sql.sql(
-        "INSERT INTO nulls VALUES (2, null, null, null), (3, array(), map('z', null), named_struct('a', null, 'b', null))"
+        "INSERT INTO nulls VALUES (2, null, null, null), "
+        "(3, array(), map('z', null), named_struct('a', null, 'b', null))"
     )
     sql.sql("INSERT INTO nulls SELECT 4, array(null), map('k', null), named_struct('a', array(null), 'b', 'x')")
     sql.sql("UPDATE nulls SET arr = null, s = null WHERE id = 3")

@@ -18,7 +18,7 @@ import pyarrow as pa
 from pyhudi.errors import ConfigError
 from pyhudi.keygen.parse import partition_values
 from pyhudi.sql.clauses import Reader
-from pyhudi.sql.column_texts import quoted
+from pyhudi.sql.column_texts import quoted, type_text
 from pyhudi.sql.dml.insert_operation import insert_operation
 from pyhudi.sql.dml.target import Target, cast
 from pyhudi.sql.our_table import options_of
@@ -77,7 +77,7 @@ class Insert:
         given: dict[str, str] = {}
         for number, field in enumerate(self._columns(target, arrived, static)):
             _check_assignable(arrived.field(number), field, str(self.named.name))
-            given[field.name] = cast(f"c{number}", field)
+            given[field.name] = _typed(f"c{number}", arrived.field(number).type, field)
         given |= {name: cast(f"({value.cut(value.at, value.stop)})", target.column(name))
                   for name, value in static.items()}  # fmt: skip
         return {field.name: given.get(field.name, cast("NULL", field)) for field in target.schema}
@@ -136,6 +136,14 @@ def _check_assignable(given: pa.Field, column: pa.Field, table: str) -> None:
         f"INSERT INTO {table}: the query gives {given.type} for the column {column.name}, which is of type "
         f"{column.type}; that is no safe assignment. Write CAST(… AS …) if it is meant."
     )
+
+
+def _typed(expression: str, given: pa.DataType, column: pa.Field) -> str:
+    """An expression as a column's type; `array()` and its like, whose type is open inside, as the whole one."""
+    has_untyped = pa.types.is_nested(given) and "null" in str(given)
+    if not has_untyped or (pa.types.is_struct(given) and given.num_fields != column.type.num_fields):
+        return cast(expression, column)
+    return f"CAST({expression} AS {type_text(column.type, quotes=True)})"
 
 
 def _family(kind: pa.DataType) -> str:
