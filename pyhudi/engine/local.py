@@ -189,15 +189,16 @@ class LocalEngine:
     def extend(self, frame: LocalRows, columns: Sequence[str], work: ColumnWork, schema: pa.Schema) -> LocalFrame:
         """Add columns computed batch by batch."""
         frame, names, stage = self._frame(frame), list(columns), next(self._stages)
-        kept = [name for name in frame.schema.names if name not in schema.names]
-        result = pa.schema([*(frame.schema.field(name) for name in kept), *schema])
+        new = set(schema.names)
+        kept = [index for index, name in enumerate(frame.schema.names) if name not in new]
+        result = pa.schema([*(frame.schema.field(index) for index in kept), *schema])
 
         def run(index: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             context = self._context(index, stage)
             for batch in batches:
                 added = work(context, batch.select(names))
-                arrays = [batch.column(name) for name in kept]
-                yield pa.RecordBatch.from_arrays([*arrays, *added.columns], schema=result)
+                columns = batch.columns
+                yield pa.RecordBatch.from_arrays([*(columns[at] for at in kept), *added.columns], schema=result)
 
         return _per_part(frame, result, run)
 

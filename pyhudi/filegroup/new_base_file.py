@@ -236,7 +236,8 @@ def checked_rows(rows: pa.Table, stored: pa.Schema) -> pa.Table:
 
     Raises SchemaMismatch when a stored column is missing, KeyGenError when a record key is null.
     """
-    missing = [name for name in stored.names if name not in rows.column_names]
+    there = set(rows.column_names)  # each look makes the list anew, too long for thousands of columns
+    missing = [name for name in stored.names if name not in there]
     if missing:
         raise SchemaMismatch(
             f"Rows to write lack the columns {', '.join(missing)}; they have {', '.join(rows.column_names)}."

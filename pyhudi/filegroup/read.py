@@ -246,7 +246,8 @@ class SliceMerge:
         """Rows of the base file as they are, in its order; with their keys, unless nobody asks for those."""
         self._matching = self._matching_in(base)
         columns = file_columns(self._spec.history, self._base_instant, wanted.names)
-        names = [name for name in columns.names if name in base.schema.names]
+        in_file = set(base.schema.names)
+        names = [name for name in columns.names if name in in_file]
         if isinstance(self._matching, PositionMatching) and not self._needs_keys and len(names) > 1:
             names = [name for name in names if name != RECORD_KEY]
             wanted = pa.schema([column for column in wanted if column.name != RECORD_KEY])
@@ -261,7 +262,8 @@ class SliceMerge:
     def _wanted_rows(self, base: BaseFileReader, only: WantedValues) -> Iterator[pa.Table]:
         """Some rows of the base file, which meet log records by their keys: positions are of all rows."""
         self._matching = KeyMatching(self.records.keys)
-        names = [name for name in self._needed.names if name in base.schema.names]
+        in_file = set(base.schema.names)
+        names = [name for name in self._needed.names if name in in_file]
         for batch in only.batches(base, names):
             yield project(with_record_keys(self._spec.key_generator, pa.Table.from_batches([batch])), self._needed)
 

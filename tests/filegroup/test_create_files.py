@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections import Counter
+from time import process_time
 from typing import Any
 
 import fastavro
@@ -264,3 +265,23 @@ def test_the_status_of_a_file_comes_when_it_is_finished_and_not_only_at_the_end(
     assert next(statuses).stat.num_writes > 0
     assert read == [0]
     statuses.close()  # type: ignore[attr-defined]  # a generator
+
+
+def test_a_table_of_thousands_of_columns_costs_each_column_as_much_as_one_of_hundreds() -> None:
+    """Processor time, and room for noise: by the square of the columns it was 60 times as much, not 8."""
+    from pyhudi.filegroup.new_base_file import checked_rows
+    from pyhudi.model.keys import RECORD_KEY
+
+    def cost_s(columns: int) -> float:
+        names = [f"c{number}" for number in range(columns)]
+        rows = pa.table({RECORD_KEY: ["a"], **{name: [1] for name in names}})
+        stored = pa.schema([(name, pa.int64()) for name in names])
+
+        def once() -> float:
+            start = process_time()
+            assert checked_rows(rows, stored).num_columns == columns + 1
+            return process_time() - start
+
+        return min(once() for _ in range(3))
+
+    assert cost_s(3200) < 25 * cost_s(400)

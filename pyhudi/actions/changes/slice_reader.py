@@ -85,7 +85,8 @@ class SliceReader:
         none = pa.array([], pa.string())
         with open_base_file(spec.storage, read.base_file.path) as reader:
             wanted = pa.schema([spec.schema.field(name) for name in columns])
-            names_there = [name for name in columns if name in reader.schema.names]
+            in_file = set(reader.schema.names)
+            names_there = [name for name in columns if name in in_file]
             for batch in reader.batches(names_there, BATCH_ROWS, may_match=row_group_test(self.plan, read, reader)):
                 yield project(batch, wanted), none
 

@@ -189,7 +189,8 @@ class ParquetReader:
     def _numbered(
         self, wanted: Sequence[str], batch_rows: int, dictionaries: Collection[str], may_match: RangeTest | None
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
-        names = [name for name in wanted if name in self._schema.names]
+        there = set(self._schema.names)
+        names = [name for name in wanted if name in there]
         with as_corrupt_file(self.where, "Parquet"):
             metadata = self._footer.metadata
             file = self._open(metadata, dictionaries) if dictionaries else self._file
