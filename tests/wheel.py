@@ -31,8 +31,8 @@ OTHER_PYTHONS = ("3.10", "3.12", "3.13", "3.14")
 SHORT = ("none", "spark", "connect", "sql")
 # The README's session is the one of a cluster or a laptop; this one is small and has a port of its own.
 _SESSION_LINE = re.compile(r"^spark = .*$", re.M)
-_SMALL = '.config("spark.ui.enabled", "false").config("spark.sql.shuffle.partitions", "2").getOrCreate()'
-_CLASSIC = f'spark = SparkSession.builder.master("local[2]"){_SMALL}'
+_SMALL = '.config("spark.sql.shuffle.partitions", "2").config("spark.python.authenticate.socketTimeout", "300s")'
+_CLASSIC = f'spark = SparkSession.builder.master("local[2]"){_SMALL}.getOrCreate()'
 _LOADS = {
     "gcs": "import obstore.store; from pyhudi.storage import open_storage; open_storage('gs://b/t')",
     "azure": "import obstore.store; from pyhudi.storage import open_storage; open_storage('abfs://c@a.dfs.core.windows.net/')",
@@ -176,6 +176,7 @@ def run(play: str, case: Case, python: Path, path_of_others: Path) -> str | None
     """What went wrong, with the last words of the process; None where nothing did."""
     kept = ("HOME", "JAVA_HOME", "LANG", "TMPDIR")
     environment = {name: os.environ[name] for name in kept if name in os.environ}
+    environment["SPARK_AUTH_SOCKET_TIMEOUT"] = "300"  # seconds that Python waits for the JVM of a busy machine
     places = [str(path_of_others), *(part for part in os.environ["PATH"].split(os.pathsep) if "venv" not in part)]
     environment["PATH"] = os.pathsep.join(places)
     with TemporaryDirectory() as folder, command_of(play, case, Path(folder)) as arguments:

@@ -29,6 +29,7 @@ if SESSION == "connect":
 for key, value in {
     "spark.ui.enabled": "false",
     "spark.log.level": "OFF",
+    "spark.python.authenticate.socketTimeout": "300s",  # a busy machine's Python answers late
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.sql.shuffle.partitions": "2",
