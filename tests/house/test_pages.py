@@ -66,7 +66,9 @@ def test_the_examples_that_take_a_readers_own_table_run(tmp_path: Path) -> None:
     assert run_examples("docs/versions", {}, {"HudiTable": HudiTable, "path": path})
     assert HudiTable.open(path).config.table_version == 6
 
-    assert run_examples("docs/concurrency", {"/data/trips": path}, {"HudiTable": HudiTable, "changes": ROWS})
+    assert run_examples(
+        "docs/concurrency", {"/data/trips": path}, {"HudiTable": HudiTable, "write_hudi": write_hudi, "changes": ROWS}
+    )
     assert len(HudiTable.open(path).timeline.commits().instants) == 2
 
 
