@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark.sql import types as st
 
 from pyhudi.errors import SchemaMismatch
 from pyhudi.spark import capabilities
@@ -143,3 +144,10 @@ def test_columns_that_cannot_be_stored_are_all_named(spark: Any) -> None:
         arrow_from_spark(frame.schema)
     with pytest.raises(SchemaMismatch, match=r"d \(duration\[s\]\)"):
         spark_from_arrow(pa.schema([("d", pa.duration("s"))]))
+
+
+def test_an_empty_map_without_types_is_refused_with_its_column() -> None:
+    void = st.MapType(st.NullType(), st.NullType())  # Spark's map()
+    for kind, where in ((void, "v"), (st.ArrayType(void), r"v\[\]")):
+        with pytest.raises(SchemaMismatch, match=rf"{where} \(map<void,void>\)"):
+            arrow_from_spark(st.StructType([st.StructField("v", kind)]))
