@@ -16,14 +16,13 @@ import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from types import FrameType, TracebackType
-from typing import Any
 
 __all__ = ["let_interrupts_through", "uninterrupted"]
 
 _SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGALRM") if hasattr(signal, name))
 _PATIENCE = 3  # signals; the last of them does not wait
 
-_Handler = Callable[[int, FrameType | None], Any]
+_Handler = Callable[[int, FrameType | None], object]
 _now: _Uninterrupted | None = None  # the outermost block; of the main thread only
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import defaultdict
 
 from tests.support.source import attribute_chains, imported_names, modules
 
@@ -155,3 +156,13 @@ def test_plans_on_the_timeline_are_decoded_in_one_place():
         if name.endswith(plans) and not path.startswith("pyhudi/formats/")
     }
     assert decoding == {"pyhudi/timeline/read.py"}
+
+
+def test_no_two_public_classes_have_one_name():
+    homes = defaultdict(list)
+    for path, tree in modules().items():
+        for node in tree.body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                homes[node.name].append(path)
+
+    assert {name: paths for name, paths in homes.items() if len(paths) > 1} == {}

@@ -187,7 +187,7 @@ def line_with(path: str, text: str) -> int:
 def test_a_default_value_is_looked_after_by_what_executes_the_function() -> None:
     path = "pyhudi/timeline/heartbeat.py"
 
-    assert line_with(path, "self._stopped = threading.Event()") in users(path, "DEFAULT_INTERVAL_MS")[path]
+    assert line_with(path, "self._beating = Renewal(") in users(path, "DEFAULT_INTERVAL_MS")[path]
 
 
 def test_a_constant_is_looked_after_by_what_uses_it_in_other_modules_too() -> None:

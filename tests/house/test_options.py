@@ -25,6 +25,7 @@ from pyhudi.model.options import (
     spec_of,
 )
 from pyhudi.model.options.__main__ import options_page
+from pyhudi.model.options.concurrency import RETRIES_BY_DEFAULT, ConcurrencyOptions
 from pyhudi.model.options.declare import specs_of
 from tests.support.source import modules
 
@@ -83,6 +84,7 @@ def test_the_defaults_of_the_class_are_those_of_the_table():
     untouched = WriteOptions(
         operation="bulk_insert",
         update_partition_path={"GLOBAL_SIMPLE": True, "GLOBAL_BLOOM": True, "GLOBAL_RECORD_LEVEL_INDEX": False},
+        concurrency=ConcurrencyOptions(conflict_retries=RETRIES_BY_DEFAULT, guards_new_keys=True),  # no mode is named
     )
     assert {f.name: getattr(parsed, f.name) for f in fields(parsed)} == {
         f.name: getattr(untouched, f.name) for f in fields(untouched)
@@ -103,8 +105,10 @@ def leaves(options: object) -> dict[str, object]:
 
 
 # Being given says something by itself: of the policy the two numbers, of the table's encoding the flag, of the metadata
-# table that there shall be one.
+# table that there shall be one, of the mode that conflicts and retries are Hudi's.
 SAID_BY_BEING_GIVEN = {
+    "hoodie.write.concurrency.mode": {"concurrency.conflict_retries", "concurrency.guards_new_keys"},
+    "hoodie.write.num.retries.on.conflict.failures": {"concurrency.conflict_retries"},
     "hoodie.clean.fileversions.retained": {"cleaning.policy"},
     "hoodie.clean.hours.retained": {"cleaning.policy"},
     "hoodie.datasource.write.operation": {"operation"},

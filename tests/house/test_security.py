@@ -14,6 +14,8 @@ _ROW = re.compile(
 )
 # Bounds of something else: of a format, of a choice between two ways, of a number's type.
 NOT_LIMITS = {
+    "pyhudi/actions/concurrency.py": {"_PAUSE_MAX_S"},
+    "pyhudi/sql/duckdb_session.py": {"MAX_PARTS"},
     "pyhudi/filegroup/log_damage.py": {"_LOGS_HERE_MAX"},
     "pyhudi/formats/body_fields.py": {"LONG_MAX"},
     "pyhudi/locks/dynamodb.py": {"_LEASE_DIGITS_MAX"},
