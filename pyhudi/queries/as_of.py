@@ -1,7 +1,8 @@
 """Time travel: what `as_of` may be, and whether the table still has the files for it.
 
 An instant time is compared as text (docs/formats/timeline.md, "Instant times"). Dates and times without a zone are read
-in the timeline's zone, as Hudi reads `as.of.instant`; those with a zone are brought into it.
+in the timeline's zone, as Hudi reads `as.of.instant`, but with a Spark session Python's words are read in the session's
+zone (`in_zone`); those with a zone are brought into the timeline's.
 
 Hudi's options compare the time with instant times alone. Python's own words (`as_of_time`, `commit_at`) mean the
 table that a reader saw: a moment in the middle of a write is before it.
@@ -18,7 +19,7 @@ from pyhudi.meta_client import MetaClient
 from pyhudi.model.instant import Instant, format_instant_time
 from pyhudi.view.readable_history import load_readable_history
 
-__all__ = ["AsOf", "as_of_time", "check_not_cleaned", "commit_at", "parse_as_of"]
+__all__ = ["AsOf", "as_of_time", "check_not_cleaned", "commit_at", "in_zone", "parse_as_of"]
 
 AsOf: TypeAlias = str | int | date  # a datetime is a date
 
@@ -54,6 +55,20 @@ def parse_as_of(as_of: AsOf, zone: tzinfo | None) -> str:
     if moment.tzinfo is not None:
         return format_instant_time(moment, zone)
     return moment.strftime("%Y%m%d%H%M%S").rjust(14, "0") + f"{moment.microsecond // 1000:03d}"
+
+
+def in_zone(moment: AsOf, zone: tzinfo | None) -> AsOf:
+    """A date or a time that names no zone as one of `zone` (None: as it is); anything else as it is."""
+    named: datetime | None = None
+    if isinstance(moment, datetime):
+        named = moment
+    elif isinstance(moment, date):
+        named = datetime.combine(moment, time())
+    elif isinstance(moment, str) and not _INSTANT_TIME.fullmatch(moment.strip()):
+        named = _from_text(moment.strip())
+    if zone is None or named is None or named.tzinfo is not None:
+        return moment
+    return named.replace(tzinfo=zone)
 
 
 def _from_text(text: str) -> datetime | None:

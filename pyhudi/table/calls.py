@@ -12,6 +12,7 @@ from pyhudi.engine.base import Engine, as_engine
 from pyhudi.engine.local import LocalEngine
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import WriteOptions, merged_options
+from pyhudi.queries.as_of import AsOf, in_zone
 from pyhudi.storage import open_storage
 from pyhudi.storage.base import Storage
 from pyhudi.storage.store_options import named_options
@@ -21,7 +22,7 @@ from pyhudi.timeline.table_properties import load_table_config
 if TYPE_CHECKING:
     from pyhudi.spark.names import SparkSession
 
-__all__ = ["Options", "TableCalls", "open_place", "session_options", "session_zone", "with_engine"]
+__all__ = ["Options", "TableCalls", "in_session_zone", "open_place", "session_options", "session_zone", "with_engine"]
 
 Options: TypeAlias = Mapping[str, object]
 Result = TypeVar("Result")
@@ -55,6 +56,11 @@ class TableCalls:
 
     def _options(self, options: Options | None, more: Options) -> dict[str, object]:
         return {**self._mergers, **merged_options(options, more)}
+
+
+def in_session_zone(moment: AsOf, spark: SparkSession | None) -> AsOf:
+    """A moment that names no zone in the session's zone; without a session as it is."""
+    return moment if spark is None else in_zone(moment, session_zone(spark))
 
 
 def with_engine(spark: SparkSession | None, options: WriteOptions, call: Callable[[Engine], Result]) -> Result:

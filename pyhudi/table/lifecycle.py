@@ -14,7 +14,7 @@ from pyhudi.queries.as_of import AsOf, commit_at
 from pyhudi.services.savepoint import Savepoint, Savepoints, delete_savepoint, load_savepoints, savepoint
 from pyhudi.services.versions.result import VersionChange
 from pyhudi.services.versions.upgrade import admit_version, change_version
-from pyhudi.table.calls import Options, TableCalls
+from pyhudi.table.calls import Options, TableCalls, in_session_zone
 
 __all__ = ["TableLifecycle"]
 
@@ -116,7 +116,7 @@ class TableLifecycle(TableCalls):
         meta = self._meta.reload()
         if not _is_instant_time(time):
             try:
-                return commit_at(time, meta).requested_time
+                return commit_at(in_session_zone(time, self._spark), meta).requested_time
             except ConfigError as error:
                 raise ConfigError(str(error).replace("as_of=", "The time ", 1)) from error
         text = str(time).strip()

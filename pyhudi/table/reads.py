@@ -20,7 +20,7 @@ from pyhudi.queries.filters import Where
 from pyhudi.queries.history import History, load_table_history
 from pyhudi.queries.incremental_range import time_of_range
 from pyhudi.queries.read_schema import read_schema
-from pyhudi.table.calls import Options, TableCalls, session_options
+from pyhudi.table.calls import Options, TableCalls, in_session_zone, session_options
 from pyhudi.table.metadata import TableMetadata
 from pyhudi.table.scan import FILES_SCHEMA, Scan
 from pyhudi.view.consistent_read import read_consistently
@@ -86,7 +86,10 @@ class TableReads(TableCalls):
                 so a date is its first moment. With them a long history is read in part.
         """
         meta = self._fresh()
-        first, last = (None if end is None else parse_as_of(end, meta.config.timeline_zone) for end in (since, until))
+        zone = meta.config.timeline_zone
+        first, last = (
+            None if end is None else parse_as_of(in_session_zone(end, self._spark), zone) for end in (since, until)
+        )
         return load_table_history(meta, limit, archived=archived, since=first, until=last)
 
     @property
@@ -141,8 +144,8 @@ class TableReads(TableCalls):
             where: SQL text (`"day >= '2024-01-01' AND city IN ('x', 'y')"`), a tuple `("city", "=", "x")`, a list of
                 tuples that all must hold, or a `pyarrow.compute` expression.
             as_of: the table at that moment: the time of an instant, as `WriteResult`, `history()` and
-                `_hoodie_commit_time` show it, or a date or time (text or object; without a zone it is in the table's
-                timeline zone).
+                `_hoodie_commit_time` show it, or a date or time (text or object; without a zone it is in the Spark
+                session's, and without a session in the timeline's).
             query_type: "snapshot" (the default), "read_optimized" for the base files of a merge-on-read table, or
                 "incremental" for the rows that were committed in a range of times.
             begin, end: the range of an incremental query, as `as_of` takes them: begin is left out, end is in (None:
@@ -177,6 +180,7 @@ class TableReads(TableCalls):
             is_misplaced = (key == AS_OF) is (kind == "incremental")  # which is refused below
             if argument is None or time is None or is_misplaced or key in canonical_keys(given):
                 return time
+            time = in_session_zone(time, self._spark)
             return as_of_time(time, meta) if key == AS_OF else time_of_range(name, time, meta, incremental)
 
         return Scan(

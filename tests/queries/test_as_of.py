@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from pyhudi import ConfigError, HudiTable, TableError
-from pyhudi.queries.as_of import parse_as_of
+from pyhudi.queries.as_of import in_zone, parse_as_of
 
 UTC = timezone.utc
 
@@ -82,3 +82,26 @@ def test_a_column_added_later_is_not_in_earlier_moments(tmp_path: Path) -> None:
 
     assert table.to_arrow(["id", "v"]).sort_by("id").to_pylist() == [{"id": 1, "v": None}, {"id": 2, "v": "x"}]
     assert "v" not in table.scan(as_of=first.instant_time).schema.names
+
+
+@pytest.mark.parametrize("moment", ["2024-01-31 12:00:00", datetime(2024, 1, 31, 12), "2024-01-31T12:00:00+09:00"])
+def test_a_time_that_names_no_zone_is_one_of_the_sessions(moment: Any) -> None:
+    assert parse_as_of(in_zone(moment, ZoneInfo("Asia/Tokyo")), UTC) == "20240131030000000"
+
+
+@pytest.mark.parametrize("moment", ["20240131123000123", 20240131123000123, "earliest", "2024-01-31T12:00:00Z"])
+def test_what_is_no_time_without_a_zone_stays_as_it_is(moment: Any) -> None:
+    assert in_zone(moment, ZoneInfo("Asia/Tokyo")) is moment
+
+
+def test_with_a_session_a_moment_is_one_of_its_zone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = HudiTable.create(tmp_path / "t", pa.schema([("id", pa.int64())]), record_key="id")
+    written = table.upsert([{"id": 1}])
+    there = datetime.now(ZoneInfo("Pacific/Kiritimati")) + timedelta(seconds=1)
+    table._spark = object()  # type: ignore[assignment]
+    monkeypatch.setattr("pyhudi.table.calls.session_zone", lambda _: ZoneInfo("Pacific/Kiritimati"))
+
+    shown = table.history(until=there.replace(tzinfo=None))
+
+    assert [entry.instant_time for entry in shown] == [written.instant_time]
+    assert table._commit(there.replace(tzinfo=None)) == written.instant_time
