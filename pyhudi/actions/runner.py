@@ -26,7 +26,7 @@ from pyhudi.actions.rolling_metadata import with_rolling_metadata
 from pyhudi.actions.stream_batches import check_is_new
 from pyhudi.actions.undo.rollback import is_being_rolled_back, undo
 from pyhudi.actions.writes.schema_history import check_same_history, save_new_schema
-from pyhudi.errors import WriteConflict, add_note
+from pyhudi.errors import StorageError, WriteConflict, add_note
 from pyhudi.filegroup.markers import delete_markers, sweep
 from pyhudi.formats.instant_files import encode_commit
 from pyhudi.interrupts import uninterrupted
@@ -211,7 +211,7 @@ class _Begun:
             try:
                 try:
                     if self.instant is not None:
-                        undo(self.instant, self.context)
+                        undo(self.instant, self.context, frees_space=isinstance(error, StorageError | OSError))
                 finally:
                     if self.heartbeat is not None:
                         self.heartbeat.stop()  # not before: without it others would undo the instant, too

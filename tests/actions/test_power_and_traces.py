@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pyhudi.model.filenames import HEARTBEAT_FOLDER, SCHEMA_FOLDER, InstantFileName
+from pyhudi.model.filenames import SCHEMA_FOLDER, InstantFileName
 from tests.support.writers.dying import deaths
 from tests.support.writers.every_fault import loaded
 from tests.support.writers.power_plays import ACTIONS, MORE, recorded
@@ -34,8 +34,6 @@ def test_an_action_that_returned_leaves_no_markers_heartbeats_or_locks(name: str
 
 def test_what_a_writer_that_died_left_for_its_duration_goes_with_the_next_write() -> None:
     for left, where in deaths(loaded("9"), lambda table: table.upsert(*MORE)):
-        if where.startswith("torn") and HEARTBEAT_FOLDER in where:
-            continue  # half a note does not say whose it is: its age decides
         left.upsert(("late", "y", 9, 9))
 
         assert [path for path in left.memory.paths() if path.startswith(FOR_THE_DURATION)] == [], where

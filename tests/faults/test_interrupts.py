@@ -210,6 +210,7 @@ def signal_at_line(number: int, signals: int = 1) -> Iterator[list[int]]:
         sys.settrace(before)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("signals", [1, 2])
 def test_a_signal_at_any_line_leaves_no_lock_and_no_heartbeat(signals: int) -> None:
     table = made()

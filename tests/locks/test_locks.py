@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -287,8 +288,9 @@ def test_the_lock_of_another_users_process_that_proc_hides_is_not_taken(tmp_path
     (tmp_path / ".hoodie").mkdir()
     for folder in (tmp_path, tmp_path / ".hoodie"):
         folder.chmod(0o777)
-    for folder in tmp_path.parents[:2]:
-        folder.chmod(0o755)
+    for folder in tmp_path.parents:
+        if folder.is_relative_to(tempfile.gettempdir()) and folder != Path(tempfile.gettempdir()):
+            folder.chmod(0o755)
     command = [sys.executable, "-c", HOLDS, str(tmp_path)]
     pipe = subprocess.PIPE
     with subprocess.Popen([*command, "65534"], cwd=project, stdin=pipe, stdout=pipe, text=True) as holder:

@@ -20,5 +20,5 @@ def test_each_run_has_a_line_that_begins_with_the_service_and_its_instant(waitin
 
     assert len(result.instant_times) == waiting + 1
     lines = str(result).split("\n")
-    assert [line.partition(":")[0] for line in lines] == [f"compact {time}" for time in result.instant_times]
+    assert [line.partition(" (")[0] for line in lines] == [f"compact {time}" for time in result.instant_times]
     assert all(re.fullmatch(r".* rows \(.*\); \d+\.\d\d s", line) for line in lines)

@@ -60,7 +60,8 @@ def test_a_statement_reads_no_columns_that_the_rows_keep(tmp_path: Path, read: s
 
     assert rows_of(place) == [(1, 1, 11, "x", [1]), (2, 1, 21, "m", None)]
     assert {"ts", "_hoodie_record_key"} <= read
-    assert not {"a", "b", "c"} & read
+    if kind == "COPY_ON_WRITE":  # in log files a row that comes late must find the whole row
+        assert not {"a", "b", "c"} & read
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -25,7 +25,6 @@ def table(tmp_path: Path) -> HudiTable:
     ("where", "says"),
     [
         ("city = 'a", "the quote ' at character 8 is not closed"),
-        ('city = "a"', "names the column 'a', which the table does not have. A text is written in single quotes"),
         ("citty = 'a'", "Did you mean 'city'?"),
         ("soundex(city) = 'A'", "soundex"),
         ("v + 1 > 2", "for more give a pyarrow.compute expression"),

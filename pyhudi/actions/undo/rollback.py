@@ -77,10 +77,13 @@ def roll_back_failed_writes(context: ActionContext) -> tuple[str, ...]:
     return tuple(undone)
 
 
-def undo(instant: Instant, context: ActionContext) -> None:
+def undo(instant: Instant, context: ActionContext, *, frees_space: bool = False) -> None:
     """Undo a write of this process that failed. Of one that is complete only what it needs no longer goes.
 
     An instant that was only requested has no files and leaves no trace.
+
+    Args:   frees_space: the store may be full, so that files go before anything is written. From version 8 on they
+            always do; below, readers may have listed its log files, whose names don't tell them apart.
     """
     context = context.reloaded()
     found = context.meta.timeline.find(instant.requested_time, instant.action)
@@ -93,8 +96,9 @@ def undo(instant: Instant, context: ActionContext) -> None:
         _delete_markers_and_heartbeat(found.requested_time, context)
         TimelineWriter(context.meta.storage, context.meta.config).delete_files(found)
     else:
-        _delete_marked(found, context)  # needs no space: the disk may be full
-        _roll_back(found, context)
+        if frees_space or context.meta.config.table_version >= 8:
+            _delete_marked(found, context)
+        _roll_back_dead(found, context)
 
 
 def _roll_back_dead(instant: Instant, context: ActionContext) -> RollbackMetadata | None:

@@ -185,7 +185,8 @@ class DeletedRows:
         """The rows of a slice that have one of these keys."""
         names = [RECORD_KEY, *self.columns]
         only = None
-        if len(keys) <= _FEW_KEYS and not self.reading.history:
+        # Only stored keys can be sought; those of tables without meta columns are made of the rows that are read.
+        if len(keys) <= _FEW_KEYS and not self.reading.history and self.reading.key_generator is None:
             only = WantedValues(RECORD_KEY, tuple(keys.to_pylist()), pa.string())
         parts = [pa.schema([self.reading.schema.field(name) for name in names]).empty_table()]
         for batch in read_file_slice(self.reading, file_slice, names, only=only):
