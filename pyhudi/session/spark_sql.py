@@ -11,6 +11,7 @@ from typing import cast
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
 from pyhudi.actions.result import WriteResult
 from pyhudi.errors import ConfigError
@@ -22,7 +23,7 @@ from pyhudi.session.statement_names import StatementNames
 from pyhudi.session.writer import write_frame
 from pyhudi.spark.engine import SparkEngine
 from pyhudi.spark.session import hudi_options, settings_with_prefix
-from pyhudi.spark.types import arrow_from_spark
+from pyhudi.spark.types import arrow_from_spark, with_typed_keys
 from pyhudi.sql.our_table import options_of
 from pyhudi.sql.session import NO_ROWS, SCHEMA_ON_READ, NamedTable, SqlFrame, TableName
 from pyhudi.storage.clock import SystemClock
@@ -134,7 +135,9 @@ class SparkSqlSession:
         return self.frame_from(NO_ROWS)
 
     def columns_of(self, frame: SqlFrame) -> pa.Schema:
-        return arrow_from_spark(as_frame(frame).schema)
+        # The statement casts what has no type of its own, such as `map()`, to the column's.
+        schema = with_typed_keys(as_frame(frame).schema)
+        return arrow_from_spark(cast(StructType, schema))
 
     def schema_of(self, columns: str) -> pa.Schema:
         return schema_of(self.spark, columns)

@@ -15,7 +15,7 @@ from pyspark.sql import types as st
 
 from pyhudi.errors import SchemaMismatch
 
-__all__ = ["arrow_from_spark", "relaxed", "spark_from_arrow", "travelling_schema"]
+__all__ = ["arrow_from_spark", "relaxed", "spark_from_arrow", "travelling_schema", "with_typed_keys"]
 
 _PLAIN_SPARK: dict[type[st.DataType], pa.DataType] = {
     st.BooleanType: pa.bool_(),
@@ -83,6 +83,18 @@ def spark_from_arrow(schema: pa.Schema) -> st.StructType:
 def travelling_schema(schema: pa.Schema) -> pa.Schema:
     """`schema` as it is after a trip through Spark: `arrow_from_spark(spark_from_arrow(schema))`."""
     return arrow_from_spark(spark_from_arrow(schema))
+
+
+def with_typed_keys(kind: st.DataType) -> st.DataType:
+    """The type with text for the keys of Spark's `map()`, which have no type; Arrow has no such keys."""
+    if isinstance(kind, st.StructType):
+        return st.StructType([st.StructField(f.name, with_typed_keys(f.dataType), f.nullable) for f in kind.fields])
+    if isinstance(kind, st.ArrayType):
+        return st.ArrayType(with_typed_keys(kind.elementType), kind.containsNull)
+    if isinstance(kind, st.MapType):
+        key = st.StringType() if isinstance(kind.keyType, st.NullType) else with_typed_keys(kind.keyType)
+        return st.MapType(key, with_typed_keys(kind.valueType), kind.valueContainsNull)
+    return kind
 
 
 def relaxed(kind: st.DataType) -> st.DataType:

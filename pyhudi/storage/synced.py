@@ -13,6 +13,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import suppress
 
 import pyarrow as pa
 
@@ -37,7 +38,8 @@ class FileToSync(pa.OSFile):
     def begin_sync(self) -> None:
         """What is written so far begins its way to the disk; waits for nothing, and tells of no error."""
         if not self.closed and (begin := _write_behind()) is not None:
-            begin(self.fileno(), 0, 0, _WRITE_NOW)  # whatever it answers: the sync will tell of errors
+            with suppress(AttributeError):  # older PyArrow has no descriptor of such a file
+                begin(self.fileno(), 0, 0, _WRITE_NOW)  # whatever it answers: the sync will tell of errors
 
     def close(self) -> None:
         self.begin_sync()

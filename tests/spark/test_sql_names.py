@@ -399,9 +399,11 @@ def test_a_null_takes_the_columns_type_in_every_statement(sql: Any, tmp_path: Pa
     some = "WHEN MATCHED THEN UPDATE SET arr = q.arr, m = null"
     sql.sql(f"MERGE INTO nulls USING (SELECT 2 AS id, null AS arr) AS q ON nulls.id = q.id {some}")
     sql.sql("SELECT 6 AS id, null AS arr, null AS m, null AS s").write.mode("append").insertInto("nulls")
+    sql.sql("INSERT INTO nulls SELECT 7, array(), map(), null")
 
     found = {row["id"]: (row["arr"], row["m"], row["s"]) for row in sql.table("nulls").collect()}
     assert found.pop(4) == ([None], {"k": None}, ([None], "x"))
+    assert found.pop(7) == ([], {}, None)
     assert found.pop(1) == found.pop(5) == (None, {"k": None}, None)
     assert found == {2: (None, None, None), 3: (None, {"z": None}, None), 6: (None, None, None)}
 
