@@ -121,10 +121,17 @@ class EntryReader:
                 return _described_as_json(self._session_aside(), table)
             except Exception:  # a server forgets sessions that were idle; py4j's errors are no PySparkException
                 self._aside = None
-            try:
+            with suppress(Exception):
                 return _described_as_json(self._session_aside(), table)
-            except Exception as error:
-                raise ConfigError(f"Spark's catalog can't describe the Hudi table {name}: {error}") from error
+        # Another session does not find a data source that was registered with this one alone.
+        before = self._spark.conf.get(_V1_SOURCES) or ""
+        try:
+            self._spark.conf.set(_V1_SOURCES, f"{before},{_OF_PYTHON}")
+            return _described_as_json(self._spark, table)
+        except Exception as error:
+            raise ConfigError(f"Spark's catalog can't describe the Hudi table {name}: {error}") from error
+        finally:
+            self._spark.conf.set(_V1_SOURCES, before)
 
     def _described(self, spark: SparkSession, name: TableName, table: str) -> _Details:
         """An entry by the rows of DESCRIBE and of SHOW TBLPROPERTIES."""
