@@ -88,8 +88,7 @@ def write_table(
         frame: rows of the engine: a DataFrame for Spark; for the LocalEngine an Arrow table, a reader of batches or
             anything with `__arrow_c_stream__`.
         options: what to do (`options.operation`, a word of OPERATIONS) and how.
-    Raises: errors of the family. Unless the call returns, the rows are not visible, but for an error that strikes after
-        the commit is complete.
+    Raises: errors of the family; unless the call returns, the rows are not visible.
     """
     storage = with_sync(table if isinstance(table, Storage) else open_storage(table), options.storage_sync)
     operation = OPERATIONS.get(options.operation.lower())
@@ -100,29 +99,21 @@ def write_table(
     frame = _rereadable(_checked_text(frame))
     if options.operation.lower() == "delete_partition":
         return change_table(storage, delete_partition(frame, options), engine, options, clock=clock)
-    write = partial(_attempt, operation, frame, storage, engine, options, clock)
-    return _with_services(with_retries(write, options, frame, clock))
+    write = partial(_write, operation, frame, storage, engine, options, clock)
+    attempt = partial(_attempt, write, frame, storage)
+    return _with_services(with_retries(attempt, options, frame, clock))
 
 
-def _attempt(
-    operation: Callable[[Frame, WriteOptions], DataWrite],
-    frame: Frame,
-    storage: Storage,
-    engine: Engine,
-    options: WriteOptions,
-    clock: Clock,
-    number: int,
-) -> _Written:
+def _attempt(write: Callable[[int], _Written], frame: Frame, storage: Storage, number: int) -> _Written:
     """One attempt at a write; once more when the table that it began on was removed meanwhile."""
-    write = partial(_write, operation, frame, storage, engine, options, clock, number)
     try:
-        return write()
+        return write(number)
     except TableNotFound:
         # The table may be that of a first write, which failed and took it back while we waited for the lock.
         if not can_be_read_again(frame):
             raise
     try:
-        return write()
+        return write(number)
     except TableNotFound as error:
         raise WriteConflict(
             f"{storage.root}: other processes remove the table again and again while this write is at work. Nothing of "
