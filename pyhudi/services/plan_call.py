@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 
 from pyhudi.actions.action import ActionContext
 from pyhudi.engine.base import TaskT
-from pyhudi.services.planned import Service, pending_plans, schedule_plan
+from pyhudi.services.planned import Service, pending_plans, run_waiting, schedule_plan
 
 __all__ = ["Called", "call_service"]
 
@@ -45,12 +45,12 @@ def call_service(
     if dry_run:
         return Called(service.plan(context) if wants(context) else None)
     waiting = () if schedule_only else pending_plans(service, context)
-    runs = tuple(run(context, instant.requested_time) for instant in waiting)
-    context = context.reloaded() if runs else context
+    runs = run_waiting(waiting, context, run)
+    context = context.reloaded() if waiting else context
     made = schedule_plan(service, context) if wants(context) else None
     if made is None:
         return Called(None, runs=runs)
     instant, plan = made
     if not schedule_only:
-        runs = (*runs, run(context, instant.requested_time))
+        runs = (*runs, *run_waiting([instant], context, run))
     return Called(plan, instant.requested_time, runs)

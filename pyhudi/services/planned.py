@@ -13,7 +13,7 @@ docs/formats/table-services.md, "Compaction plan", "Clustering plan"; docs/forma
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol, TypeVar
 
@@ -41,7 +41,7 @@ from pyhudi.services.plan_schema import PlanSchema, plan_schema, schema_metadata
 from pyhudi.timeline.heartbeat import Heartbeat, is_expired
 from pyhudi.timeline.write import TimelineWriter
 
-__all__ = ["Service", "pending_plans", "pending_writes", "run_plan", "schedule_plan"]
+__all__ = ["Service", "pending_plans", "pending_writes", "run_plan", "run_waiting", "schedule_plan"]
 
 _RUNS = 2**31  # write tokens hold what fits into Java's int
 
@@ -165,6 +165,28 @@ def run_plan(service: Service[PlanT, TaskT, RunT], context: ActionContext, insta
     return service.result(completed, plan, statuses, watch.seconds)
 
 
+class _NotPending(TableError):
+    """There is no such plan, or not any more."""
+
+
+def run_waiting(
+    instants: Iterable[Instant], context: ActionContext, run: Callable[[ActionContext, str], RunT]
+) -> tuple[RunT, ...]:
+    """Execute plans that were pending a moment ago, in this order. Those that another process has carried out, or
+    dropped, while this one waited for the lock are left out.
+
+    Args:    run: executes the plan of an instant time, by `run_plan`.
+    Raises:  as `run`. Plans that were executed before stay so.
+    """
+    runs = []
+    for instant in instants:
+        try:
+            runs.append(run(context, instant.requested_time))
+        except _NotPending:
+            continue
+    return tuple(runs)
+
+
 def _start(
     service: Service[PlanT, TaskT, RunT],
     instant_time: str,
@@ -181,7 +203,7 @@ def _start(
         found = meta.timeline.find(instant_time, service.kind)
         if found is None or found.is_completed or not service.is_own(found, meta):
             waiting = [instant.requested_time for instant in pending_plans(service, context.reloaded())]
-            raise TableError(
+            raise _NotPending(
                 f"{meta.storage.root}: there is no pending {service.kind.value} {instant_time}. Pending are: "
                 f"{', '.join(waiting) or 'none'}."
             )

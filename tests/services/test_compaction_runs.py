@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import pytest
@@ -11,6 +12,9 @@ from pyhudi.errors import HudiError, TableError, WriteConflict
 from pyhudi.filegroup.compact import CompactSlices
 from pyhudi.model.filenames import heartbeat_path, marker_folder
 from pyhudi.model.instant import ActionKind, State
+from pyhudi.services import plan_call
+from pyhudi.services.compact import calls
+from pyhudi.services.planned import pending_plans
 from pyhudi.storage.memory import MemoryStorage
 from pyhudi.view.file_system_view import FileSystemView
 from tests.support.tables.compacted import ROWS, Compacted
@@ -123,6 +127,40 @@ def test_of_two_runs_of_one_plan_one_completes_and_no_row_is_lost() -> None:
         assert table.rows() == ROWS
         assert not table.pending()
         assert table.compact().runs == ()
+
+
+@pytest.mark.parametrize("at_end_of", ["a call", "a write"])
+def test_a_plan_that_another_process_carries_out_while_this_one_waits_for_the_lock_is_no_error(
+    at_end_of: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = Compacted().start()
+    scheduled = table.compact(schedule_only=True).scheduled
+    others: list[Any] = []
+    module = plan_call if at_end_of == "a call" else calls
+    real = pending_plans
+
+    def seen_before_another_was_quicker(service: Any, context: Any) -> Any:
+        waiting = real(service, context)
+        if waiting and not others:
+            others.append(None)
+            other = Compacted()
+            other.storage, other.options = table.storage, table.options
+            others.append(other.compact().instant_times)
+        return waiting
+
+    monkeypatch.setattr(module, "pending_plans", seen_before_another_was_quicker)
+    if at_end_of == "a call":
+        assert table.compact().runs == ()
+        expected = ROWS
+    else:
+        table.options = {**table.options, "hoodie.compact.inline": "true"}
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert table.upsert(("a", "x", 8, 80)).compacted == ()
+        expected = [("a", "x", 8, 80), ROWS[1]]
+    assert others[1][0] == scheduled
+    assert table.rows() == expected
+    assert not table.pending()
 
 
 # ---- at the end of a write

@@ -21,7 +21,7 @@ from pyhudi.services.cluster.clustering import CLUSTERING
 from pyhudi.services.cluster.result import ClusteringResult, ClusteringRun
 from pyhudi.services.cluster.staleness import StalePlan
 from pyhudi.services.plan_call import call_service
-from pyhudi.services.planned import pending_plans, run_plan, schedule_plan
+from pyhudi.services.planned import pending_plans, run_plan, run_waiting, schedule_plan
 
 __all__ = ["cluster", "cluster_after_write", "cluster_waiting", "commits_since_clustering"]
 
@@ -102,16 +102,17 @@ def cluster_after_write(context: ActionContext) -> tuple[str, ...]:
         if commits_since_clustering(context) >= options.async_commits_max:
             schedule_plan(CLUSTERING, context)
         return ()
-    done = [_run(context, instant.requested_time) for instant in pending_plans(CLUSTERING, context)]
-    context = context.reloaded() if done else context
+    waiting = pending_plans(CLUSTERING, context)
+    done = [*run_waiting(waiting, context, _run)]
+    context = context.reloaded() if waiting else context
     if commits_since_clustering(context) >= options.inline_commits_max:
         made = schedule_plan(CLUSTERING, context)
         if made is not None:
-            done.append(_run(context, made[0].requested_time))
+            done += run_waiting(made[:1], context, _run)
     return tuple(run.instant_time for run in done)
 
 
 def cluster_waiting(context: ActionContext) -> tuple[str, ...]:
     """Execute the clusterings that wait, and plan none. Returns the instants that were completed."""
-    waiting = pending_plans(CLUSTERING, context)
-    return tuple(_run(context, instant.requested_time).instant_time for instant in waiting)
+    runs = run_waiting(pending_plans(CLUSTERING, context), context, _run)
+    return tuple(run.instant_time for run in runs)

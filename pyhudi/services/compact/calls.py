@@ -10,13 +10,15 @@ compacts.
 
 from __future__ import annotations
 
+from functools import partial
+
 from pyhudi.actions.action import ActionContext
 from pyhudi.services.compact.compaction import COMPACTION, compaction_is_due
 from pyhudi.services.compact.log_compaction import LOG_COMPACTION
 from pyhudi.services.compact.result import CompactionResult
 from pyhudi.services.compact.service import CompactionService
 from pyhudi.services.plan_call import call_service
-from pyhudi.services.planned import pending_plans, pending_writes, run_plan, schedule_plan
+from pyhudi.services.planned import pending_plans, pending_writes, run_plan, run_waiting, schedule_plan
 
 __all__ = ["call", "compact_after_write", "compact_waiting"]
 
@@ -41,7 +43,7 @@ def call(
         service,
         context,
         wants=lambda now: _wants(service, now),
-        run=lambda now, time: run_plan(service, now, time),
+        run=partial(run_plan, service),
         dry_run=dry_run,
         schedule_only=schedule_only,
     )
@@ -66,13 +68,12 @@ def compact_after_write(context: ActionContext) -> tuple[str, ...]:
 
 
 def _compacted(context: ActionContext) -> tuple[str, ...]:
-    runs = []
-    for instant in pending_plans(COMPACTION, context):
-        runs.append(run_plan(COMPACTION, context, instant.requested_time))
+    run = partial(run_plan, COMPACTION)
+    runs = [*run_waiting(pending_plans(COMPACTION, context), context, run)]
     if _may_plan(context) and compaction_is_due(context):
         made = schedule_plan(COMPACTION, context)
         if made is not None:
-            runs.append(run_plan(COMPACTION, context, made[0].requested_time))
+            runs += run_waiting(made[:1], context, run)
     if not runs and context.options.compaction.log_inline:
         runs += call(LOG_COMPACTION, context).runs
     return tuple(run.instant_time for run in runs)
@@ -93,5 +94,5 @@ def _may_plan(context: ActionContext) -> bool:
 
 def compact_waiting(context: ActionContext) -> tuple[str, ...]:
     """Execute the compactions that wait, and plan none. Returns the instants that were completed."""
-    waiting = pending_plans(COMPACTION, context)
-    return tuple(run_plan(COMPACTION, context, instant.requested_time).instant_time for instant in waiting)
+    runs = run_waiting(pending_plans(COMPACTION, context), context, partial(run_plan, COMPACTION))
+    return tuple(run.instant_time for run in runs)

@@ -7,6 +7,7 @@ Source: docs/formats/table-config.md, "Steps between versions".
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.pending_groups import groups_in_pending_plans
@@ -16,7 +17,7 @@ from pyhudi.model.options.compaction import CompactionOptions
 from pyhudi.services.compact.calls import call
 from pyhudi.services.compact.compaction import COMPACTION
 from pyhudi.services.compact.log_compaction import LOG_COMPACTION
-from pyhudi.services.planned import pending_plans, pending_writes, run_plan
+from pyhudi.services.planned import pending_plans, pending_writes, run_plan, run_waiting
 from pyhudi.view.file_system_view import FileSystemView
 
 __all__ = ["RolledBackAndCompacted", "is_ready_for_step", "rollback_and_compact"]
@@ -48,10 +49,8 @@ def rollback_and_compact(context: ActionContext) -> RolledBackAndCompacted:
         )
     if not context.meta.config.is_merge_on_read:
         return RolledBackAndCompacted(undone)
-    compacted = [
-        run_plan(LOG_COMPACTION, context, instant.requested_time).instant_time
-        for instant in pending_plans(LOG_COMPACTION, context)
-    ]
+    logs = run_waiting(pending_plans(LOG_COMPACTION, context), context, partial(run_plan, LOG_COMPACTION))
+    compacted = [run.instant_time for run in logs]
     options = replace(context.options, compaction=CompactionOptions(strategies=(_UNBOUNDED,)))
     context = replace(context.reloaded(), options=options)
     compacted += call(COMPACTION, context).instant_times
