@@ -72,8 +72,8 @@ def _misplaced(compared: Compared, partition: str) -> Iterator[Difference]:
         return
     table = compared.table
     slices = {found.group.file_id: found for found in table.slices(partition)}
-    for file_ids in groups_by_prefix(slices).values():
-        for number, file_id in enumerate(file_ids if len(file_ids) > 1 else ()):
+    for group_ids in groups_by_prefix(slices).values():
+        for number, file_id in enumerate(group_ids if len(group_ids) > 1 else ()):
             for records in table.reader(slices[file_id]).runs():
                 keys = records.column(KEY).filter(pc.invert(records.column(DELETED))).combine_chunks()
                 right = group_numbers(partition, keys, len(file_ids), table.data.config.table_version)

@@ -24,7 +24,7 @@ from pyhudi.actions.writes.preparation import write_spec
 from pyhudi.engine.base import Frame, TaskContext
 from pyhudi.index.base import LOCATION_PARTITION, Index
 from pyhudi.index.row_counts import count_groups
-from pyhudi.keygen import KeyGenerator
+from pyhudi.keygen.base import KeyGenerator
 from pyhudi.model.instant import Instant
 from pyhudi.model.keys import LOCATION, PARTITION_PATH
 from pyhudi.view.file_system_view import FileSystemView
