@@ -19,7 +19,7 @@ import pyarrow as pa
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.opening import table_lock
 from pyhudi.engine.local import LocalEngine
-from pyhudi.formats.clean_plans import encode_clean_plan
+from pyhudi.formats.timeline.clean_plans import encode_clean_plan
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import WriteOptions
 from pyhudi.services.clean.planner import PlannedClean, plan_clean

@@ -29,7 +29,7 @@ from bench.spent import Spent, tell, tell_ms
 from bench.stream_bench import stream
 from bench.timeline_bench import make_history, time_of
 from pyhudi import HudiTable, write_hudi
-from pyhudi.formats.instant_files import encode_commit
+from pyhudi.formats.timeline.instant_files import encode_commit
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.commit import CommitMetadata
 from pyhudi.model.instant import ActionKind, format_instant_time, parse_instant_time

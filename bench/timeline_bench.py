@@ -23,8 +23,8 @@ from typing import Any
 import pyarrow as pa
 
 from pyhudi import HudiTable
-from pyhudi.formats.history_files import HISTORY_SCHEMA, read_history_file, write_history_file
-from pyhudi.formats.instant_files import encode_commit
+from pyhudi.formats.timeline.history_files import HISTORY_SCHEMA, read_history_file, write_history_file
+from pyhudi.formats.timeline.instant_files import encode_commit
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.commit import CommitMetadata, WriteStat
 from pyhudi.model.instant import ActionKind, format_instant_time

@@ -16,8 +16,8 @@ from pyhudi.formats.avro.decode import AvroDecoder
 from pyhudi.formats.avro.encode import AvroEncoder
 from pyhudi.formats.avro.reading import arrow_from_avro
 from pyhudi.formats.avro.schema import avro_from_arrow
-from pyhudi.formats.instant_files import decode_avro_record
 from pyhudi.formats.protobuf import varint
+from pyhudi.formats.timeline.instant_files import decode_avro_record
 
 __all__ = ["HOSTILE_SCHEMAS", "ROWS", "SCHEMA", "container_of"]
 

@@ -13,18 +13,15 @@ from fuzz.mutation import Mutator, json_shape
 from fuzz.target import Target
 from fuzz.targets.avro import HOSTILE_SCHEMAS, container_of
 from pyhudi.errors import HudiError
-from pyhudi.formats.archive_entries import archive_entry, encode_entries
 from pyhudi.formats.avro.container import decode_container
-from pyhudi.formats.clean_plans import (
+from pyhudi.formats.timeline.archive_entries import archive_entry, encode_entries
+from pyhudi.formats.timeline.clean_plans import (
     decode_clean_metadata,
     decode_clean_plan,
     encode_clean_metadata,
     encode_clean_plan,
 )
-from pyhudi.formats.clustering_plans import decode_clustering_plan, encode_clustering_plan
-from pyhudi.formats.compaction_plans import decode_compaction_plan, encode_compaction_plan
-from pyhudi.formats.index_plans import decode_index_plan, encode_index_plan
-from pyhudi.formats.instant_files import (
+from pyhudi.formats.timeline.instant_files import (
     decode_commit,
     decode_requested_replace,
     decode_rollback_metadata,
@@ -34,7 +31,15 @@ from pyhudi.formats.instant_files import (
     encode_rollback_metadata,
     encode_rollback_plan,
 )
-from pyhudi.formats.savepoint_files import (
+from pyhudi.formats.timeline.plans import (
+    decode_clustering_plan,
+    decode_compaction_plan,
+    decode_index_plan,
+    encode_clustering_plan,
+    encode_compaction_plan,
+    encode_index_plan,
+)
+from pyhudi.formats.timeline.savepoints import (
     decode_restore_metadata,
     decode_restore_plan,
     decode_savepoint,

@@ -10,9 +10,9 @@ from fuzz.target import Target
 from fuzz.targets.base_files import parquet_footer
 from fuzz.targets.logs import block_shape
 from pyhudi.errors import HudiError
-from pyhudi.formats.archive_entries import archive_entry, encode_entries
-from pyhudi.formats.history_files import HISTORY_SCHEMA, write_history_file
-from pyhudi.formats.instant_files import encode_commit
+from pyhudi.formats.timeline.archive_entries import archive_entry, encode_entries
+from pyhudi.formats.timeline.history_files import HISTORY_SCHEMA, write_history_file
+from pyhudi.formats.timeline.instant_files import encode_commit
 from pyhudi.model.commit import CommitMetadata, WriteStat
 from pyhudi.model.instant import ActionKind, State
 from pyhudi.storage import MemoryStorage

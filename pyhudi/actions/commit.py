@@ -29,10 +29,10 @@ from pyhudi.actions.instants import draw_completion_time
 from pyhudi.actions.replaced_keys import replaced_keys
 from pyhudi.caller_warnings import warn_caller
 from pyhudi.errors import WriteConflict
-from pyhudi.formats.clean_plans import encode_clean_metadata
-from pyhudi.formats.index_plans import encode_index_metadata
-from pyhudi.formats.instant_files import encode_commit, encode_rollback_metadata
-from pyhudi.formats.savepoint_files import encode_restore_metadata, encode_savepoint
+from pyhudi.formats.timeline.clean_plans import encode_clean_metadata
+from pyhudi.formats.timeline.instant_files import encode_commit, encode_rollback_metadata
+from pyhudi.formats.timeline.plans import encode_index_metadata
+from pyhudi.formats.timeline.savepoints import encode_restore_metadata, encode_savepoint
 from pyhudi.locks import hold
 from pyhudi.metadata.kept_partition import TableCommit
 from pyhudi.metadata.maintenance import keep_up

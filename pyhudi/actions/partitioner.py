@@ -19,7 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyhudi.formats.instant_files import workload_profile
+from pyhudi.formats.timeline.instant_files import workload_profile
 from pyhudi.java.hashes import java_string_hash
 from pyhudi.model.commit import CommitMetadata
 from pyhudi.model.file_group import BaseFile, FileGroupId, FileSlice

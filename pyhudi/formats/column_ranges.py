@@ -21,7 +21,7 @@ from pyhudi.arrow.kinds import is_bytes, is_text
 __all__ = ["ColumnRange", "Plain", "RangesOfRows", "column_type", "has_order", "joined", "range_of_values", "values_of"]
 
 Plain: TypeAlias = bool | int | float | bytes | str
-_DIGITS = 40  # more than a decimal of 128 bits has
+_DECIMAL_DIGITS = 40  # more than a decimal of 128 bits has
 _SCHEMAS = 64  # of which it is remembered how ranges are found: those of the tables that a process writes to
 
 
@@ -176,7 +176,7 @@ def _plain(value: pa.Scalar, kind: pa.DataType) -> Plain | None:
         number = value.value  # type: ignore[attr-defined]
         return None if number is None else int(number)
     if pa.types.is_decimal(kind):
-        with decimal.localcontext(prec=_DIGITS):
+        with decimal.localcontext(prec=_DECIMAL_DIGITS):
             return int(value.as_py().scaleb(kind.scale))
     found: Plain = value.as_py()
     return found

@@ -19,7 +19,7 @@ from pyhudi.formats.column_ranges import ColumnRange, Plain
 __all__ = ["OLD_DECIMAL", "stats_rows", "stats_schema", "unscaled_bytes"]
 
 OLD_DECIMAL = pa.decimal128(30, 15)  # of all decimals in statistics below table version 9
-_DIGITS = 60  # of an unscaled number with more digits behind the point
+_UNSCALED_DIGITS = 60  # of an unscaled number with more digits behind the point
 _NULL_TYPE = 1
 _TIMES = {"ms": 13, "us": 14}
 _TIMESTAMPS = {"ms": 15, "us": 16, "ns": 17}
@@ -105,7 +105,7 @@ def _old_form(bound: Plain, kind: pa.DataType) -> _Wrapped | None:
         return _member(_DATE, bound)
     if pa.types.is_decimal(kind):
         assert isinstance(bound, int)
-        with decimal.localcontext(prec=_DIGITS):
+        with decimal.localcontext(prec=_UNSCALED_DIGITS):
             number = decimal.Decimal(bound).scaleb(-kind.scale)
             fits = (
                 kind.scale <= OLD_DECIMAL.scale and abs(number).adjusted() < OLD_DECIMAL.precision - OLD_DECIMAL.scale

@@ -17,9 +17,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from pyhudi.errors import ConfigError, CorruptFile
-from pyhudi.formats.bodies import Body
-from pyhudi.formats.body_fields import LONG_MAX, Fields
 from pyhudi.formats.json_text import parse_json, pretty_json
+from pyhudi.formats.timeline.bodies import LONG_MAX, Body, Fields
 from pyhudi.formats.xx_hash import xx_hash32
 from pyhudi.java.hashes import bucket_text
 from pyhudi.model.filenames import new_file_id

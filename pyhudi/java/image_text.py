@@ -57,7 +57,7 @@ def _texts(values: pa.Array, blank: str) -> pa.Array:
 def _scalar(values: pa.Array) -> pa.Array:
     kind = values.type
     if is_text(kind):
-        return _quoted(values.cast(pa.string()))
+        return _quoted_texts(values.cast(pa.string()))
     if pa.types.is_floating(kind):
         texts = float_text(values)
         return pc.if_else(pc.match_substring_regex(texts, "[yN]"), _in_quotes(texts), texts)
@@ -79,7 +79,7 @@ def _in_quotes(texts: pa.Array) -> pa.Array:
     return pc.binary_join_element_wise(quote, texts, quote, pa.scalar(""))
 
 
-def _quoted(texts: pa.Array) -> pa.Array:
+def _quoted_texts(texts: pa.Array) -> pa.Array:
     texts = pc.replace_substring(texts, "\\", "\\\\")
     texts = pc.replace_substring(texts, '"', '\\"')
     if pc.any(pc.match_substring_regex(texts, _ANY_CONTROL)).as_py():

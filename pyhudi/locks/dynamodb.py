@@ -19,7 +19,7 @@ from types import ModuleType
 from typing import TypeAlias
 
 from pyhudi.errors import ConfigError, StorageError
-from pyhudi.formats.bodies import Body, NewBody
+from pyhudi.formats.timeline.bodies import Body, NewBody
 from pyhudi.formats.xx_hash import hash_id_64
 from pyhudi.locks.base import LockOptions
 from pyhudi.locks.renewal import Renewal

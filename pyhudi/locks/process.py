@@ -13,7 +13,7 @@ import threading
 from functools import lru_cache
 from pathlib import Path
 
-from pyhudi.formats.bodies import Body
+from pyhudi.formats.timeline.bodies import Body
 
 __all__ = ["is_note", "is_of_this_process", "is_renewed", "is_surely_dead", "note_of_this_process", "token_of"]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from pyhudi.formats.clean_plans import encode_clean_metadata, encode_clean_plan
+from pyhudi.formats.timeline.clean_plans import encode_clean_metadata, encode_clean_plan
 from pyhudi.metadata.delta_commit import completion_time_after
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.clean_plan import (

@@ -23,8 +23,8 @@ from datetime import timedelta
 import pyarrow as pa
 
 from pyhudi.errors import MetadataTableDamaged, TableError
-from pyhudi.formats.compaction_plans import encode_compaction_plan
 from pyhudi.formats.damage import as_corrupt
+from pyhudi.formats.timeline.plans import encode_compaction_plan
 from pyhudi.metadata.delta_commit import complete_delta_commit, completion_time_after
 from pyhudi.metadata.group_files import GroupFiles
 from pyhudi.metadata.group_reader import GroupReader

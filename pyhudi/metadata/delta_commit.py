@@ -14,7 +14,7 @@ from datetime import datetime, timezone
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyhudi.formats.instant_files import encode_commit
+from pyhudi.formats.timeline.instant_files import encode_commit
 from pyhudi.metadata.group_files import GroupFiles, encoded_records
 from pyhudi.metadata.index_pieces import piece_content, pieces_by_group
 from pyhudi.metadata.keys_by_group import KeysByGroup

@@ -18,9 +18,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from pyhudi.formats.compaction_plans import encode_compaction_plan
 from pyhudi.formats.damage import as_corrupt
 from pyhudi.formats.log.reader import LogBlock
+from pyhudi.formats.timeline.plans import encode_compaction_plan
 from pyhudi.metadata.compaction import service_time
 from pyhudi.metadata.delta_commit import complete_delta_commit, next_log_name
 from pyhudi.metadata.group_files import GroupFiles, encoded_records

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.arrow.byte_order import is_ascending, order_of_bytes
-from pyhudi.formats.bodies import Body
+from pyhudi.formats.timeline.bodies import Body
 from pyhudi.metadata.found_records import DELETED, KEY, SEQUENCE, TYPE
 from pyhudi.metadata.partitions import MetadataKind
 

@@ -1,7 +1,7 @@
 """The bodies of completed writes: write stats and commit metadata.
 
 Source: docs/formats/timeline.md, "Records", "Bodies", "Commit metadata", "Extra metadata". Field names are Hudi's in
-snake case; `formats/instant_files.py` spells them.
+snake case; `formats/timeline/instant_files.py` spells them.
 """
 
 from __future__ import annotations

@@ -18,9 +18,8 @@ import pyarrow as pa
 
 from pyhudi.errors import CorruptFile
 from pyhudi.formats.avro.reading import DOC_KEY
-from pyhudi.formats.bodies import Body
-from pyhudi.formats.body_fields import LONG_MAX, shown
 from pyhudi.formats.json_text import parse_json
+from pyhudi.formats.timeline.bodies import LONG_MAX, Body, shown
 from pyhudi.model.filenames import SCHEMA_FOLDER
 from pyhudi.model.table_config import TableConfig
 from pyhudi.model.timeline import Timeline

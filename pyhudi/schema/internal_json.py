@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from pyhudi.errors import SchemaMismatch
-from pyhudi.formats.bodies import Body
+from pyhudi.formats.timeline.bodies import Body
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.schema.internal import PRIMITIVES, InternalSchema, ListType, MapType, SchemaColumn, StructType
 
@@ -40,12 +40,17 @@ def encode_history(schemas: Iterable[str]) -> bytes:
 
 
 def _field(column: SchemaColumn) -> Body:
-    field: Body = {"id": column.id, "name": column.name, "optional": column.nullable, "type": _type(column.type)}
+    field: Body = {
+        "id": column.id,
+        "name": column.name,
+        "optional": column.nullable,
+        "type": _type_of_json(column.type),
+    }
     has_doc = column.doc or column.name in META_COLUMNS
     return {**field, "doc": column.doc} if has_doc else field
 
 
-def _type(data_type: pa.DataType | StructType | ListType | MapType) -> str | Body:
+def _type_of_json(data_type: pa.DataType | StructType | ListType | MapType) -> str | Body:
     if isinstance(data_type, StructType):
         return {"type": "record", "fields": [_field(column) for column in data_type.columns]}
     if isinstance(data_type, ListType):
@@ -53,7 +58,7 @@ def _type(data_type: pa.DataType | StructType | ListType | MapType) -> str | Bod
         return {
             "type": "array",
             "element_id": item.id,
-            "element": _type(item.type),
+            "element": _type_of_json(item.type),
             "element_optional": item.nullable,
         }
     if isinstance(data_type, MapType):
@@ -61,9 +66,9 @@ def _type(data_type: pa.DataType | StructType | ListType | MapType) -> str | Bod
         return {
             "type": "map",
             "key_id": key.id,
-            "key": _type(key.type),
+            "key": _type_of_json(key.type),
             "value_id": value.id,
-            "value": _type(value.type),
+            "value": _type_of_json(value.type),
             "value_optional": value.nullable,
         }
     return _word(data_type)

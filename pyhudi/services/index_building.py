@@ -33,7 +33,7 @@ from pyhudi.errors import (
     TableError,
     WriteConflict,
 )
-from pyhudi.formats.index_plans import encode_index_plan
+from pyhudi.formats.timeline.plans import encode_index_plan
 from pyhudi.interrupts import uninterrupted
 from pyhudi.locks import hold
 from pyhudi.meta_client import MetaClient

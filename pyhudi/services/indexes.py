@@ -20,7 +20,7 @@ from pyhudi.actions.action import ActionContext
 from pyhudi.actions.commit import commit_locked
 from pyhudi.actions.instants import request
 from pyhudi.errors import ConfigError, CorruptFile, MetadataTableDamaged
-from pyhudi.formats.index_plans import encode_index_plan
+from pyhudi.formats.timeline.plans import encode_index_plan
 from pyhudi.interrupts import uninterrupted
 from pyhudi.locks import hold
 from pyhudi.meta_client import MetaClient

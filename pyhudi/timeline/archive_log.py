@@ -12,10 +12,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pyhudi.errors import CorruptFile
-from pyhudi.formats.archive_entries import commit_of_entry, encode_entries, entries_of
-from pyhudi.formats.bodies import Body
 from pyhudi.formats.log.reader import LogBlock, scan_log
 from pyhudi.formats.log.writer import LogFileWriter
+from pyhudi.formats.timeline.archive_entries import commit_of_entry, encode_entries, entries_of
+from pyhudi.formats.timeline.bodies import Body
 from pyhudi.model.commit import CommitMetadata
 from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.storage.base import Storage

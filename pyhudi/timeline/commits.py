@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 
 from pyhudi.errors import CorruptFile, PathNotFound
-from pyhudi.formats.instant_files import decode_commit
+from pyhudi.formats.timeline.instant_files import decode_commit
 from pyhudi.model.commit import CommitMetadata, OperationType
 from pyhudi.model.instant import Instant, State
 from pyhudi.model.table_config import TableConfig

@@ -18,14 +18,14 @@ from typing import TypeVar
 import pyarrow as pa
 
 from pyhudi.errors import PathNotFound
-from pyhudi.formats.history_files import (
+from pyhudi.formats.timeline.history_files import (
     TIME_COLUMNS,
     RowGroup,
     read_history_file,
     row_groups_of,
     write_history_file,
 )
-from pyhudi.formats.instant_files import decode_commit
+from pyhudi.formats.timeline.instant_files import decode_commit
 from pyhudi.model.commit import CommitMetadata
 from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.storage.base import Storage

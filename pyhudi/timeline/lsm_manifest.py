@@ -15,8 +15,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from pyhudi.errors import CorruptFile, PathNotFound
-from pyhudi.formats.body_fields import Fields, fields_of
 from pyhudi.formats.json_text import parse_json, pretty_json
+from pyhudi.formats.timeline.bodies import Fields, fields_of
 from pyhudi.storage.base import FileInfo, Storage
 
 __all__ = ["HistoryFile", "Manifest", "clean_manifests", "is_history_file", "load_manifest", "write_manifest"]

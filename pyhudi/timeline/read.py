@@ -9,12 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pyhudi.errors import PathNotFound
-from pyhudi.formats.clean_plans import decode_clean_metadata, decode_clean_plan
-from pyhudi.formats.clustering_plans import decode_clustering_plan
-from pyhudi.formats.compaction_plans import decode_compaction_plan
-from pyhudi.formats.index_plans import decode_index_plan
-from pyhudi.formats.instant_files import decode_commit, decode_rollback_plan
-from pyhudi.formats.savepoint_files import decode_restore_plan, decode_savepoint
+from pyhudi.formats.timeline.clean_plans import decode_clean_metadata, decode_clean_plan
+from pyhudi.formats.timeline.instant_files import decode_commit, decode_rollback_plan
+from pyhudi.formats.timeline.plans import decode_clustering_plan, decode_compaction_plan, decode_index_plan
+from pyhudi.formats.timeline.savepoints import decode_restore_plan, decode_savepoint
 from pyhudi.model.clean_plan import CleanMetadata, CleanPlan
 from pyhudi.model.clustering_plan import ClusteringPlan
 from pyhudi.model.commit import CommitMetadata

@@ -11,7 +11,7 @@ import pytest
 from pyhudi import HudiTable, write_hudi
 from pyhudi.actions.writes.delete_partition import matching
 from pyhudi.errors import ConfigError, TableNotFound, WriteConflict
-from pyhudi.formats.instant_files import decode_requested_replace
+from pyhudi.formats.timeline.instant_files import decode_requested_replace
 from pyhudi.model.instant import ActionKind, State
 from pyhudi.model.options import WriteOptions
 from pyhudi.services.compact.calls import call

@@ -9,9 +9,9 @@ import pytest
 from pyhudi.actions.undo.files import check_plan
 from pyhudi.errors import CorruptFile, HudiError, TableError
 from pyhudi.filegroup.markers import sweep
-from pyhudi.formats.clean_plans import encode_clean_plan
-from pyhudi.formats.instant_files import encode_rollback_plan
-from pyhudi.formats.savepoint_files import encode_restore_plan
+from pyhudi.formats.timeline.clean_plans import encode_clean_plan
+from pyhudi.formats.timeline.instant_files import encode_rollback_plan
+from pyhudi.formats.timeline.savepoints import encode_restore_plan
 from pyhudi.model.clean_plan import CleanPlan
 from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.model.plans import InstantInfo, RollbackPlan, RollbackRequest

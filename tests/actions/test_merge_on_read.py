@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from pyhudi.errors import HudiError, SchemaMismatch, TableError, WriteConflict
-from pyhudi.formats.instant_files import decode_rollback_metadata, decode_rollback_plan
+from pyhudi.formats.timeline.instant_files import decode_rollback_metadata, decode_rollback_plan
 from pyhudi.model.filenames import LogFileName
 from pyhudi.model.instant import ActionKind, State
 from pyhudi.model.options import WriteOptions

@@ -10,7 +10,7 @@ import pytest
 from pyhudi.actions.undo.restore import restore
 from pyhudi.actions.undo.rollback_to import roll_back
 from pyhudi.errors import TableError, WriteConflict
-from pyhudi.formats.savepoint_files import decode_restore_metadata, decode_restore_plan, decode_savepoint
+from pyhudi.formats.timeline.savepoints import decode_restore_metadata, decode_restore_plan, decode_savepoint
 from pyhudi.model.instant import ActionKind, State
 from pyhudi.services.savepoint import delete_savepoint, load_savepoints
 from pyhudi.timeline.write import TimelineWriter

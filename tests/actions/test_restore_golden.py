@@ -14,8 +14,8 @@ import pytest
 
 from pyhudi import HudiTable
 from pyhudi.engine.local import LocalEngine
-from pyhudi.formats.instant_files import decode_avro_record
-from pyhudi.formats.savepoint_files import (
+from pyhudi.formats.timeline.instant_files import decode_avro_record
+from pyhudi.formats.timeline.savepoints import (
     decode_restore_metadata,
     decode_restore_plan,
     decode_savepoint,

@@ -8,7 +8,7 @@ import pytest
 
 from pyhudi.actions.undo.restore_result import RollbackResult
 from pyhudi.errors import TableError
-from pyhudi.formats.instant_files import decode_rollback_metadata, decode_rollback_plan, encode_rollback_plan
+from pyhudi.formats.timeline.instant_files import decode_rollback_metadata, decode_rollback_plan, encode_rollback_plan
 from pyhudi.model.instant import ActionKind, State
 from pyhudi.model.options import WriteOptions
 from pyhudi.model.plans import InstantInfo, RollbackPlan, RollbackRequest

@@ -25,14 +25,14 @@ from pyhudi.formats.bloom import DYNAMIC_V0, SIMPLE, BloomFilter
 from pyhudi.formats.hash_ring import decode_nodes, decode_ring, encode_ring, initial_ring
 from pyhudi.formats.hfile import HFileReader, HFileWriter
 from pyhudi.formats.hfile.trailer import decode_file_info, encode_file_info
-from pyhudi.formats.instant_files import encode_commit
 from pyhudi.formats.log.blocks import avro_data, delete, hfile_data, parquet_data
 from pyhudi.formats.log.envelope import BlockType, CorruptRange, HeaderKey, encode_block
 from pyhudi.formats.log.positions import encode_positions, positions_of
 from pyhudi.formats.log.reader import scan_log
 from pyhudi.formats.log.writer import data_block
 from pyhudi.formats.protobuf import message_fields
-from pyhudi.formats.timeline_schemas import body_schema
+from pyhudi.formats.timeline.instant_files import encode_commit
+from pyhudi.formats.timeline.schemas import body_schema
 from pyhudi.model.commit import CommitMetadata
 from pyhudi.model.instant import ActionKind
 from pyhudi.schema.internal import decode_history

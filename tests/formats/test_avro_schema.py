@@ -20,7 +20,7 @@ from pyhudi.formats.avro.schema import (
     storable,
     without_meta,
 )
-from pyhudi.formats.instant_files import decode_commit
+from pyhudi.formats.timeline.instant_files import decode_commit
 from pyhudi.model.keys import META_COLUMNS
 from tests.support.golden.bodies import AVRO_MAGIC, golden_bodies
 from tests.support.values.strategies import RELAXED, SCHEMAS, tables

@@ -8,8 +8,12 @@ import fastavro
 import pytest
 
 from pyhudi.errors import UnsupportedTable
-from pyhudi.formats.clustering_plans import decode_clustering_plan, encode_clustering_plan
-from pyhudi.formats.compaction_plans import decode_compaction_plan, encode_compaction_plan
+from pyhudi.formats.timeline.plans import (
+    decode_clustering_plan,
+    decode_compaction_plan,
+    encode_clustering_plan,
+    encode_compaction_plan,
+)
 from pyhudi.model.clustering_plan import ClusteringGroup, ClusteringPlan, ClusteringSlice
 from pyhudi.model.plans import CompactionOperation, CompactionPlan
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pyhudi.formats.clean_plans import decode_clean_plan, encode_clean_plan
+from pyhudi.formats.timeline.clean_plans import decode_clean_plan, encode_clean_plan
 from pyhudi.model.clean_plan import KEEP_LATEST_COMMITS, CleanPlan, RetainedInstant
 
 

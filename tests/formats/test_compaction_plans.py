@@ -11,8 +11,8 @@ import fastavro
 import pytest
 
 from pyhudi.errors import CorruptFile, HudiError, UnsupportedTable
-from pyhudi.formats.compaction_plans import decode_compaction_plan, encode_compaction_plan
-from pyhudi.formats.instant_files import encode_avro_record
+from pyhudi.formats.timeline.instant_files import encode_avro_record
+from pyhudi.formats.timeline.plans import decode_compaction_plan, encode_compaction_plan
 from pyhudi.model.plans import CompactionOperation, CompactionPlan, CompactionStrategyInfo
 
 GOLDEN = [

@@ -23,7 +23,7 @@ from pyhudi.formats.avro.checked import (
 from pyhudi.formats.avro.decode import AvroDecoder
 from pyhudi.formats.avro.encode import AvroEncoder
 from pyhudi.formats.avro.schema import arrow_from_avro
-from pyhudi.formats.instant_files import decode_avro_record
+from pyhudi.formats.timeline.instant_files import decode_avro_record
 from tests.support.values.limits import output_within
 from tests.support.values.strategies import RELAXED
 

@@ -16,8 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyhudi.errors import CorruptFile
-from pyhudi.formats import instant_files as bodies
-from pyhudi.formats.timeline_schemas import body_schema
+from pyhudi.formats.timeline import instant_files as bodies
+from pyhudi.formats.timeline.schemas import body_schema
 from pyhudi.model.commit import CommitMetadata, OperationType, WriteStat
 from pyhudi.model.instant import ActionKind
 from pyhudi.model.plans import InstantInfo, RollbackMetadata, RollbackPartition, RollbackPlan, RollbackRequest

@@ -8,12 +8,12 @@ import pyarrow as pa
 import pytest
 
 from pyhudi.formats.avro.schema import arrow_from_avro, avro_from_arrow
-from pyhudi.formats.instant_files import decode_avro_record, decode_commit
 from pyhudi.formats.log.blocks import avro_data, delete
 from pyhudi.formats.log.envelope import BlockType, CorruptRange, HeaderKey, encode_block
 from pyhudi.formats.log.reader import LogBlock, scan_log
 from pyhudi.formats.log.writer import data_block
 from pyhudi.formats.properties import parse_properties
+from pyhudi.formats.timeline.instant_files import decode_avro_record, decode_commit
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.storage.memory import MemoryStorage
 from tests.support.golden.folder import shared_folder

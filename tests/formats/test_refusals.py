@@ -18,13 +18,13 @@ from pyhudi.formats.base.base import BaseFileOptions
 from pyhudi.formats.base.file_schema import fit
 from pyhudi.formats.base.orc import OrcWriter
 from pyhudi.formats.base.parquet_writer import ParquetWriter
-from pyhudi.formats.body_fields import Fields
 from pyhudi.formats.hash_ring import MAX_HASH, decode_nodes, initial_ring
 from pyhudi.formats.hfile.block import CODECS, DATA, META, encode_block, read_block
 from pyhudi.formats.hfile.entries import MAX_KEY_BYTES
 from pyhudi.formats.hfile.writer import HFileWriter
 from pyhudi.formats.protobuf import message_fields, read_varint
-from pyhudi.formats.timeline_schemas import body_schema
+from pyhudi.formats.timeline.bodies import Fields
+from pyhudi.formats.timeline.schemas import body_schema
 from pyhudi.storage.memory import MemoryStorage
 
 ONE_COLUMN = pa.schema([("a", pa.int64())])

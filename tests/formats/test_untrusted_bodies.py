@@ -12,19 +12,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyhudi.errors import CorruptFile, HudiError
-from pyhudi.formats import instant_files as bodies
-from pyhudi.formats.clean_plans import (
+from pyhudi.formats.hash_ring import decode_nodes, decode_ring, encode_nodes, encode_ring, initial_ring
+from pyhudi.formats.json_text import parse_json
+from pyhudi.formats.protobuf import bytes_field, message_fields, number_field
+from pyhudi.formats.timeline import instant_files as bodies
+from pyhudi.formats.timeline.clean_plans import (
     decode_clean_metadata,
     decode_clean_plan,
     encode_clean_metadata,
     encode_clean_plan,
 )
-from pyhudi.formats.clustering_plans import decode_clustering_plan, encode_clustering_plan
-from pyhudi.formats.compaction_plans import decode_compaction_plan, encode_compaction_plan
-from pyhudi.formats.hash_ring import decode_nodes, decode_ring, encode_nodes, encode_ring, initial_ring
-from pyhudi.formats.json_text import parse_json
-from pyhudi.formats.protobuf import bytes_field, message_fields, number_field
-from pyhudi.formats.savepoint_files import (
+from pyhudi.formats.timeline.plans import (
+    decode_clustering_plan,
+    decode_compaction_plan,
+    encode_clustering_plan,
+    encode_compaction_plan,
+)
+from pyhudi.formats.timeline.savepoints import (
     decode_restore_metadata,
     decode_restore_plan,
     decode_savepoint,

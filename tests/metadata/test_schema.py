@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from pyhudi.formats.bodies import AvroType
 from pyhudi.formats.hfile import HFileReader
+from pyhudi.formats.timeline.bodies import AvroType
 from pyhudi.metadata.schema import record_schema, stored_record_schema
 from pyhudi.storage.local import LocalStorage
 from tests.support.golden.folder import GoldenTable

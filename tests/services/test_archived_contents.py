@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pyhudi.formats.instant_files import decode_avro_record, decode_commit
+from pyhudi.formats.timeline.instant_files import decode_avro_record, decode_commit
 from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.services.clean.cleaning import clean
 from pyhudi.timeline.archived_timeline import archive_log, lsm_history

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pyhudi.formats.instant_files import encode_commit
+from pyhudi.formats.timeline.instant_files import encode_commit
 from pyhudi.model.commit import CommitMetadata
 from pyhudi.model.instant import ActionKind
 from pyhudi.timeline.write import TimelineWriter

@@ -8,7 +8,7 @@ import pytest
 
 from pyhudi import HudiTable, write_hudi
 from pyhudi.errors import TableError
-from pyhudi.formats.instant_files import decode_avro_record
+from pyhudi.formats.timeline.instant_files import decode_avro_record
 from pyhudi.model.instant import ActionKind, State
 from tests.support.tables.cleaned import NEVER, RETAINED, VERSIONS, call, cleans, commits, files, table_of, update
 from tests.support.tables.small import rows_of

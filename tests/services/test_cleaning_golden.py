@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pyhudi.errors import UnsupportedTable
-from pyhudi.formats.clean_plans import decode_clean_plan
+from pyhudi.formats.timeline.clean_plans import decode_clean_plan
 from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.model.options import WriteOptions
 from pyhudi.services.clean.cleaning import clean

@@ -10,8 +10,8 @@ import pytest
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.opening import table_lock
 from pyhudi.errors import CorruptFile, WriteConflict
-from pyhudi.formats.clean_plans import decode_clean_plan, encode_clean_plan
-from pyhudi.formats.instant_files import encode_avro_record
+from pyhudi.formats.timeline.clean_plans import decode_clean_plan, encode_clean_plan
+from pyhudi.formats.timeline.instant_files import encode_avro_record
 from pyhudi.model.clean_plan import CleanPlan
 from pyhudi.model.instant import ActionKind
 from pyhudi.model.options import WriteOptions

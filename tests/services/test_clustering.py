@@ -11,7 +11,7 @@ import pytest
 from pyhudi.actions.action import ActionContext
 from pyhudi.errors import ConfigError, CorruptFile, TableError
 from pyhudi.filegroup.cluster import ClusterGroups
-from pyhudi.formats.clustering_plans import decode_clustering_plan
+from pyhudi.formats.timeline.plans import decode_clustering_plan
 from pyhudi.locks import open_lock
 from pyhudi.model.instant import ActionKind, State
 from pyhudi.model.options import WriteOptions

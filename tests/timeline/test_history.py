@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyhudi.errors import CorruptFile
-from pyhudi.formats.archive_entries import encode_entries, entries_of
-from pyhudi.formats.history_files import HISTORY_SCHEMA, read_history_file
 from pyhudi.formats.log.reader import LogBlock, scan_log
+from pyhudi.formats.timeline.archive_entries import encode_entries, entries_of
+from pyhudi.formats.timeline.history_files import HISTORY_SCHEMA, read_history_file
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.instant import ActionKind
 from pyhudi.storage import open_storage

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pyhudi.errors import CorruptFile, UnsupportedTable
-from pyhudi.formats.instant_files import encode_commit
+from pyhudi.formats.timeline.instant_files import encode_commit
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.commit import CommitMetadata, OperationType, WriteStat
 from pyhudi.model.instant import ActionKind

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from pyhudi.errors import CorruptFile, HudiError
 from pyhudi.filegroup.markers import list_markers
 from pyhudi.filegroup.partition_metadata import partition_creation_time
-from pyhudi.formats.archive_entries import archive_entry
-from pyhudi.formats.history_files import HISTORY_SCHEMA
-from pyhudi.formats.instant_files import encode_commit
+from pyhudi.formats.timeline.archive_entries import archive_entry
+from pyhudi.formats.timeline.history_files import HISTORY_SCHEMA
+from pyhudi.formats.timeline.instant_files import encode_commit
 from pyhudi.model.commit import CommitMetadata, WriteStat
 from pyhudi.model.filenames import BaseFileName, InstantFileName, LogFileName, MarkerName, instant_of
 from pyhudi.model.instant import ActionKind, Instant, State

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pyhudi.errors import PathNotFound, WriteConflict
-from pyhudi.formats.instant_files import encode_commit
+from pyhudi.formats.timeline.instant_files import encode_commit
 from pyhudi.model.commit import CommitMetadata, OperationType
 from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.model.table_config import NewTable, TableConfig, new_table_properties

@@ -26,7 +26,7 @@ from pyhudi.actions.writes.replacing import Groups, check_not_planned, existing_
 from pyhudi.caller_warnings import warn_caller
 from pyhudi.engine.base import Frame
 from pyhudi.errors import ConfigError
-from pyhudi.formats.instant_files import encode_requested_replace
+from pyhudi.formats.timeline.instant_files import encode_requested_replace
 from pyhudi.merge.rules import MergeRules
 from pyhudi.model.commit import CommitMetadata, OperationType
 from pyhudi.model.instant import ActionKind, Instant

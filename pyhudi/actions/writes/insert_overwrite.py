@@ -21,7 +21,7 @@ from pyhudi.actions.writes.keyed_write import KeyedWrite, Rules
 from pyhudi.actions.writes.replacing import Groups, check_not_planned, existing_groups, replacing
 from pyhudi.engine.base import Frame
 from pyhudi.errors import ConfigError
-from pyhudi.formats.instant_files import encode_requested_replace
+from pyhudi.formats.timeline.instant_files import encode_requested_replace
 from pyhudi.index.chosen import index_class
 from pyhudi.keygen import KeyGenerator
 from pyhudi.model.commit import CommitMetadata, OperationType

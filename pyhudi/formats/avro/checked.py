@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from pyhudi.errors import CorruptFile, UnsupportedTable
-from pyhudi.formats.bodies import AvroObject, AvroType, Body
+from pyhudi.formats.timeline.bodies import AvroObject, AvroType, Body
 
 __all__ = ["PRIMITIVES", "CheckedSchema", "checked_schema"]
 

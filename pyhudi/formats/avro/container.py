@@ -20,8 +20,8 @@ import fastavro
 
 from pyhudi.errors import CorruptFile, HudiError, UnsupportedTable
 from pyhudi.formats.avro.checked import checked_schema
-from pyhudi.formats.bodies import Body
 from pyhudi.formats.protobuf import read_varint, varint
+from pyhudi.formats.timeline.bodies import Body
 
 if TYPE_CHECKING:
     from fastavro.types import Schema

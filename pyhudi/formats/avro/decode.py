@@ -21,8 +21,8 @@ from pyhudi.formats.avro.reading import arrow_from_avro, nullable_branch
 from pyhudi.formats.avro.scalars import boolean, enum, fixed, integer, number, variable
 from pyhudi.formats.avro.varint import Buffer, Positions
 from pyhudi.formats.avro.walk import Reader, Walk
-from pyhudi.formats.bodies import AvroObject, AvroType
 from pyhudi.formats.damage import as_corrupt
+from pyhudi.formats.timeline.bodies import AvroObject, AvroType
 
 __all__ = ["AvroDecoder"]
 

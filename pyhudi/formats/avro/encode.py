@@ -19,7 +19,7 @@ from pyhudi.errors import SchemaMismatch
 from pyhudi.formats.avro.checked import checked_schema
 from pyhudi.formats.avro.pieces import NOTHING, Piece, Short, joined, numbers, varints
 from pyhudi.formats.avro.reading import arrow_from_avro, nullable_branch
-from pyhudi.formats.bodies import AvroObject, AvroType
+from pyhudi.formats.timeline.bodies import AvroObject, AvroType
 
 __all__ = ["AvroEncoder"]
 

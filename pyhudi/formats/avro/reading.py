@@ -17,13 +17,13 @@ import pyarrow as pa
 
 from pyhudi.errors import CorruptFile, UnsupportedTable
 from pyhudi.formats.avro.checked import CheckedSchema, checked_schema
-from pyhudi.formats.bodies import AvroType, Body
+from pyhudi.formats.timeline.bodies import AvroType, Body
 
 __all__ = ["DOC_KEY", "arrow_from_avro", "arrow_from_checked", "nullable_branch"]
 
 DOC_KEY = b"doc"  # key of an Arrow field's metadata that holds the column's comment
 
-_PRIMITIVES: Mapping[str, pa.DataType] = {
+_ARROW_PRIMITIVES: Mapping[str, pa.DataType] = {
     "null": pa.null(),
     "boolean": pa.bool_(),
     "int": pa.int32(),
@@ -72,18 +72,18 @@ def nullable_branch(union: Sequence[AvroType]) -> tuple[AvroType | None, bool]:
 
 
 def _fields(record: Body, path: str, unions: bool) -> list[pa.Field]:
-    return [_field(field, path, unions) for field in record["fields"]]
+    return [_arrow_field(field, path, unions) for field in record["fields"]]
 
 
-def _field(field: Body, path: str, unions: bool) -> pa.Field:
+def _arrow_field(field: Body, path: str, unions: bool) -> pa.Field:
     where = f"{path}.{field['name']}" if path else field["name"]
-    data_type, nullable = _type(field["type"], where, unions)
+    data_type, nullable = _arrow_type(field["type"], where, unions)
     doc = field.get("doc")
     metadata = {DOC_KEY: doc.encode()} if isinstance(doc, str) and doc else None
     return pa.field(field["name"], data_type, nullable=nullable, metadata=metadata)
 
 
-def _type(avro: AvroType, path: str, unions: bool) -> tuple[pa.DataType, bool]:
+def _arrow_type(avro: AvroType, path: str, unions: bool) -> tuple[pa.DataType, bool]:
     """The Arrow type of a type without references, and whether it may be null."""
     if not isinstance(avro, list):
         plain = _plain(avro, path, unions)
@@ -102,29 +102,29 @@ def _type(avro: AvroType, path: str, unions: bool) -> tuple[pa.DataType, bool]:
 
 def _plain(avro: AvroType, path: str, unions: bool) -> pa.DataType:
     if isinstance(avro, str):
-        return _PRIMITIVES[avro]
+        return _ARROW_PRIMITIVES[avro]
     assert isinstance(avro, dict), avro
     kind = avro["type"]
     if not isinstance(kind, str):
-        return _type(kind, path, unions)[0]
+        return _arrow_type(kind, path, unions)[0]
     if kind in ("record", "error"):
         return pa.struct(_fields(avro, path, unions))
     if kind == "array":
-        data_type, nullable = _type(avro["items"], f"{path}.element", unions)
+        data_type, nullable = _arrow_type(avro["items"], f"{path}.element", unions)
         return pa.list_(pa.field("element", data_type, nullable=nullable))
     if kind == "map":
-        data_type, nullable = _type(avro["values"], f"{path}.value", unions)
+        data_type, nullable = _arrow_type(avro["values"], f"{path}.value", unions)
         return pa.map_(pa.string(), pa.field("value", data_type, nullable=nullable))
     if kind == "enum":
         return pa.string()
     if kind == "fixed":
         return _fixed(avro, path)
     if kind == "bytes" and avro.get("logicalType") == "decimal":
-        return _decimal(avro, path)
+        return _arrow_decimal(avro, path)
     logical = avro.get("logicalType")
     if isinstance(logical, str) and (kind, logical) in _LOGICAL:
         return _LOGICAL[kind, logical]
-    return _PRIMITIVES[kind]
+    return _ARROW_PRIMITIVES[kind]
 
 
 def _fixed(avro: Body, path: str) -> pa.DataType:
@@ -132,11 +132,11 @@ def _fixed(avro: Body, path: str) -> pa.DataType:
     if not size:
         raise CorruptFile(f"Avro schema: fixed of size {size!r} at {path!r}.")
     if avro.get("logicalType") == "decimal":
-        return _decimal(avro, path)
+        return _arrow_decimal(avro, path)
     return pa.binary(size)
 
 
-def _decimal(avro: Body, path: str) -> pa.DataType:
+def _arrow_decimal(avro: Body, path: str) -> pa.DataType:
     precision, scale = avro.get("precision"), avro.get("scale", 0)
     if not isinstance(precision, int) or not isinstance(scale, int) or precision < 1 or not 0 <= scale <= precision:
         raise CorruptFile(f"Avro schema: decimal({precision}, {scale}) at {path!r}.")

@@ -21,7 +21,7 @@ import pyarrow as pa
 from pyhudi.arrow.kinds import is_list, is_text, value_type
 from pyhudi.errors import SchemaMismatch
 from pyhudi.formats.avro.reading import DOC_KEY, arrow_from_avro
-from pyhudi.formats.bodies import AvroObject, AvroType
+from pyhudi.formats.timeline.bodies import AvroObject, AvroType
 from pyhudi.model.keys import META_COLUMNS
 
 __all__ = ["arrow_from_avro", "avro_from_arrow", "avro_name", "storable", "without_meta"]

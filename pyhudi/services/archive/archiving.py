@@ -18,9 +18,9 @@ import pyarrow as pa
 
 from pyhudi.actions.action import ActionContext
 from pyhudi.filegroup.markers import delete_markers
-from pyhudi.formats.archive_entries import archive_entry
-from pyhudi.formats.bodies import NewBody
-from pyhudi.formats.history_files import HISTORY_SCHEMA
+from pyhudi.formats.timeline.archive_entries import archive_entry
+from pyhudi.formats.timeline.bodies import NewBody
+from pyhudi.formats.timeline.history_files import HISTORY_SCHEMA
 from pyhudi.locks import hold
 from pyhudi.model.filenames import TEMPORARY_FOLDER, InstantFileName, pending_actions
 from pyhudi.model.instant import ActionKind, Instant, State

@@ -22,9 +22,8 @@ from itertools import takewhile
 
 from pyhudi.actions.action import ActionContext
 from pyhudi.errors import HudiError
-from pyhudi.formats.bodies import Body
-from pyhudi.formats.body_fields import Fields
-from pyhudi.formats.instant_files import decode_avro_record
+from pyhudi.formats.timeline.bodies import Body, Fields
+from pyhudi.formats.timeline.instant_files import decode_avro_record
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.clean_plan import (
     KEEP_LATEST_BY_HOURS,

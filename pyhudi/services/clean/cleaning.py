@@ -16,7 +16,7 @@ from pyhudi.actions.action import ActionContext
 from pyhudi.actions.instants import request
 from pyhudi.actions.undo.rollback import roll_back_failed_writes
 from pyhudi.errors import TableError
-from pyhudi.formats.clean_plans import encode_clean_plan
+from pyhudi.formats.timeline.clean_plans import encode_clean_plan
 from pyhudi.locks import hold
 from pyhudi.model.clean_plan import KEEP_LATEST_COMMITS
 from pyhudi.model.instant import ActionKind, Instant, State

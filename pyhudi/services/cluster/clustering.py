@@ -28,7 +28,7 @@ from pyhudi.filegroup.markers import list_markers, marker_folder
 from pyhudi.filegroup.read import SliceSpec
 from pyhudi.filegroup.row_order import RowOrder
 from pyhudi.filegroup.spec import WriteSpec
-from pyhudi.formats.clustering_plans import encode_clustering_plan
+from pyhudi.formats.timeline.plans import encode_clustering_plan
 from pyhudi.index.bucket import bucket_of_file_id
 from pyhudi.index.chosen import index_class
 from pyhudi.index.consistent_hashing import mark_ring, save_ring

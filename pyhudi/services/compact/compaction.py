@@ -56,11 +56,11 @@ def plan_compaction(context: ActionContext) -> CompactionPlan:
     return CompactionPlan(chosen)
 
 
-def _work(context: ActionContext, spec: WriteSpec, reading: SliceSpec, run: int) -> FanOutWork[FileSlice]:
+def _compaction_work(context: ActionContext, spec: WriteSpec, reading: SliceSpec, run: int) -> FanOutWork[FileSlice]:
     return CompactSlices(spec, reading, run, context.clock)
 
 
-COMPACTION = CompactionService(ActionKind.COMPACTION, OperationType.COMPACT, plan_compaction, _work)
+COMPACTION = CompactionService(ActionKind.COMPACTION, OperationType.COMPACT, plan_compaction, _compaction_work)
 
 
 def check_merge_on_read(context: ActionContext) -> None:

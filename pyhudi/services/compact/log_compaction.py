@@ -67,10 +67,14 @@ def _pays(blocks: Sequence[LogBlock], enough: int) -> bool:
     return len(blocks) >= enough and len({block.instant_time for block in blocks}) > 1
 
 
-def _work(context: ActionContext, spec: WriteSpec, reading: SliceSpec, run: int) -> FanOutWork[FileSlice]:
+def _log_compaction_work(
+    context: ActionContext, spec: WriteSpec, reading: SliceSpec, run: int
+) -> FanOutWork[FileSlice]:
     options = context.options
     logs = LogOptions(options.log_block_format, options.log_file_max_bytes, options.log_block_max_bytes)
     return CompactLogs(spec, reading, run, context.clock, logs)
 
 
-LOG_COMPACTION = CompactionService(ActionKind.LOGCOMPACTION, OperationType.LOG_COMPACT, plan_log_compaction, _work)
+LOG_COMPACTION = CompactionService(
+    ActionKind.LOGCOMPACTION, OperationType.LOG_COMPACT, plan_log_compaction, _log_compaction_work
+)

@@ -12,7 +12,7 @@ from pyhudi.actions.action import ActionContext
 from pyhudi.engine.base import FanOutWork
 from pyhudi.filegroup.read import SliceSpec
 from pyhudi.filegroup.spec import WriteSpec
-from pyhudi.formats.compaction_plans import encode_compaction_plan
+from pyhudi.formats.timeline.plans import encode_compaction_plan
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.commit import CommitMetadata
 from pyhudi.model.file_group import FileSlice

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from pyhudi.errors import ConfigError
-from pyhudi.formats.instant_files import decode_avro_record
+from pyhudi.formats.timeline.instant_files import decode_avro_record
 from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.sql.procedures.call import ProcedureCall
 from pyhudi.sql.procedures.procedure import Procedure, Row, Rows

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pyhudi.formats.instant_files import decode_rollback_metadata
-from pyhudi.formats.savepoint_files import decode_restore_metadata
+from pyhudi.formats.timeline.instant_files import decode_rollback_metadata
+from pyhudi.formats.timeline.savepoints import decode_restore_metadata
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.model.plans import RollbackMetadata

@@ -11,7 +11,7 @@ from pyhudi.actions.action import ActionContext
 from pyhudi.actions.instants import instant_times
 from pyhudi.actions.opening import table_lock
 from pyhudi.formats.avro.schema import avro_from_arrow
-from pyhudi.formats.instant_files import encode_commit
+from pyhudi.formats.timeline.instant_files import encode_commit
 from pyhudi.model.commit import CommitMetadata, OperationType
 from pyhudi.model.instant import ActionKind
 from pyhudi.model.keys import META_COLUMNS

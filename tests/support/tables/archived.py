@@ -6,7 +6,7 @@ from functools import partial
 
 import pyarrow as pa
 
-from pyhudi.formats.instant_files import encode_avro_record
+from pyhudi.formats.timeline.instant_files import encode_avro_record
 from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.model.options import WriteOptions
 from pyhudi.services.archive.archiving import archive

@@ -12,7 +12,7 @@ from typing import cast
 import fastavro
 from hypothesis import strategies as st
 
-from pyhudi.formats.bodies import AvroObject, AvroType
+from pyhudi.formats.timeline.bodies import AvroObject, AvroType
 
 __all__ = ["avro_body", "damaged_bytes", "with_other_values"]
 

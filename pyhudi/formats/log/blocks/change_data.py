@@ -13,9 +13,9 @@ import json
 
 import pyarrow as pa
 
-from pyhudi.formats.bodies import AvroObject
 from pyhudi.formats.log.blocks import avro_data
 from pyhudi.formats.log.envelope import BlockType, HeaderKey, encode_block
+from pyhudi.formats.timeline.bodies import AvroObject
 from pyhudi.model.change_logs import AFTER, BEFORE, DATA_BEFORE, LOGGED_KEY, OP, OP_KEY_ONLY, TIME
 
 __all__ = ["change_block", "change_schema"]

@@ -21,8 +21,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.errors import CorruptFile, UnsupportedTable
-from pyhudi.formats.bodies import AvroType, Body
 from pyhudi.formats.damage import as_corrupt
+from pyhudi.formats.timeline.bodies import AvroType, Body
 from pyhudi.model.keys import PARTITION_PATH, RECORD_KEY
 
 if TYPE_CHECKING:

@@ -13,10 +13,10 @@ from itertools import islice
 import pyarrow as pa
 
 from pyhudi.errors import CorruptFile
-from pyhudi.formats.archive_entries import archive_entry
-from pyhudi.formats.bodies import Body, NewBody
-from pyhudi.formats.history_files import HISTORY_SCHEMA
-from pyhudi.formats.instant_files import encode_avro_record, encode_commit
+from pyhudi.formats.timeline.archive_entries import archive_entry
+from pyhudi.formats.timeline.bodies import Body, NewBody
+from pyhudi.formats.timeline.history_files import HISTORY_SCHEMA
+from pyhudi.formats.timeline.instant_files import encode_avro_record, encode_commit
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.instant import ActionKind, State
 from pyhudi.model.table_config import TableConfig

@@ -14,8 +14,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from pyhudi.errors import UnsupportedTable
-from pyhudi.formats.body_fields import Fields
-from pyhudi.formats.instant_files import decode_avro_record, decode_commit, decode_requested_replace, encode_commit
+from pyhudi.formats.timeline.bodies import Fields
+from pyhudi.formats.timeline.instant_files import (
+    decode_avro_record,
+    decode_commit,
+    decode_requested_replace,
+    encode_commit,
+)
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.filenames import InstantFileName
 from pyhudi.model.instant import ActionKind, State, parse_instant_time

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from pyhudi.errors import CorruptFile, UnsupportedTable
-from pyhudi.formats.body_fields import Fields, fields_of, text_of
-from pyhudi.formats.instant_files import decode_avro_record, encode_avro_record
+from pyhudi.formats.timeline.bodies import Fields, fields_of, text_of
+from pyhudi.formats.timeline.instant_files import decode_avro_record, encode_avro_record
 from pyhudi.model.clean_plan import CleanedPartition, CleanMetadata, CleanPlan, RetainedInstant
 from pyhudi.model.filenames import BaseFileName, LogFileName, data_path
 

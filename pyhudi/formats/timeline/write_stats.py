@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from pyhudi.errors import CorruptFile
-from pyhudi.formats.bodies import Body, NewBody
-from pyhudi.formats.body_fields import LONG_MAX, shown
+from pyhudi.formats.timeline.bodies import LONG_MAX, Body, NewBody, shown
 from pyhudi.model.commit import WriteStat
 
 __all__ = ["decode_stat", "stat_to_avro", "stat_to_json"]

@@ -6,8 +6,8 @@ Source: docs/formats/timeline.md, "Records", "Savepoint and restore".
 from __future__ import annotations
 
 from pyhudi.errors import CorruptFile
-from pyhudi.formats.body_fields import Fields, fields_of
-from pyhudi.formats.instant_files import (
+from pyhudi.formats.timeline.bodies import Fields, fields_of
+from pyhudi.formats.timeline.instant_files import (
     decode_avro_record,
     encode_avro_record,
     instant_info,

@@ -12,11 +12,10 @@ from collections.abc import Mapping
 
 from pyhudi.errors import CorruptFile
 from pyhudi.formats.avro.container import MAGIC, MAX_BODY_BYTES, decode_container, encode_container
-from pyhudi.formats.bodies import Body, NewBody
-from pyhudi.formats.body_fields import Fields, text_of
 from pyhudi.formats.json_text import parse_json, pretty_json
-from pyhudi.formats.timeline_schemas import body_schema
-from pyhudi.formats.write_stats import decode_stat, stat_to_avro, stat_to_json
+from pyhudi.formats.timeline.bodies import Body, Fields, NewBody, text_of
+from pyhudi.formats.timeline.schemas import body_schema
+from pyhudi.formats.timeline.write_stats import decode_stat, stat_to_avro, stat_to_json
 from pyhudi.model.commit import CommitMetadata, OperationType, WriteStat
 from pyhudi.model.instant import ActionKind
 from pyhudi.model.plans import InstantInfo, RollbackMetadata, RollbackPartition, RollbackPlan, RollbackRequest

@@ -1,4 +1,6 @@
-"""Fields of bodies that were decoded, Avro or JSON: each is of the type that was asked for, or the file is damaged.
+"""Types of what bodies hold: decoded, and not known to Python's types.
+
+Fields of bodies that were decoded, Avro or JSON: each is of the type that was asked for, or the file is damaged.
 
 A body is a file that anyone may have written: Avro's header brings its own schema, and JSON has none. Numbers are
 Java's longs. What is null or absent is empty. Source: docs/formats/timeline.md, "Bodies", "Records".
@@ -8,12 +10,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from pyhudi.errors import CorruptFile
-from pyhudi.formats.bodies import Body
 
-__all__ = ["LONG_MAX", "Fields", "fields_of", "shown", "text_of"]
+__all__ = ["LONG_MAX", "AvroObject", "AvroType", "Body", "Fields", "NewBody", "fields_of", "shown", "text_of"]
+
+
+# A record that was decoded: Avro's schema, or the code that reads the JSON, says what its fields hold.
+Body: TypeAlias = Mapping[str, Any]
+# A record to encode: whatever it holds, the schema that it is encoded with decides whether it fits.
+NewBody: TypeAlias = dict[str, object]
+# A type in an Avro schema's JSON: a name, a union, or an object.
+AvroObject: TypeAlias = dict[str, Any]
+AvroType: TypeAlias = "str | list[AvroType] | AvroObject"
+
 
 LONG_MAX = 2**63 - 1  # Java's long, which every number of a body fits into
 

@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from functools import cache
 
 from pyhudi.errors import ConfigError
-from pyhudi.formats.bodies import AvroObject, AvroType
+from pyhudi.formats.timeline.bodies import AvroObject, AvroType
 
 __all__ = ["FIRST_STATISTICS", "NAMESPACE", "RECORDS", "body_schema", "schema_of"]
 

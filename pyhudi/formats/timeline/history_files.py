@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from pyhudi.errors import CorruptFile
 from pyhudi.formats.base.parquet_footer import ParquetFooter, Place, read_footer
 from pyhudi.formats.damage import FOREIGN_ERRORS
-from pyhudi.formats.timeline_schemas import body_schema
+from pyhudi.formats.timeline.schemas import body_schema
 from pyhudi.storage.base import Storage
 from pyhudi.storage.streams import as_storage_error
 

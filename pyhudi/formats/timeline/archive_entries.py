@@ -18,15 +18,14 @@ import fastavro
 import pyarrow as pa
 
 from pyhudi.errors import CorruptFile
-from pyhudi.formats.bodies import Body, NewBody
-from pyhudi.formats.body_fields import fields_of
-from pyhudi.formats.compaction_plans import decode_compaction_plan
 from pyhudi.formats.damage import as_corrupt
-from pyhudi.formats.instant_files import commit_of, decode_avro_record, decode_commit, decode_requested_replace
 from pyhudi.formats.log.envelope import BlockType, HeaderKey, encode_block
 from pyhudi.formats.log.reader import LogBlock
-from pyhudi.formats.timeline_schemas import FIRST_STATISTICS, RECORDS, schema_of
-from pyhudi.formats.write_stats import stat_to_avro
+from pyhudi.formats.timeline.bodies import Body, NewBody, fields_of
+from pyhudi.formats.timeline.instant_files import commit_of, decode_avro_record, decode_commit, decode_requested_replace
+from pyhudi.formats.timeline.plans import decode_compaction_plan
+from pyhudi.formats.timeline.schemas import FIRST_STATISTICS, RECORDS, schema_of
+from pyhudi.formats.timeline.write_stats import stat_to_avro
 from pyhudi.model.commit import CommitMetadata
 from pyhudi.model.instant import ActionKind, State
 

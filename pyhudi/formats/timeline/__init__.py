@@ -1,0 +1,1 @@
+"""The bodies of instant files, active and archived: bytes ↔ the model."""
