@@ -14,8 +14,7 @@ from pyhudi.errors import HudiError
 from pyhudi.formats.avro.container import encode_container
 from pyhudi.formats.avro.decode import AvroDecoder
 from pyhudi.formats.avro.encode import AvroEncoder
-from pyhudi.formats.avro.reading import arrow_from_avro
-from pyhudi.formats.avro.schema import avro_from_arrow
+from pyhudi.formats.avro.schema import arrow_from_avro, avro_from_arrow
 from pyhudi.formats.protobuf import varint
 from pyhudi.formats.timeline.instant_files import decode_avro_record
 

@@ -11,8 +11,7 @@ from typing import cast
 
 import pyarrow as pa
 
-from pyhudi.formats.avro.reading import arrow_from_avro
-from pyhudi.formats.avro.schema import without_meta
+from pyhudi.formats.avro.schema import arrow_from_avro, without_meta
 from pyhudi.formats.timeline.bodies import AvroObject, AvroType
 from pyhudi.metadata.partitions import MetadataKind
 from pyhudi.model.keys import META_COLUMNS

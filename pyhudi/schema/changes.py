@@ -14,7 +14,7 @@ from difflib import get_close_matches
 import pyarrow as pa
 
 from pyhudi.errors import SchemaMismatch
-from pyhudi.formats.avro.reading import DOC_KEY
+from pyhudi.formats.avro.schema import DOC_KEY
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.schema.casts import can_cast
 from pyhudi.schema.internal import InternalSchema, ListType, MapType, SchemaColumn, StructType

@@ -17,7 +17,7 @@ from typing import cast
 import pyarrow as pa
 
 from pyhudi.errors import CorruptFile
-from pyhudi.formats.avro.reading import DOC_KEY
+from pyhudi.formats.avro.schema import DOC_KEY
 from pyhudi.formats.json_text import parse_json
 from pyhudi.formats.timeline.bodies import LONG_MAX, Body, shown
 from pyhudi.model.filenames import SCHEMA_FOLDER

@@ -14,8 +14,7 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from pyhudi.arrow.kinds import is_list
-from pyhudi.formats.avro.reading import DOC_KEY
-from pyhudi.formats.avro.schema import storable
+from pyhudi.formats.avro.schema import DOC_KEY, storable
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.schema.internal import InternalSchema, ListType, MapType, SchemaColumn, StructType
 

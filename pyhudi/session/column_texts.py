@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import types as st
 
 from pyhudi.errors import ConfigError
-from pyhudi.formats.avro.reading import DOC_KEY
+from pyhudi.formats.avro.schema import DOC_KEY
 from pyhudi.spark.types import arrow_from_spark
 
 __all__ = ["schema_of"]

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.types as at
 
 from pyhudi.arrow.kinds import is_bytes, is_list, is_text
-from pyhudi.formats.avro.reading import DOC_KEY
+from pyhudi.formats.avro.schema import DOC_KEY
 
 __all__ = ["column_text", "columns_text", "comment_of", "literal", "quoted", "type_text"]
 

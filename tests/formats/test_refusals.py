@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from pyhudi.errors import ConfigError, CorruptFile, HudiError, SchemaMismatch, UnsupportedTable
-from pyhudi.formats.avro.reading import arrow_from_avro
+from pyhudi.formats.avro.schema import arrow_from_avro
 from pyhudi.formats.base.base import BaseFileOptions
 from pyhudi.formats.base.file_schema import fit
 from pyhudi.formats.base.orc import OrcWriter

@@ -16,11 +16,23 @@ import pyarrow as pa
 
 from pyhudi.errors import CorruptFile
 from pyhudi.formats.avro.checked import checked_schema
-from pyhudi.formats.avro.nested import nullable, record, repeated, sole_branch, union
-from pyhudi.formats.avro.reading import arrow_from_avro, nullable_branch
-from pyhudi.formats.avro.scalars import boolean, enum, fixed, integer, number, variable
+from pyhudi.formats.avro.fields import (
+    Reader,
+    Walk,
+    boolean,
+    enum,
+    fixed,
+    integer,
+    nullable,
+    number,
+    record,
+    repeated,
+    sole_branch,
+    union,
+    variable,
+)
+from pyhudi.formats.avro.schema import arrow_from_avro, nullable_branch
 from pyhudi.formats.avro.varint import Buffer, Positions
-from pyhudi.formats.avro.walk import Reader, Walk
 from pyhudi.formats.damage import as_corrupt
 from pyhudi.formats.timeline.bodies import AvroObject, AvroType
 

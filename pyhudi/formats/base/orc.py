@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from pyarrow import orc
 
 from pyhudi.errors import ConfigError, HudiError, SchemaMismatch
-from pyhudi.formats.avro.reading import arrow_from_avro
+from pyhudi.formats.avro.schema import arrow_from_avro
 from pyhudi.formats.base.base import BATCH_ROWS, BaseFileOptions, Footer
 from pyhudi.formats.base.file_schema import file_schema, fit
 from pyhudi.formats.base.key_rows import rows_among
