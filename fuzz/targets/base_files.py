@@ -12,8 +12,7 @@ from fuzz.target import Target
 from fuzz.targets.avro import ROWS, SCHEMA
 from pyhudi.errors import HudiError
 from pyhudi.formats.base import BaseFileOptions, BaseFileReader, Footer, new_base_file, open_base_file
-from pyhudi.formats.base.key_range import KeyRange
-from pyhudi.formats.base.statistics import Ranges
+from pyhudi.formats.base.ranges import KeyRange, Ranges
 from pyhudi.formats.bloom import BloomFilter
 from pyhudi.index.key_lookup import FindKeys
 from pyhudi.index.stored_keys import Candidate, StoredKeys

@@ -18,7 +18,7 @@ from pyhudi.filegroup.partition_metadata import ensure_partition_metadata
 from pyhudi.filegroup.spec import WriteSpec
 from pyhudi.formats.avro.schema import avro_from_arrow
 from pyhudi.formats.base import Footer, extension_of, file_schema, new_base_file
-from pyhudi.formats.base.key_range import KeyRange
+from pyhudi.formats.base.ranges import KeyRange
 from pyhudi.formats.bloom import SIMPLE, BloomFilter
 from pyhudi.formats.column_stats import stats_rows
 from pyhudi.merge.combine import single_array

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from pyhudi.errors import CorruptFile
 from pyhudi.filegroup.spec import WriteSpec
 from pyhudi.formats.base import Footer
-from pyhudi.formats.base.key_range import KeyRange
+from pyhudi.formats.base.ranges import KeyRange
 from pyhudi.formats.bloom import BloomFilter
 
 __all__ = ["ReusedFooter"]

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.formats.base import BaseFileReader
-from pyhudi.formats.base.statistics import Ranges
+from pyhudi.formats.base.ranges import Ranges
 from pyhudi.model.predicate import Column, In, Predicate, may_match
 from pyhudi.model.predicate.tree import Value
 

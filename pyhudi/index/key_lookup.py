@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 
 from pyhudi.engine.base import Frame, TaskContext
 from pyhudi.formats.base import open_base_file
-from pyhudi.formats.base.statistics import Ranges, RangeTest
+from pyhudi.formats.base.ranges import Ranges, RangeTest
 from pyhudi.formats.bloom import BloomFilter
 from pyhudi.index.base import LOCATION_PARTITION, Index, Lookup, Tagged
 from pyhudi.index.key_join import keys_in_several_places, tag_by_join

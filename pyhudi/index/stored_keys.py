@@ -17,7 +17,7 @@ from pyhudi.engine.base import TaskContext
 from pyhudi.errors import CorruptFile
 from pyhudi.filegroup.read import SliceSpec, read_file_slice
 from pyhudi.formats.base import BaseFileReader, open_base_file
-from pyhudi.formats.base.statistics import RangeTest
+from pyhudi.formats.base.ranges import RangeTest
 from pyhudi.formats.damage import as_corrupt
 from pyhudi.index.base import STORED_ORDERING, Lookup
 from pyhudi.keygen.base import KeyGenerator, read_field

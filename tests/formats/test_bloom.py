@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyhudi.errors import ConfigError, CorruptFile
-from pyhudi.formats.base.key_range import KeyRange
+from pyhudi.formats.base.ranges import KeyRange
 from pyhudi.formats.bloom import DYNAMIC_V0, SIMPLE, BloomFilter
 
 Golden = Callable[[str, str], tuple[Path, dict[str, Any]]]

@@ -14,8 +14,7 @@ import pytest
 
 from pyhudi.errors import ConfigError, CorruptFile, HudiError, SchemaMismatch, UnsupportedTable
 from pyhudi.formats.avro.schema import arrow_from_avro
-from pyhudi.formats.base.base import BaseFileOptions
-from pyhudi.formats.base.file_schema import fit
+from pyhudi.formats.base.base import BaseFileOptions, fit
 from pyhudi.formats.base.orc import OrcWriter
 from pyhudi.formats.base.parquet_writer import ParquetWriter
 from pyhudi.formats.hash_ring import MAX_HASH, decode_nodes, initial_ring

@@ -11,8 +11,15 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from pyhudi.errors import ConfigError, UnsupportedTable
-from pyhudi.formats.base.base import BATCH_ROWS, BaseFileOptions, BaseFileReader, BaseFileWriter, BaseFormat, Footer
-from pyhudi.formats.base.file_schema import file_schema
+from pyhudi.formats.base.base import (
+    BATCH_ROWS,
+    BaseFileOptions,
+    BaseFileReader,
+    BaseFileWriter,
+    BaseFormat,
+    Footer,
+    file_schema,
+)
 from pyhudi.registry import Registry
 from pyhudi.storage.base import Storage
 

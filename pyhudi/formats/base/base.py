@@ -1,12 +1,21 @@
 """What a base file is to the rest of the package: columns in batches, a footer, and a writer.
 
 Source: docs/formats/base-files.md, "Parquet layouts", "Footer".
+
+What all formats of base files share about files that can't be opened, read or finished.
+
+The Arrow schema that a base file stores for a table schema.
+
+Types are those that a Hudi table can hold (Avro knows no byte and no short); every column may be null, and so may every
+list item, map value and struct field. Source: docs/formats/base-files.md, "Parquet layouts".
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from types import TracebackType
 from typing import Protocol
 
@@ -14,8 +23,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from pyhudi.formats.base.statistics import RangeTest
+from pyhudi.errors import CorruptFile, PathNotFound, SchemaMismatch
+from pyhudi.formats.avro.schema import storable
+from pyhudi.formats.base.ranges import RangeTest
 from pyhudi.formats.column_ranges import ColumnRange
+from pyhudi.formats.damage import FOREIGN_ERRORS
+from pyhudi.model.keys import META_COLUMNS
 from pyhudi.storage.base import Storage
 
 __all__ = [
@@ -28,7 +41,14 @@ __all__ = [
     "BaseFileReader",
     "BaseFileWriter",
     "Footer",
+    "as_corrupt_file",
+    "check_outline",
+    "close_quietly",
+    "file_schema",
+    "fit",
+    "open_stored",
 ]
+
 
 BATCH_ROWS = 122_880  # rows of a batch and of a row group: small enough to stream, large enough to compress well
 
@@ -211,3 +231,86 @@ class BaseFormat(Protocol):
     def create(
         storage: Storage, path: str, schema: pa.Schema, options: BaseFileOptions, watched: Sequence[str] = ()
     ) -> BaseFileWriter: ...
+
+
+MAX_ROWS = 1 << 31  # of a file: a forged number must not be counted to; record positions have the same limit
+
+
+class Closeable(Protocol):
+    """Has something to close."""
+
+    def close(self) -> object: ...
+
+
+def open_stored(storage: Storage, path: str) -> pa.NativeFile:
+    """The bytes of a base file that the table names. Raises PathNotFound with the likely reason."""
+    try:
+        return storage.open_input(path)
+    except PathNotFound as error:
+        raise PathNotFound(
+            f"{storage.root}/{path} does not exist, though the table had it a moment ago. A cleaner or a rollback may "
+            "have removed it since: load the table again (a new scan). If it stays away, restore it from a copy."
+        ) from error
+
+
+@contextmanager
+def as_corrupt_file(where: str, format_name: str) -> Iterator[None]:
+    """Turn what pyarrow says about bytes into CorruptFile with the file's name."""
+    try:
+        yield
+    except FOREIGN_ERRORS as error:
+        raise CorruptFile(
+            f"{where}: not a readable {format_name} file: {error} Restore the file from a copy of the table, or roll "
+            "the write back that made it."
+        ) from error
+
+
+def check_outline(where: str, rows: int, names: Sequence[str]) -> None:
+    """What a footer says of the whole file: how many rows, and the names of its columns. Raises CorruptFile."""
+    if not 0 <= rows <= MAX_ROWS:
+        raise CorruptFile(f"{where}: expected 0 to {MAX_ROWS} rows, found {rows}. Restore the file from a copy.")
+    if len(set(names)) != len(names):
+        twice = sorted({name for name in names if names.count(name) > 1})
+        raise CorruptFile(f"{where}: columns are there twice: {', '.join(twice)[:200]}. Restore the file from a copy.")
+
+
+def close_quietly(*parts: Closeable | None) -> None:
+    """Close what can be closed, after an error."""
+    for part in parts:
+        try:
+            if part is not None:
+                part.close()
+        except (pa.ArrowException, OSError, ValueError):
+            continue  # the error that brought us here is the one to tell
+
+
+@lru_cache(maxsize=64)  # each new file asks for it; metadata, which Arrow does not compare, has no part in it
+def file_schema(schema: pa.Schema) -> pa.Schema:
+    """`schema` with the types that a base file stores, all nullable, without metadata; meta columns come first.
+
+    Raises SchemaMismatch naming every column that can't be stored.
+    """
+    meta = [pa.field(name, pa.string()) for name in META_COLUMNS if name in schema.names]
+    return pa.schema(meta + [pa.field(field.name, _optional(field.type)) for field in storable(schema)])
+
+
+def _optional(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_list(kind):
+        return pa.list_(pa.field("element", _optional(kind.value_type)))
+    if pa.types.is_map(kind):
+        return pa.map_(
+            pa.field("key", _optional(kind.key_type), nullable=False), pa.field("value", _optional(kind.item_type))
+        )
+    if pa.types.is_struct(kind):
+        return pa.struct([pa.field(child.name, _optional(child.type)) for child in kind])
+    return kind
+
+
+def fit(column: pa.ChunkedArray, kind: pa.DataType, name: str) -> pa.ChunkedArray:
+    """`column` as `kind`, unchanged when it has that type. Raises SchemaMismatch when a value does not fit."""
+    if column.type == kind:
+        return column
+    try:
+        return column.cast(kind)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise SchemaMismatch(f"Column {name!r}: {column.type} can't be stored as {kind}: {error}") from error

@@ -22,12 +22,20 @@ from pyarrow import orc
 
 from pyhudi.errors import ConfigError, HudiError, SchemaMismatch
 from pyhudi.formats.avro.schema import arrow_from_avro
-from pyhudi.formats.base.base import BATCH_ROWS, BaseFileOptions, Footer
-from pyhudi.formats.base.file_schema import file_schema, fit
+from pyhudi.formats.base.base import (
+    BATCH_ROWS,
+    BaseFileOptions,
+    Footer,
+    as_corrupt_file,
+    check_outline,
+    close_quietly,
+    file_schema,
+    fit,
+    open_stored,
+)
 from pyhudi.formats.base.key_rows import rows_among
-from pyhudi.formats.base.opening import as_corrupt_file, check_outline, close_quietly, open_stored
 from pyhudi.formats.base.orc_tail import HeldTail, user_metadata
-from pyhudi.formats.base.statistics import RangeTest
+from pyhudi.formats.base.ranges import RangeTest
 from pyhudi.formats.column_ranges import ColumnRange, RangesOfRows, column_type
 from pyhudi.storage.base import Storage
 from pyhudi.storage.streams import as_storage_error

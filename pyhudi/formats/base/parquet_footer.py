@@ -5,21 +5,201 @@ or fewer levels than its column has; and for the statistics of one whose type is
 shorter than a value of the type. They are decoded where no error can come out. So the footer's bytes are looked at
 before. Source: docs/formats/base-files.md, "Footer"; the compact protocol of Apache
 Thrift.
+
+Thrift's compact protocol, as much of it as footers and page headers of Parquet files have.
+
+Source: the compact protocol of Apache Thrift; docs/formats/base-files.md, "Footer".
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pyhudi.formats.base.compact_protocol import FALSE, STRUCT, CompactReader
 from pyhudi.lazy_property import lazy_property
 
-__all__ = ["PHYSICAL_TYPES", "ParquetFooter", "Place", "leaf_positions", "read_footer"]
+__all__ = [
+    "FALSE",
+    "PHYSICAL_TYPES",
+    "STRUCT",
+    "CompactReader",
+    "CompactWriter",
+    "ParquetFooter",
+    "Place",
+    "leaf_positions",
+    "read_footer",
+]
+
+
+_VARINT_BYTES = 10  # 64 bits, seven to a byte
+# Types of the compact protocol.
+_BYTE, _DOUBLE, _BINARY, _LIST, _SET, _MAP, STRUCT = 3, 7, 8, 9, 10, 11, 12
+_I32, _I64 = 5, 6
+_INTEGERS = frozenset({4, _I32, _I64})
+_LONG_LIST = 15  # from so many elements on their number follows
+_TRUE, FALSE = 1, 2
+_FIXED_BYTES = {_BYTE: 1, _DOUBLE: 8}
+
+
+class CompactReader:
+    """A cursor over bytes, which is at `at`. Whoever reads beyond them gets LookupError."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data, self.at = data, 0
+
+    def fields(self) -> Iterator[tuple[int, int]]:
+        """Number and type of each field of a struct; the caller moves over its value."""
+        number = 0
+        while (head := self._byte()) != 0:
+            step = head >> 4
+            number = number + step if step else self.integer()
+            yield number, head & 15
+
+    def fields_of(self, *wanted: int) -> Iterator[int]:
+        """Numbers of the wanted fields of a struct, each before its value; the others are skipped."""
+        for number, kind in self.fields():
+            if number in wanted:
+                yield number
+            else:
+                self.skip(kind)
+
+    def elements(self) -> range:
+        """Numbers of the elements of a list; the caller moves over each."""
+        return range(self._list_head()[0])
+
+    def integer(self) -> int:
+        found = self._varint()
+        return (found >> 1) ^ -(found & 1)
+
+    def binary(self) -> bytes:
+        size = self._varint()
+        self.at += size
+        return self.data[self.at - size : self.at]
+
+    def skip(self, kind: int) -> None:
+        """Move over a value."""
+        if kind in _INTEGERS:
+            self._varint()
+        elif kind == _BINARY:
+            self.binary()
+        elif kind == STRUCT:
+            for _, part in self.fields():
+                self.skip(part)
+        elif kind in (_LIST, _SET):
+            count, part = self._list_head()
+            for _ in range(count):
+                self._skip_element(part)
+        elif kind == _MAP:
+            count = self._varint()
+            kinds = self._byte() if count else 0
+            for _ in range(count):
+                self._skip_element(kinds >> 4)
+                self._skip_element(kinds & 15)
+        elif kind not in (_TRUE, FALSE):  # a field's type says these itself
+            self.at += _FIXED_BYTES[kind]
+
+    def _skip_element(self, kind: int) -> None:
+        if kind in (_TRUE, FALSE):
+            self.at += 1
+        else:
+            self.skip(kind)
+
+    def _list_head(self) -> tuple[int, int]:
+        head = self._byte()
+        count = head >> 4
+        return (count if count < _LONG_LIST else self._varint()), head & 15
+
+    def _byte(self) -> int:
+        self.at += 1
+        return self.data[self.at - 1]
+
+    def _varint(self) -> int:
+        value = 0
+        for place in range(_VARINT_BYTES):
+            byte = self._byte()
+            value |= (byte & 0x7F) << (7 * place)
+            if byte < 0x80:
+                return value
+        raise ValueError("a number of more than 64 bits")
+
+
+class CompactWriter:
+    """The fields of one struct, in the order of their numbers.
+
+    Args:    begun: `fields` of another one, to go on with; last: the number of the last of them.
+    """
+
+    def __init__(self, begun: bytes = b"", last: int = 0) -> None:
+        self._parts = [begun]
+        self._last = last
+
+    def integer(self, number: int, value: int) -> None:
+        """An i32."""
+        self._field(number, _I32, _varint(_zigzag(value)))
+
+    def long(self, number: int, value: int) -> None:
+        """An i64."""
+        self._field(number, _I64, _varint(_zigzag(value)))
+
+    def text(self, number: int, value: str) -> None:
+        """A string."""
+        self._field(number, _BINARY, _binary(value))
+
+    def struct(self, number: int, value: bytes) -> None:
+        """Another struct, as its `end` returned it."""
+        self._field(number, STRUCT, value)
+
+    def integers(self, number: int, values: Sequence[int]) -> None:
+        """A list of i32."""
+        self._list(number, _I32, [_varint(_zigzag(value)) for value in values])
+
+    def texts(self, number: int, values: Sequence[str]) -> None:
+        """A list of strings."""
+        self._list(number, _BINARY, [_binary(value) for value in values])
+
+    def structs(self, number: int, values: Sequence[bytes]) -> None:
+        """A list of structs."""
+        self._list(number, STRUCT, values)
+
+    def fields(self) -> bytes:
+        """The fields so far."""
+        return b"".join(self._parts)
+
+    def end(self) -> bytes:
+        """The struct."""
+        return b"".join((*self._parts, b"\x00"))
+
+    def _list(self, number: int, kind: int, values: Sequence[bytes]) -> None:
+        count = len(values)
+        head = bytes([count << 4 | kind]) if count < _LONG_LIST else bytes([_LONG_LIST << 4 | kind]) + _varint(count)
+        self._field(number, _LIST, head + b"".join(values))
+
+    def _field(self, number: int, kind: int, value: bytes) -> None:
+        self._parts += [bytes([number - self._last << 4 | kind]), value]
+        self._last = number
+
+
+def _zigzag(value: int) -> int:
+    return value << 1 if value >= 0 else (-value << 1) - 1
+
+
+def _varint(value: int) -> bytes:
+    found = bytearray()
+    while value > 0x7F:
+        found.append(value & 0x7F | 0x80)
+        value >>= 7
+    found.append(value)
+    return bytes(found)
+
+
+def _binary(text: str) -> bytes:
+    data = text.encode()
+    return _varint(len(data)) + data
+
 
 _MAGIC = b"PAR1"
 _END_BYTES = 8  # the footer's length and the magic

@@ -20,8 +20,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pyhudi.formats.base.compact_protocol import CompactReader, CompactWriter
-from pyhudi.formats.base.parquet_footer import PHYSICAL_TYPES, ParquetFooter
+from pyhudi.formats.base.parquet_footer import PHYSICAL_TYPES, CompactReader, CompactWriter, ParquetFooter
 
 __all__ = ["PagedColumn", "paged_column", "rows_of_pages"]
 

@@ -19,14 +19,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pyhudi.errors import CorruptFile
-from pyhudi.formats.base.base import BATCH_ROWS, Footer
-from pyhudi.formats.base.file_schema import fit
-from pyhudi.formats.base.footer_ranges import FooterRanges, ranges_of_file
+from pyhudi.formats.base.base import BATCH_ROWS, Footer, as_corrupt_file, check_outline, fit, open_stored
 from pyhudi.formats.base.key_rows import KeyRows, has_hashes, rows_among
-from pyhudi.formats.base.opening import as_corrupt_file, check_outline, open_stored
 from pyhudi.formats.base.parquet_footer import ParquetFooter, read_footer
 from pyhudi.formats.base.parquet_pages import PagedColumn, paged_column, rows_of_pages
-from pyhudi.formats.base.statistics import RangeTest, row_groups_that_may_match
+from pyhudi.formats.base.ranges import FooterRanges, RangeTest, ranges_of_file, row_groups_that_may_match
 from pyhudi.formats.column_ranges import ColumnRange
 from pyhudi.storage.base import Storage
 from pyhudi.storage.file_memory import kept_for_again, kept_in_state, settled_state, state_of

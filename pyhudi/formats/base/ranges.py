@@ -3,20 +3,34 @@
 A footer says enough where each chunk has exact bounds and counts its nulls. It does not for INT96, for text that was
 cut or left out as too long, and for float columns: most writers leave not-a-numbers out of the bounds. Java's take them
 for the greatest values. Source: docs/formats/metadata-table.md, "Statistics"; docs/formats/base-files.md, "Footer".
+
+What a Parquet row group says of its columns, as ranges for pruning.
+
+Bounds are only taken where they are promises for each row: not for INT96, not for repeated columns. Not-a-number is
+left out of the bounds by writers, so a float column may always hold one.
+
+The least and the greatest record key of a base file, as its footer names them.
+
+Java compares strings by UTF-16 unit. That is the order of UTF-8 bytes, except that characters beyond U+FFFF come before
+those from U+E000 on. Hudi's row writer compares bytes and its look-up compares units, so for such keys a range is only
+a hint.
+Source: docs/formats/base-files.md, "Key range".
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
-from typing import Protocol
+from typing import Protocol, cast
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from pyhudi.formats.base.parquet_footer import Place, leaf_positions
+from pyhudi.arrow.buffers import buffer_numbers
+from pyhudi.formats.base.parquet_footer import ParquetFooter, Place, leaf_positions
 from pyhudi.formats.column_ranges import (
     ColumnRange,
     Plain,
@@ -26,8 +40,18 @@ from pyhudi.formats.column_ranges import (
     joined,
     values_of,
 )
+from pyhudi.model.predicate import Column, ValueRange
 
-__all__ = ["FooterRanges", "nan_columns", "ranges_of_file"]
+__all__ = [
+    "FooterRanges",
+    "KeyRange",
+    "RangeTest",
+    "Ranges",
+    "nan_columns",
+    "ranges_of_file",
+    "row_groups_that_may_match",
+]
+
 
 _JAVA = "parquet-mr"  # what `created_by` begins with; its not-a-numbers are the greatest values
 _ARROW_SCHEMA = b"ARROW:schema"  # a footer with it may give columns other units than their chunks have
@@ -171,3 +195,88 @@ def nan_columns(rows: pa.Table, names: Sequence[str]) -> Iterator[str]:
         kind = column_type(rows.schema, name)
         if kind is not None and pa.types.is_floating(kind) and pc.any(pc.is_nan(values_of(rows, name))).as_py():
             yield name
+
+
+Ranges = Callable[[Column], "ValueRange | None"]
+RangeTest = Callable[[Ranges], bool]
+
+
+def row_groups_that_may_match(footer: ParquetFooter, may_match: RangeTest | None) -> list[int]:
+    """Numbers of the row groups for which `may_match`, told their ranges, does not answer no; all without a test."""
+    metadata = footer.metadata
+    numbers = list(range(metadata.num_row_groups))
+    if may_match is None:
+        return numbers
+    positions, unreadable = footer.leaves, footer.unreadable_chunks
+
+    def ranges(number: int) -> Ranges:
+        group = metadata.row_group(number)
+
+        def of(column: Column) -> ValueRange | None:
+            position = positions.get(column.path)
+            return None if position is None or (number, position) in unreadable else _range(group, position)
+
+        return of
+
+    return [number for number in numbers if may_match(ranges(number))]
+
+
+def _range(group: pq.RowGroupMetaData, position: int) -> ValueRange | None:
+    chunk = group.column(position)
+    statistics = chunk.statistics
+    if statistics is None:
+        return None
+    nulls = statistics.null_count if statistics.has_null_count else None  # type: ignore[attr-defined]
+    only_null = nulls is not None and nulls == group.num_rows
+    low = high = None
+    if statistics.has_min_max and chunk.physical_type != "INT96":
+        try:
+            low, high = statistics.min, statistics.max
+        except (ValueError, OverflowError, UnicodeDecodeError, pa.ArrowException):
+            low = high = None  # a bound that Python can't hold: a cut text, a year beyond 9999
+    may_be_nan = chunk.physical_type in ("FLOAT", "DOUBLE", "FIXED_LEN_BYTE_ARRAY") and not isinstance(low, bytes)
+    return ValueRange(low, high, may_be_null=nulls != 0, only_null=only_null, may_be_nan=may_be_nan)
+
+
+_FIRST_ASTRAL_BYTE = 0xF0  # UTF-8 bytes of characters beyond U+FFFF start here
+
+
+class KeyRange:
+    """Least and greatest of the keys added so far, in Java's order; None before the first."""
+
+    def __init__(self) -> None:
+        self.least: str | None = None
+        self.greatest: str | None = None
+
+    def add(self, keys: pa.Array | pa.ChunkedArray) -> None:
+        """Take in `keys`: strings without nulls."""
+        for chunk in keys.chunks if isinstance(keys, pa.ChunkedArray) else [keys]:
+            if len(chunk) == 0:
+                continue
+            if _has_astral(chunk):
+                texts = cast("list[str]", chunk.to_pylist())  # rare: only a key with such a character brings us here
+                self.include(min(texts, key=_java_order), max(texts, key=_java_order))
+            else:
+                ends = pc.min_max(chunk)
+                self.include(ends["min"].as_py(), ends["max"].as_py())
+
+    def include(self, least: str, greatest: str) -> None:
+        """Take in a range."""
+        if self.least is None or _java_order(least) < _java_order(self.least):
+            self.least = least
+        if self.greatest is None or _java_order(greatest) > _java_order(self.greatest):
+            self.greatest = greatest
+
+
+def _java_order(text: str) -> bytes:
+    return text.encode("utf-16-be", "surrogatepass")
+
+
+def _has_astral(keys: pa.Array) -> bool:
+    """True when some key has a character beyond U+FFFF."""
+    _, offsets_buffer, data_buffer = keys.buffers()
+    if data_buffer is None or data_buffer.size == 0 or len(keys) == 0:
+        return False
+    ends = buffer_numbers(offsets_buffer, np.int32, len(keys) + 1, keys.offset * 4)
+    data = buffer_numbers(data_buffer, np.uint8)[ends[0] : ends[-1]]
+    return len(data) > 0 and bool(data.max() >= _FIRST_ASTRAL_BYTE)
