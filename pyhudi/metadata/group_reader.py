@@ -18,8 +18,7 @@ import pyarrow.compute as pc
 from pyhudi.filegroup.log_blocks import BlockRules, blocks_of
 from pyhudi.filegroup.log_damage import scan_slice
 from pyhudi.formats.hfile import Entries, HFileReader, open_hfile
-from pyhudi.formats.hfile.key_column import sorted_keys
-from pyhudi.formats.hfile.prefixes import ranges_of
+from pyhudi.formats.hfile.keys import ranges_of, sorted_keys
 from pyhudi.formats.log.reader import LogBlock
 from pyhudi.lazy_property import lazy_property
 from pyhudi.meta_client import MetaClient

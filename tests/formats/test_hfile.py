@@ -22,8 +22,7 @@ from pyhudi.errors import CorruptFile, SchemaMismatch
 from pyhudi.formats.hfile import HFileReader, HFileWriter
 from pyhudi.formats.hfile.block import CODECS, DATA, FILE_INFO, INDEX, INTERMEDIATE, LEAF, encode_block
 from pyhudi.formats.hfile.entries import encode_entry, full_key
-from pyhudi.formats.hfile.hadoop_vint import hadoop_vint, read_hadoop_vint
-from pyhudi.formats.hfile.index import IndexEntry, encode_root_index, row_of
+from pyhudi.formats.hfile.index import IndexEntry, encode_root_index, hadoop_vint, read_hadoop_vint, row_of
 from pyhudi.formats.hfile.trailer import Trailer, decode_file_info, encode_file_info
 from pyhudi.formats.log.envelope import BlockType
 from pyhudi.formats.log.reader import LogBlock, scan_log

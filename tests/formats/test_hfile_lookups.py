@@ -28,7 +28,7 @@ from pyhudi.formats.hfile.entries import (
     encode_entry,
     joined,
 )
-from pyhudi.formats.hfile.key_column import sorted_keys
+from pyhudi.formats.hfile.keys import sorted_keys
 from tests.support.golden.folder import shared_folder
 from tests.support.sweeps import examples
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from pyhudi.formats.hfile import HFileWriter
-from pyhudi.formats.hfile.kept_reader import open_hfile
+from pyhudi.formats.hfile.cached_reader import open_hfile
 from pyhudi.storage import LocalStorage
 from tests.support.storages.settled import settled_files
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from pyhudi.errors import CorruptFile
 from pyhudi.formats.bloom import DYNAMIC_V0, BloomFilter
 from pyhudi.formats.hfile import HFileReader, HFileWriter, patching
-from pyhudi.formats.hfile.index_tree import IndexTree
+from pyhudi.formats.hfile.index import IndexTree
 from pyhudi.formats.hfile.patching import HFilePatch
 from tests.support.golden.folder import shared_folder
 from tests.support.sweeps import examples

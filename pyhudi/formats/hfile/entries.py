@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from pyhudi.arrow.buffers import buffer_numbers
 from pyhudi.errors import CorruptFile
-from pyhudi.formats.hfile.key_column import KeyColumn, Places, pieces
+from pyhudi.formats.hfile.keys import KeyColumn, Places, pieces
 
 __all__ = [
     "ENTRY_OVERHEAD",

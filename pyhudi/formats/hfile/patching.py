@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 
 from pyhudi.formats.bloom import BloomFilter
 from pyhudi.formats.hfile.entries import decode_entries, encode_entry
-from pyhudi.formats.hfile.key_column import sorted_keys
+from pyhudi.formats.hfile.keys import sorted_keys
 from pyhudi.formats.hfile.reader import HFileReader
 from pyhudi.formats.hfile.writer import KEY_OVERHEAD, HFileWriter, Sink
 

@@ -31,14 +31,11 @@ from pyhudi.formats.hfile.block import (
 )
 from pyhudi.formats.hfile.block_cache import CACHE_BYTES, BlockCache, Blocks
 from pyhudi.formats.hfile.entries import Entries, decode_entries, decode_together, joined
-from pyhudi.formats.hfile.index import IndexEntry, decode_inner_index, decode_root_index
-from pyhudi.formats.hfile.index_tree import IndexTree, Share
-from pyhudi.formats.hfile.key_column import KeyColumn, sorted_keys
-from pyhudi.formats.hfile.names import BLOOM_FILTER, BLOOM_FILTER_TYPE
-from pyhudi.formats.hfile.prefixes import PrefixRange, ranges_of, rows_in
+from pyhudi.formats.hfile.index import IndexEntry, IndexTree, Share, decode_inner_index, decode_root_index
+from pyhudi.formats.hfile.keys import KeyColumn, PrefixRange, ranges_of, rows_in, sorted_keys
 from pyhudi.formats.hfile.ranges import READ_BYTES, BlockPlace, Ranges, Source, run_end
 from pyhudi.formats.hfile.single_entries import entries_of_pairs, pairs_in
-from pyhudi.formats.hfile.trailer import TRAILER_BYTES, Trailer, decode_file_info
+from pyhudi.formats.hfile.trailer import BLOOM_FILTER, BLOOM_FILTER_TYPE, TRAILER_BYTES, Trailer, decode_file_info
 
 __all__ = ["HFileReader"]
 

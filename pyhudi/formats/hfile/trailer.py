@@ -1,6 +1,8 @@
 """The trailer of an HFile (its last 4096 bytes) and its file info.
 
 Source: docs/formats/hfile.md, "File info", "Trailer".
+
+Names in base files of the metadata table. Source: docs/formats/hfile.md, "Meta blocks", "File info".
 """
 
 from __future__ import annotations
@@ -12,7 +14,17 @@ from dataclasses import dataclass
 from pyhudi.errors import CorruptFile, UnsupportedTable
 from pyhudi.formats.protobuf import bytes_field, message_fields, number_field, read_varint, varint
 
-__all__ = ["TRAILER_BYTES", "Trailer", "decode_file_info", "encode_file_info"]
+__all__ = [
+    "BLOOM_FILTER",
+    "BLOOM_FILTER_TYPE",
+    "GREATEST_KEY",
+    "LEAST_KEY",
+    "TRAILER_BYTES",
+    "Trailer",
+    "decode_file_info",
+    "encode_file_info",
+]
+
 
 TRAILER_BYTES = 4096
 _MAGIC = b'TRABLK"$'
@@ -106,3 +118,7 @@ def decode_file_info(body: bytes, where: str) -> dict[str, bytes]:
 
 def _signed(value: int) -> int:
     return value - 2**64 if value >= 2**63 else value
+
+
+BLOOM_FILTER, BLOOM_FILTER_TYPE = "bloomFilter", "bloomFilterTypeCode"
+LEAST_KEY, GREATEST_KEY = "minRecordKey", "maxRecordKey"

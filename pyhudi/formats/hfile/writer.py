@@ -27,9 +27,15 @@ from pyhudi.formats.hfile.entries import (
     value_lengths,
 )
 from pyhudi.formats.hfile.index import IndexEntry, encode_root_index
-from pyhudi.formats.hfile.key_column import Places
-from pyhudi.formats.hfile.names import BLOOM_FILTER, BLOOM_FILTER_TYPE, GREATEST_KEY, LEAST_KEY
-from pyhudi.formats.hfile.trailer import Trailer, encode_file_info
+from pyhudi.formats.hfile.keys import Places
+from pyhudi.formats.hfile.trailer import (
+    BLOOM_FILTER,
+    BLOOM_FILTER_TYPE,
+    GREATEST_KEY,
+    LEAST_KEY,
+    Trailer,
+    encode_file_info,
+)
 
 __all__ = ["KEY_OVERHEAD", "HFileWriter", "Sink"]
 
