@@ -21,8 +21,7 @@ import numpy as np
 import pyarrow as pa
 
 from pyhudi import HudiTable, write_hudi
-from pyhudi.formats.column_ranges import ColumnRange
-from pyhudi.formats.column_stats import stats_rows
+from pyhudi.formats.column_stats import ColumnRange, stats_rows
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.delta_commit import write_delta_commit
 from pyhudi.metadata.files_partition import files_of_listing

@@ -18,7 +18,7 @@ from pyhudi.actions.action import ActionContext
 from pyhudi.engine.base import TaskContext
 from pyhudi.errors import ConfigError, KeyGenError
 from pyhudi.formats.base import open_base_file
-from pyhudi.formats.valid_text import check_text
+from pyhudi.formats.damage import check_text
 from pyhudi.keygen import KEY_GENERATORS, KeyColumns, KeyGenerator, detect_single_key_encoding, from_options
 from pyhudi.keygen.parse import partition_values
 from pyhudi.keygen.partition_path import check_folders

@@ -16,8 +16,7 @@ import pyarrow.compute as pc
 from pyhudi.filegroup.file_stats import side_by_side
 from pyhudi.formats.base import open_base_file
 from pyhudi.formats.bloom import DYNAMIC_V0, BloomFilter
-from pyhudi.formats.column_ranges import ColumnRange, joined, range_of_values
-from pyhudi.formats.column_stats import stats_rows, stats_schema
+from pyhudi.formats.column_stats import ColumnRange, joined, range_of_values, stats_rows, stats_schema
 from pyhudi.formats.log.envelope import CorruptRange
 from pyhudi.formats.log.reader import scan_log
 from pyhudi.java.spark_functions import compute, result_type

@@ -16,8 +16,7 @@ from typing import TypeVar
 import pyarrow as pa
 
 from pyhudi.formats.base import Footer, open_base_file
-from pyhudi.formats.column_ranges import RangesOfRows
-from pyhudi.formats.column_stats import stats_rows
+from pyhudi.formats.column_stats import RangesOfRows, stats_rows
 from pyhudi.formats.log.envelope import CorruptRange
 from pyhudi.formats.log.reader import scan_log
 from pyhudi.model.filenames import LogFileName

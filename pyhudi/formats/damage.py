@@ -2,6 +2,15 @@
 
 Decoders say what they find wrong themselves. What is left is found by Arrow, fastavro, zlib or Python, in errors of
 their own kinds: these become CorruptFile where a kind of input is decoded, not at each line that may raise one.
+
+How much larger than its bytes a part of a file may become when it is decoded.
+
+A few kB of Parquet or of an HFile can say gigabytes: pages of one value, bodies of zeros. What writers make of rows is
+bounded, by the size of a log block and because keys differ.
+
+Is text really UTF-8? Arrow and Spark take any bytes for text; Avro and HFile blocks with such bytes can't be read.
+
+Looked at before anything is written: Arrow's own check of whole columns, about a nanosecond for a byte.
 """
 
 from __future__ import annotations
@@ -10,12 +19,24 @@ import struct
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import cast
 
 import pyarrow as pa
+import pyarrow.types as pt
 
-from pyhudi.errors import CorruptFile, UnsupportedTable
+from pyhudi.arrow.kinds import is_list, is_text
+from pyhudi.errors import ConfigError, CorruptFile, UnsupportedTable
 
-__all__ = ["FOREIGN_ERRORS", "as_corrupt", "located"]
+__all__ = [
+    "FOREIGN_ERRORS",
+    "as_corrupt",
+    "check_inflated",
+    "check_text",
+    "check_text_column",
+    "located",
+    "text_checked",
+]
+
 
 FOREIGN_ERRORS = (
     ArithmeticError,
@@ -53,3 +74,121 @@ def located(where: str) -> Iterator[None]:
         yield
     except (CorruptFile, UnsupportedTable) as error:
         raise type(error)(f"{where}: {error}") from error
+
+
+# Twice `hoodie.logfile.data.block.max.size`: whatever it holds, a block of usual size is read.
+FREE_BYTES = 512 << 20
+# Of larger parts: the most that deflate can do, which rows with keys of their own never come near.
+MAX_RATIO = 1032
+
+
+def check_inflated(
+    inflated_bytes: int, stored_bytes: int, where: str, *, free_bytes: int = FREE_BYTES, ratio: int = MAX_RATIO
+) -> None:
+    """Is it a size that so many stored bytes may become? Raises CorruptFile.
+
+    Args: free_bytes: sizes up to here are in any case.
+    """
+    limit = max(free_bytes, ratio * stored_bytes)
+    if inflated_bytes > limit:
+        raise CorruptFile(
+            f"{where}: {stored_bytes} bytes become {inflated_bytes} or more; at most {limit} are read: {free_bytes}, "
+            f"or {ratio} for each stored byte. No writer of Hudi makes such a file; restore it from a copy."
+        )
+
+
+def check_text(rows: pa.Table | pa.RecordBatch, first_row: int = 0) -> None:
+    """Raises ConfigError, with column and row, for text that is not UTF-8, also inside of other types."""
+    for field, column in zip(rows.schema, rows.columns, strict=True):
+        check_text_column(field.name, cast("pa.Array | pa.ChunkedArray", column), first_row)
+
+
+def check_text_column(name: str, column: pa.Array | pa.ChunkedArray, first_row: int = 0) -> None:
+    """The same for one column."""
+    if not _holds_text(column.type):
+        return
+    for chunk in column.chunks if isinstance(column, pa.ChunkedArray) else [column]:
+        for path, text in _texts(chunk, name):
+            number = _first_invalid(text)
+            if number is None:
+                continue
+            row = f", row {first_row + number} (counted from 0)" if path == name else ""
+            raise ConfigError(
+                f"Column {path!r}{row}: found text that is not UTF-8, {_bytes_of(text, number)!r}. Decode it by its "
+                "own encoding, or give the column the type binary. Nothing was written."
+            )
+        first_row += len(chunk)
+
+
+def text_checked(reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
+    """The same stream; it breaks off with the error of `check_text` where that is raised."""
+    if not any(_holds_text(field.type) for field in reader.schema):
+        return reader
+    return pa.RecordBatchReader.from_batches(reader.schema, _checked(reader))
+
+
+def _checked(reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+    first_row = 0
+    for batch in reader:
+        check_text(batch, first_row)
+        first_row += batch.num_rows
+        yield batch
+
+
+def _holds_text(kind: pa.DataType) -> bool:
+    if pt.is_dictionary(kind) or pt.is_run_end_encoded(kind):
+        return _holds_text(kind.value_type)
+    if isinstance(kind, pa.BaseExtensionType):
+        return _holds_text(kind.storage_type)
+    return is_text(kind) or any(_holds_text(kind.field(i).type) for i in range(kind.num_fields))
+
+
+def _texts(array: pa.Array, path: str) -> Iterator[tuple[str, pa.Array]]:
+    """The arrays of text in a column, with their paths: values that a slice or a null hides are left out."""
+    kind = array.type
+    if not _holds_text(kind):
+        return
+    if is_text(kind):
+        yield path, array
+    elif pt.is_dictionary(kind):
+        yield from _used(cast("pa.DictionaryArray", array), path)
+    elif isinstance(kind, pa.BaseExtensionType):
+        yield from _texts(cast("pa.ExtensionArray", array).storage, path)
+    elif pt.is_struct(kind):
+        for field, child in zip(kind, cast("pa.StructArray", array).flatten(), strict=True):
+            yield from _texts(child, f"{path}.{field.name}")
+    elif pt.is_map(kind):
+        entries = array.cast(pa.list_(pa.struct([("key", kind.key_type), ("value", kind.item_type)])))
+        yield from _texts(cast("pa.ListArray", entries).flatten(), path)
+    elif is_list(kind):
+        yield from _texts(cast("pa.ListArray", array).flatten(), f"{path}.element")
+    elif pt.is_run_end_encoded(kind):
+        yield from _texts(cast("pa.RunEndEncodedArray", array).values, path)
+
+
+def _used(array: pa.DictionaryArray, path: str) -> Iterator[tuple[str, pa.Array]]:
+    """Texts of a dictionary; where one is wrong, the rows say whether they have it."""
+    for inner, text in _texts(array.dictionary, path):
+        yield inner, text if _first_invalid(text) is None else array.dictionary.take(array.indices)
+
+
+def _first_invalid(text: pa.Array) -> int | None:
+    try:
+        text.validate(full=True)
+    except pa.ArrowInvalid:
+        # Rare, and the end of the write: rows may be looked at one by one.
+        return next((n for n in range(len(text)) if text[n].is_valid and not _is_text(_bytes_of(text, n))), None)
+    return None
+
+
+def _bytes_of(text: pa.Array, number: int) -> bytes:
+    value = text[number].as_buffer()
+    return b"" if value is None else value.to_pybytes()
+
+
+def _is_text(value: bytes) -> bool:
+    try:
+        value.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.errors import KeyGenError
-from pyhudi.formats.valid_text import check_text_column
+from pyhudi.formats.damage import check_text_column
 from pyhudi.keygen.base import KeyColumns, UserKeyGenerator
 from pyhudi.keygen.partition_path import place
 from pyhudi.keygen.settings import KeySettings

@@ -13,8 +13,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from pyhudi.formats.column_ranges import column_type
-from pyhudi.formats.column_stats import OLD_DECIMAL
+from pyhudi.formats.column_stats import OLD_DECIMAL, column_type
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.index_definitions import read_index_definitions
 from pyhudi.metadata.partitions import MetadataKind

@@ -37,7 +37,7 @@ from pyhudi.actions.writes.keyed_write import KeyedWrite, delete, insert, upsert
 from pyhudi.engine.base import Engine, Frame
 from pyhudi.engine.local import LocalFrame
 from pyhudi.errors import ConfigError, TableNotFound, WriteConflict
-from pyhudi.formats.valid_text import check_text, text_checked
+from pyhudi.formats.damage import check_text, text_checked
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.buckets import BUCKET_KEYS
 from pyhudi.model.instant import ActionKind

@@ -21,7 +21,7 @@ from pyhudi.filegroup.create import create_files
 from pyhudi.filegroup.file_stats import stats_of_file, stats_of_files
 from pyhudi.filegroup.merge import merge_file
 from pyhudi.formats.base import open_base_file
-from pyhudi.formats.column_ranges import ColumnRange
+from pyhudi.formats.column_stats import ColumnRange
 from pyhudi.metadata.column_stats import bounds
 from pyhudi.model.file_group import FileGroupId, FileSlice
 from pyhudi.model.keys import IS_DELETE, PARTITION_PATH, RECORD_KEY

@@ -18,9 +18,9 @@ from pyhudi.errors import CorruptFile
 from pyhudi.filegroup.log_blocks import BlockRules, blocks_of
 from pyhudi.formats.avro.decode import AvroDecoder
 from pyhudi.formats.bloom import DYNAMIC_V0, BloomFilter
+from pyhudi.formats.damage import check_inflated
 from pyhudi.formats.hfile import HFileReader, HFileWriter
 from pyhudi.formats.hfile.entries import decode_entries, encode_entry
-from pyhudi.formats.inflation import check_inflated
 from pyhudi.formats.log.blocks import delete, hfile_data, parquet_data
 from pyhudi.formats.log.blocks.command import rollback_block
 from pyhudi.formats.log.envelope import MAGIC, BlockType, HeaderKey, encode_block

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from pyhudi.errors import ConfigError
-from pyhudi.formats.valid_text import check_text, text_checked
+from pyhudi.formats.damage import check_text, text_checked
 from tests.support.values.not_text import WRONG, as_text, nested
 
 TEXTS = [pa.string(), pa.large_string(), pa.string_view()]

@@ -15,8 +15,7 @@ import pytest
 
 from pyhudi.filegroup.file_stats import bloom_filters_of_files, stats_of_file, stats_of_files
 from pyhudi.formats.base import Footer
-from pyhudi.formats.column_ranges import ColumnRange
-from pyhudi.formats.column_stats import stats_rows, stats_schema
+from pyhudi.formats.column_stats import ColumnRange, stats_rows, stats_schema
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.bloom_updates import bloom_filter_deletions, bloom_filters_update
 from pyhudi.metadata.index_definitions import (

@@ -11,8 +11,7 @@ import pytest
 
 from pyhudi import HudiTable
 from pyhudi.errors import ConfigError
-from pyhudi.formats.column_ranges import ColumnRange
-from pyhudi.formats.column_stats import stats_rows
+from pyhudi.formats.column_stats import ColumnRange, stats_rows
 from pyhudi.metadata.delta_commit import write_delta_commit
 from pyhudi.metadata.partitions import partitioned_prefix
 from pyhudi.metadata.place_records import RowPlace, place_records

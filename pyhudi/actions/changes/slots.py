@@ -20,7 +20,7 @@ from pyhudi.actions.rows import KEYED_FIELDS, marked_rows
 from pyhudi.actions.writes.slot_work import WriteSlot
 from pyhudi.engine.base import TaskContext
 from pyhudi.errors import ConfigError
-from pyhudi.formats.valid_text import check_text_column
+from pyhudi.formats.damage import check_text_column
 from pyhudi.keygen.base import read_field
 from pyhudi.merge import combine, merge_mode
 from pyhudi.merge.combine import ordering_columns, single_array

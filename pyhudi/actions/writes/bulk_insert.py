@@ -28,7 +28,7 @@ from pyhudi.errors import ConfigError
 from pyhudi.filegroup.create import write_partitioned
 from pyhudi.filegroup.spec import WriteSpec
 from pyhudi.filegroup.status import STATUS_SCHEMA, from_table, to_batch
-from pyhudi.formats.valid_text import check_text
+from pyhudi.formats.damage import check_text
 from pyhudi.index.chosen import index_class
 from pyhudi.keygen import KeyGenerator
 from pyhudi.metadata.index_pieces import PieceWriter

@@ -22,7 +22,7 @@ from pyhudi.filegroup.create import create_files
 from pyhudi.filegroup.merge import merge_file
 from pyhudi.filegroup.spec import WriteSpec
 from pyhudi.filegroup.status import to_batch
-from pyhudi.formats.valid_text import check_text
+from pyhudi.formats.damage import check_text
 from pyhudi.merge.pairs import combine_input
 from pyhudi.merge.rules import MergeRules
 from pyhudi.model.keys import BASE_ROW, CHANGE, CONTROL_COLUMNS, IS_DELETE, PARTITION_PATH, RECORD_KEY, STORED_ROW

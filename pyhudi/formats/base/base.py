@@ -26,7 +26,7 @@ import pyarrow as pa
 from pyhudi.errors import CorruptFile, PathNotFound, SchemaMismatch
 from pyhudi.formats.avro.schema import storable
 from pyhudi.formats.base.ranges import RangeTest
-from pyhudi.formats.column_ranges import ColumnRange
+from pyhudi.formats.column_stats import ColumnRange
 from pyhudi.formats.damage import FOREIGN_ERRORS
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.storage.base import Storage

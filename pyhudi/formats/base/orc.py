@@ -36,7 +36,7 @@ from pyhudi.formats.base.base import (
 from pyhudi.formats.base.key_rows import rows_among
 from pyhudi.formats.base.orc_tail import HeldTail, user_metadata
 from pyhudi.formats.base.ranges import RangeTest
-from pyhudi.formats.column_ranges import ColumnRange, RangesOfRows, column_type
+from pyhudi.formats.column_stats import ColumnRange, RangesOfRows, column_type
 from pyhudi.storage.base import Storage
 from pyhudi.storage.streams import as_storage_error
 

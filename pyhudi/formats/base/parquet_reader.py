@@ -24,7 +24,7 @@ from pyhudi.formats.base.key_rows import KeyRows, has_hashes, rows_among
 from pyhudi.formats.base.parquet_footer import ParquetFooter, read_footer
 from pyhudi.formats.base.parquet_pages import PagedColumn, paged_column, rows_of_pages
 from pyhudi.formats.base.ranges import FooterRanges, RangeTest, ranges_of_file, row_groups_that_may_match
-from pyhudi.formats.column_ranges import ColumnRange
+from pyhudi.formats.column_stats import ColumnRange
 from pyhudi.storage.base import Storage
 from pyhudi.storage.file_memory import kept_for_again, kept_in_state, settled_state, state_of
 

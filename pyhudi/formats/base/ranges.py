@@ -31,7 +31,7 @@ import pyarrow.parquet as pq
 
 from pyhudi.arrow.buffers import buffer_numbers
 from pyhudi.formats.base.parquet_footer import ParquetFooter, Place, leaf_positions
-from pyhudi.formats.column_ranges import (
+from pyhudi.formats.column_stats import (
     ColumnRange,
     Plain,
     RangesOfRows,

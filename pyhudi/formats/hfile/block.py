@@ -15,7 +15,7 @@ from typing import Protocol, cast
 from isal import igzip_lib, isal_zlib
 
 from pyhudi.errors import CorruptFile, UnsupportedTable
-from pyhudi.formats.inflation import check_inflated
+from pyhudi.formats.damage import check_inflated
 
 __all__ = [
     "BLOCK_HEADER_BYTES",

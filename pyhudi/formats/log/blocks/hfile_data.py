@@ -16,9 +16,8 @@ from pyhudi.errors import SchemaMismatch
 from pyhudi.formats.avro.decode import AvroDecoder
 from pyhudi.formats.avro.encode import AvroEncoder
 from pyhudi.formats.avro.schema import arrow_from_avro
-from pyhudi.formats.damage import located
+from pyhudi.formats.damage import check_inflated, located
 from pyhudi.formats.hfile import Entries, HFileReader, HFileWriter
-from pyhudi.formats.inflation import check_inflated
 from pyhudi.model.keys import META_COLUMNS
 
 __all__ = ["decode", "encode"]

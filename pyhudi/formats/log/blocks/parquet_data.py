@@ -11,8 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pyhudi.errors import CorruptFile
-from pyhudi.formats.damage import as_corrupt
-from pyhudi.formats.inflation import check_inflated
+from pyhudi.formats.damage import as_corrupt, check_inflated
 
 __all__ = ["decode", "encode"]
 
