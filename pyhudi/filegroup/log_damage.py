@@ -22,7 +22,7 @@ from pyhudi.errors import DamagedLog
 from pyhudi.formats.log.envelope import CorruptRange
 from pyhudi.formats.log.reader import LogBlock, scan_log
 from pyhudi.model.file_group import CommittedBytes, FileSlice, LogFile
-from pyhudi.model.options.damage import READ_DAMAGED_LOGS, REWRITE_DAMAGED_LOGS
+from pyhudi.model.options.files import READ_DAMAGED_LOGS, REWRITE_DAMAGED_LOGS
 from pyhudi.storage.base import Storage
 
 __all__ = ["READING", "REWRITING", "DamageRules", "FindDamage", "find_damage", "scan_slice", "tell_damage"]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from pyhudi.model.options.record_index import RecordIndexOptions
+from pyhudi.model.options.metadata import RecordIndexOptions
 
 __all__ = ["record_index_group_count"]
 

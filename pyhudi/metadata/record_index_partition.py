@@ -30,8 +30,7 @@ from pyhudi.metadata.updates import PartitionUpdate
 from pyhudi.model.file_group import FileSlice
 from pyhudi.model.instant import COMPACTIONS
 from pyhudi.model.metadata_versions import RECORD_INDEX_DEFINITION
-from pyhudi.model.options.metadata import MetadataOptions
-from pyhudi.model.options.record_index import RecordIndexOptions
+from pyhudi.model.options.metadata import MetadataOptions, RecordIndexOptions
 from pyhudi.model.write_status import WriteStatus
 from pyhudi.storage.base import Storage
 

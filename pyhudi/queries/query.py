@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timezone, tzinfo
 
-from pyhudi.model.options.damage import DEFAULT_DAMAGE, DamageOptions
+from pyhudi.model.options.files import DEFAULT_DAMAGE, DamageOptions
 from pyhudi.model.options.merging import DEFAULT_MEMORY, MemoryOptions
 from pyhudi.queries.as_of import AsOf
 from pyhudi.queries.filters import Where

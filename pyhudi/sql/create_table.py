@@ -19,7 +19,7 @@ from pyhudi.errors import ConfigError, TableExists
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.model.new_table import new_table_properties
 from pyhudi.model.options import WriteOptions
-from pyhudi.model.options.keys import PARTITION_FIELDS, RECORD_KEY
+from pyhudi.model.options.table import PARTITION_FIELDS, RECORD_KEY
 from pyhudi.sql.clauses import Reader
 from pyhudi.sql.our_table import is_ours
 from pyhudi.sql.session import NO_ROWS, CatalogEntry, NamedTable, SqlFrame, SqlSession, TableName

@@ -18,7 +18,7 @@ import pyarrow as pa
 from pyhudi.engine.local import ArrowStream
 from pyhudi.errors import ConfigError
 from pyhudi.meta_client import MetaClient
-from pyhudi.model.options.damage import DEFAULT_DAMAGE, DamageOptions
+from pyhudi.model.options.files import DEFAULT_DAMAGE, DamageOptions
 from pyhudi.model.options.merging import DEFAULT_MEMORY, MemoryOptions
 from pyhudi.model.options.queries import DEFAULT_INCREMENTAL, IncrementalOptions
 from pyhudi.model.predicate import Constant, conjunction, is_opaque, parse_where, to_sql

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from pyhudi.model.options.clustering import LAYOUT, SORT_COLUMNS
+from pyhudi.model.options.services import LAYOUT, SORT_COLUMNS
 from pyhudi.services.archive.archiving import archive
 from pyhudi.services.archive.result import ArchiveResult
 from pyhudi.services.clean.cleaning import clean

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from pyhudi.locks import LockOptions, LockProvider, open_lock
-from pyhudi.model.options.locks import HiveLockOptions
+from pyhudi.model.options.concurrency import HiveLockOptions
 from pyhudi.storage import MemoryStorage, SystemClock
 from tests.support.judge.hudi_on_s3 import Holder, classes_of_the_lock
 from tests.support.judge.real_hudi import Judge

@@ -22,7 +22,7 @@ import pytest
 
 from pyhudi.locks import LockOptions, LockProvider, hold, open_lock
 from pyhudi.locks.storage_based import LOCK_PATH
-from pyhudi.model.options.locks import StorageLockOptions
+from pyhudi.model.options.concurrency import StorageLockOptions
 from pyhudi.storage import Storage, SystemClock, open_storage
 from pyhudi.table import HudiTable
 from tests.support.golden.rows import differences
@@ -101,7 +101,7 @@ def test_what_both_append_to_one_file_under_the_lock_is_all_there(classes: str, 
 OURS = """
 import sys, warnings
 from pyhudi.locks import LockOptions, open_lock
-from pyhudi.model.options.locks import StorageLockOptions
+from pyhudi.model.options.concurrency import StorageLockOptions
 from pyhudi.storage import SystemClock, open_storage
 storage = open_storage(sys.argv[1], dict(pair.split("=", 1) for pair in sys.argv[4:]))
 options = LockOptions("STORAGE", storage=StorageLockOptions(int(sys.argv[2]), int(sys.argv[3])))

@@ -11,7 +11,7 @@ import pytest
 
 from pyhudi.errors import LockTimeout
 from pyhudi.locks import LockOptions, hold, open_lock
-from pyhudi.model.options.locks import HiveLockOptions
+from pyhudi.model.options.concurrency import HiveLockOptions
 from pyhudi.storage import MemoryStorage, SystemClock
 from tests.support.servers.metastore import hive_metastore
 

@@ -17,7 +17,7 @@ from pyhudi.formats.xx_hash import hash_id_64
 from pyhudi.locks import LockOptions, LockProvider, hold, open_lock
 from pyhudi.locks.dynamodb import DynamoLock
 from pyhudi.model.options import WriteOptions
-from pyhudi.model.options.locks import DynamoOptions, HiveLockOptions, ZookeeperOptions
+from pyhudi.model.options.concurrency import DynamoOptions, HiveLockOptions, ZookeeperOptions
 from pyhudi.storage import FixedClock, MemoryStorage, SystemClock
 from tests.support.servers.process import free_port
 

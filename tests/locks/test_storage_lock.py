@@ -12,7 +12,7 @@ from pyhudi.errors import ConfigError, CorruptFile, StorageError
 from pyhudi.locks import LockOptions, open_lock
 from pyhudi.locks.storage_based import LOCK_PATH, StorageLock, _Lease
 from pyhudi.model.options import WriteOptions
-from pyhudi.model.options.locks import StorageLockOptions
+from pyhudi.model.options.concurrency import StorageLockOptions
 from pyhudi.storage import FixedClock, LocalStorage, MemoryStorage, Storage
 from tests.support.golden.folder import shared_folder
 

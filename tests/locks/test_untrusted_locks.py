@@ -17,7 +17,7 @@ from pyhudi.errors import CorruptFile, HudiError, LockTimeout, StorageError
 from pyhudi.locks import LockOptions, dynamodb, hive_metastore, hold, open_lock
 from pyhudi.locks.process import is_note, is_surely_dead, note_of_this_process
 from pyhudi.locks.storage_based import LOCK_PATH
-from pyhudi.model.options.locks import DynamoOptions, HiveLockOptions, StorageLockOptions, ZookeeperOptions
+from pyhudi.model.options.concurrency import DynamoOptions, HiveLockOptions, StorageLockOptions, ZookeeperOptions
 from pyhudi.storage import FixedClock, LocalStorage, MemoryStorage, Storage, SystemClock
 from pyhudi.storage.versioned import LOCK_BYTES_MAX, FileBusy, versioned_files
 

@@ -25,7 +25,7 @@ from pyhudi.metadata.record_keys import shards
 from pyhudi.metadata.record_places import file_ids, partition_paths
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.keys import META_COLUMNS
-from pyhudi.model.options.record_index import RecordIndexOptions
+from pyhudi.model.options.metadata import RecordIndexOptions
 from pyhudi.queries.plan import plan_snapshot
 from pyhudi.queries.query import Query
 from pyhudi.queries.snapshot import read_batches

@@ -10,7 +10,7 @@ import pytest
 from pyhudi.errors import ConfigError
 from pyhudi.model.file_group import BaseFile, FileGroupId, FileSlice, LogFile
 from pyhudi.model.instant import ActionKind, Instant, State
-from pyhudi.model.options.compaction import CompactionOptions
+from pyhudi.model.options.services import CompactionOptions
 from pyhudi.model.plans import CompactionOperation
 from pyhudi.model.timeline import Timeline
 from pyhudi.services.compact.compaction import delta_commits

@@ -18,7 +18,7 @@ import pytest
 from pyhudi.engine.local import LocalEngine
 from pyhudi.errors import HudiError, PathExists, PathNotFound, StorageError
 from pyhudi.locks import LockOptions, hold, open_lock
-from pyhudi.model.options.locks import StorageLockOptions
+from pyhudi.model.options.concurrency import StorageLockOptions
 from pyhudi.storage import Storage, SystemClock, open_storage
 from pyhudi.storage.versioned import versioned_files
 from tests.support.servers.object_stores import ObjectStoreServer

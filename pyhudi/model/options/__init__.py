@@ -14,7 +14,7 @@ from pyhudi.model.options.catalogue import (
     resolve,
     spec_of,
 )
-from pyhudi.model.options.locks import LockOptions
+from pyhudi.model.options.concurrency import LockOptions
 from pyhudi.model.options.spec import HudiOptionWarning, Kind, OptionScope, OptionSpec, Support
 
 __all__ = [

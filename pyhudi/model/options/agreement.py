@@ -15,7 +15,6 @@ from pyhudi.model.key_generator_names import KEY_GENERATOR_CLASSES
 from pyhudi.model.merge_mode import CUSTOM, mode_of_payload_name, mode_of_strategy
 from pyhudi.model.options.catalogue import find_spec
 from pyhudi.model.options.declare import key_of
-from pyhudi.model.options.keys import KEYGEN_CLASS, KEYGEN_TYPE, PARTITION_FIELDS, RECORD_KEY, KeyOptions
 from pyhudi.model.options.merging import (
     MERGE_MODE,
     ORDERING_FIELDS,
@@ -24,7 +23,16 @@ from pyhudi.model.options.merging import (
 )
 from pyhudi.model.options.operation import OPERATION
 from pyhudi.model.options.spec import text_of
-from pyhudi.model.options.table import BASE_FILE_FORMAT, TABLE_NAME, TableOptions
+from pyhudi.model.options.table import (
+    BASE_FILE_FORMAT,
+    KEYGEN_CLASS,
+    KEYGEN_TYPE,
+    PARTITION_FIELDS,
+    RECORD_KEY,
+    TABLE_NAME,
+    KeyOptions,
+    TableOptions,
+)
 
 if TYPE_CHECKING:
     from pyhudi.model.table_config import TableConfig

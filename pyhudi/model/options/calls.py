@@ -15,20 +15,17 @@ from pyhudi.caller_warnings import warn_caller
 from pyhudi.errors import ConfigError
 from pyhudi.model.options.agreement import keep_to_table
 from pyhudi.model.options.catalogue import canonical_keys, resolve
-from pyhudi.model.options.clustering import ClusteringOptions, clustering_options
-from pyhudi.model.options.compaction import CompactionOptions, compaction_options
 from pyhudi.model.options.concurrency import (
     ConcurrencyOptions,
     LivenessOptions,
+    LockOptions,
     concurrency_options,
     liveness_options,
+    lock_options,
 )
-from pyhudi.model.options.damage import DamageOptions
 from pyhudi.model.options.declare import Values, parse, part
-from pyhudi.model.options.files import FileOptions, file_options
+from pyhudi.model.options.files import DamageOptions, FileOptions, file_options
 from pyhudi.model.options.index import BucketOptions, IndexOptions, bucket_options, index_options
-from pyhudi.model.options.keys import KeyOptions, key_options
-from pyhudi.model.options.locks import LockOptions, lock_options
 from pyhudi.model.options.merging import MemoryOptions, MergerOptions, MergingOptions, merging_options
 from pyhudi.model.options.metadata import MetadataOptions, metadata_options
 from pyhudi.model.options.operation import (
@@ -37,6 +34,7 @@ from pyhudi.model.options.operation import (
     OwnOptions,
     ReplacingOptions,
     SchemaOptions,
+    StatementOptions,
     operation_options,
 )
 from pyhudi.model.options.queries import SCHEMA_HISTORY, QueryOptions
@@ -48,10 +46,10 @@ from pyhudi.model.options.retention import (
     cleaning_options,
     ttl_options,
 )
+from pyhudi.model.options.services import ClusteringOptions, CompactionOptions, clustering_options, compaction_options
 from pyhudi.model.options.spec import HudiOptionWarning, OptionScope
-from pyhudi.model.options.statements import StatementOptions
 from pyhudi.model.options.streaming import SourceOptions, StreamOptions
-from pyhudi.model.options.table import TableOptions, VersionOptions
+from pyhudi.model.options.table import KeyOptions, TableOptions, VersionOptions, key_options
 
 if TYPE_CHECKING:
     from pyhudi.model.table_config import TableConfig

@@ -13,17 +13,12 @@ from types import MappingProxyType
 
 from pyhudi.caller_warnings import warn_caller
 from pyhudi.errors import ConfigError
-from pyhudi.model.options.clustering import LAYOUT_ENABLE, ClusteringOptions
-from pyhudi.model.options.compaction import CompactionOptions
-from pyhudi.model.options.concurrency import ConcurrencyOptions, LivenessOptions
-from pyhudi.model.options.damage import DamageOptions
+from pyhudi.model.options.concurrency import LOCK_PROVIDER, ConcurrencyOptions, LivenessOptions, LockOptions
 from pyhudi.model.options.declare import is_own_class, key_of, own_rows, topic
-from pyhudi.model.options.files import FileOptions
+from pyhudi.model.options.files import DamageOptions, FileOptions
 from pyhudi.model.options.index import INDEX_TYPE, BucketOptions, IndexOptions
-from pyhudi.model.options.keys import KeyOptions
 from pyhudi.model.options.known_calls import CALLS
 from pyhudi.model.options.known_platform import PLATFORM
-from pyhudi.model.options.locks import LOCK_PROVIDER, LockOptions
 from pyhudi.model.options.merging import MemoryOptions, MergerOptions, MergingOptions
 from pyhudi.model.options.metadata import MetadataOptions
 from pyhudi.model.options.operation import (
@@ -32,13 +27,14 @@ from pyhudi.model.options.operation import (
     OwnOptions,
     ReplacingOptions,
     SchemaOptions,
+    StatementOptions,
 )
 from pyhudi.model.options.queries import SCHEMA_HISTORY, QueryOptions
 from pyhudi.model.options.retention import ArchivingOptions, CleaningOptions, TtlOptions
+from pyhudi.model.options.services import LAYOUT_ENABLE, ClusteringOptions, CompactionOptions
 from pyhudi.model.options.spec import HudiOptionWarning, OptionScope, OptionSpec, Support, text_of
-from pyhudi.model.options.statements import StatementOptions
 from pyhudi.model.options.streaming import SourceOptions, StreamOptions
-from pyhudi.model.options.table import TableOptions, VersionOptions
+from pyhudi.model.options.table import KeyOptions, TableOptions, VersionOptions
 from pyhudi.shown_text import is_text, quoted
 
 __all__ = [

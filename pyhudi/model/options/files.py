@@ -1,6 +1,10 @@
 """Options of base files and log files: formats, sizes, codecs, what log blocks hold.
 
 Source: Hudi's documented keys; sides taken are in docs/compatibility.md.
+
+DamageOptions: what happens when a log file lacks bytes that a completed write put into it.
+
+Source: docs/formats/log.md, "Damaged log files". Hudi passes over such bytes without a word.
 """
 
 from __future__ import annotations
@@ -8,10 +12,18 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from pyhudi.model.options.declare import Values, option, parse, row
-from pyhudi.model.options.spec import Kind
+from pyhudi.model.options.spec import ON_READ, Kind
 from pyhudi.model.options.table import BASE_FILE_FORMAT
 
-__all__ = ["FileOptions", "file_options"]
+__all__ = [
+    "DEFAULT_DAMAGE",
+    "READ_DAMAGED_LOGS",
+    "REWRITE_DAMAGED_LOGS",
+    "DamageOptions",
+    "FileOptions",
+    "file_options",
+]
+
 
 _ORC_SIZE = row("hoodie.orc.max.file.size", 125829120, "Size in bytes at which an ORC file is full.", minimum=1)
 _ORC_CODEC = row(
@@ -111,3 +123,30 @@ def file_options(values: Values) -> FileOptions:
     if values.given.get(BASE_FILE_FORMAT) != "ORC":
         return options
     return replace(options, codec=str(orc_codec).lower(), max_file_size_bytes=orc_size_bytes)
+
+
+READ_DAMAGED_LOGS = "hoodie.pyhudi.read.damaged.logs"
+REWRITE_DAMAGED_LOGS = "hoodie.pyhudi.rewrite.damaged.logs"
+
+
+@dataclass(frozen=True, slots=True)
+class DamageOptions:
+    """`on_read`: of queries; `rewrite`: of whatever writes merged rows back."""
+
+    on_read: str = option(
+        READ_DAMAGED_LOGS,
+        "warn",
+        "Queries that find a log file without all bytes that completed writes put into it: warn and return the rows "
+        "without them, or fail.",
+        choices=("warn", "fail"),
+        scopes=ON_READ,
+    )
+    rewrite: bool = option(
+        REWRITE_DAMAGED_LOGS,
+        False,
+        "Compaction, log compaction, clustering, updates, merges and changes of the version take rows of damaged log "
+        "files for lost and go on without them, for good. Otherwise they are refused.",
+    )
+
+
+DEFAULT_DAMAGE = DamageOptions()

@@ -2,17 +2,124 @@
 
 Partitions that exist are kept up whatever a call says; these options say what is in a metadata table that is made, and
 with how many file groups. Source: Hudi's documented keys; docs/formats/metadata-table.md, "Indexed columns".
+
+RecordIndexOptions: the record index of the metadata table.
+
+Source: Hudi's documented keys.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from pyhudi.model.options.declare import Values, option, parse, part
+from pyhudi.errors import ConfigError
+from pyhudi.model.options.declare import Values, key_of, option, parse, part
 from pyhudi.model.options.queries import METADATA
-from pyhudi.model.options.record_index import RecordIndexOptions, record_index_options
+from pyhudi.model.options.table import TableOptions
 
-__all__ = ["DEFAULT_METADATA", "REFUSE", "MetadataOptions", "metadata_options"]
+__all__ = [
+    "DEFAULT_METADATA",
+    "REFUSE",
+    "MetadataOptions",
+    "RecordIndexOptions",
+    "metadata_options",
+    "record_index_options",
+]
+
+
+_FAMILY = "hoodie.metadata.global.record.level.index."
+_OLD_FAMILY = "hoodie.metadata.record.index."
+_PARTITIONED_FAMILY = "hoodie.metadata.record.level.index."
+_PARTITIONED_FROM = "9"  # table version
+_OLD_PARTITIONED_FAMILY = "hoodie.metadata.partitioned.record.index."
+
+
+@dataclass(frozen=True, slots=True)
+class RecordIndexOptions:
+    """`is_global`: an index of keys that are unique in the table; `is_partitioned`: in their partition."""
+
+    is_global: bool = option(
+        _FAMILY + "enable",
+        False,
+        "The metadata table has a record index: for each key the file group that has it. Keys must be unique in the "
+        "table.",
+        aliases=(_OLD_FAMILY + "enable",),
+    )
+    is_partitioned: bool = option(
+        _PARTITIONED_FAMILY + "enable",
+        False,
+        "The same with file groups of its own for each partition of the table, in which keys must be unique.",
+    )
+    groups_min: int = option(
+        _FAMILY + "min.filegroup.count",
+        10,
+        "File groups of a record index, at least; their number is fixed when it is made.",
+        aliases=(_OLD_FAMILY + "min.filegroup.count",),
+        minimum=1,
+    )
+    groups_max: int = option(
+        _FAMILY + "max.filegroup.count",
+        10000,
+        "File groups of a record index, at most.",
+        aliases=(_OLD_FAMILY + "max.filegroup.count",),
+        minimum=1,
+    )
+    partition_groups_min: int = option(
+        _PARTITIONED_FAMILY + "min.filegroup.count",
+        1,
+        "File groups for each partition of the table, at least; so many a partition gets that is made later.",
+        aliases=(_OLD_PARTITIONED_FAMILY + "min.filegroup.count",),
+        minimum=1,
+    )
+    partition_groups_max: int = option(
+        _PARTITIONED_FAMILY + "max.filegroup.count",
+        10,
+        "File groups for each partition of the table, at most.",
+        aliases=(_OLD_PARTITIONED_FAMILY + "max.filegroup.count",),
+        minimum=1,
+    )
+    growth_factor: float = option(
+        _OLD_FAMILY + "growth.factor",
+        2.0,
+        "A record index is made for so many times the keys that the table has then.",
+    )
+    group_bytes_max: int = option(
+        _OLD_FAMILY + "max.filegroup.size",
+        1073741824,
+        "Bytes of a file group for which their number is reckoned, at 48 bytes a record.",
+        minimum=1,
+    )
+
+
+def record_index_options(values: Values) -> RecordIndexOptions:
+    """The options of a write. Raises ConfigError."""
+    found = parse(RecordIndexOptions, values)
+    if found.is_global and found.is_partitioned:
+        raise ConfigError(
+            f"{key_of(RecordIndexOptions, 'is_global')} and {key_of(RecordIndexOptions, 'is_partitioned')} are both "
+            "true: a table has one record index. Choose the first when keys are unique in the table."
+        )
+    version_key, meta_key = key_of(TableOptions, "table_version"), key_of(TableOptions, "populate_meta_fields")
+    if (found.is_global or found.is_partitioned) and values.given.get(meta_key) == "false":
+        raise ConfigError(
+            f"{meta_key}=false: a record index is of tables that store their keys. Leave "
+            f"{key_of(RecordIndexOptions, 'is_global')} out."
+        )
+    if found.is_partitioned and values.given.get(version_key, _PARTITIONED_FROM) < _PARTITIONED_FROM:
+        raise ConfigError(
+            f"{key_of(RecordIndexOptions, 'is_partitioned')}=true: a record index with file groups for each partition "
+            f"is of tables from version {_PARTITIONED_FROM} on; this one has {values.given[version_key]}."
+        )
+    for low, high in (("groups_min", "groups_max"), ("partition_groups_min", "partition_groups_max")):
+        least, most = getattr(found, low), getattr(found, high)
+        if least > most:
+            keys = key_of(RecordIndexOptions, low), key_of(RecordIndexOptions, high)
+            raise ConfigError(f"{keys[0]}={least} is more than {keys[1]}={most}.")
+    if not 0 < found.growth_factor < float("inf"):
+        key = key_of(RecordIndexOptions, "growth_factor")
+        raise ConfigError(f"{key}: expected a number above 0, found {found.growth_factor}. See docs/options.md.")
+    return found
+
 
 REFUSE = "refuse"  # a metadata table that is damaged or not up to date
 

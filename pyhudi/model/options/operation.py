@@ -1,6 +1,10 @@
 """What one write does: its operation, its schema rules, the partitions it replaces, its commit, the engine it runs on.
 
 Source: Hudi's documented keys; sides taken are in docs/compatibility.md.
+
+StatementOptions: what an INSERT of SQL does.
+
+Source: Hudi's documented keys.
 """
 
 from __future__ import annotations
@@ -9,19 +13,24 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from pyhudi.model.options.declare import Values, computed, option, parse, row
-from pyhudi.model.options.keys import RECORD_KEY
 from pyhudi.model.options.spec import text_of
 from pyhudi.model.options.streaming import sink_checkpoint
+from pyhudi.model.options.table import RECORD_KEY
 
 __all__ = [
+    "INSERT_INTO_OPERATION",
+    "OLD_BULK_INSERT",
+    "OLD_INSERT_MODE",
     "OPERATION",
     "CommitOptions",
     "OperationOptions",
     "OwnOptions",
     "ReplacingOptions",
     "SchemaOptions",
+    "StatementOptions",
     "operation_options",
 ]
+
 
 OPERATION = "hoodie.datasource.write.operation"
 
@@ -238,4 +247,31 @@ def operation_options(values: Values, given: Mapping[str, object]) -> OperationO
             if prefix and key.startswith(prefix) and value is not None
         }
         | sink_checkpoint(values),
+    )
+
+
+INSERT_INTO_OPERATION = "hoodie.spark.sql.insert.into.operation"
+OLD_INSERT_MODE = "hoodie.sql.insert.mode"
+OLD_BULK_INSERT = "hoodie.sql.bulk.insert.enable"
+
+
+@dataclass(frozen=True, slots=True)
+class StatementOptions:
+    """Options of statements."""
+
+    insert_into_operation: str = option(
+        INSERT_INTO_OPERATION,
+        "insert",
+        "The operation of INSERT INTO.",
+        choices=("insert", "upsert", "bulk_insert"),
+    )
+    old_insert_mode: str = option(
+        OLD_INSERT_MODE,
+        "upsert",
+        "The older way to say it, where `hoodie.spark.sql.insert.into.operation` is not set; strict refuses keys that "
+        "are in the table.",
+        choices=("upsert", "strict", "non-strict"),
+    )
+    old_bulk_insert: bool = option(
+        OLD_BULK_INSERT, False, "The older way to say bulk_insert, with `hoodie.sql.insert.mode=non-strict`."
     )

@@ -1,16 +1,34 @@
 """What a table is, but for its keys and how its rows merge; and what steps between table versions leave unchecked.
 
 Source: Hudi's documented keys; sides taken are in docs/compatibility.md.
+
+Options of record keys and partition paths.
+
+Source: Hudi's documented keys; sides taken are in docs/compatibility.md.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from pyhudi.model.change_logs import CDC_ENABLED, DATA_BEFORE_AFTER, LOGGING_MODE, LOGGING_MODES
-from pyhudi.model.options.declare import option
+from pyhudi.model.options.declare import Values, computed, option, parse, row
+from pyhudi.model.options.spec import Kind
 
-__all__ = ["BASE_FILE_FORMAT", "TABLE_NAME", "TableOptions", "VersionOptions"]
+__all__ = [
+    "BASE_FILE_FORMAT",
+    "KEYGEN_CLASS",
+    "KEYGEN_TYPE",
+    "PARTITION_FIELDS",
+    "RECORD_KEY",
+    "TABLE_NAME",
+    "KeyOptions",
+    "TableOptions",
+    "VersionOptions",
+    "key_options",
+]
+
 
 TABLE_NAME = "hoodie.table.name"
 BASE_FILE_FORMAT = "hoodie.table.base.file.format"
@@ -93,4 +111,117 @@ class VersionOptions:
         "hoodie.write.complex.keygen.validation.enable",
         True,
         "Steps between versions 8 and 9 refuse tables with the generator COMPLEX and one key field. Writes do not ask.",
+    )
+
+
+RECORD_KEY = "hoodie.datasource.write.recordkey.field"
+PARTITION_FIELDS = "hoodie.datasource.write.partitionpath.field"
+KEYGEN_TYPE = "hoodie.datasource.write.keygenerator.type"
+KEYGEN_CLASS = "hoodie.datasource.write.keygenerator.class"
+
+_CLASS = row(
+    KEYGEN_CLASS,
+    None,
+    "Key generator by Hudi's class name, or a class of yours as `module:Class`.",
+    aliases=("hoodie.table.keygenerator.class",),
+    keyword="key_generator",
+)
+_TIMEBASED = tuple(
+    row(
+        f"hoodie.keygen.timebased.{name}",
+        default,
+        doc,
+        aliases=(f"hoodie.streamer.keygen.timebased.{name}", f"hoodie.deltastreamer.keygen.timebased.{name}"),
+    )
+    for name, default, doc in (
+        (
+            "timestamp.type",
+            None,
+            "UNIX_TIMESTAMP, EPOCHMILLISECONDS, EPOCHMICROSECONDS, SCALAR, DATE_STRING or MIXED.",
+        ),
+        ("timestamp.scalar.time.unit", "SECONDS", "Unit of a SCALAR timestamp."),
+        ("input.dateformat", None, "Joda pattern, or several, of text timestamps."),
+        ("input.dateformat.list.delimiter.regex", ",", "Regular expression between several input patterns."),
+        ("input.timezone", None, "Zone of text timestamps that name none."),
+        ("output.dateformat", None, "Joda pattern of the partition path."),
+        ("output.timezone", None, "Zone of the partition path."),
+        ("timezone", None, "Zone of both; wins over the other two."),
+    )
+)
+
+
+@dataclass(frozen=True)  # no slots: WriteOptions has several bases
+class KeyOptions:
+    """`partition_fields` are as given, with ":TYPE" behind fields of the custom key generator. `keygen_options` are
+    those of generators, the user's own among them, by key.
+    """
+
+    record_key_fields: tuple[str, ...] = option(
+        RECORD_KEY,
+        (),
+        "Fields of the record key; nested ones with dots. None: keys are generated.",
+        aliases=("hoodie.table.recordkey.fields",),
+        keyword="record_key",
+        may_be_empty=True,
+    )
+    partition_fields: tuple[str, ...] = option(
+        PARTITION_FIELDS,
+        (),
+        "Fields of the partition path; `field:SIMPLE` or `field:TIMESTAMP` for the custom generator.",
+        aliases=("hoodie.table.partition.fields",),
+        keyword="partition_by",
+        may_be_empty=True,
+    )
+    key_generator: str | None = option(
+        KEYGEN_TYPE,
+        None,
+        "Key generator by name; inferred from the fields when neither this nor the class is given.",
+        aliases=("hoodie.table.keygenerator.type",),
+        also=(_CLASS,),
+    )
+    hive_style_partitioning: bool = option(
+        "hoodie.datasource.write.hive_style_partitioning",
+        False,
+        "Partition folders are named `field=value`.",
+        keyword="hive_style",
+    )
+    url_encode_partitioning: bool = option(
+        "hoodie.datasource.write.partitionpath.urlencode",
+        False,
+        "Special characters of partition values are escaped in folder names.",
+        keyword="url_encode",
+    )
+    slash_separated_dates: bool = option(
+        "hoodie.datasource.write.slash.separated.date.partitioning",
+        False,
+        "`2024-01-15` becomes the folder `2024/01/15`; one partition field, new tables only.",
+    )
+    drop_partition_columns: bool = option(
+        "hoodie.datasource.write.drop.partition.columns",
+        False,
+        "Leave partition columns out of the files.",
+        keyword="drop_partition_columns",
+    )
+    consistent_logical_timestamp: bool = option(
+        "hoodie.datasource.write.keygenerator.consistent.logical.timestamp.enabled",
+        False,
+        "Timestamps in keys and paths as text instead of epoch numbers.",
+    )
+    complex_key_new_encoding: bool | None = option(
+        "hoodie.write.complex.keygen.new.encoding",
+        None,
+        "Complex generator with one key field, tables below version 9: keys are bare values instead of `field:value`.",
+        kind=Kind.FLAG,
+        default_text="false",
+    )
+    keygen_options: Mapping[str, str] = computed(dict, *_TIMEBASED)
+
+
+def key_options(values: Values) -> KeyOptions:
+    """The options of a write. A generator's class wins over its type."""
+    options = parse(KeyOptions, values)
+    return replace(
+        options,
+        key_generator=values.text(_CLASS) or options.key_generator,
+        keygen_options={key: text for key, text in values.given.items() if key.startswith("hoodie.keygen.")},
     )

@@ -16,7 +16,7 @@ from pyhudi.errors import ConfigError
 from pyhudi.index.consistent_hashing import delete_rings
 from pyhudi.model.commit import OperationType
 from pyhudi.model.instant import ActionKind, Instant, State
-from pyhudi.model.options.clustering import SORT_COLUMNS
+from pyhudi.model.options.services import SORT_COLUMNS
 from pyhudi.services.cluster.clustering import CLUSTERING
 from pyhudi.services.cluster.result import ClusteringResult, ClusteringRun
 from pyhudi.services.cluster.staleness import StalePlan

@@ -39,7 +39,7 @@ from pyhudi.model.filenames import BaseFileName, data_path
 from pyhudi.model.instant import COMPACTIONS, ActionKind, Instant
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.model.options import WriteOptions
-from pyhudi.model.options.clustering import LAYOUT_KEYS, LayoutOptions
+from pyhudi.model.options.services import LAYOUT_KEYS, LayoutOptions
 from pyhudi.model.write_status import WriteStatus
 from pyhudi.services.cluster.buckets import children_of, is_resize, resized_rings
 from pyhudi.services.cluster.result import ClusteringRun

@@ -20,7 +20,7 @@ from pyhudi.errors import ConfigError
 from pyhudi.model.clustering_plan import NEW_GROUPS_MAX, ClusteringGroup, ClusteringSlice
 from pyhudi.model.file_group import FileSlice
 from pyhudi.model.options import WriteOptions
-from pyhudi.model.options.clustering import ClusteringOptions
+from pyhudi.model.options.services import ClusteringOptions
 from pyhudi.registry import Registry
 from pyhudi.view.planned_slices import metrics_of
 

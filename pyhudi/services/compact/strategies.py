@@ -13,7 +13,7 @@ from datetime import date, timedelta
 from typing import Protocol
 
 from pyhudi.errors import ConfigError
-from pyhudi.model.options.compaction import CompactionOptions
+from pyhudi.model.options.services import CompactionOptions
 from pyhudi.model.plans import CompactionOperation
 from pyhudi.registry import Registry
 

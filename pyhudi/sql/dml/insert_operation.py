@@ -9,7 +9,7 @@ from collections.abc import Collection
 
 from pyhudi.errors import ConfigError
 from pyhudi.model.options import WriteOptions
-from pyhudi.model.options.statements import INSERT_INTO_OPERATION, OLD_BULK_INSERT, OLD_INSERT_MODE
+from pyhudi.model.options.operation import INSERT_INTO_OPERATION, OLD_BULK_INSERT, OLD_INSERT_MODE
 from pyhudi.sql.dml.target import Target
 from pyhudi.sql.our_table import options_of
 from pyhudi.sql.session import SqlSession

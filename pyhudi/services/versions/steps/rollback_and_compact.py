@@ -13,7 +13,7 @@ from pyhudi.actions.action import ActionContext
 from pyhudi.actions.pending_groups import groups_in_pending_plans
 from pyhudi.actions.undo.rollback import roll_back_failed_writes
 from pyhudi.errors import UnsupportedTable, WriteConflict
-from pyhudi.model.options.compaction import CompactionOptions
+from pyhudi.model.options.services import CompactionOptions
 from pyhudi.services.compact.calls import call
 from pyhudi.services.compact.compaction import COMPACTION
 from pyhudi.services.compact.log_compaction import LOG_COMPACTION
