@@ -47,22 +47,29 @@ from pyhudi.formats.timeline.savepoints import (
     encode_restore_plan,
     encode_savepoint,
 )
-from pyhudi.model.clean_plan import CleanedPartition, CleanMetadata, CleanPlan, RetainedInstant
-from pyhudi.model.clustering_plan import ClusteringGroup, ClusteringPlan, ClusteringSlice
 from pyhudi.model.commit import CommitMetadata, WriteStat
-from pyhudi.model.indexing import IndexPlan
 from pyhudi.model.instant import ActionKind, State
 from pyhudi.model.plans import (
+    CleanedPartition,
+    CleanMetadata,
+    CleanPlan,
+    ClusteringGroup,
+    ClusteringPlan,
+    ClusteringSlice,
     CompactionOperation,
     CompactionPlan,
     CompactionStrategyInfo,
+    IndexPlan,
     InstantInfo,
+    RestoreMetadata,
+    RestorePlan,
+    RetainedInstant,
     RollbackMetadata,
     RollbackPartition,
     RollbackPlan,
     RollbackRequest,
+    SavepointMetadata,
 )
-from pyhudi.model.savepoints import RestoreMetadata, RestorePlan, SavepointMetadata
 
 __all__ = ["TARGETS"]
 

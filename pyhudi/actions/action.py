@@ -20,10 +20,9 @@ from pyhudi.engine.base import Engine, Frame
 from pyhudi.filegroup.spec import WriteSpec
 from pyhudi.locks import LockProvider
 from pyhudi.meta_client import MetaClient
-from pyhudi.model.commit import CommitMetadata
+from pyhudi.model.commit import CommitMetadata, WriteStatus
 from pyhudi.model.instant import ActionKind, Instant
 from pyhudi.model.options import WriteOptions
-from pyhudi.model.write_status import WriteStatus
 from pyhudi.schema.internal import InternalSchema
 from pyhudi.schema.internal_json import encode_internal_schema
 from pyhudi.storage.clock import Clock

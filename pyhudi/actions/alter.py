@@ -21,9 +21,8 @@ from pyhudi.errors import ConfigError, SchemaMismatch
 from pyhudi.formats.avro.schema import avro_from_arrow, without_meta
 from pyhudi.merge.rules import MergeRules
 from pyhudi.meta_client import MetaClient
-from pyhudi.model.commit import CommitMetadata, OperationType
+from pyhudi.model.commit import CommitMetadata, OperationType, WriteStatus
 from pyhudi.model.instant import ActionKind, Instant
-from pyhudi.model.write_status import WriteStatus
 from pyhudi.schema.changes import AddColumn, ChangeType, DropNotNull, SchemaChange, SetComment, changed_schema
 from pyhudi.schema.internal import InternalSchema, load_schema_history
 from pyhudi.schema.numbering import numbered_schema

@@ -37,14 +37,9 @@ from pyhudi.locks import hold
 from pyhudi.metadata.kept_partition import TableCommit
 from pyhudi.metadata.maintenance import keep_up
 from pyhudi.metadata.partitions import keeps_record_index
-from pyhudi.model.clean_plan import CleanMetadata
-from pyhudi.model.commit import CommitMetadata, OperationType
-from pyhudi.model.indexing import IndexPlan
+from pyhudi.model.commit import Body, CommitMetadata, OperationType, TableChange, WriteStatus, change_of
 from pyhudi.model.instant import Instant, State
-from pyhudi.model.plans import RollbackMetadata
-from pyhudi.model.savepoints import RestoreMetadata, SavepointMetadata
-from pyhudi.model.table_change import Body, TableChange, change_of
-from pyhudi.model.write_status import WriteStatus
+from pyhudi.model.plans import CleanMetadata, IndexPlan, RestoreMetadata, RollbackMetadata, SavepointMetadata
 from pyhudi.timeline.write import TimelineWriter
 
 __all__ = ["Check", "Committed", "TakenOver", "after_commit", "commit", "commit_locked"]

@@ -17,10 +17,9 @@ from pyhudi.engine.local import LocalFrame
 from pyhudi.errors import StaleRead, StandingConflict, WriteConflict
 from pyhudi.filegroup.early_conflicts import EarlyConflicts
 from pyhudi.meta_client import MetaClient
-from pyhudi.model.commit import CommitMetadata, OperationType
+from pyhudi.model.commit import CommitMetadata, OperationType, WriteStatus
 from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.model.options import WriteOptions
-from pyhudi.model.write_status import WriteStatus
 from pyhudi.storage.clock import Clock
 from pyhudi.timeline.heartbeat import is_expired
 from pyhudi.view.consistent_read import is_cleaned, is_undone

@@ -15,10 +15,9 @@ from dataclasses import dataclass, field
 
 from pyhudi.actions.conflict_strategies import ConflictStrategy, SimpleStrategy
 from pyhudi.errors import WriteConflict
-from pyhudi.model.commit import CommitMetadata, OperationType
+from pyhudi.model.commit import CommitMetadata, OperationType, WriteStatus
 from pyhudi.model.file_group import FileGroupId
 from pyhudi.model.instant import Instant
-from pyhudi.model.write_status import WriteStatus
 
 __all__ = ["OurWrite", "check_conflicts", "check_plans", "groups_of", "groups_replaced_by"]
 

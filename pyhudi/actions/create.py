@@ -17,8 +17,7 @@ from pyhudi.locks import hold, open_lock
 from pyhudi.merge.rules import merge_rules
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.maintenance import wanted_partitions
-from pyhudi.model.metadata_versions import LATER_KINDS
-from pyhudi.model.new_table import NewTable, new_table_properties
+from pyhudi.model.new_table import LATER_KINDS, NewTable, new_table_properties
 from pyhudi.model.options import WriteOptions
 from pyhudi.model.options.declare import key_of
 from pyhudi.model.options.metadata import MetadataOptions

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from pyhudi.model.commit import WriteStatus
 from pyhudi.model.file_group import FileGroupId
-from pyhudi.model.write_status import WriteStatus
 from pyhudi.text_table import html_pairs, readable_bytes
 
 __all__ = ["WriteResult"]

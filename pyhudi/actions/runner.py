@@ -32,10 +32,9 @@ from pyhudi.formats.timeline.instant_files import encode_commit
 from pyhudi.interrupts import uninterrupted
 from pyhudi.locks import hold
 from pyhudi.metadata.index_pieces import delete_index_pieces
-from pyhudi.model.commit import CommitMetadata, OperationType
+from pyhudi.model.commit import CommitMetadata, OperationType, WriteStatus
 from pyhudi.model.instant import Instant, State
 from pyhudi.model.options import WriteOptions
-from pyhudi.model.write_status import WriteStatus
 from pyhudi.timeline.heartbeat import Heartbeat
 from pyhudi.timeline.write import TimelineWriter
 

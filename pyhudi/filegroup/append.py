@@ -32,11 +32,10 @@ from pyhudi.formats.log.envelope import BlockType, HeaderKey, encode_block
 from pyhudi.formats.log.positions import POSITION_NOTES
 from pyhudi.formats.log.writer import LogFileWriter, data_block
 from pyhudi.merge.combine import deletes_of, ordering_columns
-from pyhudi.model.commit import WriteStat
+from pyhudi.model.commit import WriteStat, WriteStatus
 from pyhudi.model.file_group import FileSlice
 from pyhudi.model.filenames import LogFileName, data_path
 from pyhudi.model.keys import CHANGE, META_COLUMNS, PARTITION_PATH, RECORD_KEY
-from pyhudi.model.write_status import WriteStatus
 from pyhudi.schema.projection import project
 from pyhudi.schema.required import check_required, required_columns
 from pyhudi.storage.clock import Clock

@@ -21,10 +21,10 @@ from pyhudi.filegroup.read import SliceSpec
 from pyhudi.filegroup.slice_keys import slice_keys
 from pyhudi.filegroup.spec import WriteSpec
 from pyhudi.merge.combine import deletes_of, single_array
+from pyhudi.model.commit import WriteStatus
 from pyhudi.model.file_group import FileSlice, LogFile
 from pyhudi.model.filenames import LogFileName
 from pyhudi.model.keys import DELETE_FLAG_COLUMN, RECORD_KEY
-from pyhudi.model.write_status import WriteStatus
 
 __all__ = ["AppendedKeys"]
 

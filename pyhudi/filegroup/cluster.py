@@ -27,10 +27,10 @@ from pyhudi.filegroup.status import to_batch
 from pyhudi.formats.base import open_base_file
 from pyhudi.formats.hash_ring import places_on_ring
 from pyhudi.merge.combine import single_array
+from pyhudi.model.commit import WriteStatus
 from pyhudi.model.file_group import FileSlice
 from pyhudi.model.filenames import new_file_id
 from pyhudi.model.keys import RECORD_KEY
-from pyhudi.model.write_status import WriteStatus
 from pyhudi.storage.clock import Clock
 
 __all__ = ["ClusterGroup", "ClusterGroups", "NewFiles", "merged_rows"]

@@ -22,10 +22,9 @@ from pyhudi.filegroup.reused_footer import ReusedFooter
 from pyhudi.filegroup.spec import WriteSpec
 from pyhudi.filegroup.status import to_batch
 from pyhudi.formats.base import BaseFileReader, Footer, open_base_file
-from pyhudi.model.commit import WriteStat
+from pyhudi.model.commit import WriteStat, WriteStatus
 from pyhudi.model.file_group import FileSlice
 from pyhudi.model.keys import FILE_NAME, META_COLUMNS, RECORD_KEY
-from pyhudi.model.write_status import WriteStatus
 from pyhudi.storage.clock import Clock
 
 __all__ = ["CompactSlices", "compact_slice", "with_file_name", "with_log_totals"]

@@ -17,9 +17,9 @@ from pyhudi.engine.base import TaskContext
 from pyhudi.filegroup.markers import CREATE
 from pyhudi.filegroup.new_base_file import NewBaseFile, checked_rows, stored_columns
 from pyhudi.filegroup.spec import WriteSpec
+from pyhudi.model.commit import WriteStatus
 from pyhudi.model.filenames import new_file_id
 from pyhudi.model.keys import PARTITION_PATH, RECORD_KEY
-from pyhudi.model.write_status import WriteStatus
 from pyhudi.storage.clock import Clock
 
 __all__ = ["create_files", "write_partitioned"]

@@ -24,9 +24,9 @@ from pyhudi.formats.avro.schema import arrow_from_avro, avro_from_arrow
 from pyhudi.formats.log.blocks import delete
 from pyhudi.formats.log.envelope import BlockType, HeaderKey, encode_block
 from pyhudi.formats.log.writer import data_block
+from pyhudi.model.commit import WriteStatus
 from pyhudi.model.file_group import FileSlice
 from pyhudi.model.keys import META_COLUMNS, PARTITION_PATH, RECORD_KEY
-from pyhudi.model.write_status import WriteStatus
 from pyhudi.schema.projection import project
 from pyhudi.storage.clock import Clock
 

@@ -22,11 +22,10 @@ from pyhudi.formats.base.ranges import KeyRange
 from pyhudi.formats.bloom import SIMPLE, BloomFilter
 from pyhudi.formats.column_stats import stats_rows
 from pyhudi.merge.combine import single_array
-from pyhudi.model.commit import WriteStat
+from pyhudi.model.commit import WriteStat, WriteStatus
 from pyhudi.model.file_group import BaseFile
 from pyhudi.model.filenames import BaseFileName, data_path
 from pyhudi.model.keys import FILE_NAME, META_COLUMNS, RECORD_KEY
-from pyhudi.model.write_status import WriteStatus
 from pyhudi.schema.projection import project
 from pyhudi.schema.required import check_required, required_columns
 from pyhudi.storage.clock import Clock

@@ -15,8 +15,7 @@ from typing import Literal
 import msgspec
 import pyarrow as pa
 
-from pyhudi.model.commit import WriteStat
-from pyhudi.model.write_status import IndexPiece, WriteStatus
+from pyhudi.model.commit import IndexPiece, WriteStat, WriteStatus
 
 __all__ = ["STATUS_SCHEMA", "from_table", "to_batch"]
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timezone
 
 from pyhudi.errors import CorruptFile
-from pyhudi.model.checksum import CHECKSUM_KEY, has_valid_checksum, table_checksum
+from pyhudi.model.new_table import CHECKSUM_KEY, has_valid_checksum, table_checksum
 
 __all__ = [
     "CHECKSUM_KEY",

@@ -30,7 +30,7 @@ from pyhudi.keygen.settings import (
     parse_settings,
 )
 from pyhudi.keygen.user import UserKey
-from pyhudi.model.key_generator_names import KEY_GENERATOR_ALIASES, USER_PROVIDED
+from pyhudi.model.keys import KEY_GENERATOR_ALIASES, USER_PROVIDED
 from pyhudi.registry import Registry
 
 __all__ = [

@@ -15,7 +15,7 @@ from pyhudi.metadata.partitions import MetadataKind, RecordType
 from pyhudi.metadata.record_keys import bloom_filter_key, stored_partition
 from pyhudi.metadata.schema import record_fields
 from pyhudi.metadata.updates import PartitionUpdate, nothing_deleted
-from pyhudi.model.metadata_versions import DELETE_BLOCKS
+from pyhudi.model.new_table import DELETE_BLOCKS
 
 __all__ = ["bloom_filter_deletions", "bloom_filters_update"]
 

@@ -12,17 +12,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from pyhudi.formats.timeline.clean_plans import encode_clean_metadata, encode_clean_plan
 from pyhudi.metadata.delta_commit import completion_time_after
 from pyhudi.metadata.table import MetadataTable
-from pyhudi.model.clean_plan import (
+from pyhudi.model.file_group import FileSlice
+from pyhudi.model.filenames import data_path, instant_of
+from pyhudi.model.instant import ActionKind, Instant, State, next_instant_time
+from pyhudi.model.new_table import BY_COMPLETION
+from pyhudi.model.plans import (
     KEEP_LATEST_COMMITS,
     CleanedPartition,
     CleanMetadata,
     CleanPlan,
     RetainedInstant,
 )
-from pyhudi.model.file_group import FileSlice
-from pyhudi.model.filenames import data_path, instant_of
-from pyhudi.model.instant import ActionKind, Instant, State, next_instant_time
-from pyhudi.model.metadata_versions import BY_COMPLETION
 from pyhudi.storage.paths import inside
 from pyhudi.timeline.write import TimelineWriter
 from pyhudi.view.file_system_view import FileSystemView

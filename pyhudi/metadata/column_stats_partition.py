@@ -27,7 +27,7 @@ from pyhudi.metadata.stats_updates import column_stats_deletions, column_stats_u
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.metadata.updates import PartitionUpdate
 from pyhudi.model.filenames import LogFileName
-from pyhudi.model.metadata_versions import INDEX_DEFINITIONS
+from pyhudi.model.new_table import INDEX_DEFINITIONS
 from pyhudi.model.options.metadata import MetadataOptions
 
 __all__ = ["ColumnStatsPartition", "stats_of_commit"]

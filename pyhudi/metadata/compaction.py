@@ -44,7 +44,7 @@ from pyhudi.model.instant import (
     next_instant_time,
     parse_instant_time,
 )
-from pyhudi.model.metadata_versions import BY_COMPLETION
+from pyhudi.model.new_table import BY_COMPLETION
 from pyhudi.model.plans import CompactionPlan
 from pyhudi.timeline.write import TimelineWriter
 from pyhudi.view.committed_logs import with_committed_bytes

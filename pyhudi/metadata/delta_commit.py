@@ -33,7 +33,7 @@ from pyhudi.model.instant import (
     format_instant_time,
     next_instant_time,
 )
-from pyhudi.model.metadata_versions import OWN_LOG_FILES
+from pyhudi.model.new_table import OWN_LOG_FILES
 from pyhudi.timeline.write import TimelineWriter
 
 __all__ = [

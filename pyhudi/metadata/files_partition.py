@@ -17,11 +17,11 @@ from pyhudi.metadata.record_keys import ALL_PARTITIONS_KEY, stored_partition
 from pyhudi.metadata.schema import record_fields
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.metadata.updates import PartitionUpdate
+from pyhudi.model.commit import TableChange
 from pyhudi.model.filenames import BaseFileName, LogFileName
 from pyhudi.model.instant import ActionKind
-from pyhudi.model.metadata_versions import OWN_LOG_FILES
+from pyhudi.model.new_table import OWN_LOG_FILES
 from pyhudi.model.options.metadata import MetadataOptions
-from pyhudi.model.table_change import TableChange
 from pyhudi.view.partition_listing import listed_partitions
 
 __all__ = ["FilesPartition", "files_of_change", "files_of_listing"]

@@ -32,8 +32,8 @@ from pyhudi.metadata.place_records import instant_ms
 from pyhudi.metadata.placement import groups_by_prefix
 from pyhudi.metadata.record_index_updates import key_records
 from pyhudi.metadata.record_places import file_ids, partition_paths
+from pyhudi.model.commit import IndexPiece, WriteStatus
 from pyhudi.model.filenames import METADATA_TABLE_FOLDER, file_id_of, index_pieces_folder
-from pyhudi.model.write_status import IndexPiece, WriteStatus
 from pyhudi.storage.base import Storage
 from pyhudi.storage.streams import as_storage_error
 

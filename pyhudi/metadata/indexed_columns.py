@@ -18,7 +18,7 @@ from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.index_definitions import read_index_definitions
 from pyhudi.metadata.partitions import MetadataKind
 from pyhudi.model.keys import COMMIT_TIME, META_COLUMNS, PARTITION_PATH, RECORD_KEY
-from pyhudi.model.metadata_versions import LATER_KINDS
+from pyhudi.model.new_table import LATER_KINDS
 from pyhudi.model.options.metadata import MetadataOptions
 
 __all__ = ["indexed_columns", "kept_columns", "statistics_partitions"]

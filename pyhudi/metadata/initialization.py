@@ -25,12 +25,11 @@ from pyhudi.metadata.keys_by_group import sorted_by_key
 from pyhudi.metadata.partitions import file_group_id
 from pyhudi.metadata.placement import group_numbers
 from pyhudi.metadata.table import SOLO, MetadataTable
-from pyhudi.model.checksum import CHECKSUM_KEY, table_checksum
 from pyhudi.model.commit import WriteStat
 from pyhudi.model.filenames import INDEX_DEFINITIONS_PATH, METADATA_TABLE_FOLDER
 from pyhudi.model.instant import Instant
 from pyhudi.model.merge_mode import PAYLOAD_STRATEGY_ID
-from pyhudi.model.metadata_versions import BY_COMPLETION
+from pyhudi.model.new_table import BY_COMPLETION, CHECKSUM_KEY, table_checksum
 from pyhudi.storage.subfolder import Subfolder
 from pyhudi.timeline.table_properties import create_table, update_table_config
 

@@ -20,8 +20,8 @@ from pyhudi.metadata.group_files import record_file
 from pyhudi.metadata.index_pieces import PieceWriter, pieces_by_group
 from pyhudi.metadata.keys_by_group import one_per_key
 from pyhudi.metadata.sorted_runs import sorted_runs
+from pyhudi.model.commit import IndexPiece, WriteStatus
 from pyhudi.model.filenames import index_pieces_folder
-from pyhudi.model.write_status import IndexPiece, WriteStatus
 from pyhudi.storage.streams import as_storage_error
 
 __all__ = ["JoinPieces", "with_joined_pieces"]

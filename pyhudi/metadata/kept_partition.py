@@ -16,10 +16,9 @@ from pyhudi.formats.avro.schema import arrow_from_avro, without_meta
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.metadata.updates import PartitionUpdate
+from pyhudi.model.commit import TableChange, WriteStatus
 from pyhudi.model.instant import Instant
 from pyhudi.model.options.metadata import DEFAULT_METADATA, MetadataOptions
-from pyhudi.model.table_change import TableChange
-from pyhudi.model.write_status import WriteStatus
 
 __all__ = ["KeptPartition", "TableCommit"]
 

@@ -21,7 +21,7 @@ from pyhudi.metadata.record_keys import ALL_PARTITIONS_KEY, NON_PARTITIONED, sto
 from pyhudi.metadata.table import SOLO, MetadataTable
 from pyhudi.model.filenames import data_path
 from pyhudi.model.instant import ActionKind
-from pyhudi.model.metadata_versions import BY_COMPLETION
+from pyhudi.model.new_table import BY_COMPLETION
 from pyhudi.storage.base import FileInfo
 from pyhudi.storage.file_memory import FILES, settled_state
 

@@ -33,7 +33,7 @@ from pyhudi.metadata.undo import files_written_by
 from pyhudi.model.commit import OperationType, WriteStat
 from pyhudi.model.file_group import FileSlice
 from pyhudi.model.instant import ActionKind
-from pyhudi.model.metadata_versions import LOG_COMPACTED_STATISTICS
+from pyhudi.model.new_table import LOG_COMPACTED_STATISTICS
 from pyhudi.model.options.metadata import MetadataOptions
 from pyhudi.model.plans import CompactionPlan, CompactionStrategyInfo
 from pyhudi.timeline.write import TimelineWriter

@@ -34,11 +34,11 @@ from pyhudi.metadata.services import run_services
 from pyhudi.metadata.table import SOLO, MetadataTable
 from pyhudi.metadata.undo import forget, is_built_of, is_compacted, is_log_compaction
 from pyhudi.metadata.updates import PartitionUpdate
+from pyhudi.model.commit import TableChange
 from pyhudi.model.filenames import data_path
 from pyhudi.model.instant import INSTANT_TIME_DIGITS, ActionKind
-from pyhudi.model.metadata_versions import LATER_KINDS
+from pyhudi.model.new_table import LATER_KINDS
 from pyhudi.model.options.metadata import REFUSE, MetadataOptions
-from pyhudi.model.table_change import TableChange
 from pyhudi.model.table_config import METADATA_TO_BUILD, TableConfig
 from pyhudi.timeline.table_properties import update_table_config
 

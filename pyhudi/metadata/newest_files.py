@@ -10,11 +10,10 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TypeAlias
 
 from pyhudi.meta_client import MetaClient
-from pyhudi.model.commit import WriteStat
+from pyhudi.model.commit import TableChange, WriteStat
 from pyhudi.model.file_group import FileSlice
 from pyhudi.model.filenames import LogFileName
 from pyhudi.model.instant import Instant
-from pyhudi.model.table_change import TableChange
 from pyhudi.view.file_system_view import FileSystemView
 
 __all__ = ["has_earlier_writes", "names_after", "names_of"]

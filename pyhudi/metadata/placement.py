@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from pyhudi.metadata.partitions import MetadataKind, kind_of
 from pyhudi.metadata.record_keys import shards
-from pyhudi.model.metadata_versions import SECONDARY_BY_VALUE
+from pyhudi.model.new_table import SECONDARY_BY_VALUE
 
 __all__ = ["group_numbers", "groups_by_prefix"]
 

@@ -27,11 +27,11 @@ from pyhudi.metadata.record_index_updates import partitioned_record_index_update
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.metadata.table_slices import newest_slices, slice_reading, stored_rows
 from pyhudi.metadata.updates import PartitionUpdate
+from pyhudi.model.commit import WriteStatus
 from pyhudi.model.file_group import FileSlice
 from pyhudi.model.instant import COMPACTIONS
-from pyhudi.model.metadata_versions import RECORD_INDEX_DEFINITION
+from pyhudi.model.new_table import RECORD_INDEX_DEFINITION
 from pyhudi.model.options.metadata import MetadataOptions, RecordIndexOptions
-from pyhudi.model.write_status import WriteStatus
 from pyhudi.storage.base import Storage
 
 __all__ = ["RecordIndexPartition"]

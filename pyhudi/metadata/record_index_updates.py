@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from pyhudi.metadata.place_records import RowPlace, coded_place_records, encoded_places, instant_ms
 from pyhudi.metadata.updates import PartitionUpdate, nothing_deleted
-from pyhudi.model.write_status import WriteStatus
+from pyhudi.model.commit import WriteStatus
 
 __all__ = ["key_records", "partitioned_record_index_updates", "record_index_update"]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyhudi.model.metadata_versions import SECONDARY_NULLS
+from pyhudi.model.new_table import SECONDARY_NULLS
 
 __all__ = ["has_secondary_text", "secondary_keys", "secondary_texts"]
 

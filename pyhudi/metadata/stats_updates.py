@@ -27,7 +27,7 @@ from pyhudi.metadata.record_keys import (
 )
 from pyhudi.metadata.schema import record_fields
 from pyhudi.metadata.updates import PartitionUpdate, nothing_deleted
-from pyhudi.model.metadata_versions import DELETE_BLOCKS
+from pyhudi.model.new_table import DELETE_BLOCKS
 
 __all__ = [
     "column_stats_deletions",

@@ -30,7 +30,7 @@ from pyhudi.metadata.schema import record_fields
 from pyhudi.model.file_group import FileSlice, LogFile
 from pyhudi.model.filenames import METADATA_TABLE_FOLDER, BaseFileName
 from pyhudi.model.instant import INSTANT_TIME_DIGITS, ActionKind, Instant
-from pyhudi.model.metadata_versions import BY_COMPLETION, OWN_LOG_FILES, SECONDARY_BY_VALUE
+from pyhudi.model.new_table import BY_COMPLETION, OWN_LOG_FILES, SECONDARY_BY_VALUE
 from pyhudi.storage.subfolder import Subfolder
 from pyhudi.view.committed_logs import with_committed_bytes
 from pyhudi.view.file_system_view import FileSystemView

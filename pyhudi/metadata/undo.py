@@ -15,7 +15,7 @@ from pyhudi.model.commit import OperationType
 from pyhudi.model.file_group import FileSlice
 from pyhudi.model.filenames import META_FOLDER, LogFileName, instant_of
 from pyhudi.model.instant import INSTANT_TIME_DIGITS, ActionKind, Instant
-from pyhudi.model.metadata_versions import BY_COMPLETION, OWN_LOG_FILES
+from pyhudi.model.new_table import BY_COMPLETION, OWN_LOG_FILES
 from pyhudi.storage.base import FileInfo
 from pyhudi.timeline.write import TimelineWriter
 

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyhudi.model.write_status import IndexPiece
+from pyhudi.model.commit import IndexPiece
 
 __all__ = ["PartitionUpdate", "nothing_deleted"]
 

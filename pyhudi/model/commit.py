@@ -2,14 +2,38 @@
 
 Source: docs/formats/timeline.md, "Records", "Bodies", "Commit metadata", "Extra metadata". Field names are Hudi's in
 snake case; `formats/timeline/instant_files.py` spells them.
+
+WriteStatus: what a write task reports, one row per file it wrote. A task that fails raises.
+
+TableChange: what a completed action changed, by partition: files written, files deleted, file groups replaced.
+
+Every completed instant has one: it follows from the body alone. What is kept up to date together with the table (its
+listing, statistics of its files, where its keys are) needs nothing else to learn of an action, whatever its kind.
+Source: docs/formats/timeline.md, "Commit metadata", "Records", "Rollback".
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
-__all__ = ["CommitMetadata", "OperationType", "WriteStat"]
+import pyarrow as pa
+
+from pyhudi.model.file_group import FileGroupId
+from pyhudi.model.plans import CleanMetadata, IndexPlan, RestoreMetadata, RollbackMetadata, SavepointMetadata
+
+__all__ = [
+    "Body",
+    "CommitMetadata",
+    "IndexPiece",
+    "OperationType",
+    "PartitionChange",
+    "TableChange",
+    "WriteStat",
+    "WriteStatus",
+    "change_of",
+]
 
 
 class OperationType:
@@ -100,3 +124,158 @@ class CommitMetadata:
     def stats(self) -> tuple[WriteStat, ...]:
         """All write stats, partition by partition."""
         return tuple(stat for stats in self.partition_to_write_stats.values() for stat in stats)
+
+
+@dataclass(frozen=True, slots=True)
+class IndexPiece:
+    """Records of keys that one task wrote, for one file group of the record index: an HFile of `size_bytes` bytes at
+    `offset` of the temporary file `path` (relative to the table). `group`: its number among `of_groups`, as many as the
+    index had when the task ran.
+    """
+
+    group: int
+    of_groups: int
+    path: str
+    offset: int
+    size_bytes: int
+    records: int
+
+
+@dataclass(frozen=True, slots=True)
+class WriteStatus:
+    """One file written by one task attempt.
+
+    `stat` is what goes into the commit. `updated` and `skipped` count rows of the batch that replaced a row, and rows
+    that lost against the stored row (event time); `stat` holds Hudi's own counters. `warning`: what the caller should
+    know of the rows, "" for nothing.
+
+    For the indexes of the metadata table, None unless the write's spec wants them: `column_stats`: one row per indexed
+    column of this file, the fields of `ColumnStatsMetadata`. `new_keys`: record keys (text) that this file's file group
+    did not have before; `removed_keys`: those that it does not have any more. `index_pieces`: what tasks of large
+    writes report instead of new keys, those of this file and of others.
+    """
+
+    stat: WriteStat
+    rows_read: int = 0
+    skipped: int = 0
+    warning: str = ""
+    column_stats: pa.Table | None = None
+    new_keys: pa.Array | None = None
+    removed_keys: pa.Array | None = None
+    index_pieces: tuple[IndexPiece, ...] = ()
+
+
+# What completed files hold, in all kinds of actions.
+Body: TypeAlias = CommitMetadata | CleanMetadata | RollbackMetadata | RestoreMetadata | SavepointMetadata | IndexPlan
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionChange:
+    """What changed in one partition. Files are bare names.
+
+    `written`: name → size in bytes of each new or longer file: base files, log files, change logs; of a rollback the
+    log files with its command blocks, and those whose blocks these take back. `deleted`: names of files that were
+    deleted. `replaced_file_ids`: file groups that are not visible any more, whose files stay until cleaning.
+    `is_partition_deleted`: it has no files left.
+    """
+
+    written: Mapping[str, int] = field(default_factory=dict)
+    deleted: frozenset[str] = frozenset()
+    replaced_file_ids: tuple[str, ...] = ()
+    is_partition_deleted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TableChange:
+    """`partitions`: partition path ("" when non-partitioned) → what changed there. `stats`: what a write says of each
+    of its files; () for actions that write no rows. `undone`: instant times that were taken back.
+    """
+
+    partitions: Mapping[str, PartitionChange] = field(default_factory=dict)
+    stats: tuple[WriteStat, ...] = ()
+    undone: tuple[str, ...] = ()
+
+    @property
+    def groups_replaced(self) -> frozenset[FileGroupId]:
+        """The file groups that are not visible any more."""
+        return frozenset(
+            FileGroupId(path, file_id)
+            for path, change in self.partitions.items()
+            for file_id in change.replaced_file_ids
+        )
+
+
+def change_of(body: Body) -> TableChange:
+    """What an action changed, from the body of its completed file."""
+    if isinstance(body, CommitMetadata):
+        return _of_write(body)
+    if isinstance(body, CleanMetadata):
+        return _of_clean(body)
+    if isinstance(body, RollbackMetadata):
+        return _of_rollbacks([body])
+    if isinstance(body, RestoreMetadata):
+        return _of_rollbacks(rollback for rollbacks in body.rollbacks.values() for rollback in rollbacks)
+    return TableChange()  # savepoints and indexes change no files
+
+
+def _of_write(body: CommitMetadata) -> TableChange:
+    replaced = body.partition_to_replace_file_ids or {}
+    return TableChange(
+        {
+            path: PartitionChange(
+                _written(body.partition_to_write_stats.get(path, ())), replaced_file_ids=tuple(replaced.get(path, ()))
+            )
+            for path in dict.fromkeys((*body.partition_to_write_stats, *replaced))
+        },
+        body.stats(),
+    )
+
+
+def _written(stats: Iterable[WriteStat]) -> Mapping[str, int]:
+    """Sizes in bytes by name; a file that several stats name is as long as the longest of them says."""
+    sizes: dict[str, int] = {}
+    for stat in stats:
+        files = dict(stat.cdc_stats or {})
+        if stat.path is not None:
+            files[stat.path] = stat.file_size_in_bytes
+        for path, size_bytes in files.items():
+            name = _name(path)
+            sizes[name] = max(size_bytes, sizes.get(name, 0))
+    return sizes
+
+
+def _of_clean(body: CleanMetadata) -> TableChange:
+    return TableChange(
+        {
+            path: PartitionChange(
+                deleted=frozenset(map(_name, cleaned.deleted)), is_partition_deleted=cleaned.is_partition_deleted
+            )
+            for path, cleaned in body.partitions.items()
+        }
+    )
+
+
+def _of_rollbacks(rollbacks: Iterable[RollbackMetadata]) -> TableChange:
+    """Of rollbacks in their order: a later one may delete what an earlier one wrote."""
+    written: dict[str, dict[str, int]] = {}
+    deleted: dict[str, set[str]] = {}
+    undone: list[str] = []
+    for rollback in rollbacks:
+        undone.extend(rollback.commits_rollback)
+        for path, partition in rollback.partitions.items():
+            sizes, names = written.setdefault(path, {}), deleted.setdefault(path, set())
+            for name in map(_name, partition.success_delete_files):
+                sizes.pop(name, None)
+                names.add(name)
+            # Of a write that never completed no body has named the log files; they stay, and so they count from here.
+            sizes_by_path = {**partition.log_files_from_failed_commit, **partition.rollback_log_files}
+            logs = {_name(log): size_bytes for log, size_bytes in sizes_by_path.items() if size_bytes}
+            sizes.update(logs)
+            names.difference_update(logs)
+    changes = {path: PartitionChange(written[path], frozenset(deleted[path])) for path in written}
+    return TableChange(changes, undone=tuple(dict.fromkeys(undone)))
+
+
+def _name(path: str) -> str:
+    """Bodies name files by paths, absolute ones or such below the table; the table may have moved since."""
+    return path.rpartition("/")[2]

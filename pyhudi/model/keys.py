@@ -1,9 +1,13 @@
 """Names of the meta columns, and of the control columns that travel with rows inside a write.
 
 Source: docs/formats/base-files.md, "Meta columns". Control columns never reach a file.
+
+How `hoodie.properties` names key generators: a type from table version 8 on, a Java class below.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 __all__ = [
     "ARRIVAL",
@@ -16,6 +20,8 @@ __all__ = [
     "FILE_NAME",
     "HIVE_DEFAULT_PARTITION",
     "IS_DELETE",
+    "KEY_GENERATOR_ALIASES",
+    "KEY_GENERATOR_CLASSES",
     "LOCATION",
     "META_COLUMNS",
     "OLD_DEFAULT_PARTITION",
@@ -23,7 +29,10 @@ __all__ = [
     "RECORD_KEY",
     "SLOT",
     "STORED_ROW",
+    "USER_PROVIDED",
+    "key_generator_type",
 ]
+
 
 COMMIT_TIME = "_hoodie_commit_time"
 COMMIT_SEQNO = "_hoodie_commit_seqno"
@@ -49,3 +58,43 @@ BASE_ROW = "_pyhudi_base_row"  # int64: the row of the file group's base file th
 # file group twice, so that the key alone does not say which row is meant.
 STORED_ROW = "_pyhudi_stored_row"
 CONTROL_COLUMNS = (ARRIVAL, IS_DELETE, LOCATION, SLOT, CHANGE, BASE_ROW, STORED_ROW)
+
+
+USER_PROVIDED = "USER_PROVIDED"
+
+_PACKAGE = "org.apache.hudi.keygen."
+
+# Key generator type → Hudi's class.
+KEY_GENERATOR_CLASSES: Mapping[str, str] = {
+    "SIMPLE": f"{_PACKAGE}SimpleKeyGenerator",
+    "COMPLEX": f"{_PACKAGE}ComplexKeyGenerator",
+    "TIMESTAMP": f"{_PACKAGE}TimestampBasedKeyGenerator",
+    "CUSTOM": f"{_PACKAGE}CustomKeyGenerator",
+    "NON_PARTITION": f"{_PACKAGE}NonpartitionedKeyGenerator",
+    "GLOBAL_DELETE": f"{_PACKAGE}GlobalDeleteKeyGenerator",
+}
+_OTHER_CLASSES = {
+    f"{_PACKAGE}SimpleAvroKeyGenerator": "SIMPLE",
+    f"{_PACKAGE}ComplexAvroKeyGenerator": "COMPLEX",
+    f"{_PACKAGE}TimestampBasedAvroKeyGenerator": "TIMESTAMP",
+    f"{_PACKAGE}CustomAvroKeyGenerator": "CUSTOM",
+    f"{_PACKAGE}NonpartitionedAvroKeyGenerator": "NON_PARTITION",
+    f"{_PACKAGE}GlobalAvroDeleteKeyGenerator": "GLOBAL_DELETE",
+    "org.apache.hudi.metadata.HoodieTableMetadataKeyGenerator": "HOODIE_TABLE_METADATA",
+}
+_TYPES_BY_CLASS = {name: kind for kind, name in KEY_GENERATOR_CLASSES.items()} | _OTHER_CLASSES
+_TYPE_ALIASES = {f"{kind}_AVRO": kind for kind in KEY_GENERATOR_CLASSES} | {"NON_PARTITIONED": "NON_PARTITION"}
+
+# Every other name of a type: Hudi's classes, and its types for rows in Avro.
+KEY_GENERATOR_ALIASES: Mapping[str, str] = {
+    name: kind for name, kind in (_TYPES_BY_CLASS | _TYPE_ALIASES).items() if kind in KEY_GENERATOR_CLASSES
+}
+
+
+def key_generator_type(name: str) -> str:
+    """The type that a type's spelling or one of Hudi's classes stands for; another name stays as it is."""
+    if name in _TYPES_BY_CLASS:
+        return _TYPES_BY_CLASS[name]
+    upper = name.upper()
+    kind = _TYPE_ALIASES.get(upper, upper)
+    return kind if kind in KEY_GENERATOR_CLASSES or kind == "HOODIE_TABLE_METADATA" else name

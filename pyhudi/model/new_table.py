@@ -2,18 +2,27 @@
 
 Source: docs/formats/table-config.md, "New tables"; docs/formats/merging.md, "What properties say", "Mode of a table",
 "Payload classes".
+
+From which table version on something holds of the metadata table: each rule with one name.
+
+Source: docs/formats/metadata-table.md, "Timeline", "Which blocks count", "Partitions", "Index definitions",
+"Secondary index", "Taking back", "Built while writers go on", "Log compaction".
+
+The checksum in `hoodie.properties`: it hashes the table's name only.
+
+Source: docs/formats/table-config.md, "Checksum".
 """
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from pyhudi.errors import ConfigError
 from pyhudi.model.buckets import TableBuckets
 from pyhudi.model.change_logs import CDC_ENABLED, DATA_BEFORE_AFTER, LOGGING_MODE
-from pyhudi.model.checksum import CHECKSUM_KEY, table_checksum
-from pyhudi.model.key_generator_names import KEY_GENERATOR_CLASSES, USER_PROVIDED, key_generator_type
+from pyhudi.model.keys import KEY_GENERATOR_CLASSES, USER_PROVIDED, key_generator_type
 from pyhudi.model.merge_mode import (
     BUILT_IN_STRATEGY_IDS,
     CUSTOM,
@@ -30,7 +39,51 @@ from pyhudi.model.merge_mode import (
     payload_class_name,
 )
 
-__all__ = ["WRITABLE_VERSIONS", "NewTable", "new_table_properties"]
+__all__ = [
+    "BUILT_BESIDE_WRITERS",
+    "BY_COMPLETION",
+    "CHECKSUM_KEY",
+    "DELETE_BLOCKS",
+    "INDEX_DEFINITIONS",
+    "LATER_KINDS",
+    "LOG_COMPACTED_STATISTICS",
+    "OWN_LOG_FILES",
+    "RECORD_INDEX_DEFINITION",
+    "SECONDARY_BY_VALUE",
+    "SECONDARY_NULLS",
+    "WRITABLE_VERSIONS",
+    "NewTable",
+    "has_valid_checksum",
+    "new_table_properties",
+    "table_checksum",
+]
+
+
+BY_COMPLETION = 8  # what is older goes by completion times; below by instant times, of which three digits say the kind
+BUILT_BESIDE_WRITERS = 8  # a base file of a build lies below the log files that came before it
+OWN_LOG_FILES = 8  # each delta commit has log files with its instant in their names; below they name their slice
+DELETE_BLOCKS = 8  # records of files that were deleted are taken away; below others say that they are
+LOG_COMPACTED_STATISTICS = 9  # Hudi 1.0 reads log-compacted blocks next to those they stand for: counts are doubled
+INDEX_DEFINITIONS = 8  # `.hoodie/.index_defs` says of which columns there are statistics
+LATER_KINDS = 8  # statistics of partitions, secondary and expression indexes
+RECORD_INDEX_DEFINITION = 9  # the definitions tell of the record index, too
+SECONDARY_BY_VALUE = 9  # the value alone says the file group of a pair
+SECONDARY_NULLS = 9  # rows without a value have a record, and dates are numbers of days
+
+
+CHECKSUM_KEY = "hoodie.table.checksum"
+
+
+def table_checksum(properties: Mapping[str, str]) -> str:
+    """What the checksum must be: CRC-32 of `<database>.<table>` in decimal; no database gives `.<table>`."""
+    name = f"{properties.get('hoodie.database.name', '')}.{properties.get('hoodie.table.name', '')}"
+    return str(zlib.crc32(name.encode("utf-8", "replace")))  # half a surrogate pair is "?", as in Java
+
+
+def has_valid_checksum(properties: Mapping[str, str]) -> bool:
+    """True when the checksum is there and right."""
+    return properties.get(CHECKSUM_KEY) == table_checksum(properties)
+
 
 WRITABLE_VERSIONS = (6, 8, 9)
 

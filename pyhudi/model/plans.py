@@ -1,6 +1,18 @@
 """Plans and bodies of the actions that are not writes: rollback, compaction and log compaction.
 
 Source: docs/formats/timeline.md, "Records", "Rollback"; docs/formats/table-services.md, "Compaction plan".
+
+What a clustering is to do: groups of file slices whose rows go to new file groups.
+
+Source: docs/formats/timeline.md, "Records"; docs/formats/table-services.md, "Clustering plan".
+
+What cleaning is going to delete, and what it deleted: bodies of the clean action.
+
+Source: docs/formats/timeline.md, "Records"; docs/formats/table-services.md, "Cleaning plan".
+
+Bodies of indexing instants. Source: docs/formats/timeline.md, "Records".
+
+Bodies of savepoints and restores. Source: docs/formats/timeline.md, "Records", "Savepoint and restore".
 """
 
 from __future__ import annotations
@@ -9,16 +21,36 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from pyhudi.model.file_group import FileGroupId
+from pyhudi.model.filenames import BaseFileName, LogFileName
 
 __all__ = [
+    "KEEP_LATEST_BY_HOURS",
+    "KEEP_LATEST_COMMITS",
+    "KEEP_LATEST_FILE_VERSIONS",
+    "NEW_GROUPS_MAX",
+    "PARTITION_FILTER",
+    "READABLE_SINCE",
+    "REPLACED_NEEDED",
+    "SAVEPOINTED",
+    "CleanMetadata",
+    "CleanPlan",
+    "CleanedPartition",
+    "ClusteringGroup",
+    "ClusteringPlan",
+    "ClusteringSlice",
     "CompactionOperation",
     "CompactionPlan",
     "CompactionStrategyInfo",
+    "IndexPlan",
     "InstantInfo",
+    "RestoreMetadata",
+    "RestorePlan",
+    "RetainedInstant",
     "RollbackMetadata",
     "RollbackPartition",
     "RollbackPlan",
     "RollbackRequest",
+    "SavepointMetadata",
 ]
 
 
@@ -108,3 +140,171 @@ class CompactionPlan:
     operations: tuple[CompactionOperation, ...]
     strategy: CompactionStrategyInfo | None = None
     preserve_meta_columns: bool = False
+
+
+NEW_GROUPS_MAX = 1_000_000  # of a group of a plan: the nodes of a hash ring, which has most; memory is shared by them
+
+
+@dataclass(frozen=True, slots=True)
+class ClusteringSlice:
+    """One slice that is read. Files are bare names in the folder of `partition_path`."""
+
+    partition_path: str
+    file_id: str
+    data_file_name: str | None
+    log_file_names: tuple[str, ...] = ()
+
+    @property
+    def group(self) -> FileGroupId:
+        return FileGroupId(self.partition_path, self.file_id)
+
+    @property
+    def base_instant(self) -> str:
+        """Base instant of the slice: that of its base file, of a slice of logs only that of its first log."""
+        if self.data_file_name is not None:
+            base = BaseFileName.parse(self.data_file_name)
+            return base.instant_time if base is not None else ""
+        logs = (LogFileName.parse(name) for name in self.log_file_names)
+        return min((log.instant_time for log in logs if log is not None), default="")
+
+
+@dataclass(frozen=True, slots=True)
+class ClusteringGroup:
+    """Slices of one partition that are sorted together, and how many file groups they should become."""
+
+    slices: tuple[ClusteringSlice, ...]
+    output_file_groups: int = 1
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    extra_metadata: Mapping[str, str] | None = None
+
+    @property
+    def partition_path(self) -> str:
+        return self.slices[0].partition_path
+
+
+@dataclass(frozen=True, slots=True)
+class ClusteringPlan:
+    """The plan in the requested file of a clustering. `strategy_class`: Hudi's name of how it is executed."""
+
+    groups: tuple[ClusteringGroup, ...]
+    strategy_class: str
+    strategy_params: Mapping[str, str] = field(default_factory=dict)
+    preserve_meta_columns: bool = True
+
+    @property
+    def slices(self) -> tuple[ClusteringSlice, ...]:
+        """The slices of all groups."""
+        return tuple(s for group in self.groups for s in group.slices)
+
+    @property
+    def partitions(self) -> tuple[str, ...]:
+        """Partition paths that the plan reads, in its order."""
+        return tuple(dict.fromkeys(group.partition_path for group in self.groups))
+
+
+KEEP_LATEST_COMMITS = "KEEP_LATEST_COMMITS"
+KEEP_LATEST_BY_HOURS = "KEEP_LATEST_BY_HOURS"
+KEEP_LATEST_FILE_VERSIONS = "KEEP_LATEST_FILE_VERSIONS"
+
+# Extra metadata: savepoints that a clean saw, with commas; and ours: by versions, since when the table can be read; the
+# filter of a clean that was not allowed to look at all partitions; the oldest replacecommit whose replaced files stayed
+# because a pending plan reads them.
+SAVEPOINTED = "savepointed_timestamps"
+READABLE_SINCE = "pyhudi.readable_since"
+PARTITION_FILTER = "pyhudi.partition_filter"
+REPLACED_NEEDED = "pyhudi.replaced_needed"
+
+
+@dataclass(frozen=True, slots=True)
+class RetainedInstant:
+    """The oldest instant whose files a clean keeps, as plans name it."""
+
+    requested_time: str
+    action: str
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class CleanPlan:
+    """Body of `<T>.clean.requested`.
+
+    `files`: partition path → names of the files to delete. `partitions`: paths that are no partitions any more.
+    `last_commit`: the newest completed commit when the plan was made, "" for none.
+    """
+
+    policy: str
+    earliest: RetainedInstant | None
+    last_commit: str
+    files: Mapping[str, tuple[str, ...]]
+    partitions: tuple[str, ...] = ()
+    extra_metadata: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def earliest_time(self) -> str:
+        """The requested time of `earliest`, "" for none."""
+        return "" if self.earliest is None else self.earliest.requested_time
+
+    @property
+    def file_count(self) -> int:
+        return sum(len(names) for names in self.files.values())
+
+
+@dataclass(frozen=True, slots=True)
+class CleanedPartition:
+    """What a clean did in one partition. Files are bare names."""
+
+    policy: str
+    deleted: tuple[str, ...]
+    failed: tuple[str, ...] = ()
+    is_partition_deleted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CleanMetadata:
+    """Body of `<T>.clean`. `earliest` is "" for a policy that names no instant."""
+
+    start_time: str
+    time_taken_ms: int
+    earliest: str
+    last_commit: str
+    partitions: Mapping[str, CleanedPartition]
+    extra_metadata: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class IndexPlan:
+    """What `<T>.indexing.requested` says is to be built, and `<T>.indexing` that it was.
+
+    `partitions`: of the metadata table; `up_to`: the newest instant of the table that they have then.
+    """
+
+    partitions: tuple[str, ...]
+    up_to: str
+
+
+@dataclass(frozen=True, slots=True)
+class SavepointMetadata:
+    """Body of `<T>.savepoint`. `files`: partition path → names of the files that must stay."""
+
+    savepointed_by: str
+    savepointed_at_ms: int
+    comments: str
+    files: Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class RestorePlan:
+    """Body of `<R>.restore.requested`: what is rolled back, in this order, to come to the instant `restore_to`."""
+
+    instants: tuple[InstantInfo, ...]
+    restore_to: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class RestoreMetadata:
+    """Body of `<R>.restore`. `rollbacks`: instant time → what its rollback did."""
+
+    start_restore_time: str
+    time_taken_ms: int
+    instants: tuple[InstantInfo, ...]
+    rollbacks: Mapping[str, tuple[RollbackMetadata, ...]]

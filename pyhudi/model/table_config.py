@@ -13,7 +13,7 @@ from datetime import timezone, tzinfo
 from pyhudi.errors import ConfigError, CorruptFile, UnsupportedTable
 from pyhudi.model.buckets import TableBuckets
 from pyhudi.model.change_logs import CDC_ENABLED, DATA_BEFORE_AFTER, LOGGING_MODE, LOGGING_MODES, logging_mode
-from pyhudi.model.key_generator_names import USER_PROVIDED, key_generator_type
+from pyhudi.model.keys import USER_PROVIDED, key_generator_type
 from pyhudi.model.merge_mode import infer_merge_mode
 from pyhudi.model.new_table import WRITABLE_VERSIONS, NewTable, new_table_properties
 

@@ -43,9 +43,9 @@ from pyhudi.metadata.maintenance import KEPT, build_kept
 from pyhudi.metadata.partitions import file_group_id, kind_of
 from pyhudi.metadata.spilled_groups import spilled
 from pyhudi.metadata.table import MetadataTable
-from pyhudi.model.indexing import IndexPlan
 from pyhudi.model.instant import ActionKind, Instant, State
-from pyhudi.model.metadata_versions import BUILT_BESIDE_WRITERS
+from pyhudi.model.new_table import BUILT_BESIDE_WRITERS
+from pyhudi.model.plans import IndexPlan
 from pyhudi.services.indexes import IndexInfo, WantedIndex, index_info, prepared
 from pyhudi.timeline.heartbeat import Heartbeat, is_expired
 from pyhudi.timeline.write import TimelineWriter

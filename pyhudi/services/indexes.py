@@ -38,9 +38,9 @@ from pyhudi.metadata.partitions import MetadataKind, keeps_record_index
 from pyhudi.metadata.removal import drop_partitions
 from pyhudi.metadata.secondary_index_partition import why_no_secondary_index
 from pyhudi.metadata.table import MetadataTable
-from pyhudi.model.indexing import IndexPlan
 from pyhudi.model.instant import ActionKind, Instant
-from pyhudi.model.metadata_versions import LATER_KINDS
+from pyhudi.model.new_table import LATER_KINDS
+from pyhudi.model.plans import IndexPlan
 from pyhudi.model.predicate import Call
 from pyhudi.text_table import html_table, text_table
 from pyhudi.timeline.write import TimelineWriter

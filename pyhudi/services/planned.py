@@ -34,9 +34,8 @@ from pyhudi.filegroup.status import STATUS_SCHEMA, from_table
 from pyhudi.interrupts import uninterrupted
 from pyhudi.locks import hold
 from pyhudi.meta_client import MetaClient
-from pyhudi.model.commit import CommitMetadata
+from pyhudi.model.commit import CommitMetadata, WriteStatus
 from pyhudi.model.instant import ActionKind, Instant, State
-from pyhudi.model.write_status import WriteStatus
 from pyhudi.services.plan_schema import PlanSchema, plan_schema, schema_metadata, slice_reading
 from pyhudi.timeline.heartbeat import Heartbeat, is_expired
 from pyhudi.timeline.write import TimelineWriter

@@ -19,7 +19,7 @@ from pyhudi.interrupts import uninterrupted
 from pyhudi.locks import hold
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.instant import ActionKind, Instant, State
-from pyhudi.model.savepoints import SavepointMetadata
+from pyhudi.model.plans import SavepointMetadata
 from pyhudi.services.archive.archiving import archive_out_of_turn
 from pyhudi.shown_text import is_text
 from pyhudi.text_table import html_table, text_table

@@ -13,14 +13,19 @@ from pyhudi.formats.timeline.clean_plans import decode_clean_metadata, decode_cl
 from pyhudi.formats.timeline.instant_files import decode_commit, decode_rollback_plan
 from pyhudi.formats.timeline.plans import decode_clustering_plan, decode_compaction_plan, decode_index_plan
 from pyhudi.formats.timeline.savepoints import decode_restore_plan, decode_savepoint
-from pyhudi.model.clean_plan import CleanMetadata, CleanPlan
-from pyhudi.model.clustering_plan import ClusteringPlan
 from pyhudi.model.commit import CommitMetadata
 from pyhudi.model.filenames import InstantFileName, pending_actions
-from pyhudi.model.indexing import IndexPlan
 from pyhudi.model.instant import Instant, State
-from pyhudi.model.plans import CompactionPlan, RollbackPlan
-from pyhudi.model.savepoints import RestorePlan, SavepointMetadata
+from pyhudi.model.plans import (
+    CleanMetadata,
+    CleanPlan,
+    ClusteringPlan,
+    CompactionPlan,
+    IndexPlan,
+    RestorePlan,
+    RollbackPlan,
+    SavepointMetadata,
+)
 from pyhudi.model.table_config import TableConfig
 from pyhudi.storage.base import Storage
 from pyhudi.storage.paths import child

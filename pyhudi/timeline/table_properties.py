@@ -10,7 +10,6 @@ from datetime import datetime, timezone
 
 from pyhudi.errors import CorruptFile, PathExists, PathNotFound, StorageError, TableExists, TableNotFound, WriteConflict
 from pyhudi.formats.properties import PROPERTIES_BYTES_MAX, date_comment, parse_properties, print_properties
-from pyhudi.model.checksum import CHECKSUM_KEY, has_valid_checksum, table_checksum
 from pyhudi.model.filenames import (
     AUXILIARY_FOLDER,
     META_FOLDER,
@@ -20,6 +19,7 @@ from pyhudi.model.filenames import (
     SCHEMA_FOLDER,
     TEMPORARY_FOLDER,
 )
+from pyhudi.model.new_table import CHECKSUM_KEY, has_valid_checksum, table_checksum
 from pyhudi.model.table_config import TableConfig
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import Clock, SystemClock

@@ -10,10 +10,9 @@ from collections.abc import Iterable, Sequence
 
 from pyhudi.errors import TableError
 from pyhudi.meta_client import MetaClient
-from pyhudi.model.clustering_plan import ClusteringSlice
 from pyhudi.model.file_group import BaseFile, FileGroupId, FileSlice, LogFile
 from pyhudi.model.filenames import BaseFileName, LogFileName
-from pyhudi.model.plans import CompactionOperation
+from pyhudi.model.plans import ClusteringSlice, CompactionOperation
 from pyhudi.storage.base import FileInfo
 
 __all__ = ["metrics_of", "operation_of", "slices_of"]

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 
 from pyhudi.errors import PathNotFound
 from pyhudi.meta_client import MetaClient
-from pyhudi.model.clean_plan import READABLE_SINCE
 from pyhudi.model.instant import ActionKind, Instant
+from pyhudi.model.plans import READABLE_SINCE
 from pyhudi.view.archived_times import ArchivedTimes
 from pyhudi.view.partition_listing import LISTING_THREADS
 

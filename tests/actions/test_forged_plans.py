@@ -12,10 +12,8 @@ from pyhudi.filegroup.markers import sweep
 from pyhudi.formats.timeline.clean_plans import encode_clean_plan
 from pyhudi.formats.timeline.instant_files import encode_rollback_plan
 from pyhudi.formats.timeline.savepoints import encode_restore_plan
-from pyhudi.model.clean_plan import CleanPlan
 from pyhudi.model.instant import ActionKind, Instant, State
-from pyhudi.model.plans import InstantInfo, RollbackPlan, RollbackRequest
-from pyhudi.model.savepoints import RestorePlan
+from pyhudi.model.plans import CleanPlan, InstantInfo, RestorePlan, RollbackPlan, RollbackRequest
 from pyhudi.storage import MemoryStorage
 from pyhudi.timeline.read import instant_path
 from pyhudi.timeline.write import TimelineWriter

@@ -27,7 +27,7 @@ from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.removal import MetadataTableRemoved
 from pyhudi.model.instant import ActionKind, State
 from pyhudi.model.options import WriteOptions
-from pyhudi.model.savepoints import RestoreMetadata
+from pyhudi.model.plans import RestoreMetadata
 from pyhudi.services.savepoint import delete_savepoint, savepoint
 from pyhudi.storage import open_storage
 from pyhudi.table.run_service import serve

@@ -18,8 +18,8 @@ from pyhudi.actions.commit import Committed
 from pyhudi.actions.undo.restore import restore
 from pyhudi.actions.undo.rollback_to import roll_back
 from pyhudi.errors import TableError, WriteConflict
+from pyhudi.model.commit import TableChange
 from pyhudi.model.instant import Instant, State
-from pyhudi.model.table_change import TableChange
 from pyhudi.services.clean.cleaning import clean
 from pyhudi.storage.base import Storage
 from tests.support.sweeps import examples

@@ -23,9 +23,9 @@ from pyhudi.filegroup.merge import merge_file
 from pyhudi.formats.base import open_base_file
 from pyhudi.formats.column_stats import ColumnRange
 from pyhudi.metadata.column_stats import bounds
+from pyhudi.model.commit import WriteStatus
 from pyhudi.model.file_group import FileGroupId, FileSlice
 from pyhudi.model.keys import IS_DELETE, PARTITION_PATH, RECORD_KEY
-from pyhudi.model.write_status import WriteStatus
 from pyhudi.storage.memory import MemoryStorage
 from tests.support.tables.file_groups import FIRST, SECOND, TASK, Table, base_of
 

@@ -17,8 +17,8 @@ from pyhudi.filegroup.merge import merge_file
 from pyhudi.formats.base import open_base_file
 from pyhudi.formats.bloom import BloomFilter
 from pyhudi.keygen import from_options
+from pyhudi.model.commit import WriteStatus
 from pyhudi.model.keys import CHANGE, FILE_NAME, IS_DELETE, META_COLUMNS, RECORD_KEY
-from pyhudi.model.write_status import WriteStatus
 from tests.support.sweeps import examples
 from tests.support.tables.file_groups import FIRST, SCHEMA, SECOND, TASK, THIRD, Table, base_of
 from tests.support.values.reduced_rows import Row, later_wins

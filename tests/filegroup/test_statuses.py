@@ -6,8 +6,7 @@ import pyarrow as pa
 import pytest
 
 from pyhudi.filegroup import status
-from pyhudi.model.commit import WriteStat
-from pyhudi.model.write_status import WriteStatus
+from pyhudi.model.commit import WriteStat, WriteStatus
 
 
 @pytest.mark.parametrize("large_bytes", [0, 1 << 30])

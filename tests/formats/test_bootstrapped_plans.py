@@ -14,8 +14,7 @@ from pyhudi.formats.timeline.plans import (
     encode_clustering_plan,
     encode_compaction_plan,
 )
-from pyhudi.model.clustering_plan import ClusteringGroup, ClusteringPlan, ClusteringSlice
-from pyhudi.model.plans import CompactionOperation, CompactionPlan
+from pyhudi.model.plans import ClusteringGroup, ClusteringPlan, ClusteringSlice, CompactionOperation, CompactionPlan
 
 BASE, LOG, OLD = "f-0_0-0-0_1.parquet", ".f-0_2.log.1_0-1-2", "/old/table/file.parquet"
 

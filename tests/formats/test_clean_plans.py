@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pyhudi.formats.timeline.clean_plans import decode_clean_plan, encode_clean_plan
-from pyhudi.model.clean_plan import KEEP_LATEST_COMMITS, CleanPlan, RetainedInstant
+from pyhudi.model.plans import KEEP_LATEST_COMMITS, CleanPlan, RetainedInstant
 
 
 def test_a_plan_is_read_as_it_was_written() -> None:

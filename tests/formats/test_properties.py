@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from pyhudi.errors import CorruptFile
 from pyhudi.formats.properties import PROPERTIES_BYTES_MAX, date_comment, parse_properties, print_properties
-from pyhudi.model.checksum import CHECKSUM_KEY, has_valid_checksum, table_checksum
+from pyhudi.model.new_table import CHECKSUM_KEY, has_valid_checksum, table_checksum
 
 JAVA = json.loads((Path(__file__).parent / "java_properties.json").read_text())
 

@@ -36,21 +36,28 @@ from pyhudi.formats.timeline.savepoints import (
     encode_restore_plan,
     encode_savepoint,
 )
-from pyhudi.model.clean_plan import CleanedPartition, CleanMetadata, CleanPlan, RetainedInstant
-from pyhudi.model.clustering_plan import ClusteringGroup, ClusteringPlan, ClusteringSlice
 from pyhudi.model.commit import CommitMetadata, WriteStat
 from pyhudi.model.instant import ActionKind
 from pyhudi.model.plans import (
+    CleanedPartition,
+    CleanMetadata,
+    CleanPlan,
+    ClusteringGroup,
+    ClusteringPlan,
+    ClusteringSlice,
     CompactionOperation,
     CompactionPlan,
     CompactionStrategyInfo,
     InstantInfo,
+    RestoreMetadata,
+    RestorePlan,
+    RetainedInstant,
     RollbackMetadata,
     RollbackPartition,
     RollbackPlan,
     RollbackRequest,
+    SavepointMetadata,
 )
-from pyhudi.model.savepoints import RestoreMetadata, RestorePlan, SavepointMetadata
 from pyhudi.schema.internal import decode_history, decode_internal_schema
 from tests.support.values.damaged import avro_body, damaged_bytes, with_other_values
 

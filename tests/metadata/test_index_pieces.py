@@ -16,10 +16,8 @@ from pyhudi.metadata.index_pieces import PieceWriter, piece_content, with_keys_r
 from pyhudi.metadata.kept_partition import TableCommit
 from pyhudi.metadata.record_index_partition import RecordIndexPartition
 from pyhudi.metadata.table import MetadataTable
-from pyhudi.model.commit import WriteStat
+from pyhudi.model.commit import IndexPiece, TableChange, WriteStat, WriteStatus
 from pyhudi.model.filenames import INDEX_PIECES_FOLDER
-from pyhudi.model.table_change import TableChange
-from pyhudi.model.write_status import IndexPiece, WriteStatus
 from pyhudi.queries.metadata_validation import validate
 from pyhudi.storage.memory import MemoryStorage
 from tests.support.tables.clustered import Clustered

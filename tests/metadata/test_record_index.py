@@ -19,11 +19,10 @@ from pyhudi.metadata.keys_by_group import one_per_key
 from pyhudi.metadata.record_index_updates import partitioned_record_index_updates, record_index_update
 from pyhudi.metadata.record_places import file_ids, partition_paths
 from pyhudi.metadata.table import MetadataTable
-from pyhudi.model.commit import WriteStat
+from pyhudi.model.commit import WriteStat, WriteStatus
 from pyhudi.model.file_group import FileSlice
 from pyhudi.model.filenames import METADATA_TABLE_FOLDER
 from pyhudi.model.options import WriteOptions
-from pyhudi.model.write_status import WriteStatus
 from pyhudi.queries.metadata_validation import validate
 from tests.support.tables.clustered import Clustered
 from tests.support.tables.merge_on_read import MergeOnRead

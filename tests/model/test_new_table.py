@@ -12,8 +12,8 @@ import pytest
 
 from pyhudi.errors import ConfigError
 from pyhudi.formats.properties import parse_properties
-from pyhudi.model.checksum import has_valid_checksum
 from pyhudi.model.merge_mode import OVERWRITE_PAYLOAD, PAYLOAD_STRATEGY_ID
+from pyhudi.model.new_table import has_valid_checksum
 from pyhudi.model.table_config import NewTable, TableConfig, new_table_properties
 
 VERSIONS = {"0.15.0": 6, "1.0.2": 8, "1.2.0": 9}

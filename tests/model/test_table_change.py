@@ -4,12 +4,17 @@ tests/actions/test_table_change.py.
 
 from __future__ import annotations
 
-from pyhudi.model.clean_plan import CleanedPartition, CleanMetadata
-from pyhudi.model.commit import CommitMetadata, WriteStat
+from pyhudi.model.commit import CommitMetadata, PartitionChange, TableChange, WriteStat, change_of
 from pyhudi.model.file_group import FileGroupId
-from pyhudi.model.plans import InstantInfo, RollbackMetadata, RollbackPartition
-from pyhudi.model.savepoints import RestoreMetadata, SavepointMetadata
-from pyhudi.model.table_change import PartitionChange, TableChange, change_of
+from pyhudi.model.plans import (
+    CleanedPartition,
+    CleanMetadata,
+    InstantInfo,
+    RestoreMetadata,
+    RollbackMetadata,
+    RollbackPartition,
+    SavepointMetadata,
+)
 
 
 def rolled_back(time: str, *partitions: RollbackPartition) -> RollbackMetadata:

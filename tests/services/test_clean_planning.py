@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pyhudi.model.clean_plan import KEEP_LATEST_BY_HOURS, KEEP_LATEST_COMMITS, KEEP_LATEST_FILE_VERSIONS
 from pyhudi.model.commit import CommitMetadata, WriteStat
 from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.model.options.retention import CleaningOptions
+from pyhudi.model.plans import KEEP_LATEST_BY_HOURS, KEEP_LATEST_COMMITS, KEEP_LATEST_FILE_VERSIONS
 from pyhudi.model.timeline import Timeline
 from pyhudi.services.clean.planner import PlannedClean
 from pyhudi.services.clean.policies import (

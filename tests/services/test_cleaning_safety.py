@@ -12,9 +12,9 @@ from pyhudi.actions.opening import table_lock
 from pyhudi.errors import CorruptFile, WriteConflict
 from pyhudi.formats.timeline.clean_plans import decode_clean_plan, encode_clean_plan
 from pyhudi.formats.timeline.instant_files import encode_avro_record
-from pyhudi.model.clean_plan import CleanPlan
 from pyhudi.model.instant import ActionKind
 from pyhudi.model.options import WriteOptions
+from pyhudi.model.plans import CleanPlan
 from pyhudi.services.clean import cleaning
 from pyhudi.services.clean.cleaning import clean
 from pyhudi.services.clean.planner import PlannedClean

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from pyhudi.actions.action import ActionContext
-from pyhudi.model.clustering_plan import NEW_GROUPS_MAX
 from pyhudi.model.file_group import BaseFile, FileGroupId, FileSlice, LogFile
 from pyhudi.model.options import WriteOptions
 from pyhudi.model.options.services import ClusteringOptions
+from pyhudi.model.plans import NEW_GROUPS_MAX
 from pyhudi.services.cluster.strategies import PLAN_STRATEGIES, partitions_to_cluster
 
 MB = 1 << 20

@@ -9,8 +9,8 @@ import pytest
 
 from pyhudi.errors import CorruptFile, TableExists, TableNotFound, UnsupportedTable, WriteConflict
 from pyhudi.formats.properties import parse_properties, print_properties
-from pyhudi.model.checksum import has_valid_checksum
 from pyhudi.model.filenames import PROPERTIES_BACKUP_PATH, PROPERTIES_PATH
+from pyhudi.model.new_table import has_valid_checksum
 from pyhudi.model.table_config import NewTable, TableConfig, new_table_properties
 from pyhudi.storage import FixedClock, LocalStorage, MemoryStorage
 from pyhudi.storage.memory import InjectedFault

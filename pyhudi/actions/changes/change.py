@@ -50,12 +50,11 @@ from pyhudi.filegroup.spec import WriteSpec
 from pyhudi.filegroup.status import STATUS_SCHEMA, from_table
 from pyhudi.formats.avro.schema import without_meta
 from pyhudi.merge.rules import MergeRules
-from pyhudi.model.commit import CommitMetadata, OperationType
+from pyhudi.model.commit import CommitMetadata, OperationType, WriteStatus
 from pyhudi.model.file_group import FileGroupId
 from pyhudi.model.instant import ActionKind, Instant
 from pyhudi.model.keys import SLOT
 from pyhudi.model.predicate import parse_where
-from pyhudi.model.write_status import WriteStatus
 from pyhudi.queries.filters import Where, bind
 from pyhudi.queries.plan import ReadPlan, ReadSlice, plan_snapshot
 from pyhudi.queries.query import Query

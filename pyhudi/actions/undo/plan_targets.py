@@ -12,8 +12,7 @@ from __future__ import annotations
 from pyhudi.actions.action import ActionContext
 from pyhudi.errors import CorruptFile, TableError
 from pyhudi.model.instant import ActionKind, Instant
-from pyhudi.model.plans import InstantInfo
-from pyhudi.model.savepoints import RestorePlan
+from pyhudi.model.plans import InstantInfo, RestorePlan
 from pyhudi.timeline.archived_timeline import load_archived_timeline
 
 __all__ = ["action_of", "check_is_newest", "check_is_uncommitted", "check_restore"]

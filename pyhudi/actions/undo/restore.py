@@ -33,8 +33,14 @@ from pyhudi.formats.timeline.savepoints import encode_restore_plan
 from pyhudi.locks import hold
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.instant import ActionKind, Instant, State
-from pyhudi.model.plans import InstantInfo, RollbackMetadata, RollbackPlan, RollbackRequest
-from pyhudi.model.savepoints import RestoreMetadata, RestorePlan
+from pyhudi.model.plans import (
+    InstantInfo,
+    RestoreMetadata,
+    RestorePlan,
+    RollbackMetadata,
+    RollbackPlan,
+    RollbackRequest,
+)
 from pyhudi.timeline.archived_timeline import load_archived_timeline
 from pyhudi.timeline.heartbeat import Heartbeat, is_expired
 from pyhudi.timeline.write import TimelineWriter

@@ -33,11 +33,10 @@ from pyhudi.index.chosen import index_class
 from pyhudi.keygen import KeyGenerator
 from pyhudi.metadata.index_pieces import PieceWriter
 from pyhudi.metadata.joined_pieces import with_joined_pieces
-from pyhudi.model.commit import CommitMetadata, OperationType
+from pyhudi.model.commit import CommitMetadata, OperationType, WriteStatus
 from pyhudi.model.instant import ActionKind, Instant
 from pyhudi.model.keys import PARTITION_PATH, RECORD_KEY
 from pyhudi.model.options import WriteOptions
-from pyhudi.model.write_status import WriteStatus
 from pyhudi.schema.projection import project
 from pyhudi.storage.clock import Clock
 

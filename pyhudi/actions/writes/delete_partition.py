@@ -28,12 +28,11 @@ from pyhudi.engine.base import Frame
 from pyhudi.errors import ConfigError
 from pyhudi.formats.timeline.instant_files import encode_requested_replace
 from pyhudi.merge.rules import MergeRules
-from pyhudi.model.commit import CommitMetadata, OperationType
+from pyhudi.model.commit import CommitMetadata, OperationType, WriteStatus
 from pyhudi.model.instant import ActionKind, Instant
 from pyhudi.model.keys import PARTITION_PATH, RECORD_KEY
 from pyhudi.model.options import WriteOptions
 from pyhudi.model.table_config import TableConfig
-from pyhudi.model.write_status import WriteStatus
 
 __all__ = ["DeletePartitions", "delete_partition", "matching"]
 

@@ -24,10 +24,9 @@ from pyhudi.errors import ConfigError
 from pyhudi.formats.timeline.instant_files import encode_requested_replace
 from pyhudi.index.chosen import index_class
 from pyhudi.keygen import KeyGenerator
-from pyhudi.model.commit import CommitMetadata, OperationType
+from pyhudi.model.commit import CommitMetadata, OperationType, WriteStatus
 from pyhudi.model.instant import ActionKind, Instant
 from pyhudi.model.options import WriteOptions
-from pyhudi.model.write_status import WriteStatus
 
 __all__ = ["InsertOverwrite", "Overwrite", "insert_overwrite", "insert_overwrite_table"]
 

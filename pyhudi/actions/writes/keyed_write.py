@@ -52,12 +52,11 @@ from pyhudi.index.row_counts import count_groups
 from pyhudi.index.simple_and_bloom import BloomIndex
 from pyhudi.keygen import KeyGenerator
 from pyhudi.merge.rules import MergeRules
-from pyhudi.model.commit import CommitMetadata, OperationType
+from pyhudi.model.commit import CommitMetadata, OperationType, WriteStatus
 from pyhudi.model.file_group import BaseFile, FileGroupId
 from pyhudi.model.instant import ActionKind, Instant
 from pyhudi.model.keys import LOCATION, RECORD_KEY, SLOT
 from pyhudi.model.options import WriteOptions
-from pyhudi.model.write_status import WriteStatus
 from pyhudi.view.file_system_view import FileSystemView
 from pyhudi.view.pending_compactions import pending_compactions, slices_to_append_to
 

@@ -26,11 +26,10 @@ from pyhudi.merge.rules import MergeRules
 from pyhudi.metadata.indexed_columns import kept_columns
 from pyhudi.metadata.partitions import keeps_record_index
 from pyhudi.model.change_logs import ChangeLogOptions
-from pyhudi.model.commit import CommitMetadata, WriteStat
+from pyhudi.model.commit import CommitMetadata, WriteStat, WriteStatus
 from pyhudi.model.instant import Instant
 from pyhudi.model.keys import CONTROL_COLUMNS, META_COLUMNS
 from pyhudi.model.options import WriteOptions
-from pyhudi.model.write_status import WriteStatus
 from pyhudi.schema.evolution import evolve
 from pyhudi.schema.required import first_null, null_refused, required_columns
 

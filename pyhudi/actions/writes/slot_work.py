@@ -25,8 +25,8 @@ from pyhudi.filegroup.status import to_batch
 from pyhudi.formats.damage import check_text
 from pyhudi.merge.pairs import combine_input
 from pyhudi.merge.rules import MergeRules
+from pyhudi.model.commit import WriteStatus
 from pyhudi.model.keys import BASE_ROW, CHANGE, CONTROL_COLUMNS, IS_DELETE, PARTITION_PATH, RECORD_KEY, STORED_ROW
-from pyhudi.model.write_status import WriteStatus
 from pyhudi.schema.projection import project
 from pyhudi.storage.clock import Clock
 

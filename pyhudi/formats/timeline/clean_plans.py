@@ -12,8 +12,8 @@ from collections.abc import Callable
 from pyhudi.errors import CorruptFile, UnsupportedTable
 from pyhudi.formats.timeline.bodies import Fields, fields_of, text_of
 from pyhudi.formats.timeline.instant_files import decode_avro_record, encode_avro_record
-from pyhudi.model.clean_plan import CleanedPartition, CleanMetadata, CleanPlan, RetainedInstant
 from pyhudi.model.filenames import BaseFileName, LogFileName, data_path
+from pyhudi.model.plans import CleanedPartition, CleanMetadata, CleanPlan, RetainedInstant
 
 __all__ = ["decode_clean_metadata", "decode_clean_plan", "encode_clean_metadata", "encode_clean_plan"]
 

@@ -32,12 +32,19 @@ from pyhudi.formats.avro.container import decode_container, encode_container
 from pyhudi.formats.timeline.bodies import Fields, NewBody
 from pyhudi.formats.timeline.instant_files import decode_avro_record, decode_requested_replace, encode_avro_record
 from pyhudi.formats.timeline.schemas import body_schema
-from pyhudi.model.clustering_plan import NEW_GROUPS_MAX, ClusteringGroup, ClusteringPlan, ClusteringSlice
 from pyhudi.model.commit import OperationType
 from pyhudi.model.file_group import FileGroupId
 from pyhudi.model.filenames import BaseFileName, LogFileName, data_path
-from pyhudi.model.indexing import IndexPlan
-from pyhudi.model.plans import CompactionOperation, CompactionPlan, CompactionStrategyInfo
+from pyhudi.model.plans import (
+    NEW_GROUPS_MAX,
+    ClusteringGroup,
+    ClusteringPlan,
+    ClusteringSlice,
+    CompactionOperation,
+    CompactionPlan,
+    CompactionStrategyInfo,
+    IndexPlan,
+)
 
 __all__ = [
     "PlannedSlice",

@@ -15,7 +15,7 @@ from pyhudi.formats.timeline.instant_files import (
     rollback_metadata_of,
     rollback_metadata_record,
 )
-from pyhudi.model.savepoints import RestoreMetadata, RestorePlan, SavepointMetadata
+from pyhudi.model.plans import RestoreMetadata, RestorePlan, SavepointMetadata
 
 __all__ = [
     "decode_restore_metadata",

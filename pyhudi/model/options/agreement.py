@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from pyhudi.errors import ConfigError
 from pyhudi.model.buckets import BUCKET_KEYS, ENGINE, HASH_FIELDS, INDEX_TYPE, NUMBER, TableBuckets, engine_of_index
 from pyhudi.model.change_logs import CDC_ENABLED, LOGGING_MODE
-from pyhudi.model.key_generator_names import KEY_GENERATOR_CLASSES
+from pyhudi.model.keys import KEY_GENERATOR_CLASSES
 from pyhudi.model.merge_mode import CUSTOM, mode_of_payload_name, mode_of_strategy
 from pyhudi.model.options.catalogue import find_spec
 from pyhudi.model.options.declare import key_of

@@ -18,7 +18,7 @@ from pyhudi.errors import HudiError
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.instant import ActionKind, Instant
-from pyhudi.model.metadata_versions import BY_COMPLETION
+from pyhudi.model.new_table import BY_COMPLETION
 from pyhudi.services.archive.planning import ArchiveLimit, select_instants
 
 __all__ = ["instants_to_archive", "opened_metadata_table"]

@@ -25,16 +25,16 @@ from pyhudi.errors import HudiError
 from pyhudi.formats.timeline.bodies import Body, Fields
 from pyhudi.formats.timeline.instant_files import decode_avro_record
 from pyhudi.metadata.table import MetadataTable
-from pyhudi.model.clean_plan import (
+from pyhudi.model.commit import OperationType
+from pyhudi.model.instant import ActionKind, Instant, State, parse_instant_time
+from pyhudi.model.options import WriteOptions
+from pyhudi.model.plans import (
     KEEP_LATEST_BY_HOURS,
     KEEP_LATEST_COMMITS,
     PARTITION_FILTER,
     REPLACED_NEEDED,
     SAVEPOINTED,
 )
-from pyhudi.model.commit import OperationType
-from pyhudi.model.instant import ActionKind, Instant, State, parse_instant_time
-from pyhudi.model.options import WriteOptions
 from pyhudi.model.timeline import Timeline
 from pyhudi.view.readable_history import readable_since
 

@@ -18,8 +18,8 @@ from pyhudi.actions.undo.rollback import roll_back_failed_writes
 from pyhudi.errors import TableError
 from pyhudi.formats.timeline.clean_plans import encode_clean_plan
 from pyhudi.locks import hold
-from pyhudi.model.clean_plan import KEEP_LATEST_COMMITS
 from pyhudi.model.instant import ActionKind, Instant, State
+from pyhudi.model.plans import KEEP_LATEST_COMMITS
 from pyhudi.services.clean.planner import PlannedClean, commits_since_clean, plan_clean
 from pyhudi.services.clean.result import CleanResult, CleanRun
 from pyhudi.services.clean.runs import check_no_restore, pending_cleans, run_cleans

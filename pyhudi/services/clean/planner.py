@@ -15,7 +15,11 @@ from datetime import datetime, timezone
 
 from pyhudi.actions.action import ActionContext
 from pyhudi.meta_client import MetaClient
-from pyhudi.model.clean_plan import (
+from pyhudi.model.commit import CommitMetadata
+from pyhudi.model.file_group import FileGroupId
+from pyhudi.model.instant import ActionKind, Instant
+from pyhudi.model.options.retention import PartitionFilter
+from pyhudi.model.plans import (
     KEEP_LATEST_FILE_VERSIONS,
     PARTITION_FILTER,
     READABLE_SINCE,
@@ -25,10 +29,6 @@ from pyhudi.model.clean_plan import (
     CleanPlan,
     RetainedInstant,
 )
-from pyhudi.model.commit import CommitMetadata
-from pyhudi.model.file_group import FileGroupId
-from pyhudi.model.instant import ActionKind, Instant
-from pyhudi.model.options.retention import PartitionFilter
 from pyhudi.services.clean.deletions import Deletions
 from pyhudi.services.clean.policies import (
     RetentionRules,

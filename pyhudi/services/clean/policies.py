@@ -25,10 +25,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyhudi.model.clean_plan import KEEP_LATEST_BY_HOURS, KEEP_LATEST_COMMITS, KEEP_LATEST_FILE_VERSIONS
 from pyhudi.model.commit import CommitMetadata
 from pyhudi.model.instant import Instant, format_instant_time
 from pyhudi.model.options.retention import CleaningOptions, PartitionFilter
+from pyhudi.model.plans import KEEP_LATEST_BY_HOURS, KEEP_LATEST_COMMITS, KEEP_LATEST_FILE_VERSIONS
 from pyhudi.model.timeline import Timeline
 from pyhudi.services.clean.deletions import Deletions
 from pyhudi.view.stored_slices import StoredPartition

@@ -13,9 +13,9 @@ from pyhudi.actions.action import ActionContext
 from pyhudi.actions.commit import Committed, TakenOver, commit
 from pyhudi.actions.rolling_metadata import with_rolling_values
 from pyhudi.errors import WriteConflict
-from pyhudi.model.clean_plan import CleanedPartition, CleanMetadata, CleanPlan
 from pyhudi.model.filenames import data_path, instant_of
 from pyhudi.model.instant import ActionKind, Instant, State
+from pyhudi.model.plans import CleanedPartition, CleanMetadata, CleanPlan
 from pyhudi.model.timeline import Timeline
 from pyhudi.services.clean.planner import savepointed_files
 from pyhudi.services.clean.result import CleanRun

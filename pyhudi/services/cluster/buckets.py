@@ -16,9 +16,9 @@ from pyhudi.formats.hash_ring import DELETE, MAX_HASH, REPLACE, HashNode, HashRi
 from pyhudi.index.chosen import index_class
 from pyhudi.index.consistent_hashing import load_ring
 from pyhudi.meta_client import MetaClient
-from pyhudi.model.clustering_plan import ClusteringGroup, ClusteringPlan
 from pyhudi.model.file_group import FileSlice
 from pyhudi.model.options.services import ClusteringOptions
+from pyhudi.model.plans import ClusteringGroup, ClusteringPlan
 from pyhudi.services.cluster.strategies import group_of
 
 __all__ = ["ConsistentBucket", "children_of", "is_resize", "merge_runs", "resized_rings", "split_values"]

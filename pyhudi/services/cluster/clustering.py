@@ -33,14 +33,13 @@ from pyhudi.index.bucket import bucket_of_file_id
 from pyhudi.index.chosen import index_class
 from pyhudi.index.consistent_hashing import mark_ring, save_ring
 from pyhudi.meta_client import MetaClient
-from pyhudi.model.clustering_plan import ClusteringGroup, ClusteringPlan
-from pyhudi.model.commit import CommitMetadata, OperationType
+from pyhudi.model.commit import CommitMetadata, OperationType, WriteStatus
 from pyhudi.model.filenames import BaseFileName, data_path
 from pyhudi.model.instant import COMPACTIONS, ActionKind, Instant
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.model.options import WriteOptions
 from pyhudi.model.options.services import LAYOUT_KEYS, LayoutOptions
-from pyhudi.model.write_status import WriteStatus
+from pyhudi.model.plans import ClusteringGroup, ClusteringPlan
 from pyhudi.services.cluster.buckets import children_of, is_resize, resized_rings
 from pyhudi.services.cluster.result import ClusteringRun
 from pyhudi.services.cluster.staleness import check_fresh

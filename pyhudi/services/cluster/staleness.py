@@ -9,9 +9,9 @@ from __future__ import annotations
 from pyhudi.actions.conflicts import groups_of
 from pyhudi.errors import WriteConflict
 from pyhudi.meta_client import MetaClient
-from pyhudi.model.clustering_plan import ClusteringPlan
 from pyhudi.model.file_group import FileGroupId
 from pyhudi.model.instant import Instant
+from pyhudi.model.plans import ClusteringPlan
 from pyhudi.services.cluster.buckets import is_resize, resized_rings
 from pyhudi.view.file_system_view import FileSystemView
 

@@ -17,10 +17,10 @@ from typing import Protocol
 
 from pyhudi.actions.action import ActionContext
 from pyhudi.errors import ConfigError
-from pyhudi.model.clustering_plan import NEW_GROUPS_MAX, ClusteringGroup, ClusteringSlice
 from pyhudi.model.file_group import FileSlice
 from pyhudi.model.options import WriteOptions
 from pyhudi.model.options.services import ClusteringOptions
+from pyhudi.model.plans import NEW_GROUPS_MAX, ClusteringGroup, ClusteringSlice
 from pyhudi.registry import Registry
 from pyhudi.view.planned_slices import metrics_of
 

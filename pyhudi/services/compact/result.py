@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from pyhudi.model.commit import WriteStatus
 from pyhudi.model.plans import CompactionOperation
-from pyhudi.model.write_status import WriteStatus
 from pyhudi.services.plan_result import PlanResult, PlanRun
 from pyhudi.text_table import readable_bytes
 

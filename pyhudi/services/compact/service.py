@@ -14,11 +14,10 @@ from pyhudi.filegroup.read import SliceSpec
 from pyhudi.filegroup.spec import WriteSpec
 from pyhudi.formats.timeline.plans import encode_compaction_plan
 from pyhudi.meta_client import MetaClient
-from pyhudi.model.commit import CommitMetadata
+from pyhudi.model.commit import CommitMetadata, WriteStatus
 from pyhudi.model.file_group import FileSlice
 from pyhudi.model.instant import ActionKind, Instant
 from pyhudi.model.plans import CompactionPlan
-from pyhudi.model.write_status import WriteStatus
 from pyhudi.services.compact.result import CompactionRun
 from pyhudi.services.plan_files import delete_files_of_run
 from pyhudi.view.committed_logs import with_committed_bytes

@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 
 from pyhudi.engine.base import TaskContext
 from pyhudi.filegroup.spec import BaseFileOptions, WriteSpec
+from pyhudi.model.commit import WriteStatus
 from pyhudi.model.file_group import BaseFile
-from pyhudi.model.write_status import WriteStatus
 from pyhudi.storage.clock import FixedClock
 from pyhudi.storage.memory import MemoryStorage
 

@@ -17,11 +17,9 @@ from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.record_index_updates import partitioned_record_index_updates
 from pyhudi.metadata.record_places import file_ids, partition_paths
 from pyhudi.metadata.updates import PartitionUpdate
-from pyhudi.model.commit import OperationType
+from pyhudi.model.commit import OperationType, WriteStatus, change_of
 from pyhudi.model.file_group import FileGroupId
 from pyhudi.model.options import WriteOptions
-from pyhudi.model.table_change import change_of
-from pyhudi.model.write_status import WriteStatus
 from pyhudi.services.cluster.calls import cluster
 from pyhudi.services.compact.calls import call
 from pyhudi.services.compact.compaction import COMPACTION

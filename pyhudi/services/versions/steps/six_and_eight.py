@@ -9,7 +9,7 @@ from __future__ import annotations
 from pyhudi.actions.action import ActionContext
 from pyhudi.errors import UnsupportedTable
 from pyhudi.index.consistent_hashing import move_markers
-from pyhudi.model.key_generator_names import KEY_GENERATOR_CLASSES, USER_PROVIDED, key_generator_type
+from pyhudi.model.keys import KEY_GENERATOR_CLASSES, USER_PROVIDED, key_generator_type
 from pyhudi.model.merge_mode import (
     BUILT_IN_STRATEGY_IDS,
     COMMIT_TIME_ORDERING,
