@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from pyhudi.errors import ConfigError
-from pyhudi.java.calendar import civil_from_days, days_from_civil, iso_week
-from pyhudi.java.zones import Zone, offset_text
+from pyhudi.java.calendar import Zone, civil_from_days, days_from_civil, iso_week, offset_text
 
 __all__ = [
     "LONG_DAYS",

@@ -16,8 +16,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pyhudi.java.calendar import UTC, Zone
 from pyhudi.java.joda import tokenize
-from pyhudi.java.zones import UTC, Zone
 
 __all__ = ["offsets_at", "read_local_times"]
 

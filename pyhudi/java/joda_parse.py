@@ -14,9 +14,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from pyhudi.java.calendar import UTC, Zone, fixed_zone, java_zone, region
 from pyhudi.java.joda import LONG_DAYS, LONG_MONTHS, PatternToken, is_number, tokenize
 from pyhudi.java.joda_fields import FieldError, local_millis
-from pyhudi.java.zones import UTC, Zone, fixed_zone, java_zone, region
 
 __all__ = ["ParseError", "parse_text"]
 

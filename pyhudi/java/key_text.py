@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 
 from pyhudi.errors import KeyGenError
 from pyhudi.java.calendar import civil_from_days, julian_from_days
+from pyhudi.java.floats import float_text
 from pyhudi.java.nested_text import nested_texts
-from pyhudi.java.text import float_text
 
 __all__ = ["RAW_NUMBER_UNITS", "epoch_number", "text_of", "via_distinct"]
 

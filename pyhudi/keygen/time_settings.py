@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.errors import ConfigError
+from pyhudi.java.calendar import UTC, Zone, java_zone
 from pyhudi.java.joda import format_instant, tokenize
 from pyhudi.java.joda_parse import parse_text
-from pyhudi.java.zones import UTC, Zone, java_zone
 from pyhudi.storage.clock import SystemClock
 
 __all__ = ["TIMEBASED", "UNITS", "TimeSettings"]

@@ -15,11 +15,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.errors import KeyGenError
+from pyhudi.java.calendar import UTC, SkippedTimeError, Zone
 from pyhudi.java.joda import finest_ms, format_instant, shows_zone
 from pyhudi.java.joda_columns import offsets_at, read_local_times
 from pyhudi.java.joda_parse import ParseError
 from pyhudi.java.key_text import RAW_NUMBER_UNITS, epoch_number
-from pyhudi.java.zones import UTC, SkippedTimeError, Zone
 from pyhudi.keygen.base import read_field
 from pyhudi.keygen.partition_path import PathStyle, constant_path, place
 from pyhudi.keygen.time_settings import TIMEBASED, UNITS, TimeSettings

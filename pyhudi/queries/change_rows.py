@@ -22,7 +22,7 @@ from pyhudi.filegroup.log_blocks import BlockRules
 from pyhudi.filegroup.read import SliceSpec, read_file_slice
 from pyhudi.formats.base import BATCH_ROWS
 from pyhudi.formats.log.reader import LogBlock, scan_log
-from pyhudi.java.image_text import image_texts
+from pyhudi.java.nested_text import image_texts
 from pyhudi.merge.combine import single_array
 from pyhudi.model.change_logs import AFTER, BEFORE, CHANGE_COLUMNS, DELETE, INSERT, LOGGED_KEY, OP, UPDATE
 from pyhudi.model.file_group import FileSlice

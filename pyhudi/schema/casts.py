@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from pyhudi.arrow.kinds import is_bytes, is_text
-from pyhudi.java.text import float_text
+from pyhudi.java.floats import float_text
 
 __all__ = ["can_cast", "cast"]
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyhudi.java.image_text import image_texts
+from pyhudi.java.nested_text import image_texts
 
 SCHEMA = pa.schema(
     [

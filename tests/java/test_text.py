@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from pyhudi.java.floats import double_texts, float_texts
-from pyhudi.java.text import float_text
+from pyhudi.java.floats import double_texts, float_text, float_texts
 from tests.support.values.strategies import RELAXED
 
 

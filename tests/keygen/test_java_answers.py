@@ -14,11 +14,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from pyhudi.java.calendar import SkippedTimeError, Zone, java_zone
 from pyhudi.java.joda import format_instant
 from pyhudi.java.joda_columns import read_local_times
 from pyhudi.java.joda_parse import ParseError, parse_text
 from pyhudi.java.key_text import text_of
-from pyhudi.java.zones import SkippedTimeError, Zone, java_zone
 
 LINES = (Path(__file__).parent / "java_answers.tsv").read_text().split("\n")[:-1]
 ANSWERS = [(question.split("\t"), answer) for question, answer in (line.split("\t=>\t") for line in LINES)]
