@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyhudi.arrow.byte_order import is_ascending, order_of_bytes
+from pyhudi.arrow.buffers import is_ascending, order_of_bytes
 from pyhudi.metadata.placement import group_numbers
 
 __all__ = ["KeysByGroup", "one_per_key", "sorted_by_key"]

@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyhudi.arrow.byte_order import is_ascending, order_of_bytes
+from pyhudi.arrow.buffers import is_ascending, order_of_bytes
 from pyhudi.formats.timeline.bodies import Body
 from pyhudi.metadata.found_records import DELETED, KEY, SEQUENCE, TYPE
 from pyhudi.metadata.partitions import MetadataKind

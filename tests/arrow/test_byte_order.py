@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import pyhudi.arrow.byte_order as byte_order
+import pyhudi.arrow.buffers as byte_order
 from tests.support.sweeps import examples
 
 
