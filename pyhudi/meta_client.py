@@ -14,7 +14,7 @@ from pyhudi.model.table_config import TableConfig
 from pyhudi.model.timeline import Timeline
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import Clock, SystemClock
-from pyhudi.storage.near import names_in
+from pyhudi.storage.place import names_in
 from pyhudi.timeline.commits import CommitBodies
 from pyhudi.timeline.load import is_complete, list_instant_files, timeline_of
 from pyhudi.timeline.read import TimelineReader

@@ -35,8 +35,8 @@ from pyhudi.model.options import WriteOptions
 from pyhudi.model.table_config import TableConfig
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import SystemClock
-from pyhudi.storage.near import delete_if_empty
 from pyhudi.storage.paths import parent
+from pyhudi.storage.place import delete_if_empty
 from pyhudi.timeline.table_properties import table_exists
 
 __all__ = ["is_unfinished", "is_written", "options_for", "table_removed_on_error"]

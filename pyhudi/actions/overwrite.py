@@ -13,7 +13,7 @@ from pyhudi.locks import LockOptions, hold, open_lock
 from pyhudi.model.filenames import LOCK_FILE_NAME, META_FOLDER, PARTITION_METADATA_NAMES
 from pyhudi.model.options import WriteOptions
 from pyhudi.storage.base import Storage
-from pyhudi.storage.near import delete_if_empty
+from pyhudi.storage.place import delete_if_empty
 from pyhudi.timeline.table_properties import table_exists
 
 __all__ = ["check_place", "delete_meta_folder", "operation_in_place", "options_in_place", "remove_table"]

@@ -22,7 +22,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyhudi.storage.streams import as_temporary_error
+from pyhudi.storage.base import as_temporary_error
 
 __all__ = ["SortedRanges"]
 

@@ -23,7 +23,7 @@ from pyhudi.merge.pairs import pair_merger
 from pyhudi.merge.rules import MergeRules
 from pyhudi.merge.versions import Versions, merge_versions
 from pyhudi.model.keys import RECORD_KEY
-from pyhudi.storage.streams import as_temporary_error
+from pyhudi.storage.base import as_temporary_error
 
 __all__ = ["DEFAULT_MEMORY_BYTES", "LogRecords", "RecordBuffer"]
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from pyhudi.filegroup.row_order import RowOrder
-from pyhudi.storage.streams import as_temporary_error
+from pyhudi.storage.base import as_temporary_error
 
 __all__ = ["SORT_MEMORY_BYTES", "SortedRows", "joined"]
 

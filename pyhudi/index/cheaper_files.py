@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 from pyhudi.index.base import Lookup
 from pyhudi.model.file_group import FileSlice
-from pyhudi.storage.near import is_near
+from pyhudi.storage.place import is_near
 
 __all__ = ["files_are_cheaper"]
 

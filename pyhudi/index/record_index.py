@@ -31,7 +31,7 @@ from pyhudi.index.stored_keys import StoredKeys, candidates, in_shares
 from pyhudi.metadata.record_lookup import RecordLookup
 from pyhudi.model.file_group import FileGroupId
 from pyhudi.model.keys import LOCATION, PARTITION_PATH, RECORD_KEY
-from pyhudi.storage.near import is_near
+from pyhudi.storage.place import is_near
 
 __all__ = ["GlobalRecordIndex", "PartitionRecordIndex", "RecordIndexIgnored"]
 

@@ -28,8 +28,8 @@ from pyhudi.storage import open_storage
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import Clock
 from pyhudi.storage.local import LocalStorage
-from pyhudi.storage.near import creates_exclusively, is_of_one_machine, mount_kind
 from pyhudi.storage.paths import child
+from pyhudi.storage.place import creates_exclusively, is_of_one_machine, mount_kind
 from pyhudi.storage.versioned import LOCK_BYTES_MAX
 
 __all__ = ["FileSystemLock"]

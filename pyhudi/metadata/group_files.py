@@ -28,8 +28,7 @@ from pyhudi.metadata.same_rows import same_rows
 from pyhudi.metadata.schema import one_field_schema, stored_fields, stored_record_schema
 from pyhudi.model.filenames import BaseFileName, LogFileName, data_path
 from pyhudi.model.keys import META_COLUMNS, PARTITION_PATH, RECORD_KEY
-from pyhudi.storage.base import Storage
-from pyhudi.storage.streams import as_storage_error
+from pyhudi.storage.base import Storage, as_storage_error
 
 __all__ = ["EMPTY_LOG_TOKEN", "GroupFiles", "encoded_records", "new_filter", "record_file", "record_info"]
 

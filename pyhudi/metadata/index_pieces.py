@@ -34,8 +34,7 @@ from pyhudi.metadata.record_index_updates import key_records
 from pyhudi.metadata.record_places import file_ids, partition_paths
 from pyhudi.model.commit import IndexPiece, WriteStatus
 from pyhudi.model.filenames import METADATA_TABLE_FOLDER, file_id_of, index_pieces_folder
-from pyhudi.storage.base import Storage
-from pyhudi.storage.streams import as_storage_error
+from pyhudi.storage.base import Storage, as_storage_error
 
 __all__ = ["PieceWriter", "delete_index_pieces", "piece_content", "pieces_by_group", "with_keys_read_back"]
 

@@ -22,7 +22,7 @@ from pyhudi.metadata.keys_by_group import one_per_key
 from pyhudi.metadata.sorted_runs import sorted_runs
 from pyhudi.model.commit import IndexPiece, WriteStatus
 from pyhudi.model.filenames import index_pieces_folder
-from pyhudi.storage.streams import as_storage_error
+from pyhudi.storage.base import as_storage_error
 
 __all__ = ["JoinPieces", "with_joined_pieces"]
 

@@ -3,13 +3,18 @@
 Object stores replace whole objects, so `write` is atomic there. pyarrow.fs has no conditional put: `create_new` goes
 through obstore (extra `pyhudi[aws]`, `[gcs]`, `[azure]`), and on HDFS through a rename, which HDFS refuses when the
 name is taken.
+
+Writing an object as a stream that is nothing before it is closed.
+
+For Azure: pyarrow's stream empties the old object when it opens, and what a dead writer left would be an empty file.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import pyarrow as pa
 import pyarrow.fs as pafs
@@ -27,11 +32,9 @@ from pyhudi.storage.arrow_store import (
     shown_store_error,
     text_options,
 )
-from pyhudi.storage.base import AlwaysSynced, FileInfo
+from pyhudi.storage.base import READ_BYTES_MAX, AlwaysSynced, FileInfo, check_size
 from pyhudi.storage.clock import SystemClock
-from pyhudi.storage.file_size import READ_BYTES_MAX, check_size
 from pyhudi.storage.gcs_listing import entries_of_walk, list_by_store
-from pyhudi.storage.object_stream import open_object_stream
 from pyhudi.storage.paths import (
     TEMPORARY_PREFIX,
     TEMPORARY_SUFFIX,
@@ -42,7 +45,43 @@ from pyhudi.storage.paths import (
     parent,
 )
 
-__all__ = ["ArrowStorage"]
+__all__ = ["ArrowStorage", "open_object_stream"]
+
+
+Answer = TypeVar("Answer")
+
+
+def open_object_stream(api: ObjectStore, path: str, where: str) -> pa.NativeFile:
+    """A sink for pyarrow. Its calls raise StorageError."""
+    return pa.PythonFile(_ObjectStream(api, path, where), mode="w")  # type: ignore[arg-type]  # its methods are enough
+
+
+class _ObjectStream:
+    """What pyarrow asks of a file, over obstore's writer, which sends an object in parts and joins them at the end."""
+
+    def __init__(self, api: ObjectStore, path: str, where: str) -> None:
+        self._exceptions, self._where = api.exceptions, where
+        self._writer = self._call(lambda: api.module.open_writer(api.store, path))
+        self.closed = False
+
+    def write(self, data: bytes | memoryview) -> int:
+        content = memoryview(data).cast("B")
+        return int(self._call(lambda: self._writer.write(content)))
+
+    def flush(self) -> None:
+        """Nothing: parts go when they are full."""
+
+    def close(self) -> None:
+        if not self.closed:
+            self.closed = True
+            self._call(self._writer.close)
+
+    def _call(self, act: Callable[[], Answer]) -> Answer:
+        try:
+            return act()
+        except (self._exceptions.BaseError, OSError) as error:
+            raise shown_store_error(self._where, error) from shown_error(error)
+
 
 # Entries that one response of the store holds at least; longer listings take several requests.
 _PAGES = {"s3": 1000, "gcs": 1000, "abfs": 1000, "hdfs": 1000}

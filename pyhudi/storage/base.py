@@ -4,19 +4,47 @@ A storage is rooted at one table. All paths are relative to it, "/"-separated, w
 A path that would leave the root, or is no text, is refused with StorageError; entries whose names are no text are not
 listed. Storages other than the in-memory one are picklable and
 travel to executors.
+
+How large a file may be that is read into memory as a whole; looked at before any of it is read.
+
+What goes wrong while a stream of a store or a temporary file is written: a full disk, a quota, a lost connection.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
-from pyhudi.storage.file_size import READ_BYTES_MAX
+from pyhudi.errors import CorruptFile, StorageError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["AlwaysSynced", "ClientArguments", "FileInfo", "Storage"]
+__all__ = [
+    "READ_BYTES_MAX",
+    "AlwaysSynced",
+    "ClientArguments",
+    "FileInfo",
+    "Storage",
+    "as_storage_error",
+    "as_temporary_error",
+    "check_size",
+]
+
+
+# Timeline files are the largest that are read so, and Java readers hold one in an array, which has no more bytes.
+READ_BYTES_MAX = 2**31 - 1
+
+
+def check_size(size_bytes: int, limit_bytes: int, where: str) -> None:
+    """Raises CorruptFile for a file that has more bytes than its kind can have. `where`: its full path."""
+    if size_bytes > limit_bytes:
+        raise CorruptFile(
+            f"{where}: {size_bytes:,} bytes, where such a file has {limit_bytes:,} at most. It was overwritten with "
+            f"something else; restore it from a copy of the table."
+        )
+
 
 ClientArguments: TypeAlias = dict[str, Any]  # by keyword, of a class of pyarrow or obstore, which checks them
 
@@ -144,3 +172,30 @@ class AlwaysSynced:
 
     def sync(self, paths: Iterable[str]) -> None:
         """Nothing."""
+
+
+@contextmanager
+def as_storage_error(where: str) -> Iterator[None]:
+    """Around calls of a sink that `open_output` gave. `where`: the file's full path. Raises StorageError."""
+    try:
+        yield
+    except OSError as error:
+        raise StorageError(
+            f"{where}: the file could not be written: {error}. The write is not complete; what it left is taken away "
+            f"by the next one. Make room, or mend the store, and write again."
+        ) from error
+
+
+@contextmanager
+def as_temporary_error(where: str, setting: str = "the environment variable TMPDIR") -> Iterator[None]:
+    """Around calls that make, write or read back a file of rows in a temporary folder. Raises StorageError.
+
+    Args: where: the file; setting: what says in which folder it is.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise StorageError(
+            f"{where}: rows that don't fit in memory can't be kept there: {error}. Let {setting} name a folder "
+            f"with room for all rows of the call."
+        ) from error

@@ -3,6 +3,12 @@
 `write` and `create_new` fill a temporary file in the target's folder and then put it in place in one step:
 `os.replace`, or `os.link`, which refuses an existing name. So no reader ever sees a part. For what a power cut leaves,
 see `storage/synced.py`; for symbolic links docs/decisions/0011-what-a-symbolic-link-means.md.
+
+Symbolic links to folders, while a table's folders are walked through: each folder of the disk is in a table once.
+
+A link may lead to a folder on another disk. One that leads up, into the table, or where another link of the table leads
+would show the same files under several names: with links in a circle, without an end.
+Source: docs/decisions/0011-what-a-symbolic-link-means.md.
 """
 
 from __future__ import annotations
@@ -21,16 +27,55 @@ import pyarrow as pa
 
 from pyhudi.errors import PathExists, PathNotFound, StorageError
 from pyhudi.shown_text import is_text
-from pyhudi.storage.base import FileInfo, Storage
+from pyhudi.storage.base import READ_BYTES_MAX, FileInfo, Storage, check_size
 from pyhudi.storage.clock import SystemClock
 from pyhudi.storage.file_memory import FileState
-from pyhudi.storage.file_size import READ_BYTES_MAX, check_size
-from pyhudi.storage.folder_links import FolderLinks
 from pyhudi.storage.paths import TEMPORARY_PREFIX, TEMPORARY_SUFFIX, child, inside, is_temporary
 from pyhudi.storage.regular_files import open_input, open_output, open_to_read, opened_status, status_or_none
 from pyhudi.storage.synced import FileToSync, folders_of, sync_all, sync_descriptor
 
-__all__ = ["LocalStorage", "with_sync"]
+__all__ = ["FolderLinks", "LocalStorage", "with_sync"]
+
+
+class FolderLinks:
+    """The links that one walk through the table at `root` has followed."""
+
+    def __init__(self, root: str) -> None:
+        self._root = root
+        self._walked: dict[str, str] = {}  # real folder → its name in the table
+        self._above: dict[str, str] = {}  # folders above those
+
+    def follow(self, entry: FileInfo) -> None:
+        """Before a folder is entered. Raises StorageError for a link to what is, or holds, a folder of the table."""
+        target = entry.leads_to
+        if target is None:
+            return
+        if not self._walked:
+            self._add(os.path.realpath(self._root), "the table itself")
+        above = _folders_above(target)
+        other = self._walked.get(target) or self._above.get(target)
+        other = other or next((self._walked[folder] for folder in above if folder in self._walked), None)
+        if other is not None:
+            raise StorageError(
+                f"{self._root}: the folder {entry.path!r} is a symbolic link to {target!r}, which is also {other}, or "
+                f"lies in or above it: its files would be in the table twice, and circles of symbolic links have no "
+                f"end. Remove the link; nothing was changed."
+            )
+        self._add(target, repr(entry.path))
+
+    def _add(self, folder: str, name: str) -> None:
+        self._walked[folder] = name
+        for above in _folders_above(folder):
+            self._above.setdefault(above, name)
+
+
+def _folders_above(folder: str) -> list[str]:
+    found = []
+    while (above := os.path.dirname(folder)) != folder:
+        folder = above
+        found.append(folder)
+    return found
+
 
 _PROCESS_TOKEN = SystemClock().new_uuid()[:8]  # with the process id: unique over machines that share a mount, and forks
 _COUNTER = itertools.count()

@@ -17,9 +17,8 @@ from typing import Literal
 import pyarrow as pa
 
 from pyhudi.errors import PathExists, PathNotFound, StorageError
-from pyhudi.storage.base import AlwaysSynced, FileInfo
+from pyhudi.storage.base import READ_BYTES_MAX, AlwaysSynced, FileInfo, check_size
 from pyhudi.storage.clock import Clock, SystemClock
-from pyhudi.storage.file_size import READ_BYTES_MAX, check_size
 from pyhudi.storage.paths import inside
 
 __all__ = ["FaultKind", "InjectedFault", "MemoryStorage"]

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from pyhudi.storage.base import FileInfo, Storage
+from pyhudi.storage.base import READ_BYTES_MAX, FileInfo, Storage
 from pyhudi.storage.file_memory import FileState, state_of
-from pyhudi.storage.file_size import READ_BYTES_MAX
-from pyhudi.storage.near import is_near, names_in
 from pyhudi.storage.paths import child, inside
+from pyhudi.storage.place import is_near, names_in
 
 __all__ = ["Subfolder"]
 

@@ -15,7 +15,7 @@ from pyhudi.model.instant import ActionKind, Instant, State, format_instant_time
 from pyhudi.model.table_config import TableConfig
 from pyhudi.model.timeline import Timeline
 from pyhudi.storage.base import FileInfo, Storage
-from pyhudi.storage.near import is_near, names_in
+from pyhudi.storage.place import is_near, names_in
 
 __all__ = ["is_complete", "list_instant_files", "load_timeline", "time_of", "timeline_of"]
 

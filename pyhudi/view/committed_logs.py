@@ -24,7 +24,7 @@ from pyhudi.model.filenames import LogFileName
 from pyhudi.model.instant import ActionKind, Instant
 from pyhudi.model.table_config import TableConfig
 from pyhudi.storage.base import Storage
-from pyhudi.storage.near import is_near
+from pyhudi.storage.place import is_near
 from pyhudi.timeline.archived_timeline import load_archived_timeline
 from pyhudi.view.partition_listing import LISTING_THREADS
 

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
 from pyhudi.storage.base import FileInfo, Storage
-from pyhudi.storage.folder_links import FolderLinks
-from pyhudi.storage.near import is_near
+from pyhudi.storage.local import FolderLinks
+from pyhudi.storage.place import is_near
 
 __all__ = ["LISTING_THREADS", "is_partition_metadata", "listed_partitions"]
 

@@ -21,7 +21,7 @@ from pyhudi.errors import ConfigError, LockTimeout
 from pyhudi.locks import LOCK_PROVIDERS, LockOptions, LockProvider, hold, open_lock
 from pyhudi.locks.process import is_surely_dead, note_of_this_process
 from pyhudi.storage import FixedClock, LocalStorage, MemoryStorage, Storage, SystemClock
-from pyhudi.storage.near import mount_kind
+from pyhudi.storage.place import mount_kind
 
 LOCK = ".hoodie/lock"
 LONG_S = 300  # nothing takes so long, on a busy machine either
@@ -367,7 +367,7 @@ def test_a_lock_that_is_held_for_long_is_renewed(tmp_path: Path, monkeypatch: py
 def test_a_lock_waits_for_other_clocks_only_where_there_may_be_others(
     kind: str, skew_ms: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pyhudi.storage.near.mount_kind", lambda _: kind)
+    monkeypatch.setattr("pyhudi.storage.place.mount_kind", lambda _: kind)
 
     assert lock_of("FILESYSTEM", LocalStorage(str(tmp_path))).default_skew_ms == skew_ms
 
@@ -393,7 +393,7 @@ def test_the_kind_of_a_mount_is_that_of_the_innermost_one(tmp_path: Path, monkey
         "/dev/sdb1 /data/fast xfs rw 0 0\n"
         "mountpoint-s3 /my\\040bucket fuse ro 0 0\n"
     )
-    monkeypatch.setattr("pyhudi.storage.near._MOUNTS", str(mounts))
+    monkeypatch.setattr("pyhudi.storage.place._MOUNTS", str(mounts))
     monkeypatch.setattr("sys.platform", "linux")
     mount_kind.cache_clear()
 

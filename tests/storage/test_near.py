@@ -11,7 +11,7 @@ from pyhudi.storage.arrow import ArrowStorage
 from pyhudi.storage.base import Storage
 from pyhudi.storage.local import LocalStorage
 from pyhudi.storage.memory import MemoryStorage
-from pyhudi.storage.near import is_near, names_in
+from pyhudi.storage.place import is_near, names_in
 from pyhudi.storage.subfolder import Subfolder
 
 

@@ -20,10 +20,9 @@ from pyhudi import HudiTable, write_hudi
 from pyhudi.errors import ConfigError, HudiError, StorageError
 from pyhudi.shown_text import MESSAGE_CHARACTERS_MAX, QUOTED_CHARACTERS, message, quoted, without_credentials
 from pyhudi.storage import LocalStorage, MemoryStorage, Storage, open_storage
-from pyhudi.storage.arrow import ArrowStorage
+from pyhudi.storage.arrow import ArrowStorage, open_object_stream
 from pyhudi.storage.arrow_store import ObjectStore
 from pyhudi.storage.gcs_listing import list_by_store
-from pyhudi.storage.object_stream import open_object_stream
 
 SIGNED = "abfss://c@a.dfs.core.windows.net/t?sv=2024&sig=SECRET%3D"
 WITH_CREDENTIALS = [

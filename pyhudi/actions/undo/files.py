@@ -23,7 +23,7 @@ from pyhudi.model.filenames import META_FOLDER, BaseFileName, LogFileName, data_
 from pyhudi.model.instant import Instant, State
 from pyhudi.model.plans import RollbackPartition, RollbackPlan, RollbackRequest
 from pyhudi.storage.base import Storage
-from pyhudi.storage.folder_links import FolderLinks
+from pyhudi.storage.local import FolderLinks
 from pyhudi.storage.paths import parent
 from pyhudi.view.partition_listing import is_partition_metadata
 

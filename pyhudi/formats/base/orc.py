@@ -37,8 +37,7 @@ from pyhudi.formats.base.key_rows import rows_among
 from pyhudi.formats.base.orc_tail import HeldTail, user_metadata
 from pyhudi.formats.base.ranges import RangeTest
 from pyhudi.formats.column_stats import ColumnRange, RangesOfRows, column_type
-from pyhudi.storage.base import Storage
-from pyhudi.storage.streams import as_storage_error
+from pyhudi.storage.base import Storage, as_storage_error
 
 __all__ = ["AVRO_SCHEMA_KEY", "OrcFormat", "OrcReader", "OrcWriter"]
 

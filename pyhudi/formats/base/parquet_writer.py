@@ -27,8 +27,7 @@ from pyhudi.formats.base.base import BaseFileOptions, Footer, close_quietly, fit
 from pyhudi.formats.base.parquet_reader import AVRO_SCHEMA_KEY, ParquetReader
 from pyhudi.formats.base.ranges import FooterRanges, nan_columns, ranges_of_file
 from pyhudi.formats.column_stats import ColumnRange
-from pyhudi.storage.base import Storage
-from pyhudi.storage.streams import as_storage_error
+from pyhudi.storage.base import Storage, as_storage_error
 from pyhudi.storage.synced import begin_sync
 
 __all__ = ["ParquetWriter", "dictionary_paths"]

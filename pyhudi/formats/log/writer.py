@@ -13,8 +13,7 @@ import pyarrow as pa
 from pyhudi.errors import ConfigError
 from pyhudi.formats.log.blocks import avro_data, hfile_data, parquet_data
 from pyhudi.formats.log.envelope import BlockType, HeaderKey, encode_block
-from pyhudi.storage.base import Storage
-from pyhudi.storage.streams import as_storage_error
+from pyhudi.storage.base import Storage, as_storage_error
 
 __all__ = ["DATA_BLOCK_FORMATS", "LogFileWriter", "data_block"]
 

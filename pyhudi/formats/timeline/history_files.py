@@ -22,8 +22,7 @@ from pyhudi.errors import CorruptFile
 from pyhudi.formats.base.parquet_footer import ParquetFooter, Place, read_footer
 from pyhudi.formats.damage import FOREIGN_ERRORS
 from pyhudi.formats.timeline.schemas import body_schema
-from pyhudi.storage.base import Storage
-from pyhudi.storage.streams import as_storage_error
+from pyhudi.storage.base import Storage, as_storage_error
 
 __all__ = [
     "HISTORY_SCHEMA",

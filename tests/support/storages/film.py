@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from pyhudi.storage import FileInfo, MemoryStorage
-from pyhudi.storage.file_size import READ_BYTES_MAX
+from pyhudi.storage.base import READ_BYTES_MAX
 
 Files = dict[str, tuple[bytes, int]]
 
