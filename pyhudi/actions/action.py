@@ -23,8 +23,7 @@ from pyhudi.meta_client import MetaClient
 from pyhudi.model.commit import CommitMetadata, WriteStatus
 from pyhudi.model.instant import ActionKind, Instant
 from pyhudi.model.options import WriteOptions
-from pyhudi.schema.internal import InternalSchema
-from pyhudi.schema.internal_json import encode_internal_schema
+from pyhudi.schema.internal import InternalSchema, encode_internal_schema
 from pyhudi.storage.clock import Clock
 
 __all__ = ["Action", "ActionContext", "PreparedWrite", "Schedule"]

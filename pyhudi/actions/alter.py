@@ -23,9 +23,16 @@ from pyhudi.merge.rules import MergeRules
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.commit import CommitMetadata, OperationType, WriteStatus
 from pyhudi.model.instant import ActionKind, Instant
-from pyhudi.schema.changes import AddColumn, ChangeType, DropNotNull, SchemaChange, SetComment, changed_schema
+from pyhudi.schema.changes import (
+    AddColumn,
+    ChangeType,
+    DropNotNull,
+    SchemaChange,
+    SetComment,
+    changed_schema,
+    numbered_schema,
+)
 from pyhudi.schema.internal import InternalSchema, load_schema_history
-from pyhudi.schema.numbering import numbered_schema
 
 __all__ = ["AlterSchema"]
 

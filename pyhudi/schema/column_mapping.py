@@ -17,8 +17,7 @@ import pyarrow as pa
 
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.schema.internal import InternalSchema, ListType, MapType, SchemaColumn, StructType, schema_as_of
-from pyhudi.schema.layout import as_type
-from pyhudi.schema.projection import ColumnData, Rows, project
+from pyhudi.schema.projection import ColumnData, Rows, as_type, project
 
 __all__ = ["ColumnMapping", "FileColumns", "column_mapping", "file_columns"]
 

@@ -12,8 +12,7 @@ from pyhudi.model.filenames import SCHEMA_FOLDER, InstantFileName
 from pyhudi.model.instant import ActionKind, State
 from pyhudi.model.table_config import TableConfig
 from pyhudi.model.timeline import Timeline
-from pyhudi.schema.internal import InternalSchema, history_texts
-from pyhudi.schema.internal_json import encode_history, encode_internal_schema
+from pyhudi.schema.internal import InternalSchema, encode_history, encode_internal_schema, history_texts
 from pyhudi.storage.base import Storage
 
 __all__ = ["delete_history", "save_history"]

@@ -6,10 +6,25 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from pyhudi.schema.changes import FIRST, AddColumn, ChangeType, DropColumn, RenameColumn, SetComment, changed_schema
-from pyhudi.schema.internal import InternalSchema, MapType, StructType, decode_history, decode_internal_schema
-from pyhudi.schema.internal_json import encode_history, encode_internal_schema
-from pyhudi.schema.numbering import numbered_schema
+from pyhudi.schema.changes import (
+    FIRST,
+    AddColumn,
+    ChangeType,
+    DropColumn,
+    RenameColumn,
+    SetComment,
+    changed_schema,
+    numbered_schema,
+)
+from pyhudi.schema.internal import (
+    InternalSchema,
+    MapType,
+    StructType,
+    decode_history,
+    decode_internal_schema,
+    encode_history,
+    encode_internal_schema,
+)
 
 NESTED = pa.schema(
     [

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from pyhudi.model.filenames import SCHEMA_FOLDER
-from pyhudi.schema.numbering import numbered_schema
+from pyhudi.schema.changes import numbered_schema
 from pyhudi.timeline.schema_history_files import delete_history, save_history
 from tests.support.storages.power import PowerStorage
 from tests.support.tables.small import TestTable

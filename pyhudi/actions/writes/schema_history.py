@@ -20,8 +20,8 @@ from pyhudi.formats.avro.schema import avro_from_arrow
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.instant import Instant, format_instant_time
 from pyhudi.model.keys import META_COLUMNS
+from pyhudi.schema.changes import renumbered
 from pyhudi.schema.internal import InternalSchema, load_schema_history, schema_json_as_of
-from pyhudi.schema.numbering import renumbered
 from pyhudi.timeline.schema_history_files import save_history
 
 __all__ = ["check_deciding", "check_same_history", "save_new_schema", "with_history"]
