@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.undo.rollback import undo
 from pyhudi.errors import StandingConflict, WriteConflict
-from pyhudi.index.consistent_hashing import delete_rings
+from pyhudi.index.consistent_bucket import delete_rings
 from pyhudi.model.file_group import FileGroupId
 from pyhudi.model.instant import Instant, State, parse_instant_time
 from pyhudi.registry import Registry

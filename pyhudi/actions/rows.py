@@ -24,7 +24,7 @@ from pyhudi.actions.table_keys import RowNumbers, keys_to_write
 from pyhudi.engine.base import Engine, Frame, TaskContext
 from pyhudi.errors import ConfigError, SchemaMismatch, UnsupportedTable
 from pyhudi.index.base import LOCATION_PARTITION, STORED_ORDERING, PartitionRows
-from pyhudi.index.row_counts import CountRows
+from pyhudi.index.key_join import CountRows
 from pyhudi.keygen.base import KeyGenerator, read_field
 from pyhudi.merge import winners
 from pyhudi.merge.pairs import combine_input

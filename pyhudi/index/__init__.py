@@ -19,10 +19,10 @@ __all__ = ["INDEXES"]
 INDEXES: Registry[Callable[[IndexSettings], Index]] = Registry(
     kind="index type (hoodie.index.type)",
     entries={
-        "SIMPLE": "pyhudi.index.simple_and_bloom:SimpleIndex",
-        "GLOBAL_SIMPLE": "pyhudi.index.simple_and_bloom:GlobalSimpleIndex",
-        "BLOOM": "pyhudi.index.simple_and_bloom:BloomIndex",
-        "GLOBAL_BLOOM": "pyhudi.index.simple_and_bloom:GlobalBloomIndex",
+        "SIMPLE": "pyhudi.index.key_lookup:SimpleIndex",
+        "GLOBAL_SIMPLE": "pyhudi.index.key_lookup:GlobalSimpleIndex",
+        "BLOOM": "pyhudi.index.key_lookup:BloomIndex",
+        "GLOBAL_BLOOM": "pyhudi.index.key_lookup:GlobalBloomIndex",
         "BUCKET": "pyhudi.index.bucket:BucketIndex",
         "CONSISTENT_BUCKET": "pyhudi.index.consistent_bucket:ConsistentBucketIndex",
         "GLOBAL_RECORD_LEVEL_INDEX": "pyhudi.index.record_index:GlobalRecordIndex",

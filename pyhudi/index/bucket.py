@@ -3,24 +3,48 @@
 The number is in the first eight characters of the file id (`00000077-...-0`), so nothing is looked up but names. A row
 of a bucket without file group gets those eight characters as LOCATION; the planner makes the file id from them.
 Source: docs/formats/indexes.md, "Buckets".
+
+Whether the file groups of a table are buckets, and how many, where its properties don't say so.
+
+Hudi stores neither the index nor the number of buckets. Names of file groups tell the engine: numbers below a bound, or
+nodes of a ring. How many there are the keys tell: the hash of each, less the number of its bucket, is a multiple of it.
+Source: docs/formats/indexes.md, "Buckets", "Consistent hashing".
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
 from typing import ClassVar, cast
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.engine.base import Frame, TaskContext
 from pyhudi.errors import TableError
+from pyhudi.filegroup.read import SliceSpec
+from pyhudi.filegroup.slice_keys import slice_keys
 from pyhudi.index.base import Index, Lookup, Tagged
-from pyhudi.java.hashes import bucket_ids
+from pyhudi.index.consistent_bucket import load_ring
+from pyhudi.java.hashes import bucket_hashes, bucket_ids
+from pyhudi.meta_client import MetaClient
+from pyhudi.model.file_group import FileGroupId, FileSlice
 from pyhudi.model.keys import LOCATION, PARTITION_PATH, RECORD_KEY
+from pyhudi.view.file_system_view import FileSystemView
 
-__all__ = ["BUCKET_DIGITS", "BucketIndex", "bucket_of_file_id"]
+__all__ = [
+    "BUCKET_DIGITS",
+    "BucketIndex",
+    "BucketSample",
+    "bucket_engine",
+    "bucket_of_file_id",
+    "bucket_sample",
+    "newest_groups",
+]
+
 
 BUCKET_DIGITS = 8
 
@@ -89,3 +113,105 @@ def _groups_by_bucket(partition_path: str, lookup: Lookup, bucket_num: int) -> d
             )
         groups[bucket] = file_id
     return groups
+
+
+_GROUPS_LOOKED_AT = 100
+_KEYS_OF_A_GROUP = 64
+_KEYS_ENOUGH = 64  # by chance a wrong number fits each of them with a probability of at most 1/2
+_SLICES_READ = 64
+_PLAIN_BUCKETS = 1000  # one of four million other file ids begins so
+_GROUPS_PLAIN = 4  # so many all begin with eight digits by a similar chance
+
+
+@dataclass(frozen=True, slots=True)
+class BucketSample:
+    """Hashes of some stored keys, and the bucket that each is in. `greatest`: the greatest bucket with a file group."""
+
+    hashes: npt.NDArray[np.int64]
+    buckets: npt.NDArray[np.int64]
+    greatest: int
+
+    def fits(self, number: int) -> bool:
+        """Can the table have so many buckets?"""
+        return number > self.greatest and bool(np.all(self.hashes % number == self.buckets))
+
+    def number(self) -> int | None:
+        """How many buckets there are; None when the keys leave a choice, or fit no number."""
+        common = int(np.gcd.reduce(np.abs(self.hashes - self.buckets))) if len(self.hashes) else 0
+        if common <= self.greatest:
+            return None
+        is_sure = len(self.hashes) >= _KEYS_ENOUGH or common // _smallest_factor(common) <= self.greatest
+        return common if is_sure else None
+
+    @property
+    def fits_none(self) -> bool:
+        """Are keys in buckets where no number of buckets would have them?"""
+        common = int(np.gcd.reduce(np.abs(self.hashes - self.buckets))) if len(self.hashes) else 0
+        return 0 < common <= self.greatest
+
+
+def newest_groups(meta: MetaClient) -> list[FileGroupId]:
+    """File groups that the newest write with files wrote; [] where no write of the active timeline did."""
+    for instant in reversed(meta.timeline.commits().instants):
+        stats = meta.commits.metadata(instant).stats()
+        groups = [FileGroupId(stat.partition_path or "", stat.file_id) for stat in stats if stat.path]
+        if groups:
+            return list(islice(dict.fromkeys(groups), _GROUPS_LOOKED_AT))
+    return []
+
+
+def bucket_engine(meta: MetaClient, groups: Sequence[FileGroupId], *, is_expected: bool) -> str | None:
+    """SIMPLE or CONSISTENT_HASHING where these file groups are buckets by their names, else None.
+
+    `is_expected`: the caller says that they are, so that names are enough which others have by chance.
+    """
+    numbers = [bucket_of_file_id(group.file_id) for group in groups]
+    places = {(group.partition_path, number) for group, number in zip(groups, numbers, strict=True)}
+    if None not in numbers and len(places) == len(groups):
+        is_plain = all(number is not None and number < _PLAIN_BUCKETS for number in numbers)
+        if is_expected or is_plain or len(numbers) >= _GROUPS_PLAIN:
+            return "SIMPLE"
+    if not meta.config.is_merge_on_read:
+        return None
+    completed = frozenset(instant.requested_time for instant in meta.timeline.commits())
+    ring = load_ring(meta.storage, groups[0].partition_path, completed)
+    nodes = set() if ring is None else {node.file_id for node in ring.nodes}
+    mine = {group.file_id for group in groups if group.partition_path == groups[0].partition_path}
+    return None if nodes.isdisjoint(mine) else "CONSISTENT_HASHING"
+
+
+def bucket_sample(
+    meta: MetaClient, groups: Sequence[FileGroupId], reading: SliceSpec, hash_fields: Sequence[str]
+) -> BucketSample:
+    """Keys of these partitions, and of others where these have few."""
+    view = FileSystemView.load(meta, partitions={group.partition_path for group in groups})
+    sample = _sample(view, reading, hash_fields)
+    if len(sample.hashes) >= _KEYS_ENOUGH:
+        return sample
+    return _sample(FileSystemView.load(meta), reading, hash_fields)
+
+
+def _sample(view: FileSystemView, reading: SliceSpec, hash_fields: Sequence[str]) -> BucketSample:
+    hashes, buckets, greatest = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], -1
+    for bucket, file_slice in _by_bucket(view):
+        greatest = max(greatest, bucket)
+        if len(hashes) > _SLICES_READ or sum(map(len, hashes)) >= 4 * _KEYS_ENOUGH:
+            continue
+        # Log files of a base file tell nothing new, and take longer.
+        plain = replace(file_slice, log_files=()) if file_slice.base_file is not None else file_slice
+        for keys in islice(slice_keys(reading, plain), 1):
+            found = bucket_hashes(keys.slice(0, _KEYS_OF_A_GROUP), hash_fields).astype(np.int64)
+            hashes.append(found)
+            buckets.append(np.full(len(found), bucket, np.int64))
+    return BucketSample(np.concatenate(hashes), np.concatenate(buckets), greatest)
+
+
+def _by_bucket(view: FileSystemView) -> Iterator[tuple[int, FileSlice]]:
+    for file_slice in view.all_slices():
+        bucket = bucket_of_file_id(file_slice.group.file_id)
+        if bucket is not None:
+            yield bucket, file_slice
+
+
+def _smallest_factor(number: int) -> int:
+    return next((factor for factor in range(2, int(number**0.5) + 1) if number % factor == 0), number)

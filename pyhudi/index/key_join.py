@@ -11,23 +11,114 @@ its base file, alive or not: a delete in the log must meet the row that comes af
 one partition hold twice must be checked in the merged slice, because a row would go to both places. Such keys are rare,
 so the logs stay closed until the number of tagged rows tells of one: a second place makes a second row.
 Source: docs/formats/indexes.md, "Finding keys".
+
+Places of rows that are in this process: looked up and put next to the rows, where a join would copy all of them.
+
+Rows of a frame counted where they are: by partition path, by file group.
+
+Source: docs/formats/indexes.md, "Finding keys".
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyhudi.engine.base import Frame, TaskContext
+from pyhudi.engine.base import Engine, Frame, TaskContext
 from pyhudi.index.base import LOCATION_PARTITION, Lookup, Tagged
-from pyhudi.index.row_counts import count_groups
 from pyhudi.index.stored_keys import Candidate, StoredKeys, candidates, in_shares
 from pyhudi.model.keys import LOCATION, PARTITION_PATH, RECORD_KEY
 
-__all__ = ["PlacesThatCount", "keys_in_several_places", "tag_by_join"]
+__all__ = [
+    "CountRows",
+    "PlacesThatCount",
+    "count_groups",
+    "counted",
+    "keys_in_several_places",
+    "located",
+    "tag_by_join",
+]
+
+
+_MANY = 1 << 16  # rows; threads take longer to begin than fewer rows take to count
+
+
+def located(rows: pa.Table, hits: pa.Table) -> pa.Table | None:
+    """`rows` with the columns of the hit of their key and partition, null where there is none.
+
+    Args:
+        hits: RECORD_KEY, PARTITION_PATH and what to put next to the rows.
+    Returns: None when a key is in several places, of one partition or of two.
+    """
+    stored = hits.column(RECORD_KEY).combine_chunks()
+    if pc.count_distinct(stored).as_py() != len(stored):
+        return None
+    # One call for the whole column: each call builds the hash table of the hits again.
+    at = pc.index_in(rows.column(RECORD_KEY), value_set=stored)
+    here = pc.equal(hits.column(PARTITION_PATH).take(at), rows.column(PARTITION_PATH))
+    at = pc.if_else(here, at, None)
+    for column in hits.schema:
+        if column.name not in (RECORD_KEY, PARTITION_PATH):
+            rows = rows.append_column(column.with_nullable(True), hits.column(column.name).take(at))
+    return rows
+
+
+def counted(rows: pa.Table) -> dict[tuple[str, str | None], int]:
+    """How many rows there are for each partition and file id (None: rows with new keys)."""
+    threads = len(rows) > _MANY
+    groups = rows.group_by([PARTITION_PATH, LOCATION], use_threads=threads).aggregate([([], "count_all")])
+    return {(row[PARTITION_PATH], row[LOCATION]): row["count_all"] for row in groups.to_pylist()}
+
+
+@dataclass(frozen=True, slots=True)
+class CountRows:
+    """Stream work: rows (and bytes of keys) for each combination of the columns in a task's stream."""
+
+    columns: tuple[str, ...]
+    key_bytes: bool = False
+
+    @property
+    def schema(self) -> pa.Schema:
+        return pa.schema(
+            [*(pa.field(c, pa.string()) for c in self.columns), ("rows", pa.int64()), ("bytes", pa.int64())]
+        )
+
+    def __call__(self, context: TaskContext, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        rows: Counter[tuple[str | None, ...]] = Counter()
+        sizes: Counter[tuple[str | None, ...]] = Counter()
+        for batch in batches:
+            sized = pc.binary_length(batch.column(RECORD_KEY)) if self.key_bytes else pa.repeat(0, batch.num_rows)
+            table = pa.Table.from_arrays([*(batch.column(c) for c in self.columns), sized], [*self.columns, "bytes"])
+            # Batches are too small for threads to pay.
+            groups = table.group_by(list(self.columns), use_threads=False).aggregate(
+                [("bytes", "count"), ("bytes", "sum")]
+            )
+            columns = [groups.column(c).to_pylist() for c in self.columns]
+            counted = cast("list[int]", groups.column("bytes_count").to_pylist())
+            summed = cast("list[int]", groups.column("bytes_sum").to_pylist())
+            # A row of this loop is a file group or a partition, not a record.
+            for group, count, size in zip(zip(*columns, strict=True), counted, summed, strict=True):
+                rows[group] += count
+                sizes[group] += size
+        arrays = [pa.array([group[i] for group in rows], pa.string()) for i in range(len(self.columns))]
+        arrays += [pa.array(rows.values(), pa.int64()), pa.array([sizes[group] for group in rows], pa.int64())]
+        yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+
+def count_groups(engine: Engine, tagged: Frame) -> dict[tuple[str, str | None], int]:
+    """Rows by (partition path, file id or None)."""
+    work = CountRows((PARTITION_PATH, LOCATION))
+    counted = engine.collect(engine.map(engine.select(tagged, [PARTITION_PATH, LOCATION]), work, work.schema))
+    rows: Counter[tuple[str, str | None]] = Counter()
+    for row in counted.to_pylist():
+        rows[(row[PARTITION_PATH], row[LOCATION])] += row["rows"]
+    return dict(rows)
+
 
 _ALIVE = "_pyhudi_alive"
 _KEY = (RECORD_KEY, PARTITION_PATH)

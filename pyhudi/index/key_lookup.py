@@ -8,6 +8,14 @@ Log files hold no keys that their base file lacks, so for the place of a key bas
 alive there the merged slice says, for global indexes (a key that moved away stays in the old base file, deleted in its
 log), for inserts that check for known keys, and for a key that was found in two file groups of its partition.
 Source: docs/formats/indexes.md, "Finding keys", "Bloom look-up".
+
+Indexes SIMPLE, BLOOM and their global forms: key columns of base files are read and matched.
+
+    SIMPLE, BLOOM    a key is unique in its partition: base files of the batch's partitions are candidates
+    GLOBAL_*         a key is unique in the table: base files of all partitions are candidates
+    *BLOOM           key ranges and bloom filters in the footers say which key columns are read; else key ranges alone
+
+Source: docs/formats/indexes.md, "Finding keys", "Bloom look-up".
 """
 
 from __future__ import annotations
@@ -26,14 +34,14 @@ from pyhudi.formats.base import open_base_file
 from pyhudi.formats.base.ranges import Ranges, RangeTest
 from pyhudi.formats.bloom import BloomFilter
 from pyhudi.index.base import LOCATION_PARTITION, Index, Lookup, Tagged
-from pyhudi.index.key_join import keys_in_several_places, tag_by_join
-from pyhudi.index.rows_in_memory import counted, located
+from pyhudi.index.key_join import counted, keys_in_several_places, located, tag_by_join
 from pyhudi.index.stored_keys import Candidate, StoredKeyBatch, StoredKeys, candidates, in_shares
 from pyhudi.merge.combine import single_array
 from pyhudi.model.keys import LOCATION, PARTITION_PATH, RECORD_KEY
 from pyhudi.model.predicate import Column
 
-__all__ = ["FindKeys", "KeyLookupIndex"]
+__all__ = ["BloomIndex", "FindKeys", "GlobalBloomIndex", "GlobalSimpleIndex", "KeyLookupIndex", "SimpleIndex"]
+
 
 _EVERYWHERE = None  # key of the wanted keys of a global index
 _KEYS_COMPARED_MAX = 20_000  # with more keys, only the smallest and the greatest are compared with row groups' ranges
@@ -205,3 +213,36 @@ def _counts(keys: pa.Table, hits: pa.Table) -> dict[tuple[str, str | None], int]
     for row in grouped.to_pylist():
         counts[(row[PARTITION_PATH], row[LOCATION])] = row[f"{RECORD_KEY}_count"]
     return dict(counts)
+
+
+@dataclass(frozen=True, slots=True)
+class SimpleIndex(KeyLookupIndex):
+    """SIMPLE."""
+
+    def everywhere(self) -> GlobalSimpleIndex:
+        return GlobalSimpleIndex(self.settings)
+
+
+@dataclass(frozen=True, slots=True)
+class GlobalSimpleIndex(KeyLookupIndex):
+    """GLOBAL_SIMPLE."""
+
+    is_global: ClassVar[bool] = True
+
+
+@dataclass(frozen=True, slots=True)
+class BloomIndex(KeyLookupIndex):
+    """BLOOM."""
+
+    uses_bloom: ClassVar[bool] = True
+
+    def everywhere(self) -> GlobalBloomIndex:
+        return GlobalBloomIndex(self.settings)
+
+
+@dataclass(frozen=True, slots=True)
+class GlobalBloomIndex(KeyLookupIndex):
+    """GLOBAL_BLOOM."""
+
+    is_global: ClassVar[bool] = True
+    uses_bloom: ClassVar[bool] = True

@@ -7,10 +7,17 @@
 What the index says is checked: a file group that the table does not have means that the index is wrong. Without a
 record index, or with one that is not up to date or can't be read, rows are found as GLOBAL_SIMPLE and SIMPLE find them.
 Source: docs/formats/indexes.md, "Finding keys", "Record index".
+
+When many keys are wanted, the key columns of the base files are read in less time than the record index.
+
+A few keys touch a few blocks of the index. Keys by the thousand touch all of them, and a key with its record takes
+twice the time to unpack that it takes in a column of Parquet. Estimated from sizes alone; the places are the same.
+Measured in docs/benchmarks.md, "Metadata table".
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar
@@ -23,17 +30,35 @@ from pyhudi.caller_warnings import warn_caller
 from pyhudi.engine.base import Frame, TaskContext
 from pyhudi.errors import HudiError
 from pyhudi.index.base import LOCATION_PARTITION, Index, Lookup, Tagged
-from pyhudi.index.cheaper_files import files_are_cheaper
-from pyhudi.index.key_lookup import KeyLookupIndex
-from pyhudi.index.rows_in_memory import counted, located
-from pyhudi.index.simple_and_bloom import GlobalSimpleIndex, SimpleIndex
+from pyhudi.index.key_join import counted, located
+from pyhudi.index.key_lookup import GlobalSimpleIndex, KeyLookupIndex, SimpleIndex
 from pyhudi.index.stored_keys import StoredKeys, candidates, in_shares
 from pyhudi.metadata.record_lookup import RecordLookup
-from pyhudi.model.file_group import FileGroupId
+from pyhudi.model.file_group import FileGroupId, FileSlice
 from pyhudi.model.keys import LOCATION, PARTITION_PATH, RECORD_KEY
 from pyhudi.storage.place import is_near
 
-__all__ = ["GlobalRecordIndex", "PartitionRecordIndex", "RecordIndexIgnored"]
+__all__ = ["GlobalRecordIndex", "PartitionRecordIndex", "RecordIndexIgnored", "files_are_cheaper"]
+
+
+_BLOCK_BYTES = 10 << 10  # of a block of the index, compressed
+_INDEX_BYTE_NS, _FILES_BYTE_NS = 17, 8  # to find keys, for each byte of the index: in it, and in the key columns
+_OPEN_NEAR_NS, _OPEN_FAR_NS = 1.5e6, 40e6  # to open a base file and read its footer
+
+
+def files_are_cheaper(lookup: Lookup, index: Iterable[FileSlice]) -> bool:
+    """Shall the keys of a batch be looked for in all base files, which hold them, and not in the index?"""
+    if lookup.keygen is not None:
+        return False
+    slices = lookup.view.all_slices()
+    if not slices or any(found.log_files or found.base_file is None for found in slices):
+        return False
+    index_bytes = sum(found.size_bytes for found in index)
+    wanted = sum(own.rows for own in lookup.batch.values())
+    touched = 1 - math.exp(-wanted * _BLOCK_BYTES / max(1, index_bytes))
+    opening = len(slices) * (_OPEN_NEAR_NS if is_near(lookup.storage) else _OPEN_FAR_NS)
+    return touched * index_bytes * _INDEX_BYTE_NS > index_bytes * _FILES_BYTE_NS + opening
+
 
 _GROUP = "_pyhudi_index_group"  # int32: number of the file group of the record index
 _KEYS_HERE = 20_000  # looked up by one thread: of so few a task of its own for each file group takes longer

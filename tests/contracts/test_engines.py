@@ -119,7 +119,7 @@ def test_what_runs_in_tasks_can_be_pickled() -> None:
     from pyhudi.actions import rows
     from pyhudi.actions.partitioner import RowCount, Sizing, plan_slots
     from pyhudi.index.bucket import FindBucket
-    from pyhudi.index.row_counts import CountRows
+    from pyhudi.index.key_join import CountRows
     from pyhudi.keygen import from_options
 
     keygen = from_options({"hoodie.datasource.write.recordkey.field": "id"})

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-import pyhudi.index.cheaper_files as cheaper_files
+import pyhudi.index.record_index as cheaper_files
 from pyhudi.engine.local import LocalEngine
 from pyhudi.metadata.record_lookup import RecordLookup
 from tests.support.remote_engine import RemoteEngine

@@ -9,8 +9,8 @@ from pyhudi.index import INDEXES
 from pyhudi.index.bucket import BucketIndex
 from pyhudi.index.consistent_bucket import ConsistentBucketIndex
 from pyhudi.index.in_memory import InMemoryIndex
+from pyhudi.index.key_lookup import BloomIndex, GlobalBloomIndex, GlobalSimpleIndex, SimpleIndex
 from pyhudi.index.record_index import GlobalRecordIndex, PartitionRecordIndex
-from pyhudi.index.simple_and_bloom import BloomIndex, GlobalBloomIndex, GlobalSimpleIndex, SimpleIndex
 
 NAMES = {
     SimpleIndex: ("SIMPLE", "simple.HoodieSimpleIndex"),

@@ -10,9 +10,8 @@ import pytest
 from pyhudi.engine.base import Frame, TaskContext
 from pyhudi.engine.local import LocalEngine
 from pyhudi.index.base import Lookup, Tagged
-from pyhudi.index.key_join import PlacesThatCount
+from pyhudi.index.key_join import PlacesThatCount, count_groups
 from pyhudi.index.key_lookup import KeyLookupIndex
-from pyhudi.index.row_counts import count_groups
 from pyhudi.model.keys import LOCATION, PARTITION_PATH, RECORD_KEY
 from pyhudi.storage.local import LocalStorage
 from pyhudi.storage.memory import MemoryStorage

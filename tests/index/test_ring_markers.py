@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pyhudi.index.consistent_hashing import mark_ring
+from pyhudi.index.consistent_bucket import mark_ring
 from pyhudi.storage import MemoryStorage
 
 

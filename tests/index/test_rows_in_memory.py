@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from pyhudi.index.rows_in_memory import counted, located
+from pyhudi.index.key_join import counted, located
 from pyhudi.model.keys import LOCATION, PARTITION_PATH, RECORD_KEY
 
 ROWS = pa.table({RECORD_KEY: ["a", "b", "c", "a"], PARTITION_PATH: ["x", "x", "y", "y"], "v": [1, 2, 3, 4]})

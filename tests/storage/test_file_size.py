@@ -12,7 +12,7 @@ from pyhudi.errors import CorruptFile
 from pyhudi.filegroup.markers import list_markers
 from pyhudi.filegroup.partition_metadata import partition_creation_time
 from pyhudi.formats.properties import print_properties
-from pyhudi.index.consistent_hashing import load_ring
+from pyhudi.index.consistent_bucket import load_ring
 from pyhudi.model.new_table import CHECKSUM_KEY, table_checksum
 from pyhudi.storage import FixedClock, LocalStorage, MemoryStorage, Storage, open_storage
 from pyhudi.storage.arrow import ArrowStorage

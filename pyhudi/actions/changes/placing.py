@@ -23,7 +23,7 @@ from pyhudi.actions.writes.keyed_write import KeyedWrite
 from pyhudi.actions.writes.preparation import write_spec
 from pyhudi.engine.base import Frame, TaskContext
 from pyhudi.index.base import LOCATION_PARTITION, Index
-from pyhudi.index.row_counts import count_groups
+from pyhudi.index.key_join import count_groups
 from pyhudi.keygen.base import KeyGenerator
 from pyhudi.model.instant import Instant
 from pyhudi.model.keys import LOCATION, PARTITION_PATH

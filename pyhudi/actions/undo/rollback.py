@@ -25,7 +25,7 @@ from pyhudi.actions.undo.plan_targets import action_of, check_is_newest, check_i
 from pyhudi.errors import CorruptFile, StorageError, TableError, WriteConflict
 from pyhudi.filegroup.markers import delete_markers, sweep
 from pyhudi.formats.timeline.instant_files import encode_rollback_plan
-from pyhudi.index.consistent_hashing import delete_rings
+from pyhudi.index.consistent_bucket import delete_rings
 from pyhudi.locks import hold
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.index_pieces import delete_index_pieces

@@ -22,8 +22,8 @@ from pyhudi.filegroup.log_blocks import BlockRules
 from pyhudi.filegroup.read import SliceSpec
 from pyhudi.filegroup.spec import WriteSpec
 from pyhudi.index.base import Index, Lookup, PartitionRows
+from pyhudi.index.bucket import bucket_engine, bucket_sample, newest_groups
 from pyhudi.index.chosen import chosen_buckets, chosen_index, index_class, index_name
-from pyhudi.index.stored_buckets import bucket_engine, bucket_sample, newest_groups
 from pyhudi.keygen import KeyGenerator
 from pyhudi.locks import hold
 from pyhudi.metadata.record_lookup import RecordLookup, open_record_lookup

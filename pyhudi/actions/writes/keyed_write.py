@@ -48,8 +48,8 @@ from pyhudi.errors import ConfigError
 from pyhudi.filegroup.spec import WriteSpec
 from pyhudi.filegroup.status import STATUS_SCHEMA, from_table
 from pyhudi.index.base import Index, PartitionRows
-from pyhudi.index.row_counts import count_groups
-from pyhudi.index.simple_and_bloom import BloomIndex
+from pyhudi.index.key_join import count_groups
+from pyhudi.index.key_lookup import BloomIndex
 from pyhudi.keygen import KeyGenerator
 from pyhudi.merge.rules import MergeRules
 from pyhudi.model.commit import CommitMetadata, OperationType, WriteStatus

@@ -14,7 +14,7 @@ from pyhudi.actions.action import ActionContext
 from pyhudi.errors import ConfigError, TableError, WriteConflict
 from pyhudi.formats.hash_ring import DELETE, MAX_HASH, REPLACE, HashNode, HashRing, decode_nodes, encode_nodes
 from pyhudi.index.chosen import index_class
-from pyhudi.index.consistent_hashing import load_ring
+from pyhudi.index.consistent_bucket import load_ring
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.file_group import FileSlice
 from pyhudi.model.options.services import ClusteringOptions

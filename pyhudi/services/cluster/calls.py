@@ -13,7 +13,7 @@ from pyhudi.actions.action import ActionContext
 from pyhudi.actions.clustering_updates import drop_expired
 from pyhudi.actions.undo.rollback import undo
 from pyhudi.errors import ConfigError
-from pyhudi.index.consistent_hashing import delete_rings
+from pyhudi.index.consistent_bucket import delete_rings
 from pyhudi.model.commit import OperationType
 from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.model.options.services import SORT_COLUMNS

@@ -31,7 +31,7 @@ from pyhudi.filegroup.spec import WriteSpec
 from pyhudi.formats.timeline.plans import encode_clustering_plan
 from pyhudi.index.bucket import bucket_of_file_id
 from pyhudi.index.chosen import index_class
-from pyhudi.index.consistent_hashing import mark_ring, save_ring
+from pyhudi.index.consistent_bucket import mark_ring, save_ring
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.commit import CommitMetadata, OperationType, WriteStatus
 from pyhudi.model.filenames import BaseFileName, data_path

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from pyhudi.index.base import Lookup, Tagged
-from pyhudi.index.simple_and_bloom import GlobalSimpleIndex
+from pyhudi.index.key_lookup import GlobalSimpleIndex
 from pyhudi.locks import LockOptions, own_options
 from pyhudi.model.options.declare import option
 from pyhudi.storage.base import Storage

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pyhudi.actions.action import ActionContext
 from pyhudi.errors import UnsupportedTable
-from pyhudi.index.consistent_hashing import move_markers
+from pyhudi.index.consistent_bucket import move_markers
 from pyhudi.model.keys import KEY_GENERATOR_CLASSES, USER_PROVIDED, key_generator_type
 from pyhudi.model.merge_mode import (
     BUILT_IN_STRATEGY_IDS,
