@@ -25,9 +25,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pyhudi.engine.base import TaskContext
-from pyhudi.filegroup.create import create_files, write_partitioned
-from pyhudi.filegroup.merge import merge_file
-from pyhudi.filegroup.spec import BaseFileOptions, WriteSpec
+from pyhudi.filegroup.write.merge import merge_file
+from pyhudi.filegroup.write.new_files import create_files, write_partitioned
+from pyhudi.filegroup.write.spec import BaseFileOptions, WriteSpec
 from pyhudi.formats.base import BASE_FORMATS
 from pyhudi.formats.bloom import BloomFilter
 from pyhudi.merge import merge_mode

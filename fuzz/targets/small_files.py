@@ -10,8 +10,8 @@ from fuzz.golden import golden_files
 from fuzz.mutation import json_shape
 from fuzz.target import Target
 from pyhudi.errors import HudiError
-from pyhudi.filegroup.markers import list_markers, sweep
-from pyhudi.filegroup.partition_metadata import partition_creation_time
+from pyhudi.filegroup.write.markers import list_markers, sweep
+from pyhudi.filegroup.write.partition_metadata import partition_creation_time
 from pyhudi.formats.hash_ring import decode_nodes, decode_ring, encode_ring, initial_ring
 from pyhudi.formats.properties import parse_properties, print_properties
 from pyhudi.keygen import from_options

@@ -17,7 +17,7 @@ from typing import Generic, Protocol, TypeVar
 import pyarrow as pa
 
 from pyhudi.engine.base import Engine, Frame
-from pyhudi.filegroup.spec import WriteSpec
+from pyhudi.filegroup.write.spec import WriteSpec
 from pyhudi.locks import LockProvider
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.commit import CommitMetadata, WriteStatus

@@ -15,7 +15,7 @@ from pyhudi.actions.conflicts import OurWrite, check_conflicts, check_plans, gro
 from pyhudi.actions.inserted_keys import check_inserted_keys
 from pyhudi.engine.local import LocalFrame
 from pyhudi.errors import StaleRead, StandingConflict, WriteConflict
-from pyhudi.filegroup.early_conflicts import EarlyConflicts
+from pyhudi.filegroup.write.markers import EarlyConflicts
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.commit import CommitMetadata, OperationType, WriteStatus
 from pyhudi.model.instant import ActionKind, Instant, State

@@ -18,8 +18,8 @@ from pyhudi.actions.action import ActionContext
 from pyhudi.actions.table_keys import PROBE_TIME, table_keygen
 from pyhudi.actions.writes.index_lookup import stored_slices
 from pyhudi.errors import WriteConflict
-from pyhudi.filegroup.read import SliceSpec
-from pyhudi.filegroup.slice_keys import slice_keys
+from pyhudi.filegroup.read.keys import slice_keys
+from pyhudi.filegroup.read.slice import SliceSpec
 from pyhudi.formats.base import open_base_file
 from pyhudi.index.chosen import index_class
 from pyhudi.model.commit import CommitMetadata, OperationType, WriteStat

@@ -13,7 +13,7 @@ import pyarrow as pa
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.table_keys import PROBE_TIME, table_keygen
 from pyhudi.actions.writes.index_lookup import stored_slices
-from pyhudi.filegroup.slice_keys import SliceKeys
+from pyhudi.filegroup.read.keys import SliceKeys
 from pyhudi.merge.combine import single_array
 from pyhudi.model.file_group import FileGroupId
 from pyhudi.view.committed_logs import with_committed_bytes

@@ -27,7 +27,7 @@ from pyhudi.actions.stream_batches import check_is_new
 from pyhudi.actions.undo.rollback import is_being_rolled_back, undo
 from pyhudi.actions.writes.schema_history import check_same_history, save_new_schema
 from pyhudi.errors import StorageError, WriteConflict, add_note
-from pyhudi.filegroup.markers import delete_markers, sweep
+from pyhudi.filegroup.write.markers import delete_markers, sweep
 from pyhudi.formats.timeline.instant_files import encode_commit
 from pyhudi.interrupts import uninterrupted
 from pyhudi.locks import hold

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from pyhudi.engine.base import Engine, Frame
 from pyhudi.errors import UnsupportedTable
-from pyhudi.filegroup.read import SliceSpec
+from pyhudi.filegroup.read.slice import SliceSpec
 from pyhudi.keygen.base import KeyGenerator
 from pyhudi.metadata.record_lookup import RecordLookup
 from pyhudi.model.file_group import BaseFile, FileGroupId, FileSlice

@@ -25,8 +25,8 @@ import pyarrow.compute as pc
 
 from pyhudi.engine.base import Frame, TaskContext
 from pyhudi.errors import TableError
-from pyhudi.filegroup.read import SliceSpec
-from pyhudi.filegroup.slice_keys import slice_keys
+from pyhudi.filegroup.read.keys import slice_keys
+from pyhudi.filegroup.read.slice import SliceSpec
 from pyhudi.index.base import Index, Lookup, Tagged
 from pyhudi.index.consistent_bucket import load_ring
 from pyhudi.java.hashes import bucket_hashes, bucket_ids

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from pyhudi.engine.base import TaskContext
 from pyhudi.errors import CorruptFile
-from pyhudi.filegroup.read import SliceSpec, read_file_slice
+from pyhudi.filegroup.read.slice import SliceSpec, read_file_slice
 from pyhudi.formats.base import BaseFileReader, open_base_file
 from pyhudi.formats.base.ranges import RangeTest
 from pyhudi.formats.damage import as_corrupt

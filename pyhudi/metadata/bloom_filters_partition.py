@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from pyhudi.filegroup.file_stats import bloom_filters_of_files
+from pyhudi.filegroup.stats import bloom_filters_of_files
 from pyhudi.formats.base import Footer
 from pyhudi.metadata.bloom_updates import bloom_filter_deletions, bloom_filters_update
 from pyhudi.metadata.initialization import split_by_group

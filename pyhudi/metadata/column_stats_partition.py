@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyhudi.filegroup.file_stats import stats_of_files
+from pyhudi.filegroup.stats import stats_of_files
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.index_definitions import (
     column_stats_definition,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from pyhudi.errors import UnsupportedTable
-from pyhudi.filegroup.expression_stats import ExpressionReading, bloom_filters_of_expression, stats_of_expression
+from pyhudi.filegroup.stats import ExpressionReading, bloom_filters_of_expression, stats_of_expression
 from pyhudi.formats.base import Footer
 from pyhudi.formats.column_stats import stats_schema
 from pyhudi.java.spark_functions import why_not

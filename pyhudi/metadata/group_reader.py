@@ -15,8 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyhudi.filegroup.log_blocks import BlockRules, blocks_of
-from pyhudi.filegroup.log_damage import scan_slice
+from pyhudi.filegroup.read.log_blocks import BlockRules, blocks_of, scan_slice
 from pyhudi.formats.hfile import Entries, HFileReader, open_hfile
 from pyhudi.formats.hfile.keys import ranges_of, sorted_keys
 from pyhudi.formats.log.reader import LogBlock

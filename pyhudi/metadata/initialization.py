@@ -16,7 +16,7 @@ from itertools import count
 import pyarrow as pa
 
 from pyhudi.errors import MetadataTableDamaged
-from pyhudi.filegroup.partition_metadata import ensure_partition_metadata
+from pyhudi.filegroup.write.partition_metadata import ensure_partition_metadata
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.compaction import compact_archived
 from pyhudi.metadata.delta_commit import begin_delta_commit, complete_delta_commit

@@ -19,8 +19,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyhudi.filegroup.read import SliceSpec
-from pyhudi.filegroup.slice_keys import slice_keys
+from pyhudi.filegroup.read.keys import slice_keys
+from pyhudi.filegroup.read.slice import SliceSpec
 from pyhudi.metadata.key_order import BUILDING_BYTES, GroupStream, in_order
 from pyhudi.metadata.partitions import MetadataKind, file_group_id, partitioned_file_group_id
 from pyhudi.metadata.place_records import RowPlace, coded_place_records, encoded_places, instant_ms

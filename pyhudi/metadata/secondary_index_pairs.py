@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyhudi.filegroup.read import SliceSpec, read_file_slice
+from pyhudi.filegroup.read.slice import SliceSpec, read_file_slice
 from pyhudi.metadata.key_order import BUILDING_BYTES, GroupStream, in_order
 from pyhudi.metadata.partitions import MetadataKind, RecordType, file_group_id
 from pyhudi.metadata.placement import group_numbers

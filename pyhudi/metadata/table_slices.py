@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from pyhudi.filegroup.log_blocks import BlockRules
-from pyhudi.filegroup.read import SliceSpec
+from pyhudi.filegroup.read.log_blocks import BlockRules
+from pyhudi.filegroup.read.slice import SliceSpec
 from pyhudi.formats.base import open_base_file
 from pyhudi.merge.rules import MergeRules, merge_rules
 from pyhudi.meta_client import MetaClient

@@ -17,9 +17,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.errors import CorruptFile, UnsupportedTable
-from pyhudi.filegroup.keys_and_deletes import with_record_keys
-from pyhudi.filegroup.log_blocks import BlockRules
-from pyhudi.filegroup.read import SliceSpec, read_file_slice
+from pyhudi.filegroup.read.log_blocks import BlockRules
+from pyhudi.filegroup.read.record_buffer import with_record_keys
+from pyhudi.filegroup.read.slice import SliceSpec, read_file_slice
 from pyhudi.formats.base import BATCH_ROWS
 from pyhudi.formats.log.reader import LogBlock, scan_log
 from pyhudi.java.nested_text import image_texts

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from pyhudi.filegroup.log_blocks import BlockRules
-from pyhudi.filegroup.log_damage import READING
-from pyhudi.filegroup.read import SliceSpec
+from pyhudi.filegroup.read.log_blocks import READING, BlockRules
+from pyhudi.filegroup.read.slice import SliceSpec
 from pyhudi.keygen import from_options
 from pyhudi.merge.rules import MergeRules, merge_rules
 from pyhudi.meta_client import MetaClient

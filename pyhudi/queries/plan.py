@@ -17,7 +17,7 @@ from functools import partial
 import pyarrow as pa
 
 from pyhudi.errors import ConfigError, TableError
-from pyhudi.filegroup.read import SliceSpec
+from pyhudi.filegroup.read.slice import SliceSpec
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.model.predicate import Constant, Predicate, columns_of, may_match, parse_where

@@ -17,9 +17,9 @@ import pyarrow as pa
 
 from pyhudi.caller_warnings import kept_warnings, warn_caller
 from pyhudi.errors import ConfigError
-from pyhudi.filegroup.read import read_file_slice
-from pyhudi.filegroup.split_merge import merged_log_rows
-from pyhudi.filegroup.wanted_rows import WantedValues
+from pyhudi.filegroup.read.matching import WantedValues
+from pyhudi.filegroup.read.slice import read_file_slice
+from pyhudi.filegroup.read.split_merge import merged_log_rows
 from pyhudi.formats.base import BATCH_ROWS, BaseFileReader, open_base_file
 from pyhudi.model.keys import RECORD_KEY
 from pyhudi.model.predicate import Column, Operand, ValueRange, is_opaque, may_match

@@ -11,7 +11,7 @@ from dataclasses import replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyhudi.filegroup.file_stats import bloom_filters_of_files
+from pyhudi.filegroup.stats import bloom_filters_of_files
 from pyhudi.formats.base import open_base_file
 from pyhudi.formats.bloom import SIMPLE
 from pyhudi.metadata.column_stats import bounds

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from pyhudi.actions.action import ActionContext
-from pyhudi.filegroup.log_damage import REWRITING, tell_damage
+from pyhudi.filegroup.read.log_blocks import REWRITING, tell_damage
 from pyhudi.model.file_group import FileGroupId
 from pyhudi.view.committed_logs import damage_rules, with_committed_bytes
 from pyhudi.view.file_system_view import FileSystemView

@@ -18,7 +18,7 @@ from pyhudi.actions.runner import run
 from pyhudi.actions.writes.delete_partition import DeletePartitions
 from pyhudi.caller_warnings import warn_caller
 from pyhudi.errors import CorruptFile, TableError
-from pyhudi.filegroup.partition_metadata import partition_creation_time
+from pyhudi.filegroup.write.partition_metadata import partition_creation_time
 from pyhudi.model.instant import parse_instant_time
 from pyhudi.model.options.retention import KEEP_BY_CREATION_TIME
 from pyhudi.text_table import html_lines

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from pyhudi.errors import CorruptFile
-from pyhudi.filegroup.markers import APPEND, list_markers, marker_folder
+from pyhudi.filegroup.write.markers import APPEND, list_markers, marker_folder
 from pyhudi.formats.log.reader import LogBlock, scan_log
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.file_group import FileGroupId

@@ -13,11 +13,10 @@ import pyarrow as pa
 
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.merging import table_rules
-from pyhudi.filegroup.log_blocks import BlockRules
-from pyhudi.filegroup.log_damage import REWRITING
-from pyhudi.filegroup.new_base_file import stored_columns
-from pyhudi.filegroup.read import SliceSpec
-from pyhudi.filegroup.spec import WriteSpec
+from pyhudi.filegroup.read.log_blocks import REWRITING, BlockRules
+from pyhudi.filegroup.read.slice import SliceSpec
+from pyhudi.filegroup.write.base_file import stored_columns
+from pyhudi.filegroup.write.spec import WriteSpec
 from pyhudi.formats.avro.schema import arrow_from_avro, avro_from_arrow, without_meta
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.keys import META_COLUMNS

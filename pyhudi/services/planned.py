@@ -27,10 +27,10 @@ from pyhudi.actions.table_keys import table_keygen
 from pyhudi.actions.writes.preparation import commit_body, write_spec
 from pyhudi.engine.base import FanOutWork, TaskT
 from pyhudi.errors import TableError, WriteConflict, add_note
-from pyhudi.filegroup.markers import delete_markers
-from pyhudi.filegroup.read import SliceSpec
-from pyhudi.filegroup.spec import WriteSpec
-from pyhudi.filegroup.status import STATUS_SCHEMA, from_table
+from pyhudi.filegroup.read.slice import SliceSpec
+from pyhudi.filegroup.write.markers import delete_markers
+from pyhudi.filegroup.write.spec import WriteSpec
+from pyhudi.filegroup.write.status import STATUS_SCHEMA, from_table
 from pyhudi.interrupts import uninterrupted
 from pyhudi.locks import hold
 from pyhudi.meta_client import MetaClient

@@ -26,8 +26,8 @@ from pyspark.sql import functions as F
 
 from pyhudi.engine.base import TaskContext
 from pyhudi.errors import UnsupportedTable
-from pyhudi.filegroup.read import SliceSpec
-from pyhudi.filegroup.split_merge import replaced_base_rows
+from pyhudi.filegroup.read.slice import SliceSpec
+from pyhudi.filegroup.read.split_merge import replaced_base_rows
 from pyhudi.queries.plan import ReadPlan, ReadSlice
 from pyhudi.queries.snapshot import read_log_rows
 from pyhudi.spark.engine import SparkEngine

@@ -22,7 +22,7 @@ from pyspark.sql.types import StructType
 
 from pyhudi.engine.base import Engine, TaskContext, as_engine
 from pyhudi.errors import SchemaMismatch
-from pyhudi.filegroup.log_damage import tell_damage
+from pyhudi.filegroup.read.log_blocks import tell_damage
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import ReadOptions
 from pyhudi.model.predicate import calls_of, is_opaque

@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 from pyhudi.errors import CorruptFile
-from pyhudi.filegroup.log_damage import DamageRules
+from pyhudi.filegroup.read.log_blocks import DamageRules
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.commit import CommitMetadata
 from pyhudi.model.file_group import CommittedBytes, FileSlice, LogFile

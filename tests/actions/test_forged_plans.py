@@ -8,7 +8,7 @@ import pytest
 
 from pyhudi.actions.undo.files import check_plan
 from pyhudi.errors import CorruptFile, HudiError, TableError
-from pyhudi.filegroup.markers import sweep
+from pyhudi.filegroup.write.markers import sweep
 from pyhudi.formats.timeline.clean_plans import encode_clean_plan
 from pyhudi.formats.timeline.instant_files import encode_rollback_plan
 from pyhudi.formats.timeline.savepoints import encode_restore_plan

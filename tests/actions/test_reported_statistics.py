@@ -8,8 +8,8 @@ import pytest
 
 from pyhudi.actions.changes import change
 from pyhudi.actions.writes import bulk_insert, keyed_write, preparation
-from pyhudi.filegroup.file_stats import stats_of_file
-from pyhudi.filegroup.status import from_table
+from pyhudi.filegroup.stats import stats_of_file
+from pyhudi.filegroup.write.status import from_table
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.services import planned
 from tests.support.tables.clustered import made

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import pyarrow as pa
 import pytest
 
-from pyhudi.filegroup.markers import APPEND, create_marker, delete_markers
+from pyhudi.filegroup.write.markers import APPEND, create_marker, delete_markers
 from pyhudi.formats.log.reader import LogBlock, scan_log
 from pyhudi.view.file_system_view import FileSystemView
 from tests.support.tables.archived import active, archived

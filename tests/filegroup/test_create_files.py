@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyhudi.errors import KeyGenError, SchemaMismatch
-from pyhudi.filegroup.create import create_files, write_partitioned
-from pyhudi.filegroup.markers import list_markers
+from pyhudi.filegroup.write.markers import list_markers
+from pyhudi.filegroup.write.new_files import create_files, write_partitioned
 from pyhudi.formats.base import open_base_file
 from pyhudi.formats.bloom import BloomFilter
 from pyhudi.model.filenames import BaseFileName
@@ -269,7 +269,7 @@ def test_the_status_of_a_file_comes_when_it_is_finished_and_not_only_at_the_end(
 
 def test_a_table_of_thousands_of_columns_costs_each_column_as_much_as_one_of_hundreds() -> None:
     """Processor time, and room for noise: by the square of the columns it was 60 times as much, not 8."""
-    from pyhudi.filegroup.new_base_file import checked_rows
+    from pyhudi.filegroup.write.base_file import checked_rows
     from pyhudi.model.keys import RECORD_KEY
 
     def cost_s(columns: int) -> float:

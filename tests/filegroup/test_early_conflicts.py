@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pyhudi.errors import WriteConflict
-from pyhudi.filegroup.early_conflicts import EarlyConflicts
-from pyhudi.filegroup.markers import MERGE, create_marker
+from pyhudi.filegroup.write.markers import MERGE, EarlyConflicts, create_marker
 from pyhudi.model.filenames import heartbeat_path
 from pyhudi.storage import FixedClock, MemoryStorage
 

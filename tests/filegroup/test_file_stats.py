@@ -16,10 +16,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pyhudi.filegroup.append import LogOptions, append_log
-from pyhudi.filegroup.create import create_files
-from pyhudi.filegroup.file_stats import stats_of_file, stats_of_files
-from pyhudi.filegroup.merge import merge_file
+from pyhudi.filegroup.stats import stats_of_file, stats_of_files
+from pyhudi.filegroup.write.append import LogOptions, append_log
+from pyhudi.filegroup.write.merge import merge_file
+from pyhudi.filegroup.write.new_files import create_files
 from pyhudi.formats.base import open_base_file
 from pyhudi.formats.column_stats import ColumnRange
 from pyhudi.metadata.column_stats import bounds

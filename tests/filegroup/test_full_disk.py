@@ -18,9 +18,8 @@ import pytest
 from pyhudi.engine.local import LocalEngine
 from pyhudi.engine.sorted_ranges import SortedRanges
 from pyhudi.errors import StorageError
-from pyhudi.filegroup import record_buffer
-from pyhudi.filegroup.row_order import RowOrder
-from pyhudi.filegroup.sorted_rows import SortedRows
+from pyhudi.filegroup.read import record_buffer
+from pyhudi.filegroup.rewrite.sort import RowOrder, SortedRows
 from pyhudi.storage import MemoryStorage
 from tests.support.tables.small import TestTable
 

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pyhudi.filegroup.row_order import RowOrder
+from pyhudi.filegroup.rewrite.sort import RowOrder
 
 ROWS, GROUPS = 40_000, 64
 _random = np.random.default_rng(11)

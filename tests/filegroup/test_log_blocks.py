@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from pyhudi.filegroup.log_blocks import BlockRules, blocks_to_merge
+from pyhudi.filegroup.read.log_blocks import BlockRules, blocks_to_merge
 from pyhudi.formats.log.blocks import delete
 from pyhudi.formats.log.blocks.command import rollback_block
 from pyhudi.formats.log.envelope import BlockType, HeaderKey, encode_block

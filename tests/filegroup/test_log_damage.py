@@ -8,7 +8,7 @@ import pytest
 from pyhudi.engine.base import as_engine
 from pyhudi.engine.local import LocalEngine
 from pyhudi.errors import DamagedLog
-from pyhudi.filegroup.log_damage import DamageRules, scan_slice, tell_damage
+from pyhudi.filegroup.read.log_blocks import DamageRules, scan_slice, tell_damage
 from pyhudi.formats.log.blocks import delete
 from pyhudi.formats.log.envelope import BlockType, HeaderKey, encode_block
 from pyhudi.model.file_group import CommittedBytes, FileGroupId, FileSlice, LogFile

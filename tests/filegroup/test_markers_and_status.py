@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyhudi.errors import CorruptFile
-from pyhudi.filegroup.markers import APPEND, CREATE, Marker, create_marker, delete_markers, list_markers, sweep
-from pyhudi.filegroup.status import STATUS_SCHEMA, from_table, to_batch
+from pyhudi.filegroup.write.markers import APPEND, CREATE, Marker, create_marker, delete_markers, list_markers, sweep
+from pyhudi.filegroup.write.status import STATUS_SCHEMA, from_table, to_batch
 from pyhudi.model.commit import WriteStat, WriteStatus
 from pyhudi.storage.local import LocalStorage
 from pyhudi.storage.memory import MemoryStorage

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyhudi.errors import ConfigError, CorruptFile, KeyGenError, SchemaMismatch
-from pyhudi.filegroup.create import create_files
-from pyhudi.filegroup.markers import list_markers
-from pyhudi.filegroup.merge import merge_file
+from pyhudi.filegroup.write.markers import list_markers
+from pyhudi.filegroup.write.merge import merge_file
+from pyhudi.filegroup.write.new_files import create_files
 from pyhudi.formats.base import open_base_file
 from pyhudi.formats.bloom import BloomFilter
 from pyhudi.keygen import from_options

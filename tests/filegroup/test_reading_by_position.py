@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pyhudi.filegroup import split_merge
-from pyhudi.filegroup.log_blocks import BlockRules
-from pyhudi.filegroup.matching import PositionMatching, positions_fit
-from pyhudi.filegroup.read import SliceMerge, SliceSpec
+from pyhudi.filegroup.read import split_merge
+from pyhudi.filegroup.read.log_blocks import BlockRules
+from pyhudi.filegroup.read.matching import PositionMatching, positions_fit
+from pyhudi.filegroup.read.slice import SliceMerge, SliceSpec
 from pyhudi.formats.base.parquet import ParquetReader
 from pyhudi.formats.log.reader import LogBlock
 from pyhudi.merge.rules import merge_rules

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from pyroaring import BitMap64
 
 from pyhudi.errors import CorruptFile
-from pyhudi.filegroup.base_positions import BasePositions
+from pyhudi.filegroup.write.append import BasePositions
 from pyhudi.formats.log.envelope import HeaderKey
 from pyhudi.formats.log.positions import decode_positions, encode_positions
 from pyhudi.model.keys import RECORD_KEY

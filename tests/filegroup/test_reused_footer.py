@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from pyhudi.filegroup.reused_footer import ReusedFooter
+from pyhudi.filegroup.write.base_file import ReusedFooter
 from pyhudi.formats.base import Footer
 from pyhudi.formats.bloom import BloomFilter
 from tests.support.tables.file_groups import Table

@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyhudi.errors import ConfigError
-from pyhudi.filegroup.row_order import RowOrder
-from pyhudi.filegroup.sorted_rows import SortedRows, joined
+from pyhudi.filegroup.rewrite.sort import RowOrder, SortedRows, joined
 
 CELLS = st.lists(st.tuples(st.integers(-9, 9) | st.none(), st.sampled_from("abcä") | st.none()), max_size=40)
 

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyhudi.errors import ConfigError
-from pyhudi.filegroup.space_curves import bits_of, coordinates, hilbert_index, ordered_values, z_index
+from pyhudi.filegroup.rewrite.curves import bits_of, coordinates, hilbert_index, ordered_values, z_index
 
 
 def grid(columns: int, bits: int) -> list[Any]:

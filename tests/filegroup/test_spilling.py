@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from pyhudi.errors import ConfigError
-from pyhudi.filegroup import record_buffer
+from pyhudi.filegroup.read import record_buffer
 from pyhudi.model.options import ReadOptions, WriteOptions
 from pyhudi.model.options.merging import MemoryOptions
 from pyhudi.queries.plan import plan_snapshot

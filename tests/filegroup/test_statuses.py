@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from pyhudi.filegroup import status
+from pyhudi.filegroup.write import status
 from pyhudi.model.commit import WriteStat, WriteStatus
 
 

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pyhudi.errors import HudiError
-from pyhudi.filegroup.log_blocks import BlockRules, blocks_of
+from pyhudi.filegroup.read.log_blocks import BlockRules, blocks_of
 from pyhudi.formats.avro.container import decode_container
 from pyhudi.formats.avro.decode import AvroDecoder
 from pyhudi.formats.avro.schema import arrow_from_avro, avro_from_arrow

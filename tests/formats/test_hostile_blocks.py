@@ -15,7 +15,7 @@ import pytest
 from pyroaring import BitMap64
 
 from pyhudi.errors import CorruptFile
-from pyhudi.filegroup.log_blocks import BlockRules, blocks_of
+from pyhudi.filegroup.read.log_blocks import BlockRules, blocks_of
 from pyhudi.formats.avro.decode import AvroDecoder
 from pyhudi.formats.bloom import DYNAMIC_V0, BloomFilter
 from pyhudi.formats.damage import check_inflated

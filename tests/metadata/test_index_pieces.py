@@ -10,7 +10,7 @@ import pytest
 
 from pyhudi.engine.base import TaskContext
 from pyhudi.errors import HudiError, StorageError
-from pyhudi.filegroup.status import from_table, to_batch
+from pyhudi.filegroup.write.status import from_table, to_batch
 from pyhudi.metadata import delta_commit, joined_pieces
 from pyhudi.metadata.index_pieces import PieceWriter, piece_content, with_keys_read_back
 from pyhudi.metadata.kept_partition import TableCommit

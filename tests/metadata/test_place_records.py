@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyhudi.filegroup.log_blocks import BlockRules
-from pyhudi.filegroup.read import SliceSpec
+from pyhudi.filegroup.read.log_blocks import BlockRules
+from pyhudi.filegroup.read.slice import SliceSpec
 from pyhudi.merge.rules import merge_rules
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.place_records import RowPlace, instant_ms, place_records

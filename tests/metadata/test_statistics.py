@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from pyhudi.filegroup.file_stats import bloom_filters_of_files, stats_of_file, stats_of_files
+from pyhudi.filegroup.stats import bloom_filters_of_files, stats_of_file, stats_of_files
 from pyhudi.formats.base import Footer
 from pyhudi.formats.column_stats import ColumnRange, stats_rows, stats_schema
 from pyhudi.meta_client import MetaClient

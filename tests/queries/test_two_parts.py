@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pyhudi.filegroup.split_merge import replaced_base_rows
+from pyhudi.filegroup.read.split_merge import replaced_base_rows
 from pyhudi.meta_client import MetaClient
 from pyhudi.queries.plan import ReadPlan, ReadSlice, plan_snapshot
 from pyhudi.queries.query import Query

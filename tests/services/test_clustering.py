@@ -10,7 +10,7 @@ import pytest
 
 from pyhudi.actions.action import ActionContext
 from pyhudi.errors import ConfigError, CorruptFile, TableError
-from pyhudi.filegroup.cluster import ClusterGroups
+from pyhudi.filegroup.rewrite.cluster import ClusterGroups
 from pyhudi.formats.timeline.plans import decode_clustering_plan
 from pyhudi.locks import open_lock
 from pyhudi.model.instant import ActionKind, State

@@ -9,7 +9,7 @@ import pytest
 
 from pyhudi.engine.local import LocalEngine
 from pyhudi.errors import HudiError, TableError, WriteConflict
-from pyhudi.filegroup.compact import CompactSlices
+from pyhudi.filegroup.rewrite.compact import CompactSlices
 from pyhudi.model.filenames import heartbeat_path, marker_folder
 from pyhudi.model.instant import ActionKind, State
 from pyhudi.services import plan_call

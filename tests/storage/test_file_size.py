@@ -9,8 +9,8 @@ import pyarrow.fs as pafs
 import pytest
 
 from pyhudi.errors import CorruptFile
-from pyhudi.filegroup.markers import list_markers
-from pyhudi.filegroup.partition_metadata import partition_creation_time
+from pyhudi.filegroup.write.markers import list_markers
+from pyhudi.filegroup.write.partition_metadata import partition_creation_time
 from pyhudi.formats.properties import print_properties
 from pyhudi.index.consistent_bucket import load_ring
 from pyhudi.model.new_table import CHECKSUM_KEY, table_checksum

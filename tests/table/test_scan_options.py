@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pyhudi import ConfigError, HudiOptionWarning, HudiTable
-from pyhudi.filegroup import record_buffer
+from pyhudi.filegroup.read import record_buffer
 from tests.support.tables.rides import ROWS, SCHEMA
 
 LIMIT, FOLDER = "hoodie.memory.merge.max.size", "hoodie.memory.spillable.map.path"

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyhudi.errors import CorruptFile, HudiError
-from pyhudi.filegroup.markers import list_markers
-from pyhudi.filegroup.partition_metadata import partition_creation_time
+from pyhudi.filegroup.write.markers import list_markers
+from pyhudi.filegroup.write.partition_metadata import partition_creation_time
 from pyhudi.formats.timeline.archive_entries import archive_entry
 from pyhudi.formats.timeline.history_files import HISTORY_SCHEMA
 from pyhudi.formats.timeline.instant_files import encode_commit

@@ -45,9 +45,9 @@ from pyhudi.actions.writes.preparation import (
 from pyhudi.actions.writes.slot_work import WriteSlot
 from pyhudi.engine.base import Frame
 from pyhudi.errors import ConfigError, OutdatedRows
-from pyhudi.filegroup.log_damage import REWRITING
-from pyhudi.filegroup.spec import WriteSpec
-from pyhudi.filegroup.status import STATUS_SCHEMA, from_table
+from pyhudi.filegroup.read.log_blocks import REWRITING
+from pyhudi.filegroup.write.spec import WriteSpec
+from pyhudi.filegroup.write.status import STATUS_SCHEMA, from_table
 from pyhudi.formats.avro.schema import without_meta
 from pyhudi.merge.rules import MergeRules
 from pyhudi.model.commit import CommitMetadata, OperationType, WriteStatus

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from pyhudi.actions.changes.stored_columns import ALL_COLUMNS, StoredColumns
 from pyhudi.actions.changes.values import computed, mask_of
-from pyhudi.filegroup.read import SliceSpec, read_with_late_keys
+from pyhudi.filegroup.read.slice import SliceSpec, read_with_late_keys
 from pyhudi.formats.base import BATCH_ROWS, open_base_file
 from pyhudi.model.keys import RECORD_KEY
 from pyhudi.queries.filters import to_arrow

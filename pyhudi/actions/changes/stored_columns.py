@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pyhudi.actions.changes.clauses import BoundClause
 from pyhudi.actions.changes.computed import NumberedClause
-from pyhudi.filegroup.spec import WriteSpec
+from pyhudi.filegroup.write.spec import WriteSpec
 from pyhudi.merge.rules import MergeRules
 from pyhudi.model.keys import COMMIT_SEQNO, RECORD_KEY
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from pyhudi.actions.action import ActionContext
 from pyhudi.errors import CorruptFile
-from pyhudi.filegroup.markers import APPEND, create_marker, list_markers, marker_folder
+from pyhudi.filegroup.write.markers import APPEND, create_marker, list_markers, marker_folder
 from pyhudi.formats.log.blocks.command import rollback_block
 from pyhudi.formats.log.reader import LogBlock, scan_log
 from pyhudi.formats.log.writer import LogFileWriter

@@ -27,7 +27,7 @@ from pyhudi.actions.undo.plan_targets import action_of, check_is_uncommitted, ch
 from pyhudi.actions.undo.restore_result import RestoreResult, RollbackResult
 from pyhudi.actions.undo.rollback import forget_buckets, roll_back_failed_writes, undo_planned
 from pyhudi.errors import TableError, WriteConflict
-from pyhudi.filegroup.markers import delete_markers
+from pyhudi.filegroup.write.markers import delete_markers
 from pyhudi.formats.timeline.instant_files import encode_rollback_plan
 from pyhudi.formats.timeline.savepoints import encode_restore_plan
 from pyhudi.locks import hold

@@ -23,7 +23,7 @@ from pyhudi.actions.undo.checks import check_can_be_undone
 from pyhudi.actions.undo.files import check_plan, requests_of, undo_files
 from pyhudi.actions.undo.plan_targets import action_of, check_is_newest, check_is_uncommitted
 from pyhudi.errors import CorruptFile, StorageError, TableError, WriteConflict
-from pyhudi.filegroup.markers import delete_markers, sweep
+from pyhudi.filegroup.write.markers import delete_markers, sweep
 from pyhudi.formats.timeline.instant_files import encode_rollback_plan
 from pyhudi.index.consistent_bucket import delete_rings
 from pyhudi.locks import hold

@@ -25,9 +25,9 @@ from pyhudi.actions.writes.preparation import (
 )
 from pyhudi.engine.base import Frame, TaskContext
 from pyhudi.errors import ConfigError
-from pyhudi.filegroup.create import write_partitioned
-from pyhudi.filegroup.spec import WriteSpec
-from pyhudi.filegroup.status import STATUS_SCHEMA, from_table, to_batch
+from pyhudi.filegroup.write.new_files import write_partitioned
+from pyhudi.filegroup.write.spec import WriteSpec
+from pyhudi.filegroup.write.status import STATUS_SCHEMA, from_table, to_batch
 from pyhudi.formats.damage import check_text
 from pyhudi.index.chosen import index_class
 from pyhudi.keygen import KeyGenerator

@@ -23,9 +23,9 @@ from pyhudi.actions.merging import table_rules
 from pyhudi.actions.table_keys import is_automatic, stored_generator, table_keygen
 from pyhudi.actions.writes.index_lookup import stored_slices, table_index
 from pyhudi.errors import ConfigError, KeyGenError
-from pyhudi.filegroup.read import SliceSpec, read_file_slice
-from pyhudi.filegroup.spec import WriteSpec
-from pyhudi.filegroup.wanted_rows import WantedValues
+from pyhudi.filegroup.read.matching import WantedValues
+from pyhudi.filegroup.read.slice import SliceSpec, read_file_slice
+from pyhudi.filegroup.write.spec import WriteSpec
 from pyhudi.formats.log.blocks.delete import can_hold
 from pyhudi.index.base import Index
 from pyhudi.keygen import KeyColumns, KeyGenerator

@@ -17,10 +17,10 @@ from pyhudi.actions.merging import table_rules
 from pyhudi.actions.table_keys import PROBE_TIME, table_keygen
 from pyhudi.caller_warnings import warn_caller
 from pyhudi.errors import ConfigError, HudiError, UnsupportedTable
-from pyhudi.filegroup.appended_keys import AppendedKeys
-from pyhudi.filegroup.log_blocks import BlockRules
-from pyhudi.filegroup.read import SliceSpec
-from pyhudi.filegroup.spec import WriteSpec
+from pyhudi.filegroup.read.log_blocks import BlockRules
+from pyhudi.filegroup.read.slice import SliceSpec
+from pyhudi.filegroup.write.appended_keys import AppendedKeys
+from pyhudi.filegroup.write.spec import WriteSpec
 from pyhudi.index.base import Index, Lookup, PartitionRows
 from pyhudi.index.bucket import bucket_engine, bucket_sample, newest_groups
 from pyhudi.index.chosen import chosen_buckets, chosen_index, index_class, index_name

@@ -45,8 +45,8 @@ from pyhudi.actions.writes.slot_work import WriteSlot
 from pyhudi.caller_warnings import warn_caller
 from pyhudi.engine.base import Frame, TaskContext
 from pyhudi.errors import ConfigError
-from pyhudi.filegroup.spec import WriteSpec
-from pyhudi.filegroup.status import STATUS_SCHEMA, from_table
+from pyhudi.filegroup.write.spec import WriteSpec
+from pyhudi.filegroup.write.status import STATUS_SCHEMA, from_table
 from pyhudi.index.base import Index, PartitionRows
 from pyhudi.index.key_join import count_groups
 from pyhudi.index.key_lookup import BloomIndex

@@ -18,8 +18,8 @@ from pyhudi.actions.rows import delete_flag_columns, marked_rows, marker_columns
 from pyhudi.actions.writes.schema_history import with_history
 from pyhudi.engine.base import Frame
 from pyhudi.errors import ConfigError, SchemaMismatch
-from pyhudi.filegroup.append import LogOptions
-from pyhudi.filegroup.spec import BaseFileOptions, WriteSpec
+from pyhudi.filegroup.write.append import LogOptions
+from pyhudi.filegroup.write.spec import BaseFileOptions, WriteSpec
 from pyhudi.formats.avro.schema import avro_from_arrow, without_meta
 from pyhudi.keygen import KeyGenerator
 from pyhudi.merge.rules import MergeRules

@@ -16,12 +16,12 @@ from pyhudi.actions.key_collisions import key_collisions
 from pyhudi.actions.partitioner import WriteTask
 from pyhudi.actions.writes.delete_keys import DeletedRows
 from pyhudi.engine.base import TaskContext
-from pyhudi.filegroup.append import LogOptions, append_log
-from pyhudi.filegroup.appended_keys import AppendedKeys
-from pyhudi.filegroup.create import create_files
-from pyhudi.filegroup.merge import merge_file
-from pyhudi.filegroup.spec import WriteSpec
-from pyhudi.filegroup.status import to_batch
+from pyhudi.filegroup.write.append import LogOptions, append_log
+from pyhudi.filegroup.write.appended_keys import AppendedKeys
+from pyhudi.filegroup.write.merge import merge_file
+from pyhudi.filegroup.write.new_files import create_files
+from pyhudi.filegroup.write.spec import WriteSpec
+from pyhudi.filegroup.write.status import to_batch
 from pyhudi.formats.damage import check_text
 from pyhudi.merge.pairs import combine_input
 from pyhudi.merge.rules import MergeRules

@@ -17,7 +17,7 @@ from dataclasses import replace
 import pyarrow as pa
 
 from pyhudi.actions.action import ActionContext
-from pyhudi.filegroup.markers import delete_markers
+from pyhudi.filegroup.write.markers import delete_markers
 from pyhudi.formats.timeline.archive_entries import archive_entry
 from pyhudi.formats.timeline.bodies import NewBody
 from pyhudi.formats.timeline.history_files import HISTORY_SCHEMA

@@ -23,11 +23,11 @@ from pyhudi.actions.action import ActionContext
 from pyhudi.actions.pending_groups import groups_in_pending_plans, is_clustering
 from pyhudi.engine.base import FanOutWork
 from pyhudi.errors import ConfigError, CorruptFile
-from pyhudi.filegroup.cluster import ClusterGroup, ClusterGroups
-from pyhudi.filegroup.markers import list_markers, marker_folder
-from pyhudi.filegroup.read import SliceSpec
-from pyhudi.filegroup.row_order import RowOrder
-from pyhudi.filegroup.spec import WriteSpec
+from pyhudi.filegroup.read.slice import SliceSpec
+from pyhudi.filegroup.rewrite.cluster import ClusterGroup, ClusterGroups
+from pyhudi.filegroup.rewrite.sort import RowOrder
+from pyhudi.filegroup.write.markers import list_markers, marker_folder
+from pyhudi.filegroup.write.spec import WriteSpec
 from pyhudi.formats.timeline.plans import encode_clustering_plan
 from pyhudi.index.bucket import bucket_of_file_id
 from pyhudi.index.chosen import index_class

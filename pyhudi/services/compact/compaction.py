@@ -15,9 +15,9 @@ from pyhudi.actions.action import ActionContext
 from pyhudi.actions.pending_groups import groups_in_pending_plans
 from pyhudi.engine.base import FanOutWork
 from pyhudi.errors import UnsupportedTable, WriteConflict
-from pyhudi.filegroup.compact import CompactSlices
-from pyhudi.filegroup.read import SliceSpec
-from pyhudi.filegroup.spec import WriteSpec
+from pyhudi.filegroup.read.slice import SliceSpec
+from pyhudi.filegroup.rewrite.compact import CompactSlices
+from pyhudi.filegroup.write.spec import WriteSpec
 from pyhudi.model.commit import OperationType
 from pyhudi.model.file_group import FileSlice
 from pyhudi.model.instant import ActionKind, Instant, parse_instant_time

@@ -11,11 +11,11 @@ from pyhudi.actions.action import ActionContext
 from pyhudi.actions.pending_groups import groups_in_pending_plans
 from pyhudi.engine.base import FanOutWork
 from pyhudi.errors import WriteConflict
-from pyhudi.filegroup.append import LogOptions
-from pyhudi.filegroup.log_blocks import BlockRules, blocks_to_merge
-from pyhudi.filegroup.log_compact import CompactLogs
-from pyhudi.filegroup.read import SliceSpec
-from pyhudi.filegroup.spec import WriteSpec
+from pyhudi.filegroup.read.log_blocks import BlockRules, blocks_to_merge
+from pyhudi.filegroup.read.slice import SliceSpec
+from pyhudi.filegroup.rewrite.compact import CompactLogs
+from pyhudi.filegroup.write.append import LogOptions
+from pyhudi.filegroup.write.spec import WriteSpec
 from pyhudi.formats.log.reader import LogBlock
 from pyhudi.model.commit import OperationType
 from pyhudi.model.file_group import FileSlice

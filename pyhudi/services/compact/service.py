@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 
 from pyhudi.actions.action import ActionContext
 from pyhudi.engine.base import FanOutWork
-from pyhudi.filegroup.read import SliceSpec
-from pyhudi.filegroup.spec import WriteSpec
+from pyhudi.filegroup.read.slice import SliceSpec
+from pyhudi.filegroup.write.spec import WriteSpec
 from pyhudi.formats.timeline.plans import encode_compaction_plan
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.commit import CommitMetadata, WriteStatus

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pyhudi.errors import ConfigError, CorruptFile
-from pyhudi.filegroup.partition_metadata import ensure_partition_metadata
+from pyhudi.filegroup.write.partition_metadata import ensure_partition_metadata
 from pyhudi.model.filenames import PARTITION_METADATA_NAME, BaseFileName, LogFileName
 from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.model.options.queries import AS_OF, BEGIN, END

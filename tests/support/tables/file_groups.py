@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pyhudi.engine.base import TaskContext
-from pyhudi.filegroup.spec import BaseFileOptions, WriteSpec
+from pyhudi.filegroup.write.spec import BaseFileOptions, WriteSpec
 from pyhudi.model.commit import WriteStatus
 from pyhudi.model.file_group import BaseFile
 from pyhudi.storage.clock import FixedClock

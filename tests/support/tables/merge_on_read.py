@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 
 from pyhudi.engine.local import LocalEngine
-from pyhudi.filegroup.log_blocks import BlockRules
-from pyhudi.filegroup.read import SliceSpec, read_file_slice
+from pyhudi.filegroup.read.log_blocks import BlockRules
+from pyhudi.filegroup.read.slice import SliceSpec, read_file_slice
 from pyhudi.merge.rules import merge_rules
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.model.options import WriteOptions

@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.replaced_keys import replaced_keys
 from pyhudi.engine.local import LocalEngine
-from pyhudi.filegroup.status import STATUS_SCHEMA, from_table
+from pyhudi.filegroup.write.status import STATUS_SCHEMA, from_table
 from pyhudi.formats.base import open_base_file
 from pyhudi.locks import open_lock
 from pyhudi.meta_client import MetaClient

@@ -16,14 +16,13 @@ import pyarrow as pa
 
 from pyhudi.engine.base import TaskContext
 from pyhudi.errors import TableError
-from pyhudi.filegroup.compact import with_file_name
-from pyhudi.filegroup.markers import CREATE
-from pyhudi.filegroup.new_base_file import NewBaseFile
-from pyhudi.filegroup.read import SliceMerge, SliceSpec
-from pyhudi.filegroup.row_order import RowOrder
-from pyhudi.filegroup.sorted_rows import SORT_MEMORY_BYTES, SortedRows, joined
-from pyhudi.filegroup.spec import WriteSpec
-from pyhudi.filegroup.status import to_batch
+from pyhudi.filegroup.read.slice import SliceMerge, SliceSpec
+from pyhudi.filegroup.rewrite.compact import with_file_name
+from pyhudi.filegroup.rewrite.sort import SORT_MEMORY_BYTES, RowOrder, SortedRows, joined
+from pyhudi.filegroup.write.base_file import NewBaseFile
+from pyhudi.filegroup.write.markers import CREATE
+from pyhudi.filegroup.write.spec import WriteSpec
+from pyhudi.filegroup.write.status import to_batch
 from pyhudi.formats.base import open_base_file
 from pyhudi.formats.hash_ring import places_on_ring
 from pyhudi.merge.combine import single_array

@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from pyhudi.engine.base import TaskContext
 from pyhudi.errors import CorruptFile
-from pyhudi.filegroup.keys_and_deletes import with_record_keys
-from pyhudi.filegroup.read import SliceSpec, read_file_slice
+from pyhudi.filegroup.read.record_buffer import with_record_keys
+from pyhudi.filegroup.read.slice import SliceSpec, read_file_slice
 from pyhudi.formats.base import open_base_file
 from pyhudi.formats.damage import as_corrupt
 from pyhudi.merge.combine import single_array

@@ -1,21 +1,33 @@
 """One new base file of an instant: its name, marker, columns, bloom filter, key range and footer.
 
 `create` and `merge` decide which rows go in; this is the hand that writes them.
+
+The five meta columns of rows that a write puts into a base file.
+
+Source: docs/formats/base-files.md, "Meta columns".
+
+The bloom filter and key range of a rewritten base file, starting from those of the old version's footer.
+
+Hashing every stored key again would cost as much as a third of the rewrite. The old filter holds all stored keys, so
+new keys are added to it; keys that were deleted stay in it as false positives, until they are too many and it is
+rebuilt.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import reduce
 from typing import Protocol
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pyhudi.engine.base import TaskContext
-from pyhudi.errors import KeyGenError, SchemaMismatch
-from pyhudi.filegroup.concat_rows import concat_rows
-from pyhudi.filegroup.meta_columns import constant, no_values, sequence_numbers
-from pyhudi.filegroup.partition_metadata import ensure_partition_metadata
-from pyhudi.filegroup.spec import WriteSpec
+from pyhudi.errors import CorruptFile, KeyGenError, SchemaMismatch
+from pyhudi.filegroup.write.partial_rows import concat_rows
+from pyhudi.filegroup.write.partition_metadata import ensure_partition_metadata
+from pyhudi.filegroup.write.spec import WriteSpec
 from pyhudi.formats.avro.schema import avro_from_arrow
 from pyhudi.formats.base import Footer, extension_of, file_schema, new_base_file
 from pyhudi.formats.base.ranges import KeyRange
@@ -30,7 +42,32 @@ from pyhudi.schema.projection import project
 from pyhudi.schema.required import check_required, required_columns
 from pyhudi.storage.clock import Clock
 
-__all__ = ["NewBaseFile", "checked_rows", "incoming_schema", "stored_columns"]
+__all__ = [
+    "NewBaseFile",
+    "ReusedFooter",
+    "checked_rows",
+    "constant",
+    "incoming_schema",
+    "no_values",
+    "sequence_numbers",
+    "stored_columns",
+]
+
+
+def constant(value: str, rows: int) -> pa.Array:
+    """One text for all rows, as a dictionary of one value: half the cost to write, and a plain string in the file."""
+    return pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, np.int32)), pa.array([value], pa.string()))
+
+
+def no_values(rows: int) -> pa.Array:
+    """Nulls for all rows."""
+    return pa.nulls(rows, pa.string())
+
+
+def sequence_numbers(instant_time: str, partition_id: int, first: int, rows: int) -> pa.Array:
+    """`<instant>_<task partition>_<row>`, rows counted from `first`."""
+    numbers = pa.array(np.arange(first, first + rows)).cast(pa.string())
+    return pc.binary_join_element_wise(f"{instant_time}_{partition_id}_", numbers, "")
 
 
 def stored_columns(spec: WriteSpec) -> pa.Schema:
@@ -246,3 +283,50 @@ def checked_rows(rows: pa.Table, stored: pa.Schema) -> pa.Table:
             f"{rows.column(RECORD_KEY).null_count} rows to write have no record key; nothing was committed."
         )
     return project(rows, incoming_schema(stored))
+
+
+_STALE_KEYS_SHARE = 0.1  # deleted keys that a filter may still hold, of the keys in the file
+
+
+@dataclass(frozen=True, slots=True)
+class ReusedFooter:
+    """What a rewrite starts from. `rebuild_*`: stored keys must be added, as nothing usable was stored."""
+
+    bloom: BloomFilter | None
+    key_range: KeyRange
+    rebuild_bloom: bool
+    rebuild_range: bool
+
+    @classmethod
+    def of(cls, spec: WriteSpec, footer: Footer, stored_rows: int, deleted_keys: pa.Array) -> ReusedFooter:
+        """From the footer of the old version; `deleted_keys` are keys that this rewrite may delete."""
+        if not (spec.populate_meta_fields and spec.file.bloom_enabled):
+            return cls(None, KeyRange(), rebuild_bloom=False, rebuild_range=False)
+        bloom = _usable(spec, footer, stored_rows, has_deletes=len(deleted_keys) > 0)
+        key_range = KeyRange()
+        ends = (footer.min_key, footer.max_key)
+        rebuild_range = None in ends or pc.any(pc.is_in(deleted_keys, pa.array(ends, pa.string()))).as_py() is True
+        if footer.min_key is not None and footer.max_key is not None and not rebuild_range:
+            key_range.include(footer.min_key, footer.max_key)
+        options = spec.file
+        fresh = BloomFilter(options.bloom_num_entries, options.bloom_fpp, options.bloom_kind, options.bloom_max_entries)
+        return cls(bloom or fresh, key_range, rebuild_bloom=bloom is None, rebuild_range=rebuild_range)
+
+
+def _usable(spec: WriteSpec, footer: Footer, stored_rows: int, *, has_deletes: bool) -> BloomFilter | None:
+    """The footer's filter when new keys may be added to it as this write would make it, else None."""
+    if footer.bloom_base64 is None or stored_rows == 0:
+        return None
+    options = spec.file
+    try:
+        bloom = BloomFilter.from_base64(footer.bloom_base64, footer.bloom_type, options.bloom_max_entries)
+    except CorruptFile:
+        return None  # a damaged filter must not keep the rows from being rewritten; a new one heals it
+    wanted = BloomFilter(options.bloom_num_entries, options.bloom_fpp, options.bloom_kind, options.bloom_max_entries)
+    if not bloom.same_shape(wanted):
+        return None
+    if bloom.keys_added is None:
+        return None if has_deletes else bloom
+    if bloom.keys_added > stored_rows * (1 + _STALE_KEYS_SHARE) + 1000:
+        return None
+    return bloom

@@ -17,13 +17,17 @@ import numpy as np
 import pyarrow as pa
 
 from pyhudi.errors import UnsupportedTable
-from pyhudi.filegroup.concat_rows import concat_rows
-from pyhudi.filegroup.keys_and_deletes import delete_flags, with_record_keys
-from pyhudi.filegroup.log_blocks import BlockRules, LogTotals, blocks_of
-from pyhudi.filegroup.log_damage import DamageRules, scan_slice
-from pyhudi.filegroup.matching import KeyMatching, Matching, PositionMatching, positions_fit
-from pyhudi.filegroup.record_buffer import DEFAULT_MEMORY_BYTES, LogRecords, Positions, RecordBuffer
-from pyhudi.filegroup.wanted_rows import WantedValues
+from pyhudi.filegroup.read.log_blocks import BlockRules, DamageRules, LogTotals, blocks_of, scan_slice
+from pyhudi.filegroup.read.matching import KeyMatching, Matching, PositionMatching, WantedValues, positions_fit
+from pyhudi.filegroup.read.record_buffer import (
+    DEFAULT_MEMORY_BYTES,
+    LogRecords,
+    Positions,
+    RecordBuffer,
+    delete_flags,
+    with_record_keys,
+)
+from pyhudi.filegroup.write.partial_rows import concat_rows
 from pyhudi.formats.base import BATCH_ROWS, BaseFileReader, open_base_file
 from pyhudi.formats.log.envelope import CorruptRange
 from pyhudi.formats.log.reader import LogBlock

@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from pyhudi.filegroup.early_conflicts import EarlyConflicts
-from pyhudi.filegroup.markers import create_marker
+from pyhudi.filegroup.write.markers import EarlyConflicts, create_marker
 from pyhudi.formats.base import BaseFileOptions
 from pyhudi.keygen.base import KeyGenerator
 from pyhudi.merge.rules import MergeRules

@@ -19,13 +19,11 @@ import pyarrow.compute as pc
 
 from pyhudi.engine.base import TaskContext
 from pyhudi.errors import ConfigError, CorruptFile, KeyGenError
-from pyhudi.filegroup.change_log import ChangeLog
-from pyhudi.filegroup.concat_rows import concat_rows
-from pyhudi.filegroup.kept_columns import NOTHING_KEPT, KeptColumns
-from pyhudi.filegroup.markers import MERGE
-from pyhudi.filegroup.new_base_file import NewBaseFile, checked_rows, stored_columns
-from pyhudi.filegroup.reused_footer import ReusedFooter
-from pyhudi.filegroup.spec import WriteSpec
+from pyhudi.filegroup.write.base_file import NewBaseFile, ReusedFooter, checked_rows, stored_columns
+from pyhudi.filegroup.write.change_log import ChangeLog
+from pyhudi.filegroup.write.markers import MERGE
+from pyhudi.filegroup.write.partial_rows import NOTHING_KEPT, KeptColumns, concat_rows
+from pyhudi.filegroup.write.spec import WriteSpec
 from pyhudi.formats.base import BaseFileReader, open_base_file
 from pyhudi.merge import merge_mode
 from pyhudi.merge.base import Place

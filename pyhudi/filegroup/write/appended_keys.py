@@ -16,10 +16,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyhudi.filegroup.log_blocks import blocks_to_merge
-from pyhudi.filegroup.read import SliceSpec
-from pyhudi.filegroup.slice_keys import slice_keys
-from pyhudi.filegroup.spec import WriteSpec
+from pyhudi.filegroup.read.keys import slice_keys
+from pyhudi.filegroup.read.log_blocks import blocks_to_merge
+from pyhudi.filegroup.read.slice import SliceSpec
+from pyhudi.filegroup.write.spec import WriteSpec
 from pyhudi.merge.combine import deletes_of, single_array
 from pyhudi.model.commit import WriteStatus
 from pyhudi.model.file_group import FileSlice, LogFile

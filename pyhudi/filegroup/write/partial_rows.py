@@ -1,6 +1,8 @@
 """Columns that an incoming row lacks: it keeps the value of the stored row whose place it takes.
 
 Source: docs/sql-dml.md, "How a statement becomes a commit".
+
+Rows of two origins in one table, without giving up the dictionaries of the larger one.
 """
 
 from __future__ import annotations
@@ -17,7 +19,8 @@ import pyarrow.compute as pc
 from pyhudi.merge.combine import single_array
 from pyhudi.model.keys import CHANGE
 
-__all__ = ["NOTHING_KEPT", "KeptColumns"]
+__all__ = ["NOTHING_KEPT", "KeptColumns", "concat_rows"]
+
 
 NOTHING_KEPT: Mapping[int, frozenset[str]] = MappingProxyType({})
 _Flags = npt.NDArray[np.bool_]
@@ -66,3 +69,15 @@ class KeptColumns:
                 there = pa.chunked_array([pc.if_else(pa.array(lacking), plain, single_array(fresh.column(at)))])
             fresh = fresh.set_column(at, name, there)
         return fresh
+
+
+def concat_rows(first: pa.Table, second: pa.Table) -> pa.Table:
+    """Both tables, one after the other; columns take the encoding that they have in `first`."""
+    columns = []
+    for ours, theirs in zip(first.columns, second.columns, strict=True):
+        if pa.types.is_dictionary(ours.type) and not pa.types.is_dictionary(theirs.type):
+            theirs = theirs.dictionary_encode()
+        elif theirs.type != ours.type:
+            theirs = theirs.cast(ours.type)
+        columns.append(pa.chunked_array([*ours.chunks, *theirs.chunks], ours.type))
+    return pa.Table.from_arrays(columns, names=first.column_names)

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 import pyarrow as pa
 
 from pyhudi.engine.base import TaskContext
-from pyhudi.filegroup.markers import CREATE
-from pyhudi.filegroup.spec import WriteSpec
+from pyhudi.filegroup.write.markers import CREATE
+from pyhudi.filegroup.write.spec import WriteSpec
 from pyhudi.formats.avro.schema import arrow_from_avro, avro_from_arrow
 from pyhudi.formats.log.blocks.change_data import change_block, change_schema
 from pyhudi.formats.log.writer import LogFileWriter

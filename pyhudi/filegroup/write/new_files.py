@@ -14,9 +14,9 @@ import numpy as np
 import pyarrow as pa
 
 from pyhudi.engine.base import TaskContext
-from pyhudi.filegroup.markers import CREATE
-from pyhudi.filegroup.new_base_file import NewBaseFile, checked_rows, stored_columns
-from pyhudi.filegroup.spec import WriteSpec
+from pyhudi.filegroup.write.base_file import NewBaseFile, checked_rows, stored_columns
+from pyhudi.filegroup.write.markers import CREATE
+from pyhudi.filegroup.write.spec import WriteSpec
 from pyhudi.model.commit import WriteStatus
 from pyhudi.model.filenames import new_file_id
 from pyhudi.model.keys import PARTITION_PATH, RECORD_KEY

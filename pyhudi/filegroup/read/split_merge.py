@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from pyhudi.filegroup.read import SliceMerge, SliceSpec
+from pyhudi.filegroup.read.slice import SliceMerge, SliceSpec
 from pyhudi.formats.base import BATCH_ROWS, open_base_file
 from pyhudi.merge.rules import MergeRules
 from pyhudi.model.file_group import FileSlice

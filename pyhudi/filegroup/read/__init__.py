@@ -1,0 +1,1 @@
+"""Reading file slices: base file and log files merged."""

@@ -1,0 +1,128 @@
+"""Which rows of a base file match log records of its slice: by the row numbers that their blocks name, or by key.
+
+Source: docs/formats/log.md, "Record positions".
+
+WantedValues: a reader that wants rows of a few keys only, and what a base file need not be read for then.
+
+The column of keys first, in the parts of the file whose statistics may have them; then the other columns, in the parts
+that do. Source: docs/architecture.md, "How a slice is read".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pyhudi.errors import ConfigError
+from pyhudi.formats.base import BaseFileReader
+from pyhudi.formats.base.ranges import Ranges
+from pyhudi.model.keys import RECORD_KEY
+from pyhudi.model.predicate import Column, In, Predicate, may_match
+from pyhudi.model.predicate.tree import Value
+
+__all__ = ["KeyMatching", "Matching", "PositionMatching", "WantedValues", "positions_fit"]
+
+
+Positions = npt.NDArray[np.int64]
+
+
+class Matching(Protocol):
+    """Is shown the base rows table by table, in the order of their file."""
+
+    def find(self, stored: pa.Table) -> tuple[Positions, Positions]:
+        """Rows of this table that a log record meets, ascending, and the number of the record that each meets."""
+        ...
+
+
+class KeyMatching:
+    """By the record keys of the base rows."""
+
+    def __init__(self, keys: pa.Array) -> None:
+        self._keys = keys
+
+    def find(self, stored: pa.Table) -> tuple[Positions, Positions]:
+        """Raises ConfigError for base rows without a key."""
+        keys = stored.column(RECORD_KEY)
+        if keys.null_count:
+            raise ConfigError(
+                "Base rows without a record key can't be merged with log files; a table without meta columns needs its "
+                "key generator."
+            )
+        matches = pc.fill_null(pc.index_in(keys, value_set=self._keys), -1).to_numpy()
+        hits = np.flatnonzero(matches >= 0)
+        return hits, matches[hits].astype(np.int64)
+
+
+class PositionMatching:
+    """By row numbers: the base file's keys need not be read."""
+
+    def __init__(self, positions: Positions) -> None:
+        self._order = np.argsort(positions)
+        self._rows = positions[self._order]
+        self._first = 0
+
+    @property
+    def rows(self) -> Positions:
+        """The numbers of all base rows that are met, ascending."""
+        return self._rows
+
+    def find(self, stored: pa.Table) -> tuple[Positions, Positions]:
+        first, self._first = self._first, self._first + len(stored)
+        low, high = np.searchsorted(self._rows, (first, self._first))
+        return self._rows[low:high] - first, self._order[low:high]
+
+
+def positions_fit(positions: Positions | None, rows: int) -> bool:
+    """Are these row numbers of a file with so many rows, no row twice? What does not fit is matched by key."""
+    if positions is None or (len(positions) and not 0 <= positions.min() <= positions.max() < rows):
+        return False
+    return len(np.unique(positions)) == len(positions)
+
+
+@dataclass(frozen=True, slots=True)
+class WantedValues:
+    """Only rows with these values of the table's key field. All versions of a record have the same, so that a base row
+    with another need not meet the log records. `kind`: the column's type in the table.
+    """
+
+    column: str
+    values: tuple[Value, ...]
+    kind: pa.DataType
+
+    def is_told_by(self, base: BaseFileReader) -> bool:
+        """Does the file have the column as the table has it? Otherwise all of its rows have to be read."""
+        at = base.schema.get_field_index(self.column)
+        return at >= 0 and bool(base.schema.field(at).type == self.kind)
+
+    def among(self, rows: pa.Table) -> pa.Table:
+        """Those of the rows that may be wanted."""
+        at = rows.schema.get_field_index(self.column)
+        if at < 0 or rows.schema.field(at).type != self.kind:
+            return rows
+        return rows.filter(pc.is_in(rows.column(at), value_set=_sought((*self.values, None), self.kind)))
+
+    def batches(self, base: BaseFileReader, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """The rows of the file with these values, and perhaps a few others, in its order; only where `is_told_by` says
+        so.
+        """
+        wanted = In(Column((self.column,)), self.values)
+        found = base.rows_having(self.column, _sought(self.values, self.kind), partial(_may_match, wanted))
+        return base.rows_at(columns, found) if len(found) else iter(())
+
+
+@lru_cache(maxsize=4)
+def _sought(values: tuple[Value | None, ...], kind: pa.DataType) -> pa.Array:
+    """The same array for all files of a query."""
+    return pa.array(values, kind)
+
+
+def _may_match(wanted: Predicate, ranges: Ranges) -> bool:
+    """Row groups have ranges of columns, and none of functions of them."""
+    return may_match(wanted, lambda operand: ranges(operand) if isinstance(operand, Column) else None)

@@ -1,0 +1,1 @@
+"""Rewriting file slices for table services: compaction, log compaction, clustering."""

@@ -1,0 +1,211 @@
+"""Column statistics of files: of one that is there, and of a log file that is being written.
+
+A base file has a row for each indexed column that it has. A log file has one for each indexed column of the table, of
+the rows in its data blocks: of deletes nobody knows more than the key, so a log file of deletes alone has rows without
+values. Source: docs/formats/metadata-table.md, "Statistics".
+
+What an expression index knows of a file: the range of the expression's values, or a bloom filter of them.
+
+Log files have the rows of their data blocks; one without rows, of deletes alone, has nothing. Counts are of rows; sizes
+are an estimate from the file's, as Apache Hudi's are. Source: docs/formats/metadata-table.md, "Expression index".
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TypeVar
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pyhudi.formats.base import Footer, open_base_file
+from pyhudi.formats.bloom import DYNAMIC_V0, BloomFilter
+from pyhudi.formats.column_stats import ColumnRange, RangesOfRows, joined, range_of_values, stats_rows, stats_schema
+from pyhudi.formats.log.envelope import CorruptRange
+from pyhudi.formats.log.reader import scan_log
+from pyhudi.java.spark_functions import compute, result_type
+from pyhudi.model.filenames import LogFileName
+from pyhudi.model.keys import META_COLUMNS
+from pyhudi.model.predicate.tree import Call
+from pyhudi.schema.casts import cast
+from pyhudi.storage.base import Storage
+
+__all__ = [
+    "ExpressionReading",
+    "LogStats",
+    "bloom_filters_of_expression",
+    "bloom_filters_of_files",
+    "side_by_side",
+    "stats_of_expression",
+    "stats_of_file",
+    "stats_of_files",
+]
+
+
+Read = TypeVar("Read")
+_FILES_AT_ONCE = 8  # footers wait for the store; of files with floats or long texts a batch each is in memory
+
+
+def stats_of_file(
+    storage: Storage, path: str, columns: Sequence[str], table_version: int, schema: pa.Schema
+) -> pa.Table:
+    """The statistics of a base or log file, read from itself.
+
+    Args:    columns: the indexed ones; schema: the data columns of the table, as files store them.
+    Returns: columns as `stats_schema` has them.
+    Raises:  CorruptFile, PathNotFound, UnsupportedTable.
+    """
+    name = path.rpartition("/")[2]
+    if LogFileName.parse(name) is None:
+        with open_base_file(storage, path) as reader:
+            return stats_rows(table_version, name, reader.ranges(columns))
+    stats = LogStats(columns, schema)
+    wanted = {column.partition(".")[0] for column in columns} | set(columns)
+    for block in scan_log(storage, path):
+        if isinstance(block, CorruptRange) or not block.is_data:
+            continue  # whoever reads its rows says what is missing
+        stats.add(block.rows(wanted))
+    return stats.rows(table_version, name)
+
+
+def stats_of_files(
+    storage: Storage, paths: Iterable[str], columns: Sequence[str], table_version: int, schema: pa.Schema
+) -> Iterator[tuple[str, pa.Table]]:
+    """Path and statistics of each file, in the order of the paths; some files are read side by side, and no more
+    statistics than theirs wait in memory. See `stats_of_file`.
+    """
+    read = partial(stats_of_file, storage, columns=columns, table_version=table_version, schema=schema)
+    yield from side_by_side(paths, read)
+
+
+def bloom_filters_of_files(storage: Storage, paths: Iterable[str]) -> Iterator[tuple[str, Footer]]:
+    """Path and footer of each base file, which has its bloom filter; otherwise as `stats_of_files`."""
+    yield from side_by_side(paths, partial(_footer, storage))
+
+
+def _footer(storage: Storage, path: str) -> Footer:
+    with open_base_file(storage, path) as reader:
+        return reader.footer
+
+
+def side_by_side(paths: Iterable[str], read: Callable[[str], Read]) -> Iterator[tuple[str, Read]]:
+    """Path and what was read of each file, in the order of the paths; some are read at the same time."""
+    waiting: deque[tuple[str, Future[Read]]] = deque()
+    with ThreadPoolExecutor(_FILES_AT_ONCE, thread_name_prefix="hudi-stats") as pool:
+        try:
+            for path in paths:
+                waiting.append((path, pool.submit(read, path)))
+                if len(waiting) > _FILES_AT_ONCE:
+                    first, future = waiting.popleft()
+                    yield first, future.result()
+            for last, future in waiting:
+                yield last, future.result()
+        finally:
+            for _, future in waiting:
+                future.cancel()
+
+
+class LogStats:
+    """Ranges of the rows that go into one log file.
+
+    Args: columns: the indexed ones; schema: the data columns of the table.
+    """
+
+    def __init__(self, columns: Sequence[str], schema: pa.Schema) -> None:
+        meta = [pa.field(name, pa.string()) for name in META_COLUMNS]
+        self._ranges = RangesOfRows(columns, pa.schema([*meta, *schema]))
+
+    def add(self, rows: pa.Table) -> None:
+        """Take the rows of a data block in; columns that it lacks, as a partial update does, count as nulls."""
+        self._ranges.add(rows, missing_as_null=True)
+
+    def rows(self, table_version: int, file_name: str) -> pa.Table:
+        """The statistics, columns as `stats_schema` has them."""
+        return stats_rows(table_version, file_name, self._ranges.ranges())
+
+
+_READ_ROWS = 1 << 17
+_PLAIN_SIZE = 2  # times the size of the file, says Hudi
+_BLOOM_ERROR_RATE = 1e-9  # Hudi's own, as the numbers below
+_BLOOM_KEYS, _BLOOM_MAX_KEYS = 60_000, 100_000
+_BLOOM_LEAST_KEYS = 100  # smaller files are not worth a smaller filter
+
+
+@dataclass(frozen=True, slots=True)
+class ExpressionReading:
+    """How the values of an expression are read. `call`: one that can be computed of `kind`, the type of its column in
+    the table; a file that lacks the column has nulls.
+    """
+
+    storage: Storage
+    call: Call
+    kind: pa.DataType
+
+    def values(self, path: str) -> Iterator[pa.Array]:
+        """The expression's values of all rows in a base or log file. Raises CorruptFile, PathNotFound."""
+        (column,) = self.call.column.path
+        if LogFileName.parse(path.rpartition("/")[2]) is None:
+            with open_base_file(self.storage, path) as reader:
+                has_column = column in reader.schema.names
+                for batch in reader.batches([column] if has_column else [], _READ_ROWS):
+                    yield self._computed(batch.column(0) if has_column else None, len(batch))
+            return
+        for block in scan_log(self.storage, path):
+            if isinstance(block, CorruptRange) or not block.is_data:
+                continue  # whoever reads its rows says what is missing
+            rows = block.rows({column})
+            has_column = column in rows.schema.names
+            yield self._computed(rows.column(column).combine_chunks() if has_column else None, rows.num_rows)
+
+    def _computed(self, values: pa.Array | None, rows: int) -> pa.Array:
+        if values is None:
+            return pa.nulls(rows, result_type(self.call, self.kind))
+        if isinstance(values, pa.DictionaryArray):
+            values = values.dictionary_decode()
+        return compute(self.call, values if values.type == self.kind else cast(values, self.kind))
+
+
+def stats_of_expression(
+    reading: ExpressionReading, sizes: Iterable[tuple[str, int]], table_version: int
+) -> Iterator[tuple[str, pa.Table]]:
+    """Path and statistics of each file, columns as `stats_schema` has them: a row, or none where the file has no rows.
+
+    Args: sizes: path and size in bytes of each file.
+    """
+    by_path = dict(sizes)
+    read = partial(_range, reading)
+    for path, found in side_by_side(by_path, read):
+        if found is None:
+            yield path, stats_schema(table_version).empty_table()
+            continue
+        size_bytes = by_path[path]
+        sized = replace(found, stored_bytes=size_bytes, plain_bytes=size_bytes * _PLAIN_SIZE)
+        yield path, stats_rows(table_version, path.rpartition("/")[2], [sized])
+
+
+def _range(reading: ExpressionReading, path: str) -> ColumnRange | None:
+    found: ColumnRange | None = None
+    (column,) = reading.call.column.path
+    for values in reading.values(path):
+        if len(values):
+            more = range_of_values(column, pa.chunked_array([values]))
+            found = more if found is None else joined(found, more)
+    return found
+
+
+def bloom_filters_of_expression(reading: ExpressionReading, paths: Iterable[str]) -> Iterator[tuple[str, BloomFilter]]:
+    """Path and filter of each base file: of the texts of all values that are not null."""
+    yield from side_by_side(paths, partial(_bloom_filter, reading))
+
+
+def _bloom_filter(reading: ExpressionReading, path: str) -> BloomFilter:
+    with open_base_file(reading.storage, path) as reader:
+        keys = min(max(reader.num_rows, _BLOOM_LEAST_KEYS), _BLOOM_KEYS)
+    found = BloomFilter(keys, _BLOOM_ERROR_RATE, DYNAMIC_V0, _BLOOM_MAX_KEYS)
+    for values in reading.values(path):
+        found.add(pc.unique(values.drop_null()).cast(pa.string()))
+    return found
