@@ -23,7 +23,7 @@ from pyhudi.model.file_group import FileGroupId
 from pyhudi.model.instant import Instant, State, parse_instant_time
 from pyhudi.registry import Registry
 from pyhudi.timeline.heartbeat import is_expired
-from pyhudi.view.pending_clusterings import pending_clusterings
+from pyhudi.view.pending_plans import pending_clusterings
 
 __all__ = ["UPDATE_STRATEGIES", "UpdateStrategy", "drop_expired", "groups_closed_to_inserts"]
 

@@ -23,8 +23,7 @@ from pyhudi.model.options import WriteOptions
 from pyhudi.storage.clock import Clock
 from pyhudi.timeline.heartbeat import is_expired
 from pyhudi.view.consistent_read import is_cleaned, is_undone
-from pyhudi.view.pending_clusterings import pending_clusterings
-from pyhudi.view.pending_compactions import pending_compactions
+from pyhudi.view.pending_plans import pending_clusterings, pending_compactions
 
 __all__ = [
     "can_be_read_again",

@@ -10,7 +10,7 @@ from collections.abc import Collection
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.file_group import FileGroupId
 from pyhudi.model.instant import ActionKind, Instant
-from pyhudi.view.pending_clusterings import pending_clusterings
+from pyhudi.view.pending_plans import pending_clusterings
 
 __all__ = ["groups_in_pending_plans", "is_clustering"]
 

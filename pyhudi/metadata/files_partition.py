@@ -22,7 +22,7 @@ from pyhudi.model.filenames import BaseFileName, LogFileName
 from pyhudi.model.instant import ActionKind
 from pyhudi.model.new_table import OWN_LOG_FILES
 from pyhudi.model.options.metadata import MetadataOptions
-from pyhudi.view.partition_listing import listed_partitions
+from pyhudi.view.file_system_view import listed_partitions
 
 __all__ = ["FilesPartition", "files_of_change", "files_of_listing"]
 

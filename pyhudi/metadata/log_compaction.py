@@ -37,7 +37,7 @@ from pyhudi.model.new_table import LOG_COMPACTED_STATISTICS
 from pyhudi.model.options.metadata import MetadataOptions
 from pyhudi.model.plans import CompactionPlan, CompactionStrategyInfo
 from pyhudi.timeline.write import TimelineWriter
-from pyhudi.view.planned_slices import operation_of
+from pyhudi.view.pending_plans import operation_of
 
 __all__ = ["MAX_LOG_COMPACTED_BYTES", "drop_pending_log_compactions", "log_compact_if_due"]
 

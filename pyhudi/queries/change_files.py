@@ -25,8 +25,7 @@ from pyhudi.model.filenames import BaseFileName, LogFileName, data_path
 from pyhudi.model.instant import ActionKind, Instant
 from pyhudi.queries.change_rows import DELETED, INSERTED, LOGGED, MERGED, GroupChange
 from pyhudi.queries.incremental_range import is_service
-from pyhudi.view.file_system_view import Visibility
-from pyhudi.view.partition_listing import LISTING_THREADS, listed_partitions
+from pyhudi.view.file_system_view import LISTING_THREADS, Visibility, listed_partitions
 
 __all__ = ["ChangesOfCommits", "FoundChange", "changes_of_commits"]
 

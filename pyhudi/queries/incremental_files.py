@@ -20,7 +20,7 @@ from pyhudi.model.file_group import BaseFile, CommittedBytes, FileGroupId, FileS
 from pyhudi.model.filenames import BaseFileName, LogFileName
 from pyhudi.model.instant import ActionKind, Instant
 from pyhudi.queries.incremental_range import is_service
-from pyhudi.view.partition_listing import LISTING_THREADS
+from pyhudi.view.file_system_view import LISTING_THREADS
 
 __all__ = ["FilesOfCommits", "files_of_commits"]
 

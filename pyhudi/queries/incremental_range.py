@@ -20,7 +20,7 @@ from pyhudi.model.instant import ActionKind, Instant
 from pyhudi.model.options.queries import BEGIN, DEFAULT_INCREMENTAL, IncrementalOptions
 from pyhudi.queries.as_of import AsOf, parse_as_of
 from pyhudi.timeline.archived_timeline import ArchivedInstant, load_archived_timeline
-from pyhudi.view.partition_listing import LISTING_THREADS
+from pyhudi.view.file_system_view import LISTING_THREADS
 
 __all__ = [
     "EARLIEST",

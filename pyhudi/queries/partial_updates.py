@@ -14,8 +14,7 @@ from pyhudi.meta_client import MetaClient
 from pyhudi.model.file_group import FileSlice, LogFile
 from pyhudi.storage.base import Storage
 from pyhudi.view.committed_logs import with_committed_bytes
-from pyhudi.view.file_system_view import Visibility
-from pyhudi.view.partition_listing import listed_partitions
+from pyhudi.view.file_system_view import Visibility, listed_partitions
 
 __all__ = ["WholeSlices"]
 

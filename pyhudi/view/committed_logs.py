@@ -26,7 +26,7 @@ from pyhudi.model.table_config import TableConfig
 from pyhudi.storage.base import Storage
 from pyhudi.storage.place import is_near
 from pyhudi.timeline.archived_timeline import load_archived_timeline
-from pyhudi.view.partition_listing import LISTING_THREADS
+from pyhudi.view.file_system_view import LISTING_THREADS
 
 __all__ = ["ArchivedLogWrites", "damage_rules", "with_committed_bytes"]
 

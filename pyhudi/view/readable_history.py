@@ -14,7 +14,7 @@ from pyhudi.meta_client import MetaClient
 from pyhudi.model.instant import ActionKind, Instant
 from pyhudi.model.plans import READABLE_SINCE
 from pyhudi.view.archived_times import ArchivedTimes
-from pyhudi.view.partition_listing import LISTING_THREADS
+from pyhudi.view.file_system_view import LISTING_THREADS
 
 __all__ = ["ReadableHistory", "load_readable_history", "readable_since"]
 

@@ -21,7 +21,7 @@ from pyhudi.services.compact.strategies import (
     narrowed,
     ordered,
 )
-from pyhudi.view.planned_slices import metrics_of
+from pyhudi.view.pending_plans import metrics_of
 
 MB = 1024 * 1024
 TODAY = date(2024, 3, 10)

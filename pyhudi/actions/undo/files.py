@@ -25,7 +25,7 @@ from pyhudi.model.plans import RollbackPartition, RollbackPlan, RollbackRequest
 from pyhudi.storage.base import Storage
 from pyhudi.storage.local import FolderLinks
 from pyhudi.storage.paths import parent
-from pyhudi.view.partition_listing import is_partition_metadata
+from pyhudi.view.file_system_view import is_partition_metadata
 
 __all__ = ["check_plan", "has_logs_of", "requests_of", "requests_of_slices", "undo_files"]
 

@@ -39,7 +39,7 @@ from pyhudi.timeline.heartbeat import is_expired
 from pyhudi.timeline.schema_history_files import delete_history
 from pyhudi.timeline.table_properties import update_table_config
 from pyhudi.timeline.write import TimelineWriter
-from pyhudi.view.pending_compactions import pending_compactions
+from pyhudi.view.pending_plans import pending_compactions
 
 __all__ = ["forget_buckets", "is_being_rolled_back", "roll_back_failed_writes", "rollback", "undo", "undo_planned"]
 

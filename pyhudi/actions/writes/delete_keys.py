@@ -36,7 +36,7 @@ from pyhudi.merge.combine import ordering_columns, single_array
 from pyhudi.model.file_group import FileGroupId, FileSlice
 from pyhudi.model.keys import PARTITION_PATH, RECORD_KEY
 from pyhudi.view.file_system_view import FileSystemView
-from pyhudi.view.pending_compactions import pending_compactions
+from pyhudi.view.pending_plans import pending_compactions
 
 __all__ = ["DeletedRows", "delete_index", "delete_keygen", "deleted_rows", "ordered_deletes"]
 

@@ -58,7 +58,7 @@ from pyhudi.model.instant import ActionKind, Instant
 from pyhudi.model.keys import LOCATION, RECORD_KEY, SLOT
 from pyhudi.model.options import WriteOptions
 from pyhudi.view.file_system_view import FileSystemView
-from pyhudi.view.pending_compactions import pending_compactions, slices_to_append_to
+from pyhudi.view.pending_plans import pending_compactions, slices_to_append_to
 
 __all__ = ["KeyedWrite", "Rules", "delete", "insert", "log_plan", "upsert"]
 

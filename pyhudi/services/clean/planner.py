@@ -40,7 +40,7 @@ from pyhudi.services.clean.policies import (
     replaced_needed,
     supersedes,
 )
-from pyhudi.view.partition_listing import LISTING_THREADS, listed_partitions
+from pyhudi.view.file_system_view import LISTING_THREADS, listed_partitions
 from pyhudi.view.stored_slices import SliceRules
 
 __all__ = ["PlannedClean", "commits_since_clean", "last_clean", "plan_clean", "savepointed_files"]

@@ -20,8 +20,7 @@ from pyhudi.model.timeline import Timeline
 from pyhudi.services.clean.planner import savepointed_files
 from pyhudi.services.clean.result import CleanRun
 from pyhudi.timeline.write import TimelineWriter
-from pyhudi.view.file_system_view import FileSystemView
-from pyhudi.view.partition_listing import LISTING_THREADS, is_partition_metadata
+from pyhudi.view.file_system_view import LISTING_THREADS, FileSystemView, is_partition_metadata
 from pyhudi.view.readable_history import load_readable_history
 
 __all__ = ["check_no_restore", "pending_cleans", "run_cleans"]

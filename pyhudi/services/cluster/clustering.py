@@ -47,8 +47,7 @@ from pyhudi.services.cluster.strategies import PLAN_STRATEGIES, ClusteringStrate
 from pyhudi.services.damaged_logs import check_logs
 from pyhudi.view.committed_logs import with_committed_bytes
 from pyhudi.view.file_system_view import FileSystemView
-from pyhudi.view.pending_clusterings import pending_clusterings
-from pyhudi.view.planned_slices import slices_of
+from pyhudi.view.pending_plans import pending_clusterings, slices_of
 
 __all__ = ["CLUSTERING", "Clustering"]
 

@@ -22,7 +22,7 @@ from pyhudi.model.options import WriteOptions
 from pyhudi.model.options.services import ClusteringOptions
 from pyhudi.model.plans import NEW_GROUPS_MAX, ClusteringGroup, ClusteringSlice
 from pyhudi.registry import Registry
-from pyhudi.view.planned_slices import metrics_of
+from pyhudi.view.pending_plans import metrics_of
 
 __all__ = ["PLAN_STRATEGIES", "ClusteringStrategy", "group_of", "partitions_to_cluster"]
 

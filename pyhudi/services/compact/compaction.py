@@ -28,7 +28,7 @@ from pyhudi.services.compact.strategies import DeltaCommits, is_due, narrowed, o
 from pyhudi.services.damaged_logs import check_logs
 from pyhudi.services.planned import pending_writes
 from pyhudi.view.file_system_view import FileSystemView
-from pyhudi.view.planned_slices import operation_of
+from pyhudi.view.pending_plans import operation_of
 
 __all__ = ["COMPACTION", "check_merge_on_read", "compaction_is_due", "delta_commits"]
 

@@ -26,7 +26,7 @@ from pyhudi.services.compact.service import CompactionService
 from pyhudi.services.damaged_logs import check_logs
 from pyhudi.services.planned import pending_writes
 from pyhudi.view.file_system_view import FileSystemView
-from pyhudi.view.planned_slices import operation_of
+from pyhudi.view.pending_plans import operation_of
 
 __all__ = ["LOG_COMPACTION"]
 

@@ -21,7 +21,7 @@ from pyhudi.model.plans import CompactionPlan
 from pyhudi.services.compact.result import CompactionRun
 from pyhudi.services.plan_files import delete_files_of_run
 from pyhudi.view.committed_logs import with_committed_bytes
-from pyhudi.view.planned_slices import slices_of
+from pyhudi.view.pending_plans import slices_of
 
 __all__ = ["CompactionService"]
 

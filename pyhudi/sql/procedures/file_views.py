@@ -20,8 +20,7 @@ from pyhudi.sql.procedures.instant_bodies import rollbacks_of
 from pyhudi.sql.procedures.procedure import Procedure, Row, Rows
 from pyhudi.storage.base import FileInfo
 from pyhudi.view.consistent_read import read_consistently
-from pyhudi.view.file_system_view import FileSystemView, Visibility
-from pyhudi.view.partition_listing import is_partition_metadata, listed_partitions
+from pyhudi.view.file_system_view import FileSystemView, Visibility, is_partition_metadata, listed_partitions
 
 __all__ = ["PROCEDURES", "log_sizes", "matches", "view_with_replaced"]
 

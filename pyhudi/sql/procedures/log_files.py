@@ -14,7 +14,7 @@ from pyhudi.formats.log.reader import LogBlock, scan_log
 from pyhudi.model.filenames import LogFileName
 from pyhudi.sql.procedures.call import ProcedureCall
 from pyhudi.sql.procedures.procedure import Procedure, Row, Rows
-from pyhudi.view.partition_listing import listed_partitions
+from pyhudi.view.file_system_view import listed_partitions
 
 __all__ = ["PROCEDURES"]
 

@@ -14,7 +14,7 @@ from pyhudi.sql.procedures.procedure import Procedure, Rows
 from pyhudi.sql.session import SqlSession
 from pyhudi.table.scan import Scan
 from pyhudi.timeline.read import instant_path
-from pyhudi.view.partition_listing import listed_partitions
+from pyhudi.view.file_system_view import listed_partitions
 
 __all__ = ["PROCEDURES"]
 
