@@ -27,7 +27,7 @@ from pyhudi.merge.combine import single_array
 from pyhudi.model.change_logs import AFTER, BEFORE, CHANGE_COLUMNS, DELETE, INSERT, LOGGED_KEY, OP, UPDATE
 from pyhudi.model.file_group import FileSlice
 from pyhudi.model.keys import RECORD_KEY
-from pyhudi.queries.path_columns import with_path_values
+from pyhudi.queries.schema import with_path_values
 from pyhudi.schema.column_mapping import file_columns
 from pyhudi.schema.projection import project
 

@@ -4,29 +4,232 @@
 
 In the order of the commits; of one commit, deletes of whole file groups come first.
 Source: docs/formats/incremental.md, "Changes".
+
+Which files say what commits changed: from write stats, and where an image is wanted, from listings.
+
+    change logs named                       their records
+    base file of new rows only              all its rows are inserts
+    base file of a delete, no row left      all rows of the one before are deletes
+    log files                               the slices before and after them are compared
+    replaced file group                     all rows of its last slice are deletes
+
+Source: docs/formats/incremental.md, "Changes".
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
 
-from pyhudi.errors import RangeNotReadable
+from pyhudi.errors import CorruptFile, RangeNotReadable
+from pyhudi.lazy_property import lazy_property
 from pyhudi.merge.rules import MergeRules
 from pyhudi.meta_client import MetaClient
-from pyhudi.model.file_group import FileGroupId, FileSlice
-from pyhudi.model.instant import Instant
+from pyhudi.model.change_logs import CHANGE_LOG_SUFFIX, DATA_BEFORE_AFTER
+from pyhudi.model.commit import CommitMetadata, OperationType, WriteStat
+from pyhudi.model.file_group import BaseFile, CommittedBytes, FileGroup, FileGroupId, FileSlice, LogFile
+from pyhudi.model.filenames import BaseFileName, LogFileName, data_path
+from pyhudi.model.instant import ActionKind, Instant
 from pyhudi.model.predicate import parse_where
-from pyhudi.queries.change_files import FoundChange, changes_of_commits
-from pyhudi.queries.change_rows import CHANGES_SCHEMA, ChangeReading
+from pyhudi.queries.change_rows import CHANGES_SCHEMA, DELETED, INSERTED, LOGGED, MERGED, ChangeReading, GroupChange
 from pyhudi.queries.filters import bind
-from pyhudi.queries.incremental_range import CommitsInRange, IncrementalRange, commits_in_range, not_readable
-from pyhudi.queries.merging import slice_spec
+from pyhudi.queries.incremental_range import (
+    CommitsInRange,
+    IncrementalRange,
+    commits_in_range,
+    is_service,
+    not_readable,
+)
 from pyhudi.queries.plan import ReadPlan, ReadSlice, schema_history, selected
-from pyhudi.queries.pruning import PathColumns
 from pyhudi.queries.query import Query
-from pyhudi.queries.read_schema import read_schema
+from pyhudi.queries.read_slice import slice_spec
+from pyhudi.queries.schema import read_schema
+from pyhudi.queries.skip.paths import PathColumns
+from pyhudi.view.file_system_view import LISTING_THREADS, Visibility, listed_partitions
 
-__all__ = ["plan_changes"]
+__all__ = ["ChangesOfCommits", "FoundChange", "changes_of_commits", "plan_changes"]
+
+
+@dataclass(frozen=True, slots=True)
+class FoundChange:
+    """A change, and the file group that it is about."""
+
+    group: FileGroupId
+    change: GroupChange
+
+
+@dataclass(slots=True)
+class ChangesOfCommits:
+    """`missing`: paths that are not there any more, with the commit that needs each. `unlogged`: file groups that a
+    commit rewrote without a change log.
+    """
+
+    changes: list[FoundChange] = field(default_factory=list)
+    missing: dict[str, Instant] = field(default_factory=dict)
+    unlogged: list[tuple[FileGroupId, Instant]] = field(default_factory=list)
+
+
+def changes_of_commits(meta: MetaClient, writes: Sequence[tuple[Instant, CommitMetadata]]) -> ChangesOfCommits:
+    """The changes of completed writes, given in the order of their times; table services change no rows."""
+    finder = _Finder(meta)
+    for instant, body in writes:
+        if not is_service(instant, body, meta):
+            finder.add(instant, body)
+    finder.check_files()
+    return finder.found
+
+
+class _Finder:
+    def __init__(self, meta: MetaClient) -> None:
+        self._meta = meta
+        self._is_before_8 = meta.config.table_version < 8
+        self._looks_up = meta.config.logging_mode != DATA_BEFORE_AFTER
+        self._partitions: dict[str, Mapping[str, FileGroup]] = {}
+        self._needed: dict[str, Instant] = {}
+        self.found = ChangesOfCommits()
+
+    def add(self, instant: Instant, body: CommitMetadata) -> None:
+        """The changes of one commit."""
+        if instant.action is ActionKind.REPLACECOMMIT:
+            for group in _replaced(body):
+                self._replaced(group, instant)
+        logs: dict[FileGroupId, list[WriteStat]] = {}
+        for stat in body.stats():
+            partition_path, _, name = (stat.path or "").rpartition("/")
+            if (base := BaseFileName.parse(name)) is not None:
+                self._base_file(FileGroupId(partition_path, base.file_id), stat, instant, body.operation_type)
+            elif (log := LogFileName.parse(name)) is not None and not log.suffix:
+                logs.setdefault(FileGroupId(partition_path, log.file_id), []).append(stat)
+        for group, stats in logs.items():
+            self._log_files(group, stats, instant)
+
+    def check_files(self) -> None:
+        """Look which of the needed files are not there."""
+        paths = list(self._needed)
+        with ThreadPoolExecutor(LISTING_THREADS, thread_name_prefix="hudi-changes") as pool:
+            for path, found in zip(paths, pool.map(self._meta.storage.stat, paths), strict=True):
+                if found is None:
+                    self.found.missing[path] = self._needed[path]
+
+    def _note(self, group: FileGroupId, change: GroupChange) -> None:
+        self.found.changes.append(FoundChange(group, change))
+
+    def _need(self, path: str, instant: Instant) -> None:
+        self._needed[path] = instant
+
+    # ---- base files
+
+    def _base_file(self, group: FileGroupId, stat: WriteStat, instant: Instant, operation: str) -> None:
+        time = instant.requested_time
+        if stat.cdc_stats:
+            before = self._previous(group, stat, instant) if self._looks_up else None
+            after = self._slice(group, stat.path or "", instant) if self._looks_up else None
+            for path in stat.cdc_stats:
+                self._check_change_log(group, path, instant)
+                self._need(path, instant)
+            self._note(group, GroupChange(time, LOGGED, before, after, tuple(sorted(stat.cdc_stats))))
+        elif operation == OperationType.DELETE and not stat.num_writes and stat.num_deletes:
+            self._note(group, GroupChange(time, DELETED, before=self._previous(group, stat, instant)))
+        elif not stat.num_update_writes and not stat.num_deletes and stat.num_writes == stat.num_inserts:
+            self._note(group, GroupChange(time, INSERTED, after=self._slice(group, stat.path or "", instant)))
+        else:
+            self.found.unlogged.append((group, instant))
+
+    def _previous(self, group: FileGroupId, stat: WriteStat, instant: Instant) -> FileSlice | None:
+        """The base file that a write took the place of."""
+        if stat.prev_base_file:
+            return self._slice(group, data_path(group.partition_path, stat.prev_base_file), instant)
+        for file_slice in self._slices(group):
+            if file_slice.base_file is not None and file_slice.base_instant == stat.prev_commit:
+                return replace(file_slice, log_files=())
+        self.found.missing[data_path(group.partition_path, f"{group.file_id}_*_{stat.prev_commit}")] = instant
+        return None
+
+    def _slice(self, group: FileGroupId, path: str, instant: Instant) -> FileSlice:
+        folder, _, text = path.rpartition("/")
+        name = BaseFileName.parse(text)
+        if name is None or FileGroupId(folder, name.file_id) != group:
+            raise self._strange(path, group, instant)
+        self._need(path, instant)
+        return FileSlice(group, name.instant_time, BaseFile(path, folder, name.file_id, name.instant_time, 0))
+
+    def _check_change_log(self, group: FileGroupId, path: str, instant: Instant) -> None:
+        folder, _, text = path.rpartition("/")
+        name = LogFileName.parse(text)
+        is_one = name is not None and name.suffix == CHANGE_LOG_SUFFIX and name.instant_time == instant.requested_time
+        if name is None or not is_one or FileGroupId(folder, name.file_id) != group:
+            raise self._strange(path, group, instant)
+
+    def _strange(self, path: str, group: FileGroupId, instant: Instant) -> CorruptFile:
+        return CorruptFile(
+            f"{self._meta.storage.root}: {instant.action.value} {instant.requested_time} names {path!r:.300} as a file "
+            f"of {group.file_id} in {group.partition_path!r}, which it is not. Look at the commit, or begin after it."
+        )
+
+    # ---- slices
+
+    def _log_files(self, group: FileGroupId, stats: Sequence[WriteStat], instant: Instant) -> None:
+        sizes = {stat.path: stat.file_size_in_bytes for stat in stats if stat.path}
+        file_slice = next((s for s in self._slices(group) if any(log.path in sizes for log in s.log_files)), None)
+        there = {} if file_slice is None else {log.path: log for log in file_slice.log_files}
+        lost = [path for path in sizes if path not in there]
+        if file_slice is not None and file_slice.base_file is None:
+            lost += [data_path(group.partition_path, stat.base_file) for stat in stats if stat.base_file]
+        if file_slice is None or lost:
+            self.found.missing.update(dict.fromkeys(lost, instant))
+            return
+        earlier = self._until(file_slice, instant)
+        own = {path: _with_bytes(there[path], instant, size) for path, size in sizes.items()}
+        logs = [log for log in earlier.log_files if log.path not in own]
+        before = earlier if self._is_before_8 else replace(earlier, log_files=tuple(logs))
+        together = sorted([*logs, *own.values()], key=lambda log: (log.instant_time, log.version, log.write_token))
+        after = replace(file_slice, log_files=tuple(together))
+        self._note(group, GroupChange(instant.requested_time, MERGED, before, after, tuple(sorted(own))))
+
+    def _replaced(self, group: FileGroupId, instant: Instant) -> None:
+        slices = self._slices(group)
+        last = next((s for s in slices if s.base_instant < instant.requested_time), None)
+        if last is None:
+            self.found.missing[data_path(group.partition_path, f"{group.file_id}_*")] = instant
+            return
+        self._note(group, GroupChange(instant.requested_time, DELETED, before=self._until(last, instant)))
+
+    def _until(self, file_slice: FileSlice, instant: Instant) -> FileSlice:
+        """The slice as a commit found it. Below version 8 a log file has blocks of several commits; blocks are chosen
+        when they are read.
+        """
+        if self._is_before_8:
+            return file_slice
+        completed = instant.completion_time or instant.requested_time
+        times = self._rules.completion_times
+        logs = [log for log in file_slice.log_files if times.get(log.instant_time, log.instant_time) < completed]
+        return replace(file_slice, log_files=tuple(logs))
+
+    def _slices(self, group: FileGroupId) -> tuple[FileSlice, ...]:
+        """All slices of a group that are there, newest first, replaced ones too."""
+        path = group.partition_path
+        if path not in self._partitions:
+            files = [file for _, found in listed_partitions(self._meta.storage, [path]) for file in found]
+            self._partitions[path] = {g.group.file_id: g for g in self._rules.file_groups(path, files)}
+        known = self._partitions[path].get(group.file_id)
+        return () if known is None else known.slices
+
+    @lazy_property
+    def _rules(self) -> Visibility:
+        return replace(Visibility.of(self._meta, None), replaced=frozenset())
+
+
+def _replaced(body: CommitMetadata) -> Iterator[FileGroupId]:
+    groups: Iterable[tuple[str, tuple[str, ...]]] = (body.partition_to_replace_file_ids or {}).items()
+    for partition_path, file_ids in groups:
+        for file_id in file_ids:
+            yield FileGroupId(partition_path, file_id)
+
+
+def _with_bytes(log: LogFile, instant: Instant, size_bytes: int) -> LogFile:
+    committed = (CommittedBytes(instant.requested_time, size_bytes),) if size_bytes > 0 else ()
+    return replace(log, committed=committed)
 
 
 def plan_changes(meta: MetaClient, requested: IncrementalRange, query: Query) -> ReadPlan:

@@ -3,6 +3,11 @@
     version 8 and later: completion times      older versions: instant times
 
 Source: docs/formats/incremental.md, "The range", "Holes".
+
+Patterns of file paths, as `hoodie.datasource.read.incr.path.glob` has them: those of Hadoop, but a star goes over
+folders, and only the end of the full path is compared.
+
+Source: docs/formats/incremental.md, "Options".
 """
 
 from __future__ import annotations
@@ -18,7 +23,7 @@ from pyhudi.model.change_logs import CDC_ENABLED
 from pyhudi.model.commit import CommitMetadata, OperationType
 from pyhudi.model.instant import ActionKind, Instant
 from pyhudi.model.options.queries import BEGIN, DEFAULT_INCREMENTAL, IncrementalOptions
-from pyhudi.queries.as_of import AsOf, parse_as_of
+from pyhudi.queries.query import AsOf, parse_as_of
 from pyhudi.timeline.archived_timeline import ArchivedInstant, load_archived_timeline
 from pyhudi.view.file_system_view import LISTING_THREADS
 
@@ -31,8 +36,10 @@ __all__ = [
     "incremental_range",
     "is_service",
     "not_readable",
+    "path_pattern",
     "time_of_range",
 ]
+
 
 EARLIEST = "earliest"
 _ZEROS = re.compile(r"0+")  # what Hudi's own guides give for the beginning
@@ -284,3 +291,43 @@ def _body(archived: ArchivedInstant) -> CommitMetadata | None:
         return archived.commit()
     except CorruptFile:
         return None
+
+
+_TOKENS = re.compile(r"\[[^\]]+\]|.", re.DOTALL)
+
+
+def path_pattern(glob: str) -> re.Pattern[str]:
+    """What a file's full path must match whole. Raises ConfigError for a pattern whose brackets do not fit.
+
+    Args:    glob: `*` any characters, `?` one, `[a-z]` and `[!a-z]` one of these or none of them, `{a,b}` either text.
+    """
+    parts: list[str] = []
+    depth = 0
+    for token in _TOKENS.findall(glob):
+        if token in ("*", "?"):
+            parts.append(".*" if token == "*" else ".")
+        elif len(token) > 1:
+            parts.append(_one_of(token[1:-1]))
+        elif token in "{}":
+            depth += 1 if token == "{" else -1
+            parts.append("(?:" if token == "{" else ")")
+        else:
+            parts.append("|" if token == "," and depth > 0 else re.escape(token))
+    try:
+        return re.compile("(?s).*" + "".join(parts))
+    except re.error as error:
+        raise ConfigError(
+            f"hoodie.datasource.read.incr.path.glob={glob!r} is no pattern ({error}). Write stars, question marks, "
+            "[a-z] and {a,b}; brackets come in pairs."
+        ) from error
+
+
+def _one_of(characters: str) -> str:
+    negated = characters[0] in "!^" and len(characters) > 1
+    listed = characters[1:] if negated else characters
+    return f"[{'^' if negated else ''}{_escaped(listed)}]"
+
+
+def _escaped(listed: str) -> str:
+    """Characters of a list; a hyphen between two of them stays a range."""
+    return re.sub(r"([\\\[\]^&~|])", r"\\\1", listed)

@@ -21,17 +21,14 @@ from pyhudi.filegroup.read.slice import SliceSpec
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.model.predicate import Constant, Predicate, columns_of, may_match, parse_where
-from pyhudi.queries.as_of import check_not_cleaned, parse_as_of
 from pyhudi.queries.change_rows import ChangeReading
 from pyhudi.queries.filters import bind, top_level_columns
-from pyhudi.queries.key_pruning import sole_key_field
-from pyhudi.queries.merging import slice_spec
-from pyhudi.queries.metadata_use import trusted_metadata
-from pyhudi.queries.pruning import PathColumns
-from pyhudi.queries.query import ALL_ROWS, Query
-from pyhudi.queries.read_schema import read_schema
-from pyhudi.queries.read_slice import ReadSlice
-from pyhudi.queries.skipping import Skipped, without_skipped
+from pyhudi.queries.query import ALL_ROWS, Query, check_not_cleaned, parse_as_of
+from pyhudi.queries.read_slice import ReadSlice, slice_spec
+from pyhudi.queries.schema import read_schema
+from pyhudi.queries.skip.keys import sole_key_field
+from pyhudi.queries.skip.paths import PathColumns
+from pyhudi.queries.skip.skip import Skipped, trusted_metadata, without_skipped
 from pyhudi.schema.internal import InternalSchema, load_schema_history
 from pyhudi.shown_text import is_text
 from pyhudi.timeline.archived_timeline import load_archived_timeline

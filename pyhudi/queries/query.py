@@ -1,20 +1,140 @@
 """What a query asks, independent of the state of the table: said once, and handed on to whatever plans it.
 
 Source: docs/architecture.md, "How a read flows".
+
+Time travel: what `as_of` may be, and whether the table still has the files for it.
+
+An instant time is compared as text (docs/formats/timeline.md, "Instant times"). Dates and times without a zone are read
+in the timeline's zone, as Hudi reads `as.of.instant`, but with a Spark session Python's words are read in the session's
+zone (`in_zone`); those with a zone are brought into the timeline's.
+
+Hudi's options compare the time with instant times alone. Python's own words (`as_of_time`, `commit_at`) mean the
+table that a reader saw: a moment in the middle of a write is before it.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timezone, tzinfo
+from datetime import date, datetime, time, timezone, tzinfo
+from typing import TypeAlias
 
+from pyhudi.errors import ConfigError, TableError
+from pyhudi.meta_client import MetaClient
+from pyhudi.model.instant import Instant, format_instant_time
 from pyhudi.model.options.files import DEFAULT_DAMAGE, DamageOptions
 from pyhudi.model.options.merging import DEFAULT_MEMORY, MemoryOptions
-from pyhudi.queries.as_of import AsOf
 from pyhudi.queries.filters import Where
+from pyhudi.view.readable_history import load_readable_history
 
-__all__ = ["ALL_ROWS", "Query"]
+__all__ = ["ALL_ROWS", "AsOf", "Query", "as_of_time", "check_not_cleaned", "commit_at", "in_zone", "parse_as_of"]
+
+
+AsOf: TypeAlias = str | int | date  # a datetime is a date
+
+_INSTANT_TIME = re.compile(r"\d{14}|\d{17}")
+
+
+def parse_as_of(as_of: AsOf, zone: tzinfo | None) -> str:
+    """The instant time that a user's `as_of` means.
+
+    Args:
+        as_of: an instant time of 14 or 17 digits; text like `2024-01-31`, `2024-01-31 12:30:00`, `2024-01-31
+            12:30:00.123`, or ISO with `T` and an offset; a `date` (its first moment) or a `datetime`.
+        zone: the timeline's zone; None is the machine's.
+    Raises: ConfigError for anything else.
+    """
+    if isinstance(as_of, int) and not isinstance(as_of, bool):
+        as_of = str(as_of)
+    moment: datetime | None = None
+    if isinstance(as_of, datetime):
+        moment = as_of
+    elif isinstance(as_of, date):
+        moment = datetime.combine(as_of, time())
+    elif isinstance(as_of, str):
+        text = as_of.strip()
+        if _INSTANT_TIME.fullmatch(text):
+            return text
+        moment = _from_text(text)
+    if moment is None:
+        raise ConfigError(
+            f"as_of={as_of!r} is no moment. Give an instant time (20240131123000123), '2024-01-31', "
+            "'2024-01-31 12:30:00.123', ISO text with an offset, a date or a datetime."
+        )
+    if moment.tzinfo is not None:
+        return format_instant_time(moment, zone)
+    return moment.strftime("%Y%m%d%H%M%S").rjust(14, "0") + f"{moment.microsecond // 1000:03d}"
+
+
+def in_zone(moment: AsOf, zone: tzinfo | None) -> AsOf:
+    """A date or a time that names no zone as one of `zone` (None: as it is); anything else as it is."""
+    named: datetime | None = None
+    if isinstance(moment, datetime):
+        named = moment
+    elif isinstance(moment, date):
+        named = datetime.combine(moment, time())
+    elif isinstance(moment, str) and not _INSTANT_TIME.fullmatch(moment.strip()):
+        named = _from_text(moment.strip())
+    if zone is None or named is None or named.tzinfo is not None:
+        return moment
+    return named.replace(tzinfo=zone)
+
+
+def _from_text(text: str) -> datetime | None:
+    if re.match(r"\d{4}-\d\d?-\d\d?", text) is None:
+        return None
+    text = re.sub(r"[zZ]$", "+00:00", text)
+    # Fractions of 1 to 9 digits; datetime.fromisoformat of Python 3.10 takes three or six.
+    text = re.sub(r"\.(\d{1,9})", lambda found: "." + found.group(1).ljust(6, "0")[:6], text)
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        return None
+
+
+def as_of_time(as_of: AsOf, meta: MetaClient) -> str:
+    """The instant time to read as of, for what a caller of Python gives: an instant's own time, or a moment.
+
+    Below version 8 no completion time is stored, so that a moment is compared with instant times.
+    Raises: ConfigError for what is no moment.
+    """
+    time = parse_as_of(as_of, meta.config.timeline_zone)
+    commits = meta.timeline.commits()
+    running = [i.requested_time for i in commits if i.requested_time <= time < (i.completion_time or "")]
+    if not running or meta.config.table_version < 8 or commits.find(time) is not None:
+        return time
+    completed = [i.requested_time for i in commits if (i.completion_time or time) <= time]
+    return max(completed, default=str(int(running[0]) - 1))
+
+
+def commit_at(moment: AsOf, meta: MetaClient) -> Instant:
+    """The newest commit that the table had at a moment; the commit itself where its own time is given.
+
+    Raises: ConfigError for what is no moment, TableError when no active commit is that old.
+    """
+    time = as_of_time(moment, meta)
+    commits = meta.timeline.commits()
+    commit = commits.up_to(time).last_commit()
+    if commit is None:
+        first = commits.first_time
+        raise TableError(
+            f"{meta.storage.root}: the active timeline has no commit as of {moment!r}: "
+            f"{'it has none at all' if first is None else f'the first one is {first}'}. Give the instant time of a "
+            "commit (see `history()`), or a later moment."
+        )
+    return commit
+
+
+def check_not_cleaned(meta: MetaClient, instant_time: str) -> None:
+    """Raise TableError when cleaning has removed files that a read as of `instant_time` would need."""
+    readable_history = load_readable_history(meta)
+    if not readable_history.is_readable(instant_time):
+        raise TableError(
+            f"{meta.storage.root}: as_of={instant_time} can't be read any more: cleaning has removed file versions "
+            f"older than {readable_history.earliest}. Read as of {readable_history.earliest} or later, or of a "
+            "savepoint; retain more commits to travel farther back."
+        )
 
 
 @dataclass(frozen=True, slots=True)

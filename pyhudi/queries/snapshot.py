@@ -3,6 +3,13 @@
     file → row groups that may match → batches → the query's schema → rows that match → the wanted columns
 
 Memory stays bounded: each of the files being read ahead holds one row group and a few batches.
+
+RowFilter: the rows of batches that a plan's filter keeps, made once for all batches of a file.
+
+A list of values of one column is one look into a hash table; all else is an Arrow expression, whose evaluation takes
+longer to begin than such a look takes for thousands of rows.
+
+The error of a query when a planned file was deleted since: the query came too late, the table is right.
 """
 
 from __future__ import annotations
@@ -11,38 +18,94 @@ import queue
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pyhudi.caller_warnings import kept_warnings, warn_caller
-from pyhudi.errors import ConfigError
+from pyhudi.errors import ConfigError, PathNotFound, StaleRead
 from pyhudi.filegroup.read.matching import WantedValues
 from pyhudi.filegroup.read.slice import read_file_slice
 from pyhudi.filegroup.read.split_merge import merged_log_rows
 from pyhudi.formats.base import BATCH_ROWS, BaseFileReader, open_base_file
 from pyhudi.model.keys import RECORD_KEY
-from pyhudi.model.predicate import Column, Operand, ValueRange, is_opaque, may_match
+from pyhudi.model.predicate import Column, Compare, Constant, In, Operand, Predicate, ValueRange, is_opaque, may_match
 from pyhudi.queries.change_rows import read_changes
-from pyhudi.queries.filters import resolve
-from pyhudi.queries.index_lookups import only_values
-from pyhudi.queries.key_pruning import MAX_KEYS
-from pyhudi.queries.missing_files import stale_read_if_missing
-from pyhudi.queries.path_columns import with_path_values
+from pyhudi.queries.filters import resolve, resolve_operand, to_arrow
+from pyhudi.queries.literals import list_values
 from pyhudi.queries.plan import ReadPlan, ReadSlice
-from pyhudi.queries.row_filter import RowFilter
+from pyhudi.queries.schema import with_path_values
+from pyhudi.queries.skip.keys import MAX_KEYS, only_values
 from pyhudi.schema.column_mapping import file_columns
 from pyhudi.schema.projection import project
 from pyhudi.storage.base import Storage
 
 __all__ = [
     "READ_THREADS",
+    "RowFilter",
     "count_rows",
     "read_batches",
     "read_log_rows",
     "read_slice",
     "row_group_test",
+    "stale_read_if_missing",
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class RowFilter:
+    """Filters batches of one schema: rows with one of the `values` in `column`, where there are such, else those for
+    which `expression` is true; all rows without either.
+    """
+
+    expression: pc.Expression | None = None
+    column: str = ""
+    values: pa.Array | None = None
+
+    @classmethod
+    def of(cls, predicate: Predicate, schema: pa.Schema) -> RowFilter:
+        """Args: predicate: bound to the schema."""
+        if predicate == Constant(True):
+            return cls()
+        match predicate:
+            case In(Column((name,)), values):
+                kind = resolve_operand(Column((name,)), schema)[1]
+                if not pa.types.is_floating(kind):  # of those not-a-number is looked for, too
+                    return cls(column=name, values=list_values(values, kind))
+            case Compare(Column((name,)), "=", value):
+                kind = resolve_operand(Column((name,)), schema)[1]
+                if pa.types.is_string(kind) or pa.types.is_integer(kind):
+                    return cls(column=name, values=list_values((value,), kind))
+        return cls(to_arrow(predicate, schema))
+
+    def kept(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """The rows of a batch that pass. Raises ConfigError."""
+        if self.values is not None:
+            return rows.filter(pc.is_in(rows.column(self.column), value_set=self.values))
+        if self.expression is None:
+            return rows
+        try:
+            kept = pa.Table.from_batches([rows]).filter(self.expression).combine_chunks()
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
+            raise ConfigError(f"where can't be evaluated on the table's columns: {error}.") from error
+        batches = kept.to_batches()
+        return batches[0] if batches else rows.slice(0, 0)
+
+
+@contextmanager
+def stale_read_if_missing(storage: Storage) -> Iterator[None]:
+    """Raises StaleRead where the block does not find a file."""
+    try:
+        yield
+    except PathNotFound as error:
+        raise StaleRead(
+            f"{storage.root}: a file was deleted after the query was planned: {error} Cleaning has "
+            "deleted it, or its write was rolled back. Scan again for the newest state; if queries take longer than "
+            "files are kept, let cleaning retain more commits."
+        ) from error
+
 
 READ_THREADS = 2
 _BATCHES_AHEAD = 2  # per file

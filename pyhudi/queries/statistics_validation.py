@@ -1,12 +1,16 @@
 """Statistics and bloom filters of the metadata table against what they are of.
 
 Source: docs/formats/metadata-table.md, "Statistics", "Statistics of partitions", "Bloom filters".
+
+What a check of the metadata table looks at, and what it finds wrong.
+
+Source: docs/reading.md, "The metadata table"; docs/formats/metadata-table.md, "Records".
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,17 +18,63 @@ import pyarrow.compute as pc
 from pyhudi.filegroup.stats import bloom_filters_of_files
 from pyhudi.formats.base import open_base_file
 from pyhudi.formats.bloom import SIMPLE
+from pyhudi.lazy_property import lazy_property
 from pyhudi.metadata.column_stats import bounds
 from pyhudi.metadata.indexed_columns import kept_columns
 from pyhudi.metadata.partitions import MetadataKind
 from pyhudi.metadata.record_keys import bloom_filter_key, column_stats_key, stored_partition
-from pyhudi.model.file_group import BaseFile
+from pyhudi.metadata.table import MetadataTable
+from pyhudi.model.file_group import BaseFile, FileGroupId, FileSlice
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.model.options.metadata import DEFAULT_METADATA
-from pyhudi.queries.metadata_difference import Compared, Difference
+from pyhudi.queries.plan import ReadPlan, plan_snapshot
+from pyhudi.queries.query import Query
 from pyhudi.queries.snapshot import read_batches
+from pyhudi.view.file_system_view import FileSystemView
 
-__all__ = ["bloom_filters", "column_stats", "partition_stats"]
+__all__ = ["KEYS_SHOWN", "Compared", "Difference", "bloom_filters", "column_stats", "partition_stats"]
+
+
+KEYS_SHOWN = 5  # in one difference; how many there are is said, too
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One thing that the metadata table says and that is not so. `partition`: of the metadata table."""
+
+    partition: str
+    where: str
+    expected: str
+    found: str
+
+    def __str__(self) -> str:
+        return f"{self.partition}: {self.where}: expected {self.expected}, found {self.found}"
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A metadata table, and the newest slices of the file groups that it is compared with. `is_whole`: they are all
+    that the table has.
+    """
+
+    table: MetadataTable
+    view: FileSystemView
+    slices: Sequence[FileSlice]
+    is_whole: bool
+
+    @lazy_property
+    def groups(self) -> frozenset[FileGroupId]:
+        """The file groups of the slices."""
+        return frozenset(found.group for found in self.slices)
+
+    def plan(self, columns: Sequence[str], groups: Collection[FileGroupId] | None = None) -> ReadPlan:
+        """How their rows are read, without the metadata table. `groups`: of other file groups than those compared."""
+        plan = plan_snapshot(self.table.data, Query(columns=columns, use_metadata=False))
+        if groups is None and self.is_whole:
+            return plan
+        wanted = self.groups if groups is None else groups
+        return replace(plan, slices=tuple(read for read in plan.slices if read.file_slice.group in wanted))
+
 
 _PAYLOAD = MetadataKind.COLUMN_STATS.payloads[0]
 _BOUNDS = ("minValue", "maxValue")

@@ -16,7 +16,7 @@ from pyhudi.metadata.maintenance import build, can_be_kept, rebuild_partitions, 
 from pyhudi.metadata.partitions import MetadataKind, kind_of
 from pyhudi.metadata.removal import drop_partitions, remove_metadata_table
 from pyhudi.metadata.table import MetadataTable
-from pyhudi.queries.metadata_validation import Difference, validate
+from pyhudi.queries.validation import Difference, validate
 
 __all__ = ["MetadataRebuild", "drop_metadata", "rebuild_metadata"]
 

@@ -20,7 +20,7 @@ from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import ReadOptions
 from pyhudi.queries.change_rows import CHANGES_SCHEMA
 from pyhudi.queries.plan import ReadPlan, ReadSlice, selected
-from pyhudi.queries.read_schema import read_schema
+from pyhudi.queries.schema import read_schema
 from pyhudi.queries.snapshot import read_slice
 from pyhudi.spark import capabilities
 from pyhudi.spark.failures import spelled_out

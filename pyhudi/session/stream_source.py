@@ -18,7 +18,7 @@ from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import ReadOptions, canonical_keys
 from pyhudi.model.options.queries import AS_OF, BEGIN, END, IncrementalOptions
 from pyhudi.model.options.streaming import MAX_BYTES, MAX_COMMITS, START_OFFSET
-from pyhudi.queries.following import end_of_batch, first_begin, followed_range
+from pyhudi.queries.follow import end_of_batch, first_begin, followed_range
 from pyhudi.queries.incremental import plan_query
 from pyhudi.queries.query import Query
 from pyhudi.session.source import hudi_options_of, storage_of, tasks_of

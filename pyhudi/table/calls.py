@@ -12,7 +12,7 @@ from pyhudi.engine.base import Engine, as_engine
 from pyhudi.engine.local import LocalEngine
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import WriteOptions, merged_options
-from pyhudi.queries.as_of import AsOf, in_zone
+from pyhudi.queries.query import AsOf, in_zone
 from pyhudi.storage import open_storage
 from pyhudi.storage.base import Storage
 from pyhudi.storage.store_options import named_options

@@ -22,9 +22,9 @@ from pyhudi.meta_client import MetaClient
 from pyhudi.model.instant import format_instant_time
 from pyhudi.model.options import ReadOptions, canonical_keys
 from pyhudi.model.options.queries import BEGIN, END, IncrementalOptions
-from pyhudi.queries.as_of import AsOf
-from pyhudi.queries.following import LATEST, end_of_batch, first_begin
+from pyhudi.queries.follow import LATEST, end_of_batch, first_begin
 from pyhudi.queries.incremental_range import EARLIEST, time_of_range
+from pyhudi.queries.query import AsOf
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import Clock, SystemClock
 from pyhudi.table.calls import Options, open_place

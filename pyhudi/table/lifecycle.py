@@ -10,7 +10,7 @@ from pyhudi.actions.undo.restore import restore
 from pyhudi.actions.undo.restore_result import RestoreResult, RollbackResult
 from pyhudi.actions.undo.rollback_to import roll_back
 from pyhudi.errors import ConfigError
-from pyhudi.queries.as_of import AsOf, commit_at
+from pyhudi.queries.query import AsOf, commit_at
 from pyhudi.services.savepoint import Savepoint, Savepoints, delete_savepoint, load_savepoints, savepoint
 from pyhudi.services.versions.result import VersionChange
 from pyhudi.services.versions.upgrade import admit_version, change_version

@@ -13,7 +13,7 @@ from pyhudi.actions.action import ActionContext
 from pyhudi.errors import ConfigError
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.table import MetadataTable
-from pyhudi.queries.metadata_validation import Difference, validate
+from pyhudi.queries.validation import Difference, validate
 from pyhudi.services.metadata_table import MetadataRebuild, drop_metadata, rebuild_metadata
 from pyhudi.table.calls import Options
 

@@ -15,11 +15,11 @@ from pyhudi.model.options import ReadOptions, canonical_keys
 from pyhudi.model.options.queries import AS_OF, BEGIN, END
 from pyhudi.model.table_config import TableConfig
 from pyhudi.model.timeline import Timeline
-from pyhudi.queries.as_of import AsOf, as_of_time, parse_as_of
 from pyhudi.queries.filters import Where
 from pyhudi.queries.history import History, load_table_history
 from pyhudi.queries.incremental_range import time_of_range
-from pyhudi.queries.read_schema import read_schema
+from pyhudi.queries.query import AsOf, as_of_time, parse_as_of
+from pyhudi.queries.schema import read_schema
 from pyhudi.table.calls import Options, TableCalls, in_session_zone, session_options
 from pyhudi.table.metadata import TableMetadata
 from pyhudi.table.scan import FILES_SCHEMA, Scan

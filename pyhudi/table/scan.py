@@ -23,12 +23,11 @@ from pyhudi.model.options.merging import DEFAULT_MEMORY, MemoryOptions
 from pyhudi.model.options.queries import DEFAULT_INCREMENTAL, IncrementalOptions
 from pyhudi.model.predicate import Constant, conjunction, is_opaque, parse_where, to_sql
 from pyhudi.model.predicate.limits import shown
-from pyhudi.queries.as_of import AsOf, parse_as_of
 from pyhudi.queries.filters import Where
 from pyhudi.queries.incremental import plan_query
 from pyhudi.queries.incremental_range import incremental_range
 from pyhudi.queries.plan import ReadPlan, check_query_type
-from pyhudi.queries.query import Query
+from pyhudi.queries.query import AsOf, Query, parse_as_of
 from pyhudi.queries.snapshot import READ_THREADS, count_rows, read_batches
 from pyhudi.table.calls import session_zone
 from pyhudi.text_table import readable_bytes

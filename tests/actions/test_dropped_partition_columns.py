@@ -10,7 +10,7 @@ import pytest
 from pyhudi import HudiTable
 from pyhudi.errors import KeyGenError
 from pyhudi.model.table_config import TableConfig
-from pyhudi.queries.pruning import PathColumns
+from pyhudi.queries.skip.paths import PathColumns
 
 SCHEMA = pa.schema([("id", pa.string()), ("p", pa.string()), ("a", pa.string())])
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pyhudi.actions.undo.restore import restore
 from pyhudi.actions.undo.rollback_to import roll_back
 from pyhudi.errors import TableError, WriteConflict
-from pyhudi.queries.metadata_validation import validate
+from pyhudi.queries.validation import validate
 from pyhudi.services.archive.archiving import archive
 from pyhudi.timeline.archived_timeline import load_archived_timeline
 from pyhudi.view.readable_history import load_readable_history

@@ -10,7 +10,7 @@ import pytest
 
 from pyhudi import HudiTable, write_hudi
 from pyhudi.metadata.table import MetadataTable
-from pyhudi.queries.metadata_validation import validate
+from pyhudi.queries.validation import validate
 
 OPTIONS = {
     "hoodie.table.name": "indexed",

@@ -18,7 +18,7 @@ from pyhudi.errors import WriteConflict
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.filenames import HEARTBEAT_FOLDER
 from pyhudi.model.instant import Instant
-from pyhudi.queries.metadata_validation import validate
+from pyhudi.queries.validation import validate
 from pyhudi.storage.local import LocalStorage
 from tests.support.writers.player import call_service
 from tests.support.writers.plays import PLAYS, SEED, Reader, attempt, write

@@ -8,7 +8,7 @@ import pytest
 
 from pyhudi import HudiTable
 from pyhudi.metadata.table import MetadataTable
-from pyhudi.queries.metadata_validation import validate
+from pyhudi.queries.validation import validate
 from tests.support.storages.film import InterruptedStorage
 from tests.support.tables.clustered import OPTIMISTIC, Clustered
 from tests.support.tables.small import Row

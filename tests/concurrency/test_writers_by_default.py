@@ -10,7 +10,7 @@ import pytest
 from pyhudi import HudiTable
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import WriteOptions
-from pyhudi.queries.metadata_validation import validate
+from pyhudi.queries.validation import validate
 from pyhudi.storage.local import LocalStorage
 from tests.support.writers.own_rows import write_at_once
 

@@ -12,7 +12,7 @@ from pyhudi import HudiTable
 from pyhudi.engine.local import LocalEngine
 from pyhudi.metadata import joined_pieces
 from pyhudi.model.filenames import INDEX_PIECES_FOLDER
-from pyhudi.queries.metadata_validation import validate
+from pyhudi.queries.validation import validate
 from pyhudi.storage.memory import MemoryStorage
 from tests.support.tables.index_pieces import small_pieces
 from tests.support.tables.record_indexed import places

@@ -10,7 +10,7 @@ import sys
 import time
 from pathlib import Path
 
-from pyhudi.queries.metadata_validation import validate
+from pyhudi.queries.validation import validate
 from pyhudi.storage.local import LocalStorage
 from tests.support.sweeps import SAMPLED
 from tests.support.tables.small import TestTable

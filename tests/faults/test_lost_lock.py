@@ -21,7 +21,7 @@ from pyhudi.model.filenames import HEARTBEAT_FOLDER, METADATA_TABLE_FOLDER, Inst
 from pyhudi.model.instant import ActionKind, State
 from pyhudi.model.options import WriteOptions
 from pyhudi.model.options.metadata import DEFAULT_METADATA
-from pyhudi.queries.metadata_validation import validate
+from pyhudi.queries.validation import validate
 from pyhudi.services.clean.cleaning import clean
 from pyhudi.services.cluster.calls import cluster
 from pyhudi.services.compact.calls import call

@@ -9,7 +9,7 @@ import pytest
 
 from pyhudi import HudiTable, write_hudi
 from pyhudi.metadata.table import MetadataTable
-from pyhudi.queries.metadata_validation import validate
+from pyhudi.queries.validation import validate
 from tests.support.judge.comparing import assert_pyhudi_reads
 from tests.support.judge.real_hudi import HUDI_OF_TABLE_VERSION, Judge
 from tests.support.judge.stories import KEYS, SCHEMA, Story, rows

@@ -7,7 +7,7 @@ import pytest
 from pyhudi.errors import HudiError
 from pyhudi.metadata.compaction import compact_if_due, run_pending_compactions
 from pyhudi.model.instant import ActionKind
-from pyhudi.queries.metadata_validation import validate
+from pyhudi.queries.validation import validate
 from pyhudi.timeline.heartbeat import Heartbeat
 from tests.support.golden.folder import Golden
 from tests.support.golden.metadata_tables import at, plain

@@ -11,7 +11,7 @@ import pytest
 from pyhudi.errors import MetadataTableDamaged
 from pyhudi.metadata.maintenance import MetadataTableRebuilt
 from pyhudi.model.filenames import METADATA_TABLE_FOLDER, PROPERTIES_PATH
-from pyhudi.queries.metadata_use import MetadataTableIgnored
+from pyhudi.queries.skip.skip import MetadataTableIgnored
 from tests.support.tables.small import TestTable
 from tests.support.tables.with_metadata import check, metadata_of, table_of
 

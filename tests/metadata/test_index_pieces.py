@@ -18,7 +18,7 @@ from pyhudi.metadata.record_index_partition import RecordIndexPartition
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.commit import IndexPiece, TableChange, WriteStat, WriteStatus
 from pyhudi.model.filenames import INDEX_PIECES_FOLDER
-from pyhudi.queries.metadata_validation import validate
+from pyhudi.queries.validation import validate
 from pyhudi.storage.memory import MemoryStorage
 from tests.support.tables.clustered import Clustered
 from tests.support.tables.index_pieces import blocks_of_index, small_pieces

@@ -12,7 +12,7 @@ from pyhudi.metadata.undo import is_log_compaction
 from pyhudi.model.instant import ActionKind, Instant
 from pyhudi.model.options import WriteOptions
 from pyhudi.model.options.metadata import MetadataOptions
-from pyhudi.queries.metadata_validation import validate
+from pyhudi.queries.validation import validate
 from tests.support.golden.folder import Golden
 from tests.support.golden.metadata_tables import at, plain
 from tests.support.storages.film import InterruptedStorage

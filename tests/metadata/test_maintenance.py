@@ -13,7 +13,7 @@ from pyhudi.actions.metadata_table import MetadataTableRebuilt
 from pyhudi.metadata.removal import METADATA_TABLE_FOLDER, MetadataTableRemoved, has_metadata_table
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.instant import ActionKind
-from pyhudi.queries.metadata_validation import validate
+from pyhudi.queries.validation import validate
 from pyhudi.storage.local import LocalStorage
 from tests.support.tables.small import TestTable
 

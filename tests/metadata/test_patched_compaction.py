@@ -12,7 +12,7 @@ from pyhudi.formats.hfile import HFileReader
 from pyhudi.formats.hfile.patching import HFilePatch
 from pyhudi.metadata.compaction import compact_if_due
 from pyhudi.model.instant import ActionKind
-from pyhudi.queries.metadata_validation import validate
+from pyhudi.queries.validation import validate
 from tests.support.golden.metadata_tables import plain
 from tests.support.tables.patched import patch_always
 from tests.support.tables.record_indexed import GLOBAL, RECORDS

@@ -23,7 +23,7 @@ from pyhudi.model.commit import WriteStat, WriteStatus
 from pyhudi.model.file_group import FileSlice
 from pyhudi.model.filenames import METADATA_TABLE_FOLDER
 from pyhudi.model.options import WriteOptions
-from pyhudi.queries.metadata_validation import validate
+from pyhudi.queries.validation import validate
 from tests.support.tables.clustered import Clustered
 from tests.support.tables.merge_on_read import MergeOnRead
 from tests.support.tables.record_indexed import places

@@ -8,10 +8,10 @@ import pytest
 from pyhudi.engine.local import LocalEngine
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.instant import ActionKind
-from pyhudi.queries.metadata_validation import validate
 from pyhudi.queries.plan import plan_snapshot
 from pyhudi.queries.query import Query
 from pyhudi.queries.snapshot import read_batches
+from pyhudi.queries.validation import validate
 from pyhudi.storage.memory import MemoryStorage
 from tests.support.tables.small import TestTable
 

@@ -10,7 +10,7 @@ from pyhudi.metadata.compaction import compact_if_due
 from pyhudi.metadata.initialization import build_partition
 from pyhudi.metadata.partitions import file_group_id
 from pyhudi.model.instant import ActionKind
-from pyhudi.queries.metadata_validation import validate
+from pyhudi.queries.validation import validate
 from tests.support.tables.small import TestTable
 from tests.support.tables.undone import restored, rolled_back, saved
 from tests.support.tables.with_metadata import (

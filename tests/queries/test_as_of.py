@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from pyhudi import ConfigError, HudiTable, TableError
-from pyhudi.queries.as_of import in_zone, parse_as_of
+from pyhudi.queries.query import in_zone, parse_as_of
 
 UTC = timezone.utc
 

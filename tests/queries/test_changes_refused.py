@@ -13,7 +13,7 @@ from pyhudi import HudiTable, RangeNotReadable
 from pyhudi.errors import ConfigError, CorruptFile
 from pyhudi.model.change_logs import LOGGING_MODES
 from pyhudi.model.commit import CommitMetadata
-from pyhudi.queries.change_files import changes_of_commits
+from pyhudi.queries.changes import changes_of_commits
 from pyhudi.timeline.table_properties import update_table_config
 from tests.support.tables.change_logs import (
     A1,

@@ -12,7 +12,7 @@ from pyhudi import HudiTable
 from pyhudi.errors import ConfigError
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.listing import listed_files
-from pyhudi.queries.metadata_use import MetadataTableIgnored, trusted_metadata
+from pyhudi.queries.skip.skip import MetadataTableIgnored, trusted_metadata
 from pyhudi.storage import open_storage
 from pyhudi.view.file_system_view import FileSystemView
 from tests.support.golden.folder import SHARED, Golden

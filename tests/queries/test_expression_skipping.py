@@ -12,8 +12,8 @@ import pytest
 from pyhudi import HudiTable
 from pyhudi.errors import ConfigError
 from pyhudi.model.predicate import Call, Column, ValueRange, parse_where, to_sql
-from pyhudi.queries.expression_skipping import in_any_zone
 from pyhudi.queries.filters import bind, to_arrow
+from pyhudi.queries.skip.expressions import in_any_zone
 from tests.support.tables.clustered import Clustered
 
 DAY = 86_400

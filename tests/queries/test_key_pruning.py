@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.predicate import parse_where
-from pyhudi.queries import key_pruning
 from pyhudi.queries.filters import bind
-from pyhudi.queries.key_pruning import MAX_KEYS, wanted_keys
 from pyhudi.queries.plan import plan_snapshot
 from pyhudi.queries.query import Query
-from pyhudi.queries.read_schema import read_schema
+from pyhudi.queries.schema import read_schema
+from pyhudi.queries.skip import keys as key_pruning
+from pyhudi.queries.skip.keys import MAX_KEYS, wanted_keys
 from pyhudi.queries.snapshot import read_batches
 from tests.support.sweeps import examples
 from tests.support.tables.merge_on_read import MergeOnRead

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pyhudi.errors import ConfigError
-from pyhudi.queries.path_glob import path_pattern
+from pyhudi.queries.incremental_range import path_pattern
 
 PATH = "/lake/trips/day=2024-01-01/f-0_1-2-3_20240101000000000.parquet"
 

@@ -13,7 +13,7 @@ from pyhudi import HudiTable, write_hudi
 from pyhudi.keygen import KeyColumns
 from pyhudi.model.predicate import Column
 from pyhudi.model.table_config import TableConfig
-from pyhudi.queries.pruning import PathColumns
+from pyhudi.queries.skip.paths import PathColumns
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from pyhudi.errors import ConfigError
 from pyhudi.model.predicate import Column, Compare, Operand, Predicate, ValueRange, may_match, parse_where
 from pyhudi.queries.filters import bind
-from pyhudi.queries.range_columns import NOT_COMPARABLE, RangeColumns, which_may_match
+from pyhudi.queries.skip.ranges import NOT_COMPARABLE, RangeColumns, which_may_match
 from tests.support.sweeps import examples
 from tests.support.values.predicates import PREDICATES, SCHEMA, VALUES
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pyhudi.errors import ConfigError
 from pyhudi.model.predicate import Column, Compare, Constant, In, Predicate, parse_where
 from pyhudi.queries.filters import bind, to_arrow
-from pyhudi.queries.row_filter import RowFilter
+from pyhudi.queries.snapshot import RowFilter
 from tests.support.values.predicates import PREDICATES, SCHEMA, VALUES
 
 ROWS = st.lists(

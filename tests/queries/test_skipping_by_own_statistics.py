@@ -29,9 +29,9 @@ from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.file_group import BaseFile, FileGroupId, FileSlice
 from pyhudi.model.keys import PARTITION_PATH
 from pyhudi.model.predicate import Column, Compare, Predicate, parse_where
-from pyhudi.queries.data_skipping import load_file_ranges, partitions_left
 from pyhudi.queries.filters import bind
 from pyhudi.queries.read_slice import ReadSlice
+from pyhudi.queries.skip.statistics import load_file_ranges, partitions_left
 from pyhudi.storage import open_storage
 from pyhudi.storage.memory import MemoryStorage
 from tests.support.golden.folder import SHARED, Golden

@@ -17,7 +17,7 @@ from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.instant import ActionKind
 from pyhudi.model.options import WriteOptions
 from pyhudi.model.timeline import Timeline
-from pyhudi.queries.metadata_validation import validate
+from pyhudi.queries.validation import validate
 from pyhudi.services import index_building
 from pyhudi.table.run_service import serve
 from pyhudi.timeline.heartbeat import Heartbeat

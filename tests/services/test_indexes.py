@@ -8,7 +8,7 @@ from pyhudi import HudiTable
 from pyhudi.errors import ConfigError
 from pyhudi.metadata.index_definitions import read_index_definitions
 from pyhudi.model.instant import ActionKind
-from pyhudi.queries.metadata_validation import validate
+from pyhudi.queries.validation import validate
 from tests.support.tables.small import TestTable
 
 VERSIONS = ("6", "8", "9")

@@ -14,7 +14,7 @@ from pyhudi.engine.local import LocalEngine
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata import joined_pieces
 from pyhudi.model.options import WriteOptions
-from pyhudi.queries.metadata_validation import validate
+from pyhudi.queries.validation import validate
 from pyhudi.spark.engine import SparkEngine
 from pyhudi.storage.local import LocalStorage
 from pyhudi.storage.memory import MemoryStorage

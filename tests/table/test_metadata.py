@@ -19,7 +19,7 @@ from pyhudi.metadata.stats_updates import partition_stats_update
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.metadata.updates import PartitionUpdate, nothing_deleted
 from pyhudi.model.file_group import FileGroupId
-from pyhudi.queries.metadata_validation import validate
+from pyhudi.queries.validation import validate
 from tests.support.golden.folder import Golden
 from tests.support.tables.small import TestTable
 

@@ -58,7 +58,7 @@ from pyhudi.model.predicate import parse_where
 from pyhudi.queries.filters import Where, bind
 from pyhudi.queries.plan import ReadPlan, ReadSlice, plan_snapshot
 from pyhudi.queries.query import Query
-from pyhudi.queries.read_schema import read_schema
+from pyhudi.queries.schema import read_schema
 from pyhudi.view.committed_logs import damage_rules
 from pyhudi.view.file_system_view import FileSystemView
 

@@ -21,8 +21,8 @@ from pyhudi.filegroup.read.slice import SliceSpec, read_with_late_keys
 from pyhudi.formats.base import BATCH_ROWS, open_base_file
 from pyhudi.model.keys import RECORD_KEY
 from pyhudi.queries.filters import to_arrow
-from pyhudi.queries.path_columns import with_path_values
 from pyhudi.queries.plan import ReadPlan, ReadSlice
+from pyhudi.queries.schema import with_path_values
 from pyhudi.queries.snapshot import row_group_test
 from pyhudi.schema.projection import project
 

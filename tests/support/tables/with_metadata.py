@@ -17,7 +17,7 @@ from pyhudi.metadata.table import MetadataTable
 from pyhudi.metadata.updates import PartitionUpdate
 from pyhudi.model.filenames import BaseFileName
 from pyhudi.model.options.metadata import DEFAULT_METADATA, MetadataOptions
-from pyhudi.queries.metadata_validation import validate
+from pyhudi.queries.validation import validate
 from pyhudi.storage.memory import MemoryStorage
 from pyhudi.view.file_system_view import FileSystemView
 from tests.support.tables.small import TestTable

@@ -8,7 +8,7 @@ from typing import Any
 
 from pyhudi.engine.local import LocalEngine
 from pyhudi.errors import TableNotFound
-from pyhudi.queries.metadata_validation import validate
+from pyhudi.queries.validation import validate
 from pyhudi.storage.memory import MemoryStorage
 from tests.support.tables.small import Row, TestTable
 from tests.support.writers.dying import READING, dies, on_clone, places_to_die

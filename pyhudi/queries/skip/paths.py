@@ -21,7 +21,7 @@ from pyhudi.keygen.partition_path import url_decode
 from pyhudi.model.keys import HIVE_DEFAULT_PARTITION, OLD_DEFAULT_PARTITION
 from pyhudi.model.predicate import Column, ValueRange
 from pyhudi.model.table_config import TableConfig
-from pyhudi.queries.read_schema import columns_from_path
+from pyhudi.queries.schema import columns_from_path
 from pyhudi.schema.casts import cast
 
 __all__ = ["PARTITION_PATH_COLUMN", "PathColumns", "PathValues"]

@@ -4,9 +4,15 @@ Snapshot queries use the table's newest schema, time travel the schema of its in
 columns (virtual keys) return none, and tables that drop partition columns from their files return them from the path.
 Source: docs/formats/schema.md, "Schema of a table", "Reading older files"; docs/formats/base-files.md, "Meta columns";
 docs/formats/keys.md, "Partition paths".
+
+Columns whose value the partition's path tells.
+
+Source: docs/formats/keys.md, "Partition paths".
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 import pyarrow as pa
 
@@ -15,9 +21,10 @@ from pyhudi.formats.base import open_base_file
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.model.table_config import TableConfig
+from pyhudi.schema.casts import cast
 from pyhudi.view.file_system_view import FileSystemView
 
-__all__ = ["columns_from_path", "read_schema"]
+__all__ = ["columns_from_path", "read_schema", "with_path_values"]
 
 
 def read_schema(meta: MetaClient, as_of: str | None, view: FileSystemView | None = None) -> pa.Schema:
@@ -55,3 +62,19 @@ def _data_schema(meta: MetaClient, as_of: str | None, view: FileSystemView | Non
 def columns_from_path(config: TableConfig) -> tuple[str, ...]:
     """Partition fields whose values come from the partition's path, not from the files: those that files leave out."""
     return config.dropped_partition_fields
+
+
+def with_path_values(rows: pa.RecordBatch, from_path: Mapping[str, str | None], target: pa.Schema) -> pa.RecordBatch:
+    """The rows as a query returns them: columns of `target`, those of `from_path` with the value of the path."""
+    columns = [
+        _constant(from_path[field.name], field.type, rows.num_rows)
+        if field.name in from_path
+        else rows.column(field.name)
+        for field in target
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=target)
+
+
+def _constant(text: str | None, data_type: pa.DataType, rows: int) -> pa.Array:
+    value = cast(pa.array([text], pa.string()), data_type)[0] if text is not None else pa.scalar(None, data_type)
+    return pa.repeat(value, rows)

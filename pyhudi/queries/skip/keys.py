@@ -1,0 +1,257 @@
+"""File groups that a query for some keys need not open, by the record index of the metadata table.
+
+    key = 'a', key IN ('a', 'b')     and the same of the fields that keys are made of, combined by AND and OR
+    keys                             as the table's key generator makes them
+    record index                     the file groups that have them; a slice of any other is left out
+
+The index is of the newest snapshot, and of rows that are alive, so that other queries go without it. It has one place
+for a key, and rows of one key that inserts left in several file groups would be lost: it is used where the caller says
+that there are none (`hoodie.pyhudi.read.unique.keys`).
+Source: docs/formats/metadata-table.md, "Record index"; docs/reading.md, "The metadata table".
+
+File groups that a query for values of a column need not open, by a secondary index and the record index.
+
+    v = 5, v IN (5, 6)      also within AND and OR, as long as no row with another value can pass
+    secondary index         the record keys with these values
+    record index            the file groups with these keys; a slice of any other is left out
+
+Both are of the newest snapshot, and of rows that are alive, so that other queries go without them. The record index has
+one place for a key, and rows of one key that inserts left in several file groups would be lost: it is used where the
+caller says that there are none (`hoodie.pyhudi.read.unique.keys`).
+Source: docs/formats/metadata-table.md, "Secondary index", "Record index".
+
+What the record index and secondary indexes share when a query looks something up in them.
+
+Source: docs/formats/metadata-table.md, "Record index", "Secondary index".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from functools import reduce
+from itertools import product
+
+import pyarrow as pa
+
+from pyhudi.errors import HudiError
+from pyhudi.keygen import from_options
+from pyhudi.keygen.base import BuiltInKey
+from pyhudi.metadata.index_definitions import read_index_definitions
+from pyhudi.metadata.partitions import MetadataKind, kind_of
+from pyhudi.metadata.record_keys import secondary_parts
+from pyhudi.metadata.record_places import file_ids, partition_paths
+from pyhudi.metadata.secondary_index_partition import why_no_secondary_index
+from pyhudi.metadata.secondary_keys import secondary_texts
+from pyhudi.metadata.table import MetadataTable
+from pyhudi.model.file_group import FileGroupId
+from pyhudi.model.keys import RECORD_KEY
+from pyhudi.model.predicate import Column, Compare, In, Operand, Predicate, columns_of
+from pyhudi.model.predicate.tree import And, Or, Value
+from pyhudi.model.table_config import TableConfig
+
+__all__ = [
+    "MAX_KEYS",
+    "MAX_KEYS_OF_VALUES",
+    "MAX_VALUES",
+    "groups_of_places",
+    "groups_with_keys",
+    "groups_with_values",
+    "only_values",
+    "sole_key_field",
+    "wanted_keys",
+]
+
+
+def groups_of_places(records: pa.Table) -> frozenset[FileGroupId]:
+    """The file groups that records of the record index name."""
+    if not records.num_rows:
+        return frozenset()
+    places = records.column(MetadataKind.RECORD_INDEX.payloads[0]).combine_chunks()
+    rows = zip(partition_paths(places).to_pylist(), file_ids(places).to_pylist(), strict=True)
+    return frozenset(FileGroupId(str(path), str(file_id)) for path, file_id in rows)
+
+
+def only_values(predicate: Predicate, column: Operand) -> tuple[Value, ...] | None:
+    """The only values of a column with which a row can pass; None when there may be others."""
+    match predicate:
+        case Compare(found, "=", value) if found == column:
+            return (value,)
+        case In(found, values) if found == column:
+            return tuple(value for value in values if value is not None)
+        case And(children):
+            known = [own for own in (only_values(child, column) for child in children) if own is not None]
+            return min(known, key=len) if known else None
+        case Or(children):
+            each = [only_values(child, column) for child in children]
+            if any(own is None for own in each):
+                return None
+            return tuple(dict.fromkeys(value for own in each if own is not None for value in own))
+    return None
+
+
+# Keys that a query looks up. A look-up decompresses a block of the index for each of them, so that opening the files
+# costs less from some thousands on, and values of several fields must not multiply without end.
+MAX_KEYS = 10000
+_PARTITION = MetadataKind.RECORD_INDEX.value.prefix
+
+
+def groups_with_keys(table: MetadataTable, keys: frozenset[str]) -> frozenset[FileGroupId] | None:
+    """The file groups that have these keys; None when the index can't say it of the table as it was loaded.
+
+    Raises: CorruptFile, MetadataTableDamaged.
+    """
+    if _PARTITION not in table.partitions:
+        return None
+    groups = groups_of_places(table.lookup(_PARTITION, keys))
+    # A write that this query does not see may have moved rows; nothing in an index that was built anew since shows it.
+    return groups if table.data.is_current() else None
+
+
+def wanted_keys(predicate: Predicate, config: TableConfig, schema: pa.Schema) -> frozenset[str] | None:
+    """The keys of all rows that the predicate can keep; None when it does not say them, or too many.
+
+    Args:   predicate: bound to `schema`.
+    """
+    keys = _keys_of_column(predicate)
+    return keys if keys is not None else _keys_of_fields(predicate, config, schema)
+
+
+def _keys_of_column(predicate: Predicate) -> frozenset[str] | None:
+    """Those that the column of record keys is compared with."""
+    values = _values(predicate, Column((RECORD_KEY,)))
+    return None if values is None else frozenset(map(str, values))
+
+
+def _keys_of_fields(predicate: Predicate, config: TableConfig, schema: pa.Schema) -> frozenset[str] | None:
+    """Those that are made of the values that all key fields are compared with."""
+    fields = config.record_key_fields
+    if not fields or not all(_is_plain(name, schema) for name in fields):
+        return None
+    by_field = [_values(predicate, Column((name,))) for name in fields]
+    values = [own for own in by_field if own is not None]
+    count = 1
+    for own in values:
+        count *= len(own)
+    if len(values) < len(fields) or count > MAX_KEYS:
+        return None
+    if not count:
+        return frozenset()
+    rows = list(product(*values))
+    types = [schema.field(name).type for name in fields]
+    try:
+        columns = [pa.array([row[at] for row in rows], kind) for at, kind in enumerate(types)]
+        batch = pa.RecordBatch.from_arrays(columns, names=list(fields))
+        return frozenset(_made(batch, config))
+    except (HudiError, pa.ArrowException, TypeError, OverflowError):
+        return None  # values that no key is made of, or a generator that needs whole rows: the files are read
+
+
+def _made(batch: pa.RecordBatch, config: TableConfig) -> Iterator[str]:
+    """The keys of these rows; of one field alone also in the other form that COMPLEX has had (`name:value`)."""
+    generator = from_options(config.properties, table_version=config.table_version)
+    if not isinstance(generator, BuiltInKey):
+        raise pa.ArrowInvalid(f"{generator.type_name} makes keys of whole rows")
+    yield from map(str, generator.record_key(batch).to_pylist())
+    if batch.num_columns == 1:
+        (name,), texts = batch.schema.names, batch.column(0).cast(pa.string()).to_pylist()
+        yield from (form for text in texts for form in (str(text), f"{name}:{text}"))
+
+
+def sole_key_field(config: TableConfig, schema: pa.Schema) -> str | None:
+    """The one column of which record keys are made, if rows have the same key just when they have the same value."""
+    fields = config.record_key_fields
+    if len(fields) != 1 or not _is_plain(fields[0], schema):
+        return None
+    try:
+        generator = from_options(config.properties, table_version=config.table_version)
+    except HudiError:
+        return None  # of a kind that nobody here knows
+    return fields[0] if isinstance(generator, BuiltInKey) else None
+
+
+def _is_plain(name: str, schema: pa.Schema) -> bool:
+    """Is it a column whose equal values make equal keys, whatever the options? Others are too subtle (-0.0, times)."""
+    at = schema.get_field_index(name)
+    kind = schema.field(at).type if at >= 0 else pa.null()
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_integer(kind)
+
+
+def _values(predicate: Predicate, column: Column) -> tuple[Value, ...] | None:
+    """The only values of the column with which a row can pass; None when there may be others."""
+    found = only_values(predicate, column)
+    return found if found is None or len(found) <= MAX_KEYS else None
+
+
+# Values that a query looks up: each costs a block of the index, and predicates with many leave few files out.
+MAX_VALUES = 1000
+# Record keys that values may lead to: beyond some thousands the look-ups in the record index cost more than the files.
+MAX_KEYS_OF_VALUES = 10000
+_RECORD_INDEX = MetadataKind.RECORD_INDEX.value.prefix
+
+
+def groups_with_values(
+    table: MetadataTable, predicate: Predicate, schema: pa.Schema, from_path: Collection[str]
+) -> frozenset[FileGroupId] | None:
+    """The file groups that have rows with the values that the predicate wants of indexed columns; None when no index
+    can say it of the table as it was loaded.
+
+    Args:   predicate: bound to `schema`; from_path: columns whose values are not those in the files.
+    Raises: CorruptFile, MetadataTableDamaged.
+    """
+    wanted = {column.path[0] for column in columns_of(predicate) if len(column.path) == 1}
+    indexes = {column: name for column, name in _indexes(table, wanted).items() if column not in from_path}
+    if not indexes or _RECORD_INDEX not in table.partitions:
+        return None
+    found = [
+        groups
+        for column, name in indexes.items()
+        for texts in (_texts(predicate, schema.field(column), table.data.config.table_version),)
+        if texts is not None
+        for groups in (_groups(table, name, texts),)
+        if groups is not None
+    ]
+    # A write that this query does not see may have moved rows, or changed their values.
+    return reduce(frozenset.intersection, found) if found and table.data.is_current() else None
+
+
+def _indexes(table: MetadataTable, columns: Collection[str]) -> Mapping[str, str]:
+    """Column → the partition of its index, for those of the columns that have one which can be followed."""
+    names = [name for name in table.partitions if kind_of(name) is MetadataKind.SECONDARY_INDEX] if columns else []
+    definitions = read_index_definitions(table.data.storage).by_name if names else {}
+    return {
+        definitions[name].source_fields[0]: name
+        for name in names
+        if name in definitions
+        and set(definitions[name].source_fields) <= set(columns)
+        and why_no_secondary_index(table.data, name) is None
+    }
+
+
+def _texts(predicate: Predicate, field: pa.Field, table_version: int) -> list[str] | None:
+    """The texts of the only values of the column with which a row can pass; None when there may be others."""
+    values = only_values(predicate, Column((field.name,)))
+    plain = pa.types.is_string(field.type) or pa.types.is_integer(field.type) or pa.types.is_date32(field.type)
+    if values is None or len(values) > MAX_VALUES or not plain:
+        return None
+    try:
+        return [str(text) for text in secondary_texts(pa.array(values, field.type), table_version).to_pylist()]
+    except (pa.ArrowException, TypeError, OverflowError):
+        return None  # values that are none of the column's type: the files are read
+
+
+def _groups(table: MetadataTable, partition: str, texts: list[str]) -> frozenset[FileGroupId] | None:
+    keys = set(_record_keys(table, partition, texts))
+    if not keys:
+        return frozenset()
+    if len(keys) > MAX_KEYS_OF_VALUES:
+        return None
+    records = table.lookup(_RECORD_INDEX, keys)
+    if records.num_rows < len(keys):
+        return None  # keys that the record index does not know: one of both is wrong
+    return groups_of_places(records)
+
+
+def _record_keys(table: MetadataTable, partition: str, texts: list[str]) -> Iterator[str]:
+    found = table.with_values(partition, texts) if texts else None
+    for key in [] if found is None else found.column("key").to_pylist():
+        yield secondary_parts(str(key))[1]

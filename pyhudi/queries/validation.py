@@ -1,0 +1,239 @@
+"""Does the metadata table say what is true? Its records against the files and rows of the table.
+
+    files            against a listing of the table's folders: the visible files, with their sizes
+    column_stats     against the rows of the visible base files: counts are equal, bounds hold
+    partition_stats  against the rows: bounds hold
+    bloom_filters    against the footers of the visible base files
+    record_index     against the rows: exactly the live keys, in the file group that has them
+    secondary_...    against the rows: exactly the pairs of value and key
+    all of them      each record is in the file group that its key belongs to, where a look-up searches it
+
+A sample is of file groups: their files and rows must be told rightly; what the metadata table says beyond them is not
+looked at. Real Hudi never looks: with a stale metadata table it loses rows silently.
+Source: docs/formats/metadata-table.md, "Records"; docs/reading.md, "The metadata table".
+
+Indexes of rows in the metadata table, against the rows.
+
+Source: docs/formats/metadata-table.md, "Record index", "Secondary index".
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Literal, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pyhudi.errors import ConfigError
+from pyhudi.meta_client import MetaClient
+from pyhudi.metadata.found_records import DELETED, KEY
+from pyhudi.metadata.index_definitions import read_index_definitions
+from pyhudi.metadata.partitions import MetadataKind, kind_of
+from pyhudi.metadata.placement import group_numbers, groups_by_prefix
+from pyhudi.metadata.record_keys import ALL_PARTITIONS_KEY, stored_partition
+from pyhudi.metadata.record_places import file_ids, partition_paths
+from pyhudi.metadata.secondary_index_partition import why_no_secondary_index
+from pyhudi.metadata.secondary_keys import secondary_keys
+from pyhudi.metadata.table import MetadataTable
+from pyhudi.model.file_group import FileGroupId
+from pyhudi.model.keys import FILE_NAME, PARTITION_PATH, RECORD_KEY
+from pyhudi.queries.plan import ReadPlan
+from pyhudi.queries.snapshot import read_batches
+from pyhudi.queries.statistics_validation import (
+    KEYS_SHOWN,
+    Compared,
+    Difference,
+    bloom_filters,
+    column_stats,
+    partition_stats,
+)
+from pyhudi.view.file_system_view import FileSystemView
+
+__all__ = ["Difference", "record_index", "secondary_index", "validate"]
+
+
+_How: TypeAlias = Literal["full outer", "left outer"]
+_PLACE = (RECORD_KEY, PARTITION_PATH, FILE_NAME)
+_BETWEEN = "\0"  # of a partition path and a key
+
+
+# ---- record index ----------------------------------------------------------------------------------------------------
+
+
+def record_index(compared: Compared, partition: str) -> Iterator[Difference]:
+    """Keys without an entry, entries without a row, and entries that name a file group that does not have the row. An
+    index of each partition of the table is compared partition by partition.
+    """
+    table = compared.table
+    is_global = MetadataKind.RECORD_INDEX.value.file_ids in groups_by_prefix(
+        found.group.file_id for found in table.slices(partition)
+    )
+    there = _rows(compared, compared.plan(_PLACE), is_global=is_global)
+    keys = there.column("key")
+    records = table.records(partition) if compared.is_whole else table.lookup(partition, _texts(keys.unique()))
+    listed = _listed(records, is_global=is_global)
+    how: _How = "full outer" if compared.is_whole else "left outer"
+    wrong = _wrong(there, listed, how)
+    if not compared.is_whole and wrong.num_rows:  # it may have another row of this key, in a file group not looked at
+        named = wrong.column("listed").drop_null().to_pylist()
+        groups = {FileGroupId(*str(place).rsplit("/", 1)) for place in named}
+        elsewhere = _rows(compared, compared.plan(_PLACE, groups), is_global=is_global)
+        every = pa.concat_tables([there, elsewhere])
+        wrong = _wrong(every.filter(pc.is_in(every.column("id"), wrong.column("id").combine_chunks())), listed, how)
+    for row in wrong.slice(0, KEYS_SHOWN).to_pylist():
+        where = f"key {str(row['id']).rpartition(_BETWEEN)[2]!r}"
+        yield Difference(partition, where, row["there"] or "no entry", row["listed"] or "no entry")
+    if wrong.num_rows > KEYS_SHOWN:
+        yield Difference(partition, f"{wrong.num_rows} keys in all", "one right entry each", "others")
+
+
+def _rows(compared: Compared, plan: ReadPlan, *, is_global: bool) -> pa.Table:
+    """`id`, `key` and `there` (partition path and file id) of each row."""
+    rows = pa.Table.from_batches(read_batches(plan, compared.table.data.storage), plan.schema)
+    ids = pc.list_element(pc.split_pattern(rows.column(FILE_NAME), "_", max_splits=1), 0)
+    keys, paths = rows.column(RECORD_KEY), rows.column(PARTITION_PATH)
+    return pa.table({"id": _ids(paths, keys, is_global=is_global), "key": keys, "there": _places(paths, ids)})
+
+
+def _listed(records: pa.Table, *, is_global: bool) -> pa.Table:
+    """`id` and `listed` (partition path and file id) of each entry."""
+    places = records.column(MetadataKind.RECORD_INDEX.payloads[0]).combine_chunks()
+    paths, keys = partition_paths(places), records.column("key").combine_chunks()
+    return pa.table({"id": _ids(paths, keys, is_global=is_global), "listed": _places(paths, file_ids(places))})
+
+
+def _wrong(there: pa.Table, listed: pa.Table, how: _How) -> pa.Table:
+    """Those without an entry of one of their rows: a key of several rows (inserted twice) has one, of any of them."""
+    both = there.join(listed, "id", join_type=how)
+    right = both.filter(pc.equal(both.column("there"), both.column("listed"))).column("id")
+    return both.filter(pc.invert(pc.is_in(both.column("id"), right.combine_chunks())))
+
+
+def _ids(
+    paths: pa.Array | pa.ChunkedArray, keys: pa.Array | pa.ChunkedArray, *, is_global: bool
+) -> pa.Array | pa.ChunkedArray:
+    """What is unique: the key, or the key within its partition."""
+    return keys if is_global else pc.binary_join_element_wise(paths, keys, _BETWEEN)
+
+
+def _places(paths: pa.Array | pa.ChunkedArray, ids: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    return pc.binary_join_element_wise(paths, ids, "/")
+
+
+# ---- secondary indexes -----------------------------------------------------------------------------------------------
+
+
+def secondary_index(compared: Compared, partition: str) -> Iterator[Difference]:
+    """Pairs of value and key that rows have and the index does not, and the other way round."""
+    table = compared.table
+    if why_no_secondary_index(table.data, partition) is not None:
+        return  # nobody here knows what it should have
+    (column,) = read_index_definitions(table.data.storage).by_name[partition].source_fields
+    plan = compared.plan((RECORD_KEY, column))
+    version = table.data.config.table_version
+    of_rows = [
+        secondary_keys(batch.column(column), batch.column(RECORD_KEY), version)
+        for batch in read_batches(plan, table.data.storage)
+    ]
+    expected = pc.unique(pa.concat_arrays([pa.array([], pa.string()), *of_rows]))
+    records = table.records(partition) if compared.is_whole else table.lookup(partition, _texts(expected))
+    listed = records.column("key").combine_chunks()
+    missing = expected.filter(pc.invert(pc.is_in(expected, listed)))
+    wrong = listed.filter(pc.invert(pc.is_in(listed, expected)))
+    for keys, wanted, found in ((missing, "a record", "none"), (wrong, "none", "a record")):
+        for key in keys.slice(0, KEYS_SHOWN).to_pylist():
+            yield Difference(partition, f"value and key {key!r}", wanted, found)
+        if len(keys) > KEYS_SHOWN:
+            yield Difference(partition, f"{len(keys)} pairs in all", wanted, found)
+
+
+def _texts(keys: pa.Array | pa.ChunkedArray) -> list[str]:
+    return [str(key) for key in keys.to_pylist()]
+
+
+_Check: TypeAlias = Callable[[Compared, str], Iterator[Difference]]
+
+
+def validate(meta: MetaClient, *, sample: int | None = None) -> tuple[Difference, ...]:
+    """What the metadata table says wrongly; () when all of its partitions that can be checked are right, and when the
+    table has none. Reads all rows when there is an index of rows or statistics of partitions, and all base files when
+    there are column statistics; of a sample of file groups where `sample` says how many, chosen anew each time.
+
+    Raises: ConfigError for a sample of none; MetadataTableDamaged, CorruptFile.
+    """
+    if sample is not None and sample < 1:
+        raise ConfigError(f"sample={sample}: give how many file groups are compared, 1 or more; None: all.")
+    table = MetadataTable.open(meta)
+    if table is None:
+        return ()
+    table = replace(table, raises=False)  # to say what is missing, not that something is
+    view = FileSystemView.load(meta)
+    slices = view.all_slices()
+    is_whole = sample is None or sample >= len(slices)
+    chosen = slices if is_whole or sample is None else random.sample(slices, sample)
+    compared = Compared(table, view, chosen, is_whole)
+    return tuple(found for name in table.partitions for check in _checks(name) for found in check(compared, name))
+
+
+def _checks(partition: str) -> Sequence[_Check]:
+    own = _CHECKS.get(kind_of(partition))
+    return (_misplaced,) if own is None else (own, _misplaced)
+
+
+def _misplaced(compared: Compared, partition: str) -> Iterator[Difference]:
+    """Records in another file group than the one that their key belongs to."""
+    if not compared.is_whole:
+        return
+    table = compared.table
+    slices = {found.group.file_id: found for found in table.slices(partition)}
+    for group_ids in groups_by_prefix(slices).values():
+        for number, file_id in enumerate(group_ids if len(group_ids) > 1 else ()):
+            for records in table.reader(slices[file_id]).runs():
+                keys = records.column(KEY).filter(pc.invert(records.column(DELETED))).combine_chunks()
+                right = group_numbers(partition, keys, len(group_ids), table.data.config.table_version)
+                for row in np.flatnonzero(right != number).tolist()[:KEYS_SHOWN]:
+                    yield Difference(partition, f"key {keys[row].as_py()!r}", group_ids[right[row]], file_id)
+
+
+# ---- files -----------------------------------------------------------------------------------------------------------
+
+
+def _files(compared: Compared, partition: str) -> Iterator[Difference]:
+    table, view = compared.table, compared.view
+    records = {row["key"]: row["filesystemMetadata"] for row in table.records(partition).to_pylist()}
+    listed_partitions = {name for name, entry in records.get(ALL_PARTITIONS_KEY) or () if not entry["isDeleted"]}
+    for path in view.partitions():
+        name = stored_partition(path)
+        listed = {file: entry["size"] for file, entry in records.get(name) or () if not entry["isDeleted"]}
+        there = dict(_visible_files(view, path))
+        if there and name not in listed_partitions:
+            yield Difference(partition, ALL_PARTITIONS_KEY, f"the partition {name!r}", "no entry")
+        for file, size in there.items():
+            if listed.get(file) != size:
+                yield Difference(partition, f"{name}/{file}", f"{size} bytes", f"{listed.get(file, 'no entry')}")
+        stored = {entry.name for entry in table.data.storage.list(path)}
+        for file in sorted(listed.keys() - stored):
+            yield Difference(partition, f"{name}/{file}", "no entry", "an entry, but there is no such file")
+
+
+def _visible_files(view: FileSystemView, partition_path: str) -> Iterator[tuple[str, int]]:
+    for group in view.groups.get(partition_path, ()):
+        for file_slice in group.slices:
+            if file_slice.base_file is not None:
+                yield file_slice.base_file.name, file_slice.base_file.size_bytes
+            # An empty one is left of a dead writer: it holds nothing, and no record may name a file without bytes.
+            yield from ((log.name, log.size_bytes) for log in file_slice.log_files if log.size_bytes)
+
+
+_CHECKS: Mapping[MetadataKind, _Check] = {
+    MetadataKind.FILES: _files,
+    MetadataKind.COLUMN_STATS: column_stats,
+    MetadataKind.PARTITION_STATS: partition_stats,
+    MetadataKind.BLOOM_FILTERS: bloom_filters,
+    MetadataKind.RECORD_INDEX: record_index,
+    MetadataKind.SECONDARY_INDEX: secondary_index,
+}
