@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 try:
     from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 except ModuleNotFoundError:  # Spark 3.5, which looks for no module of this kind either; `DefaultSource` says so
-    from pyhudi.spark.no_data_sources import (  # type: ignore[assignment]
+    from pyhudi.spark.capabilities import (  # type: ignore[assignment]
         DataSource,
         DataSourceReader,
         DataSourceStreamReader,

@@ -6,6 +6,8 @@ that Python computes), `session.py` (the settings of a session), `session/frames
 Connect), `session/catalog.py` (names of tables). All but the last run on the newest PySpark, too, when
 `PRESENT` says that it lacks everything, and so the tests try them there. Source: PySpark's own "versionadded" notes;
 docs/decisions/0013-spark-3.5-is-the-floor.md.
+
+What stands in for Spark's classes of Python data sources where there are none (3.5): whoever makes one is told.
 """
 
 from __future__ import annotations
@@ -19,7 +21,19 @@ import pyspark.sql
 from pyspark.sql import DataFrame, functions
 from pyspark.sql.pandas.types import to_arrow_schema
 
-__all__ = ["NO_DATA_SOURCES", "NO_VIEWS", "PRESENT", "Capabilities"]
+from pyhudi.errors import ConfigError
+
+__all__ = [
+    "NO_DATA_SOURCES",
+    "NO_VIEWS",
+    "PRESENT",
+    "Capabilities",
+    "DataSource",
+    "DataSourceReader",
+    "DataSourceStreamReader",
+    "InputPartition",
+]
+
 
 NO_DATA_SOURCES = (
     'This Spark has no Python data sources (they came with 4.0), so format("hudi") needs pyhudi.enable(spark), called '
@@ -97,3 +111,25 @@ def _found() -> Capabilities:
 
 
 PRESENT = _found()  # read as `capabilities.PRESENT` where it is needed, so that tests can put another in its place
+
+
+class DataSource:
+    """Raises ConfigError when one is made."""
+
+    def __init__(self, options: dict[str, str]) -> None:
+        raise ConfigError(NO_DATA_SOURCES)
+
+
+class DataSourceReader:
+    """The parent of a reader."""
+
+
+class DataSourceStreamReader:
+    """The parent of a reader of streams."""
+
+
+class InputPartition:
+    """A part of what is read."""
+
+    def __init__(self, value: object) -> None:
+        self.value = value

@@ -21,12 +21,10 @@ from pyspark.sql import functions as F
 
 from pyhudi.engine.base import ColumnWork, FanOutWork, GroupWork, StreamWork, TaskT
 from pyhudi.spark import capabilities
-from pyhudi.spark.columns import column
-from pyhudi.spark.exchange import arrow_of, frame_of
+from pyhudi.spark.arrow_transfer import arrow_of, frame_of
 from pyhudi.spark.failures import translated
-from pyhudi.spark.routing import routed
-from pyhudi.spark.tasks import AppendTask, ColumnTask, FanOutTask, GroupTask, PickledTasks, StreamTask, conform
-from pyhudi.spark.types import arrow_from_spark, relaxed, spark_from_arrow, travelling_schema
+from pyhudi.spark.tasks import AppendTask, ColumnTask, FanOutTask, GroupTask, PickledTasks, StreamTask, conform, routed
+from pyhudi.spark.types import arrow_from_spark, column, relaxed, spark_from_arrow, travelling_schema
 from pyhudi.spark.worker_python import LOCAL_MASTER, name_own_python
 
 __all__ = ["SparkEngine", "collect_arrow", "literal_path"]

@@ -2,6 +2,11 @@
 
 Small inputs are fetched once and written by this process (`fetching`), larger ones by Spark. Either way it is the same
 action on the same files. Source: docs/decisions/0002-two-engines.md.
+
+Which inputs this process writes, and how their rows get here.
+
+A warm Spark job that runs Python costs more than the whole write of a small batch, so batches under a limit are fetched
+once. Source: docs/decisions/0002-two-engines.md.
 """
 
 from __future__ import annotations
@@ -10,20 +15,95 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit
 
+import numpy as np
+import pyarrow as pa
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql import types as st
 
 from pyhudi.engine.base import Engine, Frame, frame_and_engine
 from pyhudi.engine.local import in_this_process
 from pyhudi.errors import ConfigError, SchemaMismatch
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import WriteOptions, canonical_keys
-from pyhudi.spark.engine import SparkEngine
-from pyhudi.spark.fetching import fetched
+from pyhudi.spark.engine import SparkEngine, collect_arrow
 from pyhudi.spark.session import hudi_options
 from pyhudi.spark.types import arrow_from_spark
 from pyhudi.storage.base import Storage
 
-__all__ = ["FrameInput"]
+__all__ = ["FrameInput", "fetched"]
+
+
+_LIMIT_KEYS = frozenset({"hoodie.pyhudi.local.max.rows", "hoodie.pyhudi.local.max.bytes"})
+# On a local master the driver's machine is the whole cluster, so more is worth doing here.
+_LOCAL_MASTER_BYTES = 256 << 20
+_WIDTH_BYTES: Mapping[type[st.DataType], int] = {st.StringType: 32, st.BinaryType: 64, st.DecimalType: 16}
+_RESULT_LIMIT = "spark.driver.maxResultSize"  # in the error of a job that would hand over more
+_ROW_ID = "_pyhudi_row_id"  # task number in the high bits, row number within the task in the low ones
+_ROW_NUMBER_BITS = 33
+
+
+def fetched(df: DataFrame, options: WriteOptions, given_keys: Iterable[str]) -> pa.Table | None:
+    """The input's rows if this process is to write them, None if Spark is. `said`: the option keys that were given."""
+    if options.engine == "local":
+        return collect_arrow(df)
+    if options.engine == "spark" or options.operation.lower() == "bulk_insert":
+        return None
+    width_bytes = _width_bytes(df.schema)
+    if SparkEngine(df.sparkSession).is_local_master and not _LIMIT_KEYS.intersection(given_keys):
+        return _few_rows_by_task(df, _LOCAL_MASTER_BYTES // width_bytes)
+    return _few_rows(df, min(options.local_max_rows, options.local_max_bytes // width_bytes))
+
+
+def _few_rows(df: DataFrame, rows_max: int) -> pa.Table | None:
+    """All rows when they are not more than `rows_max`: Spark's tasks stop there, and one more puts theirs together."""
+    if rows_max <= 0:
+        return None
+    rows = _collected(df.limit(rows_max + 1))
+    return rows if rows is not None and len(rows) <= rows_max else None
+
+
+def _collected(df: DataFrame) -> pa.Table | None:
+    """The rows; None where they are more bytes than Spark hands over. How large a text is no schema says."""
+    try:
+        return collect_arrow(df)
+    except Exception as error:
+        if _RESULT_LIMIT in str(error):
+            return None
+        raise
+
+
+def _few_rows_by_task(df: DataFrame, rows_max: int) -> pa.Table | None:
+    """The same straight from all tasks, which then see every row: right where a pass over the input costs little.
+
+    How many tasks there are is not known. Task t may send `rows_max / (t + 1)` rows: enough for `rows_max` rows that
+    are spread evenly, and at most `rows_max` times the logarithm of the number of tasks in all.
+    """
+    if rows_max <= 0:
+        return None
+    row_id = F.col(_ROW_ID)
+    number = row_id.bitwiseAND(F.lit((1 << _ROW_NUMBER_BITS) - 1))
+    # One row more than its share tells that a task has more.
+    share = F.floor(F.lit(rows_max) / (F.shiftright(row_id, _ROW_NUMBER_BITS) + 1))
+    rows = _collected(df.withColumn(_ROW_ID, F.monotonically_increasing_id()).where(number <= share))
+    if rows is None:
+        return None
+    ids = rows.column(_ROW_ID).to_numpy()
+    shares = rows_max // ((ids >> _ROW_NUMBER_BITS) + 1)
+    if len(rows) > rows_max or np.any((ids & ((1 << _ROW_NUMBER_BITS) - 1)) >= shares):
+        return None
+    return rows.drop_columns(_ROW_ID)
+
+
+def _width_bytes(kind: st.DataType) -> int:
+    """About how many bytes of Arrow data a value takes."""
+    if isinstance(kind, st.StructType):
+        return max(1, sum(_width_bytes(field.dataType) for field in kind.fields))
+    if isinstance(kind, st.ArrayType):
+        return 4 + 4 * _width_bytes(kind.elementType)
+    if isinstance(kind, st.MapType):
+        return 4 + 4 * (_width_bytes(kind.keyType) + _width_bytes(kind.valueType))
+    return _WIDTH_BYTES.get(type(kind), 8)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,12 @@ Usually there is one shape, and the DataFrame is the native scan itself: column 
 In a hive-style table Spark prunes partitions by their paths, where those have the same values as the files. Files that
 Spark can't convert are read by Python tasks. Source: docs/decisions/0003-table-data-stays-out-of-the-jvm.md;
 docs/formats/schema.md, "Schema of a table", "Reading older files".
+
+A small increment is read by this process when it is loaded, and handed to Spark as rows.
+
+Spark's job over the files that a commit of a few rows wrote takes longer than reading these rows here: on a local
+master with the same cores. What is not small is not begun: the commits say how many rows they wrote, and their files
+are bounded, too. Source: docs/decisions/0002-two-engines.md; measured in docs/benchmarks.md.
 """
 
 from __future__ import annotations
@@ -21,7 +27,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from pyhudi.engine.base import Engine, TaskContext, as_engine
-from pyhudi.errors import SchemaMismatch
+from pyhudi.errors import HudiError, SchemaMismatch
 from pyhudi.filegroup.read.log_blocks import tell_damage
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import ReadOptions
@@ -31,20 +37,56 @@ from pyhudi.queries.incremental import plan_query
 from pyhudi.queries.incremental_range import incremental_range
 from pyhudi.queries.plan import ReadPlan, ReadSlice
 from pyhudi.queries.query import Query
-from pyhudi.queries.snapshot import read_slice
+from pyhudi.queries.snapshot import read_batches, read_slice
 from pyhudi.schema.casts import cast
-from pyhudi.spark.columns import column, quoted
+from pyhudi.spark import capabilities
 from pyhudi.spark.engine import SparkEngine, literal_path
-from pyhudi.spark.few_rows import few_rows
 from pyhudi.spark.file_shapes import BY_PYTHON, FileShape, shapes_of
 from pyhudi.spark.filters import to_spark
 from pyhudi.spark.merged import in_two_parts, log_rows_frame, replaced_rows_frame, without_replaced_rows
 from pyhudi.spark.session import files_listed_here, hudi_and_store_options
-from pyhudi.spark.types import relaxed, spark_from_arrow
+from pyhudi.spark.types import column, quoted, relaxed, spark_from_arrow
 from pyhudi.storage import open_storage
 from pyhudi.storage.base import Storage
 
-__all__ = ["frame_of_plan", "plan_read", "read_frame", "told_of_damage"]
+__all__ = ["few_rows", "frame_of_plan", "plan_read", "read_frame", "told_of_damage"]
+
+
+_FILES_BYTES = 64 << 20  # as stored: what two cores decode in some 0.2 s
+_ROWS_BYTES = 8 << 20  # of Arrow data, which the frame holds on to
+
+
+def few_rows(engine: SparkEngine, storage: Storage, plan: ReadPlan) -> DataFrame | None:
+    """The rows of a plan, where it may be read at once, as a frame; None where Spark has to read them.
+
+    What can't be read is left to Spark as well, so that errors come when rows are fetched.
+    """
+    if not plan.driver_rows or plan.size_bytes > _FILES_BYTES or any(read.merges for read in plan.slices):
+        return None
+    # An older Spark takes no Arrow table, so that its Python workers would have to hand the rows over.
+    if not capabilities.PRESENT.takes_arrow or not engine.is_local_master:
+        return None
+    if type(engine.spark).__module__.startswith("pyspark.sql.connect"):
+        return None  # the rows would be sent to the server with each plan
+    try:
+        rows = _at_most(plan, storage, _ROWS_BYTES)
+    except (HudiError, OSError):
+        return None
+    return None if rows is None else engine.from_arrow(rows)
+
+
+def _at_most(plan: ReadPlan, storage: Storage, most_bytes: int) -> pa.Table | None:
+    """All rows; None as soon as they are more than the plan says, or more bytes."""
+    batches: list[pa.RecordBatch] = []
+    rows = size_bytes = 0
+    for batch in read_batches(plan, storage):
+        rows += batch.num_rows
+        size_bytes += batch.nbytes
+        if rows > plan.driver_rows or size_bytes > most_bytes:
+            return None
+        batches.append(batch)
+    return pa.Table.from_batches(batches, plan.schema)
+
 
 # A literal column per partition lets Spark prune; beyond this many branches planning costs more than that saves.
 _BRANCHES_MAX = 32

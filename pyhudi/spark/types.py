@@ -5,17 +5,30 @@ is `binary`. Coming from Arrow, what Spark has no type for becomes the next wide
 microseconds, large and fixed-size kinds become plain ones). Nullability of columns is kept both ways; fields inside
 structs become nullable, because Arrow's casts refuse a null struct whose fields may not be null.
 Source: Spark's documentation of data types; Hudi's types, docs/formats/base-files.md, "Avro schema of a table".
+
+Top-level columns by their literal names, dots and all.
 """
 
 from __future__ import annotations
 
 import pyarrow as pa
 import pyarrow.types as at
+from pyspark.sql import Column
+from pyspark.sql import functions as F
 from pyspark.sql import types as st
 
 from pyhudi.errors import SchemaMismatch
 
-__all__ = ["arrow_from_spark", "relaxed", "spark_from_arrow", "travelling_schema", "with_typed_keys"]
+__all__ = [
+    "arrow_from_spark",
+    "column",
+    "quoted",
+    "relaxed",
+    "spark_from_arrow",
+    "travelling_schema",
+    "with_typed_keys",
+]
+
 
 _PLAIN_SPARK: dict[type[st.DataType], pa.DataType] = {
     st.BooleanType: pa.bool_(),
@@ -161,3 +174,13 @@ def _spark_type(kind: pa.DataType, where: str, refused: list[str]) -> st.DataTyp
         )
     refused.append(f"{where} ({kind})")
     return st.NullType()
+
+
+def column(name: str) -> Column:
+    """The column of this name."""
+    return F.col(quoted(name))
+
+
+def quoted(name: str) -> str:
+    """The name as Spark's expressions say it."""
+    return "`" + name.replace("`", "``") + "`"

@@ -16,10 +16,10 @@ from pyspark.sql import functions as F
 
 import pyhudi
 from pyhudi.errors import ConfigError
-from pyhudi.spark import capabilities, exchange
+from pyhudi.spark import arrow_transfer, capabilities
 from pyhudi.spark.engine import SparkEngine
-from pyhudi.spark.routing import numbers_by_partition, routed
 from pyhudi.spark.session import hudi_and_store_options, hudi_options, settings_read_once, store_options
+from pyhudi.spark.tasks import numbers_by_partition, routed
 from tests.support.source import ROOT
 from tests.support.spark.frames import OPERATION, OPTIONS, rows
 from tests.support.spark.lacking import NEEDS, WITHOUT, missing
@@ -68,8 +68,8 @@ def test_a_row_is_in_the_partition_of_its_slot_whatever_adaptive_execution_think
 def test_rows_that_travel_packed_keep_their_order(
     spark: Any, lacking: None, monkeypatch: pytest.MonkeyPatch, sent_bytes: int
 ) -> None:
-    monkeypatch.setattr(exchange, "_SENT_BYTES", sent_bytes)
-    monkeypatch.setattr(exchange, "_CHUNK_BYTES", 10_000)
+    monkeypatch.setattr(arrow_transfer, "_SENT_BYTES", sent_bytes)
+    monkeypatch.setattr(arrow_transfer, "_CHUNK_BYTES", 10_000)
     table = pa.table({"id": pa.array(range(20_000), pa.int64()), "text": [f"t{i}" for i in range(20_000)]})
 
     engine = SparkEngine(spark)
@@ -189,7 +189,7 @@ def test_a_spark_without_grpc_can_be_enabled_where_there_is_no_script() -> None:
 
 
 def test_a_spark_without_data_sources_says_what_to_do() -> None:
-    from pyhudi.spark.no_data_sources import DataSource
+    from pyhudi.spark.capabilities import DataSource
 
     with pytest.raises(ConfigError, match=r"pyhudi\.enable\(spark\).*foreachBatch"):
         DataSource({})

@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import DataFrame
 
 from pyhudi.model.options import WriteOptions
-from pyhudi.spark import fetching
+from pyhudi.spark import frame_input
 
 
 def options(**more: Any) -> WriteOptions:
@@ -22,7 +22,7 @@ def numbers(spark: Any, rows: int, tasks: int) -> DataFrame:
 
 
 def ids(df: DataFrame, **more: Any) -> list[int] | None:
-    rows = fetching.fetched(df, options(**more), more)
+    rows = frame_input.fetched(df, options(**more), more)
     if rows is None:
         return None
     assert rows.column_names == df.columns
@@ -31,7 +31,7 @@ def ids(df: DataFrame, **more: Any) -> list[int] | None:
 
 @pytest.fixture
 def of_96_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fetching, "_LOCAL_MASTER_BYTES", 96 * 8)
+    monkeypatch.setattr(frame_input, "_LOCAL_MASTER_BYTES", 96 * 8)
 
 
 @pytest.mark.usefixtures("of_96_rows")
@@ -76,5 +76,5 @@ def test_rows_that_spark_does_not_hand_over_are_written_by_spark(
             "spark.driver.maxResultSize (1024.0 MiB)"
         )
 
-    monkeypatch.setattr(fetching, "collect_arrow", refused)
+    monkeypatch.setattr(frame_input, "collect_arrow", refused)
     assert ids(numbers(spark, 96, 2), **limits) is None

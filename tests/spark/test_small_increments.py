@@ -14,7 +14,8 @@ import pytest
 
 import pyhudi
 from pyhudi import HudiTable
-from pyhudi.spark import capabilities, few_rows
+from pyhudi.spark import capabilities
+from pyhudi.spark import reader as few_rows
 from pyhudi.spark.engine import SparkEngine
 
 TYPE, BEGIN = "hoodie.datasource.query.type", "hoodie.datasource.read.begin.instanttime"

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from pyhudi.engine.base import TaskContext
-from pyhudi.spark import worker_process
+from pyhudi.spark import failures
 from pyhudi.spark.engine import SparkEngine
 
 LEFT = pa.schema([("walked", pa.int64())])
@@ -36,14 +36,14 @@ def test_collections_of_a_worker_do_not_walk_through_what_was_imported(spark: An
 def test_what_is_imported_later_is_kept_out_too_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
     frozen: list[str] = []
     monkeypatch.setattr(gc, "freeze", lambda: frozen.append("now"))
-    monkeypatch.setattr(worker_process, "_modules_kept", 0)
+    monkeypatch.setattr(failures, "_modules_kept", 0)
     modules = {"one": None}
-    monkeypatch.setattr(worker_process.sys, "modules", modules)
+    monkeypatch.setattr(failures.sys, "modules", modules)
     for _ in range(2):
-        with worker_process.in_worker():
+        with failures.in_worker():
             pass
     assert frozen == ["now"]
     modules["two"] = None
-    with worker_process.in_worker():
+    with failures.in_worker():
         pass
     assert frozen == ["now", "now"]
