@@ -26,7 +26,7 @@ from pyhudi.services.clean.planner import PlannedClean, plan_clean
 from pyhudi.storage.base import FileInfo
 from pyhudi.storage.clock import SystemClock
 from pyhudi.storage.memory import MemoryStorage
-from pyhudi.table.write_table import write_table
+from pyhudi.table.write import write_table
 
 OPTIONS = {
     "hoodie.table.name": "many",

@@ -24,8 +24,7 @@ from pyhudi.services.cluster.calls import cluster_waiting
 from pyhudi.services.compact.calls import compact_waiting
 from pyhudi.spark.session import hudi_options
 from pyhudi.storage.base import Storage
-from pyhudi.table.calls import with_engine
-from pyhudi.table.run_service import serve
+from pyhudi.table.calls import serve, with_engine
 from pyhudi.timeline.table_properties import load_table_config
 
 __all__ = ["check_services", "compacts_beside", "serve_beside", "wait_for_services"]

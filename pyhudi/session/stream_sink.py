@@ -30,7 +30,7 @@ from pyhudi.spark.session import hudi_and_store_options
 from pyhudi.storage import open_storage
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import Clock, SystemClock
-from pyhudi.table.writes import write
+from pyhudi.table.write import write
 from pyhudi.timeline.table_properties import table_exists
 
 __all__ = ["CHECKPOINT", "BatchWriter", "write_batches_to"]

@@ -8,7 +8,7 @@ from pyhudi.errors import ConfigError
 from pyhudi.model.options import WriteOptions
 from pyhudi.schema.changes import SchemaChange
 from pyhudi.table.calls import Options, TableCalls, session_options, with_engine
-from pyhudi.table.write_table import change_table
+from pyhudi.table.write import change_table
 from pyhudi.timeline.table_properties import load_table_config
 
 __all__ = ["TableAltering"]

@@ -1,4 +1,9 @@
-"""How the methods of HudiTable reach an action: options are read, an engine is chosen, the table is opened."""
+"""How the methods of HudiTable reach an action: options are read, an engine is chosen, the table is opened.
+
+How table services are called: open the table, prepare it, run the service.
+
+A service is a function of an ActionContext; it is no writer, so it undoes nobody else's failed writes.
+"""
 
 from __future__ import annotations
 
@@ -8,24 +13,72 @@ from datetime import tzinfo
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from pyhudi.actions.action import ActionContext
+from pyhudi.actions.create import check_files_writable
+from pyhudi.actions.opening import ready, table_lock
 from pyhudi.engine.base import Engine, as_engine
 from pyhudi.engine.local import LocalEngine
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import WriteOptions, merged_options
 from pyhudi.queries.query import AsOf, in_zone
-from pyhudi.storage import open_storage
+from pyhudi.storage import open_storage, with_sync
 from pyhudi.storage.base import Storage
+from pyhudi.storage.clock import Clock, SystemClock
 from pyhudi.storage.store_options import named_options
-from pyhudi.table.run_service import admit_writable, serve
 from pyhudi.timeline.table_properties import load_table_config
 
 if TYPE_CHECKING:
     from pyhudi.spark.names import SparkSession
 
-__all__ = ["Options", "TableCalls", "in_session_zone", "open_place", "session_options", "session_zone", "with_engine"]
+__all__ = [
+    "Options",
+    "TableCalls",
+    "admit_writable",
+    "in_session_zone",
+    "open_place",
+    "serve",
+    "session_options",
+    "session_zone",
+    "with_engine",
+]
+
+
+Result = TypeVar("Result")
+_SYSTEM_CLOCK = SystemClock()
+
+
+def admit_writable(context: ActionContext) -> None:
+    """Raises UnsupportedTable for a table whose files this release can't write."""
+    check_files_writable(context.meta.config)
+
+
+def serve(
+    table: Storage | str | os.PathLike[str],
+    service: Callable[[ActionContext], Result],
+    options: WriteOptions,
+    engine: Engine,
+    *,
+    dry_run: bool = False,
+    admit: Callable[[ActionContext], None] = admit_writable,
+    clock: Clock = _SYSTEM_CLOCK,
+) -> Result:
+    """Call a table service.
+
+    Args:
+        dry_run: the service only looks, so nothing is done to make the table ready.
+        admit: raises for a table that the service is not for, before anything is done to it.
+    Raises: what the service raises, UnsupportedTable for a table that this release can't write.
+    """
+    storage = with_sync(table if isinstance(table, Storage) else open_storage(table), options.storage_sync)
+    meta = MetaClient.load(storage, clock)
+    found = ActionContext(meta, engine, options, table_lock(options, storage, clock), clock)
+    admit(found)
+    if dry_run:
+        return service(found)
+    context, _ = ready(meta, engine, options, clock, "NEVER")
+    return service(context)
+
 
 Options: TypeAlias = Mapping[str, object]
-Result = TypeVar("Result")
 
 
 class TableCalls:

@@ -18,13 +18,13 @@ from pyhudi.storage import open_storage
 from pyhudi.storage.base import Storage
 from pyhudi.table.altering import TableAltering
 from pyhudi.table.calls import Options, open_place
-from pyhudi.table.changes import Merge, delete_where, update
 from pyhudi.table.indexes import TableIndexes
 from pyhudi.table.lifecycle import TableLifecycle
+from pyhudi.table.merge_builder import Merge, delete_where, update
 from pyhudi.table.overwrites import TableOverwrites
 from pyhudi.table.reads import TableReads
 from pyhudi.table.services import TableServices
-from pyhudi.table.writes import create, write
+from pyhudi.table.write import create, write
 from pyhudi.text_table import html_pairs
 from pyhudi.timeline.table_properties import table_exists
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from pyhudi.actions.result import WriteResult
     from pyhudi.queries.filters import Where
     from pyhudi.spark.names import SparkSession, StructType
-    from pyhudi.table.arrow_input import TableInput
+    from pyhudi.table.input import TableInput
 
 __all__ = ["HudiTable", "write_hudi"]
 

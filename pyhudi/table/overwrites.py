@@ -11,13 +11,12 @@ from pyhudi.errors import ConfigError
 from pyhudi.model.options import WriteOptions
 from pyhudi.services.partition_ttl import TtlResult, expire_partitions
 from pyhudi.table.calls import Options, TableCalls, session_options, with_engine
-from pyhudi.table.write_table import change_table
-from pyhudi.table.writes import write
+from pyhudi.table.write import change_table, write
 from pyhudi.timeline.table_properties import load_table_config
 
 if TYPE_CHECKING:
     from pyhudi.actions.result import WriteResult
-    from pyhudi.table.arrow_input import TableInput
+    from pyhudi.table.input import TableInput
 
 __all__ = ["TableOverwrites"]
 

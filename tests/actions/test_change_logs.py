@@ -19,7 +19,7 @@ from pyhudi.model.filenames import BaseFileName, LogFileName
 from pyhudi.model.options import WriteOptions
 from pyhudi.services.clean.cleaning import clean
 from pyhudi.storage import open_storage
-from pyhudi.table.run_service import serve
+from pyhudi.table.calls import serve
 from pyhudi.timeline.table_properties import load_table_config
 from tests.support.golden.folder import GoldenTable
 from tests.support.tables import change_logs

@@ -17,7 +17,7 @@ from pyhudi.model.options import WriteOptions
 from pyhudi.services.savepoint import savepoint
 from pyhudi.storage.clock import FixedClock
 from pyhudi.storage.memory import MemoryStorage
-from pyhudi.table.run_service import serve
+from pyhudi.table.calls import serve
 from tests.support.tables.small import TestTable
 
 

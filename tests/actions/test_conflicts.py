@@ -157,7 +157,7 @@ def test_rows_of_a_small_stream_are_kept_for_another_attempt(table: TestTable) -
 
 
 def test_a_large_stream_is_not_read_twice(table: TestTable, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pyhudi.table.write_table.KEPT_BYTES", 1)
+    monkeypatch.setattr("pyhudi.table.write.KEPT_BYTES", 1)
     stream = rows_of(("a", "x", 3, 12)).to_reader()
     with pytest.raises(WriteConflict, match="read once only"):
         race(table, stream, rows_of(("a", "x", 2, 11)), {**MANY, RETRIES: "3"})

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pyhudi.errors import ConfigError, WriteConflict
-from pyhudi.table.run_service import serve
+from pyhudi.table.calls import serve
 from tests.support.tables.small import Row, TestTable, rows_of
 from tests.support.writers.interrupted import InterruptedEngine
 

@@ -17,7 +17,7 @@ from pyhudi.model.options import WriteOptions
 from pyhudi.services.compact.calls import call
 from pyhudi.services.compact.compaction import COMPACTION
 from pyhudi.storage.memory import MemoryStorage
-from pyhudi.table.run_service import serve
+from pyhudi.table.calls import serve
 from tests.support.tables.small import TestTable, rows_of
 
 DAYS = ("2024-01-01", "2024-01-02", "2024-02-01")

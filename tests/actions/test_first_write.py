@@ -15,8 +15,8 @@ from pyhudi.errors import ConfigError, HudiError, KeyGenError, TableExists
 from pyhudi.model.filenames import PROPERTIES_PATH
 from pyhudi.storage.local import LocalStorage
 from pyhudi.storage.memory import MemoryStorage
-from pyhudi.table import write_table
-from pyhudi.table.writes import write
+from pyhudi.table import write as write_table
+from pyhudi.table.write import write
 from pyhudi.timeline.table_properties import table_exists
 from tests.support.tables.small import SCHEMA, TestTable, rows_of
 from tests.support.writers.dying import died_before_completing

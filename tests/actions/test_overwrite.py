@@ -10,7 +10,7 @@ from pyhudi.engine.local import LocalEngine
 from pyhudi.errors import ConfigError
 from pyhudi.model.options import WriteOptions
 from pyhudi.storage.memory import InjectedFault, MemoryStorage
-from pyhudi.table.write_table import write_table
+from pyhudi.table.write import write_table
 from pyhudi.timeline.table_properties import table_exists
 
 OPTIONS = {

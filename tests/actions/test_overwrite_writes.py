@@ -16,7 +16,7 @@ from pyhudi.model.instant import ActionKind, State
 from pyhudi.model.options import WriteOptions
 from pyhudi.services.cluster.calls import cluster
 from pyhudi.storage.memory import MemoryStorage
-from pyhudi.table.run_service import serve
+from pyhudi.table.calls import serve
 from tests.support.tables.small import DEFAULTS, TestTable, rollback_write, rows_of
 from tests.support.writers.interrupted import InterruptedEngine
 

@@ -30,7 +30,7 @@ from pyhudi.model.options import WriteOptions
 from pyhudi.model.plans import RestoreMetadata
 from pyhudi.services.savepoint import delete_savepoint, savepoint
 from pyhudi.storage import open_storage
-from pyhudi.table.run_service import serve
+from pyhudi.table.calls import serve
 from tests.support.golden.folder import GoldenTable
 from tests.support.golden.rows import differences
 

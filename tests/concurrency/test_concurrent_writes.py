@@ -16,7 +16,7 @@ from pyhudi.actions.undo.rollback_to import roll_back
 from pyhudi.errors import LockTimeout, PathNotFound, WriteConflict
 from pyhudi.model.options import WriteOptions
 from pyhudi.services.clean.cleaning import clean
-from pyhudi.table.run_service import serve
+from pyhudi.table.calls import serve
 from tests.support.storages.film import InterruptedStorage
 from tests.support.tables.clustered import Clustered
 from tests.support.writers.dying import on_clone

@@ -8,7 +8,7 @@ from pyhudi.engine.local import LocalEngine
 from pyhudi.model.options import WriteOptions
 from pyhudi.services.archive.archiving import archive
 from pyhudi.storage.memory import MemoryStorage
-from pyhudi.table.run_service import serve
+from pyhudi.table.calls import serve
 from pyhudi.timeline.archived_timeline import archive_log, load_archived_timeline
 from pyhudi.timeline.table_properties import load_table_config
 from tests.support.tables.small import TestTable

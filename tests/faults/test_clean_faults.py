@@ -10,7 +10,7 @@ import pytest
 from pyhudi.errors import TableError
 from pyhudi.model.options import WriteOptions
 from pyhudi.services.clean.cleaning import clean
-from pyhudi.table.run_service import serve
+from pyhudi.table.calls import serve
 from tests.support.tables.small import TestTable, rows_of
 from tests.support.writers.dying import deaths, on_clone
 from tests.support.writers.every_fault import NEXT, empty, empty_merge_on_read, in_order

@@ -30,7 +30,7 @@ from pyhudi.services.compact.log_compaction import LOG_COMPACTION
 from pyhudi.services.savepoint import savepoint
 from pyhudi.storage.clock import FixedClock
 from pyhudi.storage.memory import MemoryStorage
-from pyhudi.table.run_service import serve
+from pyhudi.table.calls import serve
 from tests.support.tables.small import Row, TestTable, rows_of, sorted_rows
 from tests.support.writers.dying import READING, dies, on_clone
 

@@ -24,8 +24,7 @@ from pyhudi.model.options import HudiOptionWarning, WriteOptions
 from pyhudi.registry import Registry
 from pyhudi.services import after_write
 from pyhudi.storage import LocalStorage, MemoryStorage
-from pyhudi.table.calls import TableCalls
-from pyhudi.table.run_service import serve
+from pyhudi.table.calls import TableCalls, serve
 from tests.support.source import ROOT
 from tests.support.tables.small import DEFAULTS, TestTable
 

@@ -13,7 +13,7 @@ from pyhudi.locks import LockOptions, LockProvider, hold, open_lock
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import WriteOptions
 from pyhudi.storage import FixedClock, MemoryStorage
-from pyhudi.table.write_table import write_table
+from pyhudi.table.write import write_table
 
 LOCK = ".hoodie/lock"
 NOW_MS = 1_760_000_000_000

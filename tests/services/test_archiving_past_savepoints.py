@@ -19,7 +19,7 @@ from pyhudi.services.compact.calls import call
 from pyhudi.services.compact.compaction import COMPACTION
 from pyhudi.services.plan_schema import plan_schema
 from pyhudi.services.savepoint import delete_savepoint, savepoint
-from pyhudi.table.run_service import serve
+from pyhudi.table.calls import serve
 from tests.support.tables.altered import LAST, RENAMED, Altered, first_rows
 from tests.support.tables.archived import BY_HAND, active, archived, history, rows_of_one, table_of
 from tests.support.tables.small import TestTable

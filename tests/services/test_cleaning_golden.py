@@ -14,7 +14,7 @@ from pyhudi.model.options import WriteOptions
 from pyhudi.services.clean.cleaning import clean
 from pyhudi.services.clean.planner import last_clean
 from pyhudi.storage.local import LocalStorage
-from pyhudi.table.run_service import serve
+from pyhudi.table.calls import serve
 from pyhudi.view.readable_history import load_readable_history
 from tests.support.golden.folder import shared_folder
 from tests.support.tables.small import TestTable

@@ -11,7 +11,7 @@ from pyhudi.model.options import HudiOptionWarning, WriteOptions
 from pyhudi.services.archive.archiving import archive
 from pyhudi.services.clean.planner import last_clean
 from pyhudi.storage.memory import MemoryStorage
-from pyhudi.table.run_service import serve
+from pyhudi.table.calls import serve
 from tests.support.tables.cleaned import NEVER, RETAINED, call, commits, files, table_of, update
 from tests.support.tables.small import TestTable, rows_of
 

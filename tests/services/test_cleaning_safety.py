@@ -20,7 +20,7 @@ from pyhudi.services.clean.cleaning import clean
 from pyhudi.services.clean.planner import PlannedClean
 from pyhudi.services.savepoint import savepoint
 from pyhudi.storage.memory import InjectedFault
-from pyhudi.table.run_service import serve
+from pyhudi.table.calls import serve
 from tests.support.tables.cleaned import NEVER, RETAINED, START, VERSIONS, call, commits, files, table_of, update
 from tests.support.tables.small import DEFAULTS, TestTable, rollback_write, rows_of
 from tests.support.writers.interrupted import WatchedStorage

@@ -8,7 +8,7 @@ import pytest
 
 from pyhudi.model.options import WriteOptions
 from pyhudi.services.savepoint import delete_savepoint
-from pyhudi.table.run_service import serve
+from pyhudi.table.calls import serve
 from pyhudi.timeline.table_properties import load_table_config
 from tests.support.tables.archived import active, archived, history, savepoint, table_of
 from tests.support.tables.small import TestTable

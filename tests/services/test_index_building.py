@@ -19,7 +19,7 @@ from pyhudi.model.options import WriteOptions
 from pyhudi.model.timeline import Timeline
 from pyhudi.queries.validation import validate
 from pyhudi.services import index_building
-from pyhudi.table.run_service import serve
+from pyhudi.table.calls import serve
 from pyhudi.timeline.heartbeat import Heartbeat
 from pyhudi.timeline.write import TimelineWriter
 from tests.support.tables.clustered import Clustered

@@ -14,7 +14,7 @@ from pyhudi.model.options import WriteOptions
 from pyhudi.services.partition_ttl import TtlResult, expire_partitions
 from pyhudi.storage.clock import FixedClock
 from pyhudi.storage.memory import MemoryStorage
-from pyhudi.table.run_service import serve
+from pyhudi.table.calls import serve
 from tests.support.tables.small import TestTable, rows_of
 
 DAY_MS = 86_400_000

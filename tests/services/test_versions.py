@@ -13,7 +13,7 @@ from pyhudi.model.options import WriteOptions
 from pyhudi.services.versions.result import StepResult, VersionChange
 from pyhudi.services.versions.steps.rollback_and_compact import is_ready_for_step
 from pyhudi.storage.memory import MemoryStorage
-from pyhudi.table.run_service import serve
+from pyhudi.table.calls import serve
 from pyhudi.timeline.heartbeat import Heartbeat
 from pyhudi.timeline.table_properties import update_table_config
 from pyhudi.timeline.write import TimelineWriter

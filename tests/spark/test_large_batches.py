@@ -18,7 +18,7 @@ from pyhudi.queries.validation import validate
 from pyhudi.spark.engine import SparkEngine
 from pyhudi.storage.local import LocalStorage
 from pyhudi.storage.memory import MemoryStorage
-from pyhudi.table.write_table import write_table
+from pyhudi.table.write import write_table
 from tests.support.large_batches import CASES, GLOBAL_RECORDS, collects_keys, large_from, play
 from tests.support.tables.index_pieces import blocks_of_index, small_pieces
 from tests.support.tables.record_indexed import places

@@ -102,11 +102,11 @@ def test_a_small_input_is_evaluated_once(spark: Any, tmp_path: Path) -> None:
 
 
 def test_inputs_over_the_limit_go_to_spark_and_under_it_do_not(spark: Any, tmp_path: Path, monkeypatch: Any) -> None:
-    from pyhudi.table import writes
+    from pyhudi.table import write
 
     used: list[str] = []
-    real = writes.write_table
-    monkeypatch.setattr(writes, "write_table", lambda s, f, e, o: used.append(type(e).__name__) or real(s, f, e, o))
+    real = write.write_table
+    monkeypatch.setattr(write, "write_table", lambda s, f, e, o: used.append(type(e).__name__) or real(s, f, e, o))
     frame = SparkEngine(spark).from_arrow(rows(0, 40, 1))
     path = str(tmp_path / "t")
 

@@ -21,7 +21,7 @@ from pyhudi.model.options import WriteOptions
 from pyhudi.queries.plan import plan_snapshot
 from pyhudi.queries.snapshot import read_batches
 from pyhudi.storage.base import Storage
-from pyhudi.table.write_table import write_table
+from pyhudi.table.write import write_table
 from pyhudi.timeline.table_properties import load_table_config, table_exists
 from tests.support.tables.small import DEFAULTS, Row, rows_of
 

@@ -13,7 +13,7 @@ import pytest
 
 from pyhudi import HudiTable, SchemaMismatch, write_hudi
 from pyhudi.schema.changes import ChangeType
-from pyhudi.table.column_values import check_frame, column_refused
+from pyhudi.table.input import check_frame, column_refused
 
 ROW: dict[str, Any] = {
     "id": "a", "i": 1, "l": 1, "d": Decimal("1.25"), "f": 1.5, "day": datetime.date(2026, 1, 1), "arr": [1],

@@ -18,7 +18,7 @@ from pyhudi.model.instant import ActionKind, State
 from pyhudi.model.options import WriteOptions
 from pyhudi.model.timeline import Timeline
 from pyhudi.storage import LocalStorage, Storage
-from pyhudi.table.write_table import write_table
+from pyhudi.table.write import write_table
 from tests.support.judge.comparing import as_json
 from tests.support.judge.real_hudi import HUDI_OF_TABLE_VERSION, Judge
 from tests.support.judge.stories import DDL, Step, Story, rows

@@ -20,7 +20,7 @@ from pyhudi.metadata import index_pieces
 from pyhudi.spark import frame_input
 from pyhudi.spark.engine import collect_arrow
 from pyhudi.storage.local import LocalStorage
-from pyhudi.table import arrow_input, calls
+from pyhudi.table import calls, input
 from tests.support.spark.sessions import JVM_OPTIONS
 from tests.support.sweeps import SAMPLED
 from tests.support.tables.index_pieces import blocks_of_index
@@ -87,7 +87,7 @@ def play(spark: SparkSession, path: str, table_type: str) -> None:
 def main(master: str, folder: str) -> None:
     no_engine: Any = None
     # Whatever would not go to the cluster fails.
-    frame_input.LocalEngine = arrow_input.LocalEngine = calls.LocalEngine = no_engine
+    frame_input.LocalEngine = input.LocalEngine = calls.LocalEngine = no_engine
     index_pieces._LEAST_KEYS = 1  # each task writes its part of the record index
     builder = SparkSession.builder.master(master)
     for key in ("spark.driver.host", "spark.driver.bindAddress"):

@@ -11,7 +11,7 @@ from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.model.options import WriteOptions
 from pyhudi.services.archive.archiving import archive
 from pyhudi.services.archive.result import ArchiveResult
-from pyhudi.table.run_service import serve
+from pyhudi.table.calls import serve
 from pyhudi.timeline.archived_timeline import load_archived_timeline
 from pyhudi.timeline.table_properties import load_table_config
 from pyhudi.timeline.write import TimelineWriter

@@ -16,7 +16,7 @@ from pyhudi.services.compact.compaction import COMPACTION
 from pyhudi.services.compact.log_compaction import LOG_COMPACTION
 from pyhudi.services.savepoint import delete_savepoint, load_savepoints, savepoint
 from pyhudi.storage.memory import MemoryStorage
-from pyhudi.table.run_service import serve
+from pyhudi.table.calls import serve
 from pyhudi.view.readable_history import load_readable_history
 from tests.support.tables.small import Row, TestTable, rows_of
 

@@ -9,7 +9,7 @@ from pyhudi.model.options import WriteOptions
 from pyhudi.services.clean.cleaning import clean
 from pyhudi.services.clean.result import CleanResult
 from pyhudi.storage.memory import MemoryStorage
-from pyhudi.table.run_service import serve
+from pyhudi.table.calls import serve
 from tests.support.tables.small import TestTable
 
 VERSIONS = ("6", "8", "9")

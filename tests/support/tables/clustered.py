@@ -10,7 +10,7 @@ from pyhudi.model.options import WriteOptions
 from pyhudi.services.cluster.calls import cluster
 from pyhudi.services.cluster.result import ClusteringResult
 from pyhudi.storage.base import Storage
-from pyhudi.table.run_service import serve
+from pyhudi.table.calls import serve
 from pyhudi.view.file_system_view import FileSystemView
 from tests.support.tables.merge_on_read import MergeOnRead
 from tests.support.tables.small import Row

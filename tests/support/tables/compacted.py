@@ -13,7 +13,7 @@ from pyhudi.services.compact.compaction import COMPACTION
 from pyhudi.services.compact.log_compaction import LOG_COMPACTION
 from pyhudi.services.compact.result import CompactionResult
 from pyhudi.services.planned import Service
-from pyhudi.table.run_service import serve
+from pyhudi.table.calls import serve
 from tests.support.tables.merge_on_read import MergeOnRead
 
 EVERYTHING = [*META_COLUMNS[:4], "id", "p", "ts", "v"]

@@ -18,7 +18,7 @@ from pyhudi.services.compact.calls import call
 from pyhudi.services.compact.compaction import COMPACTION
 from pyhudi.storage.base import Storage
 from pyhudi.storage.memory import MemoryStorage
-from pyhudi.table.run_service import serve
+from pyhudi.table.calls import serve
 from pyhudi.view.file_system_view import FileSystemView
 from tests.support.tables.small import DEFAULTS, SCHEMA, TestTable, rollback_write, rows_of
 

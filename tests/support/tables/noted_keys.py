@@ -23,7 +23,7 @@ from pyhudi.model.options import WriteOptions
 from pyhudi.services.cluster.calls import cluster
 from pyhudi.services.compact.calls import call
 from pyhudi.services.compact.compaction import COMPACTION
-from pyhudi.table.run_service import serve
+from pyhudi.table.calls import serve
 from pyhudi.view.file_system_view import FileSystemView
 from tests.support.tables.small import DEFAULTS, TestTable
 

@@ -21,8 +21,8 @@ from pyhudi.queries.snapshot import read_batches
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import Clock, SystemClock
 from pyhudi.storage.memory import MemoryStorage
-from pyhudi.table.run_service import serve
-from pyhudi.table.write_table import write_table
+from pyhudi.table.calls import serve
+from pyhudi.table.write import write_table
 from pyhudi.timeline.table_properties import load_table_config, table_exists
 
 SCHEMA = pa.schema([("id", pa.string()), ("p", pa.string()), ("ts", pa.int64()), ("v", pa.int64())])

@@ -15,7 +15,7 @@ from pyhudi.services.compact.calls import call
 from pyhudi.services.compact.compaction import COMPACTION
 from pyhudi.services.compact.log_compaction import LOG_COMPACTION
 from pyhudi.services.savepoint import Savepoint, savepoint
-from pyhudi.table.run_service import serve
+from pyhudi.table.calls import serve
 from pyhudi.timeline.table_properties import load_table_config
 from tests.support.tables.archived import rows_of_one
 from tests.support.tables.merge_on_read import MergeOnRead

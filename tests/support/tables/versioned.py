@@ -13,7 +13,7 @@ from pyhudi.services.versions.result import VersionChange
 from pyhudi.services.versions.upgrade import admit_version, change_version
 from pyhudi.storage.base import Storage
 from pyhudi.storage.memory import MemoryStorage
-from pyhudi.table.run_service import serve
+from pyhudi.table.calls import serve
 from pyhudi.timeline.table_properties import load_table_config
 from tests.support.tables.merge_on_read import MergeOnRead
 from tests.support.tables.small import TestTable

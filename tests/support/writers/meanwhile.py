@@ -13,7 +13,7 @@ from pyhudi.model.options import WriteOptions
 from pyhudi.services.archive.archiving import archive
 from pyhudi.services.clean.cleaning import clean
 from pyhudi.services.savepoint import savepoint
-from pyhudi.table.run_service import serve
+from pyhudi.table.calls import serve
 from tests.support.tables.clustered import Clustered
 from tests.support.tables.small import TestTable, rows_of
 from tests.support.tables.versioned import take_to

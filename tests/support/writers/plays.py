@@ -25,7 +25,7 @@ from pyhudi.model.options import WriteOptions
 from pyhudi.queries.plan import plan_snapshot
 from pyhudi.queries.snapshot import read_batches
 from pyhudi.storage.base import Storage
-from pyhudi.table.write_table import change_table, write_table
+from pyhudi.table.write import change_table, write_table
 from pyhudi.timeline.archived_timeline import load_archived_timeline
 from pyhudi.timeline.table_properties import load_table_config, table_exists
 

@@ -1,4 +1,9 @@
-"""One write from the table's path to its result: the common path of all entry points.
+"""From the public API to the write path: what a save mode means, and which engine takes the data.
+
+Spark DataFrames are written by either engine (`spark/frame_input.py`), everything else is Arrow and is written by the
+LocalEngine. Source: Hudi's meaning of Spark's save modes.
+
+One write from the table's path to its result: the common path of all entry points.
 
     open or create the table → make its metadata table, or build it anew → undo dead writers → run the action
 
@@ -10,11 +15,11 @@ Source: docs/architecture.md, "How an upsert flows"; docs/formats/writers.md, "S
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -22,11 +27,21 @@ from pyhudi.actions.action import Action, ActionContext
 from pyhudi.actions.alter import AlterSchema
 from pyhudi.actions.changes.change import ChangeRows
 from pyhudi.actions.concurrency import can_be_read_again, with_retries
-from pyhudi.actions.create import check_fields, check_files_writable, check_writable, open_or_create, planned_table
-from pyhudi.actions.first_write import table_removed_on_error
+from pyhudi.actions.create import (
+    check_fields,
+    check_files_writable,
+    check_writable,
+    create_from_options,
+    new_table,
+    open_or_create,
+    planned_table,
+)
+from pyhudi.actions.first_write import is_written, options_for, table_removed_on_error
 from pyhudi.actions.opening import ready, table_lock
+from pyhudi.actions.overwrite import check_place, operation_in_place, options_in_place, remove_table
 from pyhudi.actions.result import WriteResult
 from pyhudi.actions.runner import run
+from pyhudi.actions.save_modes import REPLACE, SAVE_MODES, canonical_mode, decide_save
 from pyhudi.actions.stream_batches import check_is_missing
 from pyhudi.actions.table_keys import is_automatic
 from pyhudi.actions.writes.bulk_insert import BulkInsert, bulk_insert
@@ -36,18 +51,27 @@ from pyhudi.actions.writes.insert_overwrite import Overwrite, insert_overwrite, 
 from pyhudi.actions.writes.keyed_write import KeyedWrite, delete, insert, upsert
 from pyhudi.engine.base import Engine, Frame
 from pyhudi.engine.local import LocalFrame
-from pyhudi.errors import ConfigError, TableNotFound, WriteConflict
+from pyhudi.errors import ConfigError, SchemaMismatch, TableNotFound, WriteConflict
+from pyhudi.formats.avro.schema import avro_from_arrow, without_meta
 from pyhudi.formats.damage import check_text, text_checked
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.buckets import BUCKET_KEYS
 from pyhudi.model.instant import ActionKind
-from pyhudi.model.options import WriteOptions
+from pyhudi.model.new_table import new_table_properties
+from pyhudi.model.options import WriteOptions, canonical_keys
 from pyhudi.services.after_write import serve_after_write
 from pyhudi.storage import open_storage, with_sync
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import Clock, SystemClock
+from pyhudi.table.calls import Options, session_options
+from pyhudi.table.input import ArrowInput, TableInput, WriteInput, is_spark_frame
+from pyhudi.timeline.table_properties import table_exists
 
-__all__ = ["OPERATIONS", "change_table", "write_table"]
+if TYPE_CHECKING:
+    from pyhudi.spark.names import SparkSession, StructType
+
+__all__ = ["OPERATIONS", "SAVE_MODES", "change_table", "create", "write", "write_table"]
+
 
 _SYSTEM_CLOCK = SystemClock()
 KEPT_BYTES = 32 << 20  # of the rows of a stream, for another attempt
@@ -226,3 +250,140 @@ def _action(
     if meta.config.is_merge_on_read and isinstance(action, KeyedWrite | BulkInsert):
         return replace(action, kind=ActionKind.DELTACOMMIT)
     return action
+
+
+_NAME = "hoodie.table.name"
+_OPERATION = "hoodie.datasource.write.operation"
+_PARTITION_FIELDS = "hoodie.datasource.write.partitionpath.field"
+_NAME_KEYS = (_NAME, "hoodie.datasource.write.table.name")
+
+
+def create(storage: Storage, schema: pa.Schema | StructType, options: Options, spark: SparkSession | None) -> None:
+    """Make an empty table of these columns. Raises TableExists, ConfigError."""
+    columns = without_meta(_arrow_schema(schema))
+    if not len(columns):
+        raise ConfigError("The schema has no columns; a table needs one at least.")
+    parsed = WriteOptions.parse(_with_name(options, storage), session_options(spark), None)
+    check_fields(parsed, columns.names)
+    assert parsed.table_name is not None
+    text = avro_from_arrow(columns, parsed.table_name, with_meta=False)
+    create_from_options(with_sync(storage, parsed.storage_sync), parsed, SystemClock(), text)
+
+
+def write(
+    storage: Storage,
+    data: TableInput,
+    options: Options,
+    mode: str,
+    spark: SparkSession | None,
+    partition_by: Sequence[str] = (),
+    *,
+    is_named: bool = True,
+    keeps_history: bool = False,
+) -> WriteResult | None:
+    """Write rows to a table, which is made when there is none.
+
+    Args:
+        data: as for `write_hudi`.
+        options: Hudi's keys, the operation among them.
+        mode: one of SAVE_MODES.
+        partition_by: the partition fields, if the options don't name them.
+        is_named: a new table without a name gets its folder's.
+        keeps_history: mode overwrite replaces the rows of a table that is there, and mode replace the table; else
+            overwrite replaces the table, as in Hudi, and there is no mode replace.
+    Returns: None when mode is ignore and there is a table.
+    """
+    word = canonical_mode(mode, has_replace=keeps_history)
+    source = _input(data, spark)
+    session = source.session_options
+    given = _with_partition_by(options, partition_by)
+    in_place = None
+    if word in ("overwrite", REPLACE):
+        unbound = WriteOptions.parse(given, session, None)
+        in_place = operation_in_place(unbound)
+        if word == "overwrite" and keeps_history and table_exists(storage):
+            return _overwritten(storage, source, options_in_place(given, unbound), is_named)
+    written = word in ("ignore", "error") and is_written(storage)
+    decision = decide_save(mode, is_written=written, operation_in_place=in_place, root=storage.root)
+    if decision.skips:
+        return None
+    check_place(storage, overwrite=decision.replaces_table)
+    if decision.operation is not None:
+        given = {**given, _OPERATION: decision.operation}
+    return _written(storage, source, given, is_named, replaces_table=decision.replaces_table)
+
+
+def _overwritten(storage: Storage, source: WriteInput, given: Options, is_named: bool) -> WriteResult:
+    """Rows in the place of all rows of a table that is there. What doesn't fit it is refused, and the way out named."""
+    try:
+        return _written(storage, source, given, is_named)
+    except (SchemaMismatch, ConfigError) as error:
+        raise type(error)(
+            f"{error} Mode overwrite keeps the table, its columns and its history; mode='replace' makes a new table in "
+            "its place, and the history goes."
+        ) from error
+
+
+def _written(
+    storage: Storage, source: WriteInput, given: Options, is_named: bool, *, replaces_table: bool = False
+) -> WriteResult:
+    session = source.session_options
+    # A table that is to be replaced need not be readable.
+    meta = MetaClient.load(storage) if not replaces_table and table_exists(storage) else None
+    for_new = _with_name(given, storage) if is_named else given
+    if meta is None:
+        parsed, is_new = WriteOptions.parse(for_new, session, None), True
+    else:
+        parsed, is_new = options_for(storage, given, session, meta.config, for_new)
+    names = source.column_names(None if is_new else meta)
+    if is_new:
+        # What can be refused is refused before the old table goes.
+        new_table_properties(new_table(parsed))
+        check_fields(parsed, names)
+    rows, engine = source.rows(parsed, given)
+    if replaces_table:
+        source.check_outlives(storage, rows)
+        remove_table(with_sync(storage, parsed.storage_sync), parsed.lock)
+    return write_table(storage, rows, engine, parsed)
+
+
+def _input(data: TableInput, spark: SparkSession | None) -> WriteInput:
+    if not is_spark_frame(data):
+        return ArrowInput(data, session_options(spark))
+    from pyhudi.spark.frame_input import FrameInput  # pyspark is loaded only when it is used
+
+    return FrameInput(data)
+
+
+def _with_partition_by(options: Options, columns: Sequence[str]) -> dict[str, object]:
+    """The options with `partitionBy` as the partition fields."""
+    given = dict(options)
+    if not columns:
+        return given
+    named = [key for key in given if canonical_keys([key]) == {_PARTITION_FIELDS} and given[key]]
+    for key in named:
+        if [text.strip().partition(":")[0] for text in str(given[key]).split(",")] != list(columns):
+            raise ConfigError(
+                f"partitionBy names {', '.join(columns)}, but {key}={given[key]}. Give one of them, or the "
+                "same columns."
+            )
+    if not named:
+        given[_PARTITION_FIELDS] = ",".join(columns)
+    return given
+
+
+def _arrow_schema(schema: pa.Schema | StructType) -> pa.Schema:
+    if isinstance(schema, pa.Schema):
+        return schema
+    if type(schema).__module__.startswith("pyspark"):
+        from pyhudi.spark.types import arrow_from_spark
+
+        return arrow_from_spark(schema)
+    raise ConfigError(f"The schema is of type {type(schema).__name__}; give a pyarrow.Schema or a Spark StructType.")
+
+
+def _with_name(options: Options, storage: Storage) -> dict[str, object]:
+    """The options of a new table; without a name it gets its folder's."""
+    if any(options.get(key) for key in _NAME_KEYS):
+        return dict(options)
+    return {**options, _NAME: storage.root.rstrip("/").rpartition("/")[2]}

@@ -24,9 +24,9 @@ from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import WriteOptions
 from pyhudi.queries.filters import Where
 from pyhudi.storage.base import Storage
-from pyhudi.table.arrow_input import TableInput, is_spark_frame, to_arrow_rows
 from pyhudi.table.calls import Options, TableCalls, session_options, session_zone, with_engine
-from pyhudi.table.write_table import change_table
+from pyhudi.table.input import TableInput, is_spark_frame, to_arrow_rows
+from pyhudi.table.write import change_table
 from pyhudi.timeline.table_properties import load_table_config
 
 if TYPE_CHECKING:
