@@ -27,7 +27,7 @@ from bench import data
 from bench.__main__ import session
 from bench.memory import processor_s
 from pyhudi.model.keys import META_COLUMNS
-from pyhudi.session.spark_calls import spark_sql
+from pyhudi.session.temp_views import spark_sql
 
 KINDS = {"cow": "COPY_ON_WRITE", "mor": "MERGE_ON_READ"}
 QUIET = {"hoodie.compact.inline": "false"}

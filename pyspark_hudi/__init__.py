@@ -55,7 +55,7 @@ class DefaultSource(DataSource):  # type: ignore[misc]
         return "hudi"
 
     def schema(self) -> StructType:
-        from pyhudi.session.source import source_schema
+        from pyhudi.session.data_source import source_schema
 
         return source_schema(self.options)
 
@@ -84,12 +84,12 @@ class HudiReader(DataSourceReader):  # type: ignore[misc]
         self.schema = schema
 
     def partitions(self) -> list[InputPartition]:
-        from pyhudi.session.source import source_tasks
+        from pyhudi.session.data_source import source_tasks
 
         return [InputPartition(task) for task in source_tasks(self.options, self.schema)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        from pyhudi.session.source import read_task
+        from pyhudi.session.data_source import read_task
 
         # Spark hands over one partition without a value when the plan is empty.
         value = getattr(partition, "value", None)
@@ -135,7 +135,7 @@ class HudiStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # 
         return [InputPartition(task) for task in self._table.tasks(start, end)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        from pyhudi.session.source import read_task
+        from pyhudi.session.data_source import read_task
 
         value = getattr(partition, "value", None)
         return iter(()) if value is None else read_task(value, self.schema)

@@ -25,7 +25,7 @@ from pyspark.sql.catalog import Table
 from pyhudi.errors import ConfigError
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.session.catalog_entries import STAND_IN, EntryReader
-from pyhudi.session.spark_calls import spark_sql
+from pyhudi.session.temp_views import spark_sql
 from pyhudi.spark import capabilities
 from pyhudi.sql.column_texts import columns_text, literal, quoted
 from pyhudi.sql.session import CatalogEntry, TableName

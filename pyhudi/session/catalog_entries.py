@@ -23,7 +23,7 @@ from typing import cast
 from pyspark.sql import Row, SparkSession
 
 from pyhudi.errors import ConfigError
-from pyhudi.session.spark_calls import spark_sql
+from pyhudi.session.temp_views import spark_sql
 from pyhudi.spark import capabilities
 from pyhudi.sql.column_texts import quoted
 from pyhudi.sql.session import CatalogEntry, TableName

@@ -17,11 +17,11 @@ from collections.abc import Callable
 from pyspark.sql import DataFrame, SparkSession
 
 from pyhudi.errors import ConfigError
-from pyhudi.session.batches import HudiAwareReader, HudiAwareWriter
 from pyhudi.session.data_source import show_data_source
-from pyhudi.session.spark_calls import FORMATS, ORIGINALS
+from pyhudi.session.named_writes import HudiAwareTableWriter
+from pyhudi.session.reader_writer import HudiAwareReader, HudiAwareWriter
 from pyhudi.session.streams import HudiAwareStreamReader, HudiAwareStreamWriter
-from pyhudi.session.table_writer import HudiAwareTableWriter
+from pyhudi.session.temp_views import FORMATS, ORIGINALS
 from pyhudi.spark import capabilities
 from pyhudi.spark.worker_python import is_on_connect, name_own_python
 
@@ -44,7 +44,7 @@ def enable(spark: SparkSession) -> None:
     name_own_python(spark)
     if capabilities.PRESENT.has_data_sources:
         show_data_source(spark)
-    from pyhudi.session.sql_methods import hudi_aware_sql, hudi_aware_table
+    from pyhudi.session.sql import hudi_aware_sql, hudi_aware_table
 
     with _lock:
         _replace(session_class, "read", HudiAwareReader)

@@ -6,6 +6,11 @@
 Spark calls the function of `foreachBatch` again with the batch that it can't be sure of. In a classic session that is
 in the driver's process; on Spark Connect it is pickled and called in a process on the server, where this package must
 be installed. Source: Spark's guide to Structured Streaming; docs/formats/incremental.md, "Checkpoint of a sink".
+
+Which streaming query a batch is of: the id in the metadata of its checkpoint, which outlasts restarts.
+
+In a classic session Spark tells it to the tasks of the thread that runs the query. On Spark Connect nothing tells it to
+the function of `foreachBatch`, so there the checkpoint location must be known.
 """
 
 from __future__ import annotations
@@ -17,23 +22,61 @@ from dataclasses import replace
 from typing import cast
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import udf
 
 from pyhudi.actions.stream_batches import WRITER, is_written
 from pyhudi.caller_warnings import warn_caller
 from pyhudi.errors import ConfigError, CorruptFile, HudiError, KeyGenError, SchemaMismatch, UnsupportedTable
+from pyhudi.formats.json_text import parse_json
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import WriteOptions, canonical_keys
 from pyhudi.model.options.streaming import BATCH_ID, QUERY_ID
-from pyhudi.session.stream_query import query_of_checkpoint, query_of_thread
 from pyhudi.session.stream_services import check_services, compacts_beside, serve_beside
 from pyhudi.spark.session import hudi_and_store_options
+from pyhudi.spark.worker_python import name_own_python
 from pyhudi.storage import open_storage
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import Clock, SystemClock
 from pyhudi.table.write import write
 from pyhudi.timeline.table_properties import table_exists
 
-__all__ = ["CHECKPOINT", "BatchWriter", "write_batches_to"]
+__all__ = ["CHECKPOINT", "BatchWriter", "query_of_checkpoint", "query_of_thread", "write_batches_to"]
+
+
+_METADATA, _METADATA_BYTES = "metadata", 1 << 16
+_PROPERTY = "sql.streaming.queryId"
+
+
+def query_of_checkpoint(location: str, store: Mapping[str, str]) -> str | None:
+    """The id in a checkpoint; None where this process can't read it."""
+    try:
+        text = open_storage(location, store).read(_METADATA, _METADATA_BYTES)
+        found = parse_json(text, location, "the metadata of a checkpoint")
+    except (HudiError, OSError):
+        return None
+    return str(found["id"]) if isinstance(found, Mapping) and found.get("id") else None
+
+
+def query_of_thread(spark: SparkSession) -> str | None:
+    """The query that this thread runs; None on Spark Connect, outside of queries, and where workers run no Python of
+    ours. A Spark job of one row.
+    """
+    if type(spark).__module__.startswith("pyspark.sql.connect"):
+        return None
+
+    def told() -> str | None:  # travels by value, so workers need not have this package
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        return context.getLocalProperty(_PROPERTY) if context is not None else None
+
+    name_own_python(spark)
+    try:
+        rows = spark.range(1).select(udf(told, "string")()).collect()
+    except Exception:
+        return None  # such a batch may be written all the same, by this process alone
+    return None if rows[0][0] is None else str(rows[0][0])
+
 
 _OPERATION = "hoodie.datasource.write.operation"
 _REPLACES_ALL = "insert_overwrite_table"

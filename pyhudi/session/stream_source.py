@@ -21,7 +21,7 @@ from pyhudi.model.options.streaming import MAX_BYTES, MAX_COMMITS, START_OFFSET
 from pyhudi.queries.follow import end_of_batch, first_begin, followed_range
 from pyhudi.queries.incremental import plan_query
 from pyhudi.queries.query import Query
-from pyhudi.session.source import hudi_options_of, storage_of, tasks_of
+from pyhudi.session.data_source import hudi_options_of, storage_of, tasks_of
 from pyhudi.spark import capabilities
 from pyhudi.spark.failures import spelled_out
 

@@ -2,7 +2,7 @@
 
 It looks for the attribute itself, not for a number. What PySpark lacks has another way:
 `routing.py` (rows to the task of their slot), `exchange.py` (Arrow tables to frames and back), `engine.py` (columns
-that Python computes), `session.py` (the settings of a session), `session/frames_as_views.py` (frames in SQL of
+that Python computes), `session.py` (the settings of a session), `session/temp_views.py` (frames in SQL of
 Connect), `session/catalog.py` (names of tables). All but the last run on the newest PySpark, too, when
 `PRESENT` says that it lacks everything, and so the tests try them there. Source: PySpark's own "versionadded" notes;
 docs/decisions/0013-spark-3.5-is-the-floor.md.

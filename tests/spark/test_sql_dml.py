@@ -10,7 +10,7 @@ import pytest
 
 import pyhudi
 from pyhudi.session.catalog import SparkCatalog
-from pyhudi.session.spark_calls import spark_sql
+from pyhudi.session.temp_views import spark_sql
 from pyhudi.sql.session import CatalogEntry, TableName
 from tests.support.sql.on_spark import run_case
 from tests.support.sql.statements import Case, cases

@@ -12,7 +12,7 @@ import pytest
 
 import pyhudi
 from pyhudi.errors import ConfigError, SchemaMismatch, TableExists, TableNotFound
-from pyhudi.session.spark_calls import spark_sql
+from pyhudi.session.temp_views import spark_sql
 from pyhudi.spark.capabilities import PRESENT
 
 SCHEMA = pa.schema([("id", pa.int32()), ("name", pa.string()), ("ts", pa.int64()), ("day", pa.string())])

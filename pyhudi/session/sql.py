@@ -1,6 +1,10 @@
-"""A Spark session as what SQL statements run in: names of its catalog, its settings, its evaluation of expressions.
+"""`spark.sql` and `spark.table` after `enable`: Hudi's statements are ours, all others go to Spark unchanged.
+
+A Spark session as what SQL statements run in: names of its catalog, its settings, its evaluation of expressions.
 
 Source: tried on Spark 4.3, classic and Connect.
+
+Columns as a CREATE TABLE lists them, read by Spark: every type that it knows, NOT NULL and comments.
 """
 
 from __future__ import annotations
@@ -10,29 +14,50 @@ from contextlib import contextmanager
 from typing import cast
 
 import pyarrow as pa
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import types as st
 from pyspark.sql.types import StructType
 
 from pyhudi.actions.result import WriteResult
 from pyhudi.errors import ConfigError
+from pyhudi.formats.avro.schema import DOC_KEY
 from pyhudi.model.keys import META_COLUMNS
-from pyhudi.session.catalog import catalog_of
-from pyhudi.session.column_texts import schema_of
-from pyhudi.session.named_queries import with_names
-from pyhudi.session.statement_names import StatementNames
+from pyhudi.session.catalog import catalog_of, forget_names
+from pyhudi.session.names import READS, StatementNames, with_names
+from pyhudi.session.temp_views import spark_sql, spark_table
 from pyhudi.session.writer import write_frame
 from pyhudi.spark.engine import SparkEngine
-from pyhudi.spark.session import hudi_options, settings_with_prefix
+from pyhudi.spark.failures import translated
+from pyhudi.spark.session import hudi_options, settings_read_once, settings_with_prefix
 from pyhudi.spark.types import arrow_from_spark, with_typed_keys
+from pyhudi.sql.clauses import Reader
 from pyhudi.sql.our_table import options_of
 from pyhudi.sql.session import NO_ROWS, SCHEMA_ON_READ, NamedTable, SqlFrame, TableName
+from pyhudi.sql.statement import is_known, parse_statement
+from pyhudi.sql.tokens import keywords, tokens_of
 from pyhudi.storage.clock import SystemClock
 from pyhudi.table import HudiTable
 from pyhudi.table.calls import open_place
 from pyhudi.table.scan import Scan
 from pyhudi.timeline.table_properties import table_exists
 
-__all__ = ["SparkSqlSession", "as_frame"]
+__all__ = ["SparkSqlSession", "as_frame", "frame_of_name", "hudi_aware_sql", "hudi_aware_table", "name_of", "schema_of"]
+
+
+def schema_of(spark: SparkSession, columns: str) -> pa.Schema:
+    """The Arrow schema of columns as a statement lists them. Raises ConfigError for what Spark can't read."""
+    try:
+        struct = spark.createDataFrame([], columns).schema if columns.strip() else st.StructType([])
+    except PySparkException as error:
+        raise ConfigError(f"SQL: these columns can't be read: {error}") from error
+    comments = {field.name: field.metadata.get("comment") or "" for field in struct.fields}
+    return pa.schema([_commented(field, comments[field.name]) for field in arrow_from_spark(struct)])
+
+
+def _commented(field: pa.Field, comment: str) -> pa.Field:
+    return field.with_metadata({DOC_KEY: comment.encode()}) if comment else field
+
 
 _CLOCK = SystemClock()
 # Settings of Spark that Hudi's statements look at where its own option is not set.
@@ -160,3 +185,87 @@ class SparkSqlSession:
         result = write_frame(df.drop(*own) if own else df, table.location, given, mode)
         assert result is not None
         return result
+
+
+_CHANGES_NAMES = keywords("CREATE DROP ALTER USE REPLACE REFRESH UNCACHE SET RESET")
+
+
+def hudi_aware_sql(
+    self: SparkSession,
+    sqlQuery: str,  # noqa: N803
+    args: object = None,
+    **kwargs: object,
+) -> DataFrame:
+    """`SparkSession.sql`: Hudi's statements by PyHudi, names of Hudi tables in queries as their native plans."""
+    try:
+        first = tokens_of(sqlQuery, 2)
+        word = first[0].text.upper() if first else ""
+        only_lists = word == "SET" and len(first) == 1  # as PyHudi does for options where a session has no other way
+        ours = is_known(sqlQuery)
+    except (ConfigError, TypeError):  # Spark says what is wrong with it
+        return spark_sql(self, sqlQuery, args, **kwargs)
+    try:
+        with settings_read_once(self):
+            session = SparkSqlSession(self)
+            if ours:
+                text, named = _named_parameters(sqlQuery, args)
+                session = SparkSqlSession(self, named, kwargs)
+                statement = parse_statement(text, session)
+                if statement is not None:
+                    with translated():
+                        return as_frame(statement.run(session))
+            if word in READS:
+                return with_names(self, session, sqlQuery, args, kwargs)
+        return spark_sql(self, sqlQuery, args, **kwargs)
+    finally:
+        if word in _CHANGES_NAMES and not only_lists:
+            forget_names(self)
+
+
+def hudi_aware_table(self: SparkSession, tableName: str) -> DataFrame:  # noqa: N803
+    """`SparkSession.table`, which finds Hudi tables too."""
+    frame = frame_of_name(self, tableName)
+    return spark_table(self, tableName) if frame is None else frame
+
+
+def frame_of_name(spark: SparkSession, text: str) -> DataFrame | None:
+    """The rows of a name as `spark.table` takes it; None when it is none of ours."""
+    name = name_of(text)
+    if name is None:
+        return None
+    session = SparkSqlSession(spark)
+    with settings_read_once(spark):
+        if session.find_table(name) is None:
+            entry = session.catalog.find(name) if name.path is None else None
+            if entry is None or entry.view_text is None:
+                return None
+        return as_frame(session.query(f"SELECT * FROM {text}"))
+
+
+def name_of(text: str) -> TableName | None:
+    """A table's name as Python calls take it; None for what is no name."""
+    try:
+        reader = Reader(text, tokens_of(text))
+        name = reader.table_name()
+        reader.expect_end()
+    except (ConfigError, TypeError):
+        return None
+    return name
+
+
+def _named_parameters(text: str, args: object) -> tuple[str, object]:
+    """Positional parameters as named ones: a statement is evaluated in several pieces."""
+    if not isinstance(args, Sequence) or isinstance(args, str) or not args:
+        return text, args
+    parts, at, named = [], 0, dict[str, object]()
+    for token in tokens_of(text):
+        if token.is_symbol("?"):
+            key = f"pyhudi_{len(named)}"
+            if len(named) >= len(args):
+                raise ConfigError(f"SQL: the statement has more parameters than the {len(args)} values that are given.")
+            named[key] = args[len(named)]
+            parts += [text[at : token.start], f":{key}"]
+            at = token.end
+    if len(named) != len(args):
+        raise ConfigError(f"SQL: {len(args)} values are given for the {len(named)} parameters of the statement.")
+    return "".join([*parts, text[at:]]), named

@@ -2,28 +2,118 @@
 
 The user's text stays as it is but for the names. Spark's own way to say a DataFrame in a text, `{name}`, makes and
 drops the views that it needs, on Connect too. Source: Spark's documentation of `SparkSession.sql`.
+
+Names as one statement finds them: each is looked up once, however many of its pieces Spark evaluates.
+
+A look into the catalog costs as much as a small query, and a MERGE INTO names its source in three of its pieces. Names
+that a statement is seen to have are looked up together.
+
+Hudi's table functions in a query: `hudi_table_changes('db.t', 'latest_state', 'earliest')` and its like.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from pyhudi.errors import ConfigError
+from pyhudi.errors import ConfigError, TableNotFound
 from pyhudi.model.options.queries import AS_OF
-from pyhudi.session.function_frames import function_frame
-from pyhudi.session.spark_calls import spark_sql
+from pyhudi.session.catalog import SparkCatalog
+from pyhudi.session.temp_views import spark_sql
 from pyhudi.spark import capabilities
+from pyhudi.spark.engine import SparkEngine
 from pyhudi.sql.clauses import Reader
 from pyhudi.sql.column_texts import quoted
+from pyhudi.sql.literals import constant_of
 from pyhudi.sql.references import Reference, references
-from pyhudi.sql.session import SqlSession
+from pyhudi.sql.session import CatalogEntry, SqlSession, TableName
+from pyhudi.sql.table_functions import rows_of_function
 from pyhudi.sql.tokens import SqlToken, TokenKind, keywords, tokens_of, unquoted
 
-__all__ = ["READS", "with_names"]
+if TYPE_CHECKING:
+    from pyhudi.table import HudiTable
+
+__all__ = ["READS", "StatementNames", "function_frame", "with_names"]
+
+
+class StatementNames:
+    """`SqlCatalog` for the length of a statement, on the catalog of its session."""
+
+    def __init__(self, catalog: SparkCatalog) -> None:
+        self._catalog = catalog
+        self._found: dict[tuple[str, ...], CatalogEntry | None] = {}
+        self._expected: dict[tuple[str, ...], TableName] = {}
+
+    def expect(self, names: Iterable[TableName]) -> None:
+        self._expected |= {name.parts: name for name in names if name.parts not in self._found}
+
+    def find(self, name: TableName) -> CatalogEntry | None:
+        if name.parts not in self._found:
+            together = {**self._expected, name.parts: name}
+            self._expected = {}
+            self._found |= self._catalog.find_all(together.values())
+        return self._found[name.parts]
+
+    def is_of_the_statement(self, view: str) -> None:
+        """A temporary view of the statement's own: there is nothing to look up."""
+        self._found[(view,)] = None
+
+    def place_of(self, name: TableName) -> str:
+        return self._catalog.place_of(name)
+
+    def register(self, entry: CatalogEntry, columns: pa.Schema, partition_fields: Sequence[str]) -> None:
+        self._found.clear()
+        self._catalog.register(entry, columns, partition_fields)
+
+    def update(self, entry: CatalogEntry, columns: pa.Schema, partition_fields: Sequence[str]) -> None:
+        self._found.clear()
+        self._catalog.update(entry, columns, partition_fields)
+
+    def forget(self, name: TableName) -> None:
+        self._found.clear()
+        self._catalog.forget(name)
+
+    def rename(self, name: TableName, new: TableName) -> None:
+        self._found.clear()
+        self._catalog.rename(name, new)
+
+
+def function_frame(spark: SparkSession, session: SqlSession, function: str, arguments: Sequence[str]) -> DataFrame:
+    """The rows of a call. Raises ConfigError for wrong arguments, TableNotFound."""
+    values = [constant_of(tokens_of(text)) for text in arguments[1:]]
+    first = [_name_text(text) for text in arguments[:1]]
+    rows = rows_of_function(function, [*first, *values], lambda text: _table(session, text))
+    if isinstance(rows, pa.Table):
+        return SparkEngine(spark).from_arrow(rows)
+    return rows.to_spark(spark)
+
+
+def _name_text(text: str) -> str:
+    """The first argument: a quotation, or a name without one."""
+    tokens = tokens_of(text)
+    if tokens and all(token.kind is TokenKind.TEXT for token in tokens):
+        return str(constant_of(tokens))
+    return text
+
+
+def _table(session: SqlSession, text: str) -> HudiTable:
+    if "/" in text and "`" not in text:
+        name = TableName(("hudi", text))
+    else:
+        reader = Reader(text, tokens_of(text))
+        name = reader.table_name()
+        if not reader.at_end:
+            raise ConfigError(f"{text!r:.200} is neither the name of a table nor a path.")
+    found = session.find_table(name)
+    if found is None:
+        raise TableNotFound(f"There is no Hudi table {text!r:.200}.")
+    return found.table
+
 
 # First words of statements that read tables; a view's text is read when the view is.
 READS = keywords("SELECT WITH FROM TABLE ( INSERT CREATE REPLACE EXPLAIN CACHE MERGE UPDATE DELETE VALUES")

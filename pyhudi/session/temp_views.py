@@ -3,6 +3,8 @@
 Each frame gets a view of its own. The server reads the text anew whenever the frame that came of it is used, so a view
 stays until nobody holds that frame's plan any more, and goes at the session's next such statement, or with the session.
 Source: tried on Spark Connect 3.5; Spark's documentation of `SparkSession.sql`.
+
+Spark's own methods, past those that `enable` puts in their place.
 """
 
 from __future__ import annotations
@@ -13,12 +15,15 @@ from collections.abc import Callable, Mapping
 from typing import Protocol, cast
 from weakref import WeakKeyDictionary
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 
 from pyhudi.errors import ConfigError
+from pyhudi.spark import capabilities
+from pyhudi.spark.worker_python import is_on_connect
 from pyhudi.storage.clock import SystemClock
 
-__all__ = ["sql_with_views"]
+__all__ = ["FORMATS", "ORIGINALS", "Original", "spark_reader", "spark_sql", "spark_table", "sql_with_views"]
+
 
 _CLOCK = SystemClock()
 _UNUSED: WeakKeyDictionary[SparkSession, deque[str]] = WeakKeyDictionary()
@@ -60,3 +65,36 @@ def sql_with_views(
     # No call to the server here: this runs in whatever thread lets the plan go.
     weakref.finalize(cast("_PlannedFrame", found)._plan, unused.extend, tuple(views.values())).atexit = False
     return found
+
+
+FORMATS = frozenset({"hudi", "org.apache.hudi"})
+Original = property | Callable[..., object]
+ORIGINALS: dict[tuple[type, str], Original] = {}
+
+
+def spark_sql(spark: SparkSession, text: str, args: object = None, **given: object) -> DataFrame:
+    """`SparkSession.sql` as Spark has it. `given`: what the text names in braces, which makes it a template."""
+    own = cast("Callable[..., DataFrame]", _own(spark, "sql"))
+    if given and is_on_connect(spark) and not capabilities.PRESENT.connect_takes_frames:
+        return sql_with_views(spark, own, text, args, given)
+    return own(spark, text, args, **given)
+
+
+def spark_table(spark: SparkSession, name: str) -> DataFrame:
+    """`SparkSession.table` as Spark has it."""
+    return cast("Callable[..., DataFrame]", _own(spark, "table"))(spark, name)
+
+
+def spark_reader(spark: SparkSession) -> DataFrameReader:
+    """`SparkSession.read` as Spark has it."""
+    return cast("DataFrameReader", cast("property", _own(spark, "read")).__get__(spark))
+
+
+def _own(spark: SparkSession, name: str) -> Original:
+    for owner in type(spark).__mro__:
+        original = ORIGINALS.get((owner, name))
+        if original is not None:
+            return original
+        if name in owner.__dict__:
+            return cast("Original", owner.__dict__[name])
+    raise AttributeError(name)

@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame, DataFrameReader, DataFrameWriter, SparkSessio
 from pyspark.sql.types import StructType
 
 from pyhudi.errors import ConfigError
-from pyhudi.session.recorded_calls import RecordedCalls, column_names
+from pyhudi.session.proxy import RecordedCalls, column_names
 
 if TYPE_CHECKING:
     from pyspark.sql._typing import OptionalPrimitiveType
@@ -41,7 +41,7 @@ class HudiAwareReader(RecordedCalls[SparkSession, DataFrameReader]):
         return read_frame(self._owner, table, given, schema=schema if schema is not None else self._schema)
 
     def table(self, tableName: str) -> DataFrame:  # noqa: N803
-        from pyhudi.session.sql_methods import frame_of_name
+        from pyhudi.session.sql import frame_of_name
 
         frame = frame_of_name(self._owner, tableName)
         return self._real.table(tableName) if frame is None else frame

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, DataFrameReader, DataFrameWriter, SparkSessio
 from pyspark.sql.streaming.readwriter import DataStreamReader, DataStreamWriter
 
 from pyhudi.errors import ConfigError
-from pyhudi.session.spark_calls import FORMATS
+from pyhudi.session.temp_views import FORMATS
 
 if TYPE_CHECKING:
     from pyspark.sql._typing import OptionalPrimitiveType
