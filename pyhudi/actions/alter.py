@@ -14,9 +14,8 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from pyhudi.actions.action import ActionContext, PreparedWrite, Schedule
-from pyhudi.actions.merging import ordering_fields
-from pyhudi.actions.writes.preparation import commit_body, write_spec
-from pyhudi.actions.writes.schema_history import check_deciding
+from pyhudi.actions.rows import ordering_fields
+from pyhudi.actions.writes.preparation import check_deciding, commit_body, write_spec
 from pyhudi.errors import ConfigError, SchemaMismatch
 from pyhudi.formats.avro.schema import avro_from_arrow, without_meta
 from pyhudi.merge.rules import MergeRules

@@ -8,24 +8,37 @@
 
 New rows never go to such file groups. A write configured so rolls the clustering back and goes on.
 Source: docs/formats/table-services.md, "Clustering plan".
+
+File groups in pending plans of table services: other plans must leave them out.
+
+Source: docs/formats/table-services.md, "Compaction plan"; docs/formats/timeline.md, "Bodies".
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.undo.rollback import undo
 from pyhudi.errors import StandingConflict, WriteConflict
 from pyhudi.index.consistent_bucket import delete_rings
+from pyhudi.meta_client import MetaClient
 from pyhudi.model.file_group import FileGroupId
-from pyhudi.model.instant import Instant, State, parse_instant_time
+from pyhudi.model.instant import ActionKind, Instant, State, parse_instant_time
 from pyhudi.registry import Registry
 from pyhudi.timeline.heartbeat import is_expired
 from pyhudi.view.pending_plans import pending_clusterings
 
-__all__ = ["UPDATE_STRATEGIES", "UpdateStrategy", "drop_expired", "groups_closed_to_inserts"]
+__all__ = [
+    "UPDATE_STRATEGIES",
+    "UpdateStrategy",
+    "drop_expired",
+    "groups_closed_to_inserts",
+    "groups_in_pending_plans",
+    "is_clustering",
+]
+
 
 _JAVA = "org.apache.hudi.client.clustering.update.strategy."
 _HERE = "pyhudi.actions.clustering_updates:"
@@ -124,3 +137,17 @@ def drop_expired(context: ActionContext) -> frozenset[Instant]:
         undo(instant, context)
         delete_rings(meta.storage, instant.requested_time)
     return frozenset(expired)
+
+
+def groups_in_pending_plans(meta: MetaClient, services: Collection[ActionKind]) -> frozenset[FileGroupId]:
+    """The file groups in pending plans of `services` (compaction, logcompaction) and of clustering."""
+    groups: set[FileGroupId] = set()
+    for instant in meta.timeline.pending():
+        if instant.action in services:
+            groups.update(operation.group for operation in meta.reader.compaction_plan(instant).operations)
+    return frozenset(groups | pending_clusterings(meta).keys())
+
+
+def is_clustering(instant: Instant, meta: MetaClient) -> bool:
+    """Is a pending instant a clustering? Below version 8 only the plan distinguishes it from an overwrite."""
+    return meta.reader.clustering_plan(instant) is not None

@@ -26,7 +26,7 @@ import pyarrow as pa
 
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.instants import draw_completion_time
-from pyhudi.actions.replaced_keys import replaced_keys
+from pyhudi.actions.written_keys import replaced_keys
 from pyhudi.caller_warnings import warn_caller
 from pyhudi.errors import WriteConflict
 from pyhudi.formats.timeline.clean_plans import encode_clean_metadata

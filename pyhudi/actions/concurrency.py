@@ -12,7 +12,7 @@ from typing import TypeVar
 from pyhudi.actions.action import ActionContext, Schedule
 from pyhudi.actions.conflict_strategies import conflict_strategy
 from pyhudi.actions.conflicts import OurWrite, check_conflicts, check_plans, groups_of, groups_replaced_by
-from pyhudi.actions.inserted_keys import check_inserted_keys
+from pyhudi.actions.written_keys import check_inserted_keys
 from pyhudi.engine.local import LocalFrame
 from pyhudi.errors import StaleRead, StandingConflict, WriteConflict
 from pyhudi.filegroup.write.markers import EarlyConflicts

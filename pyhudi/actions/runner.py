@@ -22,10 +22,9 @@ from pyhudi.actions.concurrency import check_early, check_no_files_removed, chec
 from pyhudi.actions.conflicts import groups_replaced_by
 from pyhudi.actions.instants import draw_time
 from pyhudi.actions.result import WriteResult
-from pyhudi.actions.rolling_metadata import with_rolling_metadata
 from pyhudi.actions.stream_batches import check_is_new
 from pyhudi.actions.undo.rollback import is_being_rolled_back, undo
-from pyhudi.actions.writes.schema_history import check_same_history, save_new_schema
+from pyhudi.actions.writes.preparation import check_same_history, save_new_schema, with_rolling_metadata
 from pyhudi.errors import StorageError, WriteConflict, add_note
 from pyhudi.filegroup.write.markers import delete_markers, sweep
 from pyhudi.formats.timeline.instant_files import encode_commit

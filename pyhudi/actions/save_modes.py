@@ -2,15 +2,39 @@
 
 Source: Spark's save modes, as Hudi's data source takes them; docs/overwriting.md for those of `write_hudi`, where mode
 overwrite keeps the table and its history, and mode replace makes a new one.
+
+Replacing a table by a new one: what may be in its folder, and in which order it is deleted.
+
+It is not atomic, as in Hudi: from the first deletion on there is no old table any more, and until the new one's first
+commit no rows. What a crash leaves is no table (readers say so), and overwriting again finishes the work.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pyhudi.errors import ConfigError, TableExists
+from pyhudi.locks import LockOptions, hold, open_lock
+from pyhudi.model.filenames import LOCK_FILE_NAME, META_FOLDER, PARTITION_METADATA_NAMES
+from pyhudi.model.options import WriteOptions
+from pyhudi.storage.base import Storage
+from pyhudi.storage.place import delete_if_empty
+from pyhudi.timeline.table_properties import table_exists
 
-__all__ = ["REPLACE", "SAVE_MODES", "SaveDecision", "canonical_mode", "decide_save"]
+__all__ = [
+    "REPLACE",
+    "SAVE_MODES",
+    "SaveDecision",
+    "canonical_mode",
+    "check_place",
+    "decide_save",
+    "delete_meta_folder",
+    "operation_in_place",
+    "options_in_place",
+    "remove_table",
+]
+
 
 SAVE_MODES = ("append", "overwrite", "ignore", "error", "errorifexists", "default")
 REPLACE = "replace"
@@ -62,3 +86,104 @@ def decide_save(mode: str, *, is_written: bool, operation_in_place: str | None, 
             "'overwrite' to replace it."
         )
     return SaveDecision()
+
+
+_OPERATION = "hoodie.datasource.write.operation"
+_COMBINE = "hoodie.combine.before.insert"
+_IN_PLACE = {"STATIC": "insert_overwrite_table", "DYNAMIC": "insert_overwrite"}
+_DELETES = frozenset({"delete", "delete_partition"})
+_BY_PLACE = LockOptions()
+_OF_LOCKS = (LOCK_FILE_NAME, ".locks")
+_PROPERTIES = (".hoodie/hoodie.properties", ".hoodie/hoodie.properties.backup")
+
+
+def operation_in_place(options: WriteOptions) -> str | None:
+    """The operation by which save mode overwrite replaces rows in one commit of a table that is there.
+
+    Returns: None when the table is to be recreated. Raises ConfigError for operations that don't go with the mode.
+    """
+    operation = options.operation.lower()
+    if operation in _DELETES:
+        raise ConfigError(
+            f"{_OPERATION}={operation} goes with mode append only: mode overwrite would delete the table."
+        )
+    if operation == "insert_overwrite_table":
+        return operation
+    mode = options.replacing.overwrite_mode
+    return None if _OPERATION in options.explicit or mode is None else _IN_PLACE[mode]
+
+
+def options_in_place(given: Mapping[str, object], options: WriteOptions) -> dict[str, object]:
+    """The options of a write that replaces the rows of a table that is there, and not the table.
+
+    Rows of one key inside the batch are combined where the operation that the caller means would combine them.
+
+    Args:    options: `given`, read.
+    Raises:  ConfigError for operations that don't go with mode overwrite.
+    """
+    named = operation_in_place(options)
+    if named is not None:
+        return {**given, _OPERATION: named}
+    combines = (
+        options.operation.lower() == "upsert" and options.combine_before_upsert and _COMBINE not in options.explicit
+    )
+    return {**given, _OPERATION: "insert_overwrite_table", **({_COMBINE: True} if combines else {})}
+
+
+def check_place(storage: Storage, *, overwrite: bool) -> None:
+    """Whether a new table may be made here. Raises ConfigError, naming what lies there.
+
+    Overwriting deletes what is in the folder, so only a table, or what an interrupted overwrite left, may be there. And
+    leftovers of an interrupted overwrite are no place for an append: their data files would count as the table's.
+    """
+    if table_exists(storage):
+        return
+    entries = {entry.name for entry in storage.list("")}
+    if overwrite and entries and ".hoodie" not in entries:
+        raise ConfigError(
+            f"{storage.root} holds {', '.join(sorted(entries)[:3])} and no Hudi table, so mode overwrite would delete "
+            "files that are not PyHudi's. Choose another path, or empty the folder yourself."
+        )
+    if not entries.isdisjoint(PARTITION_METADATA_NAMES):
+        raise ConfigError(
+            f"{storage.root} is a partition of a table, so a table in it would lie in another. Write to the folder of "
+            "the table, or to another path."
+        )
+    if not overwrite and ".hoodie" in entries and len(entries) > 1:
+        raise ConfigError(
+            f"{storage.root} holds data files and a .hoodie folder without table properties, as an interrupted "
+            "overwrite leaves them. Write with mode overwrite, or delete the folder."
+        )
+
+
+def remove_table(storage: Storage, options: LockOptions = _BY_PLACE) -> None:
+    """Delete all that is in the table's folder, but for what a lock leaves there.
+
+    The properties go first, so that a reader finds no table instead of a part of one; the rest of `.hoodie` goes last,
+    because data files without it would count as committed in a table that is made there next. After a power cut, too.
+    Nothing goes where it is known before that something would have to stay. Raises LockTimeout, StorageError.
+    """
+    storage.check_deletable("")
+    with hold(open_lock(options, storage), options.wait_timeout_s):
+        entries = storage.list("")
+        for path in _PROPERTIES:
+            storage.delete(path)
+        storage.sync(_PROPERTIES)
+        data = [entry for entry in entries if entry.name != META_FOLDER]
+        for entry in data:
+            storage.delete_tree(entry.path) if entry.is_dir else storage.delete(entry.path)
+        storage.sync([entry.path for entry in data])
+        delete_meta_folder(storage)
+    delete_if_empty(storage, META_FOLDER)
+
+
+def delete_meta_folder(storage: Storage) -> None:
+    """Delete `.hoodie` with all in it but the lock of the table, which is held: without it two might hold one."""
+    rest = storage.list(META_FOLDER)
+    locks = [entry for entry in rest if entry.name.startswith(_OF_LOCKS)]
+    if not locks:
+        storage.delete_tree(META_FOLDER)
+    for entry in rest if locks else ():
+        if entry not in locks:
+            storage.delete_tree(entry.path) if entry.is_dir else storage.delete(entry.path)
+    storage.sync([META_FOLDER])

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from pyhudi.actions.action import ActionContext
-from pyhudi.actions.merging import table_rules
+from pyhudi.actions.rows import table_rules
 from pyhudi.filegroup.read.log_blocks import REWRITING, BlockRules
 from pyhudi.filegroup.read.slice import SliceSpec
 from pyhudi.filegroup.write.base_file import stored_columns

@@ -18,13 +18,12 @@ from dataclasses import replace
 from typing import Protocol, TypeVar
 
 from pyhudi.actions.action import ActionContext, Schedule, Stopwatch
+from pyhudi.actions.clustering_updates import is_clustering
 from pyhudi.actions.commit import Committed, TakenOver, after_commit, commit
 from pyhudi.actions.concurrency import check_preferred_writers
 from pyhudi.actions.instants import request
-from pyhudi.actions.pending_groups import is_clustering
-from pyhudi.actions.rolling_metadata import with_rolling_metadata
 from pyhudi.actions.table_keys import table_keygen
-from pyhudi.actions.writes.preparation import commit_body, write_spec
+from pyhudi.actions.writes.preparation import commit_body, with_rolling_metadata, write_spec
 from pyhudi.engine.base import FanOutWork, TaskT
 from pyhudi.errors import TableError, WriteConflict, add_note
 from pyhudi.filegroup.read.slice import SliceSpec

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
-from pyhudi.actions.create import check_fields, new_table
+from pyhudi.actions.create_table import check_fields, new_table
 from pyhudi.errors import ConfigError, TableExists
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.model.new_table import new_table_properties

@@ -13,7 +13,7 @@ from datetime import tzinfo
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from pyhudi.actions.action import ActionContext
-from pyhudi.actions.create import check_files_writable
+from pyhudi.actions.create_table import check_files_writable
 from pyhudi.actions.opening import ready, table_lock
 from pyhudi.engine.base import Engine, as_engine
 from pyhudi.engine.local import LocalEngine

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import partial
 
-from pyhudi.actions.overwrite import remove_table
+from pyhudi.actions.save_modes import remove_table
 from pyhudi.actions.undo.restore import restore
 from pyhudi.actions.undo.restore_result import RestoreResult, RollbackResult
 from pyhudi.actions.undo.rollback_to import roll_back

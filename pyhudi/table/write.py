@@ -27,21 +27,31 @@ from pyhudi.actions.action import Action, ActionContext
 from pyhudi.actions.alter import AlterSchema
 from pyhudi.actions.changes.change import ChangeRows
 from pyhudi.actions.concurrency import can_be_read_again, with_retries
-from pyhudi.actions.create import (
+from pyhudi.actions.create_table import (
     check_fields,
     check_files_writable,
     check_writable,
     create_from_options,
+    is_written,
     new_table,
     open_or_create,
+    options_for,
     planned_table,
+    table_removed_on_error,
 )
-from pyhudi.actions.first_write import is_written, options_for, table_removed_on_error
 from pyhudi.actions.opening import ready, table_lock
-from pyhudi.actions.overwrite import check_place, operation_in_place, options_in_place, remove_table
 from pyhudi.actions.result import WriteResult
 from pyhudi.actions.runner import run
-from pyhudi.actions.save_modes import REPLACE, SAVE_MODES, canonical_mode, decide_save
+from pyhudi.actions.save_modes import (
+    REPLACE,
+    SAVE_MODES,
+    canonical_mode,
+    check_place,
+    decide_save,
+    operation_in_place,
+    options_in_place,
+    remove_table,
+)
 from pyhudi.actions.stream_batches import check_is_missing
 from pyhudi.actions.table_keys import is_automatic
 from pyhudi.actions.writes.bulk_insert import BulkInsert, bulk_insert

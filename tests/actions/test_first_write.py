@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from pyhudi import HudiTable, write_hudi
-from pyhudi.actions.first_write import is_written
+from pyhudi.actions.create_table import is_written
 from pyhudi.errors import ConfigError, HudiError, KeyGenError, TableExists
 from pyhudi.model.filenames import PROPERTIES_PATH
 from pyhudi.storage.local import LocalStorage

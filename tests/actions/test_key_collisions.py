@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from pyhudi.actions.key_collisions import key_collisions
+from pyhudi.actions.table_keys import key_collisions
 from pyhudi.keygen.record_keys import composite_key
 from pyhudi.model.keys import PARTITION_PATH, RECORD_KEY
 from tests.support.tables.small import TestTable

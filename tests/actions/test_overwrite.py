@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from pyhudi.actions.overwrite import check_place, remove_table
+from pyhudi.actions.save_modes import check_place, remove_table
 from pyhudi.engine.local import LocalEngine
 from pyhudi.errors import ConfigError
 from pyhudi.model.options import WriteOptions

@@ -15,7 +15,7 @@ from types import FrameType
 import pytest
 
 from pyhudi import HudiTable, write_hudi
-from pyhudi.actions.overwrite import remove_table
+from pyhudi.actions.save_modes import remove_table
 from pyhudi.errors import HudiError, PathExists, StorageError
 from pyhudi.model.filenames import PROPERTIES_PATH, heartbeat_path, marker_folder
 from pyhudi.storage import LocalStorage

@@ -22,14 +22,12 @@ import pyarrow as pa
 
 from pyhudi.actions.action import ActionContext, PreparedWrite, Schedule
 from pyhudi.actions.changes.clauses import BoundClause, Clause, Columns, When, bound_clauses
-from pyhudi.actions.changes.computed import Computed, NumberedClause
-from pyhudi.actions.changes.placing import placed_write
-from pyhudi.actions.changes.slice_reader import SliceReader
+from pyhudi.actions.changes.computed import Computed, NumberedClause, placed_write
+from pyhudi.actions.changes.slice_reader import SliceReader, StoredColumns
 from pyhudi.actions.changes.slots import ChangeSlot
-from pyhudi.actions.changes.stored_columns import StoredColumns
 from pyhudi.actions.clustering_updates import groups_closed_to_inserts
-from pyhudi.actions.merging import table_rules
 from pyhudi.actions.partitioner import RowCount, SlotPlan, plan_slots, profile_of
+from pyhudi.actions.rows import table_rules
 from pyhudi.actions.table_keys import PROBE_TIME, is_automatic, table_keygen
 from pyhudi.actions.writes.delete_keys import ordered_deletes
 from pyhudi.actions.writes.index_lookup import appended_keys, stored_slices, table_index

@@ -1,29 +1,233 @@
-"""Clauses: what happens to which rows. A row takes the first clause of its kind whose condition is true."""
+"""Clauses: what happens to which rows. A row takes the first clause of its kind whose condition is true.
+
+What a column is set to: a constant, a column, an Arrow expression, or a function of the rows. And what rows a clause
+sees:
+
+    update, delete              the table's columns
+    merge, matched              the table's columns; struct columns `source` and `target` with those of each side
+    merge, not matched          the source's columns; struct column `source`
+    merge, not by source        the table's columns; struct column `target`
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
 from difflib import get_close_matches
 from enum import Enum
-from typing import Literal
+from typing import Literal, cast
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.acero as acero
 import pyarrow.compute as pc
 
-from pyhudi.actions.changes.values import SOURCE, Assignment, ClauseRows, assignment, clause_schema, computed, mask_of
-from pyhudi.errors import ConfigError
+from pyhudi.errors import ConfigError, SchemaMismatch
 from pyhudi.merge.base import Mask
+from pyhudi.merge.combine import single_array
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.model.predicate import parse_where
+from pyhudi.model.predicate.expressions import check_expressions
 from pyhudi.model.predicate.limits import shown
 from pyhudi.model.table_config import TableConfig
 from pyhudi.queries.filters import Where, bind, to_arrow
+from pyhudi.queries.literals import in_zone
+from pyhudi.schema.projection import project
 from pyhudi.shown_text import is_text
 
-__all__ = ["BoundClause", "Clause", "Columns", "When", "bound_clauses"]
+__all__ = [
+    "SOURCE",
+    "TARGET",
+    "Assignment",
+    "BoundClause",
+    "Clause",
+    "ClauseRows",
+    "Columns",
+    "When",
+    "assignment",
+    "bound_clauses",
+    "clause_schema",
+    "computed",
+    "mask_of",
+]
+
+
+SOURCE, TARGET = "source", "target"
+
+
+@dataclass(frozen=True, slots=True)
+class ClauseRows:
+    """Rows as a clause sees them, row by row: of the table, of the source, or pairs. `merging`: with struct columns."""
+
+    target: pa.Table | None
+    source: pa.Table | None = None
+    merging: bool = False
+
+    @property
+    def rows(self) -> pa.Table:
+        """The columns that conditions and expressions can name."""
+        flat = self.target if self.target is not None else self.source
+        assert flat is not None
+        if not self.merging:
+            return flat
+        for name, side in ((SOURCE, self.source), (TARGET, self.target)):
+            if side is not None:
+                packed = _struct_of(side)
+                at = flat.schema.get_field_index(name)
+                flat = flat.append_column(name, packed) if at < 0 else flat.set_column(at, name, packed)
+        return flat
+
+    @property
+    def sides(self) -> tuple[pa.Table, ...]:
+        """What a function is called with: the table's rows, then the source's."""
+        return tuple(side for side in (self.target, self.source) if side is not None)
+
+    def filter(self, kept: Mask) -> ClauseRows:
+        """Only some of the rows."""
+        if kept.all():
+            return self
+        mask = pa.array(kept)
+        target, source = (None if side is None else side.filter(mask) for side in (self.target, self.source))
+        return ClauseRows(target, source, self.merging)
+
+    def __len__(self) -> int:
+        return len(self.sides[0])
+
+
+def clause_schema(target: pa.Schema | None, source: pa.Schema | None, merging: bool) -> pa.Schema:
+    """The columns of `ClauseRows.rows`."""
+    left, right = (None if side is None else side.empty_table() for side in (target, source))
+    return ClauseRows(left, right, merging).rows.schema
+
+
+def _struct_of(side: pa.Table) -> pa.Array:
+    arrays = [single_array(column) for column in side.columns]  # of dictionaries their values
+    fields = [field.with_type(array.type) for field, array in zip(side.schema, arrays, strict=True)]
+    return pa.StructArray.from_arrays(arrays, fields=fields)
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """A column and what it is set to: a scalar of its type, an expression, or a function."""
+
+    column: pa.Field
+    value: pa.Scalar | pc.Expression | Callable[..., object]
+
+    def of(self, clause_rows: ClauseRows) -> pa.ChunkedArray:
+        """The column for these rows. Raises ConfigError, SchemaMismatch when values don't fit the column."""
+        if isinstance(self.value, pa.Scalar):
+            return pa.chunked_array([pa.repeat(self.value, len(clause_rows))])
+        if isinstance(self.value, pc.Expression):
+            found = computed(self.value, clause_rows.rows, f"set={self.column.name!r}")
+        else:
+            found = self._called(clause_rows)
+        return _fitted(found, self.column)
+
+    def _called(self, clause_rows: ClauseRows) -> pa.ChunkedArray:
+        assert callable(self.value)
+        found = self.value(*clause_rows.sides)
+        if isinstance(found, pa.Scalar):
+            return pa.chunked_array([pa.repeat(found, len(clause_rows))])
+        if isinstance(found, pa.Array):
+            found = pa.chunked_array([found])
+        if not isinstance(found, pa.ChunkedArray):
+            try:
+                found = pa.chunked_array([pa.array(cast("Iterable[object]", found), self.column.type)])
+            except (pa.ArrowException, TypeError) as error:
+                raise ConfigError(
+                    f"The function for the column {self.column.name!r} returned {type(found).__name__}; expected an "
+                    f"Arrow array of {self.column.type}: {error}."
+                ) from error
+        if len(found) != len(clause_rows):
+            raise ConfigError(
+                f"The function for the column {self.column.name!r} returned {len(found)} values for "
+                f"{len(clause_rows)} rows."
+            )
+        return found
+
+
+def assignment(column: pa.Field, value: object, schema: pa.Schema, zone: tzinfo | None = None) -> Assignment:
+    """Check what a caller wants to set a column to.
+
+    Args:    value: a constant; "source.x" or "target.x" in a merge; a `pyarrow.compute` expression; a function of the
+             table's rows, the source's, or both; schema: the columns of `ClauseRows.rows`; zone: see `in_zone`.
+    Raises:  ConfigError for values that can't become the column's type.
+    """
+    if isinstance(value, str):
+        side, dot, name = value.partition(".")
+        packed = schema.field(side).type if dot and side in (SOURCE, TARGET) and side in schema.names else None
+        if packed is not None and pa.types.is_struct(packed):
+            if packed.get_field_index(name) >= 0:
+                value = pc.field(side, name)
+            elif name.isidentifier():
+                raise ConfigError(
+                    f"The column {column.name!r} is set to {shown(value)}, but the {side} has no column "
+                    f"{shown(name)}; it has "
+                    f"{', '.join(field.name for field in packed)}. The text itself is pyarrow.scalar({shown(value)})."
+                )
+    if isinstance(value, pc.Expression):
+        check_expressions([value], f"set={column.name!r}")
+        checked = Assignment(column, value)
+        # Types are told by no rows at all; values that don't fit are found when there are some.
+        _fitted(computed(value, schema.empty_table(), f"set={column.name!r}"), column)
+        return checked
+    if callable(value):
+        return Assignment(column, value)
+    scalar = _constant(column, in_zone(value, column.type, zone, f"set= gives the column {column.name}"))
+    if not scalar.is_valid and not column.nullable:
+        raise ConfigError(
+            f"The column {column.name!r} is NOT NULL and can't be set to null; "
+            f"table.alter(DropNotNull({column.name!r})) lets it take nulls."
+        )
+    return Assignment(column, scalar)
+
+
+def _constant(column: pa.Field, value: object) -> pa.Scalar:
+    try:
+        if isinstance(value, pa.Scalar):
+            return value.cast(column.type)
+        if isinstance(value, str) and not pa.types.is_string(column.type):
+            return pa.scalar(value).cast(column.type)
+        return pa.scalar(value, column.type)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+        raise ConfigError(
+            f"The column {column.name!r} is of type {column.type} and can't be set to {shown(value)}: "
+            f"{str(error)[:500]}. What is computed is given as an expression, such as "
+            "pyarrow.compute.field('x') * 2, or as a function of the rows."
+        ) from error
+
+
+def computed(expression: pc.Expression, rows: pa.Table, what: str) -> pa.ChunkedArray:
+    """The values of an expression, row by row. Raises ConfigError with `what` when Arrow can't compute it."""
+    source = acero.Declaration("table_source", acero.TableSourceNodeOptions(rows))
+    project_ = acero.Declaration("project", acero.ProjectNodeOptions([expression], ["value"]))
+    try:
+        return acero.Declaration.from_sequence([source, project_]).to_table(use_threads=False).column(0)
+    except (pa.ArrowException, ValueError, KeyError) as error:
+        raise ConfigError(f"{what} can't be computed: {error}. Columns: {', '.join(rows.column_names)}.") from error
+
+
+def _fitted(values: pa.ChunkedArray, column: pa.Field) -> pa.ChunkedArray:
+    """The values in the column's type: numbers become other numbers when they fit exactly."""
+    if values.type != column.type:
+        try:
+            if pa.types.is_nested(column.type):
+                values = project(pa.table({column.name: values}), pa.schema([column])).column(0)
+            else:
+                values = values.cast(column.type)
+        except pa.ArrowException as error:
+            raise SchemaMismatch(
+                f"The column {column.name!r} is of type {column.type}, its new values of type {values.type} don't fit: "
+                f"{error}. Cast or round them."
+            ) from error
+    return values
+
+
+def mask_of(values: pa.ChunkedArray) -> Mask:
+    """Where a condition is true; unknown is not."""
+    flags: Mask = np.asarray(pc.fill_null(values, False).to_numpy(), dtype=np.bool_)
+    return flags
 
 
 class When(Enum):

@@ -4,6 +4,12 @@ The rows have Hudi's meta columns of the row of the table that they came from, s
 without them are new. They hold the columns that are set, and no others: a write task reads the rest where it is.
 
 Source: docs/sql-dml.md, "How a statement becomes a commit"; docs/formats/merging.md, "Two versions of a key".
+
+Computed rows to write tasks: their places are known, only rows that may be new are looked for in the index.
+
+    computed rows → keys, places, moves → (index, for new rows) → counts → slots
+
+Source: docs/sql-dml.md, "How a statement becomes a commit"; docs/architecture.md, "How an upsert flows".
 """
 
 from __future__ import annotations
@@ -16,16 +22,24 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyhudi.actions.changes.clauses import When
-from pyhudi.actions.changes.values import Assignment, ClauseRows, mask_of
-from pyhudi.actions.rows import KEYED_FIELDS
-from pyhudi.actions.table_keys import keys_to_write
-from pyhudi.engine.base import TaskContext
+from pyhudi.actions.action import ActionContext, PreparedWrite, Schedule
+from pyhudi.actions.changes.clauses import Assignment, ClauseRows, When, mask_of
+from pyhudi.actions.partitioner import RowCount, SlotPlan, profile_of
+from pyhudi.actions.rows import KEYED_FIELDS, AssignSlots, batch_by_partition
+from pyhudi.actions.table_keys import keys_to_write, table_keygen
+from pyhudi.actions.writes.index_lookup import lookup_of, table_index
+from pyhudi.actions.writes.keyed_write import KeyedWrite
+from pyhudi.actions.writes.preparation import write_spec
+from pyhudi.engine.base import Frame, TaskContext
 from pyhudi.errors import CorruptFile
+from pyhudi.index.base import LOCATION_PARTITION, Index
+from pyhudi.index.key_join import count_groups
 from pyhudi.keygen.base import KeyGenerator
 from pyhudi.merge.base import Mask
+from pyhudi.model.instant import Instant
 from pyhudi.model.keys import FILE_NAME, LOCATION, PARTITION_PATH, RECORD_KEY
 from pyhudi.model.timeline import Timeline
+from pyhudi.view.file_system_view import FileSystemView
 
 __all__ = [
     "CLAUSE",
@@ -36,7 +50,9 @@ __all__ = [
     "PlaceRows",
     "check_places",
     "placed_schema",
+    "placed_write",
 ]
+
 
 _TASK_BITS = 40  # rows of one task are numbered below this, tasks above
 
@@ -193,3 +209,87 @@ def check_places(counts: Iterable[tuple[str, str | None]], known: Iterable[tuple
                 f"{root}: rows say by _hoodie_file_name that they are in file group {file_id} of partition {path!r}, "
                 "which the table does not have. Nothing was written."
             )
+
+
+_PLACE = "_pyhudi_place"  # string: LOCATION by the meta columns, while the index makes its own
+
+
+def placed_write(
+    write: KeyedWrite, computed: Computed, schedule: Schedule, instant: Instant, context: ActionContext
+) -> PreparedWrite[SlotPlan]:
+    """The order for computed rows. `write`: its frame has the meta columns of rows that are there.
+
+    Raises: CorruptFile for meta columns that name no file group of the table; KeyGenError for keys of new rows.
+    """
+    engine = context.engine
+    keygen = table_keygen(context, instant.requested_time)
+    spec = write_spec(schedule, keygen, instant, context)
+    schema = placed_schema(engine.schema(write.frame))
+    rows = engine.map(write.frame, PlaceRows(schema, keygen, computed), schema)
+    index = table_index(context)
+    kept: tuple[Frame, ...] = ()
+    if computed.looks_up or index.places_inserts:
+        rows, kept = _looked_up(rows, computed, index, keygen, context)
+    rows = engine.cache(rows)
+    counts = count_groups(engine, rows)
+    view = FileSystemView.load(context.meta, partitions={path for path, _ in counts})
+    if not index.places_inserts:
+        known = ((s.group.partition_path, s.group.file_id) for s in view.all_slices())
+        check_places(counts, known, context.meta.storage.root)
+    listed = [RowCount(path, file_id, number) for (path, file_id), number in counts.items()]
+    plan = write.planned(listed, view, index, instant, context)
+    work = AssignSlots(plan)
+    slotted = engine.extend(rows, work.columns, work, work.schema)
+    profile = profile_of(listed, plan, write.operation)
+    return PreparedWrite(instant, schedule, spec, profile, slotted, plan, (rows, *kept))
+
+
+def _looked_up(
+    rows: Frame, computed: Computed, index: Index, keygen: KeyGenerator, context: ActionContext
+) -> tuple[Frame, tuple[Frame, ...]]:
+    """Rows without a place get that of their key, if the table has it."""
+    engine = context.engine
+    schema = engine.schema(rows)
+    aside = pa.schema([field.with_name(_PLACE) if field.name == LOCATION else field for field in schema])
+    waiting = engine.cache(engine.map(rows, _Renamed(aside), aside))
+    batch = batch_by_partition(engine, waiting)
+    view = FileSystemView.load(context.meta, partitions=None if index.is_global else batch)
+    lookup = lookup_of(index, batch, view, keygen, context, ordering_fields=(), only_live=False)
+    tagged = index.tag(waiting, lookup)
+    return engine.map(tagged.rows, _Settled(schema, computed.arrives), schema), (waiting, *tagged.kept)
+
+
+@dataclass(frozen=True, slots=True)
+class _Renamed:
+    """Stream work: the same columns under other names."""
+
+    schema: pa.Schema
+
+    def __call__(self, context: TaskContext, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            yield pa.RecordBatch.from_arrays(batch.columns, schema=self.schema)
+
+
+@dataclass(frozen=True, slots=True)
+class _Settled:
+    """Stream work: the place by meta columns, else the index's; a global index says the partition, too.
+
+    `arrives`: the number of rows that come from another partition, where a global index still finds them.
+    """
+
+    schema: pa.Schema
+    arrives: int
+
+    def __call__(self, context: TaskContext, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            place, found = batch.column(_PLACE), batch.column(LOCATION)
+            made = {LOCATION: pc.coalesce(place, found)}
+            if LOCATION_PARTITION in batch.schema.names:
+                comes = pc.fill_null(pc.equal(batch.column(CLAUSE), self.arrives), False)
+                found = pc.if_else(comes, pa.scalar(None, pa.string()), found)
+                made[LOCATION] = pc.coalesce(place, found)
+                elsewhere = pc.and_(pc.is_null(place), pc.is_valid(found))
+                path = batch.column(PARTITION_PATH)
+                made[PARTITION_PATH] = pc.if_else(elsewhere, batch.column(LOCATION_PARTITION), path)
+            arrays = [made[name] if name in made else batch.column(name) for name in self.schema.names]
+            yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)

@@ -5,28 +5,88 @@ The two differ in partition columns: a query takes their values from the partiti
 A row may have beaten a version in the log files that has an older ordering value. A partial update put behind that late
 version would be merged with it first and carry its values into the table, so such rows are marked: they are written
 whole. Source: docs/formats/merging.md, "Two versions of a key", "Partial updates".
+
+What a change has to know of stored rows: which columns a task reads of its slice before it writes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyhudi.actions.changes.stored_columns import ALL_COLUMNS, StoredColumns
-from pyhudi.actions.changes.values import computed, mask_of
+from pyhudi.actions.changes.clauses import BoundClause, computed, mask_of
+from pyhudi.actions.changes.computed import NumberedClause
 from pyhudi.filegroup.read.slice import SliceSpec, read_with_late_keys
+from pyhudi.filegroup.write.spec import WriteSpec
 from pyhudi.formats.base import BATCH_ROWS, open_base_file
-from pyhudi.model.keys import RECORD_KEY
+from pyhudi.merge.rules import MergeRules
+from pyhudi.model.keys import COMMIT_SEQNO, RECORD_KEY
 from pyhudi.queries.filters import to_arrow
 from pyhudi.queries.plan import ReadPlan, ReadSlice
 from pyhudi.queries.schema import with_path_values
 from pyhudi.queries.snapshot import row_group_test
 from pyhudi.schema.projection import project
 
-__all__ = ["IS_LATE", "SliceReader"]
+__all__ = ["ALL_COLUMNS", "IS_LATE", "SliceReader", "StoredColumns"]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredColumns:
+    """Columns by what the task writes: a new version of the base file, or blocks of a log file. None: all.
+
+    `whole`: for rows that are written whole.
+    """
+
+    for_file: tuple[str, ...] | None = None
+    for_log: tuple[str, ...] | None = None
+    whole: tuple[str, ...] | None = None
+
+    @classmethod
+    def of(
+        cls,
+        clauses: Sequence[BoundClause | NumberedClause],
+        spec: WriteSpec,
+        rules: MergeRules,
+        kept: Mapping[int, frozenset[str]],
+        partial: Mapping[int, frozenset[str]],
+        *,
+        is_placed: bool,
+    ) -> StoredColumns:
+        """For the clauses of a change.
+
+        Args:
+            kept: by the number of a clause the columns that the rewrite of a file takes from its rows.
+            partial: by the number of a clause the columns of its partial updates.
+            is_placed: the rows of the change say which rows of the table they came from.
+        """
+        if not spec.populate_meta_fields or not all(isinstance(clause, NumberedClause) for clause in clauses):
+            return cls()
+        ordering = {name.partition(".")[0] for name in rules.ordering_fields}
+        unset = {
+            number: set(spec.schema.names) - {assigned.column.name for assigned in clause.assignments}
+            for number, clause in enumerate(clauses)
+            if clause.does == "update"
+        }
+        required = {field.name for field in spec.schema if not field.nullable}
+
+        metas = (COMMIT_SEQNO, RECORD_KEY) if is_placed else (RECORD_KEY,)
+
+        def columns(needed: Iterable[set[str]]) -> tuple[str, ...]:
+            names = ordering.union(*needed)
+            return (*metas, *(name for name in spec.schema.names if name in names))
+
+        return cls(
+            columns(names - kept.get(number, frozenset()) for number, names in unset.items()),
+            columns(names & required if number in partial else names for number, names in unset.items()),
+            columns(unset.values()),
+        )
+
+
+ALL_COLUMNS = StoredColumns()
+
 
 IS_LATE = "_pyhudi_late"  # bool
 

@@ -18,9 +18,9 @@ from contextlib import suppress
 from dataclasses import replace
 
 from pyhudi.actions.action import ActionContext
+from pyhudi.actions.clustering_updates import is_clustering
 from pyhudi.actions.commit import after_commit, commit
 from pyhudi.actions.instants import request
-from pyhudi.actions.pending_groups import is_clustering
 from pyhudi.actions.undo.checks import check_replaced_files_exist
 from pyhudi.actions.undo.files import check_plan, requests_of, requests_of_slices
 from pyhudi.actions.undo.plan_targets import action_of, check_is_uncommitted, check_restore

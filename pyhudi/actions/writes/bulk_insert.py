@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from pyhudi.actions.action import ActionContext, PreparedWrite, Schedule
-from pyhudi.actions.merging import input_rules
-from pyhudi.actions.rows import CombineRows
+from pyhudi.actions.rows import CombineRows, input_rules
 from pyhudi.actions.table_keys import PROBE_TIME, RowNumbers, keys_to_write, table_keygen
 from pyhudi.actions.writes.keyed_write import KeyedWrite, insert
 from pyhudi.actions.writes.preparation import (

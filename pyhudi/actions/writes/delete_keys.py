@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.actions.action import ActionContext
-from pyhudi.actions.merging import table_rules
+from pyhudi.actions.rows import table_rules
 from pyhudi.actions.table_keys import is_automatic, stored_generator, table_keygen
 from pyhudi.actions.writes.index_lookup import stored_slices, table_index
 from pyhudi.errors import ConfigError, KeyGenError

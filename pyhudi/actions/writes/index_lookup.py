@@ -13,7 +13,7 @@ from typing import cast
 import pyarrow as pa
 
 from pyhudi.actions.action import ActionContext
-from pyhudi.actions.merging import table_rules
+from pyhudi.actions.rows import table_rules
 from pyhudi.actions.table_keys import PROBE_TIME, table_keygen
 from pyhudi.caller_warnings import warn_caller
 from pyhudi.errors import ConfigError, HudiError, UnsupportedTable

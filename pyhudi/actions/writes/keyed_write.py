@@ -16,7 +16,6 @@ import pyarrow as pa
 
 from pyhudi.actions.action import ActionContext, PreparedWrite, Schedule
 from pyhudi.actions.clustering_updates import groups_closed_to_inserts
-from pyhudi.actions.merging import input_rules, table_rules
 from pyhudi.actions.partitioner import LogPlan, RowCount, SlotPlan, plan_slots, profile_of
 from pyhudi.actions.rows import (
     KEYED_FIELDS,
@@ -27,7 +26,9 @@ from pyhudi.actions.rows import (
     MoveRows,
     batch_by_partition,
     delete_flag_columns,
+    input_rules,
     marker_columns,
+    table_rules,
 )
 from pyhudi.actions.table_keys import PROBE_TIME, table_keygen
 from pyhudi.actions.writes.delete_keys import delete_index, delete_keygen, deleted_rows

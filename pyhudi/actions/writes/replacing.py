@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from pyhudi.actions.action import ActionContext
-from pyhudi.actions.pending_groups import groups_in_pending_plans
+from pyhudi.actions.clustering_updates import groups_in_pending_plans
 from pyhudi.errors import WriteConflict
 from pyhudi.model.commit import CommitMetadata
 from pyhudi.model.instant import COMPACTIONS

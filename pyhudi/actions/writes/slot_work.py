@@ -12,8 +12,8 @@ from typing import TypeVar, cast
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyhudi.actions.key_collisions import key_collisions
 from pyhudi.actions.partitioner import WriteTask
+from pyhudi.actions.table_keys import key_collisions
 from pyhudi.actions.writes.delete_keys import DeletedRows
 from pyhudi.engine.base import TaskContext
 from pyhudi.filegroup.write.append import LogOptions, append_log

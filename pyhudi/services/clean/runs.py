@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.commit import Committed, TakenOver, commit
-from pyhudi.actions.rolling_metadata import with_rolling_values
+from pyhudi.actions.writes.preparation import with_rolling_values
 from pyhudi.errors import WriteConflict
 from pyhudi.model.filenames import data_path, instant_of
 from pyhudi.model.instant import ActionKind, Instant, State

@@ -20,7 +20,7 @@ from itertools import islice
 import pyarrow as pa
 
 from pyhudi.actions.action import ActionContext
-from pyhudi.actions.pending_groups import groups_in_pending_plans, is_clustering
+from pyhudi.actions.clustering_updates import groups_in_pending_plans, is_clustering
 from pyhudi.engine.base import FanOutWork
 from pyhudi.errors import ConfigError, CorruptFile
 from pyhudi.filegroup.read.slice import SliceSpec

@@ -12,7 +12,7 @@ from __future__ import annotations
 from datetime import datetime, timezone
 
 from pyhudi.actions.action import ActionContext
-from pyhudi.actions.pending_groups import groups_in_pending_plans
+from pyhudi.actions.clustering_updates import groups_in_pending_plans
 from pyhudi.engine.base import FanOutWork
 from pyhudi.errors import UnsupportedTable, WriteConflict
 from pyhudi.filegroup.read.slice import SliceSpec

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pyhudi.actions.action import ActionContext
-from pyhudi.actions.pending_groups import groups_in_pending_plans
+from pyhudi.actions.clustering_updates import groups_in_pending_plans
 from pyhudi.engine.base import FanOutWork
 from pyhudi.errors import WriteConflict
 from pyhudi.filegroup.read.log_blocks import BlockRules, blocks_to_merge

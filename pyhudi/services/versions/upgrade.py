@@ -13,7 +13,7 @@ Source: docs/formats/table-config.md, "Steps between versions".
 from __future__ import annotations
 
 from pyhudi.actions.action import ActionContext
-from pyhudi.actions.create import check_files_writable
+from pyhudi.actions.create_table import check_files_writable
 from pyhudi.errors import ConfigError, WriteConflict
 from pyhudi.locks import hold
 from pyhudi.metadata.maintenance import build_anew

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from pyhudi.actions.action import ActionContext
-from pyhudi.actions.replaced_keys import replaced_keys
+from pyhudi.actions.written_keys import replaced_keys
 from pyhudi.engine.local import LocalEngine
 from pyhudi.filegroup.write.status import STATUS_SCHEMA, from_table
 from pyhudi.formats.base import open_base_file

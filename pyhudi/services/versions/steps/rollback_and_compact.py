@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from pyhudi.actions.action import ActionContext
-from pyhudi.actions.pending_groups import groups_in_pending_plans
+from pyhudi.actions.clustering_updates import groups_in_pending_plans
 from pyhudi.actions.undo.rollback import roll_back_failed_writes
 from pyhudi.errors import UnsupportedTable, WriteConflict
 from pyhudi.model.options.services import CompactionOptions

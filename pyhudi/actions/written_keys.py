@@ -4,13 +4,18 @@ Hudi's conflict strategies compare file groups, and new ones never collide, so t
 no concurrency mode looks at the keys, too: those in files that got inserts, of itself and of the writes that completed
 since it began. Buckets need none of it, since two writers of a key meet in one bucket.
 Source: docs/formats/writers.md, "Conflicts"; docs/compatibility.md, "Sides taken".
+
+The keys in file groups that a write takes out of the table, read by tasks: a record index forgets them.
+
+Source: docs/formats/table-services.md, "Replaced file groups"; docs/formats/metadata-table.md, "Record index".
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -18,16 +23,20 @@ from pyhudi.actions.action import ActionContext
 from pyhudi.actions.table_keys import PROBE_TIME, table_keygen
 from pyhudi.actions.writes.index_lookup import stored_slices
 from pyhudi.errors import WriteConflict
-from pyhudi.filegroup.read.keys import slice_keys
+from pyhudi.filegroup.read.keys import SliceKeys, slice_keys
 from pyhudi.filegroup.read.slice import SliceSpec
 from pyhudi.formats.base import open_base_file
 from pyhudi.index.chosen import index_class
+from pyhudi.merge.combine import single_array
 from pyhudi.model.commit import CommitMetadata, OperationType, WriteStat
-from pyhudi.model.file_group import BaseFile, FileSlice
+from pyhudi.model.file_group import BaseFile, FileGroupId, FileSlice
 from pyhudi.model.filenames import BaseFileName
 from pyhudi.model.instant import Instant
+from pyhudi.view.committed_logs import with_committed_bytes
+from pyhudi.view.file_system_view import FileSystemView
 
-__all__ = ["check_inserted_keys"]
+__all__ = ["check_inserted_keys", "replaced_keys"]
+
 
 _ROWS_MAX = 5_000_000  # of all writes that are compared; the table's lock is held meanwhile
 _MOVES_ROWS = frozenset({OperationType.CLUSTER, OperationType.COMPACT, OperationType.LOG_COMPACT})
@@ -126,3 +135,28 @@ def _utf16(key: str | None) -> bytes:
 
 def _keys(file: BaseFile, spec: SliceSpec) -> pa.ChunkedArray:
     return pa.chunked_array(slice_keys(spec, FileSlice(file.group, file.instant_time, file)), pa.string())
+
+
+_SHARES = 256  # tasks; a task has several slices where there are more
+
+
+def replaced_keys(groups: Collection[FileGroupId], context: ActionContext) -> Mapping[str, pa.Array]:
+    """The keys of the newest slices of these file groups, by partition path.
+
+    Args:    context: with the table as it is before the write is complete.
+    Raises:  CorruptFile, UnsupportedTable.
+    """
+    if not groups:
+        return {}
+    meta = context.meta
+    view = FileSystemView.load(meta, partitions=sorted({group.partition_path for group in groups}))
+    newest = with_committed_bytes(meta, [s for s in view.all_slices() if s.group in groups])
+    numbered = list(enumerate(newest))
+    keygen = None if meta.config.populate_meta_fields else table_keygen(context, PROBE_TIME)
+    work = SliceKeys(stored_slices(keygen, context))
+    shares = [numbered[first::_SHARES] for first in range(min(len(numbered), _SHARES))]
+    found = context.engine.collect(context.engine.fan_out(shares, work, work.schema))
+    paths = np.array([file_slice.group.partition_path for file_slice in newest], dtype=np.object_)
+    of_keys = paths[found.column(1).to_numpy()] if len(newest) else paths
+    keys = single_array(found.column(0))
+    return {path: keys.filter(pa.array(of_keys == path)) for path in dict.fromkeys(paths.tolist())}

@@ -2,21 +2,43 @@
 
 Source: docs/formats/table-config.md, "New tables"; docs/formats/keys.md, "Which generator"; docs/formats/merging.md,
 "Mode of a table".
+
+A table is removed again when the write that created it fails.
+
+A table's key, partitions and type are chosen by its first write. Were the table to outlive a first write that fails,
+the next one, with the mistake mended, would be told that the table was made otherwise, and readers would find a table
+without columns. A process that dies leaves such a table all the same; the next first write may recreate it. All this
+is for tables in which no write was ever completed, and which were not made with columns (`HudiTable.create`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 
-from pyhudi.errors import ConfigError, TableExists, UnsupportedTable
+from pyhudi.actions.action import ActionContext
+from pyhudi.actions.opening import ready
+from pyhudi.actions.save_modes import delete_meta_folder
+from pyhudi.engine.base import as_engine
+from pyhudi.engine.local import LocalEngine
+from pyhudi.errors import ConfigError, HudiError, TableExists, UnsupportedTable, add_note
 from pyhudi.index.chosen import chosen_buckets
+from pyhudi.interrupts import uninterrupted
 from pyhudi.keygen import KEY_GENERATORS, generator_name
 from pyhudi.locks import hold, open_lock
 from pyhudi.merge.rules import merge_rules
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.maintenance import wanted_partitions
+from pyhudi.model.filenames import (
+    META_FOLDER,
+    PARTITION_METADATA_NAMES,
+    PROPERTIES_BACKUP_PATH,
+    PROPERTIES_PATH,
+    BaseFileName,
+    LogFileName,
+)
+from pyhudi.model.instant import ActionKind
 from pyhudi.model.new_table import LATER_KINDS, NewTable, new_table_properties
 from pyhudi.model.options import WriteOptions
 from pyhudi.model.options.declare import key_of
@@ -24,7 +46,9 @@ from pyhudi.model.options.metadata import MetadataOptions
 from pyhudi.model.table_config import METADATA_TO_BUILD, TableConfig
 from pyhudi.model.timeline import Timeline
 from pyhudi.storage.base import Storage
-from pyhudi.storage.clock import Clock
+from pyhudi.storage.clock import Clock, SystemClock
+from pyhudi.storage.paths import parent
+from pyhudi.storage.place import delete_if_empty
 from pyhudi.timeline.table_properties import create_table, load_table_config, table_exists
 
 __all__ = [
@@ -32,10 +56,15 @@ __all__ = [
     "check_files_writable",
     "check_writable",
     "create_from_options",
+    "is_unfinished",
+    "is_written",
     "new_table",
     "open_or_create",
+    "options_for",
     "planned_table",
+    "table_removed_on_error",
 ]
+
 
 _BASE_FORMATS = ("PARQUET", "ORC")
 
@@ -183,3 +212,121 @@ def check_writable(config: TableConfig, options: WriteOptions) -> None:
     """Raises UnsupportedTable for tables that this release must not write to: it would lose or distort something."""
     check_files_writable(config)
     merge_rules(config, options.merger_classes)  # raises when nobody here knows how the table's rows merge
+
+
+@contextmanager
+def table_removed_on_error(context: ActionContext) -> Iterator[None]:
+    """Around the write that created the table: when it fails, the table is removed, unless another writer has begun."""
+    try:
+        yield
+    except BaseException as error:
+        with uninterrupted():
+            try:
+                stays = "another write is at work in it" if not _take_back(context) else ""
+            except Exception as second:
+                stays = str(second)
+        if stays:
+            add_note(
+                error,
+                f"The table that this write made at {context.meta.storage.root} could not be removed ({stays}). "
+                "As long as no write to it is complete, the next first write may choose its key and type again.",
+            )
+        raise
+
+
+def is_unfinished(meta: MetaClient) -> bool:
+    """Whether no write to the table was ever completed; what a dead or running first write left may be there."""
+    return (
+        meta.config.create_schema is None
+        and all(instant.action is ActionKind.ROLLBACK for instant in meta.timeline.completed())
+        and next(iter(meta.storage.walk(meta.config.history_path)), None) is None
+    )
+
+
+def is_written(storage: Storage) -> bool:
+    """Whether there is a table that a save mode has to respect: not one that a dead first write left."""
+    if not table_exists(storage):
+        return False
+    try:
+        return not is_unfinished(MetaClient.load(storage))
+    except HudiError:
+        return True  # what can't be read is somebody's table
+
+
+def options_for(
+    storage: Storage,
+    given: Mapping[str, object],
+    session: Mapping[str, str],
+    config: TableConfig,
+    new: Mapping[str, object] | None = None,
+) -> tuple[WriteOptions, bool]:
+    """The options of a write to the table that is there, and whether they are those of a new table in its place.
+
+    An unfinished table that was made otherwise than the options say is removed, when they are enough for a new one.
+
+    Args:    new: the options to make a new table with, when they are not `given`.
+    Raises:  ConfigError.
+    """
+    try:
+        return WriteOptions.parse(given, session, config), False
+    except ConfigError:
+        try:
+            options = WriteOptions.parse(given if new is None else new, session, None)
+            new_table_properties(new_table(options))
+        except ConfigError:
+            options = None
+        if options is None or not _cleared(storage, options):
+            raise
+        return options, True
+
+
+def _cleared(storage: Storage, options: WriteOptions) -> bool:
+    """Undo the dead writers of an unfinished table and remove it; False when there is more to it, and it stays."""
+    clock = SystemClock()
+    meta = MetaClient.load(storage, clock)
+    if not is_unfinished(meta):
+        return False
+    context, _ = ready(meta, as_engine(LocalEngine()), options, clock)
+    return _take_back(context)
+
+
+def _take_back(context: ActionContext) -> bool:
+    """Remove a table without writes and data; False when it has some. What else lies in its folder stays.
+
+    Writers put their instants on the timeline under the lock, and look whether the table is still there.
+    """
+    with hold(context.lock, context.options.lock.wait_timeout_s):
+        now = context.reloaded().meta
+        partitions = _empty_partitions(now.storage)
+        if partitions is None or now.timeline.pending() or not is_unfinished(now):
+            return False
+        for folder in sorted(partitions, key=len, reverse=True):
+            _remove_partition(now.storage, folder)
+        for path in (PROPERTIES_PATH, PROPERTIES_BACKUP_PATH):
+            now.storage.delete(path)  # from here on there is no table
+        delete_meta_folder(now.storage)
+    delete_if_empty(context.meta.storage, META_FOLDER)
+    return True
+
+
+def _empty_partitions(storage: Storage) -> set[str] | None:
+    """Folders that are partitions; None when there is a data file."""
+    found = set()
+    for entry in storage.walk(""):
+        if entry.path.startswith(f"{META_FOLDER}/"):
+            continue
+        if BaseFileName.parse(entry.name) is not None or LogFileName.parse(entry.name) is not None:
+            return None
+        if entry.name in PARTITION_METADATA_NAMES:
+            found.add(parent(entry.path))
+    return found
+
+
+def _remove_partition(storage: Storage, folder: str) -> None:
+    """The mark of a partition, and the folders that hold nothing else."""
+    for entry in storage.list(folder):
+        if entry.name in PARTITION_METADATA_NAMES:
+            storage.delete(entry.path)
+    while folder and not storage.list(folder):
+        storage.delete_tree(folder)
+        folder = parent(folder)
