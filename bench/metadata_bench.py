@@ -24,8 +24,8 @@ from pyhudi import HudiTable, write_hudi
 from pyhudi.formats.column_stats import ColumnRange, stats_rows
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.delta_commit import write_delta_commit
-from pyhudi.metadata.files_partition import files_of_listing
-from pyhudi.metadata.stats_updates import column_stats_update
+from pyhudi.metadata.partitions.files import files_of_listing
+from pyhudi.metadata.partitions.stats_updates import column_stats_update
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.metadata.updates import PartitionUpdate
 from pyhudi.model.instant import next_instant_time

@@ -34,9 +34,9 @@ from pyhudi.formats.timeline.instant_files import encode_commit, encode_rollback
 from pyhudi.formats.timeline.plans import encode_index_metadata
 from pyhudi.formats.timeline.savepoints import encode_restore_metadata, encode_savepoint
 from pyhudi.locks import hold
-from pyhudi.metadata.kept_partition import TableCommit
 from pyhudi.metadata.maintenance import keep_up
-from pyhudi.metadata.partitions import keeps_record_index
+from pyhudi.metadata.partitions.base import TableCommit
+from pyhudi.metadata.schema import keeps_record_index
 from pyhudi.model.commit import Body, CommitMetadata, OperationType, TableChange, WriteStatus, change_of
 from pyhudi.model.instant import Instant, State
 from pyhudi.model.plans import CleanMetadata, IndexPlan, RestoreMetadata, RollbackMetadata, SavepointMetadata

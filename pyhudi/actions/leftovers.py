@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pyhudi.actions.action import ActionContext
 from pyhudi.filegroup.write.markers import delete_markers
-from pyhudi.metadata.index_pieces import delete_index_pieces
+from pyhudi.metadata.staged_index import delete_index_pieces
 from pyhudi.model.filenames import HEARTBEAT_FOLDER, INDEX_PIECES_FOLDER, TEMPORARY_FOLDER, heartbeat_path
 from pyhudi.timeline.heartbeat import is_expired
 

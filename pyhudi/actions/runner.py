@@ -30,7 +30,7 @@ from pyhudi.filegroup.write.markers import delete_markers, sweep
 from pyhudi.formats.timeline.instant_files import encode_commit
 from pyhudi.interrupts import uninterrupted
 from pyhudi.locks import hold
-from pyhudi.metadata.index_pieces import delete_index_pieces
+from pyhudi.metadata.staged_index import delete_index_pieces
 from pyhudi.model.commit import CommitMetadata, OperationType, WriteStatus
 from pyhudi.model.instant import Instant, State
 from pyhudi.model.options import WriteOptions

@@ -19,7 +19,7 @@ from pyhudi.engine.base import Engine, Frame
 from pyhudi.errors import UnsupportedTable
 from pyhudi.filegroup.read.slice import SliceSpec
 from pyhudi.keygen.base import KeyGenerator
-from pyhudi.metadata.record_lookup import RecordLookup
+from pyhudi.metadata.locations import RecordLookup
 from pyhudi.model.file_group import BaseFile, FileGroupId, FileSlice
 from pyhudi.model.options.declare import own_options
 from pyhudi.model.table_config import TableConfig

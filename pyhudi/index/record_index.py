@@ -33,7 +33,7 @@ from pyhudi.index.base import LOCATION_PARTITION, Index, Lookup, Tagged
 from pyhudi.index.key_join import counted, located
 from pyhudi.index.key_lookup import GlobalSimpleIndex, KeyLookupIndex, SimpleIndex
 from pyhudi.index.stored_keys import StoredKeys, candidates, in_shares
-from pyhudi.metadata.record_lookup import RecordLookup
+from pyhudi.metadata.locations import RecordLookup
 from pyhudi.model.file_group import FileGroupId, FileSlice
 from pyhudi.model.keys import LOCATION, PARTITION_PATH, RECORD_KEY
 from pyhudi.storage.place import is_near

@@ -26,12 +26,10 @@ from pyhudi.errors import MetadataTableDamaged, TableError
 from pyhudi.formats.damage import as_corrupt
 from pyhudi.formats.timeline.plans import encode_compaction_plan
 from pyhudi.metadata.delta_commit import complete_delta_commit, completion_time_after
-from pyhudi.metadata.group_files import GroupFiles
+from pyhudi.metadata.group_files import GroupFiles, patch_of
 from pyhudi.metadata.group_reader import GroupReader
 from pyhudi.metadata.merging import merged_records
-from pyhudi.metadata.partitions import kind_of
-from pyhudi.metadata.patched_base_files import patch_of
-from pyhudi.metadata.schema import of_schema, record_fields
+from pyhudi.metadata.schema import kind_of, of_schema, record_fields
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.commit import OperationType, WriteStat
 from pyhudi.model.file_group import FileSlice

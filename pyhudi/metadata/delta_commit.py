@@ -16,11 +16,9 @@ import pyarrow.compute as pc
 
 from pyhudi.formats.timeline.instant_files import encode_commit
 from pyhudi.metadata.group_files import GroupFiles, encoded_records
-from pyhudi.metadata.index_pieces import piece_content, pieces_by_group
-from pyhudi.metadata.keys_by_group import KeysByGroup
-from pyhudi.metadata.partitions import numbered_file_id
-from pyhudi.metadata.placement import group_numbers, groups_by_prefix
-from pyhudi.metadata.schema import record_schema
+from pyhudi.metadata.keys import KeysByGroup, group_numbers, groups_by_prefix
+from pyhudi.metadata.schema import numbered_file_id, record_schema
+from pyhudi.metadata.staged_index import piece_content, pieces_by_group
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.metadata.updates import PartitionUpdate
 from pyhudi.model.commit import CommitMetadata, WriteStat

@@ -21,7 +21,7 @@ from pyhudi.formats.hfile.keys import ranges_of, sorted_keys
 from pyhudi.formats.log.reader import LogBlock
 from pyhudi.lazy_property import lazy_property
 from pyhudi.meta_client import MetaClient
-from pyhudi.metadata.found_records import (
+from pyhudi.metadata.records import (
     DELETED,
     KEY,
     SEQUENCE,
@@ -33,8 +33,8 @@ from pyhudi.metadata.found_records import (
     no_records,
     numbered,
 )
-from pyhudi.metadata.partitions import MetadataKind
 from pyhudi.metadata.rows_by_key import RowsByKey
+from pyhudi.metadata.schema import MetadataKind
 from pyhudi.metadata.sorted_runs import sorted_runs
 from pyhudi.model.file_group import FileSlice
 from pyhudi.storage.file_memory import kept_in_state, known_of

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pyhudi.errors import CorruptFile, PathNotFound
 from pyhudi.formats.json_text import parse_json, pretty_json
 from pyhudi.formats.timeline.bodies import Fields, fields_of
-from pyhudi.metadata.partitions import MetadataKind
+from pyhudi.metadata.schema import MetadataKind
 from pyhudi.model.filenames import INDEX_DEFINITIONS_PATH
 from pyhudi.model.predicate.tree import Call
 from pyhudi.storage.base import Storage

@@ -21,9 +21,8 @@ from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.compaction import compact_archived
 from pyhudi.metadata.delta_commit import begin_delta_commit, complete_delta_commit
 from pyhudi.metadata.group_files import GroupFiles
-from pyhudi.metadata.keys_by_group import sorted_by_key
-from pyhudi.metadata.partitions import file_group_id
-from pyhudi.metadata.placement import group_numbers
+from pyhudi.metadata.keys import group_numbers, sorted_by_key
+from pyhudi.metadata.schema import file_group_id
 from pyhudi.metadata.table import SOLO, MetadataTable
 from pyhudi.model.commit import WriteStat
 from pyhudi.model.filenames import INDEX_DEFINITIONS_PATH, METADATA_TABLE_FOLDER

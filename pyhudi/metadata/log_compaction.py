@@ -26,8 +26,7 @@ from pyhudi.metadata.delta_commit import complete_delta_commit, next_log_name
 from pyhudi.metadata.group_files import GroupFiles, encoded_records
 from pyhudi.metadata.group_reader import GroupReader
 from pyhudi.metadata.merging import merged_logs
-from pyhudi.metadata.partitions import MetadataKind, kind_of
-from pyhudi.metadata.schema import of_schema, record_fields
+from pyhudi.metadata.schema import MetadataKind, kind_of, of_schema, record_fields
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.metadata.undo import files_written_by
 from pyhudi.model.commit import OperationType, WriteStat

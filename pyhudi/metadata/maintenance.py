@@ -12,24 +12,23 @@ from dataclasses import replace
 from pyhudi.caller_warnings import warn_caller
 from pyhudi.errors import CorruptFile, UnsupportedTable, WriteConflict
 from pyhudi.meta_client import MetaClient
-from pyhudi.metadata.bloom_filters_partition import BloomFiltersPartition
-from pyhudi.metadata.column_stats_partition import ColumnStatsPartition
 from pyhudi.metadata.compaction import settle_pending_compactions
 from pyhudi.metadata.delta_commit import write_delta_commit
-from pyhudi.metadata.expression_index import why_no_expression_index
-from pyhudi.metadata.expression_index_partition import ExpressionIndexPartition
-from pyhudi.metadata.files_partition import FilesPartition
 from pyhudi.metadata.index_definitions import delete_unreadable
-from pyhudi.metadata.indexed_columns import statistics_partitions
 from pyhudi.metadata.initialization import build_partition, create_metadata_table
-from pyhudi.metadata.kept_partition import KeptPartition, TableCommit
 from pyhudi.metadata.listing import missing_instants
 from pyhudi.metadata.log_compaction import drop_pending_log_compactions
-from pyhudi.metadata.partition_stats_partition import PartitionStatsPartition
-from pyhudi.metadata.partitions import MetadataKind, kind_of
-from pyhudi.metadata.record_index_partition import RecordIndexPartition
+from pyhudi.metadata.partitions.base import KeptPartition, TableCommit
+from pyhudi.metadata.partitions.bloom_filters import BloomFiltersPartition
+from pyhudi.metadata.partitions.column_stats import ColumnStatsPartition
+from pyhudi.metadata.partitions.expression_index import ExpressionIndexPartition, why_no_expression_index
+from pyhudi.metadata.partitions.files import FilesPartition
+from pyhudi.metadata.partitions.partition_stats import PartitionStatsPartition
+from pyhudi.metadata.partitions.record_index import RecordIndexPartition
+from pyhudi.metadata.partitions.secondary_index import SecondaryIndexPartition, why_no_secondary_index
+from pyhudi.metadata.partitions.stats_columns import statistics_partitions
 from pyhudi.metadata.removal import remove_metadata_table, unlist_partitions
-from pyhudi.metadata.secondary_index_partition import SecondaryIndexPartition, why_no_secondary_index
+from pyhudi.metadata.schema import MetadataKind, kind_of
 from pyhudi.metadata.services import run_services
 from pyhudi.metadata.table import SOLO, MetadataTable
 from pyhudi.metadata.undo import forget, is_built_of, is_compacted, is_log_compaction

@@ -20,8 +20,8 @@ import pyarrow.compute as pc
 
 from pyhudi.arrow.buffers import is_ascending, order_of_bytes
 from pyhudi.formats.timeline.bodies import Body
-from pyhudi.metadata.found_records import DELETED, KEY, SEQUENCE, TYPE
-from pyhudi.metadata.partitions import MetadataKind
+from pyhudi.metadata.records import DELETED, KEY, SEQUENCE, TYPE
+from pyhudi.metadata.schema import MetadataKind
 
 __all__ = ["COMBINED", "merged_logs", "merged_records"]
 

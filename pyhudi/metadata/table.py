@@ -20,13 +20,11 @@ from pyhudi.errors import HudiError, MetadataTableDamaged
 from pyhudi.formats.damage import as_corrupt
 from pyhudi.lazy_property import lazy_property
 from pyhudi.meta_client import MetaClient
-from pyhudi.metadata.found_records import concat_records
 from pyhudi.metadata.group_reader import GroupReader, with_keys
+from pyhudi.metadata.keys import group_numbers, groups_by_prefix, secondary_key_prefix
 from pyhudi.metadata.merging import merged_records
-from pyhudi.metadata.partitions import MetadataKind, kind_of
-from pyhudi.metadata.placement import group_numbers, groups_by_prefix
-from pyhudi.metadata.record_keys import secondary_key_prefix
-from pyhudi.metadata.schema import record_fields
+from pyhudi.metadata.records import concat_records
+from pyhudi.metadata.schema import MetadataKind, kind_of, record_fields
 from pyhudi.model.file_group import FileSlice, LogFile
 from pyhudi.model.filenames import METADATA_TABLE_FOLDER, BaseFileName
 from pyhudi.model.instant import INSTANT_TIME_DIGITS, ActionKind, Instant

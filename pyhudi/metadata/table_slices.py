@@ -15,8 +15,8 @@ from pyhudi.filegroup.read.slice import SliceSpec
 from pyhudi.formats.base import open_base_file
 from pyhudi.merge.rules import MergeRules, merge_rules
 from pyhudi.meta_client import MetaClient
-from pyhudi.metadata.kept_partition import TableCommit
 from pyhudi.metadata.listing import listed_files
+from pyhudi.metadata.partitions.base import TableCommit
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.file_group import FileGroupId, FileSlice
 from pyhudi.model.filenames import data_path

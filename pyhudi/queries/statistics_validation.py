@@ -19,10 +19,9 @@ from pyhudi.filegroup.stats import bloom_filters_of_files
 from pyhudi.formats.base import open_base_file
 from pyhudi.formats.bloom import SIMPLE
 from pyhudi.lazy_property import lazy_property
-from pyhudi.metadata.column_stats import bounds
-from pyhudi.metadata.indexed_columns import kept_columns
-from pyhudi.metadata.partitions import MetadataKind
-from pyhudi.metadata.record_keys import bloom_filter_key, column_stats_key, stored_partition
+from pyhudi.metadata.keys import bloom_filter_key, column_stats_key, stored_partition
+from pyhudi.metadata.partitions.stats_columns import bounds, kept_columns
+from pyhudi.metadata.schema import MetadataKind
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.file_group import BaseFile, FileGroupId, FileSlice
 from pyhudi.model.keys import META_COLUMNS

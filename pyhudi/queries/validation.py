@@ -30,14 +30,12 @@ import pyarrow.compute as pc
 
 from pyhudi.errors import ConfigError
 from pyhudi.meta_client import MetaClient
-from pyhudi.metadata.found_records import DELETED, KEY
 from pyhudi.metadata.index_definitions import read_index_definitions
-from pyhudi.metadata.partitions import MetadataKind, kind_of
-from pyhudi.metadata.placement import group_numbers, groups_by_prefix
-from pyhudi.metadata.record_keys import ALL_PARTITIONS_KEY, stored_partition
-from pyhudi.metadata.record_places import file_ids, partition_paths
-from pyhudi.metadata.secondary_index_partition import why_no_secondary_index
-from pyhudi.metadata.secondary_keys import secondary_keys
+from pyhudi.metadata.keys import ALL_PARTITIONS_KEY, group_numbers, groups_by_prefix, stored_partition
+from pyhudi.metadata.locations import file_ids, partition_paths
+from pyhudi.metadata.partitions.secondary_index import secondary_keys, why_no_secondary_index
+from pyhudi.metadata.records import DELETED, KEY
+from pyhudi.metadata.schema import MetadataKind, kind_of
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.file_group import FileGroupId
 from pyhudi.model.keys import FILE_NAME, PARTITION_PATH, RECORD_KEY

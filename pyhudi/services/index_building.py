@@ -40,8 +40,8 @@ from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.index_definitions import read_index_definitions, write_index_definitions
 from pyhudi.metadata.initialization import begin_partition, fill_partition
 from pyhudi.metadata.maintenance import KEPT, build_kept
-from pyhudi.metadata.partitions import file_group_id, kind_of
-from pyhudi.metadata.spilled_groups import spilled
+from pyhudi.metadata.schema import file_group_id, kind_of
+from pyhudi.metadata.sorted_runs import spilled
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.model.new_table import BUILT_BESIDE_WRITERS

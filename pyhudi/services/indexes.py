@@ -24,7 +24,6 @@ from pyhudi.formats.timeline.plans import encode_index_plan
 from pyhudi.interrupts import uninterrupted
 from pyhudi.locks import hold
 from pyhudi.meta_client import MetaClient
-from pyhudi.metadata.expression_index import why_no_expression_index
 from pyhudi.metadata.index_definitions import (
     IndexDefinition,
     IndexDefinitions,
@@ -34,9 +33,10 @@ from pyhudi.metadata.index_definitions import (
     write_index_definitions,
 )
 from pyhudi.metadata.maintenance import build, build_kept
-from pyhudi.metadata.partitions import MetadataKind, keeps_record_index
+from pyhudi.metadata.partitions.expression_index import why_no_expression_index
+from pyhudi.metadata.partitions.secondary_index import why_no_secondary_index
 from pyhudi.metadata.removal import drop_partitions
-from pyhudi.metadata.secondary_index_partition import why_no_secondary_index
+from pyhudi.metadata.schema import MetadataKind, keeps_record_index
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.instant import ActionKind, Instant
 from pyhudi.model.new_table import LATER_KINDS

@@ -13,8 +13,8 @@ from pyhudi.errors import ConfigError, HudiError
 from pyhudi.locks import hold
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.maintenance import build, can_be_kept, rebuild_partitions, wanted_partitions
-from pyhudi.metadata.partitions import MetadataKind, kind_of
 from pyhudi.metadata.removal import drop_partitions, remove_metadata_table
+from pyhudi.metadata.schema import MetadataKind, kind_of
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.queries.validation import Difference, validate
 

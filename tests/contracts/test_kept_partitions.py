@@ -12,9 +12,9 @@ import pytest
 
 from pyhudi import HudiTable
 from pyhudi.meta_client import MetaClient
+from pyhudi.metadata.keys import ALL_PARTITIONS_KEY
 from pyhudi.metadata.maintenance import KEPT, build_anew, can_be_kept
-from pyhudi.metadata.partitions import MetadataKind, kind_of
-from pyhudi.metadata.record_keys import ALL_PARTITIONS_KEY
+from pyhudi.metadata.schema import MetadataKind, kind_of
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.options.metadata import DEFAULT_METADATA
 from pyhudi.view.file_system_view import FileSystemView

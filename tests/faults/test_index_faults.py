@@ -10,7 +10,7 @@ import pytest
 
 from pyhudi import HudiTable
 from pyhudi.engine.local import LocalEngine
-from pyhudi.metadata import joined_pieces
+from pyhudi.metadata import staged_index
 from pyhudi.model.filenames import INDEX_PIECES_FOLDER
 from pyhudi.queries.validation import validate
 from pyhudi.storage.memory import MemoryStorage
@@ -116,7 +116,7 @@ def test_a_death_of_a_load_whose_tasks_write_the_index_leaves_no_key_in_it_and_n
     version: str, most_pieces: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     small_pieces(monkeypatch)
-    monkeypatch.setattr(joined_pieces, "_PIECES_MAX", most_pieces)
+    monkeypatch.setattr(staged_index, "_PIECES_MAX", most_pieces)
     options = {**OPTIONS, "hoodie.write.table.version": version}
     table = TestTable(MemoryStorage(), options, engine=LocalEngine(1))
     table.bulk_insert(*ROWS)

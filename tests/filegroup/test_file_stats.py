@@ -22,7 +22,7 @@ from pyhudi.filegroup.write.merge import merge_file
 from pyhudi.filegroup.write.new_files import create_files
 from pyhudi.formats.base import open_base_file
 from pyhudi.formats.column_stats import ColumnRange
-from pyhudi.metadata.column_stats import bounds
+from pyhudi.metadata.partitions.stats_columns import bounds
 from pyhudi.model.commit import WriteStatus
 from pyhudi.model.file_group import FileGroupId, FileSlice
 from pyhudi.model.keys import IS_DELETE, PARTITION_PATH, RECORD_KEY

@@ -27,7 +27,7 @@ NOT_LIMITS = {
     "pyhudi/index/key_lookup.py": {"_KEYS_COMPARED_MAX"},
     "pyhudi/java/joda_fields.py": {"_MAX_YEAR"},
     "pyhudi/keygen/timebased.py": {"_MAX_LONG"},
-    "pyhudi/metadata/joined_pieces.py": {"_PIECES_MAX"},
+    "pyhudi/metadata/staged_index.py": {"_PIECES_MAX"},
     "pyhudi/spark/merged.py": {"_LOG_BYTES_MAX", "_ROWS_MAX"},
     "pyhudi/spark/reader.py": {"_BRANCHES_MAX"},
     "pyhudi/timeline/lsm_history.py": {"_MAX_LEVEL"},

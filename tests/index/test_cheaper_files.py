@@ -8,7 +8,7 @@ import pytest
 
 import pyhudi.index.record_index as cheaper_files
 from pyhudi.engine.local import LocalEngine
-from pyhudi.metadata.record_lookup import RecordLookup
+from pyhudi.metadata.locations import RecordLookup
 from tests.support.remote_engine import RemoteEngine
 from tests.support.tables.record_indexed import GLOBAL, ON, RECORDS, live_rows, table_of, tagged
 from tests.support.tables.small import TestTable

@@ -13,7 +13,7 @@ import pytest
 from pyhudi.engine.local import LocalEngine
 from pyhudi.index.record_index import RecordIndexIgnored
 from pyhudi.meta_client import MetaClient
-from pyhudi.metadata.record_lookup import RecordLookup, open_record_lookup
+from pyhudi.metadata.locations import RecordLookup, open_record_lookup
 from pyhudi.model.filenames import METADATA_TABLE_FOLDER
 from pyhudi.model.keys import RECORD_KEY
 from pyhudi.storage.local import LocalStorage

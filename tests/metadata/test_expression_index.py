@@ -12,9 +12,9 @@ import pytest
 from pyhudi import HudiTable
 from pyhudi.formats.bloom import BloomFilter
 from pyhudi.metadata.index_definitions import read_index_definitions
+from pyhudi.metadata.keys import bloom_filter_key, stored_partition
 from pyhudi.metadata.maintenance import build_kept
-from pyhudi.metadata.partitions import MetadataKind, kind_of
-from pyhudi.metadata.record_keys import bloom_filter_key, stored_partition
+from pyhudi.metadata.schema import MetadataKind, kind_of
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.metadata.table_slices import newest_slices
 from pyhudi.model.options.metadata import MetadataOptions

@@ -11,10 +11,10 @@ import pytest
 from pyhudi.engine.base import TaskContext
 from pyhudi.errors import HudiError, StorageError
 from pyhudi.filegroup.write.status import from_table, to_batch
-from pyhudi.metadata import delta_commit, joined_pieces
-from pyhudi.metadata.index_pieces import PieceWriter, piece_content, with_keys_read_back
-from pyhudi.metadata.kept_partition import TableCommit
-from pyhudi.metadata.record_index_partition import RecordIndexPartition
+from pyhudi.metadata import delta_commit, staged_index
+from pyhudi.metadata.partitions.base import TableCommit
+from pyhudi.metadata.partitions.record_index import RecordIndexPartition
+from pyhudi.metadata.staged_index import PieceWriter, piece_content, with_keys_read_back
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.commit import IndexPiece, TableChange, WriteStat, WriteStatus
 from pyhudi.model.filenames import INDEX_PIECES_FOLDER
@@ -78,7 +78,7 @@ def test_a_load_of_few_keys_makes_no_pieces() -> None:
 def test_of_a_key_in_several_pieces_the_file_that_was_written_last_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     small_pieces(monkeypatch)
     for most in (8, 1):
-        monkeypatch.setattr(joined_pieces, "_PIECES_MAX", most)
+        monkeypatch.setattr(staged_index, "_PIECES_MAX", most)
         table = table_of()
         result = table.bulk_insert(("k", "x", 1, 1), ("k", "y", 1, 2), ("k", "z", 1, 3), ("l", "x", 1, 4))
         last = max(stat.path or "" for stat in table.meta.commits.metadata(result_instant(table)).stats())
@@ -93,7 +93,7 @@ def result_instant(table: Clustered) -> Any:
 
 def test_pieces_of_many_tasks_are_joined(monkeypatch: pytest.MonkeyPatch) -> None:
     small_pieces(monkeypatch)
-    monkeypatch.setattr(joined_pieces, "_PIECES_MAX", 2)
+    monkeypatch.setattr(staged_index, "_PIECES_MAX", 2)
     table = table_of()
     table.bulk_insert(*ROWS)
     assert blocks_of_index(table.meta) == [1, 1]
@@ -113,8 +113,8 @@ def test_joined_pieces_keep_to_their_limits_and_have_all_keys(
     limit: str, most: int, blocks: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     small_pieces(monkeypatch)
-    monkeypatch.setattr(joined_pieces, "_PIECES_MAX", 2)
-    monkeypatch.setattr(joined_pieces, limit, most)
+    monkeypatch.setattr(staged_index, "_PIECES_MAX", 2)
+    monkeypatch.setattr(staged_index, limit, most)
     table = table_of()
     table.bulk_insert(*ROWS)
     assert not blocks or blocks_of_index(table.meta) == [blocks, blocks]
@@ -126,7 +126,7 @@ def test_pieces_of_tasks_that_saw_different_file_groups_are_not_joined_and_their
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     small_pieces(monkeypatch)
-    monkeypatch.setattr(joined_pieces, "_PIECES_MAX", 1)
+    monkeypatch.setattr(staged_index, "_PIECES_MAX", 1)
     counts = iter([2, 3, 2])
     monkeypatch.setattr(PieceWriter, "_groups", lambda self: next(counts))
     table = table_of()

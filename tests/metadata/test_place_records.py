@@ -18,11 +18,9 @@ from pyhudi.filegroup.read.log_blocks import BlockRules
 from pyhudi.filegroup.read.slice import SliceSpec
 from pyhudi.merge.rules import merge_rules
 from pyhudi.meta_client import MetaClient
-from pyhudi.metadata.place_records import RowPlace, instant_ms, place_records
-from pyhudi.metadata.record_index_building import FirstRecords
-from pyhudi.metadata.record_index_groups import record_index_group_count
-from pyhudi.metadata.record_keys import shards
-from pyhudi.metadata.record_places import file_ids, partition_paths
+from pyhudi.metadata.keys import shards
+from pyhudi.metadata.locations import RowPlace, file_ids, instant_ms, partition_paths, place_records
+from pyhudi.metadata.partitions.record_index import FirstRecords, record_index_group_count
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.model.options.metadata import RecordIndexOptions

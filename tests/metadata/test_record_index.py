@@ -13,11 +13,11 @@ from pyhudi import HudiTable
 from pyhudi.actions.metadata_table import MetadataTableRebuilt
 from pyhudi.actions.writes import preparation
 from pyhudi.errors import ConfigError, WriteConflict
-from pyhudi.metadata import delta_commit, keys_by_group
+from pyhudi.metadata import delta_commit
+from pyhudi.metadata import keys as keys_by_group
 from pyhudi.metadata.index_definitions import read_index_definitions
-from pyhudi.metadata.keys_by_group import one_per_key
-from pyhudi.metadata.record_index_updates import partitioned_record_index_updates, record_index_update
-from pyhudi.metadata.record_places import file_ids, partition_paths
+from pyhudi.metadata.keys import one_per_key
+from pyhudi.metadata.locations import file_ids, partition_paths, partitioned_record_index_updates, record_index_update
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.commit import WriteStat, WriteStatus
 from pyhudi.model.file_group import FileSlice

@@ -9,8 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pyhudi.metadata.partitions import partitioned_file_group_id
-from pyhudi.metadata.record_keys import (
+from pyhudi.metadata.keys import (
     bloom_filter_key,
     column_stats_key,
     partition_stats_key,
@@ -19,6 +18,7 @@ from pyhudi.metadata.record_keys import (
     shards,
     stored_partition,
 )
+from pyhudi.metadata.schema import partitioned_file_group_id
 from tests.support.golden.folder import SHARED
 
 _PATH = SHARED / "golden" / "record-index-cases.json"

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from pyhudi.meta_client import MetaClient
-from pyhudi.metadata.partitions import MetadataKind, RecordType
-from pyhudi.metadata.record_keys import shards
+from pyhudi.metadata.keys import shards
+from pyhudi.metadata.schema import MetadataKind, RecordType
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.storage import open_storage
 from tests.support.golden.folder import SHARED, Golden

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyhudi.metadata.group_files import encoded_records
-from pyhudi.metadata.keys_by_group import one_per_key
-from pyhudi.metadata.place_records import RowPlace, coded_place_records, encoded_places, place_records
-from pyhudi.metadata.same_rows import same_rows
+from pyhudi.metadata.keys import one_per_key
+from pyhudi.metadata.locations import RowPlace, coded_place_records, encoded_places, place_records
+from pyhudi.metadata.records import same_rows
 from tests.support.sweeps import examples
 
 _UUID = "0f8fad5b-d9cb-469f-a165-70867728950e"

@@ -11,8 +11,8 @@ import pytest
 from pyhudi import HudiTable
 from pyhudi.errors import DamagedLog
 from pyhudi.metadata.maintenance import build_kept
-from pyhudi.metadata.partitions import MetadataKind, kind_of
-from pyhudi.metadata.secondary_keys import secondary_keys
+from pyhudi.metadata.partitions.secondary_index import secondary_keys
+from pyhudi.metadata.schema import MetadataKind, kind_of
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.options.metadata import MetadataOptions
 from tests.support.golden.folder import SHARED

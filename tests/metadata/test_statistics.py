@@ -17,22 +17,21 @@ from pyhudi.filegroup.stats import bloom_filters_of_files, stats_of_file, stats_
 from pyhudi.formats.base import Footer
 from pyhudi.formats.column_stats import ColumnRange, stats_rows, stats_schema
 from pyhudi.meta_client import MetaClient
-from pyhudi.metadata.bloom_updates import bloom_filter_deletions, bloom_filters_update
 from pyhudi.metadata.index_definitions import (
     column_stats_definition,
     read_index_definitions,
     write_index_definitions,
 )
-from pyhudi.metadata.indexed_columns import indexed_columns, kept_columns
 from pyhudi.metadata.merging import merged_records
-from pyhudi.metadata.partitions import MetadataKind
-from pyhudi.metadata.schema import record_fields
-from pyhudi.metadata.stats_updates import (
+from pyhudi.metadata.partitions.bloom_filters import bloom_filter_deletions, bloom_filters_update
+from pyhudi.metadata.partitions.stats_columns import indexed_columns, kept_columns
+from pyhudi.metadata.partitions.stats_updates import (
     column_stats_deletions,
     column_stats_update,
     partition_stats_deletions,
     partition_stats_update,
 )
+from pyhudi.metadata.schema import MetadataKind, record_fields
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.filenames import BaseFileName, LogFileName
 from pyhudi.model.options.metadata import MetadataOptions

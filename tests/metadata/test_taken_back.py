@@ -8,7 +8,7 @@ import pytest
 
 from pyhudi.metadata.compaction import compact_if_due
 from pyhudi.metadata.initialization import build_partition
-from pyhudi.metadata.partitions import file_group_id
+from pyhudi.metadata.schema import file_group_id
 from pyhudi.model.instant import ActionKind
 from pyhudi.queries.validation import validate
 from tests.support.tables.small import TestTable

@@ -24,7 +24,7 @@ from pyhudi.metadata.index_definitions import (
     column_stats_definition,
     write_index_definitions,
 )
-from pyhudi.metadata.stats_updates import column_stats_update, partition_stats_update
+from pyhudi.metadata.partitions.stats_updates import column_stats_update, partition_stats_update
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.file_group import BaseFile, FileGroupId, FileSlice
 from pyhudi.model.keys import PARTITION_PATH

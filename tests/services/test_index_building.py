@@ -11,8 +11,8 @@ import pytest
 
 from pyhudi import HudiTable
 from pyhudi.errors import ConfigError, TableError, WriteConflict
-from pyhudi.metadata.partitions import MetadataKind, kind_of
-from pyhudi.metadata.spilled_groups import spilled
+from pyhudi.metadata.schema import MetadataKind, kind_of
+from pyhudi.metadata.sorted_runs import spilled
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.instant import ActionKind
 from pyhudi.model.options import WriteOptions

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame
 from pyhudi.engine.base import Frame, as_engine
 from pyhudi.engine.local import LocalEngine
 from pyhudi.meta_client import MetaClient
-from pyhudi.metadata import joined_pieces
+from pyhudi.metadata import staged_index
 from pyhudi.model.options import WriteOptions
 from pyhudi.queries.validation import validate
 from pyhudi.spark.engine import SparkEngine
@@ -69,7 +69,7 @@ def test_the_tasks_of_a_large_load_write_the_record_index_and_no_key_is_collecte
     most_pieces: int, spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     small_pieces(monkeypatch, most_keys=10_000)
-    monkeypatch.setattr(joined_pieces, "_PIECES_MAX", most_pieces)
+    monkeypatch.setattr(staged_index, "_PIECES_MAX", most_pieces)
     rows = spark.range(4000).selectExpr("cast(id as string) id", "cast(id % 2 as string) p", "1L ts", "id v")
     given = {**DEFAULTS, **GLOBAL_RECORDS, "hoodie.datasource.write.operation": "bulk_insert"}
     given["hoodie.metadata.global.record.level.index.max.filegroup.count"] = "2"

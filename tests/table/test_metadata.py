@@ -13,9 +13,9 @@ from pyhudi import HudiTable
 from pyhudi.errors import ConfigError
 from pyhudi.formats.column_stats import ColumnRange, stats_rows
 from pyhudi.metadata.delta_commit import write_delta_commit
-from pyhudi.metadata.partitions import partitioned_prefix
-from pyhudi.metadata.place_records import RowPlace, place_records
-from pyhudi.metadata.stats_updates import partition_stats_update
+from pyhudi.metadata.locations import RowPlace, place_records
+from pyhudi.metadata.partitions.stats_updates import partition_stats_update
+from pyhudi.metadata.schema import partitioned_prefix
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.metadata.updates import PartitionUpdate, nothing_deleted
 from pyhudi.model.file_group import FileGroupId

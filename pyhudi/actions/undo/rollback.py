@@ -28,7 +28,7 @@ from pyhudi.formats.timeline.instant_files import encode_rollback_plan
 from pyhudi.index.consistent_bucket import delete_rings
 from pyhudi.locks import hold
 from pyhudi.meta_client import MetaClient
-from pyhudi.metadata.index_pieces import delete_index_pieces
+from pyhudi.metadata.staged_index import delete_index_pieces
 from pyhudi.model.buckets import BUCKET_KEYS
 from pyhudi.model.commit import OperationType
 from pyhudi.model.file_group import FileGroupId

@@ -30,8 +30,7 @@ from pyhudi.filegroup.write.status import STATUS_SCHEMA, from_table, to_batch
 from pyhudi.formats.damage import check_text
 from pyhudi.index.chosen import index_class
 from pyhudi.keygen import KeyGenerator
-from pyhudi.metadata.index_pieces import PieceWriter
-from pyhudi.metadata.joined_pieces import with_joined_pieces
+from pyhudi.metadata.staged_index import PieceWriter, with_joined_pieces
 from pyhudi.model.commit import CommitMetadata, OperationType, WriteStatus
 from pyhudi.model.instant import ActionKind, Instant
 from pyhudi.model.keys import PARTITION_PATH, RECORD_KEY

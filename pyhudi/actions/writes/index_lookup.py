@@ -26,7 +26,7 @@ from pyhudi.index.bucket import bucket_engine, bucket_sample, newest_groups
 from pyhudi.index.chosen import chosen_buckets, chosen_index, index_class, index_name
 from pyhudi.keygen import KeyGenerator
 from pyhudi.locks import hold
-from pyhudi.metadata.record_lookup import RecordLookup, open_record_lookup
+from pyhudi.metadata.locations import RecordLookup, open_record_lookup
 from pyhudi.model.buckets import BUCKET_KEYS, ENGINE, HASH_FIELDS, INDEX_TYPE, NUMBER, TableBuckets
 from pyhudi.model.file_group import FileGroupId
 from pyhudi.model.filenames import PARTITION_BUCKETS_FOLDER

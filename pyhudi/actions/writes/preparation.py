@@ -38,8 +38,8 @@ from pyhudi.formats.avro.schema import avro_from_arrow, without_meta
 from pyhudi.keygen import KeyGenerator
 from pyhudi.merge.rules import MergeRules
 from pyhudi.meta_client import MetaClient
-from pyhudi.metadata.indexed_columns import kept_columns
-from pyhudi.metadata.partitions import keeps_record_index
+from pyhudi.metadata.partitions.stats_columns import kept_columns
+from pyhudi.metadata.schema import keeps_record_index
 from pyhudi.model.change_logs import ChangeLogOptions
 from pyhudi.model.commit import CommitMetadata, WriteStat, WriteStatus
 from pyhudi.model.instant import ActionKind, Instant, format_instant_time

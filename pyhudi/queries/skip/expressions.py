@@ -23,10 +23,10 @@ import pyarrow as pa
 
 from pyhudi.formats.bloom import BloomFilter
 from pyhudi.java.spark_functions import FUNCTIONS, pattern_fields
-from pyhudi.metadata.expression_index import call_of_definition, is_bloom_index, why_no_expression_index
 from pyhudi.metadata.index_definitions import read_index_definitions
-from pyhudi.metadata.partitions import MetadataKind, kind_of
-from pyhudi.metadata.record_keys import bloom_filter_key, stored_partition
+from pyhudi.metadata.keys import bloom_filter_key, stored_partition
+from pyhudi.metadata.partitions.expression_index import call_of_definition, is_bloom_index, why_no_expression_index
+from pyhudi.metadata.schema import MetadataKind, kind_of
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.file_group import FileSlice
 from pyhudi.model.predicate import Call, Predicate, ValueRange, calls_of, is_opaque

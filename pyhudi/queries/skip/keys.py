@@ -37,11 +37,10 @@ from pyhudi.errors import HudiError
 from pyhudi.keygen import from_options
 from pyhudi.keygen.base import BuiltInKey
 from pyhudi.metadata.index_definitions import read_index_definitions
-from pyhudi.metadata.partitions import MetadataKind, kind_of
-from pyhudi.metadata.record_keys import secondary_parts
-from pyhudi.metadata.record_places import file_ids, partition_paths
-from pyhudi.metadata.secondary_index_partition import why_no_secondary_index
-from pyhudi.metadata.secondary_keys import secondary_texts
+from pyhudi.metadata.keys import secondary_parts
+from pyhudi.metadata.locations import file_ids, partition_paths
+from pyhudi.metadata.partitions.secondary_index import secondary_texts, why_no_secondary_index
+from pyhudi.metadata.schema import MetadataKind, kind_of
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.file_group import FileGroupId
 from pyhudi.model.keys import RECORD_KEY

@@ -30,10 +30,10 @@ import pyarrow.compute as pc
 
 from pyhudi.errors import ConfigError
 from pyhudi.lazy_property import lazy_property
-from pyhudi.metadata.column_stats import bounds
 from pyhudi.metadata.index_definitions import read_index_definitions
-from pyhudi.metadata.partitions import MetadataKind
-from pyhudi.metadata.record_keys import column_stats_prefix, file_keys, partition_stats_key, stored_partition
+from pyhudi.metadata.keys import column_stats_prefix, file_keys, partition_stats_key, stored_partition
+from pyhudi.metadata.partitions.stats_columns import bounds
+from pyhudi.metadata.schema import MetadataKind
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.predicate import Column, Operand, Predicate, ValueRange, columns_of, is_opaque, may_match
 from pyhudi.model.predicate.tree import column_of

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.errors import ConfigError
-from pyhudi.metadata.column_stats import bounds
 from pyhudi.metadata.listing import listed_files
+from pyhudi.metadata.partitions.stats_columns import bounds
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.sql.procedures.call import ProcedureCall
 from pyhudi.sql.procedures.procedure import Procedure, Rows

@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 
 from pyhudi import HudiTable, enable
 from pyhudi.meta_client import MetaClient
-from pyhudi.metadata import index_pieces
+from pyhudi.metadata import staged_index
 from pyhudi.spark import frame_input
 from pyhudi.spark.engine import collect_arrow
 from pyhudi.storage.local import LocalStorage
@@ -88,7 +88,7 @@ def main(master: str, folder: str) -> None:
     no_engine: Any = None
     # Whatever would not go to the cluster fails.
     frame_input.LocalEngine = input.LocalEngine = calls.LocalEngine = no_engine
-    index_pieces._LEAST_KEYS = 1  # each task writes its part of the record index
+    staged_index._LEAST_KEYS = 1  # each task writes its part of the record index
     builder = SparkSession.builder.master(master)
     for key in ("spark.driver.host", "spark.driver.bindAddress"):
         builder = builder.config(key, "127.0.0.1")

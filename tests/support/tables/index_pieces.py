@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pyhudi.meta_client import MetaClient
-from pyhudi.metadata import index_pieces
+from pyhudi.metadata import staged_index
 from pyhudi.metadata.table import MetadataTable
 
 __all__ = ["blocks_of_index", "small_pieces"]
@@ -13,9 +13,9 @@ __all__ = ["blocks_of_index", "small_pieces"]
 
 def small_pieces(monkeypatch: pytest.MonkeyPatch, most_keys: int = 1) -> None:
     """Tasks make pieces of the keys of so few rows: by default, a temporary file of them for each base file."""
-    monkeypatch.setattr(index_pieces, "_LEAST_KEYS", 1)
-    monkeypatch.setattr(index_pieces, "_LEAST_KEYS_OF_GROUP", 0)
-    monkeypatch.setattr(index_pieces, "_MOST_KEYS", most_keys)
+    monkeypatch.setattr(staged_index, "_LEAST_KEYS", 1)
+    monkeypatch.setattr(staged_index, "_LEAST_KEYS_OF_GROUP", 0)
+    monkeypatch.setattr(staged_index, "_MOST_KEYS", most_keys)
 
 
 def blocks_of_index(meta: MetaClient) -> list[int]:

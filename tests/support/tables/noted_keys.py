@@ -14,8 +14,7 @@ from pyhudi.filegroup.write.status import STATUS_SCHEMA, from_table
 from pyhudi.formats.base import open_base_file
 from pyhudi.locks import open_lock
 from pyhudi.meta_client import MetaClient
-from pyhudi.metadata.record_index_updates import partitioned_record_index_updates
-from pyhudi.metadata.record_places import file_ids, partition_paths
+from pyhudi.metadata.locations import file_ids, partition_paths, partitioned_record_index_updates
 from pyhudi.metadata.updates import PartitionUpdate
 from pyhudi.model.commit import OperationType, WriteStatus, change_of
 from pyhudi.model.file_group import FileGroupId

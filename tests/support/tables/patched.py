@@ -8,7 +8,7 @@ import pytest
 
 from pyhudi.formats.hfile import patching
 from pyhudi.formats.hfile.patching import HFilePatch
-from pyhudi.metadata import patched_base_files
+from pyhudi.metadata import group_files
 
 __all__ = ["noted_patches", "patch_always"]
 
@@ -16,7 +16,7 @@ __all__ = ["noted_patches", "patch_always"]
 def patch_always(monkeypatch: pytest.MonkeyPatch) -> None:
     """Patch base files of any size, however much of them has changed."""
     monkeypatch.setattr(patching, "_CHANGED_SHARE", 1e6)
-    monkeypatch.setattr(patched_base_files, "_FEW_LOG_SHARE", 1e6)
+    monkeypatch.setattr(group_files, "_FEW_LOG_SHARE", 1e6)
 
 
 def noted_patches(monkeypatch: pytest.MonkeyPatch) -> list[str]:

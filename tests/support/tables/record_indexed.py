@@ -13,7 +13,7 @@ from pyhudi.actions.writes.index_lookup import lookup_of, table_index
 from pyhudi.index.base import LOCATION_PARTITION
 from pyhudi.locks import open_lock
 from pyhudi.meta_client import MetaClient
-from pyhudi.metadata.record_places import file_ids, partition_paths
+from pyhudi.metadata.locations import file_ids, partition_paths
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.keys import LOCATION, PARTITION_PATH, RECORD_KEY
 from pyhudi.model.options import WriteOptions

@@ -9,10 +9,9 @@ import pytest
 
 from pyhudi.engine.local import LocalEngine
 from pyhudi.meta_client import MetaClient
-from pyhudi.metadata.kept_partition import TableCommit
 from pyhudi.metadata.maintenance import KEPT, build
-from pyhudi.metadata.partitions import MetadataKind, RecordType, file_group_id
-from pyhudi.metadata.schema import record_fields
+from pyhudi.metadata.partitions.base import TableCommit
+from pyhudi.metadata.schema import MetadataKind, RecordType, file_group_id, record_fields
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.metadata.updates import PartitionUpdate
 from pyhudi.model.filenames import BaseFileName

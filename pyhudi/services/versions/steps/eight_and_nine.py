@@ -12,7 +12,7 @@ from pyhudi.actions.action import ActionContext
 from pyhudi.errors import CorruptFile, PathNotFound, UnsupportedTable
 from pyhudi.formats.json_text import parse_json, pretty_json
 from pyhudi.formats.timeline.bodies import Body, fields_of
-from pyhudi.metadata.partitions import MetadataKind
+from pyhudi.metadata.schema import MetadataKind
 from pyhudi.model.filenames import INDEX_DEFINITIONS_PATH
 from pyhudi.model.merge_mode import (
     CUSTOM,

@@ -18,12 +18,12 @@ from pyhudi.metadata.index_definitions import (
     read_index_definitions,
     write_index_definitions,
 )
-from pyhudi.metadata.indexed_columns import indexed_columns, kept_columns
 from pyhudi.metadata.initialization import split_by_group
-from pyhudi.metadata.kept_partition import TableCommit
 from pyhudi.metadata.listing import listed_files
-from pyhudi.metadata.partitions import MetadataKind
-from pyhudi.metadata.stats_updates import column_stats_deletions, column_stats_update
+from pyhudi.metadata.partitions.base import TableCommit
+from pyhudi.metadata.partitions.stats_columns import indexed_columns, kept_columns
+from pyhudi.metadata.partitions.stats_updates import column_stats_deletions, column_stats_update
+from pyhudi.metadata.schema import MetadataKind
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.metadata.updates import PartitionUpdate
 from pyhudi.model.filenames import LogFileName

@@ -11,10 +11,9 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from pyhudi.meta_client import MetaClient
-from pyhudi.metadata.kept_partition import TableCommit
-from pyhudi.metadata.partitions import MetadataKind, RecordType, file_group_id
-from pyhudi.metadata.record_keys import ALL_PARTITIONS_KEY, stored_partition
-from pyhudi.metadata.schema import record_fields
+from pyhudi.metadata.keys import ALL_PARTITIONS_KEY, stored_partition
+from pyhudi.metadata.partitions.base import TableCommit
+from pyhudi.metadata.schema import MetadataKind, RecordType, file_group_id, record_fields
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.metadata.updates import PartitionUpdate
 from pyhudi.model.commit import TableChange

@@ -12,15 +12,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyhudi.metadata.column_stats_partition import stats_of_commit
-from pyhudi.metadata.found_records import concat_records
-from pyhudi.metadata.indexed_columns import kept_columns
 from pyhudi.metadata.initialization import split_by_group
-from pyhudi.metadata.kept_partition import TableCommit
-from pyhudi.metadata.newest_files import has_earlier_writes, names_after, names_of
-from pyhudi.metadata.partitions import MetadataKind
-from pyhudi.metadata.record_keys import column_stats_prefix, stored_partition
-from pyhudi.metadata.stats_updates import partition_stats_deletions, partition_stats_update
+from pyhudi.metadata.keys import column_stats_prefix, stored_partition
+from pyhudi.metadata.listing import has_earlier_writes, names_after, names_of
+from pyhudi.metadata.partitions.base import TableCommit
+from pyhudi.metadata.partitions.column_stats import stats_of_commit
+from pyhudi.metadata.partitions.stats_columns import kept_columns
+from pyhudi.metadata.partitions.stats_updates import partition_stats_deletions, partition_stats_update
+from pyhudi.metadata.records import concat_records
+from pyhudi.metadata.schema import MetadataKind
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.metadata.updates import PartitionUpdate
 from pyhudi.model.instant import COMPACTIONS

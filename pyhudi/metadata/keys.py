@@ -1,0 +1,304 @@
+"""Keys of metadata records, and the file group that a key belongs to.
+
+    column_stats     B64(xx64(column)) B64(xx64(partition)) B64(md5(file name))     48 characters
+    partition_stats  B64(xx64(column)) B64(xx64(partition))                         24
+    bloom_filters    B64(xx64(partition)) B64(md5(file name))                       36
+    secondary index  escaped secondary key "$" escaped record key
+
+A partition is named here as it is stored: "." (`stored_partition`) in a table without partitions.
+Source: docs/formats/metadata-table.md, "Keys", "File groups of a key".
+
+Which file group of a partition of the metadata table a key belongs to.
+
+Source: docs/formats/metadata-table.md, "File groups of a key".
+
+Which rows of an update go to which file group, each in the order that its files have.
+
+Keys are looked at piece by piece, as their tasks reported them, so that several threads can share the work.
+Source: docs/formats/metadata-table.md, "File groups of a key"; docs/formats/hfile.md, "Entries".
+
+Rows with keys of the metadata table in the order of their keys, in bounded memory, and by file group.
+
+Source: docs/formats/metadata-table.md, "Building", "File groups of a key".
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from binascii import b2a_base64
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Generic, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import xxhash
+
+from pyhudi.arrow.buffers import is_ascending, order_of_bytes
+from pyhudi.engine.sorted_ranges import SortedRanges
+from pyhudi.java.hashes import java_string_hash
+from pyhudi.metadata.schema import MetadataKind, kind_of
+from pyhudi.model.new_table import SECONDARY_BY_VALUE
+
+__all__ = [
+    "ALL_PARTITIONS_KEY",
+    "BUILDING_BYTES",
+    "NON_PARTITIONED",
+    "PARTITION_STATS_MARK",
+    "GroupStream",
+    "KeysByGroup",
+    "bloom_filter_key",
+    "column_stats_key",
+    "column_stats_prefix",
+    "expression_partition_key",
+    "file_keys",
+    "group_numbers",
+    "groups_by_prefix",
+    "in_order",
+    "one_per_key",
+    "partition_stats_key",
+    "secondary_key",
+    "secondary_key_prefix",
+    "secondary_parts",
+    "shards",
+    "sorted_by_key",
+    "stored_partition",
+]
+
+
+ALL_PARTITIONS_KEY = "__all_partitions__"
+NON_PARTITIONED = "."  # partition path of a table without partitions, in `files` and in the keys of statistics
+PARTITION_STATS_MARK = "__partition_stat__"  # in keys of an expression index's statistics of whole partitions
+
+_NAMES = 4096  # columns and partitions whose hashes are kept: keys of many files begin with the same ones
+_SEED = 0xFFFFFFFFDABADABA
+_MD5_CHARACTERS = 24
+_PADDING = b"\x00\x00"  # 16 bytes and 2 are 24 characters, of which the last two say nothing
+_NULL = "\x00"
+_SEPARATOR = "$"
+_PREFIX_END = r"^(?:[^\\$]|\\.)*\$"  # up to the first separator that is not escaped
+
+
+def stored_partition(partition_path: str) -> str:
+    """How a partition path of the table is written in `files` and in the keys of statistics."""
+    return partition_path or NON_PARTITIONED
+
+
+def column_stats_key(column: str, partition: str, file_name: str) -> str:
+    """Key of a column's statistics in one file; `file_name` without folders."""
+    return _hash64(column) + _hash64(partition) + _md5(file_name)
+
+
+def column_stats_prefix(column: str, partition: str | None = None) -> str:
+    """What the keys of a column's statistics begin with, in all partitions or in one."""
+    return _hash64(column) + ("" if partition is None else _hash64(partition))
+
+
+def partition_stats_key(column: str, partition: str) -> str:
+    """Key of a column's statistics in a whole partition."""
+    return _hash64(column) + _hash64(partition)
+
+
+def expression_partition_key(column: str, partition: str) -> str:
+    """Key of the statistics that an expression index has of a whole partition."""
+    return _hash64(column) + _hash64(PARTITION_STATS_MARK) + _hash64(partition)
+
+
+def bloom_filter_key(partition: str, file_name: str) -> str:
+    """Key of a base file's bloom filter."""
+    return _hash64(partition) + _md5(file_name)
+
+
+def file_keys(partitions: Iterable[str], file_names: Iterable[str]) -> list[str]:
+    """What the keys of a column's statistics in these files end with, behind `column_stats_prefix` of the column."""
+    new = hashlib.md5(usedforsecurity=False).copy  # in half of the time that a new one takes
+    digests = list[bytes]()
+    for name in file_names:
+        md5 = new()
+        md5.update(name.encode())
+        digests.append(md5.digest())
+    texts = b2a_base64(_PADDING.join([*digests, b""]), newline=False).decode()
+    ends = range(0, len(texts), _MD5_CHARACTERS)
+    starts = map(_hash64, partitions)
+    return [start + texts[at : at + _MD5_CHARACTERS - 2] + "==" for start, at in zip(starts, ends, strict=True)]
+
+
+def secondary_key_prefix(value: str | None) -> str:
+    """What the keys of all rows with this secondary value begin with."""
+    return (_NULL if value is None else _escaped(value)) + _SEPARATOR
+
+
+def secondary_key(value: str | None, record_key: str) -> str:
+    """Key of a row in a secondary index."""
+    return secondary_key_prefix(value) + _escaped(record_key)
+
+
+def secondary_parts(key: str) -> tuple[str | None, str]:
+    """The secondary value and the record key of a key of a secondary index; ("", "") parts where it has none."""
+    position = 0
+    while position < len(key) and key[position] != _SEPARATOR:
+        position += 2 if key[position] == "\\" else 1
+    value, record_key = key[:position], key[position + 1 :]
+    return (None if value == _NULL else _unescaped(value)), _unescaped(record_key)
+
+
+def shards(keys: pa.Array, groups: int, *, by_secondary_value: bool = False) -> npt.NDArray[np.int32]:
+    """Number of the file group, among `groups`, that each key belongs to.
+
+    Args: by_secondary_value: only what comes before the record key counts (secondary indexes of version V2).
+    """
+    hashed = _secondary_prefixes(keys) if by_secondary_value else keys
+    # Java's Math.abs leaves the least number negative, and its % has the sign of the dividend, which is taken off
+    # then: the same as the remainder of 2^31, which an unsigned number holds.
+    absolute = np.abs(java_string_hash(hashed)).view(np.uint32)
+    return (absolute % np.uint32(groups)).astype(np.int32)
+
+
+def _secondary_prefixes(keys: pa.Array) -> pa.Array:
+    found = pc.extract_regex(keys, f"(?P<prefix>{_PREFIX_END})")
+    return pc.fill_null(pc.struct_field(found, "prefix"), keys)
+
+
+@lru_cache(maxsize=_NAMES)
+def _hash64(text: str) -> str:
+    return base64.b64encode(xxhash.xxh64(text.encode(), seed=_SEED).digest()).decode()
+
+
+def _md5(text: str) -> str:
+    return base64.b64encode(hashlib.md5(text.encode(), usedforsecurity=False).digest()).decode()
+
+
+def _escaped(text: str) -> str:
+    return "".join(f"\\{c}" if c in ("\\", _SEPARATOR, _NULL) else c for c in text)
+
+
+def _unescaped(text: str) -> str:
+    parts, position = [], 0
+    while position < len(text):
+        position += text[position] == "\\"
+        parts.append(text[position : position + 1])
+        position += 1
+    return "".join(parts)
+
+
+_GROUP_NUMBER = re.compile(r"\d{4}(-0)?$", re.ASCII)  # in a file id, of its number among the file groups
+
+
+def groups_by_prefix(file_ids: Iterable[str]) -> Mapping[str, list[str]]:
+    """File ids by what comes before their number, each in its order: one prefix, but in a record index that has file
+    groups for each partition of the table.
+    """
+    found: dict[str, list[str]] = {}
+    for file_id in sorted(file_ids):
+        found.setdefault(_GROUP_NUMBER.sub("", file_id), []).append(file_id)
+    return found
+
+
+def group_numbers(partition: str, keys: pa.Array, groups: int, table_version: int) -> npt.NDArray[np.int32]:
+    """The number of the file group, among `groups`, that each key belongs to."""
+    by_value = kind_of(partition) is MetadataKind.SECONDARY_INDEX and table_version >= SECONDARY_BY_VALUE
+    return shards(keys, groups, by_secondary_value=by_value)
+
+
+_PIECE_ROWS = 1 << 17
+
+
+@dataclass(frozen=True, slots=True)
+class KeysByGroup:
+    """Keys in pieces, and for each key the number of its file group."""
+
+    pieces: Sequence[pa.Array]
+    numbers: Sequence[npt.NDArray[np.int32]]
+
+    @classmethod
+    def of(
+        cls, partition: str, keys: pa.ChunkedArray, groups: int, table_version: int, pool: Executor | None = None
+    ) -> KeysByGroup:
+        """Args: keys: text without nulls; pool: for as many threads as it has, None: in this one."""
+        starts = [(chunk, start) for chunk in keys.chunks for start in range(0, len(chunk), _PIECE_ROWS)]
+        pieces = [chunk.slice(start, _PIECE_ROWS) for chunk, start in starts]
+
+        def numbers(piece: pa.Array) -> npt.NDArray[np.int32]:
+            return group_numbers(partition, piece, groups, table_version)
+
+        return cls(pieces, list(map(numbers, pieces) if pool is None else pool.map(numbers, pieces)))
+
+    def groups(self) -> npt.NDArray[np.int32]:
+        """The numbers of file groups that there are keys of."""
+        return np.unique(np.concatenate([np.zeros(0, np.int32), *map(np.unique, self.numbers)]))
+
+    def rows(self, group: int) -> tuple[pa.Array, pa.Array]:
+        """The rows of a file group, and their keys, as `one_per_key` returns them."""
+        rows, keys, first = [np.zeros(0, np.int64)], [pa.array([], pa.string())], 0
+        for piece, numbers in zip(self.pieces, self.numbers, strict=True):
+            own = np.flatnonzero(numbers == group)
+            rows.append(own + first)
+            keys.append(piece.take(pa.array(own)))
+            first += len(piece)
+        return one_per_key(pa.concat_arrays(keys), np.concatenate(rows))
+
+
+def one_per_key(keys: pa.Array, rows: npt.NDArray[np.int64]) -> tuple[pa.Array, pa.Array]:
+    """Rows, whose keys these are, in ascending order of the keys' bytes, of several with one key the last; and their
+    keys, binary.
+    """
+    own = keys.cast(pa.binary())
+    if not is_ascending(own):  # as a sorted batch has them
+        order = order_of_bytes(own)
+        rows, own = rows[order], own.take(pa.array(order))
+        is_last = np.append(pc.not_equal(own.slice(0, len(own) - 1), own.slice(1)).to_numpy(False), True)
+        if not is_last.all():
+            rows, own = rows[is_last], own.filter(pa.array(is_last))
+    return pa.array(rows), own
+
+
+def sorted_by_key(records: pa.Table) -> pa.Table:
+    """In ascending order of the keys' bytes, as an HFile has them."""
+    keys = records.column("key").combine_chunks().cast(pa.binary())
+    return records if is_ascending(keys) else records.take(pa.array(order_of_bytes(keys)))
+
+
+BUILDING_BYTES = 64 << 20  # keys held in memory; they are there some times over while they are sorted
+_RANGE_BYTES = 16 << 20  # about what is sorted at a time beyond that
+_RECORDS = 1 << 17  # of a batch that is handed out
+
+Group = TypeVar("Group", bound=Hashable)
+
+
+def in_order(
+    schema: pa.Schema, batches: Iterator[pa.RecordBatch], memory_bytes: int = BUILDING_BYTES
+) -> Iterator[pa.RecordBatch]:
+    """The rows, ascending by all columns of the schema; beyond `memory_bytes` they wait in temporary files."""
+    ranges = SortedRanges(schema, schema.names, 0, memory_bytes, min(_RANGE_BYTES, memory_bytes))
+    table = ranges.take_in(batches)
+    if table is None:
+        yield from ranges.share(0, 1, _RECORDS)
+        return
+    order = pc.sort_indices(table, sort_keys=[(name, "ascending") for name in schema.names])
+    rows = table.combine_chunks()
+    for first in range(0, len(order), _RECORDS):
+        yield from rows.take(order.slice(first, _RECORDS)).combine_chunks().to_batches()
+
+
+class GroupStream(Generic[Group]):
+    """Tables of file groups that come one after the other, given out file group by file group."""
+
+    def __init__(self, tables: Iterator[tuple[Group, pa.Table]]) -> None:
+        self._tables = tables
+        self._next: tuple[Group, pa.Table] | None = None
+
+    def of(self, group: Group) -> Iterator[pa.Table]:
+        """The tables of one file group. To be read in the order in which they come, each once."""
+        while True:
+            self._next = self._next or next(self._tables, None)
+            if self._next is None or self._next[0] != group:
+                return
+            _, table = self._next
+            self._next = None
+            yield table

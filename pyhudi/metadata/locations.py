@@ -1,0 +1,334 @@
+"""RecordLookup: the places of keys by the record index of the metadata table.
+
+A key belongs to one file group of the index, whose HFiles find it by their own indexes: what is read grows with the
+keys that are wanted, not with the table. A task needs the slices of the index and which of their blocks count.
+Source: docs/formats/metadata-table.md, "Record index", "File groups of a key", "Is it up to date?".
+
+Records of a record index: which file group has a key, and since which instant.
+
+Places are few and keys are many: each place is encoded once, and a key takes the record of its place.
+Source: docs/formats/metadata-table.md, "Record index".
+
+File ids in a record index: a UUID as two numbers and the count behind it, or the file id as it is.
+
+Source: docs/formats/metadata-table.md, "Record index".
+
+What one commit changes in a record index: keys that came to file groups, and keys that left all of them.
+
+    inserted, or written to another file group      a record
+    deleted, or in a file group that was replaced   deleted
+    both in one commit (moved)                      a record
+    updated where it was, compacted                 nothing
+
+Source: docs/formats/metadata-table.md, "Record index".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import tzinfo
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pyhudi.errors import HudiError, TableError
+from pyhudi.formats.damage import as_corrupt
+from pyhudi.meta_client import MetaClient
+from pyhudi.metadata.group_reader import with_keys
+from pyhudi.metadata.keys import groups_by_prefix, shards
+from pyhudi.metadata.listing import missing_instants
+from pyhudi.metadata.merging import merged_records
+from pyhudi.metadata.schema import MetadataKind, RecordType, partitioned_prefix, record_fields
+from pyhudi.metadata.table import MetadataTable
+from pyhudi.metadata.updates import PartitionUpdate, nothing_deleted
+from pyhudi.model.commit import WriteStatus
+from pyhudi.model.file_group import FileSlice
+from pyhudi.model.instant import parse_instant_time
+
+__all__ = [
+    "PLACES",
+    "RecordLookup",
+    "RowPlace",
+    "coded_place_records",
+    "encoded_places",
+    "file_ids",
+    "instant_ms",
+    "key_records",
+    "open_record_lookup",
+    "partition_paths",
+    "partitioned_record_index_updates",
+    "place_records",
+    "record_index_update",
+]
+
+
+_PAYLOAD = MetadataKind.RECORD_INDEX.payloads[0]
+
+_UUID = re.compile(r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?:-(0|[1-9][0-9]{0,9}))?", re.ASCII)
+_NO_INDEX = -1  # of a file id that is a UUID alone, and of raw file ids
+_JAVA_INTS = 2**31  # file ids count in Java's int
+
+
+@dataclass(frozen=True, slots=True)
+class RowPlace:
+    """A file group, and when its rows came there (`instant_ms`)."""
+
+    partition_path: str
+    file_id: str
+    instant_ms: int
+
+
+def instant_ms(instant_time: str, zone: tzinfo | None) -> int:
+    """Milliseconds since 1970 of an instant time in the zone of the timeline; 0 for one that is no moment.
+
+    Nothing may rest on it (docs/formats/metadata-table.md), so that an odd name of a file is no reason to fail.
+    """
+    try:
+        return round(parse_instant_time(instant_time, zone).timestamp() * 1000)
+    except TableError:
+        return 0
+
+
+def place_records(
+    table_version: int, keys: pa.Array, places: Sequence[RowPlace], numbers: npt.NDArray[np.int32] | None = None
+) -> pa.Table:
+    """Records of the partition `record_index`, one for each key.
+
+    Args:    keys: text without nulls; numbers: which of `places` each key has, None: all have the first.
+    Returns: columns `key`, `type` and `recordIndexMetadata`, as `record_fields` says for the table version.
+    """
+    of_keys = np.zeros(len(keys), np.int32) if numbers is None else numbers
+    records = coded_place_records(table_version, keys, encoded_places(table_version, places), of_keys)
+    payload = records.column(_PAYLOAD).combine_chunks()
+    plain = payload.dictionary_decode() if isinstance(payload, pa.DictionaryArray) else payload
+    schema = record_fields(table_version, MetadataKind.RECORD_INDEX)
+    return pa.table([*records.columns[:-1], plain], schema=schema)
+
+
+def encoded_places(table_version: int, places: Sequence[RowPlace]) -> pa.Array:
+    """What the records of the keys in each of these places say of it."""
+    kind = record_fields(table_version, MetadataKind.RECORD_INDEX).field(_PAYLOAD).type
+    found: pa.Array = pa.array([_encoded(place) for place in places], kind)
+    return found
+
+
+def coded_place_records(
+    table_version: int, keys: pa.Array | pa.ChunkedArray, encoded: pa.Array, numbers: npt.NDArray[np.int32]
+) -> pa.Table:
+    """As `place_records`, with the `encoded_places` as a dictionary: of very many keys that are sorted and written, a
+    number each moves.
+    """
+    schema = record_fields(table_version, MetadataKind.RECORD_INDEX)
+    if not len(keys):
+        return schema.empty_table()
+    kinds = pa.repeat(pa.scalar(RecordType.RECORD_INDEX.value, pa.int32()), len(keys))
+    payload = pa.DictionaryArray.from_arrays(pa.array(numbers, pa.int32()), encoded)
+    columns = [keys.cast(schema.field("key").type), kinds, payload]
+    return pa.Table.from_arrays(columns, schema=schema.set(2, schema.field(2).with_type(payload.type)))
+
+
+def _encoded(place: RowPlace) -> dict[str, object]:
+    """The payload of all rows of a place; `position` (from version 8 on) stays null, as in Hudi."""
+    same: dict[str, object] = {"partitionName": place.partition_path, "instantTime": place.instant_ms}
+    found = _UUID.fullmatch(place.file_id)
+    if found is None or int(found[2] or 0) >= _JAVA_INTS:
+        raw = {"fileIdHighBits": -1, "fileIdLowBits": -1, "fileIndex": _NO_INDEX, "fileId": place.file_id}
+        return {**same, **raw, "fileIdEncoding": 1}
+    digits = found[1].replace("-", "")
+    high, low = (int.from_bytes(bytes.fromhex(half), "big", signed=True) for half in (digits[:16], digits[16:]))
+    index = _NO_INDEX if found[2] is None else int(found[2])
+    return {**same, "fileIdHighBits": high, "fileIdLowBits": low, "fileIndex": index, "fileId": "", "fileIdEncoding": 0}
+
+
+_RAW = 1  # encoding of file ids that are no UUIDs
+_DASHES = (8, 13, 18, 23)
+_UUID_CHARS = 36
+_HEX = np.frombuffer(b"0123456789abcdef", np.uint8)
+
+
+def partition_paths(places: pa.Array) -> pa.Array:
+    """Partition path of each place ("" in a table without partitions)."""
+    return pc.struct_field(places, "partitionName")
+
+
+def file_ids(places: pa.Array) -> pa.Array:
+    """File id of each place (`recordIndexMetadata`), as in names of files."""
+    raw = pc.struct_field(places, "fileId")
+    is_raw = pc.equal(pc.struct_field(places, "fileIdEncoding"), _RAW)
+    index = pc.struct_field(places, "fileIndex")
+    uuids = _uuids(_numbers(places, "fileIdHighBits"), _numbers(places, "fileIdLowBits"))
+    numbered = pc.binary_join_element_wise(uuids, index.cast(pa.string()), "-")
+    return pc.if_else(is_raw, raw, pc.if_else(pc.equal(index, -1), uuids, numbered))
+
+
+def _numbers(places: pa.Array, name: str) -> npt.NDArray[np.int64]:
+    return pc.fill_null(pc.struct_field(places, name), 0).to_numpy(zero_copy_only=False).astype(np.int64)
+
+
+def _uuids(high: npt.NDArray[np.int64], low: npt.NDArray[np.int64]) -> pa.Array:
+    raw = np.column_stack([high, low]).astype(">i8").view(np.uint8).reshape(-1, 16)
+    digits = np.empty((len(raw), 32), np.uint8)
+    digits[:, 0::2], digits[:, 1::2] = _HEX[raw >> 4], _HEX[raw & 15]
+    chars = np.full((len(raw), _UUID_CHARS), ord("-"), np.uint8)
+    chars[:, [at for at in range(_UUID_CHARS) if at not in _DASHES]] = digits
+    offsets = np.arange(len(raw) + 1, dtype=np.int32) * np.int32(_UUID_CHARS)
+    content = [None, pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(chars))]
+    return pa.Array.from_buffers(pa.string(), len(raw), content)
+
+
+_KIND = MetadataKind.RECORD_INDEX
+_NAME = _KIND.value.prefix
+PLACES = pa.schema([("key", pa.string()), ("partition_path", pa.string()), ("file_id", pa.string())])
+
+
+@dataclass(frozen=True)
+class RecordLookup:
+    """A record index that has all completed instants. Picklable."""
+
+    table: MetadataTable
+
+    @property
+    def slices(self) -> Sequence[FileSlice]:
+        """The newest slice of each file group of the index."""
+        return self.table.slices(_NAME)
+
+    @property
+    def groups(self) -> int:
+        """How many file groups the index has; they are numbered in order of their ids."""
+        return len(self.slices)
+
+    @property
+    def is_partitioned(self) -> bool:
+        """Has each partition of the table file groups of its own, so that keys are unique in their partition?"""
+        return _KIND.value.file_ids not in self._numbers
+
+    @property
+    def _numbers(self) -> Mapping[str, list[int]]:
+        """Prefix of file ids → the numbers of its file groups."""
+        ids = [found.group.file_id for found in self.slices]
+        at = {file_id: number for number, file_id in enumerate(ids)}
+        return {prefix: [at[file_id] for file_id in own] for prefix, own in groups_by_prefix(ids).items()}
+
+    def groups_of(self, keys: pa.Array, paths: pa.Array | None = None) -> npt.NDArray[np.int32]:
+        """The number of each key's file group; `groups` for keys in partitions of which the index knows nothing.
+
+        Args:   paths: partition path of each key, where the index is partitioned.
+        """
+        numbers = self._numbers
+        if paths is None or not self.is_partitioned:
+            own = numbers[_KIND.value.file_ids]
+            return np.array(own, np.int32)[shards(keys, len(own))]
+        found = np.full(len(keys), self.groups, np.int32)
+        for path in pc.unique(paths).to_pylist():
+            own = numbers.get(partitioned_prefix(str(path)), [])
+            if own:
+                rows = pc.equal(paths, path)
+                hits = np.array(own, np.int32)[shards(keys.filter(rows), len(own))]
+                found[rows.to_numpy(zero_copy_only=False)] = hits
+        return found
+
+    def places(self, wanted: Sequence[tuple[int, pa.Array]]) -> pa.Table:
+        """The places of keys: numbers of file groups, each with its keys; of those that it has one place for each, in
+        any order. Columns: PLACES.
+
+        Raises: MetadataTableDamaged, CorruptFile, DamagedLog.
+        """
+        table, slices = self.table, self.slices
+        where = _NAME if len(wanted) != 1 else f"{_NAME}/{slices[wanted[0][0]].group.file_id}"
+        with as_corrupt(f"{table.meta.storage.root}/{where}", "its records"):
+            own = [(table.reader(slices[group]), pc.unique(keys)) for group, keys in wanted]
+            records = merged_records(with_keys(own), _KIND) if own else None
+            if records is None or not records.num_rows:
+                return PLACES.empty_table()
+            payload = records.column(_KIND.payloads[0]).combine_chunks()
+            found = [records.column("key").combine_chunks(), partition_paths(payload), file_ids(payload)]
+            return pa.Table.from_arrays([column.cast(pa.string()) for column in found], schema=PLACES)
+
+
+def open_record_lookup(meta: MetaClient) -> RecordLookup | str:
+    """The table's record index; why not, as a sentence, where it has none or none that can be trusted."""
+    root = meta.storage.root
+    if _NAME not in meta.config.metadata_partitions:
+        return f"{root} has no record index."
+    try:
+        table = MetadataTable.open(meta)
+        if table is None:
+            return f"{root} has no metadata table."
+        missing = missing_instants(table)
+        if missing:
+            return f"{root}: the metadata table lacks {', '.join(missing[:3])}, which another writer did not put there."
+        table.slices(_NAME)
+    except HudiError as error:
+        return f"{root}: the metadata table can't be read: {error}"
+    return RecordLookup(table)
+
+
+_NO_KEYS: Mapping[str, pa.Array] = {}
+
+
+def record_index_update(
+    table_version: int,
+    instant_time: str,
+    zone: tzinfo | None,
+    statuses: Sequence[WriteStatus],
+    replaced_keys: Mapping[str, pa.Array] = _NO_KEYS,
+) -> PartitionUpdate:
+    """The update of the index whose keys are unique in the table.
+
+    Args:
+        zone: of the table's timeline, None: the local one; statuses: of the commit, with the keys that their tasks
+            reported, or index pieces; replaced_keys: by partition path, the keys in file groups that the commit takes
+            out of the table, unless their rows were rewritten (clustering, whose statuses have all keys).
+    """
+    at = instant_ms(instant_time, zone)
+    return _update(table_version, at, statuses, replaced_keys.values())
+
+
+def partitioned_record_index_updates(
+    table_version: int,
+    instant_time: str,
+    zone: tzinfo | None,
+    statuses: Sequence[WriteStatus],
+    replaced_keys: Mapping[str, pa.Array] = _NO_KEYS,
+) -> dict[str, PartitionUpdate]:
+    """The same by partition path of the table, for an index that has file groups for each of them: only partitions of
+    which something is to be written.
+    """
+    at = instant_ms(instant_time, zone)
+    by_path: dict[str, list[WriteStatus]] = {path: [] for path in replaced_keys}
+    for status in statuses:
+        by_path.setdefault(status.stat.partition_path or "", []).append(status)
+    updates = {
+        path: _update(table_version, at, own, [replaced_keys[path]] if path in replaced_keys else ())
+        for path, own in sorted(by_path.items())
+    }
+    return {path: update for path, update in updates.items() if not update.is_empty}
+
+
+def key_records(table_version: int, at_ms: int, statuses: Sequence[WriteStatus]) -> pa.Table:
+    """The records of the new keys that tasks reported one by one, as `coded_place_records` makes them.
+
+    Args:   at_ms: the instant as `RowPlace` has it.
+    """
+    writing = [status for status in statuses if status.new_keys is not None and len(status.new_keys)]
+    places = [RowPlace(s.stat.partition_path or "", s.stat.file_id, at_ms) for s in writing]
+    came = [status.new_keys for status in writing if status.new_keys is not None]
+    numbers = np.repeat(np.arange(len(came), dtype=np.int32), [len(keys) for keys in came])
+    keys = pa.chunked_array(came, pa.string())
+    return coded_place_records(table_version, keys, encoded_places(table_version, places), numbers)
+
+
+def _update(
+    table_version: int, at_ms: int, statuses: Sequence[WriteStatus], replaced: Iterable[pa.Array]
+) -> PartitionUpdate:
+    records = key_records(table_version, at_ms, statuses)
+    keys = records.column("key")
+    removed = [status.removed_keys for status in statuses if status.removed_keys is not None]
+    left = pc.unique(pa.concat_arrays([nothing_deleted(), *removed, *replaced]))
+    left = left.filter(pc.invert(pc.is_in(left, value_set=keys))) if len(keys) and len(left) else left
+    # Of a key that came to several files the one that was told last counts.
+    return PartitionUpdate(records, left, pieces=[piece for status in statuses for piece in status.index_pieces])

@@ -1,0 +1,265 @@
+"""The partition `record_index`: which file group has each key.
+
+Source: docs/formats/metadata-table.md, "Record index", "Building", "Writing".
+
+The records that a new record index begins with: one for each key of the table, file group by file group, in order.
+
+    slices, one after the other      keys, each with the number of its slice
+    sorted by file group and key     in memory, or range by range through temporary files
+    records                          of one file group after the other; a key in several rows has the newest slice's
+
+Memory does not grow with the table. Source: docs/formats/metadata-table.md, "Record index", "File groups of a key".
+
+How many file groups a record index gets when it is made; their number never changes after that.
+
+Source: docs/formats/metadata-table.md, "Partitions", "Record index".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import tzinfo
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pyhudi.errors import WriteConflict
+from pyhudi.filegroup.read.keys import slice_keys
+from pyhudi.filegroup.read.slice import SliceSpec
+from pyhudi.meta_client import MetaClient
+from pyhudi.metadata.index_definitions import (
+    IndexDefinition,
+    read_index_definitions,
+    write_index_definitions,
+)
+from pyhudi.metadata.keys import BUILDING_BYTES, GroupStream, groups_by_prefix, in_order, shards
+from pyhudi.metadata.locations import (
+    RowPlace,
+    coded_place_records,
+    encoded_places,
+    instant_ms,
+    partitioned_record_index_updates,
+    record_index_update,
+)
+from pyhudi.metadata.partitions.base import TableCommit
+from pyhudi.metadata.schema import MetadataKind, file_group_id, partitioned_file_group_id, partitioned_prefix
+from pyhudi.metadata.staged_index import with_keys_read_back
+from pyhudi.metadata.table import MetadataTable
+from pyhudi.metadata.table_slices import newest_slices, slice_reading, stored_rows
+from pyhudi.metadata.updates import PartitionUpdate
+from pyhudi.model.commit import WriteStatus
+from pyhudi.model.file_group import FileSlice
+from pyhudi.model.instant import COMPACTIONS
+from pyhudi.model.new_table import RECORD_INDEX_DEFINITION
+from pyhudi.model.options.metadata import MetadataOptions, RecordIndexOptions
+from pyhudi.storage.base import Storage
+
+__all__ = ["BUILDING_BYTES", "FirstRecords", "RecordIndexPartition", "record_index_group_count"]
+
+
+_PARTITION = MetadataKind.RECORD_INDEX.value.prefix
+_GROUP, _KEY, _SLICE = "group", "key", "slice"
+_SCHEMA = pa.schema([pa.field(_GROUP, pa.int32()), pa.field(_KEY, pa.string()), pa.field(_SLICE, pa.int32())])
+
+Numbers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class FirstRecords:
+    """A record index about to be built.
+
+    `reading`: how slices are read; `slices`: the newest of each file group; `groups`: file groups of the index by
+    partition path of the table, or under None those for all of them; `zone`: of the timeline.
+    """
+
+    table_version: int
+    reading: SliceSpec
+    slices: Sequence[FileSlice]
+    groups: Mapping[str | None, int]
+    zone: tzinfo | None
+    memory_bytes: int = BUILDING_BYTES
+
+    def by_group(self) -> Iterator[tuple[str | None, int, pa.Table]]:
+        """(partition path of the table or None, number of the file group, records in order of their keys).
+
+        Tables of a file group come one after the other; a file group without keys has none.
+        Raises: CorruptFile, UnsupportedTable.
+        """
+        ordered = sorted(self.slices, key=lambda s: (s.base_instant, s.group))
+        places = [
+            RowPlace(s.group.partition_path, s.group.file_id, instant_ms(s.base_instant, self.zone)) for s in ordered
+        ]
+        encoded = encoded_places(self.table_version, places)
+        names = [(path, number) for path, count in self.groups.items() for number in range(count)]
+        for rows in _one_per_key(in_order(_SCHEMA, self._keys(ordered), self.memory_bytes)):
+            numbers = rows.column(_GROUP).to_numpy()
+            keys, slices = rows.column(_KEY), rows.column(_SLICE).to_numpy()
+            starts = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(numbers)]
+            for start, stop in pairwise(starts):
+                if start < stop:
+                    path, number = names[numbers[start]]
+                    own = keys.slice(start, stop - start)
+                    used, numbered = np.unique(slices[start:stop], return_inverse=True)
+                    there = encoded.take(pa.array(used))
+                    yield path, number, coded_place_records(self.table_version, own, there, numbered.astype(np.int32))
+
+    def files(self) -> dict[str, Iterator[pa.Table]]:
+        """File id → its records, for `build_partition`: to be read one after the other, in this order, each once."""
+        stream = GroupStream(((path, number), table) for path, number, table in self.by_group())
+        return {
+            file_group_id(_PARTITION, number) if path is None else partitioned_file_group_id(path, number): stream.of(
+                (path, number)
+            )
+            for path, count in self.groups.items()
+            for number in range(count)
+        }
+
+    def _keys(self, ordered: Sequence[FileSlice]) -> Iterator[pa.RecordBatch]:
+        firsts, first = {}, 0
+        for path, count in self.groups.items():
+            firsts[path] = first
+            first += count
+        for number, file_slice in enumerate(ordered):
+            path = None if None in self.groups else file_slice.group.partition_path
+            for keys in slice_keys(self.reading, file_slice):
+                own = pa.array(shards(keys, self.groups[path]) + np.int32(firsts[path]))
+                slices = pa.repeat(pa.scalar(number, pa.int32()), len(keys))
+                yield pa.RecordBatch.from_arrays([own, keys, slices], schema=_SCHEMA)
+
+
+def _one_per_key(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Of rows with one key in one file group the last; batches are in order."""
+    waiting: pa.RecordBatch | None = None  # the last row so far, whose key may go on in the next batch
+    for batch in batches:
+        if not batch.num_rows:
+            continue
+        rows = batch if waiting is None else pa.Table.from_batches([waiting, batch]).combine_chunks().to_batches()[0]
+        groups, keys = rows.column(_GROUP).to_numpy(), rows.column(_KEY)
+        last = np.ones(len(rows), np.bool_)
+        last[:-1] = groups[1:] != groups[:-1]
+        last[:-1] |= pc.not_equal(keys.slice(1), keys.slice(0, len(keys) - 1)).to_numpy(zero_copy_only=False)
+        last[-1] = False
+        kept = rows.filter(pa.array(last))
+        waiting = rows.slice(len(rows) - 1)
+        if kept.num_rows:
+            yield kept
+    if waiting is not None:
+        yield waiting
+
+
+_RECORD_BYTES = 48  # what Hudi takes for the size of a record
+
+
+def record_index_group_count(keys: int, options: RecordIndexOptions, *, of_partition: bool = False) -> int:
+    """File groups for so many keys: room for what the table is expected to grow to, within the options' bounds.
+
+    Args:    of_partition: the file groups of one partition of the table, in an index that has some for each.
+    """
+    least, most = options.groups_min, options.groups_max
+    if of_partition:
+        least, most = options.partition_groups_min, options.partition_groups_max
+    if least == most:
+        return max(1, least)
+    wanted = math.ceil(keys * options.growth_factor) // max(1, options.group_bytes_max // _RECORD_BYTES)
+    return max(1, min(max(wanted, least), most))
+
+
+_BY_PARTITION = "isPartitioned"  # option of the definition
+
+
+@dataclass(frozen=True, slots=True)
+class RecordIndexPartition:
+    """Keeps the partition `record_index`."""
+
+    def define(self, table: MetadataTable, partition: str, options: MetadataOptions) -> int | None:
+        """Where keys are unique."""
+        data = table.data
+        by_partition = _is_by_partition(data, partition, options.record_index)
+        _define(data, partition, by_partition=by_partition)
+        if by_partition:
+            return None
+        return record_index_group_count(stored_rows(data.storage, newest_slices(data)), options.record_index)
+
+    def records(
+        self, table: MetadataTable, partition: str, options: MetadataOptions, groups: int | None
+    ) -> Mapping[str, Iterable[pa.Table]]:
+        """From the keys of all rows. Raises UnsupportedTable when nobody here knows the table's merger."""
+        data = table.data
+        slices = newest_slices(data)
+        counts: Mapping[str | None, int] = {None: groups} if groups is not None else {}
+        counts = counts or _groups(data.storage, slices, options.record_index)
+        version, zone = data.config.table_version, data.config.timeline_zone
+        return FirstRecords(version, slice_reading(data), slices, counts, zone).files()
+
+    def update(self, table: MetadataTable, partition: str, commit: TableCommit) -> PartitionUpdate:
+        """What came and went, as the tasks reported it.
+
+        Raises: WriteConflict when they did not: the index was built while the write was running.
+        """
+        config = table.data.config
+        _check_reported(table.data, commit)
+        prefixes = groups_by_prefix(found.group.file_id for found in table.slices(partition))
+        groups = len(prefixes.get(MetadataKind.RECORD_INDEX.value.file_ids, ()))
+        statuses: Sequence[WriteStatus] = commit.statuses
+        if not _pieces_fit(commit, groups):
+            statuses = with_keys_read_back(table.data.storage, statuses)
+        what = (commit.instant.requested_time, config.timeline_zone, statuses, commit.replaced_keys)
+        if groups:
+            return record_index_update(config.table_version, *what)
+        updates = partitioned_record_index_updates(config.table_version, *what)
+        by_prefix = {partitioned_prefix(path): update for path, update in updates.items()}
+        nothing = record_index_update(config.table_version, commit.instant.requested_time, None, ())
+        return replace(nothing, of_groups=by_prefix, new_groups=commit.options.record_index.partition_groups_min)
+
+
+def _check_reported(data: MetaClient, commit: TableCommit) -> None:
+    if commit.instant.action in COMPACTIONS:
+        return  # rows stay in their file groups
+    reported = {status.stat.path for status in commit.statuses if status.new_keys is not None}
+    silent = [stat.path for stat in commit.change.stats if stat.path not in reported]
+    if silent:
+        raise WriteConflict(
+            f"{data.storage.root}: a record index was made while {commit.instant.requested_time} was running, whose "
+            f"tasks did not know of it: nobody has said which keys {silent[0]} has. Nothing of this write is visible; "
+            f"write again."
+        )
+
+
+def _pieces_fit(commit: TableCommit, groups: int) -> bool:
+    """May index pieces be written as they are? Of keys that leave the table somebody has to say which came again."""
+    pieces = [piece for status in commit.statuses for piece in status.index_pieces]
+    removed = any(status.removed_keys is not None and len(status.removed_keys) for status in commit.statuses)
+    left = removed or any(len(keys) for keys in commit.replaced_keys.values())
+    return not pieces or (not left and all(piece.of_groups == groups for piece in pieces))
+
+
+def _is_by_partition(data: MetaClient, name: str, own: RecordIndexOptions) -> bool:
+    """Are keys unique in their partition? What a call does not say the definition of the index says that was there."""
+    if own.is_global or own.is_partitioned:
+        return own.is_partitioned
+    definition = read_index_definitions(data.storage).by_name.get(name)
+    return definition is not None and definition.options.get(_BY_PARTITION) == "true"
+
+
+def _define(data: MetaClient, name: str, *, by_partition: bool) -> None:
+    """Say in the table's index definitions what the index is of, as Hudi does from version 9 on."""
+    if data.config.table_version < RECORD_INDEX_DEFINITION:
+        return
+    definition = IndexDefinition(name, name, options={_BY_PARTITION: str(by_partition).lower()}, version="V1")
+    write_index_definitions(data.storage, read_index_definitions(data.storage).merged([definition]))
+
+
+def _groups(storage: Storage, slices: Sequence[FileSlice], own: RecordIndexOptions) -> Mapping[str | None, int]:
+    """How many file groups each partition of the table gets; a footer is read for each base file."""
+    by_path: dict[str | None, list[FileSlice]] = {}
+    for file_slice in slices:
+        by_path.setdefault(file_slice.group.partition_path, []).append(file_slice)
+    return {
+        path: record_index_group_count(stored_rows(storage, of_path), own, of_partition=True)
+        for path, of_path in by_path.items()
+    }
