@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from pyhudi.model.options.services import LAYOUT, SORT_COLUMNS
-from pyhudi.services.archive.archiving import archive
-from pyhudi.services.archive.result import ArchiveResult
+from pyhudi.services.archive.archiving import ArchiveResult, archive
 from pyhudi.services.clean.cleaning import clean
 from pyhudi.services.clean.result import CleanResult
 from pyhudi.services.cluster.calls import cluster

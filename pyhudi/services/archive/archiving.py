@@ -7,31 +7,135 @@
 
 All under the table's lock. A run that dies leaves instants that are in both; the next one passes over those that the
 history has, and deletes them. Source: docs/formats/history.md, "Archive log", "Merge tree".
+
+The metadata table's timeline is archived with the table's: its oldest instants, as many as nobody needs.
+
+    the table's own timeline     an instant that is there must be found here, else the metadata table is out of date
+    the last compaction          slices since then are parted by what the timeline says of their log files
+    pending work                 as everywhere
+
+And the table's timeline is not archived past what its metadata table has compacted: below version 8 blocks of log
+files count only while the instant that wrote them is on the table's active timeline, and real Hudi does the same in all
+versions. Source: docs/formats/metadata-table.md, "Compaction and cleaning"; docs/formats/history.md,
+"What may be archived".
+
+ArchiveResult: what an archiving run took off the active timeline, or would take.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from html import escape
 
 import pyarrow as pa
 
 from pyhudi.actions.action import ActionContext
+from pyhudi.errors import HudiError
 from pyhudi.filegroup.write.markers import delete_markers
 from pyhudi.formats.timeline.archive_entries import archive_entry
 from pyhudi.formats.timeline.bodies import NewBody
 from pyhudi.formats.timeline.history_files import HISTORY_SCHEMA
 from pyhudi.locks import hold
+from pyhudi.meta_client import MetaClient
+from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.filenames import TEMPORARY_FOLDER, InstantFileName, pending_actions
 from pyhudi.model.instant import ActionKind, Instant, State
-from pyhudi.services.archive.metadata_timeline import instants_to_archive, opened_metadata_table
-from pyhudi.services.archive.planning import ArchiveLimit, kept_commits, plan_archive
-from pyhudi.services.archive.result import ArchiveResult
+from pyhudi.model.new_table import BY_COMPLETION
+from pyhudi.services.archive.planning import ArchiveLimit, kept_commits, plan_archive, select_instants
 from pyhudi.storage.base import FileInfo, Storage
+from pyhudi.text_table import html_table, text_table
 from pyhudi.timeline.archived_timeline import archive_log, load_archived_timeline, lsm_history
 from pyhudi.timeline.load import time_of
 
-__all__ = ["archive", "archive_after_write", "archive_out_of_turn"]
+__all__ = [
+    "ArchiveResult",
+    "archive",
+    "archive_after_write",
+    "archive_out_of_turn",
+    "instants_to_archive",
+    "opened_metadata_table",
+]
+
+
+_COMMITS_KEPT_MIN = 21  # cleaning there looks at the last 20 commits
+
+
+def opened_metadata_table(meta: MetaClient) -> MetadataTable | None:
+    """The table's metadata table; None when there is none, or none that can be opened: the next write builds it."""
+    try:
+        return MetadataTable.open(meta)
+    except HudiError:
+        return None
+
+
+def instants_to_archive(table: MetadataTable, kept_min: int, kept_max: int) -> tuple[Instant, ...]:
+    """The instants of the metadata table's timeline that may go.
+
+    Args:   kept_min, kept_max: of the table; one more is kept here, and not less than cleaning looks at.
+    """
+    timeline = table.meta.timeline
+    kept_min = max(kept_min + 1, _COMMITS_KEPT_MIN)
+    kept_max = max(kept_max + 1, kept_min + 1)
+    if len(timeline.commits()) <= kept_max:
+        return ()
+    by_version = (kept_min, kept_max) if table.data.config.table_version < BY_COMPLETION else None
+    return select_instants(timeline, kept_min, _limits(table), per_action=by_version).instants
+
+
+def _limits(table: MetadataTable) -> Iterator[ArchiveLimit]:
+    oldest = min((i.requested_time for i in table.data.timeline), default="")
+    yield ArchiveLimit(oldest, "the table's oldest active instant")
+    compactions = table.meta.timeline.completed().of([ActionKind.COMMIT])
+    yield ArchiveLimit(max((i.requested_time for i in compactions), default=""), "the last compaction")
+    for instant in table.meta.timeline.pending():
+        yield ArchiveLimit(instant.requested_time, "an instant that is pending")
+
+
+_HEADER = ("instant", "completed", "action")
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveResult:
+    """`archived`: the instants, oldest first. `kept_for`: why more were not taken, None when nothing was in the way.
+    `files`: history files that were made. `dry_run`: nothing was done.
+    """
+
+    table: str
+    archived: tuple[Instant, ...] = ()
+    kept_for: str | None = None
+    files: tuple[str, ...] = ()
+    dry_run: bool = False
+
+    @property
+    def instant_times(self) -> tuple[str, ...]:
+        """The requested times of `archived`."""
+        return tuple(instant.requested_time for instant in self.archived)
+
+    def _summary(self) -> str:
+        because = f"; more would go but for {self.kept_for}" if self.kept_for else ""
+        if not self.archived:
+            return f"archive: nothing to do{because}"
+        counts = Counter(instant.action.value for instant in self.archived)
+        kinds = ", ".join(f"{count:,} {action}" for action, count in sorted(counts.items()))
+        verb = "would archive" if self.dry_run else "archived"
+        return f"{verb} {kinds}: {self.archived[0].requested_time} to {self.archived[-1].requested_time}{because}"
+
+    def _rows(self) -> Sequence[Sequence[object]]:
+        return [(i.requested_time, i.completion_time, i.action.value) for i in self.archived]
+
+    def __str__(self) -> str:
+        return (
+            f"{self._summary()}\n{text_table(_HEADER, self._rows())}"
+            if self.dry_run and self.archived
+            else self._summary()
+        )
+
+    def _repr_html_(self) -> str:
+        table = html_table(_HEADER, self._rows()) if self.archived else ""
+        return f"<div>{escape(self._summary())}</div>{table}"
+
 
 _CHUNK_INSTANTS = 1000  # bodies of so many instants are in memory at once
 # Cleans and rollbacks come first in the archive files of version 6, then the writes.

@@ -9,8 +9,7 @@ import pyarrow as pa
 from pyhudi.formats.timeline.instant_files import encode_avro_record
 from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.model.options import WriteOptions
-from pyhudi.services.archive.archiving import archive
-from pyhudi.services.archive.result import ArchiveResult
+from pyhudi.services.archive.archiving import ArchiveResult, archive
 from pyhudi.table.calls import serve
 from pyhudi.timeline.archived_timeline import load_archived_timeline
 from pyhudi.timeline.table_properties import load_table_config
