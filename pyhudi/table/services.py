@@ -8,7 +8,7 @@ from functools import partial
 from pyhudi.model.options.services import LAYOUT, SORT_COLUMNS
 from pyhudi.services.archive.archiving import ArchiveResult, archive
 from pyhudi.services.clean.cleaning import clean
-from pyhudi.services.clean.result import CleanResult
+from pyhudi.services.clean.runs import CleanResult
 from pyhudi.services.cluster.calls import cluster
 from pyhudi.services.cluster.result import ClusteringResult
 from pyhudi.services.compact.calls import call

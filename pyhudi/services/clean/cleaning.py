@@ -21,8 +21,7 @@ from pyhudi.locks import hold
 from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.model.plans import KEEP_LATEST_COMMITS
 from pyhudi.services.clean.planner import PlannedClean, commits_since_clean, plan_clean
-from pyhudi.services.clean.result import CleanResult, CleanRun
-from pyhudi.services.clean.runs import check_no_restore, pending_cleans, run_cleans
+from pyhudi.services.clean.runs import CleanResult, CleanRun, check_no_restore, pending_cleans, run_cleans
 from pyhudi.storage.base import Storage
 from pyhudi.view.readable_history import load_readable_history
 

@@ -29,8 +29,8 @@ from pyhudi.model.plans import (
     CleanPlan,
     RetainedInstant,
 )
-from pyhudi.services.clean.deletions import Deletions
 from pyhudi.services.clean.policies import (
+    Deletions,
     RetentionRules,
     deletions,
     earliest_retained,

@@ -7,7 +7,7 @@ from functools import partial
 from pyhudi.model.instant import ActionKind
 from pyhudi.model.options import WriteOptions
 from pyhudi.services.clean.cleaning import clean
-from pyhudi.services.clean.result import CleanResult
+from pyhudi.services.clean.runs import CleanResult
 from pyhudi.storage.memory import MemoryStorage
 from pyhudi.table.calls import serve
 from tests.support.tables.small import TestTable
