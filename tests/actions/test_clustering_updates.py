@@ -9,7 +9,7 @@ import pytest
 
 from pyhudi.errors import ConfigError, WriteConflict
 from pyhudi.model.filenames import TEMPORARY_FOLDER
-from pyhudi.services.cluster.staleness import StalePlan
+from pyhudi.services.cluster.clustering import StalePlan
 from pyhudi.storage.base import FileInfo
 from pyhudi.storage.clock import SystemClock
 from pyhudi.timeline.heartbeat import Heartbeat

@@ -14,7 +14,7 @@ from pyhudi.errors import ConfigError, TableError, WriteConflict
 from pyhudi.formats.hash_ring import MAX_HASH, HashNode, HashRing
 from pyhudi.model.instant import ActionKind
 from pyhudi.services.cluster.buckets import merge_runs, split_values
-from pyhudi.services.cluster.staleness import StalePlan
+from pyhudi.services.cluster.clustering import StalePlan
 from pyhudi.timeline.write import TimelineWriter
 from pyhudi.view.file_system_view import FileSystemView
 from tests.support.sweeps import examples

@@ -16,7 +16,7 @@ from pyhudi.locks import open_lock
 from pyhudi.model.instant import ActionKind, State
 from pyhudi.model.options import WriteOptions
 from pyhudi.services.cluster import clustering
-from pyhudi.services.cluster.staleness import StalePlan, check_fresh
+from pyhudi.services.cluster.clustering import StalePlan, check_fresh
 from pyhudi.storage.clock import FixedClock, SystemClock
 from tests.support.tables.clustered import ROWS, TYPES, Clustered, made
 from tests.support.tables.merge_on_read import VERSIONS

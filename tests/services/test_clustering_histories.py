@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from pyhudi.errors import WriteConflict
 from pyhudi.model.instant import Instant
-from pyhudi.services.cluster.staleness import StalePlan
+from pyhudi.services.cluster.clustering import StalePlan
 from tests.support.sweeps import examples
 from tests.support.tables.clustered import TYPES, Clustered
 from tests.support.tables.small import Row, rows_of

@@ -17,9 +17,8 @@ from pyhudi.index.consistent_bucket import delete_rings
 from pyhudi.model.commit import OperationType
 from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.model.options.services import SORT_COLUMNS
-from pyhudi.services.cluster.clustering import CLUSTERING
+from pyhudi.services.cluster.clustering import CLUSTERING, StalePlan
 from pyhudi.services.cluster.result import ClusteringResult, ClusteringRun
-from pyhudi.services.cluster.staleness import StalePlan
 from pyhudi.services.plan_call import call_service
 from pyhudi.services.planned import pending_plans, run_plan, run_waiting, schedule_plan
 
