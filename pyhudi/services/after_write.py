@@ -15,7 +15,7 @@ from pyhudi.errors import WriteConflict
 from pyhudi.services.archive.archiving import archive_after_write
 from pyhudi.services.clean.cleaning import clean_after_write
 from pyhudi.services.cluster.calls import cluster_after_write
-from pyhudi.services.compact.calls import compact_after_write
+from pyhudi.services.compact.compaction import compact_after_write
 from pyhudi.services.partition_ttl import expire_after_write
 
 __all__ = ["AFTER_WRITE", "serve_after_write"]

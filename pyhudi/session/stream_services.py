@@ -21,7 +21,7 @@ from pyhudi.errors import TableError, WriteConflict
 from pyhudi.model.options import WriteOptions
 from pyhudi.services.clean.cleaning import clean_after_write
 from pyhudi.services.cluster.calls import cluster_waiting
-from pyhudi.services.compact.calls import compact_waiting
+from pyhudi.services.compact.compaction import compact_waiting
 from pyhudi.spark.session import hudi_options
 from pyhudi.storage.base import Storage
 from pyhudi.table.calls import serve, with_engine

@@ -11,9 +11,7 @@ from pyhudi.services.clean.cleaning import clean
 from pyhudi.services.clean.runs import CleanResult
 from pyhudi.services.cluster.calls import cluster
 from pyhudi.services.cluster.result import ClusteringResult
-from pyhudi.services.compact.calls import call
-from pyhudi.services.compact.compaction import COMPACTION
-from pyhudi.services.compact.log_compaction import LOG_COMPACTION
+from pyhudi.services.compact.compaction import COMPACTION, LOG_COMPACTION, call
 from pyhudi.services.compact.result import CompactionResult
 from pyhudi.table.calls import Options, TableCalls
 

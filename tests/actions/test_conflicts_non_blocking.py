@@ -111,8 +111,7 @@ def compact(table: TestTable) -> None:
     from functools import partial
 
     from pyhudi.model.options import WriteOptions
-    from pyhudi.services.compact.calls import call
-    from pyhudi.services.compact.compaction import COMPACTION
+    from pyhudi.services.compact.compaction import COMPACTION, call
     from tests.support.tables.small import DEFAULTS
 
     given = {**DEFAULTS, **table.options}

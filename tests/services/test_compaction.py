@@ -16,9 +16,7 @@ from pyhudi.model.filenames import marker_folder
 from pyhudi.model.instant import ActionKind, State
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.model.options import WriteOptions
-from pyhudi.services.compact.calls import call
-from pyhudi.services.compact.compaction import COMPACTION
-from pyhudi.services.compact.log_compaction import LOG_COMPACTION
+from pyhudi.services.compact.compaction import COMPACTION, LOG_COMPACTION, call
 from pyhudi.services.compact.result import CompactionResult
 from pyhudi.table.calls import serve
 from pyhudi.timeline.write import TimelineWriter

@@ -13,7 +13,7 @@ from pyhudi.filegroup.rewrite.compact import CompactSlices
 from pyhudi.model.filenames import heartbeat_path, marker_folder
 from pyhudi.model.instant import ActionKind, State
 from pyhudi.services import plan_call
-from pyhudi.services.compact import calls
+from pyhudi.services.compact import compaction
 from pyhudi.services.planned import pending_plans
 from pyhudi.storage.memory import MemoryStorage
 from pyhudi.view.file_system_view import FileSystemView
@@ -136,7 +136,7 @@ def test_a_plan_that_another_process_carries_out_while_this_one_waits_for_the_lo
     table = Compacted().start()
     scheduled = table.compact(schedule_only=True).scheduled
     others: list[Any] = []
-    module = plan_call if at_end_of == "a call" else calls
+    module = plan_call if at_end_of == "a call" else compaction
     real = pending_plans
 
     def seen_before_another_was_quicker(service: Any, context: Any) -> Any:

@@ -5,32 +5,131 @@ When: the trigger looks at delta commits and time. Below table version 8 no writ
 for its log files would carry the name of the old slice; from 8 on completion times part them.
 Source: docs/formats/table-services.md, "Compaction plan"; docs/formats/writers.md,
 "Table services and concurrent writers"; docs/formats/file-names.md, "File groups and slices".
+
+Log compaction: the log blocks of a slice are merged into one log file; base files stay.
+
+Source: docs/formats/table-services.md, "Log compaction plan"; docs/formats/log.md, "Which blocks count".
+
+Compaction and log compaction as services: plans of file slices whose log files are merged.
+
+Source: docs/formats/table-services.md, "Compaction plan", "Log compaction plan".
+
+Calls of compaction and log compaction: by a user, and at the end of a write.
+
+    dry run         the plan, nothing on disk
+    schedule only   the plan goes to the timeline
+    else            plans that wait are executed, then what is left is planned and executed
+
+Source: docs/formats/table-services.md, "Compaction plan", "Log compaction plan"; docs/compatibility.md for when a write
+compacts.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
+from functools import partial
 
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.clustering_updates import groups_in_pending_plans
 from pyhudi.engine.base import FanOutWork
 from pyhudi.errors import UnsupportedTable, WriteConflict
+from pyhudi.filegroup.read.log_blocks import BlockRules, blocks_to_merge
 from pyhudi.filegroup.read.slice import SliceSpec
-from pyhudi.filegroup.rewrite.compact import CompactSlices
+from pyhudi.filegroup.rewrite.compact import CompactLogs, CompactSlices
+from pyhudi.filegroup.write.append import LogOptions
 from pyhudi.filegroup.write.spec import WriteSpec
-from pyhudi.model.commit import OperationType
+from pyhudi.formats.log.reader import LogBlock
+from pyhudi.formats.timeline.plans import encode_compaction_plan
+from pyhudi.meta_client import MetaClient
+from pyhudi.model.commit import CommitMetadata, OperationType, WriteStatus
 from pyhudi.model.file_group import FileSlice
-from pyhudi.model.instant import ActionKind, Instant, parse_instant_time
-from pyhudi.model.plans import CompactionPlan
+from pyhudi.model.instant import COMPACTIONS, ActionKind, Instant, parse_instant_time
+from pyhudi.model.plans import CompactionPlan, CompactionStrategyInfo
 from pyhudi.model.timeline import Timeline
-from pyhudi.services.compact.service import CompactionService
+from pyhudi.services.compact.result import CompactionResult, CompactionRun
 from pyhudi.services.compact.strategies import DeltaCommits, is_due, narrowed, ordered
 from pyhudi.services.damaged_logs import check_logs
-from pyhudi.services.planned import pending_writes
+from pyhudi.services.plan_call import call_service
+from pyhudi.services.plan_files import delete_files_of_run
+from pyhudi.services.planned import pending_plans, pending_writes, run_plan, run_waiting, schedule_plan
+from pyhudi.view.committed_logs import with_committed_bytes
 from pyhudi.view.file_system_view import FileSystemView
-from pyhudi.view.pending_plans import operation_of
+from pyhudi.view.pending_plans import operation_of, slices_of
 
-__all__ = ["COMPACTION", "check_merge_on_read", "compaction_is_due", "delta_commits"]
+__all__ = [
+    "COMPACTION",
+    "LOG_COMPACTION",
+    "CompactionService",
+    "call",
+    "check_merge_on_read",
+    "compact_after_write",
+    "compact_waiting",
+    "compaction_is_due",
+    "delta_commits",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionService:
+    """One of the two services. `planning`: what is to be done to the table as the context has it. `working`: its tasks,
+    from how files are written, how slices are read, and the number of the run.
+    """
+
+    kind: ActionKind
+    operation: str
+    planning: Callable[[ActionContext], CompactionPlan]
+    working: Callable[[ActionContext, WriteSpec, SliceSpec, int], FanOutWork[FileSlice]]
+
+    def plan(self, context: ActionContext) -> CompactionPlan | None:
+        plan = self.planning(context)
+        return plan if plan.operations else None
+
+    def encode(self, plan: CompactionPlan, meta: MetaClient) -> bytes:
+        return encode_compaction_plan(plan, meta.config.table_version)
+
+    def read(self, instant: Instant, meta: MetaClient) -> CompactionPlan:
+        return meta.reader.compaction_plan(instant)
+
+    def is_own(self, instant: Instant, meta: MetaClient) -> bool:
+        return instant.action is self.kind
+
+    def check(self, instant: Instant, plan: CompactionPlan, meta: MetaClient, began: MetaClient | None = None) -> None:
+        """Log files that were written since come after the compaction: nothing can be in its way."""
+
+    def tasks(self, plan: CompactionPlan, context: ActionContext) -> Sequence[FileSlice]:
+        slices = slices_of(plan.operations, context.meta)
+        known = with_committed_bytes(context.meta, slices, find_missing=False)
+        return sorted(known, key=lambda found: found.size_bytes, reverse=True)
+
+    def work(
+        self, plan: CompactionPlan, context: ActionContext, spec: WriteSpec, reading: SliceSpec, run: int
+    ) -> FanOutWork[FileSlice]:
+        return self.working(context, spec, reading, run)
+
+    def delete_files(
+        self, instant: Instant, plan: CompactionPlan, meta: MetaClient, *, keep: Iterable[str], by_listing: bool
+    ) -> None:
+        delete_files_of_run(instant, plan, meta, keep=keep, by_listing=by_listing)
+
+    def finish(
+        self, plan: CompactionPlan, instant: Instant, body: CommitMetadata, context: ActionContext
+    ) -> CommitMetadata:
+        return replace(body, compacted=True)
+
+    def completed(self, instant: Instant, plan: CompactionPlan, context: ActionContext) -> None:
+        """Nothing is left to do."""
+
+    def result(
+        self,
+        completed: Instant,
+        plan: CompactionPlan,
+        statuses: Sequence[WriteStatus],
+        seconds: Mapping[str, float],
+    ) -> CompactionRun:
+        assert completed.completion_time is not None
+        return CompactionRun.of(completed.requested_time, completed.completion_time, plan.operations, statuses, seconds)
 
 
 def plan_compaction(context: ActionContext) -> CompactionPlan:
@@ -113,3 +212,128 @@ def _is_after(instant: Instant, compaction: str) -> bool:
 def _now(context: ActionContext) -> datetime:
     moment = datetime.fromtimestamp(context.clock.now_ms() / 1000, timezone.utc)
     return moment.astimezone(context.meta.config.timeline_zone)
+
+
+_EXECUTOR = "org.apache.hudi.table.action.compact.LogCompactionExecutionHelper"
+
+
+def plan_log_compaction(context: ActionContext) -> CompactionPlan:
+    """What a log compaction of the table as it is now would do: slices with blocks enough.
+
+    No write may be pending: the new block comes after those of earlier instants, and a write that began before and
+    completes after it would be taken for older than what it merges, by readers that do not know of log compactions.
+    Raises UnsupportedTable for a copy-on-write table, DamagedLog, WriteConflict while a write is pending.
+    """
+    check_merge_on_read(context)
+    pending = pending_writes(context)
+    if pending:
+        raise WriteConflict(
+            f"{context.meta.storage.root}: a log compaction can't be scheduled while writes are pending: "
+            f"{', '.join(pending[:3])}. Wait for them; those of dead writers are undone by the next write."
+        )
+    meta, enough = context.meta, context.options.compaction.log_blocks_min
+    view = FileSystemView.load(meta)
+    pending_groups = groups_in_pending_plans(meta, COMPACTIONS)
+    rules = BlockRules(meta.config.table_version, meta.timeline.is_visible)
+    operations = [
+        operation_of(file_slice)
+        for file_slice in view.all_slices()
+        if file_slice.log_files
+        and file_slice.group not in pending_groups
+        and _pays(blocks_to_merge(meta.storage, file_slice.log_files, rules), enough)
+    ]
+    check_logs((operation.group for operation in operations), view, context)
+    return CompactionPlan(tuple(operations), CompactionStrategyInfo(_EXECUTOR), preserve_meta_columns=True)
+
+
+def _pays(blocks: Sequence[LogBlock], enough: int) -> bool:
+    """Enough blocks, of more than one instant: what one log compaction has merged is not merged again alone."""
+    return len(blocks) >= enough and len({block.instant_time for block in blocks}) > 1
+
+
+def _log_compaction_work(
+    context: ActionContext, spec: WriteSpec, reading: SliceSpec, run: int
+) -> FanOutWork[FileSlice]:
+    options = context.options
+    logs = LogOptions(options.log_block_format, options.log_file_max_bytes, options.log_block_max_bytes)
+    return CompactLogs(spec, reading, run, context.clock, logs)
+
+
+LOG_COMPACTION = CompactionService(
+    ActionKind.LOGCOMPACTION, OperationType.LOG_COMPACT, plan_log_compaction, _log_compaction_work
+)
+
+
+def call(
+    service: CompactionService,
+    context: ActionContext,
+    *,
+    dry_run: bool = False,
+    schedule_only: bool = False,
+    instant_time: str | None = None,
+) -> CompactionResult:
+    """Run one of the two services.
+
+    Args:    instant_time: execute just this pending plan.
+    Raises:  errors of the family; see `schedule_plan` and `run_plan`. Plans that were executed before stay so.
+    """
+    table = context.meta.storage.root
+    if instant_time is not None and not dry_run:
+        return CompactionResult(table, service.operation, runs=(run_plan(service, context, instant_time),))
+    called = call_service(
+        service,
+        context,
+        wants=lambda now: _wants(service, now),
+        run=partial(run_plan, service),
+        dry_run=dry_run,
+        schedule_only=schedule_only,
+    )
+    operations = () if called.plan is None else called.plan.operations
+    return CompactionResult(table, service.operation, operations, called.scheduled, called.runs)
+
+
+def _wants(service: CompactionService, context: ActionContext) -> bool:
+    """A call compacts what there is, unless it names a trigger to wait for."""
+    if service is not COMPACTION or not context.options.compaction.trigger_is_given:
+        return True
+    return compaction_is_due(context)
+
+
+def compact_after_write(context: ActionContext) -> tuple[str, ...]:
+    """What a write to a merge-on-read table does when it is complete: compact, only schedule, or compact logs, as its
+    options say. Returns the instants that were completed.
+    """
+    if not context.meta.config.is_merge_on_read:
+        return ()
+    return _compacted(context.reloaded()) if context.options.compaction.inline else _scheduled(context.reloaded())
+
+
+def _compacted(context: ActionContext) -> tuple[str, ...]:
+    run = partial(run_plan, COMPACTION)
+    runs = [*run_waiting(pending_plans(COMPACTION, context), context, run)]
+    if _may_plan(context) and compaction_is_due(context):
+        made = schedule_plan(COMPACTION, context)
+        if made is not None:
+            runs += run_waiting(made[:1], context, run)
+    if not runs and context.options.compaction.log_inline:
+        runs += call(LOG_COMPACTION, context).runs
+    return tuple(run.instant_time for run in runs)
+
+
+def _scheduled(context: ActionContext) -> tuple[str, ...]:
+    options = context.options.compaction
+    if options.schedule_inline and _may_plan(context) and compaction_is_due(context):
+        schedule_plan(COMPACTION, context)
+    if options.log_inline:
+        return call(LOG_COMPACTION, context).instant_times
+    return ()
+
+
+def _may_plan(context: ActionContext) -> bool:
+    return context.meta.config.table_version >= 8 or not pending_writes(context)
+
+
+def compact_waiting(context: ActionContext) -> tuple[str, ...]:
+    """Execute the compactions that wait, and plan none. Returns the instants that were completed."""
+    runs = run_waiting(pending_plans(COMPACTION, context), context, partial(run_plan, COMPACTION))
+    return tuple(run.instant_time for run in runs)

@@ -8,9 +8,7 @@ from typing import Any
 
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.model.options import WriteOptions
-from pyhudi.services.compact.calls import call
-from pyhudi.services.compact.compaction import COMPACTION
-from pyhudi.services.compact.log_compaction import LOG_COMPACTION
+from pyhudi.services.compact.compaction import COMPACTION, LOG_COMPACTION, call
 from pyhudi.services.compact.result import CompactionResult
 from pyhudi.services.planned import Service
 from pyhudi.table.calls import serve

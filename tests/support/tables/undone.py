@@ -11,9 +11,7 @@ from pyhudi.actions.undo.restore_result import RestoreResult, RollbackResult
 from pyhudi.actions.undo.rollback_to import roll_back
 from pyhudi.model.options import WriteOptions
 from pyhudi.services.cluster.calls import cluster
-from pyhudi.services.compact.calls import call
-from pyhudi.services.compact.compaction import COMPACTION
-from pyhudi.services.compact.log_compaction import LOG_COMPACTION
+from pyhudi.services.compact.compaction import COMPACTION, LOG_COMPACTION, call
 from pyhudi.services.savepoint import Savepoint, savepoint
 from pyhudi.table.calls import serve
 from pyhudi.timeline.table_properties import load_table_config

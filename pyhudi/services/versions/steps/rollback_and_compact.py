@@ -14,9 +14,7 @@ from pyhudi.actions.clustering_updates import groups_in_pending_plans
 from pyhudi.actions.undo.rollback import roll_back_failed_writes
 from pyhudi.errors import UnsupportedTable, WriteConflict
 from pyhudi.model.options.services import CompactionOptions
-from pyhudi.services.compact.calls import call
-from pyhudi.services.compact.compaction import COMPACTION
-from pyhudi.services.compact.log_compaction import LOG_COMPACTION
+from pyhudi.services.compact.compaction import COMPACTION, LOG_COMPACTION, call
 from pyhudi.services.planned import pending_plans, pending_writes, run_plan, run_waiting
 from pyhudi.view.file_system_view import FileSystemView
 
