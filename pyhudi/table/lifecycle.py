@@ -12,8 +12,7 @@ from pyhudi.actions.undo.rollback_to import roll_back
 from pyhudi.errors import ConfigError
 from pyhudi.queries.query import AsOf, commit_at
 from pyhudi.services.savepoint import Savepoint, Savepoints, delete_savepoint, load_savepoints, savepoint
-from pyhudi.services.versions.result import VersionChange
-from pyhudi.services.versions.upgrade import admit_version, change_version
+from pyhudi.services.versions.upgrade import VersionChange, admit_version, change_version
 from pyhudi.table.calls import Options, TableCalls, in_session_zone
 
 __all__ = ["TableLifecycle"]

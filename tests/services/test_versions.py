@@ -10,8 +10,8 @@ from pyhudi import HudiTable
 from pyhudi.errors import ConfigError, UnsupportedTable, WriteConflict
 from pyhudi.model.instant import ActionKind
 from pyhudi.model.options import WriteOptions
-from pyhudi.services.versions.result import StepResult, VersionChange
-from pyhudi.services.versions.steps.rollback_and_compact import is_ready_for_step
+from pyhudi.services.versions.steps.base import is_ready_for_step
+from pyhudi.services.versions.upgrade import StepResult, VersionChange
 from pyhudi.storage.memory import MemoryStorage
 from pyhudi.table.calls import serve
 from pyhudi.timeline.heartbeat import Heartbeat

@@ -8,9 +8,15 @@
 The properties change last and at once: a reader sees the table of the old version or of the new one. A call that died
 leaves a table of one of the versions on the way, and files that the next call throws away or finishes to delete.
 Source: docs/formats/table-config.md, "Steps between versions".
+
+VersionChange: what an upgrade or downgrade did, for its caller.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from html import escape
 
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.create_table import check_files_writable
@@ -20,18 +26,64 @@ from pyhudi.metadata.maintenance import build_anew
 from pyhudi.metadata.removal import has_metadata_table, remove_metadata_table
 from pyhudi.model.filenames import META_FOLDER
 from pyhudi.model.table_config import WRITABLE_VERSIONS, TableConfig
-from pyhudi.services.versions.result import StepResult, VersionChange
 from pyhudi.services.versions.steps import STEPS, steps_between
-from pyhudi.services.versions.steps.base import PropertyChange, VersionStep
-from pyhudi.services.versions.steps.rollback_and_compact import (
+from pyhudi.services.versions.steps.base import (
+    PropertyChange,
     RolledBackAndCompacted,
+    VersionStep,
     is_ready_for_step,
     rollback_and_compact,
 )
 from pyhudi.services.versions.steps.timeline_layouts import check_layout
 from pyhudi.timeline.table_properties import update_table_config
 
-__all__ = ["admit_version", "change_version"]
+__all__ = ["StepResult", "VersionChange", "admit_version", "change_version"]
+
+
+@dataclass(frozen=True, slots=True)
+class StepResult:
+    """One step between two versions. `instants` of the active timeline and `archived` ones were rewritten;
+    `properties_set` and `properties_removed` are keys of `hoodie.properties`.
+    """
+
+    source: int
+    target: int
+    instants: int = 0
+    archived: int = 0
+    properties_set: Mapping[str, str] = field(default_factory=dict)
+    properties_removed: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        changed = f"{len(self.properties_set)} properties set, {len(self.properties_removed)} removed"
+        moved = f", {self.instants:,} instants and {self.archived:,} archived ones rewritten"
+        moved = moved if self.instants or self.archived else ""
+        return f"version {self.source} → {self.target}: {changed}{moved}"
+
+
+@dataclass(frozen=True, slots=True)
+class VersionChange:
+    """From `source` to `target`. `rolled_back`: failed writes that were undone first; `compacted`: compactions that
+    compacted log files first.
+    """
+
+    table: str
+    source: int
+    target: int
+    steps: tuple[StepResult, ...] = ()
+    rolled_back: tuple[str, ...] = ()
+    compacted: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        if self.source == self.target:
+            return f"{self.table} has version {self.target} already"
+        done = [f"{self.table}: version {self.source} → {self.target}", *(f"  {step}" for step in self.steps)]
+        done += [f"  rolled back: {', '.join(self.rolled_back)}"] if self.rolled_back else []
+        done += [f"  compacted: {', '.join(self.compacted)}"] if self.compacted else []
+        return "\n".join(done)
+
+    def _repr_html_(self) -> str:
+        return "".join(f"<div>{escape(line)}</div>" for line in str(self).split("\n"))
+
 
 _VERSION = "hoodie.table.version"
 _LAYOUT = "hoodie.timeline.layout.version"

@@ -9,8 +9,7 @@ from typing import Any
 
 from pyhudi.engine.local import LocalEngine
 from pyhudi.model.options import WriteOptions
-from pyhudi.services.versions.result import VersionChange
-from pyhudi.services.versions.upgrade import admit_version, change_version
+from pyhudi.services.versions.upgrade import VersionChange, admit_version, change_version
 from pyhudi.storage.base import Storage
 from pyhudi.storage.memory import MemoryStorage
 from pyhudi.table.calls import serve

@@ -25,11 +25,15 @@ from pyhudi.model.merge_mode import (
 )
 from pyhudi.model.options import WriteOptions
 from pyhudi.model.table_config import TableConfig
-from pyhudi.services.versions.steps.archives import archive_to_history, history_to_archive
 from pyhudi.services.versions.steps.base import Converted, PropertyChange, VersionStep
-from pyhudi.services.versions.steps.completion_times import completion_times
 from pyhudi.services.versions.steps.schema_history import copy_schema_commits, delete_old_schema_commits
-from pyhudi.services.versions.steps.timeline_layouts import copy_timeline, delete_layout
+from pyhudi.services.versions.steps.timeline_layouts import (
+    archive_to_history,
+    completion_times,
+    copy_timeline,
+    delete_layout,
+    history_to_archive,
+)
 
 __all__ = ["EIGHT_TO_SIX", "SIX_TO_EIGHT"]
 
