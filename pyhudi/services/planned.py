@@ -35,7 +35,7 @@ from pyhudi.locks import hold
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.commit import CommitMetadata, WriteStatus
 from pyhudi.model.instant import ActionKind, Instant, State
-from pyhudi.services.plan_schema import PlanSchema, plan_schema, schema_metadata, slice_reading
+from pyhudi.services.plan_files import PlanSchema, plan_schema, schema_metadata, slice_reading
 from pyhudi.timeline.heartbeat import Heartbeat, is_expired
 from pyhudi.timeline.write import TimelineWriter
 

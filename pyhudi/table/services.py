@@ -10,9 +10,8 @@ from pyhudi.services.archive.archiving import ArchiveResult, archive
 from pyhudi.services.clean.cleaning import clean
 from pyhudi.services.clean.runs import CleanResult
 from pyhudi.services.cluster.calls import cluster
-from pyhudi.services.cluster.result import ClusteringResult
 from pyhudi.services.compact.compaction import COMPACTION, LOG_COMPACTION, call
-from pyhudi.services.compact.result import CompactionResult
+from pyhudi.services.results import ClusteringResult, CompactionResult
 from pyhudi.table.calls import Options, TableCalls
 
 __all__ = ["TableServices"]

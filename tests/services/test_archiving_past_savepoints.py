@@ -16,7 +16,7 @@ from pyhudi.queries.history import load_table_history
 from pyhudi.services.clean.cleaning import clean
 from pyhudi.services.cluster.calls import cluster
 from pyhudi.services.compact.compaction import COMPACTION, call
-from pyhudi.services.plan_schema import plan_schema
+from pyhudi.services.plan_files import plan_schema
 from pyhudi.services.savepoint import delete_savepoint, savepoint
 from pyhudi.table.calls import serve
 from tests.support.tables.altered import LAST, RENAMED, Altered, first_rows

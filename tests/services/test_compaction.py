@@ -17,7 +17,7 @@ from pyhudi.model.instant import ActionKind, State
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.model.options import WriteOptions
 from pyhudi.services.compact.compaction import COMPACTION, LOG_COMPACTION, call
-from pyhudi.services.compact.result import CompactionResult
+from pyhudi.services.results import CompactionResult
 from pyhudi.table.calls import serve
 from pyhudi.timeline.write import TimelineWriter
 from pyhudi.view.file_system_view import FileSystemView

@@ -18,9 +18,9 @@ from pyhudi.model.commit import OperationType
 from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.model.options.services import SORT_COLUMNS
 from pyhudi.services.cluster.clustering import CLUSTERING, StalePlan
-from pyhudi.services.cluster.result import ClusteringResult, ClusteringRun
 from pyhudi.services.plan_call import call_service
 from pyhudi.services.planned import pending_plans, run_plan, run_waiting, schedule_plan
+from pyhudi.services.results import ClusteringResult, ClusteringRun
 
 __all__ = ["cluster", "cluster_after_write", "cluster_waiting", "commits_since_clustering"]
 

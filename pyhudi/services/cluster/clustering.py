@@ -48,9 +48,9 @@ from pyhudi.model.options import WriteOptions
 from pyhudi.model.options.services import LAYOUT_KEYS, LayoutOptions
 from pyhudi.model.plans import ClusteringGroup, ClusteringPlan
 from pyhudi.services.cluster.buckets import children_of, is_resize, resized_rings
-from pyhudi.services.cluster.result import ClusteringRun
 from pyhudi.services.cluster.strategies import PLAN_STRATEGIES, ClusteringStrategy, partitions_to_cluster
-from pyhudi.services.damaged_logs import check_logs
+from pyhudi.services.plan_files import check_logs
+from pyhudi.services.results import ClusteringRun
 from pyhudi.view.committed_logs import with_committed_bytes
 from pyhudi.view.file_system_view import FileSystemView
 from pyhudi.view.pending_plans import pending_clusterings, slices_of

@@ -48,12 +48,11 @@ from pyhudi.model.file_group import FileSlice
 from pyhudi.model.instant import COMPACTIONS, ActionKind, Instant, parse_instant_time
 from pyhudi.model.plans import CompactionPlan, CompactionStrategyInfo
 from pyhudi.model.timeline import Timeline
-from pyhudi.services.compact.result import CompactionResult, CompactionRun
 from pyhudi.services.compact.strategies import DeltaCommits, is_due, narrowed, ordered
-from pyhudi.services.damaged_logs import check_logs
 from pyhudi.services.plan_call import call_service
-from pyhudi.services.plan_files import delete_files_of_run
+from pyhudi.services.plan_files import check_logs, delete_files_of_run
 from pyhudi.services.planned import pending_plans, pending_writes, run_plan, run_waiting, schedule_plan
+from pyhudi.services.results import CompactionResult, CompactionRun
 from pyhudi.view.committed_logs import with_committed_bytes
 from pyhudi.view.file_system_view import FileSystemView
 from pyhudi.view.pending_plans import operation_of, slices_of

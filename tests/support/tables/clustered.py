@@ -8,7 +8,7 @@ from typing import Any
 from pyhudi.model.commit import CommitMetadata
 from pyhudi.model.options import WriteOptions
 from pyhudi.services.cluster.calls import cluster
-from pyhudi.services.cluster.result import ClusteringResult
+from pyhudi.services.results import ClusteringResult
 from pyhudi.storage.base import Storage
 from pyhudi.table.calls import serve
 from pyhudi.view.file_system_view import FileSystemView
