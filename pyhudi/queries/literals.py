@@ -22,8 +22,8 @@ import pyarrow.compute as pc
 from pyhudi.errors import ConfigError
 from pyhudi.model.predicate import Compare, In, Not, Operand, Predicate
 from pyhudi.model.predicate.limits import shown
-from pyhudi.model.predicate.tokens import has_too_many_digits
 from pyhudi.model.predicate.tree import Value
+from pyhudi.model.predicate.where_text import has_too_many_digits
 
 __all__ = [
     "comparison_with_number",

@@ -27,7 +27,7 @@ __all__ = [
 
 MAX_DEPTH = 200  # of brackets, NOTs and lists in lists: Python's own limit is 1,000 calls, and a level needs up to four
 MAX_TERMS = 20_000  # comparisons, ANDs, ORs and NOTs in one filter: each costs a pass over the rows
-MAX_TOKENS = 2_000_000  # of a text, 100 bytes each: lists of IN with a million values
+MAX_TOKENS = 2_000_000  # of a text, 300 bytes each: lists of IN with a million values
 MAX_WHERE_CHARS = 64 << 20  # of a text: a million values of 60 characters
 MAX_NUMBER_DIGITS = 1_000  # a double has 309 before its point, a decimal 76; Python's integers take 4,300 as text
 

@@ -1,27 +1,24 @@
 """Reads predicates from SQL text and from tuples.
 
-    or      = and { OR and }                      and     = not { AND not }
-    not     = NOT not | "(" or ")" | test         test    = operand [NOT] IN (...) | BETWEEN a AND b | LIKE p
-                                                          | operand IS [NOT] NULL | operand op operand | boolean column
-    operand = column | call | literal             op      = = == <> != < <= > >=
-    literal = 'text' | 12 | 1.5 | 1e3 | TRUE | FALSE | NULL | DATE '..' | TIMESTAMP '..' | X'hex' | DOUBLE('NaN')
-    call    = function "(" column { "," literal } ")"      one of `calls.py`
-    column  = name { . name }, names quoted by backticks or double quotes where they are not plain words
+    condition = comparison | column [NOT] IN (...) | BETWEEN a AND b | LIKE pattern | IS [NOT] NULL | boolean column,
+                put together by AND, OR, NOT and brackets
+    literal   = 'text' | 12 | 1.5 | 1e3 | TRUE | FALSE | NULL | DATE '..' | TIMESTAMP '..' | X'hex' | DOUBLE('NaN')
+    call      = function of a column and literals, one of `calls.py`
+    column    = name { . name }, names quoted by backticks where they are not plain words
 
-A part of what Spark's `filter` takes, with the same meaning. Tuples are `("a", "=", 1)`, all of a list must hold.
+A part of what Spark's `filter` takes, with the same meaning: sqlglot reads the text, and what its tree holds besides
+these is refused. Tuples are `("a", "=", 1)`, all of a list must hold.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import date, datetime
-from decimal import Decimal
 from typing import TYPE_CHECKING, cast
 
 from pyhudi.errors import ConfigError
 from pyhudi.model.predicate.calls import call_with
-from pyhudi.model.predicate.limits import MAX_DEPTH, check_depth, excerpt, shown, too_deep
-from pyhudi.model.predicate.tokens import KNOWN, Token, number_of, text_of, timestamp_of, tokenize
+from pyhudi.model.predicate.limits import MAX_DEPTH, check_depth, shown, too_deep
 from pyhudi.model.predicate.tree import (
     And,
     Call,
@@ -40,13 +37,17 @@ from pyhudi.model.predicate.tree import (
     Value,
     conjunction,
 )
+from pyhudi.model.predicate.where_text import WhereText, negative, number_of, timestamp_of
 
 if TYPE_CHECKING:
     import pyarrow.compute as pc
+    from sqlglot import exp
 
 __all__ = ["parse_call", "parse_where"]
 
 _SAME_OP = {"==": "=", "!=": "<>"}
+_OPERATORS = {"EQ": "=", "NEQ": "<>", "LT": "<", "LTE": "<=", "GT": ">", "GTE": ">="}  # sqlglot's classes
+_FLOATS = ("DOUBLE", "FLOAT")
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "<>": "<>"}
 
 
@@ -65,7 +66,7 @@ def parse_call(text: str) -> Call:
 
     Raises ConfigError for what is none, and for a function that is not known exactly.
     """
-    return _Parser(text).whole_call()
+    return _Builder(WhereText(text)).call_alone()
 
 
 def _parsed(where: object, depth: int) -> Predicate:
@@ -75,7 +76,7 @@ def _parsed(where: object, depth: int) -> Predicate:
         case None:
             return Constant(True)
         case str():
-            return _Parser(where).parse()
+            return _Builder(WhereText(where)).predicate_alone()
         case (str(column), str(op), value) if isinstance(where, tuple):
             return _from_tuple(column, op, value)
         case (str(column), str(op)) if isinstance(where, tuple):
@@ -151,228 +152,167 @@ def _compare(left: Operand | Value, op: str, right: Operand | Value) -> Predicat
     return Constant(bool(outcomes[op]))
 
 
-class _Parser:
-    """Recursive descent over the tokens of one text."""
+class _Builder:
+    """Our tree from sqlglot's. It calls itself for brackets only, not for the terms of a chain."""
 
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.tokens = tokenize(text)
-        self.read: list[Token] = []  # as far as anybody looked
-        self.position = 0
-        self.depth = 0
+    def __init__(self, where: WhereText) -> None:
+        self.where = where
 
-    def parse(self) -> Predicate:
-        if self.peek().kind == "end":
-            raise ConfigError("where is empty text; leave it out to read every row.")
-        predicate = self.disjunction()
-        if self.peek().kind != "end":
-            raise self.error("expected AND, OR or the end")
-        return predicate
+    def predicate_alone(self) -> Predicate:
+        return self.predicate(self.where.tree())
 
-    def disjunction(self) -> Predicate:
-        parts = [self.conjunction()]
-        while self.take_word("OR"):
-            parts.append(self.conjunction())
-        return parts[0] if len(parts) == 1 else Or(tuple(parts))
+    def call_alone(self) -> Call:
+        from sqlglot import exp
 
-    def conjunction(self) -> Predicate:
-        parts = [self.negation()]
-        while self.take_word("AND"):
-            parts.append(self.negation())
-        return parts[0] if len(parts) == 1 else And(tuple(parts))
+        tree = self.where.tree()
+        if not isinstance(tree, exp.Anonymous):
+            raise self.error("expected one function of a column", tree)
+        return self.call(tree)
 
-    def negation(self) -> Predicate:
-        negate = False
-        while self.take_word("NOT"):
-            negate = not negate  # unknown stays unknown, so two of them say nothing
-        self.depth += 1
-        if self.depth > MAX_DEPTH:
-            raise self.error(f"more than {MAX_DEPTH} nested brackets")
-        try:
-            if self.take_mark("("):
-                inner = self.disjunction()
-                self.expect_mark(")")
-                return _negated(negate, inner)
-            return _negated(negate, self.test())
-        finally:
-            self.depth -= 1
+    def predicate(self, node: exp.Expr, negate: bool = False) -> Predicate:
+        """A condition; unknown stays unknown, so NOT of NOT is nothing."""
+        from sqlglot import exp
 
-    def test(self) -> Predicate:
-        left = self.operand()
-        token = self.peek()
-        if token.kind == "op":
-            return self.comparison(left)
-        negate = self.take_word("NOT")
-        if self.take_word("IS"):
-            negate = self.take_word("NOT")
-            self.expect_word("NULL")
-            return _negated(negate, IsNull(left) if isinstance(left, Column | Call) else Constant(left is None))
-        if self.take_word("IN"):
-            return _negated(negate, self.membership(left))
-        if self.take_word("BETWEEN"):
-            low = self.operand()
-            self.expect_word("AND")
-            high = self.operand()
-            return _negated(negate, And((_compare(left, ">=", low), _compare(left, "<=", high))))
-        if self.take_word("LIKE"):
-            pattern = self.operand()
-            if not isinstance(left, Column | Call) or not isinstance(pattern, str):
-                raise self.error("LIKE needs a column and a text pattern")
-            return _negated(negate, Like(left, pattern))
-        if negate:
-            raise self.error("expected IN, BETWEEN or LIKE after NOT")
+        while isinstance(node, exp.Paren | exp.Not):
+            negate ^= isinstance(node, exp.Not)
+            node = node.this
+        if isinstance(node, exp.And | exp.Or):
+            terms = _terms(node)
+            children = []
+            for term in terms:
+                children.append(self.predicate(term))
+            return _negated(negate, And(tuple(children)) if isinstance(node, exp.And) else Or(tuple(children)))
+        return _negated(negate, self.test(node))
+
+    def test(self, node: exp.Expr) -> Predicate:
+        """A condition without AND, OR and NOT."""
+        from sqlglot import exp
+
+        match node:
+            case exp.EQ() | exp.NEQ() | exp.LT() | exp.LTE() | exp.GT() | exp.GTE():
+                op = _OPERATORS[type(node).__name__]
+                return _compare(self.operand(node.this), op, self.operand(node.expression))
+            case exp.NullSafeEQ():
+                left, right = self.operand(node.this), self.operand(node.expression)
+                column, value = (left, right) if isinstance(left, Column | Call) else (right, left)
+                if not isinstance(column, Column | Call) or isinstance(value, Column | Call):
+                    raise self.error("<=> needs a column and a literal", node)
+                return IsNull(column) if value is None else And((Compare(column, "=", value), Not(IsNull(column))))
+            case exp.Is() if isinstance(node.expression, exp.Null):
+                left = self.operand(node.this)
+                return IsNull(left) if isinstance(left, Column | Call) else Constant(left is None)
+            case exp.In():
+                return self.membership(node)
+            case exp.Between():
+                left = self.operand(node.this)
+                low, high = self.operand(node.args.get("low")), self.operand(node.args.get("high"))
+                return And((_compare(left, ">=", low), _compare(left, "<=", high)))
+            case exp.Like():
+                left, pattern = self.operand(node.this), self.operand(node.expression)
+                if not isinstance(left, Column | Call) or not isinstance(pattern, str):
+                    raise self.error("LIKE needs a column and a text pattern", node)
+                return _negated(bool(node.args.get("negate")), Like(left, pattern))
+        left = self.operand(node)
         if isinstance(left, Column):
             return Compare(left, "=", True)
         if left is None or isinstance(left, bool):
             return Constant(left)
-        raise self.error("expected a comparison")
+        raise self.error("expected a comparison", node)
 
-    def comparison(self, left: Operand | Value) -> Predicate:
-        op = _SAME_OP.get(self.peek().text, self.peek().text)
-        if op == "<=>":
-            self.position += 1
-            right = self.operand()
-            column, value = (left, right) if isinstance(left, Column | Call) else (right, left)
-            if not isinstance(column, Column | Call) or isinstance(value, Column | Call):
-                raise self.error("<=> needs a column and a literal")
-            return IsNull(column) if value is None else And((Compare(column, "=", value), Not(IsNull(column))))
-        self.position += 1
-        return _compare(left, op, self.operand())
+    def membership(self, node: exp.In) -> Predicate:
+        column = self.operand(node.this)
+        if not isinstance(column, Column | Call):
+            raise self.error("IN needs a column on its left", node)
+        listed = node.expressions
+        if not listed:
+            raise self.where.error("expected '(' and values behind IN", _places(node.this)[1])
+        values = self.where.lists.get(listed[0].name) if len(listed) == 1 else None
+        return _in(column, [self.literal(value) for value in listed] if values is None else values)
 
-    def membership(self, left: Operand | Value) -> Predicate:
-        if not isinstance(left, Column | Call):
-            raise self.error("IN needs a column on its left")
-        self.expect_mark("(")
-        values = [self.literal()]
-        while self.take_mark(","):
-            values.append(self.literal())
-        self.expect_mark(")")
-        return _in(left, values)
-
-    def whole_call(self) -> Call:
-        call = self.call() if self.token(self.position + 1).text == "(" else None
-        if call is None or self.peek().kind != "end":
-            raise self.error("expected one function of a column")
-        return call
-
-    def operand(self) -> Operand | Value:
+    def operand(self, node: exp.Expr | None) -> Operand | Value:
         """A Column or a Call, or the Python value of a literal (None for NULL)."""
-        token = self.peek()
-        if token.kind == "word" and not self.starts_literal(token) and self.token(self.position + 1).text == "(":
-            return self.call()
-        if token.kind == "quoted" or (token.kind == "word" and not self.starts_literal(token)):
-            return self.column()
-        return self.literal()
+        from sqlglot import exp
 
-    def starts_literal(self, token: Token) -> bool:
-        following = self.token(self.position + 1)
-        if token.is_word("TRUE", "FALSE", "NULL"):
-            return True
-        if token.is_word("DATE", "TIMESTAMP"):
-            return following.kind == "text"
-        return token.is_word("DOUBLE", "FLOAT") and following.text == "("
+        while isinstance(node, exp.Paren):
+            node = node.this
+        if isinstance(node, exp.Anonymous) and node.name.upper() not in _FLOATS:
+            return self.call(node)
+        if isinstance(node, exp.Column | exp.Dot):
+            return self.column(node)
+        return self.literal(node)
 
-    def call(self) -> Call:
-        function = self.name()
-        self.expect_mark("(")
-        column = self.column()
-        arguments = []
-        while self.take_mark(","):
-            arguments.append(self.literal())
-        self.expect_mark(")")
-        return call_with(function, column, arguments)
+    def call(self, node: exp.Anonymous) -> Call:
+        first, *rest = node.expressions or [None]
+        column = self.column(first)
+        return call_with(node.name, column, [self.literal(argument) for argument in rest])
 
-    def column(self) -> Column:
-        path = [self.name()]
-        while self.take_mark("."):
-            path.append(self.name())
-        return Column(tuple(path))
+    def column(self, node: exp.Expr | None) -> Column:
+        from sqlglot import exp
 
-    def name(self) -> str:
-        token = self.peek()
-        if token.kind == "quoted":
-            self.position += 1
-            return token.text[1:-1].replace("``", "`")
-        if token.kind == "word" and not token.is_word("AND", "OR", "NOT", "IN", "IS", "LIKE", "BETWEEN"):
-            self.position += 1
-            return token.text
-        raise self.error("expected a column name")
+        if not isinstance(node, exp.Column | exp.Dot):
+            raise self.error("expected a column name", node)
+        parts = node.parts
+        if not all(isinstance(part, exp.Identifier) for part in parts):
+            raise self.error("expected a column name", node)
+        return Column(tuple(part.name for part in parts))
 
-    def literal(self) -> Value:
-        token = self.peek()
-        negative = token.text == "-"
-        if token.text in ("+", "-"):
-            self.position += 1
-            token = self.peek()
-            if token.kind != "number":
-                raise self.error("expected a number")
-        self.position += 1
-        if token.kind == "number":
-            value = number_of(token.text)
-            if isinstance(value, Decimal):  # minus would round it
-                return value.copy_negate() if negative else value
-            return -value if negative else value
-        if token.kind == "text":
-            return text_of(token.text)
-        if token.kind == "hex" and len(token.text) % 2:
-            return bytes.fromhex(token.text[2:-1])
-        if token.is_word("NULL"):
-            return None
-        if token.is_word("TRUE", "FALSE"):
-            return token.is_word("TRUE")
-        if token.is_word("DATE", "TIMESTAMP") and self.peek().kind == "text":
-            return self.moment(token)
-        if token.is_word("DOUBLE", "FLOAT") and self.take_mark("("):
-            value = self.literal()
-            self.expect_mark(")")
-            try:
-                return float(value)
-            except (TypeError, ValueError, OverflowError):
-                raise self.error("expected a number in text") from None
-        self.position -= 1
-        raise self.error("expected a column or a value")
+    def literal(self, node: exp.Expr | None) -> Value:
+        from sqlglot import exp
 
-    def moment(self, kind: Token) -> date | datetime:
-        token = self.peek()
-        text = text_of(token.text)
+        match node:
+            case exp.Neg(this=exp.Literal(is_string=False)):
+                return negative(number_of(node.name))
+            case exp.Literal() | exp.RawString():
+                return node.name if node.is_string or isinstance(node, exp.RawString) else number_of(node.name)
+            case exp.HexString() if len(node.name) % 2 == 0:
+                return bytes.fromhex(node.name)
+            case exp.Null():
+                return None
+            case exp.Boolean():
+                return bool(node.this)
+            case exp.Cast(this=exp.Literal(is_string=True)):
+                return self.moment(node)
+            case exp.Anonymous() if node.name.upper() in _FLOATS and len(node.expressions) == 1:
+                try:
+                    return float(self.literal(node.expressions[0]))
+                except (TypeError, ValueError, OverflowError):
+                    raise self.error("expected a number in text", node) from None
+            case exp.Concat():  # texts in a row are one
+                return "".join(str(self.literal(part)) for part in node.expressions)
+        places = _places(node)
+        if not places:
+            raise self.where.error("expected a column or a value", 0)
+        raise self.where.not_understood(*places)
+
+    def moment(self, node: exp.Cast) -> date | datetime:
+        """DATE '...' or TIMESTAMP '...'."""
+        from sqlglot import exp
+
+        text = node.this.name
+        is_date = node.to.this is exp.DataType.Type.DATE
         try:
-            value = date.fromisoformat(text) if kind.is_word("DATE") else timestamp_of(text)
+            return date.fromisoformat(text) if is_date else timestamp_of(text)
         except ValueError:
-            raise self.error(f"{shown(text)} is not an ISO {kind.text.lower()}") from None
-        self.position += 1
-        return value
+            raise self.error(f"{shown(text)} is not an ISO {'date' if is_date else 'timestamp'}", node.parent) from None
 
-    def peek(self) -> Token:
-        return self.token(self.position)
+    def error(self, what: str, node: exp.Expr | None) -> ConfigError:
+        """What to raise about a part of the text."""
+        return self.where.error(what, _places(node)[0] if _places(node) else 0)
 
-    def token(self, position: int) -> Token:
-        while len(self.read) <= position:
-            self.read.append(next(self.tokens))
-        return self.read[position]
 
-    def take_word(self, word: str) -> bool:
-        if self.peek().is_word(word):
-            self.position += 1
-            return True
-        return False
+def _places(node: exp.Expr | None) -> tuple[int, ...]:
+    """Where a part of the text begins and ends, by the names in it: sqlglot knows the places of names only."""
+    from sqlglot import exp
 
-    def take_mark(self, mark: str) -> bool:
-        if self.peek().kind == "mark" and self.peek().text == mark:
-            self.position += 1
-            return True
-        return False
+    names = [] if node is None else [name.meta for name in node.find_all(exp.Identifier) if "start" in name.meta]
+    return (min(name["start"] for name in names), max(name["end"] for name in names) + 1) if names else ()
 
-    def expect_word(self, word: str) -> None:
-        if not self.take_word(word):
-            raise self.error(f"expected {word}")
 
-    def expect_mark(self, mark: str) -> None:
-        if not self.take_mark(mark):
-            raise self.error(f"expected {mark!r}")
-
-    def error(self, what: str) -> ConfigError:
-        token = self.peek()
-        found = "the end" if token.kind == "end" else shown(token.text)
-        return ConfigError(
-            f"where={excerpt(self.text, token.at)}: {what} at character {token.at + 1}, found {found}. {KNOWN}"
-        )
+def _terms(node: exp.Expr) -> list[exp.Expr]:
+    """The terms of a chain of ANDs, or of ORs, in their order."""
+    kind = type(node)
+    terms: list[exp.Expr] = []
+    while isinstance(node, kind):
+        terms.append(node.expression)
+        node = node.this
+    return [node, *reversed(terms)]

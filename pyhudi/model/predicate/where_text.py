@@ -1,0 +1,221 @@
+"""The text of a where: checked, cut into tokens, and given to sqlglot; its literals; errors with their place.
+
+sqlglot sees the keywords that a where knows and nothing else: every other word can be a column's name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from decimal import Decimal, InvalidOperation
+from typing import TYPE_CHECKING
+
+from pyhudi.errors import ConfigError
+from pyhudi.model.predicate.limits import MAX_DEPTH, MAX_NUMBER_DIGITS, MAX_TOKENS, MAX_WHERE_CHARS, excerpt, shown
+from pyhudi.model.sql_text import MisreadSql, condition_of, spark_tokens
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+    from sqlglot.tokens import Token
+
+    from pyhudi.model.predicate.tree import Value
+
+__all__ = ["WhereText", "has_too_many_digits", "negative", "number_of", "timestamp_of"]
+
+_KNOWN = (
+    "where knows comparisons, IN, LIKE, BETWEEN and IS NULL, put together by AND, OR and NOT; for more give a "
+    "pyarrow.compute expression."
+)
+_KEYWORDS = frozenset(("AND", "OR", "NOT", "IN", "IS", "LIKE", "BETWEEN", "NULL", "TRUE", "FALSE"))
+_MOMENTS = {"DATE": "DATE", "TIMESTAMP": "TIMESTAMP"}
+_LITERALS = frozenset(("STRING", "NUMBER", "RAW_STRING", "HEX_STRING"))
+_SIGNS = frozenset(
+    ("EQ", "NEQ", "LT", "LTE", "GT", "GTE", "NULLSAFE_EQ", "L_PAREN", "R_PAREN", "COMMA", "DOT", "DASH", "PLUS")
+)
+_LONG_LIST = 16  # values; sqlglot's trees cost a microsecond and a kilobyte for each, longer lists are read here
+
+
+class WhereText:
+    """A text with its tokens."""
+
+    def __init__(self, text: str) -> None:
+        """Raises ConfigError for more than the limits, and at what is none of the tokens of a where."""
+        self.text = text
+        self.lists: dict[str, list[Value]] = {}  # values of long lists, by the names that stand for them in the tree
+        _check_size(text)
+        try:
+            self.tokens = spark_tokens(text)
+        except MisreadSql as error:
+            raise ConfigError(f"where={excerpt(text, error.at)}: {error.what}. {_KNOWN}") from None
+        if not self.tokens:
+            raise ConfigError("where is empty text; leave it out to read every row.")
+
+    def tree(self) -> exp.Expr:
+        """What sqlglot reads. Raises ConfigError."""
+        tokens = self._typed()
+        try:
+            return condition_of(tokens, self.text)
+        except MisreadSql as error:
+            last = tokens[-1]
+            at = error.at
+            if at == last.start and last.token_type.name not in (*_LITERALS, "IDENTIFIER", "VAR", "R_PAREN"):
+                at = len(self.text)
+            if error.what.startswith("Expecting"):
+                if at == last.start:
+                    at = len(self.text)
+                raise self.error(f"expected {error.what.removeprefix('Expecting ')!r}", at) from None
+            if error.what.startswith("Invalid expression"):
+                raise self.error("expected AND, OR or the end", at) from None
+            raise self.error("expected a column or a value", at) from None
+
+    def not_understood(self, start: int, end: int) -> ConfigError:
+        """What to raise about a part of the text that a where can't have."""
+        where = f"where={excerpt(self.text, start)}"
+        part = shown(self.text[start:end])
+        return ConfigError(f"{where}: {part} at character {start + 1} is not understood. {_KNOWN}")
+
+    def error(self, what: str, at: int) -> ConfigError:
+        """What to raise about the token at a place."""
+        token = next((token for token in self.tokens if token.start >= at), None)
+        place = len(self.text) if token is None else token.start
+        found = "the end" if token is None else shown(self.text[token.start : token.end + 1])
+        return ConfigError(
+            f"where={excerpt(self.text, place)}: {what} at character {place + 1}, found {found}. {_KNOWN}"
+        )
+
+    def _typed(self) -> list[Token]:
+        """The tokens with the types that sqlglot's parser expects. It calls itself for NOTs and brackets, so those that
+        say nothing are left out, and too many are refused.
+        """
+        from sqlglot.tokens import TokenType
+
+        tokens, place, depth = self.tokens, 0, 0
+        typed: list[Token] = []
+        while place < len(tokens):
+            token = tokens[place]
+            kind, following = token.token_type.name, tokens[place + 1] if place + 1 < len(tokens) else None
+            place += 1
+            if kind == "VAR":
+                self._type_word(token, following)
+                kind = token.token_type.name
+            elif kind in ("PLUS", "DASH"):
+                if following is None or following.token_type is not TokenType.NUMBER:
+                    raise self.error("expected a number", token.end + 1)
+            elif kind == "HEX_STRING" and self.text[token.start] == "0":  # no literal of Spark's
+                raise self.not_understood(token.start, token.end + 1)
+            elif kind == "COMMA" and following is not None and following.token_type is TokenType.R_PAREN:
+                raise self.error("expected a value", following.start)
+            elif kind not in _SIGNS and kind not in _LITERALS and kind != "IDENTIFIER":
+                raise self.not_understood(token.start, token.end + 1)
+            depth += (kind == "L_PAREN") - (kind == "R_PAREN")
+            if depth > MAX_DEPTH:
+                raise self.error(f"more than {MAX_DEPTH} nested brackets", token.start)
+            if kind == "NOT" and _is_second_not(typed):
+                typed.pop()
+                continue
+            typed.append(token)
+            if kind == "IN" and (read := self._long_list(place)) is not None:
+                typed += read[0]
+                place = read[1]
+        return typed
+
+    def _type_word(self, token: Token, following: Token | None) -> None:
+        from sqlglot.tokens import TokenType
+
+        word = token.text.upper()
+        if word in _KEYWORDS:
+            token.token_type = TokenType[word]
+        elif word in _MOMENTS and following is not None and following.token_type is TokenType.STRING:
+            token.token_type = TokenType[_MOMENTS[word]]
+        elif not word.replace("_", "a").isalnum():
+            raise self.not_understood(token.start, token.end + 1)
+
+    def _long_list(self, place: int) -> tuple[list[Token], int] | None:
+        """A long list of literals behind IN as tokens of a list with one name, and the place behind it; else None."""
+        from sqlglot.tokens import Token, TokenType
+
+        tokens = self.tokens
+        if place >= len(tokens) or tokens[place].token_type is not TokenType.L_PAREN:
+            return None
+        values: list[Value] = []
+        at = place + 1
+        while at + 1 < len(tokens):
+            is_negative = tokens[at].token_type is TokenType.DASH
+            token, behind = tokens[at + is_negative], tokens[min(at + is_negative + 1, len(tokens) - 1)]
+            if token.token_type is TokenType.NUMBER:
+                values.append(negative(number_of(token.text)) if is_negative else number_of(token.text))
+            elif token.token_type is TokenType.STRING and not is_negative:
+                values.append(token.text)
+            else:
+                return None
+            at += is_negative + 2
+            if behind.token_type is TokenType.R_PAREN:
+                break
+            if behind.token_type is not TokenType.COMMA:
+                return None
+        else:
+            return None
+        if len(values) < _LONG_LIST:
+            return None
+        name = f"\0{len(self.lists)}"
+        self.lists[name] = values
+        return [tokens[place], Token(TokenType.IDENTIFIER, name), tokens[at - 1]], at
+
+
+def _check_size(text: str) -> None:
+    if len(text) > MAX_WHERE_CHARS:
+        raise ConfigError(f"where is a text of {len(text)} characters; expected at most {MAX_WHERE_CHARS}.")
+    quotes = text.count("'") + text.count('"') + text.count("`")
+    if max(quotes, 2 * text.count(",")) + text.count("(") > MAX_TOKENS:  # before each gets an object of its own
+        raise ConfigError(f"where has more than {MAX_TOKENS} words, numbers and signs; expected at most as many.")
+
+
+def _is_second_not(typed: Sequence[Token]) -> bool:
+    """Whether a NOT stands before this one, at the beginning of a condition: unknown stays unknown, so two of them say
+    nothing.
+    """
+    if not typed or typed[-1].token_type.name != "NOT":
+        return False
+    return len(typed) == 1 or typed[-2].token_type.name in ("AND", "OR", "NOT", "L_PAREN")
+
+
+def negative(value: int | float | Decimal) -> int | float | Decimal:
+    """A number below zero, with all its digits: minus would round a decimal."""
+    return value.copy_negate() if isinstance(value, Decimal) else -value
+
+
+def number_of(text: str) -> int | float | Decimal:
+    """Whole numbers are int, `1.5` is exact as in SQL, `1e3` and `1.5D` are doubles.
+
+    Raises ConfigError for one that is exact and has more than MAX_NUMBER_DIGITS digits.
+    """
+    upper = text.upper()
+    if upper[-1] in "DF" and not upper.endswith("BD"):
+        return float(upper[:-1])
+    if "E" in upper and upper[-1] not in "DL":
+        return float(upper)
+    try:
+        exact = Decimal(upper.rstrip("BDLSY"))
+    except InvalidOperation:  # an exponent of twenty digits
+        exact = None
+    if exact is None or has_too_many_digits(exact):
+        raise ConfigError(f"where has the number {shown(text)}; expected at most {MAX_NUMBER_DIGITS} digits.")
+    if upper[-1] == "L":
+        return int(exact)
+    return exact if upper[-1] == "D" or "." in upper else int(exact)
+
+
+def has_too_many_digits(number: int | Decimal) -> bool:
+    """More than MAX_NUMBER_DIGITS before or behind the point, written out."""
+    if isinstance(number, int):
+        return number.bit_length() > MAX_NUMBER_DIGITS * 10 // 3  # a digit is a little more than 10/3 bits
+    if not number.is_finite():
+        return False
+    _, digits, exponent = number.as_tuple()
+    assert isinstance(exponent, int), number
+    return len(digits) + max(0, exponent) > MAX_NUMBER_DIGITS or -exponent > MAX_NUMBER_DIGITS
+
+
+def timestamp_of(text: str) -> datetime:
+    """An ISO time. Raises ValueError."""
+    return datetime.fromisoformat(text.strip().removesuffix("Z") + ("+00:00" if text.strip().endswith("Z") else ""))

@@ -1,0 +1,182 @@
+"""SQL text in Spark's words, read by sqlglot: the tokens of any text, the trees of conditions and queries.
+
+Double quotes are text, backticks are names, escapes and doubled quotes mean what they mean to Spark. sqlglot is
+imported with the first text, which takes a tenth of a second: reads and writes without SQL do without it.
+
+Source: Spark's SQL reference, "Literals", "Identifiers", "Comments".
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, ClassVar, TypeVar
+
+from pyhudi.errors import ConfigError
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+    from sqlglot.dialects.dialect import Dialect
+    from sqlglot.tokens import Token
+
+__all__ = ["MisreadSql", "condition_of", "is_number", "parsed", "spark_tokens"]
+
+T = TypeVar("T")
+
+_SIGNS = ("=>", "->", "<=>", "<=", ">=", "<>", "!=", "==", "||", "::", "/*+")
+_NUMBER = re.compile(r"(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?(?:[lLsSyYdDfF]|[bB][dD])?")
+_OPEN_QUOTE = re.compile(r"Missing (.) from \d+:(\d+)")
+_STACK_BYTES = 256 << 20  # address space, for texts with brackets in brackets: sqlglot calls itself 20 times for each
+_STACK_CALLS = 20_000
+_STACK = threading.Lock()
+
+
+class MisreadSql(ConfigError):
+    """A text that is no SQL. `at`: the place of the character where that shows."""
+
+    def __init__(self, what: str, at: int) -> None:
+        super().__init__(what)
+        self.what, self.at = what, at
+
+
+@cache
+def _dialect() -> Dialect:
+    """Spark's dialect, where words are words until somebody asks for a keyword, and functions have their own names."""
+    from sqlglot.dialects.spark import Spark
+
+    class PyHudiSpark(Spark):
+        class Tokenizer(Spark.Tokenizer):
+            KEYWORDS: ClassVar = {sign: Spark.Tokenizer.KEYWORDS[sign] for sign in _SIGNS}
+            COMMANDS: ClassVar = set()
+            STRING_ESCAPES: ClassVar = ["\\", "'", '"']  # a doubled quote is a quote
+            NUMERIC_ESCAPES: ClassVar = {**Spark.Tokenizer.NUMERIC_ESCAPES, "0": (8, 3, 3, 0xFF)}
+
+        class Parser(Spark.Parser):  # type: ignore[valid-type, misc]  # a variable to mypy
+            FUNCTIONS: ClassVar[dict[str, object]] = {}
+            FUNCTION_PARSERS: ClassVar[dict[str, object]] = {}
+            NO_PAREN_FUNCTIONS: ClassVar[dict[str, object]] = {}
+            NO_PAREN_FUNCTION_PARSERS: ClassVar[dict[str, object]] = {}
+
+    return PyHudiSpark()
+
+
+def spark_tokens(text: str) -> list[Token]:
+    """The tokens of a text; comments are none. A word is a VAR whatever it means, numbers keep their suffixes.
+
+    Raises: MisreadSql where a quotation or a comment does not end.
+    """
+    from sqlglot.errors import TokenError
+    from sqlglot.tokens import TokenType
+
+    try:
+        tokens = _dialect().tokenize(f"{text}\n;")
+    except TokenError as error:
+        raise _misread(text, error) from None
+    last = tokens.pop()
+    if last.token_type is not TokenType.SEMICOLON or last.start <= len(text):  # the text's end is in a comment
+        raise _misread(text, None)
+    return _with_numbers(tokens)
+
+
+def _misread(text: str, error: Exception | None) -> MisreadSql:
+    found = _OPEN_QUOTE.search(str(error and error.__cause__))
+    if found is None:
+        at = max(0, text.rfind("/*"))
+        return MisreadSql(f"the comment at character {at + 1} does not end", at)
+    at = int(found[2])
+    if text[at] != found[1]:  # the quote behind the prefix of r'...' and x'...'
+        at = max(0, text.find(found[1], at))
+    return MisreadSql(f"the quote {found[1]} at character {at + 1} is not closed", at)
+
+
+def _with_numbers(tokens: list[Token]) -> list[Token]:
+    """The tokens, where `12L`, `1.5BD` and `.5` are numbers, as they are to Spark."""
+    from sqlglot.tokens import Token, TokenType
+
+    read: list[Token] = []
+    for token in tokens:
+        if token.token_type is TokenType.VAR and is_number(token.text):
+            token.token_type = TokenType.NUMBER
+        if token.token_type is TokenType.NUMBER and read and _is_point_of(read, token):
+            point = read.pop()
+            text = f".{token.text}"
+            token = Token(TokenType.NUMBER, text, token.line, token.col, point.start, token.end)
+        read.append(token)
+    return read
+
+
+def _is_point_of(read: Sequence[Token], number: Token) -> bool:
+    """Whether the last token is the point of a number that begins with it, not one behind a name."""
+    point = read[-1]
+    if point.text != "." or point.end + 1 != number.start or not is_number(f".{number.text}"):
+        return False
+    return len(read) == 1 or read[-2].end + 1 < point.start or not (read[-2].text[-1:].isalnum())
+
+
+def is_number(text: str) -> bool:
+    """Whether a word is a number with or without a suffix of Spark's."""
+    return _NUMBER.fullmatch(text) is not None
+
+
+def condition_of(tokens: Sequence[Token], text: str) -> exp.Expr:
+    """The tree of a condition or an expression whose tokens have the types of keywords where they are keywords.
+
+    Raises: MisreadSql for what is none.
+    """
+    from sqlglot import exp
+
+    return parsed(lambda: _dialect().parser().parse_into(exp.Condition, list(tokens), text), tokens, text)
+
+
+def parsed(parse: Callable[[], list[exp.Expr | None]], tokens: Sequence[Token], text: str) -> exp.Expr:
+    """What sqlglot makes of the tokens of a text, with a stack that is deep enough for it.
+
+    Raises: MisreadSql with the place of the token that does not fit.
+    """
+    from sqlglot.errors import ParseError
+
+    try:
+        trees = _with_deep_stack(parse)
+    except ParseError as error:
+        known = error.errors[0]
+        line, column = known.get("line"), known.get("col")
+        at = next((token.start for token in tokens if (token.line, token.col) == (line, column)), len(text))
+        raise MisreadSql(str(known.get("description") or "not understood"), at) from None
+    except RecursionError:
+        raise MisreadSql("too many brackets in brackets", 0) from None
+    if len(trees) != 1 or trees[0] is None:
+        raise MisreadSql("expected one expression", len(text) if not trees else 0)
+    return trees[0]
+
+
+def _with_deep_stack(call: Callable[[], T]) -> T:
+    """What a call returns; where Python's stack is too small for it, from a thread with a larger one."""
+    try:
+        return call()
+    except RecursionError:
+        pass
+    answers: list[T] = []
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            answers.append(call())
+        except BaseException as error:
+            errors.append(error)
+
+    with _STACK:
+        size, calls = threading.stack_size(_STACK_BYTES), sys.getrecursionlimit()
+        sys.setrecursionlimit(max(calls, _STACK_CALLS))
+        try:
+            thread = threading.Thread(target=run, name="hudi-sql")
+            thread.start()
+            thread.join()
+        finally:
+            threading.stack_size(size)
+            sys.setrecursionlimit(calls)
+    if errors:
+        raise errors[0]
+    return answers[0]

@@ -1,0 +1,97 @@
+"""SQL text is read by sqlglot in one place, in Spark's words, and only where there is one."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pyhudi import ConfigError
+from pyhudi.model.predicate import And, Column, Compare, In, parse_where
+from pyhudi.model.sql_text import MisreadSql, spark_tokens
+from tests.support.source import ROOT
+
+
+def words(text: str) -> list[tuple[str, str]]:
+    return [(token.token_type.name, token.text) for token in spark_tokens(text)]
+
+
+def test_writes_and_reads_without_sql_do_not_import_sqlglot() -> None:
+    code = """
+import sys, pyhudi
+pyhudi.write_hudi("memory://no-sqlglot", [{"id": 1, "v": 2}], record_key="id")
+table = pyhudi.HudiTable.open("memory://no-sqlglot")
+assert table.scan(["v"], ("id", "=", 1)).to_arrow().to_pylist() == [{"v": 2}]
+assert "sqlglot" not in sys.modules
+assert table.scan(["v"], "id = 1").to_arrow().to_pylist() == [{"v": 2}]
+assert "sqlglot" in sys.modules
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_tokens_mean_what_they_mean_to_spark() -> None:
+    assert words("a.`b``c` >= 1.5BD -- d\n AND .5L<>r'\\n'/* e /* f */ */") == [
+        ("VAR", "a"), ("DOT", "."), ("IDENTIFIER", "b`c"), ("GTE", ">="), ("NUMBER", "1.5BD"), ("VAR", "AND"),
+        ("NUMBER", ".5L"), ("NEQ", "<>"), ("RAW_STRING", "\\n"),
+    ]  # fmt: skip
+    assert words("'it''s \\'x\\' \\u0041\\101\\n\\%'") == [("STRING", "it's 'x' AA\n\\%")]
+    assert words('"a ""b"" \'c\'"') == [("STRING", "a \"b\" 'c'")]
+
+
+@pytest.mark.parametrize(
+    ("text", "at"), [("a = 'x", 4), ('a = r"x', 5), ("a /* x */ /* y", 10), ("`a", 0), ("1 + X'ab", 5)]
+)
+def test_what_does_not_end_is_said_with_its_place(text: str, at: int) -> None:
+    with pytest.raises(MisreadSql, match=f"character {at + 1} ") as caught:
+        spark_tokens(text)
+
+    assert caught.value.at == at
+
+
+@given(st.text(max_size=40))
+def test_any_text_is_tokens_or_an_error_of_ours(text: str) -> None:
+    try:
+        tokens = spark_tokens(text)
+    except ConfigError:
+        return
+    ends = [-1]
+    for token in tokens:
+        assert token.start > ends[-1]
+        ends.append(token.end)
+    assert ends[-1] < len(text)
+
+
+@pytest.mark.parametrize(
+    "name", ["date", "timestamp", "order", "group", "show", "interval", "end", "case", "any", "if"]
+)
+def test_a_column_may_have_the_name_of_a_keyword_in_a_where(name: str) -> None:
+    assert parse_where(f"{name} = 1 AND {name} IN (2)") == And(
+        (Compare(Column((name,)), "=", 1), In(Column((name,)), (2,)))
+    )
+
+
+@pytest.mark.parametrize(
+    ("where", "says"),
+    [
+        ("a = 'x' AND b is true", "'b' at character 13 is not understood"),
+        ("a = 1 AND (b + 1) = 2", "'b' at character 12 is not understood"),
+        ("a IN (1, )", "expected a value at character 10"),
+        ("a IN (SELECT b)", r"expected '\)' at character 14, found 'b'"),
+        ("a = 0x1F", "'0x1F' at character 5 is not understood"),
+        ("CAST(a AS INT) = 1", r"expected '\)' at character 8, found 'AS'"),
+        ("d = DATE 'today'", "'today' is not an ISO date"),
+        ("a = b = c", "'a = b' at character 1 is not understood"),
+    ],
+)
+def test_what_a_where_can_not_say_is_named_with_its_place(where: str, says: str) -> None:
+    with pytest.raises(ConfigError, match=says):
+        parse_where(where)
+
+
+def test_texts_in_a_row_are_one() -> None:
+    assert parse_where("a = 'x' \"y\"") == Compare(Column(("a",)), "=", "xy")
