@@ -43,6 +43,7 @@ class _Uninterrupted(AbstractContextManager[object]):
     def __init__(self) -> None:
         self._handlers: dict[int, _Handler] = {}
         self._waiting: list[int] = []
+        self._is_over = False
 
     def __enter__(self) -> _Uninterrupted:
         global _now
@@ -67,11 +68,18 @@ class _Uninterrupted(AbstractContextManager[object]):
         global _now
         if _now is not self:
             return
-        waiting, self._waiting = self._waiting, []
-        _now = None
-        self._restore()
-        for number in waiting:
-            signal.raise_signal(number)
+        # A signal may come between any two of these steps, and must not be forgotten: first they go through again.
+        try:
+            self._is_over = True
+            _now = None
+            self._restore()
+        except BaseException:
+            _now = None
+            self._restore()
+            raise
+        finally:
+            for number in self._waiting:
+                signal.raise_signal(number)
 
     def let_through(self) -> None:
         """Handle now what has come meanwhile."""
@@ -80,6 +88,9 @@ class _Uninterrupted(AbstractContextManager[object]):
             self._handlers[number](number, sys._getframe())
 
     def _note(self, number: int, frame: FrameType | None) -> None:
+        if self._is_over:
+            self._handlers[number](number, frame)
+            return
         self._waiting.append(number)
         if len(self._waiting) >= _PATIENCE:
             self.let_through()

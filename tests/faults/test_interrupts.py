@@ -248,6 +248,20 @@ def test_signals_wait_for_the_end_of_a_block_that_must_not_be_interrupted() -> N
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+def test_a_signal_at_any_line_of_such_a_block_arrives_and_the_handlers_are_as_they_were() -> None:
+    def block(number: int) -> int:
+        with signal_at_line(number, 1) as lines, uninterrupted():
+            pass
+        return lines[0]
+
+    lines = block(-1)
+    assert lines > 10
+    for number in range(1, lines + 1):
+        with pytest.raises(KeyboardInterrupt):
+            block(number)
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler, f"line {number}"
+
+
 def test_waiting_for_a_lock_ends_at_ctrl_c() -> None:
     storage, clock = MemoryStorage(), SystemClock()
     held, waiting = (InProcessLock(LockOptions(), storage, clock) for _ in range(2))
