@@ -32,7 +32,6 @@ from pyhudi.queries.skip.skip import Skipped, trusted_metadata, without_skipped
 from pyhudi.schema.internal import InternalSchema, load_schema_history
 from pyhudi.shown_text import is_text
 from pyhudi.timeline.archived_timeline import load_archived_timeline
-from pyhudi.view.collector_pause import collector_paused
 from pyhudi.view.committed_logs import with_committed_bytes
 from pyhudi.view.consistent_read import read_consistently
 from pyhudi.view.file_system_view import FileSystemView
@@ -125,8 +124,7 @@ def _plan(query: Query, instant_time: str | None, meta: MetaClient) -> ReadPlan:
     needed = {*schema.names, *top_level_columns(predicate, full)}
     wanted = pa.schema([f for f in full if f.name in needed])
 
-    with collector_paused():
-        slices, pruned = _slices(meta, query, view, predicate, full, wanted)
+    slices, pruned = _slices(meta, query, view, predicate, full, wanted)
     if query.query_type == "snapshot":
         slices = _with_committed_bytes(meta, slices, instant_time)
     is_newest = instant_time is None and query.query_type == "snapshot"

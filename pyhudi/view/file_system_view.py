@@ -32,7 +32,6 @@ from pyhudi.storage.base import FileInfo, Storage
 from pyhudi.storage.local import FolderLinks
 from pyhudi.storage.place import is_near
 from pyhudi.view.archived_times import ArchivedTimes
-from pyhudi.view.collector_pause import collector_paused
 
 __all__ = [
     "LISTING_THREADS",
@@ -117,8 +116,7 @@ class FileSystemView:
         if listed is None:
             listed = dict(listed_partitions(meta.storage, partitions))
         rules = Visibility.of(meta, as_of)
-        with collector_paused():
-            groups = {path: rules.file_groups(path, listed[path]) for path in sorted(listed)}
+        groups = {path: rules.file_groups(path, listed[path]) for path in sorted(listed)}
         return cls(groups, as_of)
 
     def partitions(self) -> tuple[str, ...]:
