@@ -34,7 +34,6 @@ from pyhudi.metadata.records import (
     numbered,
 )
 from pyhudi.metadata.rows_by_key import RowsByKey
-from pyhudi.metadata.schema import MetadataKind
 from pyhudi.metadata.sorted_runs import sorted_runs
 from pyhudi.model.file_group import FileSlice
 from pyhudi.storage.file_memory import kept_in_state, known_of
@@ -44,9 +43,6 @@ __all__ = ["GroupReader", "with_keys"]
 
 _SMALL_BYTES = 1 << 20  # of a slice whose records are read at once: compressed, some ten times as many in memory
 _KEPT_BLOCK_BYTES = 128 << 10  # of log files' blocks whose records stay in memory, as a write of some 10,000 rows makes
-# The record index has places of keys: no text ends as keys do in an HFile, and no number goes on like that. Statistics
-# have values of users, any bytes among them.
-_OF_TEXT_AND_NUMBERS = MetadataKind.RECORD_INDEX.payloads
 _ADVICE = "What the metadata table knows is incomplete without it."
 
 
@@ -115,8 +111,7 @@ class GroupReader:
         """Put the records with these keys to what was found."""
         wanted, texts = sorted_keys(keys), [str(key) for key in keys.to_pylist()]
         small = self._from_memory(found, lambda rows: rows.with_keys(texts))
-        by_bytes = self.payloads == _OF_TEXT_AND_NUMBERS
-        self._find(found, lambda reader: reader.lookup_columns(wanted, by_bytes=by_bytes), keys, small)
+        self._find(found, lambda reader: reader.lookup_columns(wanted), keys, small)
 
     def _from_memory(
         self, found: FoundRecords, take: Callable[[RowsByKey], pa.Table]

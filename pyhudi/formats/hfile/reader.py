@@ -34,7 +34,6 @@ from pyhudi.formats.hfile.entries import Entries, decode_entries, decode_togethe
 from pyhudi.formats.hfile.index import IndexEntry, IndexTree, Share, decode_inner_index, decode_root_index
 from pyhudi.formats.hfile.keys import KeyColumn, PrefixRange, ranges_of, rows_in, sorted_keys
 from pyhudi.formats.hfile.ranges import READ_BYTES, BlockPlace, Ranges, Source, run_end
-from pyhudi.formats.hfile.single_entries import entries_of_pairs, pairs_in
 from pyhudi.formats.hfile.trailer import BLOOM_FILTER, BLOOM_FILTER_TYPE, TRAILER_BYTES, Trailer, decode_file_info
 
 __all__ = ["HFileReader"]
@@ -42,8 +41,6 @@ __all__ = ["HFileReader"]
 _KEPT_BLOCKS = (
     32  # of one lookup, where readers share a memory: more would take the place of what lookups of few keys ask for
 )
-_SINGLE_KEYS = 6  # of a block: to seek more of them takes longer than to take the block apart
-_PAIRS_HELD = 10_000
 _TOGETHER_BYTES = 1 << 20  # of bodies that are taken apart at once: to begin takes as long as a small block does
 _INDEX_ENTRY_BYTES = 400  # about what the place of a block takes in memory
 _FILTER_KEYS = 64  # for more keys most blocks of a file are read, whatever a filter says
@@ -165,15 +162,11 @@ class HFileReader:
         entries = _INDEX_ENTRY_BYTES * self._index.entries_held
         return self._ranges.held_bytes + entries + sum(map(len, self.info.values()))
 
-    def lookup_columns(
-        self, keys: pa.Array | pa.ChunkedArray | KeyColumn, *, by_bytes: bool = False
-    ) -> Iterator[Entries]:
+    def lookup_columns(self, keys: pa.Array | pa.ChunkedArray | KeyColumn) -> Iterator[Entries]:
         """The entries with these keys, in the order of the bytes, in parts.
 
         A few keys are asked of the file's bloom filter first, where reading it costs less than reading their blocks.
         Args:    keys: text or binary, in any order, some twice; nulls are not looked up; or `sorted_keys` of them.
-                 by_bytes: few keys of many blocks are sought by their bytes, which takes half of the time; for files in
-                 whose values there can't be the bytes of an entry.
         Raises:  CorruptFile.
         """
         wanted = keys if isinstance(keys, KeyColumn) else sorted_keys(keys)
@@ -182,9 +175,6 @@ class HFileReader:
         if len(hopeful) < len(wanted):
             wanted, shares = hopeful, self._index.shares(hopeful)
         if len(shares) > _KEPT_BLOCKS:
-            if by_bytes and len(wanted) <= _SINGLE_KEYS * len(shares):
-                yield from self._single(shares, wanted)
-                return
             parts = self._many(shares)
         else:
             parts = zip(shares, self._data_blocks([share.place for share in shares]), strict=True)
@@ -192,24 +182,6 @@ class HFileReader:
             rows = entries.key_column.rows_of(wanted[share.first : share.end])
             if len(rows):
                 yield entries.select(rows)
-
-    def _single(self, shares: Sequence[Share], wanted: KeyColumn) -> Iterator[Entries]:
-        """The entries of some keys in each of many blocks, of which none is kept, either."""
-        keys, values = list[bytes](), list[bytes]()
-        for share, block in zip(shares, self._read_blocks([share.place for share in shares]), strict=True):
-            own = wanted[share.first : share.end]
-            found = pairs_in(block.body, own)
-            if found is None:
-                entries = self._entries(block)
-                entries = entries.select(entries.key_column.rows_of(own))
-                found = entries.keys, [entries.value(row) for row in range(len(entries))]
-            keys += found[0]
-            values += found[1]
-            if len(keys) >= _PAIRS_HELD:
-                yield entries_of_pairs(keys, values)
-                keys, values = [], []
-        if keys:
-            yield entries_of_pairs(keys, values)
 
     def _many(self, shares: Sequence[Share]) -> Iterator[tuple[Share, Entries]]:
         """The entries of many blocks, some blocks at a time, with the keys that these may have. None of them is kept:
