@@ -19,7 +19,6 @@ from pyhudi.errors import CorruptFile, SchemaMismatch
 from pyhudi.formats.bloom import BloomFilter
 from pyhudi.formats.hfile import Entries, HFileReader, HFileWriter, gathered
 from pyhudi.formats.hfile import reader as hfile_reader
-from pyhudi.formats.hfile.block_cache import BlockCache
 from pyhudi.formats.hfile.entries import (
     _of_one_length,
     _one_by_one,
@@ -29,6 +28,8 @@ from pyhudi.formats.hfile.entries import (
     joined,
 )
 from pyhudi.formats.hfile.keys import sorted_keys
+from pyhudi.formats.hfile.reader import KeptBlocks
+from pyhudi.storage.file_memory import FileMemory
 from tests.support.golden.folder import shared_folder
 from tests.support.sweeps import examples
 
@@ -208,15 +209,18 @@ def test_a_base_file_says_its_least_and_greatest_key() -> None:
 
 def test_the_cache_keeps_what_was_used_last_within_its_bytes() -> None:
     block = decode_entries(b"".join(encode_entry(*entry) for entry in ENTRIES[:10]), "x")
-    cache = BlockCache(3 * block.size_bytes)
-    for offset in (1, 2, 3):
+    memory = FileMemory(4 * (block.size_bytes + 500))
+    cache = KeptBlocks("x", memory)
+    for offset in (1, 2, 3, 4):
         cache.put(offset, block)
     assert cache.get(1) is block
-    cache.put(4, block)
-    assert [offset in cache for offset in (1, 2, 3, 4)] == [True, False, True, True]
-    assert cache.size_bytes == 3 * block.size_bytes
-    BlockCache(block.size_bytes - 1).put(1, block)
-    assert 1 not in BlockCache(block.size_bytes - 1)
+    cache.put(5, block)
+    assert [offset in cache for offset in (1, 2, 3, 4, 5)] == [True, False, True, True, True]
+    assert 1 not in KeptBlocks("y", memory)
+    assert memory.size_bytes == 4 * (block.size_bytes + 500)
+    small = KeptBlocks("x", FileMemory(block.size_bytes - 1))
+    small.put(1, block)
+    assert 1 not in small
 
 
 # ---- columns

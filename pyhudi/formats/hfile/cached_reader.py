@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from pyhudi.formats.hfile.block_cache import KeptBlocks
-from pyhudi.formats.hfile.reader import HFileReader
+from pyhudi.formats.hfile.reader import HFileReader, KeptBlocks
 from pyhudi.storage.base import Storage
 from pyhudi.storage.file_memory import FILES, FileState, SameFile, settled_state
 

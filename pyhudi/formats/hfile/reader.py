@@ -8,7 +8,7 @@ Source: docs/formats/hfile.md, "Layout", "Indexes", "Lookups".
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
 import numpy as np
@@ -29,23 +29,50 @@ from pyhudi.formats.hfile.block import (
     block_bytes,
     read_block,
 )
-from pyhudi.formats.hfile.block_cache import CACHE_BYTES, BlockCache, Blocks
 from pyhudi.formats.hfile.entries import Entries, decode_entries, decode_together, joined
 from pyhudi.formats.hfile.index import IndexEntry, IndexTree, Share, decode_inner_index, decode_root_index
 from pyhudi.formats.hfile.keys import KeyColumn, PrefixRange, ranges_of, rows_in, sorted_keys
 from pyhudi.formats.hfile.ranges import READ_BYTES, BlockPlace, Ranges, Source, run_end
 from pyhudi.formats.hfile.trailer import BLOOM_FILTER, BLOOM_FILTER_TYPE, TRAILER_BYTES, Trailer, decode_file_info
+from pyhudi.storage.file_memory import FILES, FileMemory
 
-__all__ = ["HFileReader"]
+__all__ = ["HFileReader", "KeptBlocks"]
 
-_KEPT_BLOCKS = (
-    32  # of one lookup, where readers share a memory: more would take the place of what lookups of few keys ask for
-)
+# Blocks of one lookup that stay in the memory that readers share: more would push out what lookups of few keys need.
+_KEPT_BLOCKS = 32
+_OWN_BYTES = 16 << 20  # of a reader alone: ten blocks as Hudi makes them, so that ten file groups take 160 MiB
 _TOGETHER_BYTES = 1 << 20  # of bodies that are taken apart at once: to begin takes as long as a small block does
 _INDEX_ENTRY_BYTES = 400  # about what the place of a block takes in memory
 _FILTER_KEYS = 64  # for more keys most blocks of a file are read, whatever a filter says
 # Hudi's filters take 100,000 keys (hoodie.bloom.index.filter.dynamic.max.entries): of twice as many they say nothing.
 _FILTERED_ENTRIES, _FILTER_MAX_ENTRIES = 200_000, 100_000
+
+
+class KeptBlocks:
+    """Blocks of a file in one state, by their places.
+
+    Args: key: says the file and its state; memory: what keeps them, by default what all readers of this process share.
+    """
+
+    def __init__(self, key: Hashable, memory: FileMemory = FILES) -> None:
+        self._key, self._memory = key, memory
+
+    @property
+    def is_shared(self) -> bool:
+        """Would these blocks take the place of what other readers need?"""
+        return self._memory is FILES
+
+    def __contains__(self, offset: int) -> bool:
+        return (self._key, offset) in self._memory
+
+    def get(self, offset: int) -> Entries | None:
+        """A block, None when it is not here."""
+        found = self._memory.get((self._key, offset))
+        return found if isinstance(found, Entries) else None
+
+    def put(self, offset: int, entries: Entries) -> None:
+        """Keep a block."""
+        self._memory.put((self._key, offset), entries, entries.size_bytes)
 
 
 class HFileReader:
@@ -59,7 +86,7 @@ class HFileReader:
 
     def __init__(
         self, source: Source, where: str, offset: int = 0, size_bytes: int | None = None, *,
-        cache_bytes: int = CACHE_BYTES, blocks: Blocks | None = None,
+        cache_bytes: int = _OWN_BYTES, blocks: KeptBlocks | None = None,
     ) -> None:  # fmt: skip
         size = source.size() - offset if size_bytes is None else size_bytes
         if size < TRAILER_BYTES:
@@ -69,8 +96,8 @@ class HFileReader:
         self._ranges.fetch_tail()
         self._ranges.seek(self._end)
         self._trailer = Trailer.decode(self._ranges.read(TRAILER_BYTES), where)
-        self._cache = BlockCache(cache_bytes) if blocks is None else blocks
-        self._places_kept = sys.maxsize if blocks is None else _KEPT_BLOCKS
+        self._cache = blocks or KeptBlocks(where, FileMemory(cache_bytes))
+        self._places_kept = _KEPT_BLOCKS if self._cache.is_shared else sys.maxsize
         self._load()
 
     def _load(self) -> None:
