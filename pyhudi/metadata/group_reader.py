@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from pyhudi.filegroup.read.log_blocks import BlockRules, blocks_of, scan_slice
 from pyhudi.formats.hfile import Entries, HFileReader, open_hfile
-from pyhudi.formats.hfile.keys import ranges_of, sorted_keys
+from pyhudi.formats.hfile.keys import KeyColumn, Places, key_column, ranges_of, rows_in, sorted_keys
 from pyhudi.formats.log.reader import LogBlock
 from pyhudi.lazy_property import lazy_property
 from pyhudi.meta_client import MetaClient
@@ -33,7 +33,6 @@ from pyhudi.metadata.records import (
     no_records,
     numbered,
 )
-from pyhudi.metadata.rows_by_key import RowsByKey
 from pyhudi.metadata.sorted_runs import sorted_runs
 from pyhudi.model.file_group import FileSlice
 from pyhudi.storage.file_memory import kept_in_state, known_of
@@ -101,27 +100,27 @@ class GroupReader:
     def with_prefixes(self, prefixes: Sequence[str]) -> pa.Table:
         """The records whose keys begin with one of the prefixes; of deleted keys there may be others, too."""
         found = FoundRecords(self.payloads)
-        wanted = [keys.first for keys in ranges_of(prefix.encode() for prefix in prefixes)]
-        texts = [prefix.decode() for prefix in wanted]
-        small = self._from_memory(found, lambda rows: rows.with_prefixes(texts))
+        ranges = ranges_of(prefix.encode() for prefix in prefixes)
+        wanted = [keys.first for keys in ranges]
+        small = self._from_memory(found, lambda keys: rows_in(keys, ranges))
         self._find(found, lambda reader: reader.prefix_columns(wanted), None, small)
         return found.table()
 
     def find_keys(self, found: FoundRecords, keys: pa.Array) -> None:
         """Put the records with these keys to what was found."""
-        wanted, texts = sorted_keys(keys), [str(key) for key in keys.to_pylist()]
-        small = self._from_memory(found, lambda rows: rows.with_keys(texts))
+        wanted = sorted_keys(keys)
+        small = self._from_memory(found, lambda keys: keys.rows_of(wanted))
         self._find(found, lambda reader: reader.lookup_columns(wanted), keys, small)
 
     def _from_memory(
-        self, found: FoundRecords, take: Callable[[RowsByKey], pa.Table]
+        self, found: FoundRecords, rows_of: Callable[[KeyColumn], Places]
     ) -> Callable[[LogBlock, int], bool]:
         """Puts what is wanted of a small block, whose records stay in memory, to what was found; False for others."""
 
         def small(block: LogBlock, number: int) -> bool:
             rows = self._kept_rows(block)
             if rows is not None:
-                found.add_rows(take(rows), number)
+                found.add_rows(rows.take(rows_of(key_column(rows.column(KEY).combine_chunks()))), number)
             return rows is not None
 
         return small
@@ -145,15 +144,15 @@ class GroupReader:
                 with open_hfile(storage, block.path, block.where, *place, state=block.state) as reader:
                     found.add(reader, block.where, number, take)
 
-    def _kept_rows(self, block: LogBlock) -> RowsByKey | None:
+    def _kept_rows(self, block: LogBlock) -> pa.Table | None:
         """The records of a small block, which stay in memory; None where they can't."""
         if block.state is None or not _is_small(block):
             return None
 
-        def decoded() -> RowsByKey:
+        def decoded() -> pa.Table:
             return _small_rows([(self, block)])[0]
 
-        return kept_in_state(block.state, block.path, self._part(block), decoded, RowsByKey.size_bytes)
+        return kept_in_state(block.state, block.path, self._part(block), decoded, _size_bytes)
 
     def _part(self, block: LogBlock) -> Hashable:
         return "records", block.frame.offset, self.payloads
@@ -162,12 +161,12 @@ class GroupReader:
         """Can the records of a block stay in memory, and are not there yet?"""
         if block.state is None or not _is_small(block):
             return False
-        return known_of(block.state, block.path, self._part(block), RowsByKey) is None
+        return known_of(block.state, block.path, self._part(block), pa.Table) is None
 
-    def keep_rows(self, block: LogBlock, rows: RowsByKey) -> None:
+    def keep_rows(self, block: LogBlock, rows: pa.Table) -> None:
         """Keep the records of a block that `has_fresh_rows`."""
         if block.state is not None:
-            kept_in_state(block.state, block.path, self._part(block), lambda: rows, RowsByKey.size_bytes)
+            kept_in_state(block.state, block.path, self._part(block), lambda: rows, _size_bytes)
 
     @lazy_property
     def blocks(self) -> tuple[LogBlock, ...]:
@@ -195,6 +194,10 @@ def with_keys(wanted: Sequence[tuple[GroupReader, pa.Array]]) -> pa.Table:
     return found.table()
 
 
+def _size_bytes(rows: pa.Table) -> int:
+    return int(rows.nbytes)
+
+
 def _is_small(block: LogBlock) -> bool:
     return not block.is_delete and block.frame.content_size <= _KEPT_BLOCK_BYTES
 
@@ -212,7 +215,7 @@ def _keep_fresh(readers: Sequence[GroupReader]) -> None:
             reader.keep_rows(block, rows)
 
 
-def _small_rows(blocks: Sequence[tuple[GroupReader, LogBlock]]) -> list[RowsByKey]:
+def _small_rows(blocks: Sequence[tuple[GroupReader, LogBlock]]) -> list[pa.Table]:
     """The records of small blocks, decoded together; all readers are of one partition."""
     first = blocks[0][0]
     found = FoundRecords(first.payloads)
@@ -223,7 +226,7 @@ def _small_rows(blocks: Sequence[tuple[GroupReader, LogBlock]]) -> list[RowsByKe
     rows = found.table()
     numbers = rows.column(SEQUENCE)
     rows = rows.drop_columns([SEQUENCE, DELETED])
-    return [RowsByKey.of(rows.filter(pc.equal(numbers, number))) for number in range(len(blocks))]
+    return [rows.filter(pc.equal(numbers, number)).combine_chunks() for number in range(len(blocks))]
 
 
 def _others(entries: Entries, key: str | None) -> Entries:

@@ -27,7 +27,7 @@ from pyhudi.formats.hfile.entries import (
     encode_entry,
     joined,
 )
-from pyhudi.formats.hfile.keys import sorted_keys
+from pyhudi.formats.hfile.keys import key_column, ranges_of, rows_in, sorted_keys
 from pyhudi.formats.hfile.reader import KeptBlocks
 from pyhudi.storage.file_memory import FileMemory
 from tests.support.golden.folder import shared_folder
@@ -355,3 +355,23 @@ def test_the_first_data_block_has_none_before_it_and_others_say_where_theirs_beg
     before = [int.from_bytes(data[at + 16 : at + 24], "big", signed=True) for at in starts]
     assert len(starts) > 2
     assert before == [-1, *starts[:-1]]
+
+
+KEYS = ["", "a", "ab1", "ab2", "ac1", "b", "ba9"]
+
+
+@pytest.mark.parametrize(
+    "prefixes",
+    [[], [""], ["ab"], ["ab", "ba"], ["a", "b"], ["ab1", "ac", "b"], ["ab1x"], ["aa", "zz"], ["a", "ba"]],
+)
+def test_rows_with_prefixes_are_those_whose_keys_begin_with_one(prefixes: list[str]) -> None:
+    wanted = [number for number, key in enumerate(KEYS) if prefixes and key.startswith(tuple(prefixes))]
+    ranges = ranges_of(prefix.encode() for prefix in prefixes)
+    assert rows_in(key_column(pa.array(KEYS)), ranges).tolist() == wanted
+    assert rows_in(key_column(pa.array(["skipped", *KEYS]).slice(1)), ranges).tolist() == wanted
+
+
+def test_rows_with_keys_are_those_that_there_are() -> None:
+    assert key_column(pa.array(KEYS)).rows_of(sorted_keys(pa.array(["b", "ab2", "no"]))).tolist() == [3, 5]
+    assert not len(key_column(pa.array(KEYS)).rows_of(sorted_keys(pa.array([], pa.string()))))
+    assert not len(key_column(pa.array([], pa.string())).rows_of(sorted_keys(pa.array(["b"]))))

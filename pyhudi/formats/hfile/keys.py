@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 
 from pyhudi.arrow.buffers import buffer_numbers
 
-__all__ = ["KeyColumn", "Places", "PrefixRange", "pieces", "ranges_of", "rows_in", "sorted_keys"]
+__all__ = ["KeyColumn", "Places", "PrefixRange", "key_column", "pieces", "ranges_of", "rows_in", "sorted_keys"]
 
 
 Places = npt.NDArray[np.int64]
@@ -114,10 +114,15 @@ def sorted_keys(keys: pa.Array | pa.ChunkedArray) -> KeyColumn:
     if len(binary) > 1 and not pc.all(pc.less(binary.slice(0, len(binary) - 1), binary.slice(1))).as_py():
         distinct = pc.unique(binary)
         binary = distinct.take(pc.sort_indices(distinct))
-    _, offsets, content = binary.buffers()
-    places = buffer_numbers(offsets, np.int32, len(binary) + 1, binary.offset * 4).astype(np.int64)
-    if not len(binary) or content is None:
-        return KeyColumn(b"", np.zeros(len(binary), np.int64), np.zeros(len(binary), np.int64))
+    return key_column(binary)
+
+
+def key_column(keys: pa.Array) -> KeyColumn:
+    """Keys (text or binary, no nulls) that ascend by their bytes."""
+    _, offsets, content = keys.buffers()
+    places = buffer_numbers(offsets, np.int32, len(keys) + 1, keys.offset * 4).astype(np.int64)
+    if not len(keys) or content is None:
+        return KeyColumn(b"", np.zeros(len(keys), np.int64), np.zeros(len(keys), np.int64))
     return KeyColumn(content.to_pybytes(), places[:-1], places[1:])
 
 
