@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from pyhudi.errors import CorruptFile
 from pyhudi.formats.base import BaseFileOptions, Footer, new_base_file, open_base_file
-from pyhudi.formats.base.key_rows import KeyRows, has_hashes
+from pyhudi.formats.base.base import rows_among
 from pyhudi.formats.base.parquet import ParquetReader
 from pyhudi.storage import LocalStorage
 from tests.support.storages.settled import settled_files
@@ -151,7 +151,7 @@ def test_page_headers_that_contradict_the_footer_are_not_used(tmp_path: Path) ->
         assert reader._paged(0, "v") is False
 
 
-def test_rows_with_values_are_found_again_by_hashes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_with_values_are_found_again_without_a_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = table()
     with written(tmp_path, rows, row_group_size=3000) as reader:
         keys = [rows.column("key")[at].as_py() for at in (5, 2999, 3000, 9999)]
@@ -170,23 +170,14 @@ def test_rows_with_values_are_found_again_by_hashes(tmp_path: Path, monkeypatch:
     skipped=st.integers(0, 3),
     wanted=st.lists(st.integers(0, 39), max_size=5),
 )
-def test_hashes_find_every_row_with_a_value(values: list[str | int | None], skipped: int, wanted: list[int]) -> None:
+def test_every_row_with_a_value_is_found(values: list[str | int | None], skipped: int, wanted: list[int]) -> None:
     kind = pa.int32() if any(isinstance(value, int) for value in values) else pa.string()
     column = pa.array(values, kind).slice(skipped)
     asked = pa.array([column[at].as_py() for at in wanted if at < len(column) and column[at].is_valid], kind)
-    found = KeyRows.of(column).rows_of(asked).tolist()
-    assert found == sorted(set(found))
     expected = [row for row, value in enumerate(column.to_pylist()) if value in asked.to_pylist()]
-    assert set(expected) <= set(found)
-    assert has_hashes(kind)
-
-
-def test_hashes_of_different_keys_seldom_meet() -> None:
-    keys = pa.array([f"key-{number:08d}" for number in range(50_000)])
-    rows = KeyRows.of(keys)
-    assert sum(len(rows.rows_of(keys.slice(at, 1))) for at in range(0, 50_000, 500)) <= 102
-    longer = pa.array([f"{number}" for number in range(50_000)])
-    assert len(KeyRows.of(longer).rows_of(longer)) == 50_000
+    assert rows_among([(0, column)], asked).tolist() == expected
+    parts = [(first, column.slice(first, 3)) for first in range(0, len(column), 3)]
+    assert rows_among(parts, asked).tolist() == expected
 
 
 def test_a_replaced_file_is_read_anew(tmp_path: Path) -> None:

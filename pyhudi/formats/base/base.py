@@ -12,7 +12,7 @@ list item, map value and struct field. Source: docs/formats/base-files.md, "Parq
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -22,6 +22,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pyhudi.errors import CorruptFile, PathNotFound, SchemaMismatch
 from pyhudi.formats.avro.schema import storable
@@ -47,6 +48,7 @@ __all__ = [
     "file_schema",
     "fit",
     "open_stored",
+    "rows_among",
 ]
 
 
@@ -282,6 +284,18 @@ def close_quietly(*parts: Closeable | None) -> None:
                 part.close()
         except (pa.ArrowException, OSError, ValueError):
             continue  # the error that brought us here is the one to tell
+
+
+def rows_among(batches: Iterable[tuple[int, pa.Array]], values: pa.Array) -> npt.NDArray[np.int64]:
+    """The numbers of the rows that have one of the values.
+
+    Args:   batches: of a column, ascending, each with the number of its first row.
+    """
+    found = [np.zeros(0, np.int64)]
+    for first, column in batches:
+        hits = pc.is_in(column, value_set=values)
+        found.append(np.flatnonzero(hits.to_numpy(zero_copy_only=False)) + first)
+    return np.concatenate(found)
 
 
 @lru_cache(maxsize=64)  # each new file asks for it; metadata, which Arrow does not compare, has no part in it

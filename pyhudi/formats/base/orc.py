@@ -32,8 +32,8 @@ from pyhudi.formats.base.base import (
     file_schema,
     fit,
     open_stored,
+    rows_among,
 )
-from pyhudi.formats.base.key_rows import rows_among
 from pyhudi.formats.base.orc_tail import HeldTail, user_metadata
 from pyhudi.formats.base.ranges import RangeTest
 from pyhudi.formats.column_stats import ColumnRange, RangesOfRows, column_type
@@ -135,7 +135,8 @@ class OrcReader:
             first += len(batch)
 
     def rows_having(self, column: str, values: pa.Array, may_match: RangeTest | None = None) -> npt.NDArray[np.int64]:
-        return rows_among(self.numbered_batches([column], may_match=may_match), values)
+        batches = self.numbered_batches([column], may_match=may_match)
+        return rows_among(((first, batch.column(0)) for first, batch in batches), values)
 
     def rows_at(self, columns: Sequence[str], rows: npt.NDArray[np.int64]) -> Iterator[pa.RecordBatch]:
         for first, batch in self.numbered_batches(columns):

@@ -19,8 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pyhudi.errors import CorruptFile
-from pyhudi.formats.base.base import BATCH_ROWS, Footer, as_corrupt_file, check_outline, fit, open_stored
-from pyhudi.formats.base.key_rows import KeyRows, has_hashes, rows_among
+from pyhudi.formats.base.base import BATCH_ROWS, Footer, as_corrupt_file, check_outline, fit, open_stored, rows_among
 from pyhudi.formats.base.parquet_footer import ParquetFooter, read_footer
 from pyhudi.formats.base.parquet_pages import PagedColumn, paged_column, rows_of_pages
 from pyhudi.formats.base.ranges import FooterRanges, RangeTest, ranges_of_file, row_groups_that_may_match
@@ -40,7 +39,7 @@ _PAGE_BUFFER_BYTES = 1 << 20
 
 _FOOTER_COPIES = 3  # in memory: the bytes, and what pyarrow makes of them
 _CHUNK_BYTES = 1000  # about what is known of a chunk takes there
-_KEY_ROWS = 1 << 20  # of a row group: one file's hashes must not take the place of all others'
+_KEPT_ROWS = 1 << 20  # of a row group: one file's keys must not take the place of all others'
 _PAGED_ROWS = 64  # of a row group: for more of them most pages are read anyway
 _ROWS_AT_ONCE = 8192  # of which single rows are wanted: what comes behind the last is not decoded
 
@@ -68,8 +67,8 @@ def _paged_bytes(column: PagedColumn | Literal[False]) -> int:
     return column.size_bytes if column else 0
 
 
-def _key_rows_bytes(rows: KeyRows) -> int:
-    return rows.size_bytes
+def _parts_bytes(parts: Sequence[tuple[int, pa.Array]]) -> int:
+    return sum(int(values.nbytes) for _, values in parts)
 
 
 class ParquetReader:
@@ -216,24 +215,24 @@ class ParquetReader:
             sizes = [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
             starts = list(accumulate(sizes, initial=0))
             for row_group in row_groups_that_may_match(self._footer, may_match):
-                known = self._key_rows(row_group, column, sizes[row_group])
-                if known is None:
-                    batches = self._numbered_of_group(self._file, row_group, [column], BATCH_ROWS)
-                    found.append(rows_among(batches, values) + starts[row_group])
-                else:
-                    found.append(known.rows_of(values) + starts[row_group])
+                parts = self._column_of_group(row_group, column, sizes[row_group])
+                found.append(rows_among(parts, values) + starts[row_group])
         return np.concatenate(found)
 
-    def _key_rows(self, row_group: int, name: str, rows: int) -> KeyRows | None:
-        """Where values of a column are in a row group, when that is wanted again and again."""
-        if self._state is None or rows > _KEY_ROWS or not has_hashes(self._schema.field(name).type):
-            return None
+    def _column_of_group(self, row_group: int, name: str, rows: int) -> Iterator[tuple[int, pa.Array]]:
+        """The values of a column in a row group, each part with the number of its first row there. They stay in memory
+        when they are wanted again and again.
+        """
 
-        def made() -> KeyRows:
-            parts = [batch.column(0) for _, batch in self._numbered_of_group(self._file, row_group, [name], BATCH_ROWS)]
-            return KeyRows.of(pa.concat_arrays([*parts, pa.array([], self._schema.field(name).type)]))
+        def parts() -> Iterator[tuple[int, pa.Array]]:
+            for first, batch in self._numbered_of_group(self._file, row_group, [name], BATCH_ROWS):
+                yield first, batch.column(0)
 
-        return kept_for_again(self._state, self._path, ("key rows", row_group, name), made, _key_rows_bytes)
+        if self._state is None or rows > _KEPT_ROWS:
+            return parts()
+        part = ("column", row_group, name)
+        known = kept_for_again(self._state, self._path, part, lambda: tuple(parts()), _parts_bytes)
+        return parts() if known is None else iter(known)
 
     def rows_at(self, columns: Sequence[str], rows: npt.NDArray[np.int64]) -> Iterator[pa.RecordBatch]:
         names = [name for name in columns if name in self._schema.names]
