@@ -16,6 +16,7 @@ from pyroaring import BitMap64
 
 from pyhudi.errors import CorruptFile
 from pyhudi.filegroup.write.append import BasePositions
+from pyhudi.formats.log import roaring
 from pyhudi.formats.log.envelope import HeaderKey
 from pyhudi.formats.log.positions import decode_positions, encode_positions
 from pyhudi.model.keys import RECORD_KEY
@@ -25,6 +26,13 @@ from tests.support.golden.folder import shared_folder
 from tests.support.tables.merge_on_read import MergeOnRead
 from tests.support.values.damage import assert_refused_or_read
 from tests.support.values.positions import blocks_with_positions, check_positions
+
+
+@pytest.fixture(params=["pyroaring", "numpy"], autouse=True)
+def implementation(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if request.param == "numpy":
+        monkeypatch.setattr(roaring, "BitMap64", None)
+
 
 SOME = [[3], [0, 1, 2, 3], [0, 2, 4], [5, 70000, 70001, 70002, 1 << 33], list(range(0, 20000, 2)), list(range(100_000))]
 

@@ -10,9 +10,16 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
-from typing import Protocol, cast
+from typing import Protocol
 
-from isal import igzip_lib, isal_zlib
+try:
+    from isal import isal_zlib as deflate
+
+    LEVEL = 2  # smaller than zlib's third level, in a quarter of the time (docs/dependencies.md)
+except ImportError:  # no wheel for this platform: the same interface, slower
+    import zlib as deflate
+
+    LEVEL = 1
 
 from pyhudi.errors import CorruptFile, UnsupportedTable
 from pyhudi.formats.damage import check_inflated
@@ -41,8 +48,6 @@ CODECS = {"gz": 1, "none": 2}
 _HEADER = struct.Struct(">8siiqBii")
 BLOCK_HEADER_BYTES = _HEADER.size
 _GZIP = 31  # zlib's window bits for a gzip member
-_LEVEL = 2  # of ISA-L: smaller than zlib's third level, in a quarter of the time (docs/dependencies.md)
-_GZIP_ERROR = cast("type[Exception]", igzip_lib.IsalError)  # a class; its types say an instance
 _BYTES_PER_CHECKSUM = 16384
 _NO_CHECKSUM, _CRC32 = 0, 1
 MAX_BODY_BYTES = 1 << 30  # a forged size must not take the memory; Hudi's blocks have 1 MiB and one value more
@@ -120,7 +125,7 @@ def behind_block(stored: bytes, previous: int) -> bytes:
 def _packed(body: bytes, codec: int) -> bytes:
     if codec == CODECS["none"]:
         return body
-    compressor = isal_zlib.compressobj(_LEVEL, isal_zlib.DEFLATED, _GZIP)
+    compressor = deflate.compressobj(LEVEL, deflate.DEFLATED, _GZIP)
     return compressor.compress(body) + compressor.flush()
 
 
@@ -131,10 +136,10 @@ def _unpacked(packed: bytes, size: int, codec: int, where: str) -> bytes:
         raise UnsupportedTable(
             f"{where}: an HFile with the codec {codec}; Hudi writes and reads 1 (gzip) and 2 (none)."
         )
-    inflate = isal_zlib.decompressobj(_GZIP)
+    inflate = deflate.decompressobj(_GZIP)
     try:
         body = inflate.decompress(packed, size + 1)
-    except _GZIP_ERROR as error:
+    except deflate.error as error:
         raise CorruptFile(f"{where}: the block can't be decompressed ({error}).") from error
     if len(body) != size or not inflate.eof:
         raise CorruptFile(f"{where}: a block of {size} bytes says its header; decompressed it has another size.")
@@ -144,7 +149,7 @@ def _unpacked(packed: bytes, size: int, codec: int, where: str) -> bytes:
 def _check(data: bytes, checksums: bytes, chunk: int, where: str) -> None:
     for number, start in enumerate(range(0, len(data), chunk)):
         stored = checksums[4 * number : 4 * number + 4]
-        if len(stored) < 4 or isal_zlib.crc32(data[start : start + chunk]) != int.from_bytes(stored, "big"):
+        if len(stored) < 4 or deflate.crc32(data[start : start + chunk]) != int.from_bytes(stored, "big"):
             raise CorruptFile(f"{where}: the checksum of the block is wrong.")
 
 

@@ -13,14 +13,13 @@ from __future__ import annotations
 
 import base64
 import binascii
-from array import array
 
 import numpy as np
 import numpy.typing as npt
-from pyroaring import BitMap64
 
 from pyhudi.errors import CorruptFile
 from pyhudi.formats.log.envelope import HeaderKey
+from pyhudi.formats.log.roaring import Bitmap, bitmap_bytes, read_bitmap
 
 __all__ = ["POSITION_NOTES", "decode_positions", "encode_positions", "positions_of"]
 
@@ -40,10 +39,7 @@ Positions = npt.NDArray[np.int64]
 
 def encode_positions(positions: Positions) -> str:
     """The header's text for distinct positions in ascending order."""
-    values = array("Q")  # from an array the bitmap is made at once, from numpy value by value
-    values.frombytes(positions.astype(np.uint64).tobytes())
-    # optimize: containers of runs where they are smaller, as Hudi writes them.
-    return base64.b64encode(BitMap64(values, optimize=True).serialize()).decode("ascii")
+    return base64.b64encode(bitmap_bytes(positions)).decode("ascii")
 
 
 def decode_positions(text: str, where: str) -> Positions:
@@ -51,7 +47,7 @@ def decode_positions(text: str, where: str) -> Positions:
     bitmap = _bitmap(text, where)
     if len(bitmap) > _MAX_POSITIONS:
         raise CorruptFile(f"{where}: expected at most {_MAX_POSITIONS} record positions, found {len(bitmap)}.")
-    return _numbers(bitmap)
+    return bitmap.positions()
 
 
 def positions_of(records: int, text: str, where: str) -> Positions | None:
@@ -62,24 +58,20 @@ def positions_of(records: int, text: str, where: str) -> Positions | None:
     if len(text) > _MAX_CHARS + records * _MAX_CHARS_OF_A_POSITION:
         return None
     bitmap = _bitmap(text, where)
-    return _numbers(bitmap) if len(bitmap) == records else None
+    return bitmap.positions() if len(bitmap) == records else None
 
 
-def _numbers(bitmap: BitMap64) -> Positions:
-    return np.frombuffer(bitmap.to_array(), np.int64) if bitmap else np.zeros(0, np.int64)
-
-
-def _bitmap(text: str, where: str) -> BitMap64:
+def _bitmap(text: str, where: str) -> Bitmap:
     """The bitmap that all of the text is, of positions below 2^63."""
     try:
         data = base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError) as error:
         raise CorruptFile(f"{where}: the record positions are no Base64 ({error}).") from error
     try:
-        bitmap = BitMap64.deserialize(data) if data else None
+        bitmap = read_bitmap(data) if data else None
     except ValueError as error:
         raise CorruptFile(f"{where}: the record positions are no Roaring bitmap: {error}.") from error
-    size_bytes = len(bitmap.serialize()) if bitmap is not None else 8
+    size_bytes = bitmap.size_bytes if bitmap is not None else 8
     if bitmap is None or size_bytes != len(data):
         raise CorruptFile(f"{where}: expected record positions of {size_bytes} bytes, found {len(data)}.")
     if bitmap and bitmap.max() > _MAX_POSITION:
