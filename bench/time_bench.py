@@ -40,7 +40,7 @@ from pyhudi.queries.snapshot import read_batches
 from pyhudi.storage import open_storage
 from pyhudi.storage.memory import MemoryStorage
 from pyhudi.timeline.archived_timeline import lsm_history
-from pyhudi.timeline.write import TimelineWriter
+from pyhudi.transaction.instants import TimelineWriter
 
 SCHEMA = pa.schema([("id", pa.string()), ("p", pa.string()), ("ts", pa.int64()), ("v", pa.float64())])
 COMMITS, ACTIVE, RANGE_ROWS, RANGE_REPEATS = 1_000, 20, 20, 15  # archiving keeps some 20 active

@@ -33,7 +33,7 @@ from pyhudi.storage.base import Storage
 from pyhudi.timeline.archived_timeline import lsm_history
 from pyhudi.timeline.load import load_timeline
 from pyhudi.timeline.lsm_manifest import HistoryFile, Manifest, write_manifest
-from pyhudi.timeline.write import TimelineWriter
+from pyhudi.transaction.instants import TimelineWriter
 
 START = datetime(2024, 1, 1, tzinfo=timezone.utc)
 RUN_INSTANTS = 10  # archived at once: 30 commits become 20

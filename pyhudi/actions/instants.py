@@ -8,7 +8,7 @@ from __future__ import annotations
 from pyhudi.actions.action import ActionContext
 from pyhudi.model.instant import ActionKind, Instant
 from pyhudi.timeline.instant_time import InstantTimes
-from pyhudi.timeline.write import TimelineWriter
+from pyhudi.transaction.instants import TimelineWriter
 
 __all__ = ["draw_completion_time", "draw_time", "instant_times", "request"]
 

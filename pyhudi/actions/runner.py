@@ -4,7 +4,7 @@
     request           instant time drawn under the lock   <T>.<action>.requested
     prepare, start    rows to tasks                       <T>.inflight with the workload profile
     execute, sweep    data files                          markers first; leftovers of failed attempts deleted
-    complete          under the lock: look for conflicts, make the completed file (`actions/commit.py`)
+    complete          under the lock: look for conflicts, make the completed file (`transaction/commit.py`)
 
 A failure anywhere before the last step leaves an instant that is not completed: readers never see it, and it is undone
 here, or by the next writer if this process can't. Source: docs/architecture.md, "How an upsert flows";
@@ -17,7 +17,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pyhudi.actions.action import Action, ActionContext, PlanT, PreparedWrite, Schedule, Stopwatch
-from pyhudi.actions.commit import Committed, after_commit, commit
 from pyhudi.actions.concurrency import check_early, check_no_files_removed, check_others, with_latest_schema
 from pyhudi.actions.conflicts import groups_replaced_by
 from pyhudi.actions.instants import draw_time
@@ -35,7 +34,8 @@ from pyhudi.model.commit import CommitMetadata, OperationType, WriteStatus
 from pyhudi.model.instant import Instant, State
 from pyhudi.model.options import WriteOptions
 from pyhudi.timeline.heartbeat import Heartbeat
-from pyhudi.timeline.write import TimelineWriter
+from pyhudi.transaction.commit import Committed, after_commit, commit
+from pyhudi.transaction.instants import TimelineWriter
 
 __all__ = ["run"]
 

@@ -24,7 +24,7 @@ from pyhudi.model.plans import (
     RetainedInstant,
 )
 from pyhudi.storage.paths import inside
-from pyhudi.timeline.write import TimelineWriter
+from pyhudi.transaction.instants import TimelineWriter
 from pyhudi.view.file_system_view import FileSystemView
 
 __all__ = ["clean_if_due", "run_pending_cleans"]

@@ -44,7 +44,7 @@ from pyhudi.model.instant import (
 )
 from pyhudi.model.new_table import BY_COMPLETION
 from pyhudi.model.plans import CompactionPlan
-from pyhudi.timeline.write import TimelineWriter
+from pyhudi.transaction.instants import TimelineWriter
 from pyhudi.view.committed_logs import with_committed_bytes
 from pyhudi.view.pending_plans import operation_of, slices_of
 

@@ -32,7 +32,7 @@ from pyhudi.model.instant import (
     next_instant_time,
 )
 from pyhudi.model.new_table import OWN_LOG_FILES
-from pyhudi.timeline.write import TimelineWriter
+from pyhudi.transaction.instants import TimelineWriter
 
 __all__ = [
     "begin_delta_commit",

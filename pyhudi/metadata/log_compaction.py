@@ -35,7 +35,7 @@ from pyhudi.model.instant import ActionKind
 from pyhudi.model.new_table import LOG_COMPACTED_STATISTICS
 from pyhudi.model.options.metadata import MetadataOptions
 from pyhudi.model.plans import CompactionPlan, CompactionStrategyInfo
-from pyhudi.timeline.write import TimelineWriter
+from pyhudi.transaction.instants import TimelineWriter
 from pyhudi.view.pending_plans import operation_of
 
 __all__ = ["MAX_LOG_COMPACTED_BYTES", "drop_pending_log_compactions", "log_compact_if_due"]

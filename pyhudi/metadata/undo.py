@@ -17,7 +17,7 @@ from pyhudi.model.filenames import META_FOLDER, LogFileName, instant_of
 from pyhudi.model.instant import INSTANT_TIME_DIGITS, ActionKind, Instant
 from pyhudi.model.new_table import BY_COMPLETION, OWN_LOG_FILES
 from pyhudi.storage.base import FileInfo
-from pyhudi.timeline.write import TimelineWriter
+from pyhudi.transaction.instants import TimelineWriter
 
 __all__ = ["files_written_by", "forget", "is_built_of", "is_compacted", "is_log_compaction"]
 

@@ -23,7 +23,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.actions.action import ActionContext
-from pyhudi.actions.commit import after_commit, commit_locked
 from pyhudi.actions.instants import request
 from pyhudi.errors import (
     ConfigError,
@@ -48,7 +47,8 @@ from pyhudi.model.new_table import BUILT_BESIDE_WRITERS
 from pyhudi.model.plans import IndexPlan
 from pyhudi.services.indexes import IndexInfo, WantedIndex, index_info, prepared
 from pyhudi.timeline.heartbeat import Heartbeat, is_expired
-from pyhudi.timeline.write import TimelineWriter
+from pyhudi.transaction.commit import after_commit, commit_locked
+from pyhudi.transaction.instants import TimelineWriter
 
 __all__ = ["MAX_READINGS", "build_waiting", "pending_index_plans", "run_index_plan", "schedule_index"]
 

@@ -17,7 +17,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from pyhudi.actions.action import ActionContext
-from pyhudi.actions.commit import commit_locked
 from pyhudi.actions.instants import request
 from pyhudi.errors import ConfigError, CorruptFile, MetadataTableDamaged
 from pyhudi.formats.timeline.plans import encode_index_plan
@@ -43,7 +42,8 @@ from pyhudi.model.new_table import LATER_KINDS
 from pyhudi.model.plans import IndexPlan
 from pyhudi.model.predicate import Call
 from pyhudi.text_table import html_table, text_table
-from pyhudi.timeline.write import TimelineWriter
+from pyhudi.transaction.commit import commit_locked
+from pyhudi.transaction.instants import TimelineWriter
 
 __all__ = [
     "IndexInfo",

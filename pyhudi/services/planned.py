@@ -19,7 +19,6 @@ from typing import Protocol, TypeVar
 
 from pyhudi.actions.action import ActionContext, Schedule, Stopwatch
 from pyhudi.actions.clustering_updates import is_clustering
-from pyhudi.actions.commit import Committed, TakenOver, after_commit, commit
 from pyhudi.actions.concurrency import check_preferred_writers
 from pyhudi.actions.instants import request
 from pyhudi.actions.table_keys import table_keygen
@@ -37,7 +36,8 @@ from pyhudi.model.commit import CommitMetadata, WriteStatus
 from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.services.plan_files import PlanSchema, plan_schema, schema_metadata, slice_reading
 from pyhudi.timeline.heartbeat import Heartbeat, is_expired
-from pyhudi.timeline.write import TimelineWriter
+from pyhudi.transaction.commit import Committed, TakenOver, after_commit, commit
+from pyhudi.transaction.instants import TimelineWriter
 
 __all__ = ["Service", "pending_plans", "pending_writes", "run_plan", "run_waiting", "schedule_plan"]
 

@@ -13,7 +13,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from pyhudi.actions.action import ActionContext
-from pyhudi.actions.commit import Committed, commit_locked
 from pyhudi.errors import ConfigError, TableError
 from pyhudi.interrupts import uninterrupted
 from pyhudi.locks import hold
@@ -23,7 +22,8 @@ from pyhudi.model.plans import SavepointMetadata
 from pyhudi.services.archive.archiving import archive_out_of_turn
 from pyhudi.shown_text import is_text
 from pyhudi.text_table import html_table, text_table
-from pyhudi.timeline.write import TimelineWriter
+from pyhudi.transaction.commit import Committed, commit_locked
+from pyhudi.transaction.instants import TimelineWriter
 from pyhudi.view.file_system_view import FileSystemView
 from pyhudi.view.readable_history import load_readable_history
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from pyhudi.actions.commit import TakenOver, commit
 from pyhudi.actions.undo import restore as restoring
 from pyhudi.actions.undo.rollback_to import roll_back
 from pyhudi.engine.local import LocalEngine
@@ -18,6 +17,7 @@ from pyhudi.services.savepoint import savepoint
 from pyhudi.storage.clock import FixedClock
 from pyhudi.storage.memory import MemoryStorage
 from pyhudi.table.calls import serve
+from pyhudi.transaction.commit import TakenOver, commit
 from tests.support.tables.small import TestTable
 
 

@@ -12,7 +12,7 @@ from pyhudi.errors import HudiError, WriteConflict
 from pyhudi.model.instant import ActionKind
 from pyhudi.storage.clock import FixedClock
 from pyhudi.storage.memory import MemoryStorage
-from pyhudi.timeline.write import TimelineWriter
+from pyhudi.transaction.instants import TimelineWriter
 from tests.support.tables.clustered import TYPES, Clustered
 from tests.support.tables.merge_on_read import VERSIONS, MergeOnRead
 from tests.support.tables.small import Row, TestTable

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from pyhudi.actions.undo.files import check_plan
 from pyhudi.errors import CorruptFile, HudiError, TableError
 from pyhudi.filegroup.write.markers import sweep
 from pyhudi.formats.timeline.clean_plans import encode_clean_plan
@@ -16,7 +15,8 @@ from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.model.plans import CleanPlan, InstantInfo, RestorePlan, RollbackPlan, RollbackRequest
 from pyhudi.storage import MemoryStorage
 from pyhudi.timeline.read import instant_path
-from pyhudi.timeline.write import TimelineWriter
+from pyhudi.transaction.instants import TimelineWriter
+from pyhudi.transaction.undo import check_plan
 from tests.support.tables.archived import archived, savepoint, upserts
 from tests.support.tables.merge_on_read import MergeOnRead
 from tests.support.tables.small import TestTable

@@ -13,7 +13,7 @@ from pyhudi.errors import TableError, WriteConflict
 from pyhudi.formats.timeline.savepoints import decode_restore_metadata, decode_restore_plan, decode_savepoint
 from pyhudi.model.instant import ActionKind, State
 from pyhudi.services.savepoint import delete_savepoint, load_savepoints
-from pyhudi.timeline.write import TimelineWriter
+from pyhudi.transaction.instants import TimelineWriter
 from pyhudi.view.readable_history import load_readable_history
 from tests.support.tables.archived import archived, clean
 from tests.support.tables.cleaned import call as clean_now

@@ -14,7 +14,7 @@ from pyhudi.model.options import WriteOptions
 from pyhudi.model.plans import InstantInfo, RollbackPlan, RollbackRequest
 from pyhudi.storage.clock import SystemClock
 from pyhudi.storage.local import LocalStorage
-from pyhudi.timeline.write import TimelineWriter
+from pyhudi.transaction.instants import TimelineWriter
 from pyhudi.view.file_system_view import FileSystemView
 from tests.support.tables.merge_on_read import MergeOnRead
 from tests.support.tables.small import DEFAULTS, TestTable, rollback_write

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from pyhudi.actions import commit as committing
 from pyhudi.actions.action import ActionContext
-from pyhudi.actions.commit import Committed
 from pyhudi.actions.undo.restore import restore
 from pyhudi.actions.undo.rollback_to import roll_back
 from pyhudi.errors import TableError, WriteConflict
@@ -22,6 +21,7 @@ from pyhudi.model.commit import TableChange
 from pyhudi.model.instant import Instant, State
 from pyhudi.services.clean.cleaning import clean
 from pyhudi.storage.base import Storage
+from pyhudi.transaction.commit import Committed
 from tests.support.sweeps import examples
 from tests.support.tables.clean_history import KEYS, POLICIES, SERVICES, WRITES, Cleaned
 

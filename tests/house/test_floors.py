@@ -144,7 +144,7 @@ def test_nothing_but_commit_completes_an_instant():
         if isinstance(node, ast.Attribute) and node.attr == "complete"
     ]
     of_the_table = [at.partition(":")[0] for at in calls if not at.startswith("pyhudi/metadata/")]
-    assert of_the_table == ["pyhudi/actions/commit.py"], calls
+    assert of_the_table == ["pyhudi/transaction/commit.py"], calls
 
 
 def test_plans_on_the_timeline_are_decoded_in_one_place():

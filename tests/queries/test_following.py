@@ -9,7 +9,7 @@ from pyhudi.model.instant import ActionKind
 from pyhudi.model.options.queries import IncrementalOptions
 from pyhudi.model.options.streaming import SourceOptions
 from pyhudi.queries.follow import end_of_batch, first_begin
-from pyhudi.timeline.write import TimelineWriter
+from pyhudi.transaction.instants import TimelineWriter
 from tests.support.tables.clustered import Clustered
 from tests.support.tables.small import TestTable
 

@@ -25,7 +25,7 @@ from pyhudi.queries.plan import ReadPlan
 from pyhudi.queries.snapshot import read_batches
 from pyhudi.storage import open_storage
 from pyhudi.storage.clock import FixedClock
-from pyhudi.timeline.write import TimelineWriter
+from pyhudi.transaction.instants import TimelineWriter
 from tests.support.golden.folder import SHARED, GoldenTable
 from tests.support.golden.rows import differences
 from tests.support.sweeps import examples

@@ -12,7 +12,7 @@ from pyhudi.queries.plan import plan_snapshot
 from pyhudi.queries.snapshot import read_batches
 from pyhudi.storage.memory import InjectedFault
 from pyhudi.timeline.archived_timeline import archive_log, load_archived_timeline
-from pyhudi.timeline.write import TimelineWriter
+from pyhudi.transaction.instants import TimelineWriter
 from pyhudi.view.readable_history import load_readable_history
 from tests.support.storages.torn import TornStorage
 from tests.support.tables.archived import (

@@ -7,7 +7,7 @@ import pytest
 from pyhudi.formats.timeline.instant_files import encode_commit
 from pyhudi.model.commit import CommitMetadata
 from pyhudi.model.instant import ActionKind
-from pyhudi.timeline.write import TimelineWriter
+from pyhudi.transaction.instants import TimelineWriter
 from pyhudi.view.file_system_view import FileSystemView
 from tests.support.tables.archived import (
     active,

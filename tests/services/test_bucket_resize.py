@@ -15,7 +15,7 @@ from pyhudi.formats.hash_ring import MAX_HASH, HashNode, HashRing
 from pyhudi.model.instant import ActionKind
 from pyhudi.services.cluster.buckets import merge_runs, split_values
 from pyhudi.services.cluster.clustering import StalePlan
-from pyhudi.timeline.write import TimelineWriter
+from pyhudi.transaction.instants import TimelineWriter
 from pyhudi.view.file_system_view import FileSystemView
 from tests.support.sweeps import examples
 from tests.support.tables.clustered import Clustered

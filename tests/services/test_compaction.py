@@ -19,7 +19,7 @@ from pyhudi.model.options import WriteOptions
 from pyhudi.services.compact.compaction import COMPACTION, LOG_COMPACTION, call
 from pyhudi.services.results import CompactionResult
 from pyhudi.table.calls import serve
-from pyhudi.timeline.write import TimelineWriter
+from pyhudi.transaction.instants import TimelineWriter
 from pyhudi.view.file_system_view import FileSystemView
 from tests.support.tables.compacted import EVERYTHING, ROWS, Compacted
 from tests.support.tables.merge_on_read import BLOCK_FORMATS, VERSIONS

@@ -21,7 +21,7 @@ from pyhudi.queries.validation import validate
 from pyhudi.services import index_building
 from pyhudi.table.calls import serve
 from pyhudi.timeline.heartbeat import Heartbeat
-from pyhudi.timeline.write import TimelineWriter
+from pyhudi.transaction.instants import TimelineWriter
 from tests.support.tables.clustered import Clustered
 from tests.support.tables.small import Row
 

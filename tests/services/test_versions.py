@@ -16,7 +16,7 @@ from pyhudi.storage.memory import MemoryStorage
 from pyhudi.table.calls import serve
 from pyhudi.timeline.heartbeat import Heartbeat
 from pyhudi.timeline.table_properties import update_table_config
-from pyhudi.timeline.write import TimelineWriter
+from pyhudi.transaction.instants import TimelineWriter
 from pyhudi.view.file_system_view import FileSystemView
 from tests.support.tables.small import DEFAULTS, TestTable, rollback_write, rows_of
 from tests.support.tables.undone import restored, saved

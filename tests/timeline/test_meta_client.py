@@ -19,7 +19,7 @@ from pyhudi.model.keys import META_COLUMNS
 from pyhudi.model.table_config import NewTable, new_table_properties
 from pyhudi.storage import FixedClock, LocalStorage, MemoryStorage
 from pyhudi.timeline.table_properties import create_table, update_table_config
-from pyhudi.timeline.write import TimelineWriter
+from pyhudi.transaction.instants import TimelineWriter
 
 GoldenTable = Callable[[str, str], tuple[Path, dict[str, Any]]]
 Timelines = Callable[[], Iterator[tuple[str, MemoryStorage, dict[str, Any]]]]

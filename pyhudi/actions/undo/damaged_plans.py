@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from pyhudi.actions.action import ActionContext
-from pyhudi.actions.undo.files import has_logs_of
 from pyhudi.actions.undo.rollback import undo
 from pyhudi.caller_warnings import warn_caller
 from pyhudi.errors import CorruptFile, PathNotFound
@@ -17,7 +16,8 @@ from pyhudi.locks import hold
 from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.timeline.heartbeat import is_expired
 from pyhudi.timeline.read import TimelineReader
-from pyhudi.timeline.write import TimelineWriter
+from pyhudi.transaction.instants import TimelineWriter
+from pyhudi.transaction.undo import has_logs_of
 
 __all__ = ["drop_damaged_plans"]
 

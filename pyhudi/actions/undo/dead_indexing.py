@@ -12,7 +12,7 @@ from pyhudi.errors import CorruptFile, PathNotFound
 from pyhudi.locks import hold
 from pyhudi.model.instant import ActionKind, Instant
 from pyhudi.timeline.heartbeat import is_expired
-from pyhudi.timeline.write import TimelineWriter
+from pyhudi.transaction.instants import TimelineWriter
 
 __all__ = ["clear_dead_indexing"]
 

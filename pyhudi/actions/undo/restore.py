@@ -19,10 +19,8 @@ from dataclasses import replace
 
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.clustering_updates import is_clustering
-from pyhudi.actions.commit import after_commit, commit
 from pyhudi.actions.instants import request
 from pyhudi.actions.undo.checks import check_replaced_files_exist
-from pyhudi.actions.undo.files import check_plan, requests_of, requests_of_slices
 from pyhudi.actions.undo.plan_targets import action_of, check_is_uncommitted, check_restore
 from pyhudi.actions.undo.restore_result import RestoreResult, RollbackResult
 from pyhudi.actions.undo.rollback import forget_buckets, roll_back_failed_writes, undo_planned
@@ -43,7 +41,9 @@ from pyhudi.model.plans import (
 )
 from pyhudi.timeline.archived_timeline import load_archived_timeline
 from pyhudi.timeline.heartbeat import Heartbeat, is_expired
-from pyhudi.timeline.write import TimelineWriter
+from pyhudi.transaction.commit import after_commit, commit
+from pyhudi.transaction.instants import TimelineWriter
+from pyhudi.transaction.undo import check_plan, requests_of, requests_of_slices
 from pyhudi.view.readable_history import load_readable_history
 
 __all__ = ["finish_restores", "restore"]

@@ -17,10 +17,8 @@ from collections.abc import Iterable
 from contextlib import suppress
 
 from pyhudi.actions.action import ActionContext
-from pyhudi.actions.commit import TakenOver, after_commit, commit
 from pyhudi.actions.instants import request
 from pyhudi.actions.undo.checks import check_can_be_undone
-from pyhudi.actions.undo.files import check_plan, requests_of, undo_files
 from pyhudi.actions.undo.plan_targets import action_of, check_is_newest, check_is_uncommitted
 from pyhudi.errors import CorruptFile, StorageError, TableError, WriteConflict
 from pyhudi.filegroup.write.markers import delete_markers, sweep
@@ -38,7 +36,9 @@ from pyhudi.model.plans import InstantInfo, RollbackMetadata, RollbackPlan
 from pyhudi.timeline.heartbeat import is_expired
 from pyhudi.timeline.schema_history_files import delete_history
 from pyhudi.timeline.table_properties import update_table_config
-from pyhudi.timeline.write import TimelineWriter
+from pyhudi.transaction.commit import TakenOver, after_commit, commit
+from pyhudi.transaction.instants import TimelineWriter
+from pyhudi.transaction.undo import check_plan, requests_of, undo_files
 from pyhudi.view.pending_plans import pending_compactions
 
 __all__ = ["forget_buckets", "is_being_rolled_back", "roll_back_failed_writes", "rollback", "undo", "undo_planned"]

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from html import escape
 
 from pyhudi.actions.action import ActionContext
-from pyhudi.actions.commit import Committed, TakenOver, commit
 from pyhudi.actions.writes.preparation import with_rolling_values
 from pyhudi.errors import WriteConflict
 from pyhudi.model.filenames import data_path, instant_of
@@ -24,7 +23,8 @@ from pyhudi.model.timeline import Timeline
 from pyhudi.services.clean.planner import savepointed_files
 from pyhudi.services.clean.policies import Deletions
 from pyhudi.text_table import html_lines
-from pyhudi.timeline.write import TimelineWriter
+from pyhudi.transaction.commit import Committed, TakenOver, commit
+from pyhudi.transaction.instants import TimelineWriter
 from pyhudi.view.file_system_view import LISTING_THREADS, FileSystemView, is_partition_metadata
 from pyhudi.view.readable_history import load_readable_history
 

@@ -17,7 +17,7 @@ from pyhudi.model.instant import ActionKind
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.model.options import WriteOptions
 from pyhudi.storage.base import Storage
-from pyhudi.timeline.write import TimelineWriter
+from pyhudi.transaction.instants import TimelineWriter
 from tests.support.tables.merge_on_read import MergeOnRead
 
 HISTORY = ".hoodie/.schema"

@@ -13,7 +13,7 @@ from pyhudi.services.archive.archiving import ArchiveResult, archive
 from pyhudi.table.calls import serve
 from pyhudi.timeline.archived_timeline import load_archived_timeline
 from pyhudi.timeline.table_properties import load_table_config
-from pyhudi.timeline.write import TimelineWriter
+from pyhudi.transaction.instants import TimelineWriter
 from tests.support.tables.small import TestTable
 
 BY_HAND = {"hoodie.archive.automatic": "false", "hoodie.clean.automatic": "false"}

@@ -11,7 +11,7 @@ from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.model.new_table import NewTable, new_table_properties
 from pyhudi.storage import FixedClock, MemoryStorage
 from pyhudi.timeline.table_properties import create_table
-from pyhudi.timeline.write import TimelineWriter
+from pyhudi.transaction.instants import TimelineWriter
 
 
 def instant(number: int) -> str:

@@ -15,7 +15,7 @@ from pyhudi.storage import FixedClock, LocalStorage, MemoryStorage
 from pyhudi.timeline.load import load_timeline
 from pyhudi.timeline.read import TimelineReader
 from pyhudi.timeline.table_properties import create_table
-from pyhudi.timeline.write import TimelineWriter
+from pyhudi.transaction.instants import TimelineWriter
 from tests.support.storages.power import PowerStorage
 
 T, C = "20250713010535797", "20250713010536405"

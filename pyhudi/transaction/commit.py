@@ -40,7 +40,7 @@ from pyhudi.metadata.schema import keeps_record_index
 from pyhudi.model.commit import Body, CommitMetadata, OperationType, TableChange, WriteStatus, change_of
 from pyhudi.model.instant import Instant, State
 from pyhudi.model.plans import CleanMetadata, IndexPlan, RestoreMetadata, RollbackMetadata, SavepointMetadata
-from pyhudi.timeline.write import TimelineWriter
+from pyhudi.transaction.instants import TimelineWriter
 
 __all__ = ["Check", "Committed", "TakenOver", "after_commit", "commit", "commit_locked"]
 
