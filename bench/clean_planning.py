@@ -83,7 +83,7 @@ def table_of(files: int, partitions: int, merge_on_read: bool) -> ActionContext:
     storage.folders = {f"p{n:05d}": files // partitions for n in range(partitions)}
     storage.logs = merge_on_read
     clock = SystemClock()
-    return ActionContext(meta, LocalEngine(1), options, table_lock(options, storage, clock), clock)
+    return ActionContext(meta, options, table_lock(options, storage, clock), clock, LocalEngine(1))
 
 
 def measure(files: int, partitions: int, merge_on_read: bool) -> dict[str, Any]:

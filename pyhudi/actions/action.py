@@ -18,13 +18,11 @@ import pyarrow as pa
 
 from pyhudi.engine.base import Engine, Frame
 from pyhudi.filegroup.write.spec import WriteSpec
-from pyhudi.locks import LockProvider
-from pyhudi.meta_client import MetaClient
 from pyhudi.model.commit import CommitMetadata, WriteStatus
 from pyhudi.model.instant import ActionKind, Instant
-from pyhudi.model.options import WriteOptions
 from pyhudi.schema.internal import InternalSchema, encode_internal_schema
 from pyhudi.storage.clock import Clock
+from pyhudi.transaction.context import TableContext
 
 __all__ = ["Action", "ActionContext", "PreparedWrite", "Schedule"]
 
@@ -33,18 +31,10 @@ Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
-class ActionContext:
-    """What an action is handed: the table at one moment, the engine, and what the caller wants."""
+class ActionContext(TableContext):
+    """What an action is handed: the table at one moment, what the caller wants, and the engine."""
 
-    meta: MetaClient
     engine: Engine
-    options: WriteOptions
-    lock: LockProvider
-    clock: Clock
-
-    def reloaded(self) -> ActionContext:
-        """The same with the table as it is now."""
-        return replace(self, meta=self.meta.reload())
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,6 @@ from pyhudi.meta_client import MetaClient
 from pyhudi.model.file_group import FileGroupId
 from pyhudi.model.instant import ActionKind, Instant, State, parse_instant_time
 from pyhudi.registry import Registry
-from pyhudi.timeline.heartbeat import is_expired
 from pyhudi.view.pending_plans import pending_clusterings
 
 __all__ = [
@@ -109,9 +108,7 @@ def _is_running(instant: Instant, context: ActionContext) -> bool:
     """Is somebody executing a plan? One of the same process that writes has no heartbeat with the policy EAGER."""
     if instant.state is not State.INFLIGHT:
         return False
-    options, now_ms = context.options, context.clock.now_ms()
-    interval_ms, misses = options.heartbeat_interval_ms, options.heartbeat_misses
-    return not is_expired(context.meta.storage, instant.requested_time, now_ms, interval_ms, misses)
+    return not context.is_dead(instant.requested_time)
 
 
 def drop_expired(context: ActionContext) -> frozenset[Instant]:
@@ -119,19 +116,12 @@ def drop_expired(context: ActionContext) -> frozenset[Instant]:
     options, meta = context.options, context.meta
     if not options.clustering.plans_expire:
         return frozenset()
-    now_ms = context.clock.now_ms()
-    oldest_s = now_ms / 1000 - options.clustering.expiration_min * 60
+    oldest_s = context.clock.now_ms() / 1000 - options.clustering.expiration_min * 60
     expired = {
         instant
         for instant in pending_clusterings(meta).values()
         if parse_instant_time(instant.requested_time, meta.config.timeline_zone).timestamp() <= oldest_s
-        and is_expired(
-            meta.storage,
-            instant.requested_time,
-            now_ms,
-            options.heartbeat_interval_ms,
-            options.heartbeat_misses,
-        )
+        and context.is_dead(instant.requested_time)
     }
     for instant in sorted(expired):
         undo(instant, context)

@@ -21,7 +21,6 @@ from pyhudi.model.commit import CommitMetadata, OperationType, WriteStatus
 from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.model.options import WriteOptions
 from pyhudi.storage.clock import Clock
-from pyhudi.timeline.heartbeat import is_expired
 from pyhudi.view.consistent_read import is_cleaned, is_undone
 from pyhudi.view.pending_plans import pending_clusterings, pending_compactions
 
@@ -108,14 +107,13 @@ def check_preferred_writers(service: Instant, body: CommitMetadata, now: ActionC
     replaced = groups_replaced_by(body)
     if not replaced or not options.concurrency.has_many_writers or conflict_strategy(options).yields_to_plans:
         return
-    now_ms = now.clock.now_ms()
     for writer in meta.timeline.pending():
         time = writer.requested_time
         if not writer.action.is_commit or writer.state is not State.INFLIGHT or time == service.requested_time:
             continue
         if meta.reader.clustering_plan(writer) is not None:
             continue
-        if is_expired(meta.storage, time, now_ms, options.heartbeat_interval_ms, options.heartbeat_misses):
+        if now.is_dead(time):
             continue
         shared = sorted(replaced & groups_of(meta.reader.profile(writer)))
         if shared:

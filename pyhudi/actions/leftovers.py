@@ -10,7 +10,6 @@ from pyhudi.actions.action import ActionContext
 from pyhudi.filegroup.write.markers import delete_markers
 from pyhudi.metadata.staged_index import delete_index_pieces
 from pyhudi.model.filenames import HEARTBEAT_FOLDER, INDEX_PIECES_FOLDER, TEMPORARY_FOLDER, heartbeat_path
-from pyhudi.timeline.heartbeat import is_expired
 
 __all__ = ["delete_leftovers"]
 
@@ -37,11 +36,7 @@ def delete_leftovers(context: ActionContext) -> None:
         was_undone = entry.name not in known and entry.name < (timeline.latest_time or "")
         if entry.is_dir and (is_over(entry.name) or was_undone):
             delete_index_pieces(storage, entry.name)
-    options, now_ms = context.options, context.clock.now_ms()
-    interval_ms, misses = options.heartbeat_interval_ms, options.heartbeat_misses
     for entry in storage.list(HEARTBEAT_FOLDER):
         # A heartbeat starts before its instant exists: a writer that died in between has left nothing else.
-        if is_over(entry.name) or (
-            entry.name not in known and is_expired(storage, entry.name, now_ms, interval_ms, misses)
-        ):
+        if is_over(entry.name) or (entry.name not in known and context.is_dead(entry.name)):
             storage.delete(heartbeat_path(entry.name))

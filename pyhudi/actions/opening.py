@@ -34,7 +34,7 @@ def ready(
     if not needs_no_change(meta, options.metadata):
         with hold(lock, options.lock.wait_timeout_s):
             meta = with_metadata_table(meta.reload(), options.metadata)
-    context = ActionContext(meta, engine, options, lock, clock)
+    context = ActionContext(meta, options, lock, clock, engine)
     dropped = () if policy == "NEVER" else drop_damaged_plans(context)
     context = context.reloaded() if dropped else context
     restored = finish_restores(context)

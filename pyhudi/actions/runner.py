@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pyhudi.actions.action import Action, ActionContext, PlanT, PreparedWrite, Schedule, Stopwatch
 from pyhudi.actions.concurrency import check_early, check_no_files_removed, check_others, with_latest_schema
 from pyhudi.actions.conflicts import groups_replaced_by
-from pyhudi.actions.instants import draw_time
+from pyhudi.actions.metadata_participant import METADATA_TABLE
 from pyhudi.actions.result import WriteResult
 from pyhudi.actions.stream_batches import check_is_new
 from pyhudi.actions.undo.rollback import is_being_rolled_back, undo
@@ -28,14 +28,13 @@ from pyhudi.errors import StorageError, WriteConflict, add_note
 from pyhudi.filegroup.write.markers import delete_markers, sweep
 from pyhudi.formats.timeline.instant_files import encode_commit
 from pyhudi.interrupts import uninterrupted
-from pyhudi.locks import hold
 from pyhudi.metadata.staged_index import delete_index_pieces
 from pyhudi.model.commit import CommitMetadata, OperationType, WriteStatus
 from pyhudi.model.instant import Instant, State
 from pyhudi.model.options import WriteOptions
 from pyhudi.timeline.heartbeat import Heartbeat
 from pyhudi.transaction.commit import Committed, after_commit, commit
-from pyhudi.transaction.instants import TimelineWriter
+from pyhudi.transaction.instants import draw_time, drop, request_at, start
 
 __all__ = ["run"]
 
@@ -88,13 +87,12 @@ def _perform(
     heartbeat: Heartbeat,
 ) -> tuple[tuple[WriteStatus, ...], Committed[CommitMetadata] | None, int]:
     storage, config = context.meta.storage, context.meta.config
-    writer = TimelineWriter(storage, config)
     prepared = watch.time("prepare", lambda: action.prepare(schedule, instant, context))
     try:
         profile = prepared.profile
         body = b"" if profile is None else encode_commit(profile, instant.action, config.table_version)
         check_early(instant, profile, context)
-        inflight = writer.start(instant, body)
+        inflight = start(instant, context.meta, body)
         statuses = watch.time("execute", lambda: action.execute(prepared, context))
     finally:
         for frame in prepared.kept:
@@ -104,7 +102,7 @@ def _perform(
     metadata = action.summarise(prepared, statuses, context)
     changes = statuses or groups_replaced_by(metadata) or action.operation == OperationType.ALTER_SCHEMA
     if not (changes or _may_be_empty(action, context.options)):
-        writer.delete_files(inflight)
+        drop(inflight, context.meta)
         return statuses, None, prepared.not_found
     save_new_schema(prepared.schedule, instant, context)
     committed = watch.time(
@@ -126,18 +124,17 @@ def _request(action: Action[PlanT], schedule: Schedule, begun: _Begun) -> tuple[
     The heartbeat starts before the requested file is written: a pending instant without heartbeat counts as dead.
     """
     context = begun.context
-    options = context.options
-    with hold(context.lock, options.lock.wait_timeout_s):
+    with context.locked():
         now = context.reloaded()
         if now.meta.timeline.commits() != context.meta.timeline.commits():
             schedule = action.schedule(now)  # the table's schema may have changed
         time = draw_time(now)
-        heartbeat = Heartbeat(now.meta.storage, time, context.clock, options.heartbeat_interval_ms)
+        heartbeat = now.heartbeat(time)
         begun.context, begun.heartbeat = now, heartbeat
-        with heartbeat.begun(options.failed_writes_policy == "LAZY"):  # with EAGER nobody looks at it
+        with heartbeat.begun(context.options.failed_writes_policy == "LAZY"):  # with EAGER nobody looks at it
             begun.instant = instant = Instant(time, action.kind, State.REQUESTED)
             try:
-                TimelineWriter(now.meta.storage, now.meta.config).request(time, action.kind, schedule.body)
+                request_at(time, action.kind, now.meta, schedule.body)
             except WriteConflict:
                 begun.instant = None  # another writer's
                 raise
@@ -169,6 +166,7 @@ def _complete(
         inflight,
         began,
         latest,
+        participant=METADATA_TABLE,
         written=written,
         alive=lambda now: _check_alive(inflight, now, heartbeat),
         conflicts=conflicts,

@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.actions.action import ActionContext
-from pyhudi.actions.instants import request
+from pyhudi.actions.metadata_participant import METADATA_TABLE
 from pyhudi.errors import (
     ConfigError,
     CorruptFile,
@@ -34,7 +34,6 @@ from pyhudi.errors import (
 )
 from pyhudi.formats.timeline.plans import encode_index_plan
 from pyhudi.interrupts import uninterrupted
-from pyhudi.locks import hold
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.index_definitions import read_index_definitions, write_index_definitions
 from pyhudi.metadata.initialization import begin_partition, fill_partition
@@ -46,9 +45,9 @@ from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.model.new_table import BUILT_BESIDE_WRITERS
 from pyhudi.model.plans import IndexPlan
 from pyhudi.services.indexes import IndexInfo, WantedIndex, index_info, prepared
-from pyhudi.timeline.heartbeat import Heartbeat, is_expired
+from pyhudi.timeline.heartbeat import Heartbeat
 from pyhudi.transaction.commit import after_commit, commit_locked
-from pyhudi.transaction.instants import TimelineWriter
+from pyhudi.transaction.instants import drop, request, start, to_plan
 
 __all__ = ["MAX_READINGS", "build_waiting", "pending_index_plans", "run_index_plan", "schedule_index"]
 
@@ -62,7 +61,7 @@ def schedule_index(context: ActionContext, wanted: WantedIndex) -> Instant:
 
     Raises: ConfigError when the table can't have it, or can't have it built so.
     """
-    with hold(context.lock, context.options.lock.wait_timeout_s):
+    with context.locked():
         now, definition = prepared(context, wanted)
         meta, name = now.meta, wanted.partition
         if meta.config.table_version < BUILT_BESIDE_WRITERS:
@@ -87,7 +86,7 @@ def schedule_index(context: ActionContext, wanted: WantedIndex) -> Instant:
             begin_partition(table, name, [file_group_id(name, number) for number in range(count)])
         except BaseException:
             with uninterrupted(), suppress(Exception):  # the error that is on its way says more
-                TimelineWriter(meta.storage, meta.config).delete_files(requested)
+                drop(requested, meta)
                 write_index_definitions(meta.storage, before)
             raise
         return requested
@@ -117,7 +116,7 @@ def run_index_plan(context: ActionContext, instant_time: str) -> IndexInfo:
         too often meanwhile. After any error the plan waits for the next run.
     """
     storage = context.meta.storage
-    heartbeat = Heartbeat(storage, instant_time, context.clock, context.options.heartbeat_interval_ms)
+    heartbeat = context.heartbeat(instant_time)
     begun: list[Instant] = []
     try:
         inflight, name = _start(context, instant_time, heartbeat, begun)
@@ -144,7 +143,7 @@ def _start(
     context: ActionContext, instant_time: str, heartbeat: Heartbeat, begun: list[Instant]
 ) -> tuple[Instant, str]:
     """`begun` gets the instant as soon as there may be something to take back."""
-    with hold(context.lock, context.options.lock.wait_timeout_s):
+    with context.locked():
         meta = context.meta.reload()
         plans = pending_index_plans(meta)
         found = meta.timeline.find(instant_time, ActionKind.INDEXING)
@@ -153,18 +152,16 @@ def _start(
                 f"{meta.storage.root}: no index waits to be built as of {instant_time}. Waiting are: "
                 f"{', '.join(plans) or 'none'}."
             )
-        options, writer = context.options, TimelineWriter(meta.storage, meta.config)
         if found.state is State.INFLIGHT:
-            interval_ms, misses = options.heartbeat_interval_ms, options.heartbeat_misses
-            if not is_expired(meta.storage, instant_time, context.clock.now_ms(), interval_ms, misses):
+            if not context.is_dead(instant_time):
                 raise WriteConflict(
                     f"{meta.storage.root}: another process is building the index of {instant_time}; its heartbeat is "
                     f"fresh. Wait for it, or build it again when the heartbeat has expired."
                 )
-            found = writer.revert_to_requested(found)
+            found = to_plan(found, meta)
         with heartbeat.begun(True):
             begun.append(found.at(State.INFLIGHT))
-            return writer.start(found), plans[instant_time].partitions[0]
+            return start(found, meta), plans[instant_time].partitions[0]
 
 
 def _attempt(now: ActionContext, inflight: Instant, name: str) -> IndexInfo | None:
@@ -178,7 +175,7 @@ def _attempt(now: ActionContext, inflight: Instant, name: str) -> IndexInfo | No
             if now.meta.is_current():
                 raise
             return None  # a clean has deleted what was read
-        with hold(now.lock, now.options.lock.wait_timeout_s):
+        with now.locked():
             return _finish(now, inflight, name, groups)
 
 
@@ -199,7 +196,7 @@ def _finish(began: ActionContext, inflight: Instant, name: str, groups: _Groups)
             fill_partition(table, name, _without(groups, table.records(name).column("key")))
     newest = meta.timeline.last_commit()
     plan = IndexPlan((name,), "" if newest is None else newest.requested_time)
-    commit_locked(inflight, now, lambda _: plan)
+    commit_locked(inflight, now, lambda _: plan, participant=METADATA_TABLE)
     return index_info(meta.reload(), name)
 
 
@@ -235,11 +232,11 @@ def _completed(meta: MetaClient) -> frozenset[str]:
 
 def _give_up(context: ActionContext, inflight: Instant) -> None:
     """The plan waits again, unless the index is complete or was dropped."""
-    with hold(context.lock, context.options.lock.wait_timeout_s):
+    with context.locked():
         meta = context.meta.reload()
         found = meta.timeline.find(inflight.requested_time, ActionKind.INDEXING)
         if found is not None and found.state is State.INFLIGHT:
-            TimelineWriter(meta.storage, meta.config).revert_to_requested(found)
+            to_plan(found, meta)
 
 
 def _metadata_table(meta: MetaClient) -> MetadataTable:

@@ -17,11 +17,10 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from pyhudi.actions.action import ActionContext
-from pyhudi.actions.instants import request
+from pyhudi.actions.metadata_participant import METADATA_TABLE
 from pyhudi.errors import ConfigError, CorruptFile, MetadataTableDamaged
 from pyhudi.formats.timeline.plans import encode_index_plan
 from pyhudi.interrupts import uninterrupted
-from pyhudi.locks import hold
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.index_definitions import (
     IndexDefinition,
@@ -43,7 +42,7 @@ from pyhudi.model.plans import IndexPlan
 from pyhudi.model.predicate import Call
 from pyhudi.text_table import html_table, text_table
 from pyhudi.transaction.commit import commit_locked
-from pyhudi.transaction.instants import TimelineWriter
+from pyhudi.transaction.instants import drop, drop_if_pending, request, start
 
 __all__ = [
     "IndexInfo",
@@ -144,7 +143,7 @@ def create_index(
 ) -> IndexInfo:
     """Build an index. See `HudiTable.create_index`."""
     wanted = wanted_index(name, columns, index_type, expression)
-    with hold(context.lock, context.options.lock.wait_timeout_s):
+    with context.locked():
         now, definition = prepared(context, wanted)
         _build(now, wanted.partition, definition)
         return index_info(now.meta.reload(), wanted.partition)
@@ -157,7 +156,7 @@ def index_info(meta: MetaClient, partition: str) -> IndexInfo:
 
 def drop_index(context: ActionContext, name: str) -> None:
     """Take an index out. See `HudiTable.drop_index`."""
-    with hold(context.lock, context.options.lock.wait_timeout_s):
+    with context.locked():
         meta = context.meta.reload()
         definitions = read_index_definitions(meta.storage)
         listed = (*meta.config.metadata_partitions, *meta.config.metadata_partitions_inflight)
@@ -264,15 +263,14 @@ def _build(now: ActionContext, partition: str, definition: IndexDefinition | Non
         write_index_definitions(meta.storage, before.merged([definition]))
     newest = meta.timeline.last_commit()
     plan = IndexPlan((partition,), "" if newest is None else newest.requested_time)
-    writer = TimelineWriter(meta.storage, meta.config)
     requested = request(ActionKind.INDEXING, encode_index_plan(plan), now)
     try:
-        inflight = writer.start(requested)
+        inflight = start(requested, meta)
         table = MetadataTable.open(meta.reload())
         if table is None:
             raise MetadataTableDamaged(f"{meta.storage.root}: the metadata table has no partition {_FILES!r}.")
         build_kept(table, partition, options)
-        commit_locked(inflight, now, lambda _: plan)
+        commit_locked(inflight, now, lambda _: plan, participant=METADATA_TABLE)
     except BaseException:
         with uninterrupted(), suppress(Exception):  # the error that is on its way says more
             _give_up(now.reloaded(), requested, partition, before)
@@ -284,9 +282,7 @@ def _give_up(now: ActionContext, requested: Instant, partition: str, before: Ind
     meta = now.meta
     if partition not in meta.config.metadata_partitions:
         write_index_definitions(meta.storage, before)
-    found = meta.timeline.find(requested.requested_time, ActionKind.INDEXING)
-    if found is not None and not found.is_completed:
-        TimelineWriter(meta.storage, meta.config).delete_files(found)
+    drop_if_pending(requested, meta)
 
 
 def _forget_dead(meta: MetaClient, partition: str) -> None:
@@ -299,4 +295,4 @@ def _forget_dead(meta: MetaClient, partition: str) -> None:
         except CorruptFile:
             continue  # of a writer that died before its plan was whole, or not ours to judge
         if names == (partition,):
-            TimelineWriter(meta.storage, meta.config).delete_files(instant)
+            drop(instant, meta)

@@ -20,7 +20,7 @@ from typing import Protocol, TypeVar
 from pyhudi.actions.action import ActionContext, Schedule, Stopwatch
 from pyhudi.actions.clustering_updates import is_clustering
 from pyhudi.actions.concurrency import check_preferred_writers
-from pyhudi.actions.instants import request
+from pyhudi.actions.metadata_participant import METADATA_TABLE
 from pyhudi.actions.table_keys import table_keygen
 from pyhudi.actions.writes.preparation import commit_body, with_rolling_metadata, write_spec
 from pyhudi.engine.base import FanOutWork, TaskT
@@ -30,14 +30,13 @@ from pyhudi.filegroup.write.markers import delete_markers
 from pyhudi.filegroup.write.spec import WriteSpec
 from pyhudi.filegroup.write.status import STATUS_SCHEMA, from_table
 from pyhudi.interrupts import uninterrupted
-from pyhudi.locks import hold
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.commit import CommitMetadata, WriteStatus
 from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.services.plan_files import PlanSchema, plan_schema, schema_metadata, slice_reading
-from pyhudi.timeline.heartbeat import Heartbeat, is_expired
+from pyhudi.timeline.heartbeat import Heartbeat
 from pyhudi.transaction.commit import Committed, TakenOver, after_commit, commit
-from pyhudi.transaction.instants import TimelineWriter
+from pyhudi.transaction.instants import request, start, to_plan
 
 __all__ = ["Service", "pending_plans", "pending_writes", "run_plan", "run_waiting", "schedule_plan"]
 
@@ -116,7 +115,7 @@ class Service(Protocol[PlanT, TaskT, RunT]):
 
 def schedule_plan(service: Service[PlanT, TaskT, RunT], context: ActionContext) -> tuple[Instant, PlanT] | None:
     """Put a plan on the timeline; None when there is nothing to do. Raises errors of the family."""
-    with hold(context.lock, context.options.lock.wait_timeout_s):
+    with context.locked():
         now = context.reloaded()
         plan = service.plan(now)
         if plan is None:
@@ -143,7 +142,7 @@ def run_plan(service: Service[PlanT, TaskT, RunT], context: ActionContext, insta
     """
     watch = Stopwatch(context.clock)
     storage = context.meta.storage
-    heartbeat = Heartbeat(storage, instant_time, context.clock, context.options.heartbeat_interval_ms)
+    heartbeat = context.heartbeat(instant_time)
     begun: list[tuple[Instant, PlanT]] = []
     try:
         instant, plan, run = watch.time("start", lambda: _start(service, instant_time, heartbeat, context, begun))
@@ -196,7 +195,7 @@ def _start(
 
     `begun` gets the instant as soon as there may be something to take back.
     """
-    with hold(context.lock, context.options.lock.wait_timeout_s):
+    with context.locked():
         meta = context.meta.reload()
         found = meta.timeline.find(instant_time, service.kind)
         if found is None or found.is_completed or not service.is_own(found, meta):
@@ -205,7 +204,6 @@ def _start(
                 f"{meta.storage.root}: there is no pending {service.kind.value} {instant_time}. Pending are: "
                 f"{', '.join(waiting) or 'none'}."
             )
-        writer = TimelineWriter(meta.storage, meta.config)
         plan = service.read(found, meta)
         if found.state is State.INFLIGHT:
             _check_dead(found, context)
@@ -215,18 +213,16 @@ def _start(
         # Before others can see the run; with EAGER nobody looks at it.
         with heartbeat.begun(context.options.failed_writes_policy == "LAZY"):
             begun.append((found.at(State.INFLIGHT), plan))
-            return writer.start(found.at(State.REQUESTED)), plan, run
+            return start(found.at(State.REQUESTED), meta), plan, run
 
 
 def _check_dead(instant: Instant, context: ActionContext) -> None:
-    options, storage = context.options, context.meta.storage
-    time, now_ms = instant.requested_time, context.clock.now_ms()
-    if options.failed_writes_policy == "EAGER":
+    if context.options.failed_writes_policy == "EAGER":
         return  # one process at a time writes to the table: the other one is dead
-    if not is_expired(storage, time, now_ms, options.heartbeat_interval_ms, options.heartbeat_misses):
+    if not context.is_dead(instant.requested_time):
         raise WriteConflict(
-            f"{storage.root}: another process is running {instant.action.value} {time}; its heartbeat is fresh. Wait "
-            f"for it, or run again when the heartbeat has expired."
+            f"{context.meta.storage.root}: another process is running {instant.action.value} {instant.requested_time}; "
+            f"its heartbeat is fresh. Wait for it, or run again when the heartbeat has expired."
         )
 
 
@@ -269,7 +265,7 @@ def _complete(
         return with_rolling_metadata(made, now.meta, now.options.commits)
 
     committed: Committed[CommitMetadata] = commit(
-        instant, context, body, written=written, alive=alive, statuses=tuple(statuses)
+        instant, context, body, participant=METADATA_TABLE, written=written, alive=alive, statuses=tuple(statuses)
     )
     return committed.instant
 
@@ -311,7 +307,7 @@ def _give_up(
 def _take_back_failed(
     service: Service[PlanT, TaskT, RunT], instant: Instant, plan: PlanT, context: ActionContext
 ) -> None:
-    with hold(context.lock, context.options.lock.wait_timeout_s):
+    with context.locked():
         found = context.meta.reload().timeline.find(instant.requested_time, instant.action)
         if found is not None and found.state is State.INFLIGHT:
             _take_back(service, found, plan, context)
@@ -322,4 +318,4 @@ def _take_back(service: Service[PlanT, TaskT, RunT], instant: Instant, plan: Pla
     meta = context.meta
     service.delete_files(instant, plan, meta, keep=(), by_listing=True)
     delete_markers(meta.storage, instant.requested_time)
-    TimelineWriter(meta.storage, meta.config).revert_to_requested(instant)
+    to_plan(instant, meta)

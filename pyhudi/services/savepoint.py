@@ -13,9 +13,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from pyhudi.actions.action import ActionContext
+from pyhudi.actions.metadata_participant import METADATA_TABLE
 from pyhudi.errors import ConfigError, TableError
 from pyhudi.interrupts import uninterrupted
-from pyhudi.locks import hold
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.model.plans import SavepointMetadata
@@ -23,7 +23,7 @@ from pyhudi.services.archive.archiving import archive_out_of_turn
 from pyhudi.shown_text import is_text
 from pyhudi.text_table import html_table, text_table
 from pyhudi.transaction.commit import Committed, commit_locked
-from pyhudi.transaction.instants import TimelineWriter
+from pyhudi.transaction.instants import drop_if_pending, drop_savepoint, start
 from pyhudi.view.file_system_view import FileSystemView
 from pyhudi.view.readable_history import load_readable_history
 
@@ -70,7 +70,7 @@ def savepoint(context: ActionContext, instant_time: str | None = None, user: str
         if not isinstance(text, str) or not is_text(text):
             raise ConfigError(f"The savepoint's {name} is no text: {text!r}. Nothing was saved.")
     meta = context.meta
-    with hold(context.lock, context.options.lock.wait_timeout_s):
+    with context.locked():
         meta = meta.reload()
         target = _target(meta, instant_time)
         view = FileSystemView.load(meta, as_of=target.requested_time)
@@ -87,24 +87,23 @@ def savepoint(context: ActionContext, instant_time: str | None = None, user: str
             if view.slices(partition)
         }
         metadata = SavepointMetadata(user, context.clock.now_ms(), comment, files)
-        writer = TimelineWriter(meta.storage, meta.config)
         saved = Instant(target.requested_time, ActionKind.SAVEPOINT, State.INFLIGHT)
-        writer.delete_savepoint(saved)  # of a writer that died in this place
+        drop_savepoint(saved, meta)  # of a writer that died in this place
         try:
-            inflight = writer.start(saved)
-            committed: Committed[SavepointMetadata] = commit_locked(inflight, context, lambda now: metadata)
+            inflight = start(saved, meta)
+            committed: Committed[SavepointMetadata] = commit_locked(
+                inflight, context, lambda now: metadata, participant=METADATA_TABLE
+            )
         except BaseException:
             with uninterrupted(), suppress(Exception):  # the next savepoint of the commit does it then
-                found = meta.reload().timeline.find(saved.requested_time, ActionKind.SAVEPOINT)
-                if found is not None and not found.is_completed:
-                    writer.delete_savepoint(saved)
+                drop_if_pending(saved, meta.reload())
             raise
     return _described(committed.instant, committed.body)
 
 
 def delete_savepoint(context: ActionContext, instant_time: str) -> None:
     """Give a saved commit free again. Raises TableError when it has no savepoint."""
-    with hold(context.lock, context.options.lock.wait_timeout_s):
+    with context.locked():
         context = context.reloaded()
         meta = context.meta
         found = [i for i in meta.timeline.of([ActionKind.SAVEPOINT]) if i.requested_time == instant_time]
@@ -112,7 +111,7 @@ def delete_savepoint(context: ActionContext, instant_time: str) -> None:
             known = ", ".join(i.requested_time for i in meta.timeline.of([ActionKind.SAVEPOINT])) or "none"
             raise TableError(f"{meta.storage.root}: {instant_time} has no savepoint; savepoints: {known}.")
         archive_out_of_turn(context, instant_time)
-        TimelineWriter(meta.storage, meta.config).delete_savepoint(found[0])
+        drop_savepoint(found[0], meta)
 
 
 def load_savepoints(meta: MetaClient) -> Savepoints:

@@ -70,7 +70,7 @@ def serve(
     """
     storage = with_sync(table if isinstance(table, Storage) else open_storage(table), options.storage_sync)
     meta = MetaClient.load(storage, clock)
-    found = ActionContext(meta, engine, options, table_lock(options, storage, clock), clock)
+    found = ActionContext(meta, options, table_lock(options, storage, clock), clock, engine)
     admit(found)
     if dry_run:
         return service(found)

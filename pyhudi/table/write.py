@@ -169,13 +169,13 @@ def _write(
         # What can be refused is refused before there is a table.
         check_fields(options, engine.schema(frame).names)
         _action(operation, frame, options, planned).schedule(
-            ActionContext(planned, engine, options, table_lock(options, storage, clock), clock)
+            ActionContext(planned, options, table_lock(options, storage, clock), clock, engine)
         )
     meta, is_ours = open_or_create(storage, options, clock)
     if number:
         check_is_missing(options.stream, meta)
     taken_back = table_removed_on_error(
-        ActionContext(meta, engine, options, table_lock(options, storage, clock), clock)
+        ActionContext(meta, options, table_lock(options, storage, clock), clock, engine)
     )
     with taken_back if is_ours else nullcontext():
         context, undone = ready(meta, engine, options, clock)
@@ -209,7 +209,7 @@ def change_table(
     if meta.config.is_merge_on_read and not isinstance(change, DeletePartitions):
         change = replace(change, kind=ActionKind.DELTACOMMIT)
     lock = table_lock(options, storage, clock)
-    asked = ActionContext(meta, engine, options, lock, clock)
+    asked = ActionContext(meta, options, lock, clock, engine)
     asked = with_table_index(asked) if isinstance(change, ChangeRows) else asked
     change.schedule(asked)  # what can be refused is refused first
     rows = change.source if isinstance(change, ChangeRows) else None

@@ -6,7 +6,8 @@
     alive, conflicts   what else the kind of action has to look for
     still held         the lock, before anything is changed under it
     body               with the newest schema and the values that it carries on; with it, what changed
-    metadata table     what changed is written there; readers leave it out until the instant is completed
+    participant        the metadata table, which this floor does not know: what changed is written there; readers
+                       leave it out until the instant is completed
     completion time
     still held         once more: drawing a time waits until all clocks have passed it
     completed file     readers see the instant; it outlasts a power cut, too, when the call returns
@@ -18,35 +19,45 @@ docs/formats/writers.md, "Conflicts", "Steps of a write".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
-import pyarrow as pa
-
-from pyhudi.actions.action import ActionContext
-from pyhudi.actions.instants import draw_completion_time
-from pyhudi.actions.written_keys import replaced_keys
 from pyhudi.caller_warnings import warn_caller
 from pyhudi.errors import WriteConflict
 from pyhudi.formats.timeline.clean_plans import encode_clean_metadata
 from pyhudi.formats.timeline.instant_files import encode_commit, encode_rollback_metadata
 from pyhudi.formats.timeline.plans import encode_index_metadata
 from pyhudi.formats.timeline.savepoints import encode_restore_metadata, encode_savepoint
-from pyhudi.locks import hold
-from pyhudi.metadata.maintenance import keep_up
-from pyhudi.metadata.partitions.base import TableCommit
-from pyhudi.metadata.schema import keeps_record_index
-from pyhudi.model.commit import Body, CommitMetadata, OperationType, TableChange, WriteStatus, change_of
+from pyhudi.meta_client import MetaClient
+from pyhudi.model.commit import Body, CommitMetadata, TableChange, WriteStatus, change_of
 from pyhudi.model.instant import Instant, State
 from pyhudi.model.plans import CleanMetadata, IndexPlan, RestoreMetadata, RollbackMetadata, SavepointMetadata
-from pyhudi.transaction.instants import TimelineWriter
+from pyhudi.transaction.context import ContextT, TableContext
+from pyhudi.transaction.instants import TimelineWriter, draw_completion_time
 
-__all__ = ["Check", "Committed", "TakenOver", "after_commit", "commit", "commit_locked"]
+__all__ = ["Check", "Committed", "Participant", "TakenOver", "after_commit", "commit", "commit_locked", "commit_part"]
 
 BodyT = TypeVar("BodyT", CommitMetadata, CleanMetadata, RollbackMetadata, RestoreMetadata, SavepointMetadata, IndexPlan)
+AnyContext = TypeVar("AnyContext", bound=TableContext, contravariant=True)
 
-Check = Callable[[ActionContext], None]  # raises WriteConflict; is handed the table as it is now
+Check = Callable[[ContextT], None]  # raises WriteConflict; is handed the table as it is now
+
+
+class Participant(Protocol[AnyContext]):
+    """A table that follows the one that is changed: the metadata table. Its readers leave out what belongs to an
+    instant that is not complete, so it is written first.
+    """
+
+    def take_part(
+        self, inflight: Instant, body: Body, change: TableChange, statuses: tuple[WriteStatus, ...], now: AnyContext
+    ) -> str | None:
+        """Write what the instant changes, under the lock; when that completed, None if nothing did.
+
+        Args:    change: what `body` says that the instant changed. statuses: what its tasks reported.
+        Raises:  errors of the family; nothing is complete then.
+        """
+        ...
 
 
 class TakenOver(WriteConflict):
@@ -68,45 +79,57 @@ class Committed(Generic[BodyT]):
         return self.instant.completion_time or ""
 
 
-def _nothing(now: ActionContext) -> None:
+def _nothing(now: TableContext) -> None:
     pass
 
 
 def commit(
     inflight: Instant,
-    context: ActionContext,
-    body: Callable[[ActionContext], BodyT],
+    context: ContextT,
+    body: Callable[[ContextT], BodyT],
     *,
+    participant: Participant[ContextT],
     written: Iterable[str],
-    alive: Check = _nothing,
-    conflicts: Check = _nothing,
-    last: Check = _nothing,
+    alive: Check[ContextT] = _nothing,
+    conflicts: Check[ContextT] = _nothing,
+    last: Check[ContextT] = _nothing,
     statuses: tuple[WriteStatus, ...] = (),
 ) -> Committed[BodyT]:
     """Complete an instant.
 
     Args:
-        statuses: what the tasks reported, for the indexes of the metadata table.
-        written: paths of files that the action made, by whichever process, or deleted, and that nobody synced yet.
         body: makes the body, from the table as it is now; it may change what has to be changed under the lock.
+        participant: the table that follows this one.
+        written: paths of files that the action made, by whichever process, or deleted, and that nobody synced yet.
         alive: do other processes count this one among the living? conflicts: did others change what it changes?
         last: deletes what must not be there with the completed instant; called after all checks.
-    Raises: TakenOver when the instant is not inflight any more, WriteConflict when the lock was lost, or another
-        writer did not keep the metadata table up, and what the checks raise. Nothing is complete then.
+        statuses: what the tasks reported, for the participant.
+    Raises: TakenOver when the instant is not inflight any more, WriteConflict when the lock was lost, and what the
+        participant and the checks raise. Nothing is complete then.
     """
     context.meta.storage.sync(written)  # before the lock is taken: others need not wait for the disk
-    with hold(context.lock, context.options.lock.wait_timeout_s):
-        return commit_locked(inflight, context, body, alive=alive, conflicts=conflicts, last=last, statuses=statuses)
+    with context.locked():
+        return commit_locked(
+            inflight,
+            context,
+            body,
+            participant=participant,
+            alive=alive,
+            conflicts=conflicts,
+            last=last,
+            statuses=statuses,
+        )
 
 
 def commit_locked(
     inflight: Instant,
-    context: ActionContext,
-    body: Callable[[ActionContext], BodyT],
+    context: ContextT,
+    body: Callable[[ContextT], BodyT],
     *,
-    alive: Check = _nothing,
-    conflicts: Check = _nothing,
-    last: Check = _nothing,
+    participant: Participant[ContextT],
+    alive: Check[ContextT] = _nothing,
+    conflicts: Check[ContextT] = _nothing,
+    last: Check[ContextT] = _nothing,
     statuses: tuple[WriteStatus, ...] = (),
 ) -> Committed[BodyT]:
     """As `commit`, for an action that holds the lock since before its instant began."""
@@ -117,18 +140,32 @@ def commit_locked(
     _check_still_held(inflight, now)
     made = body(now)
     change = change_of(made)
-    left = _replaced_keys(made, change, now)
-    schema_json = made.schema_json if isinstance(made, CommitMetadata) else None
-    kept_up = keep_up(now.meta, TableCommit(inflight, change, statuses, left, now.options.metadata, schema_json))
+    followed = participant.take_part(inflight, made, change, statuses, now)
     last(now)
-    completion_time = draw_completion_time(inflight, now, after=kept_up)
-    encoded = _encoded(made, inflight, now)
+    completion_time = draw_completion_time(inflight, now, after=followed)
+    encoded = _encoded(made, inflight, now.meta)
     _check_still_held(inflight, now)
-    completed = TimelineWriter(now.meta.storage, now.meta.config).complete(inflight, completion_time, encoded)
-    return Committed(completed, made, change)
+    return Committed(_completed(inflight, completion_time, encoded, now.meta), made, change)
 
 
-def after_commit(what: str, instant: Instant, context: ActionContext, work: Callable[[], object]) -> None:
+def commit_part(
+    inflight: Instant,
+    meta: MetaClient,
+    body: CommitMetadata | CleanMetadata,
+    completion_time: str,
+    *,
+    written: Iterable[str],
+) -> Instant:
+    """Complete an instant of a participant.
+
+    The lock of the table that it follows is held since before the instant began, and keeps all others from this
+    timeline too. So there is nothing to look for, and the time, which orders this timeline alone, is the caller's.
+    """
+    meta.storage.sync(written)
+    return _completed(inflight, completion_time, _encoded(body, inflight, meta), meta)
+
+
+def after_commit(what: str, instant: Instant, context: TableContext, work: Callable[[], object]) -> None:
     """Do what follows a commit. Whatever fails there can't fail the commit, which readers see: it is warned about.
 
     Args:    what: `work` in words, as a subject.
@@ -142,13 +179,7 @@ def after_commit(what: str, instant: Instant, context: ActionContext, work: Call
         )
 
 
-def _replaced_keys(body: Body, change: TableChange, now: ActionContext) -> Mapping[str, pa.Array]:
-    """The keys that leave the table with file groups, where a record index has to know them."""
-    rewrites = isinstance(body, CommitMetadata) and body.operation_type == OperationType.CLUSTER
-    return replaced_keys(change.groups_replaced, now) if keeps_record_index(now.meta.config) and not rewrites else {}
-
-
-def _check_inflight(inflight: Instant, now: ActionContext) -> None:
+def _check_inflight(inflight: Instant, now: TableContext) -> None:
     found = now.meta.timeline.find(inflight.requested_time, inflight.action)
     if found is not None and found.state is State.INFLIGHT:
         return
@@ -160,7 +191,7 @@ def _check_inflight(inflight: Instant, now: ActionContext) -> None:
     )
 
 
-def _check_still_held(inflight: Instant, now: ActionContext) -> None:
+def _check_still_held(inflight: Instant, now: TableContext) -> None:
     """Raises WriteConflict when the lock ran out or was taken away while it was held: another writer may have it."""
     if not now.lock.is_held:
         raise WriteConflict(
@@ -170,10 +201,10 @@ def _check_still_held(inflight: Instant, now: ActionContext) -> None:
         )
 
 
-def _encoded(body: Body, inflight: Instant, now: ActionContext) -> bytes:
+def _encoded(body: Body, inflight: Instant, meta: MetaClient) -> bytes:
     """The bytes of the completed file."""
     if isinstance(body, CommitMetadata):
-        return encode_commit(body, inflight.action, now.meta.config.table_version)
+        return encode_commit(body, inflight.action, meta.config.table_version)
     if isinstance(body, CleanMetadata):
         return encode_clean_metadata(body)
     if isinstance(body, RollbackMetadata):
@@ -183,3 +214,7 @@ def _encoded(body: Body, inflight: Instant, now: ActionContext) -> bytes:
     if isinstance(body, IndexPlan):
         return encode_index_metadata(body)
     return encode_savepoint(body)
+
+
+def _completed(inflight: Instant, completion_time: str, body: bytes, meta: MetaClient) -> Instant:
+    return TimelineWriter(meta.storage, meta.config).complete(inflight, completion_time, body)

@@ -1,7 +1,15 @@
-"""TimelineWriter: the only writer of instant files.
+"""Instants: their times, and the files that take them from state to state. Nobody else writes files of instants.
 
-Every state is a file of its own that stays: requested, then inflight, then completed, each made exclusively.
-Source: docs/formats/timeline.md, "File names", "Steps of an instant", "Rollback".
+              request            start               commit (transaction/commit.py)
+    nothing ─────────▶ requested ─────▶ inflight ───────────────▶ completed
+       ▲                 │    ▲           │   │ ▲                    │
+       └────── drop ─────┤    └ to_plan ──┘   │ └────── reopen ──────┘
+                         └─────── drop ───────┘
+
+`to_plan` is of plans that wait (transaction/plans.py), `reopen` and then `drop` of what is undone
+(transaction/undo.py). Every state is a file of its own that stays, made exclusively. Hold the table's lock when drawing
+a time, until the file with it is made. Source: docs/formats/timeline.md, "File names", "Instant times",
+"Completion times", "Steps of an instant", "Rollback".
 """
 
 from __future__ import annotations
@@ -11,13 +19,97 @@ from dataclasses import dataclass
 
 from pyhudi.caller_warnings import warn_caller
 from pyhudi.errors import PathExists, WriteConflict
+from pyhudi.meta_client import MetaClient
 from pyhudi.model.filenames import pending_actions
 from pyhudi.model.instant import ActionKind, Instant, State, parse_instant_time
 from pyhudi.model.table_config import TableConfig
 from pyhudi.storage.base import Storage
+from pyhudi.timeline.instant_time import InstantTimes
 from pyhudi.timeline.read import instant_path
+from pyhudi.transaction.context import TableContext
 
-__all__ = ["TimelineWriter"]
+__all__ = [
+    "TimelineWriter",
+    "draw_completion_time",
+    "draw_time",
+    "drop",
+    "drop_if_pending",
+    "drop_savepoint",
+    "instant_times",
+    "reopen",
+    "request",
+    "request_at",
+    "start",
+    "to_plan",
+]
+
+
+def instant_times(context: TableContext) -> InstantTimes:
+    """Times for this table; the expected skew of clocks is the lock provider's unless the caller gave one."""
+    options = context.options
+    given = "hoodie.time.generator.max_expected_clock_skew_ms" in options.explicit
+    return InstantTimes(
+        context.clock,
+        context.meta.config.timeline_zone,
+        context.lock,
+        options.max_clock_skew_ms if given else None,
+        options.lock.wait_timeout_s,
+    )
+
+
+def draw_time(now: TableContext) -> str:
+    """The requested time of a new instant. `now`: the table as read under the lock."""
+    return instant_times(now).draw(now.meta.timeline.latest_time)
+
+
+def draw_completion_time(instant: Instant, now: TableContext, *, after: str | None = None) -> str:
+    """The completion time of an inflight instant, later than all times on the timeline, and than `after`. `now` as in
+    `draw_time`.
+    """
+    latest = max(filter(None, (instant.requested_time, now.meta.timeline.latest_time, after)))
+    return instant_times(now).draw_completion(latest)
+
+
+def request(action: ActionKind, body: bytes, now: TableContext) -> Instant:
+    """A new instant with its requested file; `body` is the plan of a table service. `now` as in `draw_time`."""
+    return request_at(draw_time(now), action, now.meta, body)
+
+
+def request_at(time: str, action: ActionKind, meta: MetaClient, body: bytes = b"") -> Instant:
+    """As `request`, at a time that was drawn. Raises WriteConflict when another writer has taken it."""
+    return TimelineWriter(meta.storage, meta.config).request(time, action, body)
+
+
+def start(instant: Instant, meta: MetaClient, body: bytes = b"") -> Instant:
+    """The requested instant, inflight: from here on it may write and delete files. See `TimelineWriter.start`."""
+    return TimelineWriter(meta.storage, meta.config).start(instant, body)
+
+
+def to_plan(instant: Instant, meta: MetaClient) -> Instant:
+    """The inflight instant as the plan that it was, to be run again. Its files are gone."""
+    return TimelineWriter(meta.storage, meta.config).revert_to_requested(instant)
+
+
+def reopen(instant: Instant, meta: MetaClient) -> Instant:
+    """The completed instant, inflight: readers see nothing of it any more, so that its files may go."""
+    return TimelineWriter(meta.storage, meta.config).revert_to_inflight(instant)
+
+
+def drop(instant: Instant, meta: MetaClient) -> None:
+    """Take a pending instant off the timeline. Its files are gone."""
+    TimelineWriter(meta.storage, meta.config).delete_files(instant)
+
+
+def drop_if_pending(instant: Instant, meta: MetaClient) -> None:
+    """As `drop`, unless the instant is complete, or gone already, in the table as `meta` has it."""
+    found = meta.timeline.find(instant.requested_time, instant.action)
+    if found is not None and not found.is_completed:
+        drop_savepoint(found, meta) if found.action is ActionKind.SAVEPOINT else drop(found, meta)
+
+
+def drop_savepoint(instant: Instant, meta: MetaClient) -> None:
+    """Take a savepoint off the timeline, in whichever state it is."""
+    TimelineWriter(meta.storage, meta.config).delete_savepoint(instant)
 
 
 @dataclass(frozen=True, slots=True)

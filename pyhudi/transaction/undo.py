@@ -13,12 +13,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from pyhudi.actions.action import ActionContext
 from pyhudi.errors import CorruptFile
 from pyhudi.filegroup.write.markers import APPEND, create_marker, list_markers, marker_folder
 from pyhudi.formats.log.blocks.command import rollback_block
 from pyhudi.formats.log.reader import LogBlock, scan_log
 from pyhudi.formats.log.writer import LogFileWriter
+from pyhudi.meta_client import MetaClient
 from pyhudi.model.filenames import META_FOLDER, BaseFileName, LogFileName, data_path, instant_of
 from pyhudi.model.instant import Instant, State
 from pyhudi.model.plans import RollbackPartition, RollbackPlan, RollbackRequest
@@ -35,33 +35,32 @@ _COMMAND_TOKEN = "1-0-1"  # Hudi's token of logs that no task writes
 # ---- planning --------------------------------------------------------------------------------------------------------
 
 
-def requests_of(target: Instant, context: ActionContext) -> tuple[RollbackRequest, ...]:
+def requests_of(target: Instant, meta: MetaClient) -> tuple[RollbackRequest, ...]:
     """One request per file that the target wrote.
 
     A completed target's files are in its body; a pending one's in its markers, or without markers in the folders. Where
     a power cut may have taken some markers and left their files, in both.
     """
-    storage = context.meta.storage
+    storage = meta.storage
     if target.is_completed:
-        stats = context.meta.commits.metadata(target).stats()
+        stats = meta.commits.metadata(target).stats()
         requests = _of_paths((path for stat in stats for path in stat.paths), target, storage)
-        requests += requests_of_slices(target, context)
+        requests += requests_of_slices(target, meta)
     else:
         has_markers = bool(storage.list(marker_folder(target.requested_time)))
         marked = _of_markers(target, storage) if has_markers else []
-        in_folders = _of_folders(target, context, marked) if not has_markers or not storage.keeps_order else []
+        in_folders = _of_folders(target, meta, marked) if not has_markers or not storage.keeps_order else []
         requests = [*in_folders, *marked]
     unique = {(r.partition_path, r.files_to_be_deleted, *r.log_blocks_to_be_deleted): r for r in requests}
     return tuple(unique[key] for key in sorted(unique))
 
 
-def requests_of_slices(target: Instant, context: ActionContext) -> tuple[RollbackRequest, ...]:
+def requests_of_slices(target: Instant, meta: MetaClient) -> tuple[RollbackRequest, ...]:
     """Below version 8: the log files in the slices that the target opened, which bear its name.
 
     What later writes added to them is undone already. Left behind, they would be taken for slices without a base file,
     and for those of a commit that was archived as soon as the timeline has moved on.
     """
-    meta = context.meta
     if meta.config.table_version >= 8 or not meta.config.is_merge_on_read:
         return ()
     found = []
@@ -116,13 +115,13 @@ def _of_markers(target: Instant, storage: Storage) -> list[RollbackRequest]:
     return requests
 
 
-def _of_folders(target: Instant, context: ActionContext, marked: list[RollbackRequest]) -> list[RollbackRequest]:
+def _of_folders(target: Instant, meta: MetaClient, marked: list[RollbackRequest]) -> list[RollbackRequest]:
     """What the folders show of a pending target, but the slices with log blocks that markers have named."""
-    storage = context.meta.storage
+    storage = meta.storage
     slices = {(r.partition_path, r.file_id, r.latest_base_instant) for r in marked if r.log_blocks_to_be_deleted}
     blocks = [
         request
-        for request in _of_profile(target, context)
+        for request in _of_profile(target, meta)
         if (request.partition_path, request.file_id, request.latest_base_instant) not in slices
     ]
     return [*_of_paths(_listed(target, storage), target, storage), *blocks]
@@ -147,13 +146,13 @@ def _listed(target: Instant, storage: Storage) -> Iterator[str]:
                 yield entry.path
 
 
-def _of_profile(target: Instant, context: ActionContext) -> list[RollbackRequest]:
+def _of_profile(target: Instant, meta: MetaClient) -> list[RollbackRequest]:
     """Log blocks of a pending write, in the slices that its inflight file says it was going to update."""
-    if context.meta.config.table_version >= 8 or target.state is not State.INFLIGHT:
+    if meta.config.table_version >= 8 or target.state is not State.INFLIGHT:
         return []
-    storage = context.meta.storage
+    storage = meta.storage
     try:
-        profile = context.meta.reader.profile(target)
+        profile = meta.reader.profile(target)
     except CorruptFile:  # a power cut took what it said
         slices = _slices_with_logs(storage)
     else:

@@ -330,7 +330,7 @@ def pending_then_complete(table: TestTable) -> ActionContext:
 
     def look() -> None:
         lock = table_lock(options, table.storage, table.clock)
-        contexts.append(ActionContext(table.meta, table.engine, options, lock, table.clock))
+        contexts.append(ActionContext(table.meta, options, lock, table.clock, table.engine))
 
     TestTable(table.storage, engine=InterruptedEngine(look), failed_writes_policy="LAZY").upsert(("a", "x", 3, 12))
     assert contexts[0].meta.timeline.pending().instants
@@ -341,7 +341,7 @@ def test_a_rollback_that_two_processes_finish_is_completed_once(table: TestTable
     stale = pending_rollback(table)
     options = WriteOptions.parse(DEFAULTS, table=table.meta.config)
     contexts = [
-        ActionContext(stale, table.engine, options, table_lock(options, table.storage, table.clock), table.clock)
+        ActionContext(stale, options, table_lock(options, table.storage, table.clock), table.clock, table.engine)
         for _ in range(2)
     ]
     for context in contexts:

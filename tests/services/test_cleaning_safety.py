@@ -214,7 +214,7 @@ def test_nothing_is_cleaned_while_a_restore_is_under_way() -> None:
     options = WriteOptions.parse({RETAINED: 1})
     lock = table_lock(options, table.storage, table.clock)
     with pytest.raises(WriteConflict, match="restore"):
-        clean(ActionContext(table.meta, table.engine, options, lock, table.clock))
+        clean(ActionContext(table.meta, options, lock, table.clock, table.engine))
 
 
 def test_lazy_cleaning_undoes_dead_writers() -> None:

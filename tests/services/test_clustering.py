@@ -362,7 +362,7 @@ def test_the_first_of_the_file_groups_that_a_write_changed_unseen_is_named() -> 
     table.upsert(*(("abcef"[n], "xxxxy"[n], 9, 9) for n in range(5)))
     options = WriteOptions.parse({}, table=table.meta.config)
     context = ActionContext(
-        table.meta, table.engine, options, open_lock(options.lock, table.storage, table.clock), table.clock
+        table.meta, options, open_lock(options.lock, table.storage, table.clock), table.clock, table.engine
     )
     plan = clustering.Clustering().plan(context)
     assert plan is not None

@@ -37,7 +37,7 @@ def groups(name: str, *slices: FileSlice, **options: Any) -> list[list[str]]:
 def made(name: str, *slices: FileSlice, **options: Any) -> list[Any]:
     strategy = PLAN_STRATEGIES.load(name)()
     own = strategy.options(replace(ClusteringOptions(), **options))
-    context = ActionContext(None, None, WriteOptions(clustering=own), None, None)  # type: ignore[arg-type]
+    context = ActionContext(None, WriteOptions(clustering=own), None, None, None)  # type: ignore[arg-type]
     return list(strategy.groups(list(slices), context))
 
 

@@ -12,11 +12,9 @@ from pyhudi.actions.action import ActionContext
 from pyhudi.actions.undo.rollback import undo
 from pyhudi.caller_warnings import warn_caller
 from pyhudi.errors import CorruptFile, PathNotFound
-from pyhudi.locks import hold
 from pyhudi.model.instant import ActionKind, Instant, State
-from pyhudi.timeline.heartbeat import is_expired
 from pyhudi.timeline.read import TimelineReader
-from pyhudi.transaction.instants import TimelineWriter
+from pyhudi.transaction.instants import drop
 from pyhudi.transaction.undo import has_logs_of
 
 __all__ = ["drop_damaged_plans"]
@@ -41,7 +39,7 @@ def drop_damaged_plans(context: ActionContext) -> tuple[str, ...]:
     if context.meta.storage.keeps_order or not any(_is_damaged(i, context) for i in context.meta.timeline.pending()):
         return ()
     dropped = []
-    with hold(context.lock, context.options.lock.wait_timeout_s):
+    with context.locked():
         now = context.reloaded()
         damaged = [i for i in now.meta.timeline.pending() if _is_damaged(i, now) and not _may_be_in_use(i, now)]
     for instant in sorted(damaged, key=lambda i: i.action is not ActionKind.ROLLBACK):  # undoing looks at their plans
@@ -49,7 +47,7 @@ def drop_damaged_plans(context: ActionContext) -> tuple[str, ...]:
             undo(instant, context)
         else:
             _warn_of_restore(instant, context)
-            TimelineWriter(context.meta.storage, context.meta.config).delete_files(instant)
+            drop(instant, context.meta)
         dropped.append(instant.requested_time)
     return tuple(dropped)
 
@@ -66,16 +64,10 @@ def _is_damaged(instant: Instant, context: ActionContext) -> bool:
 
 
 def _may_be_in_use(instant: Instant, context: ActionContext) -> bool:
-    meta, options = context.meta, context.options
+    meta = context.meta
     if instant.action.is_compaction and meta.config.table_version < 8 and has_logs_of(instant, meta.storage):
         return True
-    return options.failed_writes_policy == "LAZY" and not is_expired(
-        meta.storage,
-        instant.requested_time,
-        context.clock.now_ms(),
-        options.heartbeat_interval_ms,
-        options.heartbeat_misses,
-    )
+    return context.options.failed_writes_policy == "LAZY" and not context.is_dead(instant.requested_time)
 
 
 def _warn_of_restore(instant: Instant, context: ActionContext) -> None:

@@ -9,10 +9,8 @@ from __future__ import annotations
 
 from pyhudi.actions.action import ActionContext
 from pyhudi.errors import CorruptFile, PathNotFound
-from pyhudi.locks import hold
 from pyhudi.model.instant import ActionKind, Instant
-from pyhudi.timeline.heartbeat import is_expired
-from pyhudi.transaction.instants import TimelineWriter
+from pyhudi.transaction.instants import drop
 
 __all__ = ["clear_dead_indexing"]
 
@@ -21,11 +19,11 @@ def clear_dead_indexing(context: ActionContext) -> tuple[str, ...]:
     """Delete them; their instant times. The index itself is built, or was never listed."""
     if not any(_is_dead(instant, context) for instant in _pending(context)):
         return ()
-    with hold(context.lock, context.options.lock.wait_timeout_s):
+    with context.locked():
         now = context.reloaded()  # who builds under the lock has none now
         dead = [instant for instant in _pending(now) if _is_dead(instant, now)]
         for instant in dead:
-            TimelineWriter(now.meta.storage, now.meta.config).delete_files(instant)
+            drop(instant, now.meta)
     return tuple(instant.requested_time for instant in dead)
 
 
@@ -34,9 +32,8 @@ def _pending(context: ActionContext) -> tuple[Instant, ...]:
 
 
 def _is_dead(instant: Instant, context: ActionContext) -> bool:
-    meta, options = context.meta, context.options
-    interval_ms, misses = options.heartbeat_interval_ms, options.heartbeat_misses
-    if not is_expired(meta.storage, instant.requested_time, context.clock.now_ms(), interval_ms, misses):
+    meta = context.meta
+    if not context.is_dead(instant.requested_time):
         return False
     try:
         names = meta.reader.index_plan(instant).partitions

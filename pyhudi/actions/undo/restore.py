@@ -19,7 +19,7 @@ from dataclasses import replace
 
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.clustering_updates import is_clustering
-from pyhudi.actions.instants import request
+from pyhudi.actions.metadata_participant import METADATA_TABLE
 from pyhudi.actions.undo.checks import check_replaced_files_exist
 from pyhudi.actions.undo.plan_targets import action_of, check_is_uncommitted, check_restore
 from pyhudi.actions.undo.restore_result import RestoreResult, RollbackResult
@@ -28,7 +28,6 @@ from pyhudi.errors import TableError, WriteConflict
 from pyhudi.filegroup.write.markers import delete_markers
 from pyhudi.formats.timeline.instant_files import encode_rollback_plan
 from pyhudi.formats.timeline.savepoints import encode_restore_plan
-from pyhudi.locks import hold
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.model.plans import (
@@ -40,9 +39,8 @@ from pyhudi.model.plans import (
     RollbackRequest,
 )
 from pyhudi.timeline.archived_timeline import load_archived_timeline
-from pyhudi.timeline.heartbeat import Heartbeat, is_expired
 from pyhudi.transaction.commit import after_commit, commit
-from pyhudi.transaction.instants import TimelineWriter
+from pyhudi.transaction.instants import drop, request, start
 from pyhudi.transaction.undo import check_plan, requests_of, requests_of_slices
 from pyhudi.view.readable_history import load_readable_history
 
@@ -57,7 +55,7 @@ def restore(context: ActionContext, to: str) -> RestoreResult:
     """
     if roll_back_failed_writes(context):
         context = context.reloaded()
-    with hold(context.lock, context.options.lock.wait_timeout_s):
+    with context.locked():
         context = context.reloaded()
         target = _target(context.meta, to)
         doomed = _newer(context.meta, target)
@@ -78,13 +76,7 @@ def finish_restores(context: ActionContext) -> tuple[str, ...]:
     undone: list[str] = []
     for instant in context.meta.timeline.pending().of([ActionKind.RESTORE]):
         storage, options = context.meta.storage, context.options
-        if options.failed_writes_policy == "LAZY" and not is_expired(
-            storage,
-            instant.requested_time,
-            context.clock.now_ms(),
-            options.heartbeat_interval_ms,
-            options.heartbeat_misses,
-        ):
+        if options.failed_writes_policy == "LAZY" and not context.is_dead(instant.requested_time):
             raise WriteConflict(
                 f"{storage.root}: another process is restoring the table ({instant.requested_time}). Wait until it is "
                 "done; nothing was changed."
@@ -170,14 +162,12 @@ def _check(context: ActionContext, target: Instant, doomed: tuple[Instant, ...])
 
 def _perform(instant: Instant, plan: RestorePlan, context: ActionContext) -> RestoreResult:
     """From the plan on the timeline to the completed restore."""
-    storage, config, options = context.meta.storage, context.meta.config, context.options
-    writer = TimelineWriter(storage, config)
-    heartbeat = Heartbeat(storage, instant.requested_time, context.clock, options.heartbeat_interval_ms)
+    heartbeat = context.heartbeat(instant.requested_time)
     try:
-        if options.failed_writes_policy == "LAZY":
+        if context.options.failed_writes_policy == "LAZY":
             heartbeat.start()
         started_s = context.clock.monotonic_s()
-        inflight = writer.start(instant) if instant.state is State.REQUESTED else instant
+        inflight = start(instant, context.meta) if instant.state is State.REQUESTED else instant
         done = {info.commit_time: tuple(_undo(info, inflight, context)) for info in plan.instants}
         seconds = context.clock.monotonic_s() - started_s
         metadata = RestoreMetadata(
@@ -186,16 +176,16 @@ def _perform(instant: Instant, plan: RestorePlan, context: ActionContext) -> Res
             plan.instants,
             {time: rollbacks for time, rollbacks in done.items() if rollbacks},
         )
-        commit(inflight, context, lambda now: metadata, written=())
+        commit(inflight, context, lambda now: metadata, participant=METADATA_TABLE, written=())
         after_commit("ending its heartbeat", instant, context, heartbeat.stop)
     except BaseException:
         with suppress(Exception):  # the error that is on its way says more
             heartbeat.stop()
         raise
     after_commit("deleting the plans of its rollbacks", instant, context, lambda: _drop_rollbacks(instant, context))
-    undone = RollbackResult.of(storage.root, [r for rollbacks in done.values() for r in rollbacks])
-    undone = RollbackResult(storage.root, plan.instants, undone.files_deleted, undone.logs_written)
-    return RestoreResult(storage.root, plan.restore_to or "", instant.requested_time, undone)
+    undone = RollbackResult.of(context.meta.storage.root, [r for rollbacks in done.values() for r in rollbacks])
+    undone = RollbackResult(context.meta.storage.root, plan.instants, undone.files_deleted, undone.logs_written)
+    return RestoreResult(context.meta.storage.root, plan.restore_to or "", instant.requested_time, undone)
 
 
 def _undo(info: InstantInfo, restoring: Instant, context: ActionContext) -> Iterator[RollbackMetadata]:
@@ -207,9 +197,9 @@ def _undo(info: InstantInfo, restoring: Instant, context: ActionContext) -> Iter
         check_is_uncommitted(target, context)
     begun = next(((r, p) for r, p in _rollbacks_of(restoring, context) if p.instant_to_rollback == info), None)
     if begun is None and target is not None:
-        requests = () if target.state is State.REQUESTED else requests_of(target, context)
+        requests = () if target.state is State.REQUESTED else requests_of(target, context.meta)
         is_compaction = target.action.completed_as is ActionKind.COMMIT
-        logs = requests_of_slices(target, context) if is_compaction and not target.is_completed else ()
+        logs = requests_of_slices(target, context.meta) if is_compaction and not target.is_completed else ()
         begun = _planned(info, (*requests, *logs), context)
     if begun is None:
         return
@@ -218,11 +208,11 @@ def _undo(info: InstantInfo, restoring: Instant, context: ActionContext) -> Iter
         # Rolled back by an earlier attempt. Its rollback blocks may be deleted, with a slice that was undone later.
         plan = replace(plan, requests=tuple(replace(r, log_blocks_to_be_deleted={}) for r in plan.requests))
     if rollback.state is State.REQUESTED:
-        rollback = TimelineWriter(context.meta.storage, context.meta.config).start(rollback)
+        rollback = start(rollback, context.meta)
     pending, metadata = undo_planned(rollback, plan, target, context)
     if pending is not None:
-        with hold(context.lock, context.options.lock.wait_timeout_s):
-            TimelineWriter(context.meta.storage, context.meta.config).delete_files(pending)
+        with context.locked():
+            drop(pending, context.meta)
     yield metadata
 
 
@@ -232,7 +222,7 @@ def _planned(
     """Put the plan of one instant's rollback on the timeline."""
     plan = RollbackPlan(info, requests)
     check_plan(plan, context.meta.storage)
-    with hold(context.lock, context.options.lock.wait_timeout_s):
+    with context.locked():
         return request(ActionKind.ROLLBACK, encode_rollback_plan(plan), context.reloaded()), plan
 
 
@@ -260,4 +250,4 @@ def _drop_rollbacks(restored: Instant, context: ActionContext) -> None:
 
 def _drop(rollback: Instant, context: ActionContext) -> None:
     delete_markers(context.meta.storage, rollback.requested_time)
-    TimelineWriter(context.meta.storage, context.meta.config).delete_files(rollback)
+    drop(rollback, context.meta)

@@ -17,14 +17,13 @@ from collections.abc import Iterable
 from contextlib import suppress
 
 from pyhudi.actions.action import ActionContext
-from pyhudi.actions.instants import request
+from pyhudi.actions.metadata_participant import METADATA_TABLE
 from pyhudi.actions.undo.checks import check_can_be_undone
 from pyhudi.actions.undo.plan_targets import action_of, check_is_newest, check_is_uncommitted
 from pyhudi.errors import CorruptFile, StorageError, TableError, WriteConflict
 from pyhudi.filegroup.write.markers import delete_markers, sweep
 from pyhudi.formats.timeline.instant_files import encode_rollback_plan
 from pyhudi.index.consistent_bucket import delete_rings
-from pyhudi.locks import hold
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.staged_index import delete_index_pieces
 from pyhudi.model.buckets import BUCKET_KEYS
@@ -33,11 +32,10 @@ from pyhudi.model.file_group import FileGroupId
 from pyhudi.model.filenames import heartbeat_path
 from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.model.plans import InstantInfo, RollbackMetadata, RollbackPlan
-from pyhudi.timeline.heartbeat import is_expired
 from pyhudi.timeline.schema_history_files import delete_history
 from pyhudi.timeline.table_properties import update_table_config
 from pyhudi.transaction.commit import TakenOver, after_commit, commit
-from pyhudi.transaction.instants import TimelineWriter
+from pyhudi.transaction.instants import drop, reopen, request, start
 from pyhudi.transaction.undo import check_plan, requests_of, undo_files
 from pyhudi.view.pending_plans import pending_compactions
 
@@ -60,17 +58,10 @@ def roll_back_failed_writes(context: ActionContext) -> tuple[str, ...]:
     undone = [time for time in resumed if time is not None]
     if resumed:
         context = context.reloaded()
-    now_ms = context.clock.now_ms()
     for instant in reversed(context.meta.timeline.pending().instants):
         if not _is_failed_write(instant, context):
             continue
-        if policy == "LAZY" and not is_expired(
-            context.meta.storage,
-            instant.requested_time,
-            now_ms,
-            context.options.heartbeat_interval_ms,
-            context.options.heartbeat_misses,
-        ):
+        if policy == "LAZY" and not context.is_dead(instant.requested_time):
             continue
         if _roll_back_dead(instant, context) is not None:
             undone.append(instant.requested_time)
@@ -94,7 +85,7 @@ def undo(instant: Instant, context: ActionContext, *, frees_space: bool = False)
         return
     if found.state is State.REQUESTED:
         _delete_markers_and_heartbeat(found.requested_time, context)
-        TimelineWriter(context.meta.storage, context.meta.config).delete_files(found)
+        drop(found, context.meta)
     else:
         if frees_space or context.meta.config.table_version >= 8:
             _delete_marked(found, context)
@@ -182,9 +173,7 @@ def _check_no_plan_needs(target: Instant, context: ActionContext) -> None:
 
 def _roll_back(target: Instant, context: ActionContext) -> RollbackMetadata | None:
     """Undo a write; None when there is nothing to undo any more: it has completed meanwhile, or was undone."""
-    storage, config = context.meta.storage, context.meta.config
-    writer = TimelineWriter(storage, config)
-    with hold(context.lock, context.options.lock.wait_timeout_s):
+    with context.locked():
         context = context.reloaded()
         found = context.meta.timeline.find(target.requested_time, target.action)
         if found is None or found.is_completed > target.is_completed:
@@ -194,11 +183,12 @@ def _roll_back(target: Instant, context: ActionContext) -> RollbackMetadata | No
         if planned is None:
             plan = RollbackPlan(
                 InstantInfo(found.requested_time, found.action.value),
-                () if found.state is State.REQUESTED else requests_of(found, context),
+                () if found.state is State.REQUESTED else requests_of(found, context.meta),
             )
             forget_buckets((found,), context)
             check_plan(plan, context.meta.storage)  # a plan that is wrong would wait on the timeline for good
-            planned = writer.start(request(ActionKind.ROLLBACK, encode_rollback_plan(plan), context)), plan
+            requested = request(ActionKind.ROLLBACK, encode_rollback_plan(plan), context)
+            planned = start(requested, context.meta), plan
     return _perform(*planned, found, context)
 
 
@@ -218,8 +208,7 @@ def _planned_already(target: Instant, context: ActionContext) -> tuple[Instant, 
     for instant in _pending_rollbacks(context.meta):
         plan = context.meta.reader.rollback_plan(instant)
         if plan.instant_to_rollback.commit_time == target.requested_time:
-            writer = TimelineWriter(context.meta.storage, context.meta.config)
-            return (writer.start(instant) if instant.state is State.REQUESTED else instant), plan
+            return (start(instant, context.meta) if instant.state is State.REQUESTED else instant), plan
     return None
 
 
@@ -231,7 +220,7 @@ def is_being_rolled_back(target: Instant, meta: MetaClient) -> bool:
 
 def _resume(instant: Instant, context: ActionContext) -> str | None:
     """Finish a pending rollback by its plan; returns the instant that it undoes, None when another was faster."""
-    with hold(context.lock, context.options.lock.wait_timeout_s):
+    with context.locked():
         context = context.reloaded()
         found = context.meta.timeline.find(instant.requested_time, ActionKind.ROLLBACK)
         if found is None or found.is_completed:
@@ -244,7 +233,7 @@ def _resume(instant: Instant, context: ActionContext) -> str | None:
             check_is_uncommitted(target, context)
         check_plan(plan, context.meta.storage)
         if found.state is State.REQUESTED:
-            found = TimelineWriter(context.meta.storage, context.meta.config).start(found)
+            found = start(found, context.meta)
     _perform(found, plan, target, context)
     return info.commit_time
 
@@ -255,10 +244,12 @@ def _perform(instant: Instant, plan: RollbackPlan, target: Instant | None, conte
 
     def delete_target_instant(now: ActionContext) -> None:
         if pending is not None:
-            TimelineWriter(now.meta.storage, now.meta.config).delete_files(pending)
+            drop(pending, now.meta)
 
     try:
-        commit(instant, context, lambda now: metadata, written=(), last=delete_target_instant)
+        commit(
+            instant, context, lambda now: metadata, participant=METADATA_TABLE, written=(), last=delete_target_instant
+        )
     except TakenOver:
         return metadata  # another process did the same at the same time
     after_commit(
@@ -280,7 +271,7 @@ def undo_planned(
     # Gone, and its files count: it was archived, so they must stay; or an earlier attempt has deleted them already.
     is_over = target is None and context.meta.timeline.is_visible(info.commit_time)
     if target is not None and target.is_completed:
-        target = TimelineWriter(storage, context.meta.config).revert_to_inflight(target)
+        target = reopen(target, context.meta)
     partitions = {} if is_over else undo_files(plan, instant.requested_time, storage)
     # While the rollback is pending: if this process dies in between, the next one comes by here again.
     _delete_markers_and_heartbeat(info.commit_time, context)

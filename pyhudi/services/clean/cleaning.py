@@ -13,7 +13,6 @@ Source: docs/formats/timeline.md, "Bodies"; docs/formats/table-services.md, "Cle
 from __future__ import annotations
 
 from pyhudi.actions.action import ActionContext
-from pyhudi.actions.instants import request
 from pyhudi.actions.undo.rollback import roll_back_failed_writes
 from pyhudi.errors import TableError
 from pyhudi.formats.timeline.clean_plans import encode_clean_plan
@@ -23,6 +22,7 @@ from pyhudi.model.plans import KEEP_LATEST_COMMITS
 from pyhudi.services.clean.planner import PlannedClean, commits_since_clean, plan_clean
 from pyhudi.services.clean.runs import CleanResult, CleanRun, check_no_restore, pending_cleans, run_cleans
 from pyhudi.storage.base import Storage
+from pyhudi.transaction.instants import request
 from pyhudi.view.readable_history import load_readable_history
 
 __all__ = ["clean", "clean_after_write"]

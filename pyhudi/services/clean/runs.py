@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from html import escape
 
 from pyhudi.actions.action import ActionContext
+from pyhudi.actions.metadata_participant import METADATA_TABLE
 from pyhudi.actions.writes.preparation import with_rolling_values
 from pyhudi.errors import WriteConflict
 from pyhudi.model.filenames import data_path, instant_of
@@ -24,7 +25,7 @@ from pyhudi.services.clean.planner import savepointed_files
 from pyhudi.services.clean.policies import Deletions
 from pyhudi.text_table import html_lines
 from pyhudi.transaction.commit import Committed, TakenOver, commit
-from pyhudi.transaction.instants import TimelineWriter
+from pyhudi.transaction.instants import drop, start
 from pyhudi.view.file_system_view import LISTING_THREADS, FileSystemView, is_partition_metadata
 from pyhudi.view.readable_history import load_readable_history
 
@@ -153,15 +154,16 @@ def run_cleans(
 def _run(instant: Instant, context: ActionContext, own: CleanPlan | None) -> CleanRun | None:
     """Execute a plan; None when there is none in the file (its writer died), or another process was faster."""
     config = context.meta.config
-    writer = TimelineWriter(context.meta.storage, config)
     started_s = context.clock.monotonic_s()
     plan = own or context.meta.reader.clean_plan(instant)
     if plan is None:
-        writer.delete_files(instant)
+        drop(instant, context.meta)
         return None
     if instant.state is State.REQUESTED:
         again = config.table_version < _EMPTY_INFLIGHT_FROM_VERSION
-        instant = writer.start(instant, context.meta.reader.read_body(instant, State.REQUESTED) if again else b"")
+        instant = start(
+            instant, context.meta, context.meta.reader.read_body(instant, State.REQUESTED) if again else b""
+        )
     context = context.reloaded()
     check_no_restore(context)
     deleted = _delete(plan, instant, own is not None, context)
@@ -176,7 +178,9 @@ def _run(instant: Instant, context: ActionContext, own: CleanPlan | None) -> Cle
     try:
         # What a completed clean has deleted must not come back: it may be what an archived write had replaced.
         deleted_paths = [data_path(path, name) for path, names in deleted.items() for name in names]
-        committed: Committed[CleanMetadata] = commit(instant, context, metadata, written=deleted_paths)
+        committed: Committed[CleanMetadata] = commit(
+            instant, context, metadata, participant=METADATA_TABLE, written=deleted_paths
+        )
     except TakenOver:
         return None
     return CleanRun(

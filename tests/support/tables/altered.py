@@ -8,7 +8,6 @@ from typing import Any
 import pyarrow as pa
 
 from pyhudi.actions.action import ActionContext
-from pyhudi.actions.instants import instant_times
 from pyhudi.actions.opening import table_lock
 from pyhudi.formats.avro.schema import avro_from_arrow
 from pyhudi.formats.timeline.instant_files import encode_commit
@@ -17,7 +16,7 @@ from pyhudi.model.instant import ActionKind
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.model.options import WriteOptions
 from pyhudi.storage.base import Storage
-from pyhudi.transaction.instants import TimelineWriter
+from pyhudi.transaction.instants import TimelineWriter, instant_times
 from tests.support.tables.merge_on_read import MergeOnRead
 
 HISTORY = ".hoodie/.schema"
@@ -49,7 +48,7 @@ class Altered(MergeOnRead):
     def alter(self, columns: Columns) -> str:
         meta, options = self.meta, WriteOptions.parse({}, table=self.meta.config)
         lock = table_lock(options, self.storage, self.clock)
-        times = instant_times(ActionContext(meta, self.engine, options, lock, self.clock))
+        times = instant_times(ActionContext(meta, options, lock, self.clock, self.engine))
         time = times.draw(meta.timeline.latest_time)
         self.columns, self.schemas = columns, [_internal(int(time), columns), *self.schemas]
         schema = pa.schema([(name, TYPES[kind]) for name, kind in columns.values()])

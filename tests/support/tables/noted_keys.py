@@ -99,7 +99,7 @@ class NotedKeys(TestTable):
 
     def _context(self, meta: MetaClient) -> ActionContext:
         options = WriteOptions.parse({**DEFAULTS, **self.options}, table=meta.config)
-        return ActionContext(meta, self.engine, options, open_lock(options.lock, self.storage, self.clock), self.clock)  # type: ignore[arg-type]
+        return ActionContext(meta, options, open_lock(options.lock, self.storage, self.clock), self.clock, self.engine)  # type: ignore[arg-type]
 
     def _apply(self, path: str, update: PartitionUpdate) -> None:
         for key in update.deleted.to_pylist():

@@ -36,7 +36,7 @@ def tagged(meta: MetaClient, rows: pa.Table, index_type: str, engine: Any) -> li
     """(key, partition path, file group's partition path, its file id) of each row, as the index tags them."""
     options = WriteOptions.parse({"hoodie.index.type": index_type}, table=meta.config)
     storage, clock = meta.storage, SystemClock()
-    context = ActionContext(meta, engine, options, open_lock(options.lock, storage, clock), clock)
+    context = ActionContext(meta, options, open_lock(options.lock, storage, clock), clock, engine)
     index, keygen = table_index(context), table_keygen(context, PROBE_TIME)
     work = AddKeys(keygen, False)
     keyed = engine.extend(engine.from_arrow(rows), rows.column_names, work, pa.schema(KEYED_FIELDS))

@@ -1,0 +1,41 @@
+"""The metadata table as a commit sees it: a participant, which writes down what an instant changes before it completes.
+
+Source: docs/metadata-table-life.md; docs/formats/metadata-table.md, "Writing".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pyarrow as pa
+
+from pyhudi.actions.action import ActionContext
+from pyhudi.actions.written_keys import replaced_keys
+from pyhudi.metadata.maintenance import keep_up
+from pyhudi.metadata.partitions.base import TableCommit
+from pyhudi.metadata.schema import keeps_record_index
+from pyhudi.model.commit import Body, CommitMetadata, OperationType, TableChange, WriteStatus
+from pyhudi.model.instant import Instant
+
+__all__ = ["METADATA_TABLE", "MetadataParticipant"]
+
+
+class MetadataParticipant:
+    """The metadata table of the table that is changed, if it has one."""
+
+    def take_part(
+        self, inflight: Instant, body: Body, change: TableChange, statuses: tuple[WriteStatus, ...], now: ActionContext
+    ) -> str | None:
+        """Keep it up; when that completed. Raises WriteConflict when another writer did not keep it up."""
+        keys = _replaced_keys(body, change, now)
+        schema_json = body.schema_json if isinstance(body, CommitMetadata) else None
+        return keep_up(now.meta, TableCommit(inflight, change, statuses, keys, now.options.metadata, schema_json))
+
+
+METADATA_TABLE = MetadataParticipant()
+
+
+def _replaced_keys(body: Body, change: TableChange, now: ActionContext) -> Mapping[str, pa.Array]:
+    """The keys that leave the table with file groups, where a record index has to know them."""
+    rewrites = isinstance(body, CommitMetadata) and body.operation_type == OperationType.CLUSTER
+    return replaced_keys(change.groups_replaced, now) if keeps_record_index(now.meta.config) and not rewrites else {}

@@ -1,0 +1,46 @@
+"""TableContext: what every change of a table needs: the table at one moment, its lock, the clock, the options."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from pyhudi.locks import LockProvider, hold
+from pyhudi.meta_client import MetaClient
+from pyhudi.model.options import WriteOptions
+from pyhudi.storage.clock import Clock
+from pyhudi.timeline.heartbeat import Heartbeat, is_expired
+
+__all__ = ["ContextT", "TableContext"]
+
+ContextT = TypeVar("ContextT", bound="TableContext")
+
+
+@dataclass(frozen=True, slots=True)
+class TableContext:
+    """A table as it is at one moment, and the means to change it. Frozen: `reloaded` gives a newer one."""
+
+    meta: MetaClient
+    options: WriteOptions
+    lock: LockProvider
+    clock: Clock
+
+    def reloaded(self: ContextT) -> ContextT:
+        """The same with the table as it is now."""
+        return replace(self, meta=self.meta.reload())
+
+    def locked(self) -> AbstractContextManager[None]:
+        """Hold the table's lock for a `with` block. Raises LockTimeout."""
+        return hold(self.lock, self.options.lock.wait_timeout_s)
+
+    def heartbeat(self, instant_time: str) -> Heartbeat:
+        """The heartbeat of an instant's writer, not started yet."""
+        return Heartbeat(self.meta.storage, instant_time, self.clock, self.options.heartbeat_interval_ms)
+
+    def is_dead(self, instant_time: str) -> bool:
+        """Does the writer of an instant give no sign of life any more? Without a heartbeat it counts as dead."""
+        options, now_ms = self.options, self.clock.now_ms()
+        return is_expired(
+            self.meta.storage, instant_time, now_ms, options.heartbeat_interval_ms, options.heartbeat_misses
+        )
