@@ -12,7 +12,6 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from pyhudi.actions import commit as committing
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.undo.restore import restore
 from pyhudi.actions.undo.rollback_to import roll_back
@@ -21,6 +20,7 @@ from pyhudi.model.commit import TableChange
 from pyhudi.model.instant import Instant, State
 from pyhudi.services.clean.cleaning import clean
 from pyhudi.storage.base import Storage
+from pyhudi.transaction import commit as committing
 from pyhudi.transaction.commit import Committed
 from tests.support.sweeps import examples
 from tests.support.tables.clean_history import KEYS, POLICIES, SERVICES, WRITES, Cleaned
