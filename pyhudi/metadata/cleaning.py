@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from pyhudi.formats.timeline.clean_plans import encode_clean_metadata, encode_clean_plan
+from pyhudi.formats.timeline.clean_plans import encode_clean_plan
 from pyhudi.metadata.delta_commit import completion_time_after
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.file_group import FileSlice
 from pyhudi.model.filenames import data_path, instant_of
-from pyhudi.model.instant import ActionKind, Instant, State, next_instant_time
+from pyhudi.model.instant import ActionKind, Instant, next_instant_time
 from pyhudi.model.new_table import BY_COMPLETION
 from pyhudi.model.plans import (
     KEEP_LATEST_COMMITS,
@@ -24,7 +24,10 @@ from pyhudi.model.plans import (
     RetainedInstant,
 )
 from pyhudi.storage.paths import inside
-from pyhudi.transaction.instants import TimelineWriter
+from pyhudi.transaction.commit import commit_part
+from pyhudi.transaction.instants import drop, request_at
+from pyhudi.transaction.plans import start_again
+from pyhudi.transaction.undo import delete_files
 from pyhudi.view.file_system_view import FileSystemView
 
 __all__ = ["clean_if_due", "run_pending_cleans"]
@@ -33,7 +36,6 @@ _COMMITS_RETAINED = 20  # of the metadata table, as Hudi has it: two compactions
 _SLICES_KEPT = 2  # of each file group: the newest, and the one that running queries may read
 _AFTER_COMPACTION = 3  # delta commits after a compaction until the slices before it may be cleaned
 _SUFFIX = "002"  # below version 8: behind the last delta commit's time
-_EMPTY_INFLIGHT_FROM_VERSION = 9
 
 
 def clean_if_due(table: MetadataTable, delta_commits_max: int) -> MetadataTable:
@@ -54,8 +56,7 @@ def clean_if_due(table: MetadataTable, delta_commits_max: int) -> MetadataTable:
     kept = RetainedInstant(earliest.requested_time, earliest.action.value, earliest.state.name)
     plan = CleanPlan(KEEP_LATEST_COMMITS, kept, commits[-1].requested_time, files)
     body = encode_clean_plan(plan, lambda path: _absolute(table, path))
-    requested = TimelineWriter(table.meta.storage, table.meta.config).request(instant_time, ActionKind.CLEAN, body)
-    return _run(table, requested, plan)
+    return _run(table, request_at(instant_time, ActionKind.CLEAN, table.meta, body), plan)
 
 
 def run_pending_cleans(table: MetadataTable) -> MetadataTable:
@@ -63,7 +64,7 @@ def run_pending_cleans(table: MetadataTable) -> MetadataTable:
     for instant in table.meta.timeline.pending().of([ActionKind.CLEAN]):
         plan = table.meta.reader.clean_plan(instant)
         if plan is None:
-            TimelineWriter(table.meta.storage, table.meta.config).delete_files(instant)
+            drop(instant, table.meta)
             table = table.reloaded()
         else:
             table = _run(table, instant, plan)
@@ -107,11 +108,7 @@ def _names(file_slice: FileSlice) -> Iterator[str]:
 
 
 def _run(table: MetadataTable, instant: Instant, plan: CleanPlan) -> MetadataTable:
-    storage, version = table.meta.storage, table.data.config.table_version
-    writer = TimelineWriter(storage, table.meta.config)
-    if instant.state is State.REQUESTED:
-        again = version < _EMPTY_INFLIGHT_FROM_VERSION
-        instant = writer.start(instant, table.meta.reader.read_body(instant, State.REQUESTED) if again else b"")
+    instant = start_again(instant, table.meta)
     deleted = _delete(table, instant, plan)
     metadata = CleanMetadata(
         start_time=instant.requested_time,
@@ -121,7 +118,7 @@ def _run(table: MetadataTable, instant: Instant, plan: CleanPlan) -> MetadataTab
         partitions={name: CleanedPartition(plan.policy, names) for name, names in deleted.items()},
     )
     time = completion_time_after(table, instant.requested_time)
-    writer.complete(instant, time, encode_clean_metadata(metadata))
+    commit_part(instant, table.meta, metadata, time, written=())
     return table.reloaded()
 
 
@@ -136,8 +133,7 @@ def _delete(table: MetadataTable, instant: Instant, plan: CleanPlan) -> Mapping[
         newest = FileSystemView.load(table.meta, partitions=(partition,)).slices(partition)
         kept = {name for file_slice in newest for name in _names(file_slice)}
         own = tuple(name for name in names if name not in kept and (instant_of(name) or "") < instant.requested_time)
-        paths = [data_path(partition, name) for name in own]
-        storage.sync([path for path in paths if storage.delete(path)])
+        delete_files([data_path(partition, name) for name in own], storage)
         deleted[partition] = own
     return deleted
 

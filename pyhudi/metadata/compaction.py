@@ -37,14 +37,15 @@ from pyhudi.model.filenames import BaseFileName
 from pyhudi.model.instant import (
     ActionKind,
     Instant,
-    State,
     format_instant_time,
     next_instant_time,
     parse_instant_time,
 )
 from pyhudi.model.new_table import BY_COMPLETION
 from pyhudi.model.plans import CompactionPlan
-from pyhudi.transaction.instants import TimelineWriter
+from pyhudi.storage.base import Storage
+from pyhudi.transaction.instants import drop, request_at, start
+from pyhudi.transaction.plans import take_back
 from pyhudi.view.committed_logs import with_committed_bytes
 from pyhudi.view.pending_plans import operation_of, slices_of
 
@@ -97,9 +98,8 @@ def compact_archived(table: MetadataTable) -> MetadataTable:
 
 def _scheduled_and_run(table: MetadataTable, instant_time: str, slices: Sequence[FileSlice]) -> MetadataTable:
     plan = CompactionPlan(tuple(operation_of(s) for s in slices))
-    writer = TimelineWriter(table.meta.storage, table.meta.config)
     body = encode_compaction_plan(plan, table.data.config.table_version)
-    return _run(table, writer.request(instant_time, ActionKind.COMPACTION, body), slices)
+    return _run(table, request_at(instant_time, ActionKind.COMPACTION, table.meta, body), slices)
 
 
 def run_pending_compactions(table: MetadataTable) -> MetadataTable:
@@ -201,14 +201,13 @@ def _compactable(table: MetadataTable, partition: str, instant_time: str) -> Ite
 
 def _run(table: MetadataTable, requested: Instant, slices: Sequence[FileSlice]) -> MetadataTable:
     storage, version = table.meta.storage, table.data.config.table_version
-    writer = TimelineWriter(storage, table.meta.config)
-    inflight = writer.start(requested)
+    inflight = start(requested, table.meta)
     files = GroupFiles(storage, version, requested.requested_time)
     stats: dict[str, list[WriteStat]] = {}
     for number, file_slice in enumerate(slices):
         stat = _compacted(table, file_slice, files, f"{number}-0-1")
         stats.setdefault(file_slice.group.partition_path, []).append(stat)
-    complete_delta_commit(table, inflight, stats, OperationType.COMPACT, body_of=ActionKind.COMMIT, compacted=True)
+    complete_delta_commit(table, inflight, stats, OperationType.COMPACT, compacted=True)
     return table.reloaded()
 
 
@@ -253,19 +252,17 @@ def _merged(table: MetadataTable, file_slice: FileSlice) -> Iterator[pa.Table]:
 
 def _taken_back(table: MetadataTable, instant: Instant, plan: CompactionPlan) -> Instant:
     """The plan as requested, without files of a run that died."""
-    storage = table.meta.storage
-    deleted = []
+    return take_back(instant, table.meta, _base_files_of(instant, plan, table.meta.storage))
+
+
+def _base_files_of(instant: Instant, plan: CompactionPlan, storage: Storage) -> Iterator[str]:
     for partition in dict.fromkeys(operation.partition_path for operation in plan.operations):
         for entry in storage.list(partition):
             name = BaseFileName.parse(entry.name)
-            if name is not None and name.instant_time == instant.requested_time and storage.delete(entry.path):
-                deleted.append(entry.path)
-    storage.sync(deleted)
-    if instant.state is State.REQUESTED:
-        return instant
-    return TimelineWriter(storage, table.meta.config).revert_to_requested(instant)
+            if name is not None and name.instant_time == instant.requested_time:
+                yield entry.path
 
 
 def _dropped(table: MetadataTable, requested: Instant) -> MetadataTable:
-    TimelineWriter(table.meta.storage, table.meta.config).delete_files(requested)
+    drop(requested, table.meta)
     return table.reloaded()

@@ -32,7 +32,8 @@ from pyhudi.model.instant import (
     next_instant_time,
 )
 from pyhudi.model.new_table import OWN_LOG_FILES
-from pyhudi.transaction.instants import TimelineWriter
+from pyhudi.transaction.commit import commit_part
+from pyhudi.transaction.instants import request_at, start
 
 __all__ = [
     "begin_delta_commit",
@@ -66,8 +67,7 @@ def write_delta_commit(table: MetadataTable, instant_time: str, updates: Mapping
 
 def begin_delta_commit(table: MetadataTable, instant_time: str, profile: bytes = b"") -> Instant:
     """The inflight instant of a new delta commit. Raises WriteConflict when it is there."""
-    writer = TimelineWriter(table.meta.storage, table.meta.config)
-    return writer.start(writer.request(instant_time, ActionKind.DELTACOMMIT), profile)
+    return start(request_at(instant_time, ActionKind.DELTACOMMIT, table.meta), table.meta, profile)
 
 
 def complete_delta_commit(
@@ -76,24 +76,18 @@ def complete_delta_commit(
     stats: Mapping[str, Sequence[WriteStat]],
     operation: str,
     *,
-    body_of: ActionKind = ActionKind.DELTACOMMIT,
     compacted: bool = False,
 ) -> str:
-    """Sync the files that the stats name, and complete; the completion time.
-
-    Args: body_of, compacted: as compactions and log compactions, which complete in the same way, have their bodies.
-    """
-    storage, version = table.meta.storage, table.data.config.table_version
-    storage.sync([stat.path for own in stats.values() for stat in own if stat.path is not None])
+    """Sync the files that the stats name, and complete; the completion time. Compactions complete in the same way."""
     body = CommitMetadata(
         {partition: tuple(own) for partition, own in stats.items()},
-        {"schema": record_schema(version)},
+        {"schema": record_schema(table.data.config.table_version)},
         operation,
         compacted=compacted,
     )
     time = completion_time_after(table, inflight.requested_time)
-    encoded = encode_commit(body, body_of, version)
-    TimelineWriter(storage, table.meta.config).complete(inflight, time, encoded)
+    written = [stat.path for own in stats.values() for stat in own if stat.path is not None]
+    commit_part(inflight, table.meta, body, time, written=written)
     return time
 
 

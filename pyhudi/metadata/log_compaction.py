@@ -35,7 +35,8 @@ from pyhudi.model.instant import ActionKind
 from pyhudi.model.new_table import LOG_COMPACTED_STATISTICS
 from pyhudi.model.options.metadata import MetadataOptions
 from pyhudi.model.plans import CompactionPlan, CompactionStrategyInfo
-from pyhudi.transaction.instants import TimelineWriter
+from pyhudi.transaction.instants import drop, request_at, start
+from pyhudi.transaction.undo import take_off
 from pyhudi.view.pending_plans import operation_of
 
 __all__ = ["MAX_LOG_COMPACTED_BYTES", "drop_pending_log_compactions", "log_compact_if_due"]
@@ -61,11 +62,8 @@ def log_compact_if_due(table: MetadataTable, options: MetadataOptions) -> Metada
 
 def drop_pending_log_compactions(table: MetadataTable) -> MetadataTable:
     """Take plans that wait off the timeline, with the files of a run that died; the table as it is then."""
-    storage = table.meta.storage
     for instant in table.meta.timeline.pending().of([ActionKind.LOGCOMPACTION]):
-        deleted = [entry.path for entry in files_written_by(table, instant.requested_time)]
-        storage.sync([path for path in deleted if storage.delete(path)])
-        TimelineWriter(storage, table.meta.config).delete_files(instant)
+        take_off(instant, table.meta, files_written_by(table, instant.requested_time))
         table = table.reloaded()
     return table
 
@@ -100,18 +98,17 @@ def _reader(table: MetadataTable, logs: FileSlice) -> GroupReader:
 
 
 def _run(table: MetadataTable, instant_time: str, due: Sequence[tuple[FileSlice, Sequence[LogBlock]]]) -> MetadataTable:
-    storage, version = table.meta.storage, table.data.config.table_version
+    version = table.data.config.table_version
     operations = tuple(operation_of(found) for found, _ in due)
     plan = CompactionPlan(operations, CompactionStrategyInfo(_EXECUTOR), preserve_meta_columns=True)
-    writer = TimelineWriter(storage, table.meta.config)
-    requested = writer.request(instant_time, ActionKind.LOGCOMPACTION, encode_compaction_plan(plan, version))
-    inflight = writer.start(requested)
+    body = encode_compaction_plan(plan, version)
+    inflight = start(request_at(instant_time, ActionKind.LOGCOMPACTION, table.meta, body), table.meta)
     stats: dict[str, list[WriteStat]] = {}
     for found, blocks in due:
         for stat in _merged(table, instant_time, found, blocks):
             stats.setdefault(found.group.partition_path, []).append(stat)
     if not stats:
-        writer.delete_files(inflight)
+        drop(inflight, table.meta)
         return table.reloaded()
     complete_delta_commit(table, inflight, stats, OperationType.LOG_COMPACT, compacted=True)
     return table.reloaded()

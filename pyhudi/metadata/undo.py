@@ -17,7 +17,7 @@ from pyhudi.model.filenames import META_FOLDER, LogFileName, instant_of
 from pyhudi.model.instant import INSTANT_TIME_DIGITS, ActionKind, Instant
 from pyhudi.model.new_table import BY_COMPLETION, OWN_LOG_FILES
 from pyhudi.storage.base import FileInfo
-from pyhudi.transaction.instants import TimelineWriter
+from pyhudi.transaction.undo import take_off
 
 __all__ = ["files_written_by", "forget", "is_built_of", "is_compacted", "is_log_compaction"]
 
@@ -78,23 +78,13 @@ def forget(table: MetadataTable, instant_time: str) -> bool:
     found = [i for i in table.meta.timeline if i.requested_time == instant_time and i.action is ActionKind.DELTACOMMIT]
     if not found:
         return False
-    storage = table.meta.storage
-    writer = TimelineWriter(storage, table.meta.config)
-    pending = _pending(found)
-    instant = writer.revert_to_inflight(found[0]) if pending is None else pending
-    for entry in files_written_by(table, instant_time):
-        storage.delete(entry.path)
-    writer.delete_files(instant)
+    completed = next((i for i in found if i.is_completed), found[0])
+    take_off(completed, table.meta, files_written_by(table, instant_time))
     return True
 
 
-def _pending(found: list[Instant]) -> Instant | None:
-    """None when it is completed."""
-    return None if any(i.is_completed for i in found) else found[0]
-
-
-def files_written_by(table: MetadataTable, instant_time: str) -> Iterator[FileInfo]:
-    """The files that an instant of the metadata table has made."""
+def files_written_by(table: MetadataTable, instant_time: str) -> Iterator[str]:
+    """Paths of the files that an instant of the metadata table has made."""
     by_name = table.data.config.table_version >= OWN_LOG_FILES
     for folder in table.meta.storage.list(""):
         if not folder.is_dir or folder.name == META_FOLDER:
@@ -102,7 +92,7 @@ def files_written_by(table: MetadataTable, instant_time: str) -> Iterator[FileIn
         for entry in table.meta.storage.list(folder.path):
             is_named = instant_of(entry.name) == instant_time
             if is_named or (not by_name and _has_blocks_of(table, entry, instant_time)):
-                yield entry
+                yield entry.path
 
 
 def _has_blocks_of(table: MetadataTable, entry: FileInfo, instant_time: str) -> bool:

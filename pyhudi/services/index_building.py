@@ -41,13 +41,13 @@ from pyhudi.metadata.maintenance import KEPT, build_kept
 from pyhudi.metadata.schema import file_group_id, kind_of
 from pyhudi.metadata.sorted_runs import spilled
 from pyhudi.metadata.table import MetadataTable
-from pyhudi.model.instant import ActionKind, Instant, State
+from pyhudi.model.instant import ActionKind, Instant
 from pyhudi.model.new_table import BUILT_BESIDE_WRITERS
 from pyhudi.model.plans import IndexPlan
 from pyhudi.services.indexes import IndexInfo, WantedIndex, index_info, prepared
-from pyhudi.timeline.heartbeat import Heartbeat
-from pyhudi.transaction.commit import after_commit, commit_locked
-from pyhudi.transaction.instants import drop, request, start, to_plan
+from pyhudi.transaction.commit import commit_locked
+from pyhudi.transaction.instants import drop, request
+from pyhudi.transaction.plans import run
 
 __all__ = ["MAX_READINGS", "build_waiting", "pending_index_plans", "run_index_plan", "schedule_index"]
 
@@ -115,53 +115,47 @@ def run_index_plan(context: ActionContext, instant_time: str) -> IndexInfo:
     Raises: TableError when there is no such plan; WriteConflict when another process builds it, or the table changed
         too often meanwhile. After any error the plan waits for the next run.
     """
-    storage = context.meta.storage
-    heartbeat = context.heartbeat(instant_time)
-    begun: list[Instant] = []
-    try:
-        inflight, name = _start(context, instant_time, heartbeat, begun)
+
+    def work(inflight: Instant, name: str) -> IndexInfo:
         for _ in range(MAX_READINGS):
-            found = _attempt(context.reloaded(), inflight, name)
-            if found is not None:
-                after_commit("ending its heartbeat", inflight, context, heartbeat.stop)
-                return found
+            info = _attempt(context.reloaded(), inflight, name)
+            if info is not None:
+                return info
         raise WriteConflict(
-            f"{storage.root}: while the index {name} was built, writes that had begun before it completed, or others "
-            f"were taken back, {MAX_READINGS} times. Its plan {instant_time} waits; build it again."
+            f"{context.meta.storage.root}: while the index {name} was built, writes that had begun before it "
+            f"completed, or others were taken back, {MAX_READINGS} times. Its plan {instant_time} waits; build it "
+            f"again."
         )
-    except BaseException:
-        for instant in begun:
-            with uninterrupted(), suppress(Exception):  # the error that is on its way says more
-                try:
-                    _give_up(context, instant)
-                finally:
-                    heartbeat.stop()  # not before: without it others would build the index, too
-        raise
+
+    # Writers go on, whatever the failed-writes policy says.
+    return run(_WaitingIndex(), context, instant_time, work, beats=True)
 
 
-def _start(
-    context: ActionContext, instant_time: str, heartbeat: Heartbeat, begun: list[Instant]
-) -> tuple[Instant, str]:
-    """`begun` gets the instant as soon as there may be something to take back."""
-    with context.locked():
-        meta = context.meta.reload()
-        plans = pending_index_plans(meta)
-        found = meta.timeline.find(instant_time, ActionKind.INDEXING)
-        if instant_time not in plans or found is None:
+class _WaitingIndex:
+    """The plans of indexes, as `transaction.plans.run` needs them; of a plan the name of its partition."""
+
+    def find(self, instant_time: str, now: ActionContext) -> tuple[Instant, str]:
+        plans = pending_index_plans(now.meta)
+        instant = now.meta.timeline.find(instant_time, ActionKind.INDEXING)
+        if instant_time not in plans or instant is None:
             raise TableError(
-                f"{meta.storage.root}: no index waits to be built as of {instant_time}. Waiting are: "
+                f"{now.meta.storage.root}: no index waits to be built as of {instant_time}. Waiting are: "
                 f"{', '.join(plans) or 'none'}."
             )
-        if found.state is State.INFLIGHT:
-            if not context.is_dead(instant_time):
-                raise WriteConflict(
-                    f"{meta.storage.root}: another process is building the index of {instant_time}; its heartbeat is "
-                    f"fresh. Wait for it, or build it again when the heartbeat has expired."
-                )
-            found = to_plan(found, meta)
-        with heartbeat.begun(True):
-            begun.append(found.at(State.INFLIGHT))
-            return start(found, meta), plans[instant_time].partitions[0]
+        return instant, plans[instant_time].partitions[0]
+
+    def check_dead(self, instant: Instant, now: ActionContext) -> None:
+        if not now.is_dead(instant.requested_time):
+            raise WriteConflict(
+                f"{now.meta.storage.root}: another process is building the index of {instant.requested_time}; its "
+                f"heartbeat is fresh. Wait for it, or build it again when the heartbeat has expired."
+            )
+
+    def check(self, instant: Instant, name: str, now: ActionContext) -> None:
+        """It was checked when the plan was made."""
+
+    def delete_files(self, instant: Instant, name: str, now: ActionContext) -> None:
+        """There are none: records wait on the builder's machine until the index is complete."""
 
 
 def _attempt(now: ActionContext, inflight: Instant, name: str) -> IndexInfo | None:
@@ -228,15 +222,6 @@ def _is_enough(read: MetaClient, now: MetaClient, planned: str) -> bool:
 
 def _completed(meta: MetaClient) -> frozenset[str]:
     return frozenset(i.requested_time for i in meta.timeline if i.is_completed and i.action.is_commit)
-
-
-def _give_up(context: ActionContext, inflight: Instant) -> None:
-    """The plan waits again, unless the index is complete or was dropped."""
-    with context.locked():
-        meta = context.meta.reload()
-        found = meta.timeline.find(inflight.requested_time, ActionKind.INDEXING)
-        if found is not None and found.state is State.INFLIGHT:
-            to_plan(found, meta)
 
 
 def _metadata_table(meta: MetaClient) -> MetadataTable:

@@ -5,17 +5,16 @@
     files of the run           markers first; write tokens name the run
     <T> completed              under the lock, if every file of the run is still there
 
-A run that fails is taken back: its files go, then the inflight file, and the plan waits for the next run. A run that
-died is taken back by the next one. Source: docs/formats/timeline.md, "Steps of an instant", "Bodies", "Rollback";
-docs/formats/table-services.md, "Compaction plan", "Clustering plan"; docs/formats/writers.md,
-"Table services and concurrent writers".
+How a run begins, and is taken back when it fails or dies, is that of all plans: `transaction/plans.py`. Source:
+docs/formats/timeline.md, "Bodies"; docs/formats/table-services.md, "Compaction plan", "Clustering plan";
+docs/formats/writers.md, "Table services and concurrent writers".
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
-from typing import Protocol, TypeVar
+from dataclasses import dataclass, replace
+from typing import Generic, Protocol, TypeVar
 
 from pyhudi.actions.action import ActionContext, Schedule, Stopwatch
 from pyhudi.actions.clustering_updates import is_clustering
@@ -24,19 +23,18 @@ from pyhudi.actions.metadata_participant import METADATA_TABLE
 from pyhudi.actions.table_keys import table_keygen
 from pyhudi.actions.writes.preparation import commit_body, with_rolling_metadata, write_spec
 from pyhudi.engine.base import FanOutWork, TaskT
-from pyhudi.errors import TableError, WriteConflict, add_note
+from pyhudi.errors import TableError, WriteConflict
 from pyhudi.filegroup.read.slice import SliceSpec
 from pyhudi.filegroup.write.markers import delete_markers
 from pyhudi.filegroup.write.spec import WriteSpec
 from pyhudi.filegroup.write.status import STATUS_SCHEMA, from_table
-from pyhudi.interrupts import uninterrupted
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.commit import CommitMetadata, WriteStatus
-from pyhudi.model.instant import ActionKind, Instant, State
+from pyhudi.model.instant import ActionKind, Instant
 from pyhudi.services.plan_files import PlanSchema, plan_schema, schema_metadata, slice_reading
-from pyhudi.timeline.heartbeat import Heartbeat
 from pyhudi.transaction.commit import Committed, TakenOver, after_commit, commit
-from pyhudi.transaction.instants import request, start, to_plan
+from pyhudi.transaction.instants import request
+from pyhudi.transaction.plans import run
 
 __all__ = ["Service", "pending_plans", "pending_writes", "run_plan", "run_waiting", "schedule_plan"]
 
@@ -140,26 +138,22 @@ def run_plan(service: Service[PlanT, TaskT, RunT], context: ActionContext, insta
     Raises: TableError when there is no such plan, WriteConflict when another process is running it. After any error the
         plan waits for the next run, unless the instant is complete already.
     """
-    watch = Stopwatch(context.clock)
-    storage = context.meta.storage
-    heartbeat = context.heartbeat(instant_time)
-    begun: list[tuple[Instant, PlanT]] = []
-    try:
-        instant, plan, run = watch.time("start", lambda: _start(service, instant_time, heartbeat, context, begun))
-        context = context.reloaded()
-        schema = plan_schema(instant_time, context.meta)
-        statuses = watch.time("execute", lambda: _execute(service, instant, plan, run, schema, context))
+    watch, began_s = Stopwatch(context.clock), context.clock.monotonic_s()
+
+    def work(instant: Instant, plan: PlanT) -> RunT:
+        watch.seconds["start"] = context.clock.monotonic_s() - began_s
+        now = context.reloaded()
+        schema = plan_schema(instant_time, now.meta)
+        statuses = watch.time("execute", lambda: _execute(service, instant, plan, schema, now))
         kept = [status.stat.path for status in statuses if status.stat.path is not None]
-        watch.time("sweep", lambda: service.delete_files(instant, plan, context.meta, keep=kept, by_listing=False))
-        completed = watch.time("commit", lambda: _complete(service, instant, plan, statuses, schema, context))
-        after_commit("tidying up after it", completed, context, lambda: service.completed(completed, plan, context))
-        after_commit("deleting its markers", completed, context, lambda: delete_markers(storage, instant_time))
-        after_commit("ending its heartbeat", completed, context, heartbeat.stop)
-    except BaseException as error:
-        for instant, plan in begun:
-            _give_up(heartbeat, service, instant, plan, context, error)
-        raise
-    return service.result(completed, plan, statuses, watch.seconds)
+        watch.time("sweep", lambda: service.delete_files(instant, plan, now.meta, keep=kept, by_listing=False))
+        completed = watch.time("commit", lambda: _complete(service, instant, plan, statuses, schema, now))
+        after_commit("tidying up after it", completed, now, lambda: service.completed(completed, plan, now))
+        after_commit("deleting its markers", completed, now, lambda: delete_markers(now.meta.storage, instant_time))
+        return service.result(completed, plan, statuses, watch.seconds)
+
+    beats = context.options.failed_writes_policy == "LAZY"  # with EAGER nobody looks at it
+    return run(_Waiting(service), context, instant_time, work, beats=beats)
 
 
 class _NotPending(TableError):
@@ -167,70 +161,59 @@ class _NotPending(TableError):
 
 
 def run_waiting(
-    instants: Iterable[Instant], context: ActionContext, run: Callable[[ActionContext, str], RunT]
+    instants: Iterable[Instant], context: ActionContext, run_one: Callable[[ActionContext, str], RunT]
 ) -> tuple[RunT, ...]:
     """Execute plans that were pending a moment ago, in this order. Those that another process has carried out, or
     dropped, while this one waited for the lock are left out.
 
-    Args:    run: executes the plan of an instant time, by `run_plan`.
-    Raises:  as `run`. Plans that were executed before stay so.
+    Args:    run_one: executes the plan of an instant time, by `run_plan`.
+    Raises:  as `run_one`. Plans that were executed before stay so.
     """
     runs = []
     for instant in instants:
         try:
-            runs.append(run(context, instant.requested_time))
+            runs.append(run_one(context, instant.requested_time))
         except _NotPending:
             continue
     return tuple(runs)
 
 
-def _start(
-    service: Service[PlanT, TaskT, RunT],
-    instant_time: str,
-    heartbeat: Heartbeat,
-    context: ActionContext,
-    begun: list[tuple[Instant, PlanT]],
-) -> tuple[Instant, PlanT, int]:
-    """The inflight instant, its plan, and a number that no other run of it has; its heartbeat has started.
+@dataclass(frozen=True)
+class _Waiting(Generic[PlanT, TaskT, RunT]):
+    """The plans of a service, as `transaction.plans.run` needs them."""
 
-    `begun` gets the instant as soon as there may be something to take back.
-    """
-    with context.locked():
-        meta = context.meta.reload()
-        found = meta.timeline.find(instant_time, service.kind)
-        if found is None or found.is_completed or not service.is_own(found, meta):
-            waiting = [instant.requested_time for instant in pending_plans(service, context.reloaded())]
+    service: Service[PlanT, TaskT, RunT]
+
+    def find(self, instant_time: str, now: ActionContext) -> tuple[Instant, PlanT]:
+        kind, instant = self.service.kind, now.meta.timeline.find(instant_time, self.service.kind)
+        if instant is None or instant.is_completed or not self.service.is_own(instant, now.meta):
+            waiting = ", ".join(one.requested_time for one in pending_plans(self.service, now)) or "none"
             raise _NotPending(
-                f"{meta.storage.root}: there is no pending {service.kind.value} {instant_time}. Pending are: "
-                f"{', '.join(waiting) or 'none'}."
+                f"{now.meta.storage.root}: there is no pending {kind.value} {instant_time}. Pending are: {waiting}."
             )
-        plan = service.read(found, meta)
-        if found.state is State.INFLIGHT:
-            _check_dead(found, context)
-            _take_back(service, found, plan, context)
-        service.check(found, plan, meta)
-        run = context.clock.now_ms() % _RUNS
-        # Before others can see the run; with EAGER nobody looks at it.
-        with heartbeat.begun(context.options.failed_writes_policy == "LAZY"):
-            begun.append((found.at(State.INFLIGHT), plan))
-            return start(found.at(State.REQUESTED), meta), plan, run
+        return instant, self.service.read(instant, now.meta)
 
+    def check_dead(self, instant: Instant, now: ActionContext) -> None:
+        if now.options.failed_writes_policy == "EAGER":
+            return  # one process at a time writes to the table: the other one is dead
+        if not now.is_dead(instant.requested_time):
+            raise WriteConflict(
+                f"{now.meta.storage.root}: another process is running {instant.action.value} "
+                f"{instant.requested_time}; its heartbeat is fresh. Wait for it, or run again when the heartbeat has "
+                f"expired."
+            )
 
-def _check_dead(instant: Instant, context: ActionContext) -> None:
-    if context.options.failed_writes_policy == "EAGER":
-        return  # one process at a time writes to the table: the other one is dead
-    if not context.is_dead(instant.requested_time):
-        raise WriteConflict(
-            f"{context.meta.storage.root}: another process is running {instant.action.value} {instant.requested_time}; "
-            f"its heartbeat is fresh. Wait for it, or run again when the heartbeat has expired."
-        )
+    def check(self, instant: Instant, plan: PlanT, now: ActionContext) -> None:
+        self.service.check(instant, plan, now.meta)
+
+    def delete_files(self, instant: Instant, plan: PlanT, now: ActionContext) -> None:
+        self.service.delete_files(instant, plan, now.meta, keep=(), by_listing=True)
 
 
 def _execute(
     service: Service[PlanT, TaskT, RunT],
     instant: Instant,
     plan: PlanT,
-    run: int,
     schema: PlanSchema,
     context: ActionContext,
 ) -> tuple[WriteStatus, ...]:
@@ -238,7 +221,8 @@ def _execute(
     keygen = None if meta.config.populate_meta_fields else table_keygen(context, instant.requested_time)
     spec = write_spec(Schedule(schema.columns, ""), keygen, instant, context)
     tasks = service.tasks(plan, context)
-    work = service.work(plan, context, spec, slice_reading(spec, schema, context), run)
+    run_number = context.clock.now_ms() % _RUNS  # no other run of the plan has it
+    work = service.work(plan, context, spec, slice_reading(spec, schema, context), run_number)
     return tuple(from_table(context.engine.collect(context.engine.fan_out(tasks, work, STATUS_SCHEMA))))
 
 
@@ -281,41 +265,3 @@ def _check_files_exist(instant: Instant, statuses: Iterable[WriteStatus], contex
                 f"{storage.root}: {path} of {instant.action.value} {instant.requested_time} is not there any more: "
                 f"another process considered this run dead and runs the plan itself. Nothing of this run is visible."
             )
-
-
-def _give_up(
-    heartbeat: Heartbeat,
-    service: Service[PlanT, TaskT, RunT],
-    instant: Instant,
-    plan: PlanT,
-    context: ActionContext,
-    error: BaseException,
-) -> None:
-    """Take a failed run back to its plan. When that fails too, the next run does it."""
-    with uninterrupted():
-        try:
-            try:
-                if not isinstance(error, TakenOver):
-                    _take_back_failed(service, instant, plan, context)
-            finally:
-                heartbeat.stop()  # not before: without it others would run the plan, too
-        except Exception as second:
-            time = instant.requested_time
-            add_note(error, f"{time} could not be taken back yet ({second}); the next run of its plan will do it.")
-
-
-def _take_back_failed(
-    service: Service[PlanT, TaskT, RunT], instant: Instant, plan: PlanT, context: ActionContext
-) -> None:
-    with context.locked():
-        found = context.meta.reload().timeline.find(instant.requested_time, instant.action)
-        if found is not None and found.state is State.INFLIGHT:
-            _take_back(service, found, plan, context)
-
-
-def _take_back(service: Service[PlanT, TaskT, RunT], instant: Instant, plan: PlanT, context: ActionContext) -> None:
-    """Delete what a run has made, then its inflight file. Hold the lock."""
-    meta = context.meta
-    service.delete_files(instant, plan, meta, keep=(), by_listing=True)
-    delete_markers(meta.storage, instant.requested_time)
-    to_plan(instant, meta)

@@ -1,4 +1,4 @@
-"""What a rollback undoes: which files its plan names, and undoing them.
+"""Undoing an instant: which files it wrote, what becomes of them, and the instant taken off the timeline.
 
     base files, and log files named by the instant      deleted
     blocks in log files of another instant's slice      a command block in the slice's next log file takes them back
@@ -25,9 +25,10 @@ from pyhudi.model.plans import RollbackPartition, RollbackPlan, RollbackRequest
 from pyhudi.storage.base import Storage
 from pyhudi.storage.local import FolderLinks
 from pyhudi.storage.paths import parent
+from pyhudi.transaction.instants import drop, reopen
 from pyhudi.view.file_system_view import is_partition_metadata
 
-__all__ = ["check_plan", "has_logs_of", "requests_of", "requests_of_slices", "undo_files"]
+__all__ = ["check_plan", "delete_files", "has_logs_of", "requests_of", "requests_of_slices", "take_off", "undo_files"]
 
 _COMMAND_TOKEN = "1-0-1"  # Hudi's token of logs that no task writes
 
@@ -212,6 +213,21 @@ def _absolute(storage: Storage, path: str) -> str:
 
 
 # ---- undoing ---------------------------------------------------------------------------------------------------------
+
+
+def delete_files(paths: Iterable[str], storage: Storage) -> None:
+    """Delete files of an instant; those that were there stay deleted after a power cut."""
+    storage.sync([path for path in paths if storage.delete(path)])
+
+
+def take_off(instant: Instant, meta: MetaClient, paths: Iterable[str]) -> None:
+    """Take an instant off the timeline with the files that it wrote. Hold the lock.
+
+    A completed one is made invisible first. A death in between leaves it inflight, and this is done again.
+    """
+    pending = reopen(instant, meta) if instant.is_completed else instant
+    delete_files(paths, meta.storage)
+    drop(pending, meta)
 
 
 @dataclass

@@ -133,18 +133,34 @@ def test_no_module_has_a_name_that_says_nothing():
     assert names == []
 
 
-def test_nothing_but_commit_completes_an_instant():
-    """All actions end in one transaction, so that none forgets a check, or the metadata table, whose own instants end
-    within it.
-    """
-    calls = [
+def _attributes(*names: str) -> list[str]:
+    return [
         f"{path}:{node.lineno}"
         for path, tree in modules().items()
         for node in ast.walk(tree)
-        if isinstance(node, ast.Attribute) and node.attr == "complete"
+        if isinstance(node, ast.Attribute) and node.attr in names
     ]
-    of_the_table = [at.partition(":")[0] for at in calls if not at.startswith("pyhudi/metadata/")]
-    assert of_the_table == ["pyhudi/transaction/commit.py"], calls
+
+
+def test_nothing_but_commit_completes_an_instant():
+    """All instants end in one transaction, so that none forgets a check, or the metadata table; its own do, too."""
+    calls = _attributes("complete")
+    assert [at.partition(":")[0] for at in calls] == ["pyhudi/transaction/commit.py"], calls
+
+
+def test_files_of_instants_are_written_and_deleted_in_transaction_alone():
+    """The data table's actions, its services and the metadata table change states by the same few functions."""
+    used = [
+        *_imports("pyhudi.transaction.instants.TimelineWriter"),
+        *(
+            f"{path}:{line}"
+            for path, tree in modules().items()
+            for name, line in attribute_chains(tree)
+            if "TimelineWriter" in name.split(".")
+        ),
+    ]
+    assert [at for at in used if not at.startswith("pyhudi/transaction/")] == []
+    assert used  # it has this name
 
 
 def test_plans_on_the_timeline_are_decoded_in_one_place():

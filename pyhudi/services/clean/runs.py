@@ -18,14 +18,15 @@ from pyhudi.actions.metadata_participant import METADATA_TABLE
 from pyhudi.actions.writes.preparation import with_rolling_values
 from pyhudi.errors import WriteConflict
 from pyhudi.model.filenames import data_path, instant_of
-from pyhudi.model.instant import ActionKind, Instant, State
+from pyhudi.model.instant import ActionKind, Instant
 from pyhudi.model.plans import CleanedPartition, CleanMetadata, CleanPlan
 from pyhudi.model.timeline import Timeline
 from pyhudi.services.clean.planner import savepointed_files
 from pyhudi.services.clean.policies import Deletions
 from pyhudi.text_table import html_lines
 from pyhudi.transaction.commit import Committed, TakenOver, commit
-from pyhudi.transaction.instants import drop, start
+from pyhudi.transaction.instants import drop
+from pyhudi.transaction.plans import start_again
 from pyhudi.view.file_system_view import LISTING_THREADS, FileSystemView, is_partition_metadata
 from pyhudi.view.readable_history import load_readable_history
 
@@ -121,7 +122,6 @@ def _since(earliest: str | None) -> str:
     return f", readable as of {earliest} and later" if earliest else ""
 
 
-_EMPTY_INFLIGHT_FROM_VERSION = 9
 _FEW_FILES = 8  # fewer are deleted one after the other
 
 
@@ -153,17 +153,12 @@ def run_cleans(
 
 def _run(instant: Instant, context: ActionContext, own: CleanPlan | None) -> CleanRun | None:
     """Execute a plan; None when there is none in the file (its writer died), or another process was faster."""
-    config = context.meta.config
     started_s = context.clock.monotonic_s()
     plan = own or context.meta.reader.clean_plan(instant)
     if plan is None:
         drop(instant, context.meta)
         return None
-    if instant.state is State.REQUESTED:
-        again = config.table_version < _EMPTY_INFLIGHT_FROM_VERSION
-        instant = start(
-            instant, context.meta, context.meta.reader.read_body(instant, State.REQUESTED) if again else b""
-        )
+    instant = start_again(instant, context.meta)
     context = context.reloaded()
     check_no_restore(context)
     deleted = _delete(plan, instant, own is not None, context)
