@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.written_keys import replaced_keys
-from pyhudi.metadata.maintenance import keep_up
+from pyhudi.metadata.apply_commit import apply_commit
 from pyhudi.metadata.partitions.base import TableCommit
 from pyhudi.metadata.schema import keeps_record_index
 from pyhudi.model.commit import Body, CommitMetadata, OperationType, TableChange, WriteStatus
@@ -29,7 +29,7 @@ class MetadataParticipant:
         """Keep it up; when that completed. Raises WriteConflict when another writer did not keep it up."""
         keys = _replaced_keys(body, change, now)
         schema_json = body.schema_json if isinstance(body, CommitMetadata) else None
-        return keep_up(now.meta, TableCommit(inflight, change, statuses, keys, now.options.metadata, schema_json))
+        return apply_commit(now.meta, TableCommit(inflight, change, statuses, keys, now.options.metadata, schema_json))
 
 
 METADATA_TABLE = MetadataParticipant()

@@ -1,7 +1,8 @@
-"""Keeping the metadata table up to date: each instant of the table writes what it changed, before it completes.
+"""Which partitions a metadata table has, and how they are built: all of it, single ones, or those that are missing.
 
-A partition of a kind that nobody here keeps up is taken out beforehand: a stale one loses rows silently. Hold the
-table's lock. Source: docs/formats/metadata-table.md, "Writing", "Taking back".
+A partition of a kind that nobody here keeps up is taken out beforehand: a stale one loses rows silently. What each
+instant writes to them afterwards: `apply_commit.py`. Hold the table's lock.
+Source: docs/formats/metadata-table.md, "Building", "Index definitions".
 """
 
 from __future__ import annotations
@@ -9,16 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from pyhudi.caller_warnings import warn_caller
-from pyhudi.errors import CorruptFile, UnsupportedTable, WriteConflict
+from pyhudi.errors import UnsupportedTable
 from pyhudi.meta_client import MetaClient
-from pyhudi.metadata.compaction import settle_pending_compactions
-from pyhudi.metadata.delta_commit import write_delta_commit
 from pyhudi.metadata.index_definitions import delete_unreadable
 from pyhudi.metadata.initialization import build_partition, create_metadata_table
-from pyhudi.metadata.listing import missing_instants
-from pyhudi.metadata.log_compaction import drop_pending_log_compactions
-from pyhudi.metadata.partitions.base import KeptPartition, TableCommit
+from pyhudi.metadata.partitions.base import KeptPartition
 from pyhudi.metadata.partitions.bloom_filters import BloomFiltersPartition
 from pyhudi.metadata.partitions.column_stats import ColumnStatsPartition
 from pyhudi.metadata.partitions.expression_index import ExpressionIndexPartition, why_no_expression_index
@@ -29,15 +25,9 @@ from pyhudi.metadata.partitions.secondary_index import SecondaryIndexPartition, 
 from pyhudi.metadata.partitions.stats_columns import statistics_partitions
 from pyhudi.metadata.removal import remove_metadata_table, unlist_partitions
 from pyhudi.metadata.schema import MetadataKind, kind_of
-from pyhudi.metadata.services import run_services
-from pyhudi.metadata.table import SOLO, MetadataTable
-from pyhudi.metadata.undo import forget, is_built_of, is_compacted, is_log_compaction
-from pyhudi.metadata.updates import PartitionUpdate
-from pyhudi.model.commit import TableChange
-from pyhudi.model.filenames import data_path
-from pyhudi.model.instant import INSTANT_TIME_DIGITS, ActionKind
+from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.new_table import LATER_KINDS
-from pyhudi.model.options.metadata import REFUSE, MetadataOptions
+from pyhudi.model.options.metadata import MetadataOptions
 from pyhudi.model.table_config import METADATA_TO_BUILD, TableConfig
 from pyhudi.timeline.table_properties import update_table_config
 
@@ -50,7 +40,7 @@ __all__ = [
     "build_missing",
     "built",
     "can_be_kept",
-    "keep_up",
+    "is_kept",
     "missing_partitions",
     "rebuild_partitions",
     "unkept_partitions",
@@ -83,7 +73,7 @@ def unkept_partitions(meta: MetaClient) -> Mapping[str, str]:
     listed = (*meta.config.metadata_partitions, *meta.config.metadata_partitions_inflight)
     found = {}
     for name in dict.fromkeys(listed):
-        if not _is_kept(name):
+        if not is_kept(name):
             found[name] = "this release does not keep partitions of their kind up."
             continue
         why = _why_not_followed(meta, name)
@@ -143,7 +133,7 @@ def build_anew(data: MetaClient, options: MetadataOptions) -> MetaClient:
 
 def can_be_kept(partition: str, table_version: int) -> bool:
     """Does this release keep partitions of this name up, in tables of this version?"""
-    if not _is_kept(partition):
+    if not is_kept(partition):
         return False
     return table_version >= LATER_KINDS or kind_of(partition) not in _OF_LATER_VERSIONS
 
@@ -165,7 +155,8 @@ def build_missing(data: MetaClient, partitions: Sequence[str], options: Metadata
     return table.data
 
 
-def _is_kept(partition: str) -> bool:
+def is_kept(partition: str) -> bool:
+    """Does this release keep partitions of this name up?"""
     try:
         return kind_of(partition) in KEPT
     except UnsupportedTable:
@@ -186,103 +177,6 @@ def _why_not_followed(data: MetaClient, partition: str) -> str | None:
     return None
 
 
-def keep_up(data: MetaClient, commit: TableCommit) -> str | None:
-    """Write what an instant changed; when that completed. None when there is no metadata table, or nothing to write.
-
-    A metadata table that is found damaged is built anew first, unless the options say to refuse.
-
-    Args:   data: the table as it is now, the instant inflight.
-    Raises: WriteConflict when the metadata table lacks a completed instant, which it had before: another writer did not
-            keep it up. MetadataTableDamaged, CorruptFile.
-    """
-    table = MetadataTable.open(data)
-    if table is None or commit.instant.action in (ActionKind.SAVEPOINT, ActionKind.INDEXING):
-        return None
-    _check_up_to_date(table)
-    try:
-        return _kept_up(table, commit)
-    except CorruptFile as error:
-        if commit.options.if_stale == REFUSE:
-            raise
-        rebuilt = MetadataTable.open(build_anew(data, commit.options))
-        assert rebuilt is not None
-        warn_caller(f"{error} It was built anew during this write.", MetadataTableRebuilt)
-        return _kept_up(rebuilt, commit)
-
-
-def _kept_up(table: MetadataTable, commit: TableCommit) -> str | None:
-    time, undone, options = commit.instant.requested_time, commit.change.undone, commit.options
-    is_restore = commit.instant.action is ActionKind.RESTORE
-    if is_restore:
-        undone = tuple(dict.fromkeys((*undone, *_without_instant(table))))
-    if undone:
-        table = drop_pending_log_compactions(settle_pending_compactions(table))
-    compacted = [one for one in undone if is_compacted(table, one) or is_built_of(table, _FILES, one)]
-    if compacted and is_restore:
-        return _completed(build_anew(table.data, options))
-    late = {name for name in table.partitions for one in undone if is_built_of(table, name, one)}
-    taken_back = [forget(table, one) for one in (*undone, time) if one not in compacted]
-    table = table.reloaded() if any(taken_back) else table
-    if (
-        undone
-        and not compacted
-        and not late
-        and not any(changed.written for changed in commit.change.partitions.values())
-    ):
-        return None  # nothing is left of what was undone, and nothing came
-    if not undone:
-        table = run_services(table, options)
-    names = (*table.partitions, *_being_built(table))
-    fresh = [name for name in names if name != _FILES and (compacted or name in late)]
-    if fresh:
-        deleted = {data_path(path, name) for path, own in commit.change.partitions.items() for name in own.deleted}
-        table = rebuild_partitions(replace(table, deleted=frozenset(deleted)), fresh, options)
-    table.load_slices([name for name in names if name not in fresh])
-    updates = {name: _update(table, name, commit) for name in names if name not in fresh}
-    return write_delta_commit(table, time, updates)
-
-
-def _being_built(table: MetadataTable) -> tuple[str, ...]:
-    """Partitions that are being built, whose file groups take what instants write from now on."""
-    building = table.data.config.metadata_partitions_inflight
-    return tuple(name for name in building if _is_kept(name) and table.meta.storage.list(name))
-
-
-def _update(table: MetadataTable, partition: str, commit: TableCommit) -> PartitionUpdate:
-    kept = KEPT[kind_of(partition)]
-    if partition in table.partitions:
-        return kept.update(table, partition, commit)
-    try:
-        return kept.update(table, partition, commit)
-    except WriteConflict:
-        # It began before the index did, so that its tasks did not report what this needs. Who builds the index knows
-        # which instants were pending then, and reads the table when they are complete.
-        return kept.update(table, partition, replace(commit, change=TableChange()))
-
-
-def _without_instant(table: MetadataTable) -> tuple[str, ...]:
-    """Instants that the metadata table has and the table does not: an attempt at a restore that died undid them."""
-    since = table.data.timeline.active_since
-    known = {i.requested_time for i in table.data.timeline}
-    return tuple(
-        i.requested_time
-        for i in table.meta.timeline
-        if i.action is ActionKind.DELTACOMMIT
-        and len(i.requested_time) == INSTANT_TIME_DIGITS
-        and not i.requested_time.startswith(SOLO)
-        and i.requested_time not in known
-        and since is not None
-        and i.requested_time > since
-        and not is_log_compaction(table, i)
-    )
-
-
-def _completed(data: MetaClient) -> str | None:
-    """When the newest instant of a metadata table completed."""
-    table = MetadataTable.open(data)
-    return None if table is None else max((i.completion_time or "" for i in table.meta.timeline), default=None)
-
-
 def rebuild_partitions(table: MetadataTable, partitions: Sequence[str], options: MetadataOptions) -> MetadataTable:
     """The metadata table with these partitions, but `files`, as they are now. When this process dies, the next write
     builds all.
@@ -292,12 +186,3 @@ def rebuild_partitions(table: MetadataTable, partitions: Sequence[str], options:
     for name in partitions:
         now = build_kept(replace(now, deleted=table.deleted), name, options)
     return MetadataTable(built(now.data), now.meta)
-
-
-def _check_up_to_date(table: MetadataTable) -> None:
-    missing = missing_instants(table)
-    if missing:
-        raise WriteConflict(
-            f"{table.data.storage.root}: another writer completed {missing[0]} meanwhile and did not keep the metadata "
-            f"table up. Nothing of this write is visible; write again, which builds the metadata table anew."
-        )
