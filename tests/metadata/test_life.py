@@ -1,5 +1,5 @@
-"""The life of a metadata table against a model: whatever happens to the table, and wherever in the steps of an instant a
-process fails or dies, every reader sees the rows of the last write that is complete.
+"""The life of a metadata table against a model: whatever happens to the table, and wherever in the steps of an instant
+a process fails or dies, every reader sees the rows of the last write that is complete.
 
 The model is a dict of rows for each write. What is complete is read off the table's timeline; the metadata table must
 never make a difference: to who lists by it, who looks for a key in its record index, who leaves files out by its
