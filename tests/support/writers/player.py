@@ -49,6 +49,7 @@ def _end(*_: object) -> None:
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
     signal.signal(signal.SIGTERM, _end)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job inherits that it is ignored
     role, path, play, *rest = sys.argv[1:]
     if role == "writer":
         be_writer(path, play, rest[0], int(rest[1]), int(rest[2]))
