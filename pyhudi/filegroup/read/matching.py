@@ -10,7 +10,7 @@ that do. Source: docs/architecture.md, "How a slice is read".
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Protocol
@@ -23,6 +23,7 @@ import pyarrow.compute as pc
 from pyhudi.errors import ConfigError
 from pyhudi.formats.base import BaseFileReader
 from pyhudi.formats.base.ranges import Ranges
+from pyhudi.merge.combine import single_array
 from pyhudi.model.keys import RECORD_KEY
 from pyhudi.model.predicate import Column, In, Predicate, may_match
 from pyhudi.model.predicate.tree import Value
@@ -31,6 +32,8 @@ __all__ = ["KeyMatching", "Matching", "PositionMatching", "WantedValues", "posit
 
 
 Positions = npt.NDArray[np.int64]
+
+_NONE = -1
 
 
 class Matching(Protocol):
@@ -42,10 +45,14 @@ class Matching(Protocol):
 
 
 class KeyMatching:
-    """By the record keys of the base rows."""
+    """By the record keys of the base rows.
 
-    def __init__(self, keys: pa.Array) -> None:
-        self._keys = keys
+    Args: count: of the log records; key_parts: their keys, in order, with the number of the first of each part.
+    """
+
+    def __init__(self, count: int, key_parts: Callable[[], Iterable[tuple[int, pa.Array]]]) -> None:
+        self._count, self._key_parts = count, key_parts
+        self._keys: pa.Array | None = None
 
     def find(self, stored: pa.Table) -> tuple[Positions, Positions]:
         """Raises ConfigError for base rows without a key."""
@@ -55,9 +62,27 @@ class KeyMatching:
                 "Base rows without a record key can't be merged with log files; a table without meta columns needs its "
                 "key generator."
             )
-        matches = pc.fill_null(pc.index_in(keys, value_set=self._keys), -1).to_numpy()
-        hits = np.flatnonzero(matches >= 0)
-        return hits, matches[hits].astype(np.int64)
+        matches = self._among_records(keys) if self._count <= len(keys) else self._among_rows(single_array(keys))
+        hits = np.flatnonzero(matches != _NONE)
+        return hits, matches[hits]
+
+    # What is looked up in is a hash table in memory: the records or the base rows, whichever are fewer.
+
+    def _among_records(self, keys: pa.ChunkedArray) -> Positions:
+        if self._keys is None:
+            self._keys = pa.chunked_array([part for _, part in self._key_parts()], pa.string()).combine_chunks()
+        found = pc.fill_null(pc.index_in(keys, value_set=self._keys), _NONE).to_numpy()
+        return found.astype(np.int64)
+
+    def _among_rows(self, keys: pa.Array) -> Positions:
+        encoded = keys.dictionary_encode()
+        partners = np.full(len(encoded.dictionary), _NONE, np.int64)
+        for first, part in self._key_parts():
+            places = pc.fill_null(pc.index_in(part, value_set=encoded.dictionary), _NONE).to_numpy()
+            met = np.flatnonzero(places != _NONE)
+            partners[places[met]] = met + first
+        matches: Positions = partners[encoded.indices.to_numpy()]
+        return matches
 
 
 class PositionMatching:

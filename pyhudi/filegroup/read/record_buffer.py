@@ -1,7 +1,9 @@
 """The log records of one file slice: added oldest first, merged to one version per key.
 
-Keys, ordering values and positions stay in memory; whole rows go to a temporary Arrow file once they pass a limit, and
-are read back by position from its memory map. Source: docs/formats/merging.md, "Deletes", "Two versions of a key".
+Rows, and the keys and ordering values by which they are merged, go to temporary Arrow files once they pass a limit, and
+are read back by position from a memory map; keys that passed it are merged in shares that fit. Some 20 bytes for each
+key stay in memory: where its row is, and whether it is a delete.
+Source: docs/formats/merging.md, "Deletes", "Two versions of a key".
 
 What merging needs of stored rows: their record keys, and which of them are deletes.
 """
@@ -9,8 +11,8 @@ What merging needs of stored rows: their record keys, and which of them are dele
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +20,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.errors import ConfigError, SchemaMismatch
+from pyhudi.formats.base import BATCH_ROWS
 from pyhudi.formats.log.blocks.delete import DeleteRecords
+from pyhudi.java.hashes import java_string_hash
 from pyhudi.keygen.base import KeyGenerator
 from pyhudi.merge import merge_mode
 from pyhudi.merge.base import Mask, Place
@@ -36,36 +40,60 @@ DEFAULT_MEMORY_BYTES = 256 * 1024 * 1024
 
 Positions = npt.NDArray[np.int64]
 _NO_ROW = -1
+_NONE = np.zeros(0, np.int64)
+_ENTRY = (pa.field(RECORD_KEY, pa.string()), pa.field("is delete", pa.bool_()), pa.field("row", pa.int64()))
+_FIRST_ORDERING = len(_ENTRY)
+_SHARES = 256  # at most
+_SHARE_BYTES = 4 << 20  # at least, but the last
+_SHARE_OF_MEMORY = 8  # merging a share takes some times its size
+_ODD = 0x9E3779B1
 
 
 @dataclass(frozen=True, slots=True)
 class LogRecords:
-    """One version per key. `ordering`: one array per ordering field, null where the version has no value.
+    """One version per key, numbered in the order in which keys first came.
 
     `absent`: columns that partial updates did not set, see `Versions`. `positions`: the base row of each key; None when
     a block did not say.
     """
 
-    keys: pa.Array
     is_delete: Mask
-    ordering: tuple[pa.Array, ...]
     absent: Mapping[str, Mask]
     positions: Positions | None
-    _rows: pa.Table
+    _entries: _Stored
+    _at: Positions  # where the entries of these versions are
+    _rows: _Stored
     _row_numbers: Positions
 
-    def take(self, positions: Positions) -> pa.Table:
-        """Rows of versions that are not deletes."""
-        return self._rows.take(pa.array(self._row_numbers[positions]))
+    def __len__(self) -> int:
+        return len(self._at)
 
-    def versions(self, positions: Positions) -> Versions:
+    def keys(self, versions: Positions) -> pa.Array:
+        """Record keys of these versions."""
+        return single_array(self._entries.take(self._at[versions], [RECORD_KEY]).column(0))
+
+    def key_parts(self) -> Iterator[tuple[int, pa.Array]]:
+        """All keys, in order: the number of the first version of a part, and the part."""
+        step = BATCH_ROWS if self._entries.in_file else max(1, len(self))
+        for first in range(0, len(self), step):
+            yield first, self.keys(np.arange(first, min(first + step, len(self))))
+
+    def ordering(self, versions: Positions) -> list[pa.Array]:
+        """One array per ordering field, null where a version has no value."""
+        names = self._entries.schema.names[_FIRST_ORDERING:]
+        return [single_array(column) for column in self._entries.take(self._at[versions], names).columns]
+
+    def take(self, versions: Positions) -> pa.Table:
+        """Rows of versions that are not deletes."""
+        return self._rows.take(self._row_numbers[versions])
+
+    def versions(self, versions: Positions) -> Versions:
         """Versions to merge pair by pair; only of a buffer that merges in pairs."""
-        taken = pa.array(positions)
         return Versions(
-            self.take(positions),
-            self.is_delete[positions],
-            tuple(values.take(taken) for values in self.ordering),
-            {name: mask[positions] for name, mask in self.absent.items()},
+            self.take(versions),
+            self.is_delete[versions],
+            tuple(self.ordering(versions)),
+            {name: mask[versions] for name, mask in self.absent.items()},
         )
 
 
@@ -73,7 +101,8 @@ class RecordBuffer:
     """Collects the rows and deletes of a slice's blocks, in merge order.
 
     Args:    schema: columns of the rows, RECORD_KEY and the ordering fields' columns among them; in_pairs: results can
-             have columns of several versions; memory: bytes of rows, and the folder where those beyond it wait.
+             have columns of several versions; memory: bytes of rows and keys, and the folder where those beyond it
+             wait.
     """
 
     def __init__(
@@ -89,14 +118,13 @@ class RecordBuffer:
         self._memory_bytes, self._spill_folder = memory
         self._ordering_types = [a.type for a in ordering_columns(schema.empty_table(), self._ordering_fields)]
         self._absent: list[tuple[int, frozenset[str]]] = []
-        self._keys: list[pa.Array] = []
-        self._ordering: list[list[pa.Array]] = []
-        self._deletes: list[Mask] = []
-        self._numbers: list[Positions] = []
         self._positions: list[Positions | None] = []
-        self._rows: list[pa.Table] = []
-        self._row_count = self._waiting_bytes = 0
-        self._spill: _Spill | None = None
+        self._entries, self._rows = self._waiting()
+
+    def _waiting(self) -> tuple[_Waiting, _Waiting]:
+        ordering = [pa.field(f"ordering {i}", kind) for i, kind in enumerate(self._ordering_types)]
+        entries = pa.schema([*_ENTRY, *ordering])
+        return _Waiting(entries, self._spill_folder), _Waiting(self._schema, self._spill_folder)
 
     def add_rows(
         self,
@@ -112,40 +140,38 @@ class RecordBuffer:
         """
         if not rows.num_rows:
             return
-        self._keys.append(single_array(rows.column(RECORD_KEY)))
-        self._ordering.append(ordering_columns(rows, self._ordering_fields))
-        self._deletes.append(np.zeros(len(rows), np.bool_) if is_delete is None else is_delete)
         self._positions.append(positions)
-        self._store(rows, absent)
+        deletes = np.zeros(len(rows), np.bool_) if is_delete is None else is_delete
+        keys = single_array(rows.column(RECORD_KEY))
+        self._note(keys, ordering_columns(rows, self._ordering_fields), deletes, self._store(rows, absent))
 
-    def _store(self, rows: pa.Table, absent: frozenset[str]) -> None:
-        self._numbers.append(np.arange(self._row_count, self._row_count + len(rows), dtype=np.int64))
-        self._row_count += len(rows)
+    def _store(self, rows: pa.Table, absent: frozenset[str]) -> Positions:
+        first = self._rows.count
         self._absent.append((len(rows), absent))
-        self._rows.append(rows)
-        self._waiting_bytes += rows.nbytes
-        if self._waiting_bytes > self._memory_bytes:
-            self._spill = self._spill or _Spill(self._schema, self._spill_folder)
-            self._spill.write(self._rows)
-            self._rows, self._waiting_bytes = [], 0
+        self._rows.add(rows)
+        return np.arange(first, first + len(rows), dtype=np.int64)
 
-    def add_deletes(self, deletes: DeleteRecords, positions: Positions | None = None) -> None:
-        """Deletes of one block; see `add_rows`."""
+    def _note(self, keys: pa.Array, ordering: Sequence[pa.Array], is_delete: Mask, numbers: Positions) -> None:
+        columns = [keys, pa.array(is_delete), pa.array(numbers), *ordering]
+        self._entries.add(pa.Table.from_arrays(columns, schema=self._entries.schema))
+        _keep_to(self._memory_bytes, self._entries, self._rows)
+
+    def add_deletes(self, deletes: DeleteRecords) -> None:
+        """Deletes of one block, or of a part of it; `add_positions` follows."""
         count = deletes.keys.num_rows
         if not count:
             return
-        self._keys.append(deletes.keys.column(RECORD_KEY))
-        self._ordering.append([self._delete_ordering(deletes, i) for i in range(len(self._ordering_types))])
-        self._deletes.append(np.ones(count, np.bool_))
+        keys = deletes.keys.column(RECORD_KEY)
+        numbers = np.full(count, _NO_ROW, np.int64)
+        if self._in_pairs:
+            columns = [keys if field.name == RECORD_KEY else pa.nulls(count, field.type) for field in self._schema]
+            numbers = self._store(pa.Table.from_arrays(columns, schema=self._schema), frozenset())
+        ordering = [self._delete_ordering(deletes, i) for i in range(len(self._ordering_types))]
+        self._note(keys, ordering, np.ones(count, np.bool_), numbers)
+
+    def add_positions(self, positions: Positions | None) -> None:
+        """The base rows of the keys of a delete block, which has some; None when the block does not say."""
         self._positions.append(positions)
-        if not self._in_pairs:
-            self._numbers.append(np.full(count, _NO_ROW, np.int64))
-            return
-        columns = [
-            deletes.keys.column(RECORD_KEY) if field.name == RECORD_KEY else pa.nulls(count, field.type)
-            for field in self._schema
-        ]
-        self._store(pa.Table.from_arrays(columns, schema=self._schema), frozenset())
 
     def _delete_ordering(self, deletes: DeleteRecords, field: int) -> pa.Array:
         wanted = self._ordering_types[field]
@@ -163,38 +189,73 @@ class RecordBuffer:
 
     def merge(self) -> LogRecords:
         """One version per key; the buffer may be dropped afterwards, the result keeps what it needs."""
-        keys = pa.concat_arrays(self._keys) if self._keys else pa.array([], pa.string())
-        ordering = tuple(
-            pa.concat_arrays([columns[i] for columns in self._ordering]) if self._ordering else pa.array([], kind)
-            for i, kind in enumerate(self._ordering_types)
-        )
-        deletes = np.concatenate([np.zeros(0, np.bool_), *self._deletes])
-        numbers = np.concatenate([np.zeros(0, np.int64), *self._numbers])
-        if self._in_pairs:
-            versions = Versions(self._table(), deletes, ordering, self._absent_masks())
-            first, merged = merge_versions(keys, versions, pair_merger(self._rules), Place.LOGS)
-            numbers = np.arange(len(merged))
-            return LogRecords(
-                keys.take(pa.array(first)), merged.is_delete, merged.ordering, merged.absent, self._of_base(first),
-                merged.rows, numbers,
-            )  # fmt: skip
-        groups = keys.dictionary_encode().indices.to_numpy(zero_copy_only=False).astype(np.int64)
-        won = merge_mode(self._rules.mode, self._rules.ordering_fields).last_of_each(groups, ordering, deletes)
-        taken = pa.array(won)
-        return LogRecords(
-            keys.take(taken),
-            deletes[won],
-            tuple(values.take(taken) for values in ordering),
-            {},
-            self._of_base(won),
-            self._table(),
-            numbers[won],
-        )
+        entries, rows = self._entries.stored().joined(), self._rows.stored()
+        return self._in_pairs_merged(entries, rows) if self._in_pairs else self._picked(entries, rows)
+
+    def _picked(self, entries: _Stored, rows: _Stored) -> LogRecords:
+        """The version that wins of each key."""
+        mode = merge_mode(self._rules.mode, self._rules.ordering_fields)
+        firsts, winners, deletes, numbers = [_NONE], [_NONE], [_NONE.astype(np.bool_)], [_NONE]
+        for at, share in self._shares(entries):
+            keys, is_delete, number, ordering = _columns(share)
+            groups = keys.dictionary_encode().indices.to_numpy(zero_copy_only=False).astype(np.int64)
+            won = mode.last_of_each(groups, ordering, is_delete)
+            firsts.append(at[np.unique(groups, return_index=True)[1]])
+            winners.append(at[won])
+            deletes.append(is_delete[won])
+            numbers.append(number[won])
+        order = np.argsort(np.concatenate(firsts), kind="stable")
+        won = np.concatenate(winners)[order]
+        of_base, is_delete, number = self._of_base(won), np.concatenate(deletes)[order], np.concatenate(numbers)[order]
+        if not entries.in_file:  # those that lost need no memory
+            entries, won = entries.only(won), np.arange(len(won))
+        return LogRecords(is_delete, {}, of_base, entries, won, rows, number)
+
+    def _in_pairs_merged(self, entries: _Stored, rows: _Stored) -> LogRecords:
+        """All versions of each key, merged."""
+        merger, masks = pair_merger(self._rules), self._absent_masks()
+        merged_entries, merged_rows = self._waiting()
+        firsts, deletes = [_NONE], [_NONE.astype(np.bool_)]
+        absent: list[tuple[int, Mapping[str, Mask]]] = []
+        for at, share in self._shares(entries):
+            keys, is_delete, number, ordering = _columns(share)
+            in_share = {name: mask[at] for name, mask in masks.items()}
+            versions = Versions(rows.take(number), is_delete, tuple(ordering), in_share)
+            first, merged = merge_versions(keys, versions, merger, Place.LOGS)
+            firsts.append(at[first])
+            deletes.append(merged.is_delete)
+            absent.append((len(merged), merged.absent))
+            numbers = pa.array(np.arange(len(merged)) + merged_rows.count)
+            noted = [keys.take(pa.array(first)), pa.array(merged.is_delete), numbers, *merged.ordering]
+            merged_entries.add(pa.Table.from_arrays(noted, schema=merged_entries.schema))
+            merged_rows.add(merged.rows)
+            _keep_to(self._memory_bytes, merged_entries, merged_rows)
+        first = np.concatenate(firsts)
+        order = np.argsort(first, kind="stable")
+        masks = {name: mask[order] for name, mask in _joined_masks(absent).items()}
+        of_base = self._of_base(first[order])
+        is_delete = np.concatenate(deletes)[order]
+        return LogRecords(is_delete, masks, of_base, merged_entries.stored(), order, merged_rows.stored(), order)
+
+    def _shares(self, entries: _Stored) -> Iterator[tuple[Positions, pa.Table]]:
+        """The entries, all of one key together, and where they are: at once, or by hashes of their keys so many at a
+        time as fit into memory.
+        """
+        count = 1
+        if entries.in_file:
+            count = min(_SHARES, -(-entries.size_bytes // max(_SHARE_BYTES, self._memory_bytes // _SHARE_OF_MEMORY)))
+        if count == 1:
+            yield np.arange(entries.count), entries.whole()
+            return
+        share_of = np.concatenate([_share_numbers(batch.column(0), count) for batch in entries.batches])
+        for share in range(count):
+            at = np.flatnonzero(share_of == share)
+            yield at, entries.take(at)
 
     def _of_base(self, versions: Positions) -> Positions | None:
         """The base rows of these versions, if all blocks name theirs."""
         named = [positions for positions in self._positions if positions is not None]
-        return np.concatenate([np.zeros(0, np.int64), *named])[versions] if len(named) == len(self._positions) else None
+        return np.concatenate([_NONE, *named])[versions] if len(named) == len(self._positions) else None
 
     def _absent_masks(self) -> dict[str, Mask]:
         names = frozenset[str]().union(*(absent for _, absent in self._absent))
@@ -203,9 +264,111 @@ class RecordBuffer:
             for name in names
         }
 
-    def _table(self) -> pa.Table:
-        spilled = [self._spill.read()] if self._spill is not None else []
-        return pa.concat_tables([self._schema.empty_table(), *spilled, *self._rows])
+
+def _columns(entries: pa.Table) -> tuple[pa.Array, Mask, Positions, list[pa.Array]]:
+    """Keys, which are deletes, numbers of the rows, ordering values."""
+    keys, deletes, numbers, *ordering = (single_array(column) for column in entries.columns)
+    return keys, deletes.to_numpy(zero_copy_only=False), numbers.to_numpy(), ordering
+
+
+def _share_numbers(keys: pa.Array, count: int) -> npt.NDArray[np.uint8]:
+    hashes = java_string_hash(keys).view(np.uint32) * np.uint32(_ODD)
+    return ((hashes >> 16) % count).astype(np.uint8)
+
+
+def _joined_masks(parts: Sequence[tuple[int, Mapping[str, Mask]]]) -> dict[str, Mask]:
+    names = dict.fromkeys(name for _, masks in parts for name in masks)
+    return {
+        name: np.concatenate([masks.get(name, np.zeros(rows, np.bool_)) for rows, masks in parts]) for name in names
+    }
+
+
+def _keep_to(limit_bytes: int, entries: _Waiting, rows: _Waiting) -> None:
+    """Rows go to their file first, entries when these alone take half of the limit."""
+    if entries.waiting_bytes + rows.waiting_bytes > limit_bytes:
+        rows.spill()
+    if entries.waiting_bytes > limit_bytes // 2:
+        entries.spill()
+
+
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    """Rows in memory or mapped from a file, taken by their numbers."""
+
+    schema: pa.Schema
+    batches: Sequence[pa.RecordBatch]
+    in_file: bool
+
+    @property
+    def count(self) -> int:
+        return sum(len(batch) for batch in self.batches)
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(batch.nbytes for batch in self.batches)
+
+    def joined(self) -> _Stored:
+        """The same as one batch, if they are in memory."""
+        return self if self.in_file else replace(self, batches=self.whole().combine_chunks().to_batches())
+
+    def only(self, at: Positions) -> _Stored:
+        """Some of the rows, in memory."""
+        return _Stored(self.schema, self.take(at).combine_chunks().to_batches(), in_file=False)
+
+    def whole(self, columns: Sequence[str] | None = None) -> pa.Table:
+        table = pa.Table.from_batches(list(self.batches), self.schema)
+        return table if columns is None else table.select(list(columns))
+
+    def take(self, at: Positions, columns: Sequence[str] | None = None) -> pa.Table:
+        """Rows by their numbers."""
+        if not self.in_file:
+            return self.whole(columns).take(pa.array(at))
+        # Batch by batch: Arrow would join what is mapped from the file, in memory, to take from it.
+        ends = np.cumsum([len(batch) for batch in self.batches])
+        batch_of = np.searchsorted(ends, at, side="right")
+        order = np.argsort(batch_of, kind="stable")
+        bounds = np.searchsorted(batch_of[order], np.arange(len(ends) + 1))
+        parts = []
+        for number in np.unique(batch_of):
+            batch = self.batches[number] if columns is None else self.batches[number].select(list(columns))
+            rows = at[order[bounds[number] : bounds[number + 1]]] - (ends[number] - len(batch))
+            parts.append(batch.take(pa.array(rows)))
+        schema = self.schema if columns is None else pa.schema([self.schema.field(name) for name in columns])
+        taken = pa.Table.from_batches(parts, schema)
+        if (order[1:] > order[:-1]).all():
+            return taken
+        place = np.empty_like(order)
+        place[order] = np.arange(len(order))
+        return taken.take(pa.array(place))
+
+
+class _Waiting:
+    """Tables that come one after the other: in memory, and from `spill` on in a temporary Arrow file."""
+
+    def __init__(self, schema: pa.Schema, folder: str | None) -> None:
+        self.schema, self._folder = schema, folder
+        self.count = self.waiting_bytes = 0
+        self._tables: list[pa.Table] = []
+        self._file: _Spill | None = None
+
+    def add(self, rows: pa.Table) -> None:
+        self._tables.append(rows)
+        self.count += len(rows)
+        self.waiting_bytes += rows.nbytes
+
+    def spill(self) -> None:
+        """Write what waits in memory."""
+        if self._tables:
+            self._file = self._file or _Spill(self.schema, self._folder)
+            self._file.write(self._tables)
+            self._tables, self.waiting_bytes = [], 0
+
+    def stored(self) -> _Stored:
+        """All of them; none is added afterwards."""
+        spilled = [self._file.read()] if self._file is not None else []
+        table = pa.concat_tables([self.schema.empty_table(), *spilled, *self._tables])
+        self._tables = []
+        return _Stored(self.schema, table.to_batches(), bool(spilled))
 
 
 _SPILL_FOLDER = "hoodie.memory.spillable.map.path"

@@ -164,8 +164,8 @@ class SliceMerge:
         self._mode = merge_mode(spec.merge.mode, spec.merge.ordering_fields)
         self.in_pairs = in_pairs
         self._needs_keys = needs_keys
-        self._matching: Matching = KeyMatching(records.keys)
-        self._found = np.zeros(len(records.keys), np.bool_)
+        self._matching: Matching = KeyMatching(len(records), records.key_parts)
+        self._found = np.zeros(len(records), np.bool_)
 
     @classmethod
     def of(
@@ -194,9 +194,13 @@ class SliceMerge:
         count = 0
         for block in blocks:
             if block.is_delete:
-                deletes = block.deletes()
-                count += deletes.keys.num_rows
-                buffer.add_deletes(deletes, block.positions(base, deletes.keys))
+                deleted = 0
+                for deletes in block.delete_parts():
+                    buffer.add_deletes(deletes)
+                    deleted += deletes.keys.num_rows
+                if deleted:
+                    buffer.add_positions(block.delete_positions(base, deleted))
+                count += deleted
                 continue
             columns = file_columns(spec.history, block.instant_time, needed.names)
             found_rows = block.rows(columns.names, keep=only is not None)
@@ -265,7 +269,7 @@ class SliceMerge:
 
     def _wanted_rows(self, base: BaseFileReader, only: WantedValues) -> Iterator[pa.Table]:
         """Some rows of the base file, which meet log records by their keys: positions are of all rows."""
-        self._matching = KeyMatching(self.records.keys)
+        self._matching = KeyMatching(len(self.records), self.records.key_parts)
         in_file = set(base.schema.names)
         names = [name for name in self._needed.names if name in in_file]
         for batch in only.batches(base, names):
@@ -275,7 +279,7 @@ class SliceMerge:
         positions = self.records.positions
         if positions is not None and positions_fit(positions, base.num_rows):
             return PositionMatching(positions)
-        return KeyMatching(self.records.keys)
+        return KeyMatching(len(self.records), self.records.key_parts)
 
     def replaced_by_position(self, base: BaseFileReader) -> Positions | None:
         """The base rows that leave, if that can be said without reading them."""
@@ -302,7 +306,7 @@ class SliceMerge:
 
     def only_in_logs(self, batch_rows: int = BATCH_ROWS) -> Iterator[Positions]:
         """Positions of live versions that have met no base row."""
-        for first in range(0, len(self.records.keys), batch_rows):
+        for first in range(0, len(self.records), batch_rows):
             window = slice(first, first + batch_rows)
             yield np.flatnonzero(~self._found[window] & ~self.records.is_delete[window]) + first
 
@@ -349,7 +353,7 @@ class SliceMerge:
         if not len(hits) or not self._rules.by_ordering:
             return hits, partners
         wins = self._judge(stored, hits, partners)
-        self.late_keys = self.records.keys.take(pa.array(partners[~wins]))
+        self.late_keys = self.records.keys(partners[~wins])
         return hits[wins], partners[wins]
 
     def _merged_pairs(self, stored: pa.Table, hits: Positions, partners: Positions) -> pa.Table:
@@ -358,11 +362,9 @@ class SliceMerge:
         older = Versions(older_rows, np.zeros(len(hits), np.bool_), tuple(ordering))
         merged = self._merge.merge(older, self.records.versions(partners), Place.SLICE)
         if merged.is_older is not None:
-            self.late_keys = self.records.keys.take(pa.array(partners[merged.is_older]))
+            self.late_keys = self.records.keys(partners[merged.is_older])
         return merged.rows.filter(pa.array(~merged.is_delete))
 
     def _judge(self, stored: pa.Table, hits: Positions, partners: Positions) -> Mask:
         existing = ordering_columns(stored, self._rules.ordering_fields, pa.array(hits))
-        taken = pa.array(partners)
-        incoming = [values.take(taken) for values in self.records.ordering]
-        return self._mode.replaces(existing, incoming, self.records.is_delete[partners])
+        return self._mode.replaces(existing, self.records.ordering(partners), self.records.is_delete[partners])

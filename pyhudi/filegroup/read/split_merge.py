@@ -57,7 +57,7 @@ def replaced_base_rows(spec: SliceSpec, file_slice: FileSlice) -> Iterator[Repla
     # Where versions merge in pairs every match is replaced; `merged_log_rows` makes the merged row.
     comparing = replace(spec, merge=MergeRules()) if spec.merge.needs_pairs else spec
     merge = SliceMerge.of(comparing, file_slice, comparing.needed(()), needs_keys=False)
-    if file_slice.base_file is None or not len(merge.records.keys):
+    if file_slice.base_file is None or not len(merge.records):
         return
     deciding = pa.schema([column for column in spec.schema if column.name in comparing.deciding])
     first = 0

@@ -90,7 +90,7 @@ def _write(
 ) -> NewBaseFile:
     records = merge.records
     footer, stored_rows = (reader.footer, reader.num_rows) if reader is not None else (Footer(), 0)
-    keys = ReusedFooter.of(spec, footer, stored_rows, records.keys.filter(pa.array(records.is_delete)))
+    keys = ReusedFooter.of(spec, footer, stored_rows, records.keys(np.flatnonzero(records.is_delete)))
     partition_path, file_id = file_slice.group.partition_path, file_slice.group.file_id
     io_type = CREATE if reader is None else MERGE
     file = NewBaseFile(
@@ -128,7 +128,7 @@ def with_log_totals(stat: WriteStat, merge: SliceMerge, file_slice: FileSlice) -
         total_log_records=merge.log.records,
         total_log_files_compacted=len(file_slice.log_files),
         total_log_size_compacted=sum(log.size_bytes for log in file_slice.log_files),
-        total_updated_records_compacted=len(merge.records.keys),
+        total_updated_records_compacted=len(merge.records),
         total_log_blocks=merge.log.blocks,
         total_corrupt_log_block=merge.log.corrupt_blocks,
         total_rollback_blocks=merge.log.rollback_blocks,
@@ -219,12 +219,11 @@ class _Blocks:
 
     def deletes(self, positions: Positions) -> bytes:
         """The delete block."""
-        taken = pa.array(positions)
         keys = pa.RecordBatch.from_arrays(
-            [self._records.keys.take(taken), pa.repeat(self._slice.group.partition_path, len(positions))],
+            [self._records.keys(positions), pa.repeat(self._slice.group.partition_path, len(positions))],
             names=[RECORD_KEY, PARTITION_PATH],
         )
-        ordering = [values.take(taken) for values in self._records.ordering]
+        ordering = self._records.ordering(positions)
         schema_json = avro_from_arrow(self._spec.stored_schema, self._spec.table_name, with_meta=True)
         header = {**self._header, HeaderKey.SCHEMA: schema_json}
         return encode_block(BlockType.DELETE, header, delete.encode(keys, ordering))

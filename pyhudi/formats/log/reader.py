@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterator
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import BinaryIO, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,7 @@ from pyhudi.storage.file_memory import FileState, kept_in_state, settled_state
 
 __all__ = ["LogBlock", "scan_log"]
 
+_WHOLE_BYTES = 1 << 20  # a delete block up to here is decoded at once
 _FRAME_BYTES = 500  # about what a frame takes in memory
 _COLUMN_BYTES = 200  # and a column, without its values
 
@@ -101,10 +102,17 @@ class LogBlock:
         Returns: None when the block does not say, or says it of another base file.
         Raises:  CorruptFile.
         """
-        of_base, text = self.placed(records)
-        if not text or of_base != base_instant:
-            return None
-        return positions_of(len(records), text, self.where)
+        return self._positions(base_instant, len(records), self.placed(records))
+
+    def delete_positions(self, base_instant: str, count: int) -> npt.NDArray[np.int64] | None:
+        """The same for a delete block of so many keys."""
+        header = self.frame.header
+        instant, text = (header.get(key, "") for key in reversed(POSITION_NOTES))
+        return self._positions(base_instant, count, (instant, text))
+
+    def _positions(self, base_instant: str, count: int, placed: tuple[str, str]) -> npt.NDArray[np.int64] | None:
+        of_base, text = placed
+        return positions_of(count, text, self.where) if text and of_base == base_instant else None
 
     def placed(self, records: pa.Table | pa.RecordBatch) -> tuple[str, str]:
         """Instant of a base file, and the positions there in encoded form; ("", "") when the block does not say."""
@@ -134,6 +142,15 @@ class LogBlock:
             return delete.decode(self._content(), self.where)
 
         return self._kept(("deletes", self.frame.offset), decoded, _delete_bytes)
+
+    def delete_parts(self) -> Iterator[delete.DeleteRecords]:
+        """The same keys, in order; those of a large block some thousand at a time."""
+        if self.frame.content_size <= _WHOLE_BYTES:
+            yield self.deletes()
+            return
+        with self.storage.open_input(self.path) as source:
+            source.seek(self.frame.content_offset)
+            yield from delete.decoded_parts(cast("BinaryIO", source), self.frame.content_size, self.where)
 
     def _kept(self, part: Hashable, make: Callable[[], T], size_of: Callable[[T], int]) -> T:
         return make() if self.state is None else kept_in_state(self.state, self.path, part, make, size_of)

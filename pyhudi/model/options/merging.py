@@ -147,7 +147,7 @@ class MemoryOptions:
     merge_bytes: int = option(
         "hoodie.memory.merge.max.size",
         268435456,
-        "Queries and writes that merge a slice: bytes of log rows in memory, per slice; the rest waits in a "
+        "Queries and writes that merge a slice: bytes of log rows and keys in memory, per slice; the rest waits in a "
         "temporary file. Hudi: 1073741824.",
         scopes=ON_READ_AND_WRITE,
         minimum=0,

@@ -11,10 +11,10 @@ from __future__ import annotations
 import decimal
 import io
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TYPE_CHECKING, BinaryIO, TypeAlias, cast
 
 import fastavro
 import pyarrow as pa
@@ -26,9 +26,10 @@ from pyhudi.formats.timeline.bodies import AvroType, Body
 from pyhudi.model.keys import PARTITION_PATH, RECORD_KEY
 
 if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
     from fastavro.types import Schema
 
-__all__ = ["EMPTY", "DeleteRecords", "can_hold", "decode", "encode"]
+__all__ = ["EMPTY", "DeleteRecords", "can_hold", "decode", "decoded_parts", "encode"]
 
 _Ordering: TypeAlias = tuple[str, Body]  # a wrapper's name and its record
 
@@ -80,6 +81,7 @@ def _schema() -> tuple[Schema, Schema]:
 
 _RECORD, _PARSED = _schema()
 _DECODED_ROWS = 1 << 14  # so many deletes are Python objects at once
+_READ_BYTES = 1 << 20  # of a content that is decoded in parts
 
 
 EMPTY = _HEAD.pack(CONTENT_VERSION, 1) + b"\x00"  # content of a block that deletes nothing
@@ -100,24 +102,66 @@ class DeleteRecords:
 
 def decode(content: bytes, where: str = "log block") -> DeleteRecords:
     """The deletes of a block's content. Raises CorruptFile, and UnsupportedTable for content versions 1 and 2."""
-    if len(content) < _HEAD.size:
-        raise CorruptFile(f"{where}: a delete block of {len(content)} bytes.")
-    version, length = _HEAD.unpack_from(content)
+    length = _list_bytes(content[: _HEAD.size], len(content), where)
+    with as_corrupt(where, "the delete list"):
+        body = io.BytesIO(memoryview(content)[_HEAD.size : _HEAD.size + length])
+        return _joined([_columns([]), *_parts(body, length, where)], where)
+
+
+def decoded_parts(content: BinaryIO, size_bytes: int, where: str = "log block") -> Iterator[DeleteRecords]:
+    """The same, some thousand deletes at a time; of the content no more is in memory than these need.
+
+    Args: content: a file that stands at its first byte; size_bytes: of the content.
+    """
+    length = _list_bytes(content.read(min(_HEAD.size, size_bytes)), size_bytes, where)
+    kinds: dict[int, set[str]] = {}
+    with as_corrupt(where, "the delete list"):
+        for part in _parts(io.BufferedReader(_Section(content, length), _READ_BYTES), length, where):
+            for field, values in enumerate(part.values):
+                kinds.setdefault(field, set()).update(values)
+                _check_kinds(kinds[field], where)
+            yield _joined([part], where)
+
+
+class _Section(io.RawIOBase):
+    """The next bytes of a file, so many."""
+
+    def __init__(self, file: BinaryIO, size_bytes: int) -> None:
+        self._file, self._left_bytes = file, size_bytes
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, into: WriteableBuffer, /) -> int:
+        target = memoryview(into)
+        data = self._file.read(min(len(target), self._left_bytes))
+        target[: len(data)] = data
+        self._left_bytes -= len(data)
+        return len(data)
+
+
+def _list_bytes(head: bytes, size_bytes: int, where: str) -> int:
+    """The length of the list, from the first bytes of a content of this size."""
+    if len(head) < _HEAD.size:
+        raise CorruptFile(f"{where}: a delete block of {size_bytes} bytes.")
+    version, length = _HEAD.unpack(head)
     if version != CONTENT_VERSION:
         raise UnsupportedTable(
             f"{where}: delete block content version {version} holds serialized Java objects; compact the table with "
             f"Apache Hudi first."
         )
-    if not 0 <= length <= len(content) - _HEAD.size:
+    if not 0 <= length <= size_bytes - _HEAD.size:
         raise CorruptFile(f"{where}: a delete list of {length} bytes does not fit into its block.")
-    with as_corrupt(where, "the delete list"):
-        # Row by row: the records have no lengths, so each one's place depends on all before it.
-        rows = _records(io.BytesIO(content[_HEAD.size : _HEAD.size + length]), length, where)
-        parts = [_columns([]), *map(_columns, iter(lambda: list(islice(rows, _DECODED_ROWS)), []))]
-        return _joined(parts, where)
+    return int(length)
 
 
-def _records(body: io.BytesIO, length: int, where: str) -> Iterator[Body]:
+def _parts(body: BinaryIO, length: int, where: str) -> Iterator[_Part]:
+    # Row by row: the records have no lengths, so each one's place depends on all before it.
+    rows = _records(body, length, where)
+    yield from map(_columns, iter(lambda: list(islice(rows, _DECODED_ROWS)), []))
+
+
+def _records(body: BinaryIO, length: int, where: str) -> Iterator[Body]:
     """The deletes of a list, which comes in blocks. Raises CorruptFile for a count that the bytes can't hold."""
     while count := cast("int", fastavro.schemaless_reader(body, "long", None)):
         if count < 0:
@@ -255,12 +299,18 @@ def _typed(parts: Sequence[_Part], field: int, where: str) -> pa.Array:
         return arrays[0]
     if not arrays:
         return pa.nulls(sum(len(part.none) for part in parts))
-    if not all(pa.types.is_integer(a.type) or pa.types.is_floating(a.type) for a in arrays):
+    _check_kinds(names, where)
+    wide = pa.float64() if any(pa.types.is_floating(a.type) for a in arrays) else pa.int64()
+    return pc.coalesce(*(a.cast(wide) for a in arrays))
+
+
+def _check_kinds(names: Collection[str], where: str) -> None:
+    """Raises CorruptFile when values of these wrappers can't be compared with one another."""
+    kinds = [_ARROW[name] for name in names if name in _ARROW]
+    if len(kinds) > 1 and not all(pa.types.is_integer(kind) or pa.types.is_floating(kind) for kind in kinds):
         raise CorruptFile(
             f"{where}: ordering values of several types in one delete block ({', '.join(sorted(names))})."
         )
-    wide = pa.float64() if any(pa.types.is_floating(a.type) for a in arrays) else pa.int64()
-    return pc.coalesce(*(a.cast(wide) for a in arrays))
 
 
 def _arrow_of(plain: list[object], arrow: pa.DataType) -> pa.Array:
