@@ -33,7 +33,7 @@ from pyhudi.sql.literals import constant_of
 from pyhudi.sql.references import Reference, references
 from pyhudi.sql.session import CatalogEntry, SqlSession, TableName
 from pyhudi.sql.table_functions import rows_of_function
-from pyhudi.sql.tokens import SqlToken, TokenKind, keywords, tokens_of, unquoted
+from pyhudi.sql.tokens import SqlToken, TokenKind, keywords, tokens_of
 
 if TYPE_CHECKING:
     from pyhudi.table import HudiTable
@@ -217,7 +217,7 @@ def _qualifiers(tokens: Sequence[SqlToken], reference: Reference) -> list[_Edit]
         run = tokens[place : place + width]
         names, dots = run[::2], run[1::2]
         if all(dot.is_symbol(".") for dot in dots) and all(
-            token.is_name and unquoted(token.text).lower() == part for token, part in zip(names, parts, strict=True)
+            token.is_name and token.value.lower() == part for token, part in zip(names, parts, strict=True)
         ):
             edits.append(_Edit(names[0].start, names[-1].end, quoted(reference.name.parts[-1])))
     return edits

@@ -5,19 +5,16 @@ Source: Spark's SQL reference, "Identifiers", "Literals", "CREATE TABLE".
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
 from pyhudi.errors import ConfigError
 from pyhudi.sql.session import TableName
-from pyhudi.sql.tokens import SqlToken, TokenKind, unquoted
+from pyhudi.sql.tokens import SqlToken, TokenKind
 
-__all__ = ["Reader", "text_value"]
+__all__ = ["Reader"]
 
 _OPENING, _CLOSING = frozenset("(["), frozenset(")]")
 _SHOWN_CHARACTERS = 60
-_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[0-3][0-7]{2}|.)", re.DOTALL)
-_ESCAPED = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", "%": "\\%", "_": "\\_"}
 
 
 class Reader:
@@ -110,7 +107,7 @@ class Reader:
         if token is None or not token.is_name:
             raise self.error(expected)
         self.at += 1
-        return unquoted(token.text)
+        return token.value
 
     def dotted(self, expected: str = "a name") -> tuple[str, ...]:
         """A name of one or several parts, such as a nested column's."""
@@ -130,12 +127,8 @@ class Reader:
             raise self.error(expected)
         if token.kind is TokenKind.TEXT:
             parts = []
-            before: SqlToken | None = None
             while (token := self.peek()) is not None and token.kind is TokenKind.TEXT:
-                if before is not None and before.end == token.start and before.text[-1] == token.text[0]:
-                    parts.append(token.text[0])  # a doubled quote stands for itself
-                parts.append(text_value(token))
-                before = token
+                parts.append(token.value)
                 self.at += 1
             return "".join(parts)
         sign = "-" if token.is_symbol("-") else ""
@@ -166,7 +159,7 @@ class Reader:
         token = self.peek()
         if token is not None and token.kind is TokenKind.TEXT:
             self.at += 1
-            return text_value(token)
+            return token.value
         return ".".join(self.dotted("the key of a property"))
 
     def names(self) -> tuple[str, ...]:
@@ -259,24 +252,6 @@ class Reader:
                     return place
         self.at = self.stop
         raise self.error("')'")
-
-
-def text_value(token: SqlToken) -> str:
-    """The text that a quotation stands for, escapes resolved as Spark does."""
-    quotation = token.text
-    if quotation[0] in "rR":
-        return quotation[2:-1]
-    return _ESCAPE.sub(_unescaped, quotation[1:-1])
-
-
-def _unescaped(found: re.Match[str]) -> str:
-    code = found[1]
-    if len(code) == 1:
-        return _ESCAPED.get(code, code)
-    if code[0] in "uU":
-        number = int(code[1:], 16)
-        return chr(number) if number <= 0x10FFFF else found[0]
-    return chr(int(code, 8))
 
 
 def _short(text: str) -> str:

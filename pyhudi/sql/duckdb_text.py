@@ -9,10 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from pyhudi.errors import ConfigError
-from pyhudi.sql.clauses import text_value
 from pyhudi.sql.literals import Constant, constant_of
 from pyhudi.sql.session import TableName
-from pyhudi.sql.tokens import SqlToken, TokenKind, dotted_at, tokens_of, unquoted
+from pyhudi.sql.tokens import SqlToken, TokenKind, dotted_at, tokens_of
 
 __all__ = ["FunctionCall", "Named", "Past", "duckdb_text", "quoted_name", "spoken_names"]
 
@@ -87,9 +86,9 @@ def spoken_names(text: str) -> Iterator[TableName]:
 
 def _spelled(token: SqlToken) -> str:
     if token.kind is TokenKind.NAME:
-        return quoted_name(unquoted(token.text))
+        return quoted_name(token.value)
     if token.kind is TokenKind.TEXT:
-        return "'" + text_value(token).replace("'", "''") + "'"
+        return "'" + token.value.replace("'", "''") + "'"
     return _OPERATORS.get(token.text, token.text)
 
 
@@ -116,7 +115,7 @@ def _structs(tokens: Sequence[SqlToken]) -> dict[int, str]:
                 if not keys[-1]:
                     written[place] = " :="
             elif keys[-1] and token.kind is TokenKind.TEXT and following is not None and following.is_symbol(","):
-                written[place] = quoted_name(text_value(token))
+                written[place] = quoted_name(token.value)
     return written
 
 

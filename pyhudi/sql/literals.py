@@ -5,37 +5,19 @@ Source: Spark's SQL reference, "Literals".
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from typing import TypeAlias
 
 from pyhudi.errors import ConfigError
-from pyhudi.sql.clauses import text_value
+from pyhudi.model.predicate.where_text import number_of
 from pyhudi.sql.tokens import SqlToken, TokenKind
 
-__all__ = ["Constant", "constant_of", "number_value"]
+__all__ = ["Constant", "constant_of"]
 
 # What a constant in a statement can be.
 Constant: TypeAlias = "str | int | float | Decimal | bool | date | datetime | None"
-
-_NUMBER = re.compile(r"(?P<digits>[\d.]+(?:[eE][+-]?\d+)?)(?P<suffix>[a-zA-Z]*)")
-_WHOLE, _BROKEN = ("", "L", "S", "Y"), ("D", "F", "BD")
-
-
-def number_value(text: str) -> int | float | Decimal:
-    """A number without its sign. Raises ConfigError for one with an unknown suffix."""
-    found = _NUMBER.fullmatch(text)
-    suffix = found["suffix"].upper() if found is not None else ""
-    if found is None or suffix not in (*_WHOLE, *_BROKEN):
-        raise ConfigError(f"{text!r:.100} is no number; the suffixes are L, S, Y, D, F and BD.")
-    digits = found["digits"]
-    if suffix in ("D", "F"):
-        return float(digits)
-    if digits.isdigit() and suffix in _WHOLE:
-        return int(digits)
-    return float(digits) if "e" in digits.lower() and suffix != "BD" else Decimal(digits)
 
 
 def constant_of(tokens: Sequence[SqlToken]) -> Constant:
@@ -49,16 +31,16 @@ def constant_of(tokens: Sequence[SqlToken]) -> Constant:
         raise refused
     first, rest = tokens[0], tokens[1:]
     if all(token.kind is TokenKind.TEXT for token in tokens):
-        return "".join(text_value(token) for token in tokens)
+        return "".join(token.value for token in tokens)
     if first.kind is TokenKind.SYMBOL and first.text in "+-" and len(rest) == 1 and rest[0].kind is TokenKind.NUMBER:
-        value = number_value(rest[0].text)
+        value = number_of(rest[0].text)
         return -value if first.text == "-" else value
     if len(tokens) == 1 and first.kind is TokenKind.NUMBER:
-        return number_value(first.text)
+        return number_of(first.text)
     if len(tokens) == 1 and first.is_word("TRUE", "FALSE", "NULL"):
         return {"TRUE": True, "FALSE": False, "NULL": None}[first.text.upper()]
     if len(rest) == 1 and rest[0].kind is TokenKind.TEXT and first.is_word("DATE", "TIMESTAMP", "TIMESTAMP_NTZ"):
-        text = text_value(rest[0])
+        text = rest[0].value
         try:
             return date.fromisoformat(text) if first.is_word("DATE") else datetime.fromisoformat(text)
         except ValueError as error:

@@ -5,18 +5,22 @@ Source: Spark's SQL reference, "Literals", "Identifiers", "Comments".
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
-from itertools import islice
+from typing import TYPE_CHECKING
 
 from pyhudi.errors import ConfigError
+from pyhudi.model.sql_text import MisreadSql, spark_tokens
 
-__all__ = ["SqlToken", "TokenKind", "dotted_at", "keywords", "tokens_of", "unquoted"]
+if TYPE_CHECKING:
+    from sqlglot.tokens import Token
 
-# A generated MERGE of some thousand columns has about 1 MB; each token is a Python object of some 100 bytes.
+__all__ = ["SqlToken", "TokenKind", "dotted_at", "keywords", "tokens_of"]
+
+# A generated MERGE of some thousand columns has about 1 MB; each token is two Python objects of some 400 bytes.
 MAX_STATEMENT_CHARACTERS = 4 << 20
+_FIRST_CHARACTERS = 256
 
 
 class TokenKind(Enum):
@@ -26,17 +30,19 @@ class TokenKind(Enum):
     NAME = "name"
     TEXT = "text"
     NUMBER = "number"
+    BYTES = "bytes"
     SYMBOL = "symbol"
 
 
 @dataclass(frozen=True, slots=True)
 class SqlToken:
-    """One token of a statement: `text[start:end]`."""
+    """One token of a statement: `text[start:end]`. `value`: what it stands for, without quotations and escapes."""
 
     kind: TokenKind
     text: str
     start: int
     end: int
+    value: str
 
     @property
     def is_name(self) -> bool:
@@ -51,16 +57,14 @@ class SqlToken:
         return self.kind is TokenKind.SYMBOL and self.text == symbol
 
 
-_TOKEN = re.compile(
-    r"""(?P<space>\s+|--(?:\\\r?\n|[^\r\n])*)
-    |(?P<text>[rR]'[^']*'|[rR]"[^"]*"|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")
-    |(?P<name>`(?:[^`]|``)*`)
-    |(?P<number>\d+(?:\.\d*)?(?:[eE][+-]?\d+)?[a-zA-Z]{0,2}(?!\w)|\.\d+(?:[eE][+-]?\d+)?[a-zA-Z]{0,2}(?!\w))
-    |(?P<word>\w+)
-    |(?P<symbol>=>|->|<=>|<=|>=|<>|!=|==|\|\||::|.)""",
-    re.VERBOSE | re.DOTALL,
-)
-_COMMENT_EDGE = re.compile(r"/\*|\*/")
+_KINDS = {
+    "STRING": TokenKind.TEXT,
+    "RAW_STRING": TokenKind.TEXT,
+    "NATIONAL_STRING": TokenKind.TEXT,
+    "HEX_STRING": TokenKind.BYTES,
+    "NUMBER": TokenKind.NUMBER,
+    "IDENTIFIER": TokenKind.NAME,
+}
 
 
 def tokens_of(text: str, most: int | None = None) -> list[SqlToken]:
@@ -73,47 +77,34 @@ def tokens_of(text: str, most: int | None = None) -> list[SqlToken]:
             f"The statement has {len(text):,} characters; at most {MAX_STATEMENT_CHARACTERS:,} are taken. Put its rows "
             "into a table or a view."
         )
-    return list(islice(_tokens(text), most))
+    size = _FIRST_CHARACTERS if most is not None else len(text)
+    while True:
+        is_whole = size >= len(text)
+        try:
+            read = spark_tokens(text[:size])
+        except MisreadSql as error:
+            if is_whole:
+                raise ConfigError(f"SQL: {error.what}.") from None
+        else:
+            if most is None or is_whole or len(read) > most:
+                return [_token(text, token) for token in read[:most]]
+        size *= 4
 
 
-def _tokens(text: str) -> Iterator[SqlToken]:
-    at = 0
-    while at < len(text):
-        if text.startswith("/*", at) and not text.startswith("/*+", at):
-            at = _after_comment(text, at)
-            continue
-        found = _TOKEN.match(text, at)
-        assert found is not None
-        kind = found.lastgroup
-        assert kind is not None
-        if kind == "symbol" and found[0] in "'\"`":
-            raise ConfigError(f"The quotation that begins at character {at} of the statement does not end.")
-        if kind != "space":
-            yield SqlToken(TokenKind(kind), found[0], at, found.end())
-        at = found.end()
-
-
-def _after_comment(text: str, start: int) -> int:
-    """The place after a bracketed comment; they nest, as in Spark."""
-    depth = 0
-    for edge in _COMMENT_EDGE.finditer(text, start):
-        depth += 1 if edge[0] == "/*" else -1
-        if depth == 0:
-            return edge.end()
-    raise ConfigError(f"The comment that begins at character {start} of the statement does not end.")
-
-
-def unquoted(name: str) -> str:
-    """An identifier without its backticks."""
-    return name[1:-1].replace("``", "`") if name.startswith("`") else name
+def _token(text: str, token: Token) -> SqlToken:
+    kind = _KINDS.get(token.token_type.name)
+    written = text[token.start : token.end + 1]
+    if kind is None:
+        kind = TokenKind.WORD if written.replace("_", "a").isalnum() else TokenKind.SYMBOL
+    return SqlToken(kind, written, token.start, token.end + 1, token.text)
 
 
 def dotted_at(tokens: Sequence[SqlToken], place: int) -> tuple[tuple[str, ...], int]:
     """The parts of a name with dots that begins at a token, without backticks, and the place after it."""
-    parts = [unquoted(tokens[place].text)]
+    parts = [tokens[place].value]
     place += 1
     while place + 1 < len(tokens) and tokens[place].is_symbol(".") and tokens[place + 1].is_name:
-        parts.append(unquoted(tokens[place + 1].text))
+        parts.append(tokens[place + 1].value)
         place += 2
     return tuple(parts), place
 

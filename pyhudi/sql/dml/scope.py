@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pyhudi.sql.clauses import Reader
 from pyhudi.sql.column_texts import quoted
 from pyhudi.sql.session import NamedTable, SqlSession, TableName
-from pyhudi.sql.tokens import SqlToken, TokenKind, dotted_at, unquoted
+from pyhudi.sql.tokens import SqlToken, TokenKind, dotted_at
 
 __all__ = ["Scope", "read_alias", "read_target"]
 
@@ -85,7 +85,7 @@ def read_alias(reader: Reader, *ends: str) -> str | None:
     if token is None or not token.is_name or token.is_word(*ends):
         return None
     reader.at += 1
-    return unquoted(token.text)
+    return token.value
 
 
 def read_target(reader: Reader, session: SqlSession, end: str) -> tuple[NamedTable, str] | None:

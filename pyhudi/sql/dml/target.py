@@ -16,7 +16,7 @@ from pyhudi.lazy_property import lazy_property
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.model.table_config import TableConfig
 from pyhudi.sql.session import NamedTable
-from pyhudi.sql.tokens import SqlToken, unquoted
+from pyhudi.sql.tokens import SqlToken
 
 __all__ = ["Target", "cast"]
 
@@ -103,7 +103,7 @@ class Target:
             if token.is_symbol("*"):
                 return list(self.schema.names)
             if token.is_name:
-                words.add(unquoted(token.text).lower())
+                words.add(token.value.lower())
         return [name for name in self.schema.names if name.lower() in words]
 
     def read_columns(self, names: Iterable[str]) -> list[str]:

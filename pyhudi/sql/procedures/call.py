@@ -13,7 +13,6 @@ from pyhudi.model.commit import CommitMetadata
 from pyhudi.model.instant import ActionKind, Instant
 from pyhudi.sql.procedures.rows import Row
 from pyhudi.sql.session import TableName
-from pyhudi.sql.tokens import unquoted
 from pyhudi.storage.base import Storage
 from pyhudi.table import HudiTable
 
@@ -133,6 +132,7 @@ def table_name_of(text: str) -> TableName:
     rest = text
     while rest:
         end = rest.find("`", 1) + 1 if rest.startswith("`") else (rest + ".").index(".")
-        parts.append(unquoted(rest[: end or len(rest)]))
+        part = rest[: end or len(rest)]
+        parts.append(part[1:-1].replace("``", "`") if part.startswith("`") else part)
         rest = rest[end or len(rest) :].removeprefix(".")
     return TableName(tuple(parts))
