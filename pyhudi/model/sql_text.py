@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sqlglot.dialects.dialect import Dialect
     from sqlglot.tokens import Token
 
-__all__ = ["MisreadSql", "condition_of", "is_number", "parsed", "spark_tokens"]
+__all__ = ["MisreadSql", "condition_of", "is_number", "query_of", "spark_tokens", "with_deep_stack"]
 
 T = TypeVar("T")
 
@@ -42,6 +42,10 @@ class MisreadSql(ConfigError):
         self.what, self.at = what, at
 
 
+_ESCAPES = ["\\", "'", '"']  # a doubled quote is a quote
+_OCTAL = (8, 3, 3, 0xFF)
+
+
 @cache
 def _dialect() -> Dialect:
     """Spark's dialect, where words are words until somebody asks for a keyword, and functions have their own names."""
@@ -51,8 +55,8 @@ def _dialect() -> Dialect:
         class Tokenizer(Spark.Tokenizer):
             KEYWORDS: ClassVar = {sign: Spark.Tokenizer.KEYWORDS[sign] for sign in _SIGNS}
             COMMANDS: ClassVar = set()
-            STRING_ESCAPES: ClassVar = ["\\", "'", '"']  # a doubled quote is a quote
-            NUMERIC_ESCAPES: ClassVar = {**Spark.Tokenizer.NUMERIC_ESCAPES, "0": (8, 3, 3, 0xFF)}
+            STRING_ESCAPES: ClassVar = _ESCAPES
+            NUMERIC_ESCAPES: ClassVar = {**Spark.Tokenizer.NUMERIC_ESCAPES, "0": _OCTAL}
 
         class Parser(Spark.Parser):  # type: ignore[valid-type, misc]  # a variable to mypy
             FUNCTIONS: ClassVar[dict[str, object]] = {}
@@ -61,6 +65,24 @@ def _dialect() -> Dialect:
             NO_PAREN_FUNCTION_PARSERS: ClassVar[dict[str, object]] = {}
 
     return PyHudiSpark()
+
+
+@cache
+def _query_dialect() -> Dialect:
+    """Spark's dialect with all of its keywords and functions."""
+    from sqlglot.dialects.spark import Spark
+
+    class PyHudiSparkQueries(Spark):
+        SAFE_DIVISION = False
+
+        class Tokenizer(Spark.Tokenizer):
+            STRING_ESCAPES: ClassVar = _ESCAPES
+            NUMERIC_ESCAPES: ClassVar = {**Spark.Tokenizer.NUMERIC_ESCAPES, "0": _OCTAL}
+
+        class Parser(Spark.Parser):  # type: ignore[valid-type, misc]
+            STRICT_CAST = True  # what can't be cast is an error, as with Spark's ANSI mode
+
+    return PyHudiSparkQueries()
 
 
 def spark_tokens(text: str) -> list[Token]:
@@ -128,10 +150,31 @@ def condition_of(tokens: Sequence[Token], text: str) -> exp.Expr:
     """
     from sqlglot import exp
 
-    return parsed(lambda: _dialect().parser().parse_into(exp.Condition, list(tokens), text), tokens, text)
+    return _parsed(lambda: _dialect().parser().parse_into(exp.Condition, list(tokens), text), tokens, text)
 
 
-def parsed(parse: Callable[[], list[exp.Expr | None]], tokens: Sequence[Token], text: str) -> exp.Expr:
+def query_of(text: str) -> exp.Expr | None:
+    """The tree of a query in Spark's words; None for a text that Spark's grammar does not know.
+
+    Raises: MisreadSql where a quotation does not end.
+    """
+    from sqlglot import exp
+    from sqlglot.errors import ParseError, TokenError
+
+    dialect = _query_dialect()
+    try:
+        tokens = dialect.tokenize(text)
+        trees = with_deep_stack(lambda: dialect.parser().parse(tokens, text))
+    except TokenError as error:
+        raise _misread(text, error) from None
+    except ParseError:
+        return None
+    except RecursionError:
+        raise MisreadSql("too many brackets in brackets", 0) from None
+    return trees[0] if len(trees) == 1 and not isinstance(trees[0], exp.Command) else None
+
+
+def _parsed(parse: Callable[[], list[exp.Expr | None]], tokens: Sequence[Token], text: str) -> exp.Expr:
     """What sqlglot makes of the tokens of a text, with a stack that is deep enough for it.
 
     Raises: MisreadSql with the place of the token that does not fit.
@@ -139,7 +182,7 @@ def parsed(parse: Callable[[], list[exp.Expr | None]], tokens: Sequence[Token], 
     from sqlglot.errors import ParseError
 
     try:
-        trees = _with_deep_stack(parse)
+        trees = with_deep_stack(parse)
     except ParseError as error:
         known = error.errors[0]
         line, column = known.get("line"), known.get("col")
@@ -152,7 +195,7 @@ def parsed(parse: Callable[[], list[exp.Expr | None]], tokens: Sequence[Token], 
     return trees[0]
 
 
-def _with_deep_stack(call: Callable[[], T]) -> T:
+def with_deep_stack(call: Callable[[], T]) -> T:
     """What a call returns; where Python's stack is too small for it, from a thread with a larger one."""
     try:
         return call()

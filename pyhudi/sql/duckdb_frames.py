@@ -13,14 +13,15 @@ import pyarrow as pa
 from pyhudi.engine.local import ArrowStream
 from pyhudi.errors import ConfigError, HudiError
 from pyhudi.model.keys import META_COLUMNS
+from pyhudi.sql.duckdb_functions import MACROS
 from pyhudi.sql.duckdb_text import quoted_name
-from pyhudi.sql.session import SqlFrame, TableName
+from pyhudi.sql.session import SqlFrame
 
 if TYPE_CHECKING:
     import duckdb
     import pandas as pd
 
-__all__ = ["VIEW_PREFIX", "SqlResult", "duckdb_errors", "names_in", "open_duckdb", "relation", "stream", "without_meta"]
+__all__ = ["VIEW_PREFIX", "SqlResult", "duckdb_errors", "open_duckdb", "relation", "stream", "without_meta"]
 
 VIEW_PREFIX = "__hudi_"  # of names that a statement gives to rows while it runs
 _OWN_NAME = re.compile(rf'"?{VIEW_PREFIX}\d+"?\.?')
@@ -69,19 +70,6 @@ def without_meta(frame: SqlFrame) -> SqlFrame:
     return cast("SqlFrame", rows.project(", ".join(kept))) if len(kept) < len(rows.columns) else frame
 
 
-def names_in(tree: object) -> Iterator[TableName]:
-    """The tables of a query that DuckDB parsed."""
-    if isinstance(tree, dict):
-        if tree.get("type") == "BASE_TABLE":
-            parts = (tree.get("catalog_name"), tree.get("schema_name"), tree["table_name"])
-            yield TableName(tuple(part for part in parts if part))
-        for value in tree.values():
-            yield from names_in(value)
-    elif isinstance(tree, list):
-        for value in tree:
-            yield from names_in(value)
-
-
 @dataclass(frozen=True, slots=True)
 class SqlResult:
     """What a statement returns: rows, computed when they are taken; no columns for a statement without rows."""
@@ -122,4 +110,5 @@ def open_duckdb() -> duckdb.DuckDBPyConnection:
     # Names in a query mean tables, never variables of the calling Python.
     connection = duckdb.connect(config={"python_enable_replacements": False})
     connection.execute("SET TimeZone = 'UTC'").fetchall()
+    connection.execute(MACROS).fetchall()
     return connection

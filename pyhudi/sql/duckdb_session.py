@@ -10,7 +10,6 @@ Rows stream: from a scan of ours into DuckDB, and from DuckDB into a write. `pip
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,13 +31,12 @@ from pyhudi.sql.duckdb_frames import (
     VIEW_PREFIX,
     SqlResult,
     duckdb_errors,
-    names_in,
     open_duckdb,
     relation,
     stream,
     without_meta,
 )
-from pyhudi.sql.duckdb_text import FunctionCall, Part, Past, duckdb_text, quoted_name, spoken_names
+from pyhudi.sql.duckdb_text import FunctionCall, Part, Past, duckdb_text, quoted_name
 from pyhudi.sql.session import NO_ROWS, SCHEMA_ON_READ, NamedTable, SqlFrame, SqlSession, TableName
 from pyhudi.sql.settings import Setting, setting_of
 from pyhudi.sql.statement import parse_statement
@@ -165,13 +163,13 @@ class DuckDbSession:
         """The rows of a query, lazily; names of Hudi tables are found in it."""
         ready = duckdb_text(text, TABLE_FUNCTIONS, self._part_name)
         with duckdb_errors(self._failures):
-            for name in self._table_names(ready):
+            for name in ready.names:
                 table = self.find_table(name)
                 if table is not None:
                     self._show(name, table.table.scan(options=self.settings))
                 else:
                     self._hide(name)
-            rows = self._connection.sql(ready)
+            rows = self._connection.sql(ready.text)
         return self.frame_from(NO_ROWS) if rows is None else cast("SqlFrame", rows)
 
     def view_of(self, frame: SqlFrame) -> AbstractContextManager[str]:
@@ -294,12 +292,6 @@ class DuckDbSession:
         if found is None:
             raise TableNotFound(f"There is no Hudi table {name}. {self._catalog}")
         return found.table
-
-    def _table_names(self, text: str) -> list[TableName]:
-        """The names of tables in a statement: of a query as DuckDB parses it, of others as they are written."""
-        ((answer,),) = self._connection.execute("SELECT json_serialize_sql(?::VARCHAR)", [text]).fetchall()
-        tree = json.loads(answer)
-        return list(dict.fromkeys(spoken_names(text) if tree["error"] else names_in(tree)))
 
     def _show(self, name: TableName, scan: Scan) -> None:
         """Let DuckDB find a scan under a table's name; in a database of that name where it has two parts."""

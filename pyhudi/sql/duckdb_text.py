@@ -1,22 +1,27 @@
-"""A query in Spark's words as DuckDB takes it: quotations and operators; which words in it name tables.
+"""A query in Spark's words as DuckDB takes it, by sqlglot; which tables it names.
 
-Only what is written differently is changed. Functions that one of them lacks stay as they are: DuckDB says so.
+What Spark's grammar does not know is a statement of DuckDB's own: it goes as it is, but for its quotations.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from pyhudi.errors import ConfigError
-from pyhudi.sql.literals import Constant, constant_of
+from pyhudi.model.predicate.where_text import negative, number_of
+from pyhudi.model.sql_text import MisreadSql, query_of, with_deep_stack
+from pyhudi.sql.literals import Constant
 from pyhudi.sql.session import TableName
-from pyhudi.sql.tokens import SqlToken, TokenKind, dotted_at, tokens_of
+from pyhudi.sql.tokens import SqlToken, TokenKind, dotted_at, keywords, tokens_of
 
-__all__ = ["FunctionCall", "Named", "Past", "duckdb_text", "quoted_name", "spoken_names"]
+if TYPE_CHECKING:
+    from sqlglot import exp
 
-_OPERATORS = {"==": "=", "<=>": "IS NOT DISTINCT FROM"}
-_TIMES = ("TIMESTAMP", "SYSTEM_TIME", "VERSION", "SYSTEM_VERSION")
+__all__ = ["DuckDbText", "FunctionCall", "Named", "Past", "duckdb_text", "quoted_name"]
+
+_QUERIES = keywords("SELECT WITH FROM VALUES TABLE INSERT CREATE (")
 _BEFORE_TABLES = ("FROM", "JOIN", "USING", "INTO", "UPDATE", "TABLE")
 
 
@@ -47,41 +52,141 @@ class FunctionCall:
 Part = Named | Past | FunctionCall
 
 
+@dataclass(frozen=True, slots=True)
+class DuckDbText:
+    """A statement for DuckDB. `names`: those of tables in it, and of some that are none."""
+
+    text: str
+    names: tuple[TableName, ...]
+
+
 def quoted_name(name: str) -> str:
     """An identifier as DuckDB takes it."""
     return '"' + name.replace('"', '""') + '"'
 
 
-def duckdb_text(text: str, functions: Sequence[str], name_of: Callable[[Part], str]) -> str:
-    """A query for DuckDB.
+def duckdb_text(text: str, functions: Sequence[str], name_of: Callable[[Part], str]) -> DuckDbText:
+    """A statement for DuckDB.
 
     Args:
         functions: names of the table functions that are ours, in small letters.
         name_of: gives the name under which DuckDB finds the rows of a part.
-    Raises: ConfigError for a moment or an argument that is no constant.
+    Raises: ConfigError for a moment or an argument that is no constant, and for what DuckDB has no counterpart of.
     """
-    tokens, pieces, at, place = tokens_of(text), [], 0, 0
-    structs = _structs(tokens)
-    while place < len(tokens):
-        token = tokens[place]
-        pieces.append(text[at : token.start])
-        found = _part(tokens, place, functions)
-        if found is None:
-            pieces.append(structs[place] if place in structs else _spelled(token))
-            place += 1
-        else:
-            part, place = found
-            pieces.append(quoted_name(name_of(part)))
-        at = tokens[place - 1].end
-    return "".join([*pieces, text[at:]])
+    first = tokens_of(text, 1)
+    if not first or first[0].text.upper() not in _QUERIES:
+        return _own_statement(text)
+    try:
+        tree = query_of(text)
+    except MisreadSql as error:
+        raise ConfigError(f"SQL: {error.what}.") from None
+    if tree is None:
+        return _own_statement(text)
+    names = dict.fromkeys(name for table in _tables(tree) if (name := _ready(table, functions, name_of)) is not None)
+    return DuckDbText(with_deep_stack(lambda: _translated(tree)), tuple(names))
 
 
-def spoken_names(text: str) -> Iterator[TableName]:
-    """Names in the places where statements name tables; more than those that are tables."""
+def _translated(tree: exp.Expr) -> str:
+    from sqlglot.errors import UnsupportedError
+
+    from pyhudi.sql.duckdb_functions import duckdb_query
+
+    _name_columns(tree)
+    try:
+        return duckdb_query(tree)
+    except UnsupportedError as error:
+        raise ConfigError(f"DuckDB has no counterpart of this: {error}") from None
+
+
+def _name_columns(tree: exp.Expr) -> None:
+    """Columns without a name get the one that Spark gives them, near enough: DuckDB's would be in its own words."""
+    from sqlglot import exp
+
+    while isinstance(tree, exp.SetOperation | exp.Subquery):
+        tree = tree.this
+    if not isinstance(tree, exp.Select):
+        return
+    for column in list(tree.expressions):
+        is_computed = isinstance(column, exp.Func | exp.Binary | exp.Literal | exp.Case | exp.Unary | exp.Predicate)
+        if is_computed and not isinstance(column, exp.UDTF | exp.Explode | exp.Inline | exp.Dot):
+            column.replace(exp.alias_(column.copy(), _column_name(column), quoted=True))
+
+
+def _column_name(column: exp.Expr) -> str:
+    from sqlglot import exp
+
+    if isinstance(column, exp.Literal):
+        return column.name
+    text = column.sql("spark", normalize_functions="lower", comments=False).replace("count(*)", "count(1)")
+    return f"({text})" if isinstance(column, exp.Binary) else text
+
+
+def _tables(tree: exp.Expr) -> list[exp.Table]:
+    from sqlglot import exp
+
+    return list(tree.find_all(exp.Table))
+
+
+def _ready(table: exp.Table, functions: Sequence[str], name_of: Callable[[Part], str]) -> TableName | None:
+    """Give a table of a query its name in DuckDB; the name when it is one that a session may know."""
+    from sqlglot import exp
+
+    if isinstance(table.this, exp.Anonymous) and table.this.name.lower() in functions:
+        arguments = tuple(_constant(argument) for argument in table.this.expressions)
+        _replace(table, name_of(FunctionCall(table.this.name.lower(), arguments)))
+        return None
+    if not isinstance(table.this, exp.Identifier | exp.Dot):
+        return None
+    name = TableName(tuple(part.name for part in table.parts))
+    version = table.args.get("version")
+    if version is not None:
+        if not table.alias and name.path is None:
+            table.set("alias", exp.TableAlias(this=exp.to_identifier(name.parts[-1], quoted=True)))
+        _replace(table, name_of(Past(name, str(_constant(version.expression)))))
+        return None
+    if name.path is not None:
+        _replace(table, name_of(Named(name)))
+        return None
+    return name
+
+
+def _replace(table: exp.Table, name: str) -> None:
+    from sqlglot import exp
+
+    table.set("this", exp.to_identifier(name, quoted=True))
+    for part in ("db", "catalog", "version"):
+        table.set(part, None)
+
+
+def _constant(node: exp.Expr) -> Constant:
+    """The value of a constant, the text of a name."""
+    from sqlglot import exp
+
+    match node:
+        case exp.Column():
+            return str(TableName(tuple(part.name for part in node.parts)))
+        case exp.Neg(this=exp.Literal(is_string=False)):
+            return negative(number_of(node.name))
+        case exp.Literal():
+            return node.name if node.is_string else number_of(node.name)
+        case exp.Boolean():
+            return bool(node.this)
+        case exp.Null():
+            return None
+        case exp.Cast(this=exp.Literal()) | exp.RawString():
+            return node.name
+    raise ConfigError(
+        f"Expected a constant (a text, a number, TRUE, FALSE, NULL, DATE '…'), found {node.sql('spark')!r:.200}."
+    )
+
+
+def _own_statement(text: str) -> DuckDbText:
     tokens = tokens_of(text)
-    for place, token in enumerate(tokens):
-        if place and token.is_name and (tokens[place - 1].is_word(*_BEFORE_TABLES)):
-            yield TableName(dotted_at(tokens, place)[0])
+    pieces, at = [], 0
+    for token in tokens:
+        pieces += [text[at : token.start], _spelled(token)]
+        at = token.end
+    return DuckDbText("".join([*pieces, text[at:]]), tuple(dict.fromkeys(_spoken_names(tokens))))
 
 
 def _spelled(token: SqlToken) -> str:
@@ -89,76 +194,11 @@ def _spelled(token: SqlToken) -> str:
         return quoted_name(token.value)
     if token.kind is TokenKind.TEXT:
         return "'" + token.value.replace("'", "''") + "'"
-    return _OPERATORS.get(token.text, token.text)
+    return token.text
 
 
-def _structs(tokens: Sequence[SqlToken]) -> dict[int, str]:
-    """`named_struct('a', x)` as `struct_pack("a" := x)`: by their places the tokens that are written otherwise."""
-    written: dict[int, str] = {}
-    keys: list[bool] = []  # for each open parenthesis whether a key of a struct comes in it
-    structs: list[bool] = []
+def _spoken_names(tokens: Sequence[SqlToken]) -> Iterator[TableName]:
+    """Names in the places where statements name tables."""
     for place, token in enumerate(tokens):
-        before = tokens[place - 1] if place else None
-        if token.is_symbol("("):
-            is_struct = before is not None and before.is_word("NAMED_STRUCT")
-            if is_struct:
-                written[place - 1] = "struct_pack"
-            structs.append(is_struct)
-            keys.append(is_struct)
-        elif token.is_symbol(")") and structs:
-            structs.pop()
-            keys.pop()
-        elif structs and structs[-1]:
-            following = tokens[place + 1] if place + 1 < len(tokens) else None
-            if token.is_symbol(","):
-                keys[-1] = not keys[-1]
-                if not keys[-1]:
-                    written[place] = " :="
-            elif keys[-1] and token.kind is TokenKind.TEXT and following is not None and following.is_symbol(","):
-                written[place] = quoted_name(token.value)
-    return written
-
-
-def _part(tokens: Sequence[SqlToken], place: int, functions: Sequence[str]) -> tuple[Part, int] | None:
-    """The part that begins at a token, and the place after it."""
-    if not tokens[place].is_name or (place and tokens[place - 1].is_symbol(".")):
-        return None
-    parts, end = dotted_at(tokens, place)
-    if len(parts) == 1 and parts[0].lower() in functions and end < len(tokens) and tokens[end].is_symbol("("):
-        return _call(tokens, parts[0].lower(), end + 1)
-    name = TableName(parts)
-    time = end + 1 if end < len(tokens) and tokens[end].is_word("FOR") else end
-    words = [token.text.upper() for token in tokens[time : time + 3]]
-    if len(words) == 3 and words[0] in _TIMES and words[1:] == ["AS", "OF"]:
-        return _past(tokens, name, time + 3)
-    return (Named(name), end) if name.path is not None else None
-
-
-def _past(tokens: Sequence[SqlToken], name: TableName, start: int) -> tuple[Part, int]:
-    size = 2 if start < len(tokens) and tokens[start].is_word("TIMESTAMP", "DATE") else 1
-    value = constant_of(tokens[start : start + size])
-    return Past(name, str(value)), start + size
-
-
-def _call(tokens: Sequence[SqlToken], function: str, start: int) -> tuple[Part, int]:
-    arguments: list[Constant] = []
-    first = start
-    for place in range(start, len(tokens)):
-        token = tokens[place]
-        if token.is_symbol("(") or token.is_symbol(";"):
-            break
-        if token.is_symbol(",") or token.is_symbol(")"):
-            if place > first:
-                arguments.append(_argument(tokens[first:place]))
-            first = place + 1
-        if token.is_symbol(")"):
-            return FunctionCall(function, tuple(arguments)), place + 1
-    raise ConfigError(f"{function}(…) takes constants and a table's name, and ends with a closing bracket.")
-
-
-def _argument(tokens: Sequence[SqlToken]) -> Constant:
-    if tokens[0].is_name and not tokens[0].is_word("TRUE", "FALSE", "NULL", "DATE", "TIMESTAMP"):
-        parts, end = dotted_at(tokens, 0)
-        if end == len(tokens):
-            return str(TableName(parts))
-    return constant_of(tokens)
+        if place and token.is_name and tokens[place - 1].is_word(*_BEFORE_TABLES):
+            yield TableName(dotted_at(tokens, place)[0])

@@ -1,0 +1,123 @@
+"""Spark's functions without Spark: what DuckDB answers is what Spark answers, or an error that names the function."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from pyhudi import ConfigError, DuckDbSession
+from tests.support.sql.functions import FUNCTIONS, is_same, plain
+
+# docs/sql-without-spark.md names these.
+REFUSED = {
+    "arrays_zip", "CAST", "conv", "crc32", "elt", "find_in_set", "format_number", "from_json", "hash", "inline",
+    "map_contains_key", "map_filter", "reverse", "size", "skewness", "soundex", "stack", "str_to_map",
+    "to_unix_timestamp", "transform_values", "try_add", "typeof", "unix_timestamp", "width_bucket", "xxhash64",
+    "zip_with",
+}  # fmt: skip
+DIFFERENT = {
+    "1.0 / 3": "a quotient of decimals is a double",
+    "DATE '2024-01-02' - DATE '2024-01-01'": "a number of days",
+    "DATE '2024-01-02' + INTERVAL 1 MONTH": "a date and an interval are a time at midnight",
+    "make_interval(0, 0, 0, 1) + DATE '2024-01-01'": "a date and an interval are a time at midnight",
+}
+
+
+@pytest.fixture(scope="module")
+def session() -> DuckDbSession:
+    return DuckDbSession()
+
+
+def rows_of(session: DuckDbSession, expression: str) -> list[Any]:
+    return [plain(list(row.values())) for row in session.sql(f"SELECT {expression}").to_arrow().to_pylist()]
+
+
+@pytest.mark.parametrize("expression", FUNCTIONS)
+def test_an_expression_has_sparks_answer_or_is_refused(session: DuckDbSession, expression: str) -> None:
+    name = re.match(r"\w*", expression)
+    assert name is not None
+    try:
+        found = rows_of(session, expression)
+    except ConfigError:
+        assert name[0] in REFUSED
+        return
+    assert is_same(found, FUNCTIONS[expression]) == (expression not in DIFFERENT), found
+
+
+def test_the_table_has_the_functions_that_are_used_most() -> None:
+    called = {name for expression in FUNCTIONS for name in re.findall(r"(\w+)\(", expression)}
+
+    assert len(FUNCTIONS) > 350
+    assert len(called) > 250
+
+
+@pytest.mark.parametrize(
+    ("expression", "rows"),
+    [
+        ("CAST(x AS INT) FROM VALUES (1.9D), (-1.9D) AS t(x)", [[1], [-1]]),
+        ("CAST(x AS INT) FROM VALUES ('12'), (NULL) AS t(x)", [[12], [None]]),
+        ("try_cast(x AS INT) FROM VALUES ('12'), ('1.9'), ('x') AS t(x)", [[12], [None], [None]]),
+        ("CAST(x AS STRING) FROM VALUES (1.5E-7D), (123456.5D), (1E7D), (0.001D), (-0.0D) AS t(x)",
+         [["1.5E-7"], ["123456.5"], ["1.0E7"], ["0.001"], ["-0.0"]]),
+        ("array_distinct(array(3, NULL, 1, 3, NULL))", [[[3, None, 1]]]),
+        ("array_union(array(3, NULL), array(1, 3, NULL))", [[[3, None, 1]]]),
+        ("array_except(array(3, NULL, 1, 3), array(1, NULL))", [[[3]]]),
+        ("arrays_overlap(array(1, NULL), array(2))", [[None]]),
+        ("substring_index('a.b.c', '.', -2)", [["b.c"]]),
+        ("url_decode('a+b%2A~')", [["a b*~"]]),
+        ("url_encode('a*b~é')", [["a*b%7E%C3%A9"]]),
+        ("x LIKE y FROM VALUES ('a_b', 'a\\\\_b'), ('axb', 'a\\\\_b') AS t(x, y)", [[True], [False]]),
+        ("'a%b' NOT LIKE 'a\\\\%_'", [[False]]),
+        ("trunc(DATE '2024-05-09', 'week')", [["date 2024-05-06"]]),
+        ("pmod(x, -3) FROM VALUES (-7), (7) AS t(x)", [[-1], [-2]]),
+        ("7 / x FROM VALUES (2), (NULL) AS t(x)", [[3.5], [None]]),
+        ("exists(array(1, NULL), x -> x > 1), EXISTS (SELECT 1)", [[None, True]]),
+        ("forall(array(1, NULL), x -> x > 0), forall(array(0, NULL), x -> x > 0)", [[None, False]]),
+    ],
+)  # fmt: skip
+def test_the_far_corners_are_as_in_spark(session: DuckDbSession, expression: str, rows: list[Any]) -> None:
+    assert rows_of(session, expression) == rows
+
+
+@pytest.mark.parametrize(
+    ("expression", "says"),
+    [
+        ("1 / x FROM VALUES (0) AS t(x)", "Division by zero"),
+        ("CAST(x AS INT) FROM VALUES ('1.9') AS t(x)", "'1.9'"),
+        ("CAST(x AS INT) FROM VALUES (3e9D) AS t(x)", "3000000000"),
+        ("hash(1)", "hash"),
+        ("typeof(1)", "typeof"),
+    ],
+)
+def test_what_spark_refuses_or_has_another_meaning_is_an_error(
+    session: DuckDbSession, expression: str, says: str
+) -> None:
+    with pytest.raises(ConfigError, match=says):
+        rows_of(session, expression)
+
+
+def test_columns_without_a_name_are_called_as_in_spark(session: DuckDbSession) -> None:
+    found = session.sql("SELECT count(*), sum(x), CAST(x AS STRING), 'a', x + 1 FROM VALUES (1) AS t(x) GROUP BY x")
+
+    assert found.to_arrow().schema.names == ["count(1)", "sum(x)", "CAST(x AS STRING)", "a", "(x + 1)"]
+
+
+def test_nulls_come_first_and_lists_begin_at_zero(session: DuckDbSession) -> None:
+    assert rows_of(session, "x FROM VALUES (2), (NULL), (1) AS t(x) ORDER BY x") == [[None], [1], [2]]
+    assert rows_of(session, "array(1, 2)[0]") == [[1]]
+
+
+def test_a_statement_that_spark_does_not_know_is_duckdbs(session: DuckDbSession) -> None:
+    assert session.sql("SUMMARIZE SELECT 1 AS x").to_arrow().column("column_name").to_pylist() == ["x"]
+    with pytest.raises(ConfigError, match="SELEC"):
+        session.sql("SELEC 1").to_arrow()
+
+
+def test_brackets_in_brackets_are_computed_or_refused(session: DuckDbSession) -> None:
+    assert rows_of(session, "(" * 150 + "1" + ")" * 150) == [[1]]
+    with pytest.raises(ConfigError):
+        rows_of(session, "(" * 50_000 + "1" + ")" * 50_000)
+    with pytest.raises(ConfigError):
+        rows_of(session, "(" * 50_000)
