@@ -70,16 +70,16 @@ class SparkCatalog:
 
     def find_all(self, names: Iterable[TableName]) -> dict[tuple[str, ...], CatalogEntry | None]:
         """What is there under each of these names, by the name's parts, in one question for each database."""
-        found: dict[tuple[str, ...], CatalogEntry | None] = {}
+        entries: dict[tuple[str, ...], CatalogEntry | None] = {}
         unknown: dict[str, list[_Place]] = {}
         for name in names:
             place = self._place(name)
-            found[name.parts] = entry = None if place is None else self._remembered(place)
+            entries[name.parts] = entry = None if place is None else self._remembered(place)
             if place is not None and entry is None:
                 unknown.setdefault(place.database.lower(), []).append(place)
         for places in unknown.values():
-            found |= self._look_up(places)
-        return found
+            entries |= self._look_up(places)
+        return entries
 
     def _place(self, name: TableName) -> _Place | None:
         """Where a name is looked for; None for one that no table of ours has."""
@@ -124,8 +124,8 @@ class SparkCatalog:
         ordered = [name for name in names if name not in partition_fields]
         ordered += [name for name in partition_fields if name in names]
         meta = [pa.field(name, pa.string()) for name in META_COLUMNS if name not in names]
-        shown = pa.schema([*meta, *(columns.field(name) for name in ordered)])
-        self._create(entry, columns_text(shown), [name for name in partition_fields if name in names])
+        visible = pa.schema([*meta, *(columns.field(name) for name in ordered)])
+        self._create(entry, columns_text(visible), [name for name in partition_fields if name in names])
 
     def _create(self, entry: CatalogEntry, columns: str, partition_fields: Sequence[str]) -> None:
         assert entry.location is not None
@@ -133,23 +133,23 @@ class SparkCatalog:
         provider = "USING hudi"
         if not capabilities.PRESENT.has_data_sources:
             provider, properties[PROVIDER_KEY] = STAND_IN, "hudi"
-        listed = ", ".join(f"{literal(key)} = {literal(value)}" for key, value in properties.items())
+        pairs = ", ".join(f"{literal(key)} = {literal(value)}" for key, value in properties.items())
         self._run(
             f"CREATE TABLE {quoted(*entry.name.parts)} ({columns}) {provider}"
             + (f" PARTITIONED BY ({', '.join(map(quoted, partition_fields))})" if partition_fields else "")
             + f" LOCATION {literal(entry.location)}"
             + (f" COMMENT {literal(entry.comment)}" if entry.comment else "")
-            + (f" TBLPROPERTIES ({listed})" if listed else "")
+            + (f" TBLPROPERTIES ({pairs})" if pairs else "")
         )
 
     def update(self, entry: CatalogEntry, columns: pa.Schema, partition_fields: Sequence[str]) -> None:
         if entry.catalog_deletes:  # its columns stay as they are: Spark changes none, and dropping it takes the files
             there = self.find(entry.name)
-            known = {} if there is None else there.properties
-            changed = [(key, value) for key, value in entry.properties.items() if known.get(key) != value]
-            listed = ", ".join(f"{literal(key)} = {literal(value)}" for key, value in changed)
-            if listed:
-                self._run(f"ALTER TABLE {quoted(*entry.name.parts)} SET TBLPROPERTIES ({listed})")
+            current = {} if there is None else there.properties
+            changed = [(key, value) for key, value in entry.properties.items() if current.get(key) != value]
+            pairs = ", ".join(f"{literal(key)} = {literal(value)}" for key, value in changed)
+            if pairs:
+                self._run(f"ALTER TABLE {quoted(*entry.name.parts)} SET TBLPROPERTIES ({pairs})")
             return
         self.forget(entry.name)
         self.register(entry, columns, partition_fields)
@@ -168,13 +168,13 @@ class SparkCatalog:
         entry = self.find(name)
         assert entry is not None, name
         columns = self._spark.catalog.listColumns(quoted(*name.parts))
-        listed = [
+        definitions = [
             f"{quoted(column.name)} {column.dataType}"
             + (f" COMMENT {literal(column.description)}" if column.description else "")
             for column in columns
         ]
         fields = [column.name for column in columns if column.isPartition]
-        self._create(replace(entry, name=new), ", ".join(listed), fields)
+        self._create(replace(entry, name=new), ", ".join(definitions), fields)
         self.forget(name)
 
     def _run(self, text: str) -> None:
@@ -203,17 +203,17 @@ class SparkCatalog:
             apart = [self._look_up([place]) for place in places] if len(places) > 1 else []
             return {parts: entry for one in apart for parts, entry in one.items()}
         rows_by_name = {(row["tableName"].lower(), bool(row["isTemporary"])): row for row in rows}
-        found: dict[tuple[str, ...], CatalogEntry | None] = {}
+        entries: dict[tuple[str, ...], CatalogEntry | None] = {}
         for place in places:
             temporary = None if place.is_qualified else rows_by_name.get((place.table.lower(), True))
             lasting = rows_by_name.get((place.table.lower(), False))
             if temporary is not None:
-                found[place.name.parts] = self._entries.read(place.name, temporary)
+                entries[place.name.parts] = self._entries.read(place.name, temporary)
             elif lasting is not None:
-                found[place.name.parts] = entry = self._entries.read(place.name, lasting)
+                entries[place.name.parts] = entry = self._entries.read(place.name, lasting)
                 with self._lock:
                     self._known[place.key] = (now, entry)
-        return found
+        return entries
 
 
 _CATALOGS: WeakKeyDictionary[SparkSession, SparkCatalog] = WeakKeyDictionary()

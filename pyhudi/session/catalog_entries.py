@@ -178,9 +178,9 @@ def _new_session(spark: SparkSession) -> SparkSession:
     if not type(spark).__module__.startswith("pyspark.sql.connect"):
         return spark.newSession()
     for make in ("newSession", "cloneSession"):  # since 4.3, since 4.1
-        made = getattr(spark, make, None)
-        if made is not None:
-            return cast("SparkSession", made())
+        factory = getattr(spark, make, None)
+        if factory is not None:
+            return cast("SparkSession", factory())
     # 4.0 has the parts, and no call of its own.
     connection = copy.copy(spark.client._builder)  # type: ignore[attr-defined]
     connection._params = {key: value for key, value in connection._params.items() if key != "session_id"}

@@ -127,8 +127,8 @@ _TASK_BYTES = 32 << 20  # small files share a task, as a Python task costs some 
 
 def source_schema(options: Mapping[str, str]) -> StructType:
     """The schema of the read: all columns, or those of the option `columns`."""
-    named = options.get("columns", "")
-    columns = [name.strip() for name in named.split(",") if name.strip()] or None
+    column_list = options.get("columns", "")
+    columns = [name.strip() for name in column_list.split(",") if name.strip()] or None
     with spelled_out():
         return spark_from_arrow(_schema(options, columns))
 

@@ -58,8 +58,8 @@ def enable(spark: SparkSession) -> None:
 
 def _check_settings(spark: SparkSession) -> None:
     """Settings of Hudi's quick-start are harmless beside its jar; without it Spark fails at the first name or job."""
-    named = {key: spark.conf.get(key, None) or "" for key in _OF_THE_JAR}
-    of_hudi = {key: text for key, text in named.items() if _HUDI_CLASS.search(text)}
+    settings = {key: spark.conf.get(key, None) or "" for key in _OF_THE_JAR}
+    of_hudi = {key: text for key, text in settings.items() if _HUDI_CLASS.search(text)}
     if not of_hudi:
         return
     try:
@@ -69,9 +69,9 @@ def _check_settings(spark: SparkSession) -> None:
     except Exception as error:
         if _NO_JAR.search(str(error)) is None:
             raise
-        listed = ", ".join(f"{key}={text}" for key, text in of_hudi.items())
+        pairs = ", ".join(f"{key}={text}" for key, text in of_hudi.items())
         raise ConfigError(
-            f"This session has settings that name classes of Apache Hudi's jar, which it does not have: {listed}. "
+            f"This session has settings that name classes of Apache Hudi's jar, which it does not have: {pairs}. "
             "Leave them out where the session is made (spark.stop(), then build it again); PyHudi needs no settings."
         ) from error
 

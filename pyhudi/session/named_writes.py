@@ -67,7 +67,7 @@ def save_frame(
     if name is None:
         raise ConfigError(f"{text!r:.200} is no name of a table.")
     word = canonical_mode(mode)
-    path, given = split_path(options)
+    path, hudi_options = split_path(options)
     entry = session.catalog.find(name)
     if entry is not None and not entry.is_hudi:
         raise TableExists(f"{name} is no Hudi table; drop it, or choose another name.")
@@ -78,9 +78,9 @@ def save_frame(
             raise TableExists(f"There is a table {name} already; mode append adds to it, overwrite replaces it.")
         if word == "append":
             assert entry.location is not None
-            write_frame(df, entry.location, {**entry.properties, **given}, "append", partition_by)
+            write_frame(df, entry.location, {**entry.properties, **hudi_options}, "append", partition_by)
             return
-    _create(session, name, df, given, path, partition_by, or_replace=entry is not None)
+    _create(session, name, df, hudi_options, path, partition_by, or_replace=entry is not None)
 
 
 def _create(
@@ -99,9 +99,9 @@ def _create(
 
 def split_path(options: Mapping[str, object]) -> tuple[str | None, dict[str, object]]:
     """The option `path`, which is the folder of a new table, and the options that are given without it."""
-    given = {str(key): value for key, value in options.items() if value is not None}
-    path = next((str(given.pop(key)) for key in list(given) if key.lower() == "path"), None)
-    return path, given
+    others = {str(key): value for key, value in options.items() if value is not None}
+    path = next((str(others.pop(key)) for key in list(others) if key.lower() == "path"), None)
+    return path, others
 
 
 def definition(
@@ -109,9 +109,9 @@ def definition(
 ) -> CreateTable:
     """The CREATE TABLE of a new name. Settings of the store stay out of the catalog: passwords are among them."""
     properties = {key: str(value) for key, value in options.items() if not key.startswith("fs.")}
-    named = properties.get("hoodie.datasource.write.partitionpath.field", "")
+    partition_text = properties.get("hoodie.datasource.write.partitionpath.field", "")
     fields = tuple(partition_by) or tuple(
-        field.strip().partition(":")[0] for field in named.split(",") if field.strip()
+        field.strip().partition(":")[0] for field in partition_text.split(",") if field.strip()
     )
     return CreateTable(name, partitions=fields, properties=properties, location=path)
 
@@ -131,11 +131,11 @@ def overwrite_frame(df: DataFrame, text: str, options: Mapping[str, object]) -> 
     """`writeTo(…).overwritePartitions()`: rows in the place of all rows of their partitions, else of the table."""
     session = SparkSqlSession(df.sparkSession)
     name = name_of(text)
-    found = None if name is None else session.find_table(name)
-    if found is None:
+    entry = None if name is None else session.find_table(name)
+    if entry is None:
         raise TableNotFound(f"There is no Hudi table {text!r:.200}.")
-    partitions = found.table.config.partition_fields
-    session.write(found, SqlFrame(df), "insert_overwrite" if partitions else "insert_overwrite_table", options)
+    partitions = entry.table.config.partition_fields
+    session.write(entry, SqlFrame(df), "insert_overwrite" if partitions else "insert_overwrite_table", options)
 
 
 def _check_there(spark: SparkSession, text: str) -> None:
@@ -238,7 +238,7 @@ def _column_name(column: object) -> str:
     if isinstance(column, str):
         return column
     text = str(column)
-    found = _COLUMN.fullmatch(text)
-    if found is None:
+    match = _COLUMN.fullmatch(text)
+    if match is None:
         raise ConfigError(f"partitionedBy takes columns of the frame for a Hudi table, found {text}.")
-    return found[1]
+    return match[1]

@@ -109,10 +109,10 @@ def _table(session: SqlSession, text: str) -> HudiTable:
         name = reader.table_name()
         if not reader.at_end:
             raise ConfigError(f"{text!r:.200} is neither the name of a table nor a path.")
-    found = session.find_table(name)
-    if found is None:
+    entry = session.find_table(name)
+    if entry is None:
         raise TableNotFound(f"There is no Hudi table {text!r:.200}.")
-    return found.table
+    return entry.table
 
 
 # First words of statements that read tables; a view's text is read when the view is.
@@ -133,7 +133,7 @@ def with_names(
     session: SqlSession,
     text: str,
     args: object = None,
-    given: Mapping[str, object] | None = None,
+    frames_by_name: Mapping[str, object] | None = None,
     depth: int = 0,
 ) -> DataFrame:
     """Run a statement in which Hudi tables may be named.
@@ -142,14 +142,14 @@ def with_names(
         args: Spark's parameters, as given to `spark.sql`.
         given: its keywords; with them the text is a template, in which braces have a meaning.
     """
-    given = given or {}
-    tokens, found = _read(text)
+    frames_by_name = frames_by_name or {}
+    tokens, references = _read(text)
     if not capabilities.PRESENT.has_data_sources and _defines_view(tokens):
         _refuse_view_of_ours(session, text, tokens)
     frames: dict[str, DataFrame] = {}
     edits: list[_Edit] = []
-    session.catalog.expect(reference.name for reference in found if reference.arguments is None)
-    for reference in found:
+    session.catalog.expect(reference.name for reference in references if reference.arguments is None)
+    for reference in references:
         frame = _frame(spark, session, reference, depth)
         if frame is None:
             continue
@@ -160,8 +160,8 @@ def with_names(
             edits.append(_Edit(reference.alias_at, reference.alias_at, f" AS {quoted(reference.name.parts[-1])}"))
         edits += _qualifiers(tokens, reference)
     if not frames:
-        return spark_sql(spark, text, args, **given)
-    return spark_sql(spark, _edited(text, edits, is_template=bool(given)), args, **given, **frames)
+        return spark_sql(spark, text, args, **frames_by_name)
+    return spark_sql(spark, _edited(text, edits, is_template=bool(frames_by_name)), args, **frames_by_name, **frames)
 
 
 def _read(text: str) -> tuple[Sequence[SqlToken], Sequence[Reference]]:
@@ -194,14 +194,14 @@ def _defines_view(tokens: Sequence[SqlToken]) -> bool:
 def _edited(text: str, edits: Sequence[_Edit], *, is_template: bool) -> str:
     """The text with its edits; the user's own braces stand for themselves unless the text was a template already."""
 
-    def own(part: str) -> str:
+    def literal_text(part: str) -> str:
         return part if is_template else part.replace("{", "{{").replace("}", "}}")
 
     parts, at = [], 0
     for edit in sorted(set(edits), key=lambda edit: (edit.start, edit.end)):
-        parts += [own(text[at : edit.start]), edit.text]
+        parts += [literal_text(text[at : edit.start]), edit.text]
         at = edit.end
-    return "".join([*parts, own(text[at:])])
+    return "".join([*parts, literal_text(text[at:])])
 
 
 def _qualifiers(tokens: Sequence[SqlToken], reference: Reference) -> list[_Edit]:

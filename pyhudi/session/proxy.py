@@ -62,8 +62,8 @@ class RecordedCalls(Generic[OwnerT, RealT]):
         self._real.options(**options)
         return self
 
-    def _is_hudi(self, given: str | None) -> bool:
-        name = given or self._format
+    def _is_hudi(self, format: str | None) -> bool:
+        name = format or self._format
         return isinstance(name, str) and name.lower() in FORMATS
 
     def _split_path(
@@ -71,8 +71,8 @@ class RecordedCalls(Generic[OwnerT, RealT]):
     ) -> tuple[str, dict[str, OptionalPrimitiveType]]:
         """The one path of a call, and the options without it. Raises ConfigError."""
         options = {**self._options, **more}
-        named = [options.pop(key) for key in list(options) if key.lower() == "path"]
-        path = path if path is not None else (named[-1] if named else None)
+        paths = [options.pop(key) for key in list(options) if key.lower() == "path"]
+        path = path if path is not None else (paths[-1] if paths else None)
         if isinstance(path, (list, tuple)) and len(path) == 1:
             path = path[0]
         if not isinstance(path, str) or not path.strip():

@@ -37,8 +37,8 @@ class HudiAwareReader(RecordedCalls[SparkSession, DataFrameReader]):
             return self._real.load(path, format, schema, **options)
         from pyhudi.spark.reader import read_frame
 
-        table, given = self._split_path(path, options, "load")
-        return read_frame(self._owner, table, given, schema=schema if schema is not None else self._schema)
+        table, others = self._split_path(path, options, "load")
+        return read_frame(self._owner, table, others, schema=schema if schema is not None else self._schema)
 
     def table(self, tableName: str) -> DataFrame:  # noqa: N803
         from pyhudi.session.sql import frame_of_name
@@ -95,9 +95,9 @@ class HudiAwareWriter(RecordedCalls[DataFrame, DataFrameWriter]):
         self._check_no_layout()
         from pyhudi.session.writer import write_frame
 
-        table, given = self._split_path(path, options, "save")
+        table, others = self._split_path(path, options, "save")
         columns = column_names((partitionBy,)) if partitionBy is not None else self._partition_by
-        write_frame(self._owner, table, given, mode=mode or self._mode or "error", partition_by=columns)
+        write_frame(self._owner, table, others, mode=mode or self._mode or "error", partition_by=columns)
 
     def _check_no_layout(self) -> None:
         if self._layout_calls:
@@ -116,8 +116,8 @@ class HudiAwareWriter(RecordedCalls[DataFrame, DataFrameWriter]):
     ) -> None:
         from pyhudi.session.named_writes import is_hudi_name, save_frame
 
-        named = format or self._format
-        if not self._is_hudi(format) and (named is not None or not is_hudi_name(self._owner.sparkSession, name)):
+        source = format or self._format
+        if not self._is_hudi(format) and (source is not None or not is_hudi_name(self._owner.sparkSession, name)):
             self._real.saveAsTable(name, format, mode, partitionBy, **options)
             return
         self._check_no_layout()

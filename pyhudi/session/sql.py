@@ -85,19 +85,19 @@ class SparkSqlSession:
     @property
     def settings(self) -> Mapping[str, str]:
         """`hoodie.*` set by `SET` before `spark.hoodie.*` of the session, before what Spark's own settings mean."""
-        own = {
+        defaults = {
             _OWN_SETTINGS[key]: text
             for key, text in settings_with_prefix(self.spark, "spark.sql.sources.").items()
             if key in _OWN_SETTINGS
         }
-        given = {**own, **hudi_options(self.spark), **settings_with_prefix(self.spark, "hoodie.")}
-        given.pop(SCHEMA_ON_READ, None)
-        return given
+        settings = {**defaults, **hudi_options(self.spark), **settings_with_prefix(self.spark, "hoodie.")}
+        settings.pop(SCHEMA_ON_READ, None)
+        return settings
 
     @property
     def schema_on_read(self) -> str | None:
-        given = {**hudi_options(self.spark), **settings_with_prefix(self.spark, "hoodie.")}
-        return given.get(SCHEMA_ON_READ)
+        settings = {**hudi_options(self.spark), **settings_with_prefix(self.spark, "hoodie.")}
+        return settings.get(SCHEMA_ON_READ)
 
     def find_table(self, name: TableName) -> NamedTable | None:
         path = name.path
@@ -176,13 +176,13 @@ class SparkSqlSession:
         mode: str = "append",
     ) -> WriteResult:
         df = as_frame(frame)
-        own = [name for name in META_COLUMNS if name in df.columns]
-        given = {
+        meta_columns = [name for name in META_COLUMNS if name in df.columns]
+        write_options = {
             **options_of(self, table),
             **options,
             "hoodie.datasource.write.operation": operation,
         }
-        result = write_frame(df.drop(*own) if own else df, table.location, given, mode)
+        result = write_frame(df.drop(*meta_columns) if meta_columns else df, table.location, write_options, mode)
         assert result is not None
         return result
 
@@ -208,8 +208,8 @@ def hudi_aware_sql(
         with settings_read_once(self):
             session = SparkSqlSession(self)
             if ours:
-                text, named = _named_parameters(sqlQuery, args)
-                session = SparkSqlSession(self, named, kwargs)
+                text, parameters = _named_parameters(sqlQuery, args)
+                session = SparkSqlSession(self, parameters, kwargs)
                 statement = parse_statement(text, session)
                 if statement is not None:
                     with translated():
@@ -257,15 +257,15 @@ def _named_parameters(text: str, args: object) -> tuple[str, object]:
     """Positional parameters as named ones: a statement is evaluated in several pieces."""
     if not isinstance(args, Sequence) or isinstance(args, str) or not args:
         return text, args
-    parts, at, named = [], 0, dict[str, object]()
+    parts, at, parameters = [], 0, dict[str, object]()
     for token in tokens_of(text):
         if token.is_symbol("?"):
-            key = f"pyhudi_{len(named)}"
-            if len(named) >= len(args):
+            key = f"pyhudi_{len(parameters)}"
+            if len(parameters) >= len(args):
                 raise ConfigError(f"SQL: the statement has more parameters than the {len(args)} values that are given.")
-            named[key] = args[len(named)]
+            parameters[key] = args[len(parameters)]
             parts += [text[at : token.start], f":{key}"]
             at = token.end
-    if len(named) != len(args):
-        raise ConfigError(f"SQL: {len(args)} values are given for the {len(named)} parameters of the statement.")
-    return "".join([*parts, text[at:]]), named
+    if len(parameters) != len(args):
+        raise ConfigError(f"SQL: {len(args)} values are given for the {len(parameters)} parameters of the statement.")
+    return "".join([*parts, text[at:]]), parameters

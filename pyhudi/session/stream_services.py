@@ -52,11 +52,11 @@ def check_services(storage: Storage) -> None:
         running = _TABLES.get(storage.full_path(""))
         if running is None or running.future is None or not running.future.done():
             return
-        done, running.future = running.future, None
+        future, running.future = running.future, None
         messages, running.warnings = running.warnings, []
     for message, category in messages:
         warn_caller(message, category)
-    error = done.exception()
+    error = future.exception()
     if error is None:
         return
     raise TableError(
@@ -98,14 +98,14 @@ def compacts_beside(options: WriteOptions) -> bool:
 
 
 def _services(options: WriteOptions) -> tuple[Service, ...]:
-    found: list[Service] = []
+    services: list[Service] = []
     if options.table_type == "MERGE_ON_READ" and compacts_beside(options):
-        found.append(compact_waiting)
+        services.append(compact_waiting)
     if options.clustering.async_enabled and not options.clustering.inline:
-        found.append(cluster_waiting)
+        services.append(cluster_waiting)
     if options.stream.async_clean and options.cleaning.automatic:
-        found.append(clean_after_write)
-    return tuple(found)
+        services.append(clean_after_write)
+    return tuple(services)
 
 
 def _serve(

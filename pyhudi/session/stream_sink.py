@@ -51,10 +51,10 @@ def query_of_checkpoint(location: str, store: Mapping[str, str]) -> str | None:
     """The id in a checkpoint; None where this process can't read it."""
     try:
         text = open_storage(location, store).read(_METADATA, _METADATA_BYTES)
-        found = parse_json(text, location, "the metadata of a checkpoint")
+        metadata = parse_json(text, location, "the metadata of a checkpoint")
     except (HudiError, OSError):
         return None
-    return str(found["id"]) if isinstance(found, Mapping) and found.get("id") else None
+    return str(metadata["id"]) if isinstance(metadata, Mapping) and metadata.get("id") else None
 
 
 def query_of_thread(spark: SparkSession) -> str | None:
@@ -164,8 +164,8 @@ class BatchWriter:
     def _write(self, df: DataFrame, batch_id: int, storage: Storage, options: WriteOptions, query: str) -> None:
         stream = replace(options.stream, query=query)
         if not (table_exists(storage) and is_written(MetaClient.load(storage), stream, batch_id)):
-            given = {**self._options, **_beside_the_batch(options), BATCH_ID: batch_id, QUERY_ID: query}
-            write(storage, df, given, "append", df.sparkSession, self._partition_by)
+            write_options = {**self._options, **_beside_the_batch(options), BATCH_ID: batch_id, QUERY_ID: query}
+            write(storage, df, write_options, "append", df.sparkSession, self._partition_by)
 
     def _query(self, spark: SparkSession, store: Mapping[str, str]) -> str:
         """The query that this thread writes the batches of, or this writer where nothing tells it."""
@@ -185,23 +185,23 @@ class BatchWriter:
 def _beside_the_batch(options: WriteOptions) -> dict[str, object]:
     """Options by which a batch leaves work to the services next to it."""
     stream, compaction = options.stream, options.compaction
-    given: dict[str, object] = {}
+    overrides: dict[str, object] = {}
     if stream.disable_compaction:
-        given |= {_INLINE: False, _SCHEDULE_INLINE: False}
+        overrides |= {_INLINE: False, _SCHEDULE_INLINE: False}
     elif compacts_beside(options):
-        given |= {_INLINE: False, _SCHEDULE_INLINE: compaction.inline or compaction.schedule_inline}
+        overrides |= {_INLINE: False, _SCHEDULE_INLINE: compaction.inline or compaction.schedule_inline}
     if stream.async_clean:
-        given[_CLEANS] = False
-    return given
+        overrides[_CLEANS] = False
+    return overrides
 
 
 def _replacing_all(options: Mapping[str, object]) -> dict[str, object]:
     """The options of a batch that takes the place of all rows."""
-    named = [key for key in options if canonical_keys([key]) == {_OPERATION}]
-    for key in named:
+    operation_keys = [key for key in options if canonical_keys([key]) == {_OPERATION}]
+    for key in operation_keys:
         if str(options[key]).lower() not in ("upsert", "insert", "bulk_insert", _REPLACES_ALL):
             raise ConfigError(
                 f"{key}={options[key]} with output mode complete: each batch is the whole result and takes the place "
                 "of all rows. Leave the operation out, or use output mode append."
             )
-    return {**{key: value for key, value in options.items() if key not in named}, _OPERATION: _REPLACES_ALL}
+    return {**{key: value for key, value in options.items() if key not in operation_keys}, _OPERATION: _REPLACES_ALL}

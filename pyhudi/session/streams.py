@@ -78,10 +78,10 @@ class HudiAwareStreamReader(RecordedCalls[SparkSession, DataStreamReader]):
     ) -> DataFrame:
         if not capabilities.PRESENT.has_data_sources:
             raise ConfigError(capabilities.NO_DATA_SOURCES)
-        given = {key.lower() for key in (*self._options, *options)}
+        keys = {key.lower() for key in (*self._options, *options)}
         session, store = hudi_and_store_options(self._owner, {})
         for key, value in {**session, **store}.items():
-            if key.lower() not in given:
+            if key.lower() not in keys:
                 self._real.option(key, value)
         return self._real.load(path, "hudi", schema, **options)
 
@@ -140,8 +140,8 @@ class HudiAwareStreamWriter(RecordedCalls[DataFrame, DataStreamWriter]):
         if not self._is_hudi(format):
             return self._told().start(path, format, outputMode, partitionBy, queryName, **options)
         mode, columns = self._checked(outputMode), self._columns(partitionBy)
-        table, given = self._split_path(path, options, "start")
-        return self._begun(table, given, columns, mode, queryName, options)
+        table, others = self._split_path(path, options, "start")
+        return self._begun(table, others, columns, mode, queryName, options)
 
     def toTable(  # noqa: N802
         self,
@@ -154,21 +154,21 @@ class HudiAwareStreamWriter(RecordedCalls[DataFrame, DataStreamWriter]):
     ) -> StreamingQuery:
         from pyhudi.session.named_writes import is_hudi_name
 
-        named = format or self._format
-        if not self._is_hudi(format) and (named is not None or not is_hudi_name(self._owner.sparkSession, tableName)):
+        source = format or self._format
+        if not self._is_hudi(format) and (source is not None or not is_hudi_name(self._owner.sparkSession, tableName)):
             return self._told().toTable(tableName, format, outputMode, partitionBy, queryName, **options)
         mode, columns = self._checked(outputMode), self._columns(partitionBy)
         hudi = _of_hudi({**self._options, **options})
-        place, given, take_back = table_to_stream_to(self._owner, tableName, hudi, columns)
+        place, others, take_back = table_to_stream_to(self._owner, tableName, hudi, columns)
         try:
-            return self._begun(place, given, columns, mode, queryName, options)
+            return self._begun(place, others, columns, mode, queryName, options)
         except BaseException:
             take_back()
             raise
 
-    def _checked(self, given: str | None) -> str:
+    def _checked(self, output_mode: str | None) -> str:
         """The output mode. Raises ConfigError for one, and for calls, that mean nothing for a Hudi table."""
-        mode = (given or self._output_mode).lower()
+        mode = (output_mode or self._output_mode).lower()
         if self._cluster_by:
             raise ConfigError("clusterBy has no meaning for format hudi; sort with hoodie.clustering.* options.")
         if mode not in ("append", "complete"):
@@ -179,8 +179,8 @@ class HudiAwareStreamWriter(RecordedCalls[DataFrame, DataStreamWriter]):
             )
         return mode
 
-    def _columns(self, given: str | list[str] | None) -> tuple[str, ...]:
-        return column_names((given,)) if given is not None else self._partition_by
+    def _columns(self, columns: str | list[str] | None) -> tuple[str, ...]:
+        return column_names((columns,)) if columns is not None else self._partition_by
 
     def _begun(
         self,
@@ -193,8 +193,8 @@ class HudiAwareStreamWriter(RecordedCalls[DataFrame, DataStreamWriter]):
     ) -> StreamingQuery:
         """Start the stream into the table at a path. `hudi`: options of its writes; `more`: those of the last call."""
         checkpoint = {key: value for key, value in {**self._options, **more}.items() if key.lower() == CHECKPOINT}
-        given = {**_of_hudi(hudi), **checkpoint}
-        write = write_batches_to(table, given, partition_by=partition_by, complete=mode == "complete")
+        write_options = {**_of_hudi(hudi), **checkpoint}
+        write = write_batches_to(table, write_options, partition_by=partition_by, complete=mode == "complete")
         real = self._real.options(**more).outputMode(mode)
         return real.foreachBatch(write).start(queryName=query_name)
 
@@ -217,8 +217,8 @@ _OF_THE_STREAM = "hoodie.datasource.write.streaming."  # two streams into one ta
 def place_of_table(spark: SparkSession, text: str) -> str | None:
     """The folder of a Hudi table that is named; None for what is none of ours. Raises TableNotFound for a lost one."""
     name = name_of(text)
-    found = None if name is None else SparkSqlSession(spark).find_table(name)
-    return None if found is None else found.location
+    entry = None if name is None else SparkSqlSession(spark).find_table(name)
+    return None if entry is None else entry.location
 
 
 def table_to_stream_to(
@@ -239,15 +239,15 @@ def table_to_stream_to(
     if name is None:
         raise ConfigError(f"{text!r:.200} is no name of a table.")
     session = SparkSqlSession(df.sparkSession)
-    path, given = split_path(options)
+    path, others = split_path(options)
     if name.path is not None:
-        return name.path, given, _nothing
+        return name.path, others, _nothing
     entry = session.catalog.find(name)
     take_back = _nothing
     if entry is None:
         is_new = session.open(path or session.catalog.place_of(name)) is None
         take_back = partial(_take_back, session, name, is_new)
-        lasting = {key: value for key, value in given.items() if not key.startswith(_OF_THE_STREAM)}
+        lasting = {key: value for key, value in others.items() if not key.startswith(_OF_THE_STREAM)}
         columns = columns_text(arrow_from_spark(df.schema))
         replace(definition(name, lasting, path, partition_by), columns=columns, if_not_exists=True).run(session)
         entry = session.catalog.find(name)
@@ -256,7 +256,7 @@ def table_to_stream_to(
     if entry.location is None:
         raise ConfigError(f"The catalog has no location for the Hudi table {name}. Drop it and create it again.")
     of_table = {key: value for key, value in entry.properties.items() if key.startswith("hoodie.")}
-    return entry.location, {**of_table, **given}, take_back
+    return entry.location, {**of_table, **others}, take_back
 
 
 def _take_back(session: SparkSqlSession, name: TableName, is_new: bool) -> None:

@@ -58,13 +58,13 @@ def sql_with_views(
     try:
         for key, frame in frames.items():
             cast("DataFrame", frame).createOrReplaceTempView(views[key])
-        found = sql(spark, text.format(**views), args)
+        result = sql(spark, text.format(**views), args)
     except BaseException:
         unused.extend(views.values())
         raise
     # No call to the server here: this runs in whatever thread lets the plan go.
-    weakref.finalize(cast("_PlannedFrame", found)._plan, unused.extend, tuple(views.values())).atexit = False
-    return found
+    weakref.finalize(cast("_PlannedFrame", result)._plan, unused.extend, tuple(views.values())).atexit = False
+    return result
 
 
 FORMATS = frozenset({"hudi", "org.apache.hudi"})
@@ -72,25 +72,25 @@ Original = property | Callable[..., object]
 ORIGINALS: dict[tuple[type, str], Original] = {}
 
 
-def spark_sql(spark: SparkSession, text: str, args: object = None, **given: object) -> DataFrame:
+def spark_sql(spark: SparkSession, text: str, args: object = None, **frames: object) -> DataFrame:
     """`SparkSession.sql` as Spark has it. `given`: what the text names in braces, which makes it a template."""
-    own = cast("Callable[..., DataFrame]", _own(spark, "sql"))
-    if given and is_on_connect(spark) and not capabilities.PRESENT.connect_takes_frames:
-        return sql_with_views(spark, own, text, args, given)
-    return own(spark, text, args, **given)
+    original = cast("Callable[..., DataFrame]", _original(spark, "sql"))
+    if frames and is_on_connect(spark) and not capabilities.PRESENT.connect_takes_frames:
+        return sql_with_views(spark, original, text, args, frames)
+    return original(spark, text, args, **frames)
 
 
 def spark_table(spark: SparkSession, name: str) -> DataFrame:
     """`SparkSession.table` as Spark has it."""
-    return cast("Callable[..., DataFrame]", _own(spark, "table"))(spark, name)
+    return cast("Callable[..., DataFrame]", _original(spark, "table"))(spark, name)
 
 
 def spark_reader(spark: SparkSession) -> DataFrameReader:
     """`SparkSession.read` as Spark has it."""
-    return cast("DataFrameReader", cast("property", _own(spark, "read")).__get__(spark))
+    return cast("DataFrameReader", cast("property", _original(spark, "read")).__get__(spark))
 
 
-def _own(spark: SparkSession, name: str) -> Original:
+def _original(spark: SparkSession, name: str) -> Original:
     for owner in type(spark).__mro__:
         original = ORIGINALS.get((owner, name))
         if original is not None:

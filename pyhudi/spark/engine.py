@@ -75,16 +75,16 @@ class SparkEngine:
 
     def extend(self, frame: DataFrame, columns: Sequence[str], work: ColumnWork, schema: pa.Schema) -> DataFrame:
         outgoing = travelling_schema(schema)
-        kept = [name for name in frame.columns if name not in schema.names]
+        unchanged = [name for name in frame.columns if name not in schema.names]
         if capabilities.PRESENT.has_arrow_udfs:
-            return self._extended_by_udf(frame, columns, work, outgoing, kept)
+            return self._extended_by_udf(frame, columns, work, outgoing, unchanged)
         incoming = self.schema(frame)
-        both = pa.schema([*(incoming.field(name) for name in kept), *outgoing])
-        task = AppendTask(work, tuple(columns), incoming, outgoing, tuple(kept))
+        both = pa.schema([*(incoming.field(name) for name in unchanged), *outgoing])
+        task = AppendTask(work, tuple(columns), incoming, outgoing, tuple(unchanged))
         return frame.mapInArrow(task.__call__, spark_from_arrow(both))
 
     def _extended_by_udf(
-        self, frame: DataFrame, columns: Sequence[str], work: ColumnWork, outgoing: pa.Schema, kept: Sequence[str]
+        self, frame: DataFrame, columns: Sequence[str], work: ColumnWork, outgoing: pa.Schema, names: Sequence[str]
     ) -> DataFrame:
         """Only the needed columns go to Python."""
         from pyspark.sql.functions import arrow_udf  # type: ignore[attr-defined]  # its stub does not name it
@@ -97,10 +97,10 @@ class SparkEngine:
 
         # Marked as non-deterministic so that the optimizer neither repeats the call nor pushes filters through it.
         udf = arrow_udf(extended, returnType=spark_from_arrow(outgoing)).asNondeterministic()
-        needed = [column(name) for name in columns] or [F.lit(True).alias("row")]
+        inputs = [column(name) for name in columns] or [F.lit(True).alias("row")]
         added = [F.col(_EXTENDED).getField(name).alias(name) for name in outgoing.names]
-        unchanged = [column(name) for name in kept]
-        return frame.withColumn(_EXTENDED, udf(F.struct(*needed))).select(*unchanged, *added)
+        unchanged = [column(name) for name in names]
+        return frame.withColumn(_EXTENDED, udf(F.struct(*inputs))).select(*unchanged, *added)
 
     def map(self, frame: DataFrame, work: StreamWork, schema: pa.Schema) -> DataFrame:
         task = StreamTask(work, self.schema(frame), travelling_schema(schema))

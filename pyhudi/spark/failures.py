@@ -57,10 +57,10 @@ def translated() -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        found = _translate(error)
-        if found is None:
+        translation = _translate(error)
+        if translation is None:
             raise
-        raise found from error
+        raise translation from error
 
 
 def _translate(error: Exception) -> HudiError | None:

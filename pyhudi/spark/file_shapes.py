@@ -72,22 +72,22 @@ def _era(read: ReadSlice) -> tuple[str, ...]:
 
 def _shape(plan: ReadPlan, storage: Storage, read: ReadSlice) -> FileShape:
     from_path = {name for name, _ in read.path_values}
-    wanted = [field for field in plan.read_schema if field.name not in from_path]
+    fields = [field for field in plan.read_schema if field.name not in from_path]
     with open_base_file(storage, read.base_file.path) as reader:
-        stored = reader.schema
-    names = {field.name: field.name for field in wanted}
+        file_schema = reader.schema
+    names = {field.name: field.name for field in fields}
     if plan.internal_schemas:
         renamed = _names_by_id(plan.internal_schemas, read.base_file.instant_time, names)
         if renamed is None:
             return BY_PYTHON
         names = renamed
     differing: list[tuple[str, str | None, pa.DataType]] = []
-    for field in wanted:
+    for field in fields:
         name = names.get(field.name)
         if name is None:
             differing.append((field.name, None, field.type))
-        elif stored.get_field_index(name) >= 0:
-            kind = stored.field(name).type
+        elif file_schema.get_field_index(name) >= 0:
+            kind = file_schema.field(name).type
             same = _reads_as(kind, field.type)
             if not same and not _spark_casts(kind, field.type):
                 return BY_PYTHON
@@ -95,58 +95,58 @@ def _shape(plan: ReadPlan, storage: Storage, read: ReadSlice) -> FileShape:
                 differing.append((field.name, name, field.type if same else kind))
         elif name != field.name:
             differing.append((field.name, None, field.type))
-    if read.base_file.name.endswith(".orc") and any(_has_timestamp(field.type) for field in wanted):
+    if read.base_file.name.endswith(".orc") and any(_has_timestamp(field.type) for field in fields):
         return BY_PYTHON  # ORC's plain timestamps mean the writer's zone to Spark
     return FileShape(tuple(differing), from_path=tuple(name for name, _ in read.path_values))
 
 
-def _names_by_id(history: Sequence[InternalSchema], instant_time: str, wanted: dict[str, str]) -> dict[str, str] | None:
+def _names_by_id(history: Sequence[InternalSchema], instant_time: str, names: dict[str, str]) -> dict[str, str] | None:
     """Wanted name → name in files of that instant, without those that had no such column; None: Python must look."""
-    query, written = history[0], schema_as_of(history, instant_time)
-    if written is None:
-        return wanted
-    by_id = {column.id: column for column in written.columns}
-    result = {name: name for name in wanted if name not in {column.name for column in query.columns}}  # meta columns
+    query, file_columns = history[0], schema_as_of(history, instant_time)
+    if file_columns is None:
+        return names
+    by_id = {column.id: column for column in file_columns.columns}
+    result = {name: name for name in names if name not in {column.name for column in query.columns}}  # meta columns
     for column in query.columns:
         then = by_id.get(column.id)
-        if column.name in wanted and then is not None:
+        if column.name in names and then is not None:
             if not isinstance(column.type, pa.DataType) and column.type != then.type:
                 return None  # something inside was renamed, added or dropped
             result[column.name] = then.name
     return result
 
 
-def _reads_as(stored: pa.DataType, wanted: pa.DataType) -> bool:
+def _reads_as(stored: pa.DataType, target: pa.DataType) -> bool:
     """Whether Spark's scan reads the stored type as the wanted one by itself."""
-    if stored == wanted:
+    if stored == target:
         return True
-    if at.is_timestamp(stored) and at.is_timestamp(wanted):
-        return (stored.tz is None) == (wanted.tz is None)
-    if _is_text(stored) and _is_text(wanted):
+    if at.is_timestamp(stored) and at.is_timestamp(target):
+        return (stored.tz is None) == (target.tz is None)
+    if _is_text(stored) and _is_text(target):
         return True
-    if at.is_struct(stored) and at.is_struct(wanted):
-        known = {stored.field(i).name: stored.field(i).type for i in range(stored.num_fields)}
-        fields = [wanted.field(i) for i in range(wanted.num_fields)]
+    if at.is_struct(stored) and at.is_struct(target):
+        stored_fields = {stored.field(i).name: stored.field(i).type for i in range(stored.num_fields)}
+        fields = [target.field(i) for i in range(target.num_fields)]
         # Without any common field Spark can't tell a null struct from one of nulls.
-        return any(f.name in known for f in fields) and all(
-            _reads_as(known[f.name], f.type) for f in fields if f.name in known
+        return any(f.name in stored_fields for f in fields) and all(
+            _reads_as(stored_fields[f.name], f.type) for f in fields if f.name in stored_fields
         )
-    if at.is_map(stored) and at.is_map(wanted):
-        return _reads_as(stored.key_type, wanted.key_type) and _reads_as(stored.item_type, wanted.item_type)
-    if _is_list(stored) and _is_list(wanted):
-        return _reads_as(stored.value_type, wanted.value_type)
-    return stored in _WHOLE_NUMBERS[:3] and wanted in _WHOLE_NUMBERS[:3]
+    if at.is_map(stored) and at.is_map(target):
+        return _reads_as(stored.key_type, target.key_type) and _reads_as(stored.item_type, target.item_type)
+    if _is_list(stored) and _is_list(target):
+        return _reads_as(stored.value_type, target.value_type)
+    return stored in _WHOLE_NUMBERS[:3] and target in _WHOLE_NUMBERS[:3]
 
 
-def _spark_casts(stored: pa.DataType, wanted: pa.DataType) -> bool:
+def _spark_casts(stored: pa.DataType, target: pa.DataType) -> bool:
     """Conversions in which Spark's CAST gives Java's answer; texts of floating point numbers are not among them."""
     if stored in _WHOLE_NUMBERS:
-        return wanted in _WHOLE_NUMBERS or at.is_floating(wanted) or at.is_decimal(wanted) or _is_text(wanted)
+        return target in _WHOLE_NUMBERS or at.is_floating(target) or at.is_decimal(target) or _is_text(target)
     if at.is_floating(stored):
-        return bool(at.is_float64(wanted))
+        return bool(at.is_float64(target))
     if at.is_decimal(stored):
-        return bool(at.is_decimal(wanted))
-    return _is_text(stored) and at.is_binary(wanted)
+        return bool(at.is_decimal(target))
+    return _is_text(stored) and at.is_binary(target)
 
 
 def _is_text(kind: pa.DataType) -> bool:

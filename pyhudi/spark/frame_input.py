@@ -127,9 +127,9 @@ class FrameInput:
             )
         return tuple(names)
 
-    def rows(self, options: WriteOptions, given: Iterable[str]) -> tuple[Frame, Engine]:
+    def rows(self, options: WriteOptions, keys: Iterable[str]) -> tuple[Frame, Engine]:
         """The rows as a frame, and the engine that it is for. `given`: keys of the options that the caller gave."""
-        rows = fetched(self.df, options, canonical_keys([*given, *self.session_options]))
+        rows = fetched(self.df, options, canonical_keys([*keys, *self.session_options]))
         if rows is not None:
             return in_this_process(rows)
         return frame_and_engine(self.df, SparkEngine(self.df.sparkSession))

@@ -88,8 +88,8 @@ def log_rows_frame(engine: SparkEngine, plan: ReadPlan, reads: Sequence[ReadSlic
 
 def _shares(engine: SparkEngine, reads: Sequence[ReadSlice]) -> list[tuple[ReadSlice, ...]]:
     """The slices in as many shares as there should be tasks, of about equal size."""
-    wanted = sum(_log_bytes(read) for read in reads) // _TASK_BYTES
-    shares: list[list[ReadSlice]] = [[] for _ in range(min(len(reads), max(engine.parallelism, wanted)))]
+    tasks = sum(_log_bytes(read) for read in reads) // _TASK_BYTES
+    shares: list[list[ReadSlice]] = [[] for _ in range(min(len(reads), max(engine.parallelism, tasks)))]
     emptiest = [(0, number) for number in range(len(shares))]
     for read in sorted(reads, key=_log_bytes, reverse=True):
         size_bytes, number = emptiest[0]
@@ -115,10 +115,10 @@ class FindReplacedRows:
     def __call__(self, context: TaskContext, task: Sequence[ReadSlice]) -> Iterator[pa.RecordBatch]:
         for read in task:
             base = _file_number(read)
-            for found in replaced_base_rows(self.spec, read.file_slice):
-                if len(found.rows) and found.rows[-1] >= _ROWS_MAX:
+            for replaced in replaced_base_rows(self.spec, read.file_slice):
+                if len(replaced.rows) and replaced.rows[-1] >= _ROWS_MAX:
                     raise UnsupportedTable(f"{read.base_file.path}: a base file of more than 2**31 rows.")
-                for numbers in (found.rows + base, ~(found.lost + base)):
+                for numbers in (replaced.rows + base, ~(replaced.lost + base)):
                     yield pa.RecordBatch.from_arrays([pa.array(numbers)], schema=_NUMBER_SCHEMA)
 
 

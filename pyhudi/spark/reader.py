@@ -110,12 +110,12 @@ def read_frame(
              schema: a StructType or DDL text of the wanted columns; None reads all, meta columns first.
     Raises:  TableNotFound, ConfigError for options, SchemaMismatch when `schema` names other types than the table's.
     """
-    wanted = _as_struct(spark, schema)
+    requested = _as_struct(spark, schema)
     session, store = hudi_and_store_options(spark, options)
     storage = open_storage(path, store)
-    meta, plan = plan_read(storage, options, session, wanted.names if wanted is not None else None)
-    if wanted is not None:
-        _check_types(wanted, plan.schema, path)
+    meta, plan = plan_read(storage, options, session, requested.names if requested is not None else None)
+    if requested is not None:
+        _check_types(requested, plan.schema, path)
     return frame_of_plan(spark, meta, plan)
 
 
@@ -215,16 +215,16 @@ def _read_natively(
     if _paths_have_the_values(meta.config, plan.read_schema, reads):
         return _shaped(scan(plan.read_schema, reads=reads, base=meta.storage.full_path("")), plan, shape)
     from_path = [name for name, _ in reads[0].path_values]
-    stored = pa.schema([field for field in plan.read_schema if field.name not in from_path])
+    file_schema = pa.schema([field for field in plan.read_schema if field.name not in from_path])
     if not from_path:
-        return _shaped(scan(stored, reads=reads), plan, shape)
+        return _shaped(scan(file_schema, reads=reads), plan, shape)
     groups: dict[tuple[tuple[str, str | None], ...], list[ReadSlice]] = {}
     for read in reads:
         groups.setdefault(read.path_values, []).append(read)
     if len(groups) <= _BRANCHES_MAX:
-        branches = [_with_constants(scan(stored, reads=group), values, plan) for values, group in groups.items()]
+        branches = [_with_constants(scan(file_schema, reads=group), values, plan) for values, group in groups.items()]
         return _shaped(SparkEngine(spark).union(branches), plan, shape)
-    frame = scan(stored, reads=reads, file_name=True)
+    frame = scan(file_schema, reads=reads, file_name=True)
     looked_up = SparkEngine(spark).from_arrow(_values_by_file(reads, plan.read_schema))
     return _shaped(frame.join(F.broadcast(looked_up), on=_FILE_NAME), plan, shape)
 
@@ -241,9 +241,9 @@ def _scan(
     replaced: DataFrame | None = None,
 ) -> DataFrame:
     """Spark's scan of the files, with the names and types that the columns have in them."""
-    there = {wanted: (name, kind) for wanted, name, kind in shape.columns}
-    stored = [there.get(field.name, (field.name, field.type)) for field in schema]
-    fields = {name: pa.field(name, kind) for name, kind in stored if name is not None}
+    there = {target: (name, kind) for target, name, kind in shape.columns}
+    file_columns = [there.get(field.name, (field.name, field.type)) for field in schema]
+    fields = {name: pa.field(name, kind) for name, kind in file_columns if name is not None}
     orc = reads[0].base_file.name.endswith(".orc")
     reader = spark.read.schema(spark_from_arrow(pa.schema(fields.values())))
     # The session may let Spark skip what it can't read; rows of a table are never skipped.
@@ -265,15 +265,15 @@ def _shaped(frame: DataFrame, plan: ReadPlan, shape: FileShape) -> DataFrame:
     names = plan.read_schema.names
     if not shape.columns:
         return frame if frame.columns == names else _selected(frame, names)
-    there = {wanted: (name, kind) for wanted, name, kind in shape.columns}
+    there = {target_name: (name, kind) for target_name, name, kind in shape.columns}
     columns = []
     for field, target in zip(plan.read_schema, spark_from_arrow(plan.read_schema).fields, strict=True):
         name, kind = there.get(field.name, (field.name, field.type))
         if name is None:
-            found = F.lit(None).cast(target.dataType)
+            value = F.lit(None).cast(target.dataType)
         else:
-            found = column(name) if kind == field.type else column(name).cast(target.dataType)
-        columns.append(found.alias(field.name))
+            value = column(name) if kind == field.type else column(name).cast(target.dataType)
+        columns.append(value.alias(field.name))
     return frame.select(columns)
 
 
@@ -350,12 +350,12 @@ def _as_struct(spark: SparkSession, schema: StructType | str | None) -> StructTy
     return spark.createDataFrame([], schema).schema
 
 
-def _check_types(wanted: StructType, table: pa.Schema, path: str) -> None:
-    found = spark_from_arrow(table)
+def _check_types(requested: StructType, table: pa.Schema, path: str) -> None:
+    fields = spark_from_arrow(table)
     other = [
-        f"{field.name} ({found[field.name].dataType.simpleString()} in the table, not {field.dataType.simpleString()})"
-        for field in wanted.fields
-        if relaxed(field.dataType).simpleString() != relaxed(found[field.name].dataType).simpleString()
+        f"{field.name} ({fields[field.name].dataType.simpleString()} in the table, not {field.dataType.simpleString()})"
+        for field in requested.fields
+        if relaxed(field.dataType).simpleString() != relaxed(fields[field.name].dataType).simpleString()
     ]
     if other:
         raise SchemaMismatch(

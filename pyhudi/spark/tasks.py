@@ -234,8 +234,8 @@ def numbers_by_partition(partitions: int) -> tuple[int, ...]:
     tried = max(_FIRST_TRIED, 16 * partitions)  # of random places 16 times as many miss few of them
     while True:
         places = _spark_hash(np.arange(tried, dtype=np.uint32)).astype(np.int64) % partitions
-        found, numbers = np.unique(places, return_index=True)
-        if len(found) == partitions:
+        partitions_present, numbers = np.unique(places, return_index=True)
+        if len(partitions_present) == partitions:
             return tuple(numbers.tolist())
         tried *= 2
 
