@@ -76,11 +76,11 @@ def encoded_records(bodies: pa.Table, table_version: int, file_name: str | None 
 
 def _encoded(bodies: pa.RecordBatch, table_version: int, file_name: str | None) -> pa.Array:
     """Records that are the same but for their keys, as those of all keys in a file are, are encoded once."""
-    found = same_rows(bodies)
-    if found is None:
+    distinct = same_rows(bodies)
+    if distinct is None:
         return _each_encoded(bodies, table_version, file_name)
-    once = _each_encoded(bodies.take(found.first), table_version, file_name)
-    return pa.DictionaryArray.from_arrays(found.numbers.cast(pa.int32()), once)
+    once = _each_encoded(bodies.take(distinct.first), table_version, file_name)
+    return pa.DictionaryArray.from_arrays(distinct.numbers.cast(pa.int32()), once)
 
 
 def _each_encoded(bodies: pa.RecordBatch, table_version: int, file_name: str | None) -> pa.Array:
@@ -256,10 +256,10 @@ def _changed(table: MetadataTable, file_slice: FileSlice, file_name: str) -> tup
     if kind in COMBINED:
         versions = concat_records([table.reader(replace(file_slice, log_files=())).with_keys(keys), logs])
     live = merged_records(versions, kind)
-    wanted = keys.cast(pa.binary())
-    wanted = wanted.take(pc.sort_indices(wanted))
+    changed = keys.cast(pa.binary())
+    changed = changed.take(pc.sort_indices(changed))
     if not live.num_rows:
-        return wanted, pa.nulls(len(wanted), pa.binary())
+        return changed, pa.nulls(len(changed), pa.binary())
     rows = of_schema(live, record_fields(version, kind))
     encoded = encoded_records(rows.drop_columns([KEY]), version, file_name).cast(pa.binary())
-    return wanted, encoded.take(pc.index_in(wanted, rows.column(KEY).combine_chunks().cast(pa.binary())))
+    return changed, encoded.take(pc.index_in(changed, rows.column(KEY).combine_chunks().cast(pa.binary())))

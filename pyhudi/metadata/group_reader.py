@@ -64,9 +64,9 @@ class GroupReader:
 
         Args:   without: a key whose records are not wanted, and not decoded.
         """
-        found = FoundRecords(self.payloads)
-        self._find(found, lambda reader: (_others(entries, without) for entries in reader.scan()), None)
-        return found.table()
+        builder = FoundRecords(self.payloads)
+        self._find(builder, lambda reader: (_others(entries, without) for entries in reader.scan()), None)
+        return builder.table()
 
     def runs(self) -> Iterator[pa.Table]:
         """The same in pieces that ascend by key, with all versions of a key in one piece; files stay open meanwhile."""
@@ -99,35 +99,35 @@ class GroupReader:
 
     def with_prefixes(self, prefixes: Sequence[str]) -> pa.Table:
         """The records whose keys begin with one of the prefixes; of deleted keys there may be others, too."""
-        found = FoundRecords(self.payloads)
+        builder = FoundRecords(self.payloads)
         ranges = ranges_of(prefix.encode() for prefix in prefixes)
-        wanted = [keys.first for keys in ranges]
-        small = self._from_memory(found, lambda keys: rows_in(keys, ranges))
-        self._find(found, lambda reader: reader.prefix_columns(wanted), None, small)
-        return found.table()
+        firsts = [keys.first for keys in ranges]
+        small = self._from_memory(builder, lambda keys: rows_in(keys, ranges))
+        self._find(builder, lambda reader: reader.prefix_columns(firsts), None, small)
+        return builder.table()
 
-    def find_keys(self, found: FoundRecords, keys: pa.Array) -> None:
+    def find_keys(self, builder: FoundRecords, keys: pa.Array) -> None:
         """Put the records with these keys to what was found."""
-        wanted = sorted_keys(keys)
-        small = self._from_memory(found, lambda keys: keys.rows_of(wanted))
-        self._find(found, lambda reader: reader.lookup_columns(wanted), keys, small)
+        ordered = sorted_keys(keys)
+        small = self._from_memory(builder, lambda keys: keys.rows_of(ordered))
+        self._find(builder, lambda reader: reader.lookup_columns(ordered), keys, small)
 
     def _from_memory(
-        self, found: FoundRecords, rows_of: Callable[[KeyColumn], Places]
+        self, builder: FoundRecords, rows_of: Callable[[KeyColumn], Places]
     ) -> Callable[[LogBlock, int], bool]:
         """Puts what is wanted of a small block, whose records stay in memory, to what was found; False for others."""
 
         def small(block: LogBlock, number: int) -> bool:
             rows = self._kept_rows(block)
             if rows is not None:
-                found.add_rows(rows.take(rows_of(key_column(rows.column(KEY).combine_chunks()))), number)
+                builder.add_rows(rows.take(rows_of(key_column(rows.column(KEY).combine_chunks()))), number)
             return rows is not None
 
         return small
 
     def _find(
         self,
-        found: FoundRecords,
+        builder: FoundRecords,
         take: Take,
         keys: pa.Array | None,
         without_opening: Callable[[LogBlock, int], bool] = lambda _block, _number: False,
@@ -135,14 +135,14 @@ class GroupReader:
         storage, base = self.meta.storage, self.file_slice.base_file
         if base is not None:
             with open_hfile(storage, base.path, base.path) as reader:
-                found.add(reader, base.path, 0, take)
+                builder.add(reader, base.path, 0, take)
         for number, block in enumerate(self.blocks, 1):
             if block.is_delete:
-                found.add_deletes(block, number, keys)
+                builder.add_deletes(block, number, keys)
             elif not without_opening(block, number):
                 place = block.frame.content_offset, block.frame.content_size
                 with open_hfile(storage, block.path, block.where, *place, state=block.state) as reader:
-                    found.add(reader, block.where, number, take)
+                    builder.add(reader, block.where, number, take)
 
     def _kept_rows(self, block: LogBlock) -> pa.Table | None:
         """The records of a small block, which stay in memory; None where they can't."""
@@ -181,17 +181,17 @@ class GroupReader:
             yield numbered(rows, pa.repeat(pa.scalar(number, pa.int32()), rows.num_rows))
 
 
-def with_keys(wanted: Sequence[tuple[GroupReader, pa.Array]]) -> pa.Table:
+def with_keys(keys_of_groups: Sequence[tuple[GroupReader, pa.Array]]) -> pa.Table:
     """The records of several file groups with the keys that each of them may have; no key is in two of them.
 
     They are decoded together: to decode a few records takes as long as to decode hundreds.
     """
-    found = FoundRecords(wanted[0][0].payloads)
-    filled = [(reader, keys) for reader, keys in wanted if len(keys)]
+    builder = FoundRecords(keys_of_groups[0][0].payloads)
+    filled = [(reader, keys) for reader, keys in keys_of_groups if len(keys)]
     _keep_fresh([reader for reader, _ in filled])
     for reader, keys in filled:
-        reader.find_keys(found, keys)
-    return found.table()
+        reader.find_keys(builder, keys)
+    return builder.table()
 
 
 def _size_bytes(rows: pa.Table) -> int:
@@ -218,12 +218,12 @@ def _keep_fresh(readers: Sequence[GroupReader]) -> None:
 def _small_rows(blocks: Sequence[tuple[GroupReader, LogBlock]]) -> list[pa.Table]:
     """The records of small blocks, decoded together; all readers are of one partition."""
     first = blocks[0][0]
-    found = FoundRecords(first.payloads)
+    builder = FoundRecords(first.payloads)
     for number, (_, block) in enumerate(blocks):
         place = block.frame.content_offset, block.frame.content_size
         with open_hfile(first.meta.storage, block.path, block.where, *place, state=block.state) as reader:
-            found.add(reader, block.where, number, lambda reader: reader.scan())
-    rows = found.table()
+            builder.add(reader, block.where, number, lambda reader: reader.scan())
+    rows = builder.table()
     numbers = rows.column(SEQUENCE)
     rows = rows.drop_columns([SEQUENCE, DELETED])
     return [rows.filter(pc.equal(numbers, number)).combine_chunks() for number in range(len(blocks))]

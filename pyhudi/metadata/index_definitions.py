@@ -97,8 +97,8 @@ def column_stats_definition(table_version: int, columns: Sequence[str]) -> Index
 
 def is_partitioned_record_index(definitions: IndexDefinitions) -> bool:
     """Do they say that the record index has file groups for each partition of the table?"""
-    found = definitions.by_name.get(MetadataKind.RECORD_INDEX.value.prefix)
-    return found is not None and found.options.get(_IS_PARTITIONED) == "true"
+    definition = definitions.by_name.get(MetadataKind.RECORD_INDEX.value.prefix)
+    return definition is not None and definition.options.get(_IS_PARTITIONED) == "true"
 
 
 def secondary_index_definition(table_version: int, name: str, column: str) -> IndexDefinition:
@@ -122,8 +122,8 @@ def read_index_definitions(storage: Storage) -> IndexDefinitions:
         return IndexDefinitions()
     where = storage.full_path(INDEX_DEFINITIONS_PATH)
     body = fields_of(parse_json(data, where, "index definitions as JSON"), where)
-    found = {name: _definition(name, one) for name, one in body.record_map(_DEFINITIONS)}
-    return IndexDefinitions(found, {key: value for key, value in body.body.items() if key != _DEFINITIONS})
+    by_name = {name: _definition(name, one) for name, one in body.record_map(_DEFINITIONS)}
+    return IndexDefinitions(by_name, {key: value for key, value in body.body.items() if key != _DEFINITIONS})
 
 
 def write_index_definitions(storage: Storage, definitions: IndexDefinitions) -> None:
@@ -148,20 +148,20 @@ def delete_unreadable(storage: Storage) -> None:
         storage.delete(INDEX_DEFINITIONS_PATH)
 
 
-def _definition(name: str, found: Fields) -> IndexDefinition:
-    if found.text(_NAME) not in ("", name):
+def _definition(name: str, fields: Fields) -> IndexDefinition:
+    if fields.text(_NAME) not in ("", name):
         raise CorruptFile(
-            f"{found.where}: the definition of {name!r:.100} says that it is of {found.text(_NAME)!r:.100}. Restore or "
-            f"delete the file; Hudi makes it again when it builds an index."
+            f"{fields.where}: the definition of {name!r:.100} says that it is of {fields.text(_NAME)!r:.100}. Restore "
+            f"or delete the file; Hudi makes it again when it builds an index."
         )
-    options = found.record(_OPTIONS)
+    options = fields.record(_OPTIONS)
     texts = {} if options is None else {key: options.text(key) for key in options.body}
     return IndexDefinition(
         name,
-        found.text(_TYPE),
-        found.text(_FUNCTION),
-        found.texts(_SOURCE_FIELDS),
+        fields.text(_TYPE),
+        fields.text(_FUNCTION),
+        fields.texts(_SOURCE_FIELDS),
         texts,
-        found.optional_text(_VERSION),
-        {key: value for key, value in found.body.items() if key not in _KNOWN},
+        fields.optional_text(_VERSION),
+        {key: value for key, value in fields.body.items() if key not in _KNOWN},
     )

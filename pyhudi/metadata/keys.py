@@ -161,8 +161,8 @@ def shards(keys: pa.Array, groups: int, *, by_secondary_value: bool = False) -> 
 
 
 def _secondary_prefixes(keys: pa.Array) -> pa.Array:
-    found = pc.extract_regex(keys, f"(?P<prefix>{_PREFIX_END})")
-    return pc.fill_null(pc.struct_field(found, "prefix"), keys)
+    matches = pc.extract_regex(keys, f"(?P<prefix>{_PREFIX_END})")
+    return pc.fill_null(pc.struct_field(matches, "prefix"), keys)
 
 
 @lru_cache(maxsize=_NAMES)
@@ -194,10 +194,10 @@ def groups_by_prefix(file_ids: Iterable[str]) -> Mapping[str, list[str]]:
     """File ids by what comes before their number, each in its order: one prefix, but in a record index that has file
     groups for each partition of the table.
     """
-    found: dict[str, list[str]] = {}
+    groups: dict[str, list[str]] = {}
     for file_id in sorted(file_ids):
-        found.setdefault(_GROUP_NUMBER.sub("", file_id), []).append(file_id)
-    return found
+        groups.setdefault(_GROUP_NUMBER.sub("", file_id), []).append(file_id)
+    return groups
 
 
 def group_numbers(partition: str, keys: pa.Array, groups: int, table_version: int) -> npt.NDArray[np.int32]:
@@ -237,9 +237,9 @@ class KeysByGroup:
         """The rows of a file group, and their keys, as `one_per_key` returns them."""
         rows, keys, first = [np.zeros(0, np.int64)], [pa.array([], pa.string())], 0
         for piece, numbers in zip(self.pieces, self.numbers, strict=True):
-            own = np.flatnonzero(numbers == group)
-            rows.append(own + first)
-            keys.append(piece.take(pa.array(own)))
+            in_group = np.flatnonzero(numbers == group)
+            rows.append(in_group + first)
+            keys.append(piece.take(pa.array(in_group)))
             first += len(piece)
         return one_per_key(pa.concat_arrays(keys), np.concatenate(rows))
 
@@ -248,14 +248,14 @@ def one_per_key(keys: pa.Array, rows: npt.NDArray[np.int64]) -> tuple[pa.Array, 
     """Rows, whose keys these are, in ascending order of the keys' bytes, of several with one key the last; and their
     keys, binary.
     """
-    own = keys.cast(pa.binary())
-    if not is_ascending(own):  # as a sorted batch has them
-        order = order_of_bytes(own)
-        rows, own = rows[order], own.take(pa.array(order))
-        is_last = np.append(pc.not_equal(own.slice(0, len(own) - 1), own.slice(1)).to_numpy(False), True)
+    texts = keys.cast(pa.binary())
+    if not is_ascending(texts):  # as a sorted batch has them
+        order = order_of_bytes(texts)
+        rows, texts = rows[order], texts.take(pa.array(order))
+        is_last = np.append(pc.not_equal(texts.slice(0, len(texts) - 1), texts.slice(1)).to_numpy(False), True)
         if not is_last.all():
-            rows, own = rows[is_last], own.filter(pa.array(is_last))
-    return pa.array(rows), own
+            rows, texts = rows[is_last], texts.filter(pa.array(is_last))
+    return pa.array(rows), texts
 
 
 def sorted_by_key(records: pa.Table) -> pa.Table:

@@ -44,15 +44,15 @@ _FILE_BYTES = 200  # about what an entry takes in memory
 
 def missing_instants(table: MetadataTable) -> tuple[str, ...]:
     """Completed writes and cleans of the table that its metadata table does not have, oldest first."""
-    own = {i.requested_time for i in table.meta.timeline if i.is_completed}
+    completed = {i.requested_time for i in table.meta.timeline if i.is_completed}
     built = _built(table)
     # Archiving begins with the oldest: as long as the building of `files` is there, nothing after it was archived.
-    oldest = min(own, default=None) if built is None else None
+    oldest = min(completed, default=None) if built is None else None
     missing = []
     for instant in table.data.timeline:
         if not instant.is_completed or not (instant.action.is_commit or instant.action is ActionKind.CLEAN):
             continue
-        if instant.requested_time in own or (oldest is not None and instant.requested_time < oldest):
+        if instant.requested_time in completed or (oldest is not None and instant.requested_time < oldest):
             continue  # archived there
         when = instant.completion_time if table.data.config.table_version >= BY_COMPLETION else instant.requested_time
         if built is None or when is None or when > built:
@@ -64,14 +64,14 @@ def _built(table: MetadataTable) -> str | None:
     """Until when the listing reaches from which `files` was built: a completion time; below version 8 the latest
     instant that it has. None when that was archived."""
     by_completion = table.data.config.table_version >= BY_COMPLETION
-    found = []
+    times = []
     for instant in table.meta.timeline:
         time = instant.requested_time
         if not (time.startswith(SOLO) or _is_initialization(time)) or instant.action is not ActionKind.DELTACOMMIT:
             continue
         if instant.is_completed and _FILES in table.meta.commits.metadata(instant).partition_to_write_stats:
-            found.append(instant.completion_time or "" if by_completion else time[:_BASE_TIME_DIGITS])
-    return max(found, default=None)
+            times.append(instant.completion_time or "" if by_completion else time[:_BASE_TIME_DIGITS])
+    return max(times, default=None)
 
 
 def _is_initialization(instant_time: str) -> bool:
@@ -89,14 +89,14 @@ def listed_files(table: MetadataTable, partitions: Collection[str] | None = None
     if partitions is not None:
         return _listed(table, table.lookup(_FILES, [stored_partition(path) for path in partitions]))
     key = _listing_key(table)
-    known = None if key is None else FILES.get(key)
-    if known is not None:
-        return cast("Mapping[str, list[FileInfo]]", known)
+    cached = None if key is None else FILES.get(key)
+    if cached is not None:
+        return cast("Mapping[str, list[FileInfo]]", cached)
     # The list of all partitions is one value of as many items, which are read one after the other.
-    listed = _listed(table, table.records(_FILES, without=ALL_PARTITIONS_KEY))
+    listing = _listed(table, table.records(_FILES, without=ALL_PARTITIONS_KEY))
     if key is not None:
-        FILES.put(key, listed, _FILE_BYTES * len(listed.names))
-    return listed
+        FILES.put(key, listing, _FILE_BYTES * len(listing.names))
+    return listing
 
 
 def _listing_key(table: MetadataTable) -> Hashable | None:
@@ -193,9 +193,9 @@ def has_earlier_writes(data: MetaClient, instant: Instant) -> bool:
 
 def _by_group(slices: Sequence[FileSlice]) -> _Names:
     names: _Names = {}
-    for found in slices:
-        own = {log.name for log in found.log_files}
-        names[found.group.file_id] = own | ({found.base_file.name} if found.base_file is not None else set())
+    for slice in slices:
+        logs = {log.name for log in slice.log_files}
+        names[slice.group.file_id] = logs | ({slice.base_file.name} if slice.base_file is not None else set())
     return names
 
 

@@ -112,8 +112,8 @@ def place_records(
 def encoded_places(table_version: int, places: Sequence[RowPlace]) -> pa.Array:
     """What the records of the keys in each of these places say of it."""
     kind = record_fields(table_version, MetadataKind.RECORD_INDEX).field(_PAYLOAD).type
-    found: pa.Array = pa.array([_encoded(place) for place in places], kind)
-    return found
+    encoded: pa.Array = pa.array([_encoded(place) for place in places], kind)
+    return encoded
 
 
 def coded_place_records(
@@ -134,13 +134,13 @@ def coded_place_records(
 def _encoded(place: RowPlace) -> dict[str, object]:
     """The payload of all rows of a place; `position` (from version 8 on) stays null, as in Hudi."""
     same: dict[str, object] = {"partitionName": place.partition_path, "instantTime": place.instant_ms}
-    found = _UUID.fullmatch(place.file_id)
-    if found is None or int(found[2] or 0) >= _JAVA_INTS:
+    match = _UUID.fullmatch(place.file_id)
+    if match is None or int(match[2] or 0) >= _JAVA_INTS:
         raw = {"fileIdHighBits": -1, "fileIdLowBits": -1, "fileIndex": _NO_INDEX, "fileId": place.file_id}
         return {**same, **raw, "fileIdEncoding": 1}
-    digits = found[1].replace("-", "")
+    digits = match[1].replace("-", "")
     high, low = (int.from_bytes(bytes.fromhex(half), "big", signed=True) for half in (digits[:16], digits[16:]))
-    index = _NO_INDEX if found[2] is None else int(found[2])
+    index = _NO_INDEX if match[2] is None else int(match[2])
     return {**same, "fileIdHighBits": high, "fileIdLowBits": low, "fileIndex": index, "fileId": "", "fileIdEncoding": 0}
 
 
@@ -220,33 +220,33 @@ class RecordLookup:
         """
         numbers = self._numbers
         if paths is None or not self.is_partitioned:
-            own = numbers[_KIND.value.file_ids]
-            return np.array(own, np.int32)[shards(keys, len(own))]
-        found = np.full(len(keys), self.groups, np.int32)
+            of_partition = numbers[_KIND.value.file_ids]
+            return np.array(of_partition, np.int32)[shards(keys, len(of_partition))]
+        groups = np.full(len(keys), self.groups, np.int32)
         for path in pc.unique(paths).to_pylist():
-            own = numbers.get(partitioned_prefix(str(path)), [])
-            if own:
+            of_partition = numbers.get(partitioned_prefix(str(path)), [])
+            if of_partition:
                 rows = pc.equal(paths, path)
-                hits = np.array(own, np.int32)[shards(keys.filter(rows), len(own))]
-                found[rows.to_numpy(zero_copy_only=False)] = hits
-        return found
+                hits = np.array(of_partition, np.int32)[shards(keys.filter(rows), len(of_partition))]
+                groups[rows.to_numpy(zero_copy_only=False)] = hits
+        return groups
 
-    def places(self, wanted: Sequence[tuple[int, pa.Array]]) -> pa.Table:
+    def places(self, keys_of_groups: Sequence[tuple[int, pa.Array]]) -> pa.Table:
         """The places of keys: numbers of file groups, each with its keys; of those that it has one place for each, in
         any order. Columns: PLACES.
 
         Raises: MetadataTableDamaged, CorruptFile, DamagedLog.
         """
         table, slices = self.table, self.slices
-        where = _NAME if len(wanted) != 1 else f"{_NAME}/{slices[wanted[0][0]].group.file_id}"
+        where = _NAME if len(keys_of_groups) != 1 else f"{_NAME}/{slices[keys_of_groups[0][0]].group.file_id}"
         with as_corrupt(f"{table.meta.storage.root}/{where}", "its records"):
-            own = [(table.reader(slices[group]), pc.unique(keys)) for group, keys in wanted]
-            records = merged_records(with_keys(own), _KIND) if own else None
+            readers = [(table.reader(slices[group]), pc.unique(keys)) for group, keys in keys_of_groups]
+            records = merged_records(with_keys(readers), _KIND) if readers else None
             if records is None or not records.num_rows:
                 return PLACES.empty_table()
             payload = records.column(_KIND.payloads[0]).combine_chunks()
-            found = [records.column("key").combine_chunks(), partition_paths(payload), file_ids(payload)]
-            return pa.Table.from_arrays([column.cast(pa.string()) for column in found], schema=PLACES)
+            columns = [records.column("key").combine_chunks(), partition_paths(payload), file_ids(payload)]
+            return pa.Table.from_arrays([column.cast(pa.string()) for column in columns], schema=PLACES)
 
 
 def open_record_lookup(meta: MetaClient) -> RecordLookup | str:
@@ -328,7 +328,13 @@ def _update(
     records = key_records(table_version, at_ms, statuses)
     keys = records.column("key")
     removed = [status.removed_keys for status in statuses if status.removed_keys is not None]
-    left = pc.unique(pa.concat_arrays([nothing_deleted(), *removed, *replaced]))
-    left = left.filter(pc.invert(pc.is_in(left, value_set=keys))) if len(keys) and len(left) else left
+    removed_keys = pc.unique(pa.concat_arrays([nothing_deleted(), *removed, *replaced]))
+    removed_keys = (
+        removed_keys.filter(pc.invert(pc.is_in(removed_keys, value_set=keys)))
+        if len(keys) and len(removed_keys)
+        else removed_keys
+    )
     # Of a key that came to several files the one that was told last counts.
-    return PartitionUpdate(records, left, pieces=[piece for status in statuses for piece in status.index_pieces])
+    return PartitionUpdate(
+        records, removed_keys, pieces=[piece for status in statuses for piece in status.index_pieces]
+    )

@@ -88,12 +88,12 @@ def _follows_deletion(rows: pa.Table, start: int, end: int, kind: MetadataKind) 
     payloads = rows.column(kind.payloads[0]).slice(start, end - start + 1).to_pylist()
     if kind is not MetadataKind.FILES:
         return any(one is not None and one["isDeleted"] for one in payloads[:-1])
-    taken: set[str] = set()
+    names: set[str] = set()
     for entries in payloads:
         for name, entry in entries or ():
             if entry["isDeleted"]:
-                taken.add(name)
-            elif name in taken:
+                names.add(name)
+            elif name in names:
                 return True
     return False
 

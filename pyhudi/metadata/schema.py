@@ -181,9 +181,9 @@ def of_schema(records: pa.Table, schema: pa.Schema) -> pa.Table:
     return pa.Table.from_arrays([_as(records.column(field.name), field.type) for field in schema], schema=schema)
 
 
-def _as(column: pa.ChunkedArray, wanted: pa.DataType) -> pa.ChunkedArray:
+def _as(column: pa.ChunkedArray, target: pa.DataType) -> pa.ChunkedArray:
     """Arrow refuses some casts that change nothing."""
-    return column if column.type == wanted else column.cast(wanted)
+    return column if column.type == target else column.cast(target)
 
 
 def _text(fields: list[AvroObject]) -> str:

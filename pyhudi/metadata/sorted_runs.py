@@ -76,8 +76,8 @@ class _Stream:
         """The rows held with keys up to `bound`."""
         assert self._held is not None
         count = pc.sum(pc.less_equal(self._held.column(_KEY), bound)).as_py() or 0
-        taken, self._held = self._held.slice(0, count), self._held.slice(count)
-        return taken
+        first, self._held = self._held.slice(0, count), self._held.slice(count)
+        return first
 
 
 _ROWS_AT_ONCE = 1 << 17  # in memory, when they are read again

@@ -105,8 +105,8 @@ class PieceWriter:
     def _groups(self) -> int:
         """How many file groups the index has; 0 where it has some for each partition of the table, or none yet."""
         folder = f"{METADATA_TABLE_FOLDER}/{_INDEX.value.prefix}"
-        found = {file_id_of(entry.name) for entry in self.storage.list(folder)}
-        prefixes = groups_by_prefix(file_id for file_id in found if file_id is not None)
+        file_ids = {file_id_of(entry.name) for entry in self.storage.list(folder)}
+        prefixes = groups_by_prefix(file_id for file_id in file_ids if file_id is not None)
         return len(prefixes.get(_INDEX.value.file_ids, ()))
 
     def _written(self, statuses: Sequence[WriteStatus], groups: int, path: str) -> Iterator[IndexPiece]:
@@ -134,10 +134,10 @@ def _encoded_once(records: pa.Table, table_version: int) -> tuple[pa.Array, pa.A
 
 def pieces_by_group(pieces: Iterable[IndexPiece]) -> dict[int, list[IndexPiece]]:
     """Number of a file group → its pieces, in their order."""
-    found: dict[int, list[IndexPiece]] = {}
+    by_group: dict[int, list[IndexPiece]] = {}
     for piece in pieces:
-        found.setdefault(piece.group, []).append(piece)
-    return found
+        by_group.setdefault(piece.group, []).append(piece)
+    return by_group
 
 
 def piece_content(storage: Storage, piece: IndexPiece) -> bytes:
@@ -158,16 +158,16 @@ def piece_content(storage: Storage, piece: IndexPiece) -> bytes:
 
 def with_keys_read_back(storage: Storage, statuses: Sequence[WriteStatus]) -> list[WriteStatus]:
     """The statuses with their new keys instead of pieces. Raises StorageError."""
-    found: dict[tuple[str, str], list[pa.Array]] = {}
+    keys_by_place: dict[tuple[str, str], list[pa.Array]] = {}
     for piece in (piece for status in statuses for piece in status.index_pieces):
         try:
             for place, keys in _keys_by_file(storage, piece):
-                found.setdefault(place, []).append(keys)
+                keys_by_place.setdefault(place, []).append(keys)
         except CorruptFile as error:
             raise StorageError(
                 f"{error} A task wrote it for the record index. Nothing of this write is visible; write again."
             ) from error
-    return [_with_keys(status, found) for status in statuses]
+    return [_with_keys(status, keys_by_place) for status in statuses]
 
 
 def _keys_by_file(storage: Storage, piece: IndexPiece) -> Iterator[tuple[tuple[str, str], pa.Array]]:
@@ -182,11 +182,11 @@ def _keys_by_file(storage: Storage, piece: IndexPiece) -> Iterator[tuple[tuple[s
                 yield (path.as_py(), file_id.as_py()), keys.values
 
 
-def _with_keys(status: WriteStatus, found: dict[tuple[str, str], list[pa.Array]]) -> WriteStatus:
+def _with_keys(status: WriteStatus, keys_by_place: dict[tuple[str, str], list[pa.Array]]) -> WriteStatus:
     if status.new_keys is None:
         return replace(status, index_pieces=())
-    own = found.get((status.stat.partition_path or "", status.stat.file_id), [])
-    return replace(status, new_keys=pa.concat_arrays([status.new_keys, *own]), index_pieces=())
+    keys = keys_by_place.get((status.stat.partition_path or "", status.stat.file_id), [])
+    return replace(status, new_keys=pa.concat_arrays([status.new_keys, *keys]), index_pieces=())
 
 
 def delete_index_pieces(storage: Storage, instant_time: str) -> None:
@@ -221,8 +221,8 @@ def with_joined_pieces(
     if writer is None or not crowded or len(counts) > 1:
         return statuses
     joined = engine.collect(engine.fan_out(crowded, JoinPieces(writer), _SCHEMA)).column("pieces").to_pylist()
-    left = [piece for pieces in by_group.values() if len(pieces) <= _PIECES_MAX for piece in pieces]
-    pieces = (*left, *(piece for text in joined for piece in _PIECES.decode(str(text))))
+    few = [piece for pieces in by_group.values() if len(pieces) <= _PIECES_MAX for piece in pieces]
+    pieces = (*few, *(piece for text in joined for piece in _PIECES.decode(str(text))))
     first, *others = (replace(status, index_pieces=()) for status in statuses)
     return (replace(first, index_pieces=pieces), *others)
 

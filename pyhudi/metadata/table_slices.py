@@ -71,23 +71,23 @@ def changed_slices(table: MetadataTable, commit: TableCommit) -> ChangedSlices:
     """
     data, change = table.data, commit.change
     replaced = change.groups_replaced
-    written = {FileGroupId(s.partition_path or "", s.file_id) for s in change.stats if s.path is not None}
-    paths = sorted({group.partition_path for group in (*written, *replaced)})
-    listed = listed_files(table, paths)
-    known = {path: listed.get(path, []) for path in paths}
-    with_written = {path: [*known[path], *_files(path, commit)] for path in paths}
-    before = FileSystemView.load(data, listed=known).all_slices()
+    written_groups = {FileGroupId(s.partition_path or "", s.file_id) for s in change.stats if s.path is not None}
+    paths = sorted({group.partition_path for group in (*written_groups, *replaced)})
+    listing = listed_files(table, paths)
+    files = {path: listing.get(path, []) for path in paths}
+    with_written = {path: [*files[path], *_files(path, commit)] for path in paths}
+    before = FileSystemView.load(data, listed=files).all_slices()
     after = FileSystemView.load(_as_completed(data, commit.instant), listed=with_written).all_slices()
     return ChangedSlices(
-        tuple(found for found in before if found.group in written or found.group in replaced),
-        tuple(found for found in after if found.group in written and found.group not in replaced),
+        tuple(found for found in before if found.group in written_groups or found.group in replaced),
+        tuple(found for found in after if found.group in written_groups and found.group not in replaced),
     )
 
 
 def _files(path: str, commit: TableCommit) -> list[FileInfo]:
     changed = commit.change.partitions.get(path)
-    written = {} if changed is None else changed.written
-    return [FileInfo(data_path(path, name), size_bytes, 0) for name, size_bytes in written.items()]
+    sizes = {} if changed is None else changed.written
+    return [FileInfo(data_path(path, name), size_bytes, 0) for name, size_bytes in sizes.items()]
 
 
 def _as_completed(data: MetaClient, inflight: Instant) -> MetaClient:

@@ -39,13 +39,13 @@ def bloom_filters_update(
 
     Args: footers: partition path → name of a base file, without folders → its footer.
     """
-    named = [
+    filters_of_files = [
         (bloom_filter_key(stored_partition(path), name), footer.bloom_type or SIMPLE, footer.bloom_base64.encode())
         for path, files in footers.items()
         for name, footer in files.items()
         if footer.bloom_base64 is not None
     ]
-    keys, kinds, filters = zip(*named, strict=True) if named else ((), (), ())
+    keys, kinds, filters = zip(*filters_of_files, strict=True) if filters_of_files else ((), (), ())
     return PartitionUpdate(_records(table_version, keys, kinds, instant_time, filters), nothing_deleted())
 
 
@@ -109,8 +109,10 @@ class BloomFiltersPartition:
     def update(self, table: MetadataTable, partition: str, commit: TableCommit) -> PartitionUpdate:
         """The filters of new base files; those of deleted ones go."""
         version, time = table.data.config.table_version, commit.instant.requested_time
-        written = {stat.path: stat.partition_path or "" for stat in commit.change.stats if stat.path is not None}
-        update = bloom_filters_update(version, time, _footers(table.data.storage, written))
+        partition_of_path = {
+            stat.path: stat.partition_path or "" for stat in commit.change.stats if stat.path is not None
+        }
+        update = bloom_filters_update(version, time, _footers(table.data.storage, partition_of_path))
         deleted = {
             path: [name for name in changed.deleted if BaseFileName.parse(name) is not None]
             for path, changed in commit.change.partitions.items()
@@ -121,7 +123,7 @@ class BloomFiltersPartition:
 def _footers(storage: Storage, by_path: Mapping[str, str]) -> Mapping[str, Mapping[str, Footer]]:
     """Partition path → name of a base file → its footer. `by_path`: path of a file → partition path."""
     base_files = [path for path in by_path if BaseFileName.parse(path.rpartition("/")[2]) is not None]
-    found: dict[str, dict[str, Footer]] = {}
+    footers: dict[str, dict[str, Footer]] = {}
     for path, footer in bloom_filters_of_files(storage, base_files):
-        found.setdefault(by_path[path], {})[path.rpartition("/")[2]] = footer
-    return found
+        footers.setdefault(by_path[path], {})[path.rpartition("/")[2]] = footer
+    return footers

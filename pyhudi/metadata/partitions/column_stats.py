@@ -54,8 +54,8 @@ class ColumnStatsPartition:
         stats: dict[str, list[pa.Table]] = {}
         by_path = {entry.path: path for path, entries in listed_files(table).items() for entry in entries}
         paths = [path for path in by_path if _has_statistics(path)]
-        for path, found in stats_of_files(data.storage, paths, columns, version, schema):
-            stats.setdefault(by_path[path], []).append(found)
+        for path, file_stats in stats_of_files(data.storage, paths, columns, version, schema):
+            stats.setdefault(by_path[path], []).append(file_stats)
         records = column_stats_update(version, stats).records
         return split_by_group(partition, records, groups or options.column_stats_file_groups, version)
 
@@ -74,7 +74,7 @@ class ColumnStatsPartition:
 
 def stats_of_commit(data: MetaClient, commit: TableCommit, columns: Sequence[str]) -> Mapping[str, list[pa.Table]]:
     """Partition path → statistics of the files that a write made: as its tasks reported them, else from the files."""
-    found: dict[str, list[pa.Table]] = {}
+    by_partition: dict[str, list[pa.Table]] = {}
     reported = {status.stat.path: status.column_stats for status in commit.statuses if status.column_stats is not None}
     missing: dict[str, str] = {}
     for stat in commit.change.stats:
@@ -82,13 +82,13 @@ def stats_of_commit(data: MetaClient, commit: TableCommit, columns: Sequence[str
             continue
         partition_path = stat.partition_path or ""
         if stat.path in reported:
-            found.setdefault(partition_path, []).append(reported[stat.path])
+            by_partition.setdefault(partition_path, []).append(reported[stat.path])
         else:
             missing[stat.path] = partition_path
     version, schema = data.config.table_version, commit.stored_schema(data)
     for path, stats in stats_of_files(data.storage, missing, columns, version, schema):
-        found.setdefault(missing[path], []).append(stats)
-    return found
+        by_partition.setdefault(missing[path], []).append(stats)
+    return by_partition
 
 
 def _columns(data: MetaClient, options: MetadataOptions) -> tuple[str, ...]:

@@ -76,19 +76,19 @@ def why_no_expression_index(data: MetaClient, partition: str, definition: IndexD
     if version < _FIRST:
         return f"the table has version {version}, and expression indexes begin with {_FIRST}"
     try:
-        found = definition or read_index_definitions(data.storage).by_name.get(partition)
+        index = definition or read_index_definitions(data.storage).by_name.get(partition)
         schema = data.stored_schema()
     except HudiError as error:
         return str(error)
-    if found is None:
+    if index is None:
         return f"index.json has no definition of {partition}"
-    if found.version != ("V2" if version >= _BY_VALUE_TYPE else None):
-        return f"it is of version {found.version}, which tables of version {version} do not have"
-    if found.kind not in (_COLUMN_STATS, _BLOOM):
-        return f"it is of the type {found.kind!r}; known are {_COLUMN_STATS} and {_BLOOM}"
-    if len(found.source_fields) != 1:
-        return f"it is of the columns {', '.join(found.source_fields) or 'none'}, and not of one"
-    return _why_not_of(found, schema)
+    if index.version != ("V2" if version >= _BY_VALUE_TYPE else None):
+        return f"it is of version {index.version}, which tables of version {version} do not have"
+    if index.kind not in (_COLUMN_STATS, _BLOOM):
+        return f"it is of the type {index.kind!r}; known are {_COLUMN_STATS} and {_BLOOM}"
+    if len(index.source_fields) != 1:
+        return f"it is of the columns {', '.join(index.source_fields) or 'none'}, and not of one"
+    return _why_not_of(index, schema)
 
 
 def _why_not_of(definition: IndexDefinition, schema: pa.Schema) -> str | None:
@@ -121,17 +121,17 @@ class ExpressionIndexPartition:
     ) -> Mapping[str, Iterable[pa.Table]]:
         """From all rows of the newest slices' files. Raises UnsupportedTable when the index can't be kept up."""
         data = table.data
-        found = _index(data, partition)
+        index = _index(data, partition)
         newest = data.timeline.completed().commits().instants
         instant_time = newest[-1].requested_time if newest else ""
-        records = found.built(newest_slices(data), instant_time)
+        records = index.built(newest_slices(data), instant_time)
         count = groups or options.expression_file_groups
         return split_by_group(partition, records, count, data.config.table_version)
 
     def update(self, table: MetadataTable, partition: str, commit: TableCommit) -> PartitionUpdate:
         """What new files have; that of deleted files goes. Raises UnsupportedTable."""
-        found = _index(table.data, partition, commit.stored_schema(table.data))
-        return found.update(table, partition, commit)
+        index = _index(table.data, partition, commit.stored_schema(table.data))
+        return index.update(table, partition, commit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,8 +152,8 @@ class _StatsIndex:
     def built(self, slices: Sequence[FileSlice], instant_time: str) -> pa.Table:
         stats = self._stats(_sizes_of(slices))
         names = {path: _names(own) for path, own in _sizes_of(slices).items()}
-        known = {path: concat_records([self._nothing(), *own]) for path, own in stats.items()}
-        return self._update(stats, self._partitions(known, names)).records
+        stats_of = {path: concat_records([self._nothing(), *own]) for path, own in stats.items()}
+        return self._update(stats, self._partitions(stats_of, names)).records
 
     def update(self, table: MetadataTable, partition: str, commit: TableCommit) -> PartitionUpdate:
         change = commit.change
@@ -167,18 +167,20 @@ class _StatsIndex:
         # While the index is being built it does not know the files that were there before.
         is_known = partition in table.partitions and not has_earlier_writes(self.data, commit.instant)
         filled = [path for path, names in after.items() if names and is_known]
-        known = {path: concat_records([self._known(table, partition, path), *stats.get(path, ())]) for path in filled}
-        empty += [path for path in after if path not in known]
+        stats_of = {
+            path: concat_records([self._known(table, partition, path), *stats.get(path, ())]) for path in filled
+        }
+        empty += [path for path in after if path not in stats_of]
         removed.append(partition_stats_deletions(self._version, (self._column,), empty, expression_partition_key))
-        return self._update(stats, self._partitions(known, after)).joined(removed)
+        return self._update(stats, self._partitions(stats_of, after)).joined(removed)
 
     def _stats(self, sizes: _Sizes) -> Mapping[str, list[pa.Table]]:
         by_path = {path: partition for partition, own in sizes.items() for path in own}
-        found: dict[str, list[pa.Table]] = {partition: [] for partition in sizes}
+        by_partition: dict[str, list[pa.Table]] = {partition: [] for partition in sizes}
         flat = [(path, size_bytes) for own in sizes.values() for path, size_bytes in own.items()]
         for path, stats in stats_of_expression(self.reading, flat, self._version):
-            found[by_path[path]].append(stats)
-        return found
+            by_partition[by_path[path]].append(stats)
+        return by_partition
 
     def _nothing(self) -> pa.Table:
         return stats_schema(self._version).empty_table()
@@ -189,21 +191,21 @@ class _StatsIndex:
         rows = records.column(_PAYLOAD).combine_chunks()
         return pa.Table.from_struct_array(rows) if isinstance(rows, pa.StructArray) else self._nothing()
 
-    def _partitions(self, known: Mapping[str, pa.Table], names: Mapping[str, Collection[str]]) -> PartitionUpdate:
+    def _partitions(self, stats_of: Mapping[str, pa.Table], names: Mapping[str, Collection[str]]) -> PartitionUpdate:
         """The statistics of whole partitions. A log file of which nothing is known has no rows."""
         if not self.data.config.partition_fields:
             return partition_stats_update(self._version, (), {}, expression_partition_key)
-        found = {}
-        for path, stats in known.items():
+        whole = {}
+        for path, stats in stats_of.items():
             known_names = set(stats.column("fileName").to_pylist()) if stats.num_rows else set()
             files = {name for name in names[path] if name in known_names or LogFileName.parse(name) is None}
-            found[path] = (stats, files)
-        filled = {path: one for path, one in found.items() if one[0].num_rows}
+            whole[path] = (stats, files)
+        filled = {path: one for path, one in whole.items() if one[0].num_rows}
         update = partition_stats_update(self._version, (self._column,), filled, expression_partition_key)
         return update.joined(
             [
                 partition_stats_deletions(
-                    self._version, (self._column,), set(found) - set(filled), expression_partition_key
+                    self._version, (self._column,), set(whole) - set(filled), expression_partition_key
                 )
             ]
         )
@@ -257,22 +259,22 @@ def _index(data: MetaClient, partition: str, schema: pa.Schema | None = None) ->
 
 
 def _sizes_of(slices: Sequence[FileSlice]) -> _Sizes:
-    found: dict[str, dict[str, int]] = {}
+    sizes: dict[str, dict[str, int]] = {}
     for one in slices:
-        own = found.setdefault(one.group.partition_path, {})
-        own |= {log.path: log.size_bytes for log in one.log_files if not log.is_missing}
+        of_partition = sizes.setdefault(one.group.partition_path, {})
+        of_partition |= {log.path: log.size_bytes for log in one.log_files if not log.is_missing}
         if one.base_file is not None:
-            own[one.base_file.path] = one.base_file.size_bytes
-    return found
+            of_partition[one.base_file.path] = one.base_file.size_bytes
+    return sizes
 
 
 def _sizes_written(commit: TableCommit) -> _Sizes:
-    found: dict[str, dict[str, int]] = {}
+    sizes: dict[str, dict[str, int]] = {}
     for stat in commit.change.stats:
         name = None if stat.path is None else LogFileName.parse(stat.path.rpartition("/")[2])
         if stat.path is not None and (name is None or not name.suffix):  # change logs have no rows of the table
-            found.setdefault(stat.partition_path or "", {})[stat.path] = stat.file_size_in_bytes
-    return found
+            sizes.setdefault(stat.partition_path or "", {})[stat.path] = stat.file_size_in_bytes
+    return sizes
 
 
 def _names(paths: Collection[str]) -> Collection[str]:

@@ -54,7 +54,7 @@ def files_of_change(change: TableChange, table_version: int) -> PartitionUpdate:
     A deleted partition loses its record, and is named as deleted among the partitions.
     """
     partitions: list[tuple[str, _Entry]] = []
-    listed: list[tuple[str, list[tuple[str, _Entry]]]] = []
+    entries_of: list[tuple[str, list[tuple[str, _Entry]]]] = []
     deleted: list[str] = []
     for path, changed in change.partitions.items():
         name = stored_partition(path)
@@ -65,15 +65,15 @@ def files_of_change(change: TableChange, table_version: int) -> PartitionUpdate:
         entries = [(file, _entry(size_bytes)) for file, size_bytes in changed.written.items()]
         entries += [(file, {"size": 0, "isDeleted": True}) for file in changed.deleted if file not in changed.written]
         if entries:
-            listed.append((name, sorted(entries)))
-    return PartitionUpdate(_records(partitions, listed, table_version), pa.array(deleted, pa.string()))
+            entries_of.append((name, sorted(entries)))
+    return PartitionUpdate(_records(partitions, entries_of, table_version), pa.array(deleted, pa.string()))
 
 
-def files_of_listing(listed: Iterable[tuple[str, Mapping[str, int]]], table_version: int) -> pa.Table:
+def files_of_listing(listing: Iterable[tuple[str, Mapping[str, int]]], table_version: int) -> pa.Table:
     """The records of a table's files: partition path → name → size in bytes."""
-    found = [(stored_partition(path), files) for path, files in listed]
-    partitions = [(name, _entry(0)) for name, _ in found]
-    entries = [(name, [(file, _entry(size)) for file, size in files.items()]) for name, files in found if files]
+    stored = [(stored_partition(path), files) for path, files in listing]
+    partitions = [(name, _entry(0)) for name, _ in stored]
+    entries = [(name, [(file, _entry(size)) for file, size in files.items()]) for name, files in stored if files]
     return _records(partitions, entries, table_version)
 
 
@@ -82,11 +82,11 @@ def _entry(size_bytes: int) -> _Entry:
 
 
 def _records(
-    partitions: list[tuple[str, _Entry]], listed: list[tuple[str, list[tuple[str, _Entry]]]], table_version: int
+    partitions: list[tuple[str, _Entry]], entries_of: list[tuple[str, list[tuple[str, _Entry]]]], table_version: int
 ) -> pa.Table:
-    keys = [ALL_PARTITIONS_KEY, *(name for name, _ in listed)]
-    types = [int(RecordType.ALL_PARTITIONS), *([int(RecordType.FILES)] * len(listed))]
-    payloads = [partitions, *(entries for _, entries in listed)]
+    keys = [ALL_PARTITIONS_KEY, *(name for name, _ in entries_of)]
+    types = [int(RecordType.ALL_PARTITIONS), *([int(RecordType.FILES)] * len(entries_of))]
+    payloads = [partitions, *(entries for _, entries in entries_of)]
     schema = record_fields(table_version, MetadataKind.FILES)
     columns = [pa.array(keys, pa.string()), pa.array(types, pa.int32()), pa.array(payloads, schema.field(2).type)]
     return pa.Table.from_arrays(columns, schema=schema)

@@ -49,9 +49,9 @@ class PartitionStatsPartition:
         version = data.config.table_version
         columns = kept_columns(data, data.stored_schema(), options) or ()
         view = FileSystemView.load(data)
-        known = _known(table, view.partitions(), columns)
-        found = {path: (known[path], names_of(view.slices(path))) for path in view.partitions()}
-        records = partition_stats_update(version, columns, found).records
+        stored = _known(table, view.partitions(), columns)
+        stats_of = {path: (stored[path], names_of(view.slices(path))) for path in view.partitions()}
+        records = partition_stats_update(version, columns, stats_of).records
         return split_by_group(partition, records, groups or options.partition_stats_file_groups, version)
 
     def update(self, table: MetadataTable, partition: str, commit: TableCommit) -> PartitionUpdate:
@@ -73,24 +73,24 @@ class PartitionStatsPartition:
         )
         if has_earlier_writes(data, commit.instant):
             return partition_stats_deletions(version, columns, sorted({*paths, *empty}))
-        found: dict[str, tuple[pa.Table, Collection[str]]] = {}
+        stats_of: dict[str, tuple[pa.Table, Collection[str]]] = {}
         after = names_after(data, change)
         # One lookup for all: each has to look into every file of the partition `column_stats`.
-        known = _known(table, [path for path in after if not _all_of(new.get(path, []), after[path])], columns)
+        stored = _known(table, [path for path in after if not _all_of(new.get(path, []), after[path])], columns)
         for path, names in after.items():
             if names:
-                own = [known[path]] if path in known else []
-                found[path] = (concat_records([*own, *new.get(path, [])]), names)
+                earlier = [stored[path]] if path in stored else []
+                stats_of[path] = (concat_records([*earlier, *new.get(path, [])]), names)
             else:
                 empty.append(path)
-        update = partition_stats_update(version, columns, found)
+        update = partition_stats_update(version, columns, stats_of)
         return update.joined([partition_stats_deletions(version, columns, empty)])
 
 
 def _all_of(stats: Sequence[pa.Table], names: Collection[str]) -> bool:
     """Are these the statistics of all files? Then there is no need to look for others."""
-    known = {name for own in stats for name in pc.unique(own.column("fileName")).to_pylist()}
-    return known.issuperset(names)
+    with_stats = {name for own in stats for name in pc.unique(own.column("fileName")).to_pylist()}
+    return with_stats.issuperset(names)
 
 
 def _known(table: MetadataTable, paths: Collection[str], columns: Sequence[str]) -> Mapping[str, pa.Table]:
@@ -103,13 +103,13 @@ def _known(table: MetadataTable, paths: Collection[str], columns: Sequence[str])
     records = table.with_prefixes(_COLUMN_STATS, list(prefixes))
     rows = records.column(_PAYLOAD).combine_chunks()
     assert isinstance(rows, pa.StructArray)
-    known = pa.Table.from_struct_array(rows)
-    if not known.num_rows:
-        return dict.fromkeys(paths, known)
+    stored = pa.Table.from_struct_array(rows)
+    if not stored.num_rows:
+        return dict.fromkeys(paths, stored)
     length = len(next(iter(prefixes)))  # they are made of hashes, which have one length
     starts = pc.utf8_slice_codeunits(records.column("key"), 0, length)
     owners = np.array(list(prefixes.values()))[pc.index_in(starts, pa.array(prefixes, pa.string())).to_numpy()]
     order = np.argsort(owners, kind="stable")
     ends = np.searchsorted(owners[order], np.arange(len(paths) + 1)).tolist()
-    known = known.take(pa.array(order))
-    return {path: known.slice(ends[number], ends[number + 1] - ends[number]) for number, path in enumerate(paths)}
+    stored = stored.take(pa.array(order))
+    return {path: stored.slice(ends[number], ends[number + 1] - ends[number]) for number, path in enumerate(paths)}

@@ -103,10 +103,14 @@ class FirstRecords:
             for start, stop in pairwise(starts):
                 if start < stop:
                     path, number = names[numbers[start]]
-                    own = keys.slice(start, stop - start)
+                    of_group = keys.slice(start, stop - start)
                     used, numbered = np.unique(slices[start:stop], return_inverse=True)
                     there = encoded.take(pa.array(used))
-                    yield path, number, coded_place_records(self.table_version, own, there, numbered.astype(np.int32))
+                    yield (
+                        path,
+                        number,
+                        coded_place_records(self.table_version, of_group, there, numbered.astype(np.int32)),
+                    )
 
     def files(self) -> dict[str, Iterator[pa.Table]]:
         """File id → its records, for `build_partition`: to be read one after the other, in this order, each once."""
@@ -127,9 +131,9 @@ class FirstRecords:
         for number, file_slice in enumerate(ordered):
             path = None if None in self.groups else file_slice.group.partition_path
             for keys in slice_keys(self.reading, file_slice):
-                own = pa.array(shards(keys, self.groups[path]) + np.int32(firsts[path]))
+                groups = pa.array(shards(keys, self.groups[path]) + np.int32(firsts[path]))
                 slices = pa.repeat(pa.scalar(number, pa.int32()), len(keys))
-                yield pa.RecordBatch.from_arrays([own, keys, slices], schema=_SCHEMA)
+                yield pa.RecordBatch.from_arrays([groups, keys, slices], schema=_SCHEMA)
 
 
 def _one_per_key(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -144,10 +148,10 @@ def _one_per_key(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         last[:-1] = groups[1:] != groups[:-1]
         last[:-1] |= pc.not_equal(keys.slice(1), keys.slice(0, len(keys) - 1)).to_numpy(zero_copy_only=False)
         last[-1] = False
-        kept = rows.filter(pa.array(last))
+        lasts = rows.filter(pa.array(last))
         waiting = rows.slice(len(rows) - 1)
-        if kept.num_rows:
-            yield kept
+        if lasts.num_rows:
+            yield lasts
     if waiting is not None:
         yield waiting
 
@@ -165,8 +169,8 @@ def record_index_group_count(keys: int, options: RecordIndexOptions, *, of_parti
         least, most = options.partition_groups_min, options.partition_groups_max
     if least == most:
         return max(1, least)
-    wanted = math.ceil(keys * options.growth_factor) // max(1, options.group_bytes_max // _RECORD_BYTES)
-    return max(1, min(max(wanted, least), most))
+    groups = math.ceil(keys * options.growth_factor) // max(1, options.group_bytes_max // _RECORD_BYTES)
+    return max(1, min(max(groups, least), most))
 
 
 _BY_PARTITION = "isPartitioned"  # option of the definition
@@ -234,14 +238,14 @@ def _pieces_fit(commit: TableCommit, groups: int) -> bool:
     """May index pieces be written as they are? Of keys that leave the table somebody has to say which came again."""
     pieces = [piece for status in commit.statuses for piece in status.index_pieces]
     removed = any(status.removed_keys is not None and len(status.removed_keys) for status in commit.statuses)
-    left = removed or any(len(keys) for keys in commit.replaced_keys.values())
-    return not pieces or (not left and all(piece.of_groups == groups for piece in pieces))
+    keys_leave = removed or any(len(keys) for keys in commit.replaced_keys.values())
+    return not pieces or (not keys_leave and all(piece.of_groups == groups for piece in pieces))
 
 
-def _is_by_partition(data: MetaClient, name: str, own: RecordIndexOptions) -> bool:
+def _is_by_partition(data: MetaClient, name: str, options: RecordIndexOptions) -> bool:
     """Are keys unique in their partition? What a call does not say the definition of the index says that was there."""
-    if own.is_global or own.is_partitioned:
-        return own.is_partitioned
+    if options.is_global or options.is_partitioned:
+        return options.is_partitioned
     definition = read_index_definitions(data.storage).by_name.get(name)
     return definition is not None and definition.options.get(_BY_PARTITION) == "true"
 
@@ -254,12 +258,12 @@ def _define(data: MetaClient, name: str, *, by_partition: bool) -> None:
     write_index_definitions(data.storage, read_index_definitions(data.storage).merged([definition]))
 
 
-def _groups(storage: Storage, slices: Sequence[FileSlice], own: RecordIndexOptions) -> Mapping[str | None, int]:
+def _groups(storage: Storage, slices: Sequence[FileSlice], options: RecordIndexOptions) -> Mapping[str | None, int]:
     """How many file groups each partition of the table gets; a footer is read for each base file."""
     by_path: dict[str | None, list[FileSlice]] = {}
     for file_slice in slices:
         by_path.setdefault(file_slice.group.partition_path, []).append(file_slice)
     return {
-        path: record_index_group_count(stored_rows(storage, of_path), own, of_partition=True)
+        path: record_index_group_count(stored_rows(storage, of_path), options, of_partition=True)
         for path, of_path in by_path.items()
     }

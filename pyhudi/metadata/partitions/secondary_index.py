@@ -82,8 +82,8 @@ def secondary_keys(values: pa.Array, record_keys: pa.Array, table_version: int) 
     """
     texts = secondary_texts(values, table_version)
     if table_version < SECONDARY_NULLS and texts.null_count:
-        known = texts.is_valid()
-        texts, record_keys = texts.filter(known), record_keys.filter(known)
+        has_value = texts.is_valid()
+        texts, record_keys = texts.filter(has_value), record_keys.filter(has_value)
     values_escaped = pc.fill_null(_escaped(texts), _NULL)
     return pc.binary_join_element_wise(values_escaped, _escaped(record_keys), _SEPARATOR)
 
@@ -251,8 +251,8 @@ def why_no_secondary_index(data: MetaClient, partition: str, definition: IndexDe
         return "it needs the record index, which the table does not have"
     if is_partitioned_record_index(definitions):
         return "keys are unique in their partition only: the record index is one per partition of the table"
-    found = definition or definitions.by_name.get(partition)
-    return f"index.json has no definition of {partition}" if found is None else _why_not_of(data, found)
+    index = definition or definitions.by_name.get(partition)
+    return f"index.json has no definition of {partition}" if index is None else _why_not_of(data, index)
 
 
 def _why_not_of(data: MetaClient, definition: IndexDefinition) -> str | None:

@@ -56,7 +56,7 @@ def bounds(wrapped: pa.Array, data_type: pa.DataType, has_value_type: bool) -> p
         return pa.nulls(len(wrapped), data_type)
     assert isinstance(wrapped, pa.StructArray)
     kind = _kind(data_type)
-    found = pa.nulls(len(wrapped), data_type)
+    typed = pa.nulls(len(wrapped), data_type)
     for member in _MEMBERS[kind]:
         index = wrapped.type.get_field_index(member)
         if index < 0:
@@ -64,8 +64,8 @@ def bounds(wrapped: pa.Array, data_type: pa.DataType, has_value_type: bool) -> p
         values = pc.struct_field(wrapped, [member, "value"])
         if values.null_count == len(values):
             continue
-        found = pc.coalesce(found, _typed(values, data_type, has_value_type))
-    return found
+        typed = pc.coalesce(typed, _typed(values, data_type, has_value_type))
+    return typed
 
 
 def _kind(data_type: pa.DataType) -> str:
@@ -117,14 +117,14 @@ def indexed_columns(
 
     Args: schema: the data columns, as files store them.
     """
-    named = options.column_stats_columns
+    listed = options.column_stats_columns
     if table_version < 8:
-        return named or ((*META_COLUMNS, *schema.names) if populate_meta_fields else tuple(schema.names))
-    wanted = [name for name in named or schema.names if name not in META_COLUMNS]
-    found = [name for name in wanted if _is_supported(column_type(schema, name), table_version)]
-    if not named:
-        found = found[: options.column_stats_columns_max]
-    return tuple(dict.fromkeys((*(_ALWAYS if populate_meta_fields else ()), *found)))
+        return listed or ((*META_COLUMNS, *schema.names) if populate_meta_fields else tuple(schema.names))
+    candidates = [name for name in listed or schema.names if name not in META_COLUMNS]
+    columns = [name for name in candidates if _is_supported(column_type(schema, name), table_version)]
+    if not listed:
+        columns = columns[: options.column_stats_columns_max]
+    return tuple(dict.fromkeys((*(_ALWAYS if populate_meta_fields else ()), *columns)))
 
 
 def kept_columns(meta: MetaClient, schema: pa.Schema, options: MetadataOptions) -> tuple[str, ...] | None:
@@ -142,29 +142,29 @@ def kept_columns(meta: MetaClient, schema: pa.Schema, options: MetadataOptions) 
     if name not in (*config.metadata_partitions, *config.metadata_partitions_inflight):
         return None
     version, has_meta = config.table_version, config.populate_meta_fields
-    wanted = indexed_columns(schema, options, version, populate_meta_fields=has_meta)
+    columns = indexed_columns(schema, options, version, populate_meta_fields=has_meta)
     definition = read_index_definitions(meta.storage).by_name.get(name)
     if definition is None:
-        return wanted
+        return columns
     listed = definition.source_fields
-    goes_on = listed == wanted[: len(listed)]
-    together = (*listed, *(wanted if goes_on or options.column_stats_columns else ()))
-    named = replace(options, column_stats_columns=tuple(dict.fromkeys(together)))
-    return indexed_columns(schema, named, version, populate_meta_fields=has_meta)
+    goes_on = listed == columns[: len(listed)]
+    together = (*listed, *(columns if goes_on or options.column_stats_columns else ()))
+    extended = replace(options, column_stats_columns=tuple(dict.fromkeys(together)))
+    return indexed_columns(schema, extended, version, populate_meta_fields=has_meta)
 
 
 def statistics_partitions(options: MetadataOptions, table_version: int, *, is_partitioned: bool) -> Mapping[str, int]:
     """The partitions with statistics and bloom filters that a new metadata table gets, in the order in which they are
     built: name → number of file groups.
     """
-    found: dict[str, int] = {}
+    groups: dict[str, int] = {}
     if options.column_stats:
-        found[MetadataKind.COLUMN_STATS.value.prefix] = options.column_stats_file_groups
+        groups[MetadataKind.COLUMN_STATS.value.prefix] = options.column_stats_file_groups
     if options.bloom_filters:
-        found[MetadataKind.BLOOM_FILTERS.value.prefix] = options.bloom_filters_file_groups
+        groups[MetadataKind.BLOOM_FILTERS.value.prefix] = options.bloom_filters_file_groups
     if options.column_stats and options.partition_stats and is_partitioned and table_version >= LATER_KINDS:
-        found[MetadataKind.PARTITION_STATS.value.prefix] = options.partition_stats_file_groups
-    return found
+        groups[MetadataKind.PARTITION_STATS.value.prefix] = options.partition_stats_file_groups
+    return groups
 
 
 def _is_supported(kind: pa.DataType | None, table_version: int) -> bool:

@@ -68,48 +68,48 @@ def joined_stats(table_version: int, stats: pa.Table, partitions: Mapping[str, i
     if table_version >= 9:  # those from before an upgrade have dates and decimals in other members
         stats = filtered(stats, stats.column("valueType").is_valid())
     flat = _flat(stats)
-    found = flat.group_by([PARTITION, "columnName"], use_threads=False).aggregate(_aggregations(flat.column_names))
-    is_one = pc.and_(_same(found, "form"), pc.and_(_same(found, "ordinal"), _same(found, "info")))
-    files = pa.array(partitions.values(), pa.int64()).take(found.column(PARTITION))
-    found = found.filter(pc.and_(pc.equal(found.column("fileName_count_distinct"), files), is_one))
-    found = found.sort_by([(PARTITION, "ascending"), ("columnName", "ascending")])
-    rows = found.num_rows
-    is_known = pc.equal(found.column("has_values_sum"), found.column("is_known_sum")).combine_chunks()
+    joined = flat.group_by([PARTITION, "columnName"], use_threads=False).aggregate(_aggregations(flat.column_names))
+    is_one = pc.and_(_same(joined, "form"), pc.and_(_same(joined, "ordinal"), _same(joined, "info")))
+    files = pa.array(partitions.values(), pa.int64()).take(joined.column(PARTITION))
+    joined = joined.filter(pc.and_(pc.equal(joined.column("fileName_count_distinct"), files), is_one))
+    joined = joined.sort_by([(PARTITION, "ascending"), ("columnName", "ascending")])
+    rows = joined.num_rows
+    is_known = pc.equal(joined.column("has_values_sum"), joined.column("is_known_sum")).combine_chunks()
     columns: dict[str, pa.Array | pa.ChunkedArray] = {
-        "fileName": pa.array(partitions, pa.string()).take(found.column(PARTITION)),
-        "columnName": found.column("columnName"),
-        **{name: _bound(found, name, schema.field(name).type, is_known) for name in _BOUNDS},
-        **{name: found.column(f"{name}_sum") for name in _COUNTS},
+        "fileName": pa.array(partitions, pa.string()).take(joined.column(PARTITION)),
+        "columnName": joined.column("columnName"),
+        **{name: _bound(joined, name, schema.field(name).type, is_known) for name in _BOUNDS},
+        **{name: joined.column(f"{name}_sum") for name in _COUNTS},
         "isDeleted": pa.repeat(False, rows),
         "isTightBound": pa.repeat(True, rows),
     }
     if table_version >= 9:
-        ordinals = pc.fill_null(found.column("ordinal_max"), _NO_TYPE).combine_chunks()
-        info = found.column("info_max").combine_chunks()
+        ordinals = pc.fill_null(joined.column("ordinal_max"), _NO_TYPE).combine_chunks()
+        info = joined.column("info_max").combine_chunks()
         columns["valueType"] = pa.StructArray.from_arrays(
             [ordinals, info], fields=_fields(schema.field("valueType").type)
         )
     return pa.Table.from_arrays([columns[name] for name in schema.names], schema=schema)
 
 
-def filtered(stats: pa.Table, wanted: pa.ChunkedArray) -> pa.Table:
+def filtered(stats: pa.Table, mask: pa.ChunkedArray) -> pa.Table:
     """The rows that are wanted. Arrow filters structs chunk by chunk, and here each file may be one."""
-    return stats if pc.all(wanted, min_count=0).as_py() else stats.combine_chunks().filter(wanted.combine_chunks())
+    return stats if pc.all(mask, min_count=0).as_py() else stats.combine_chunks().filter(mask.combine_chunks())
 
 
 def _aggregations(names: list[str]) -> list[tuple[str, _How]]:
-    wanted: list[tuple[str, _How]] = [("fileName", "count_distinct"), ("has_values", "sum"), ("is_known", "sum")]
+    aggregations: list[tuple[str, _How]] = [("fileName", "count_distinct"), ("has_values", "sum"), ("is_known", "sum")]
     for name in ("form", "ordinal", "info"):
-        wanted += [(name, "min"), (name, "max")]
-    wanted += [(name, "sum") for name in _COUNTS]
-    wanted += [(name, "min") for name in names if name.startswith(_BOUNDS[0])]
-    wanted += [(name, "max") for name in names if name.startswith(_BOUNDS[1])]
-    return wanted
+        aggregations += [(name, "min"), (name, "max")]
+    aggregations += [(name, "sum") for name in _COUNTS]
+    aggregations += [(name, "min") for name in names if name.startswith(_BOUNDS[0])]
+    aggregations += [(name, "max") for name in names if name.startswith(_BOUNDS[1])]
+    return aggregations
 
 
-def _same(found: pa.Table, name: str) -> pa.ChunkedArray:
+def _same(joined: pa.Table, name: str) -> pa.ChunkedArray:
     """Do all rows of a column have the same here, those that have something?"""
-    return pc.fill_null(pc.equal(found.column(f"{name}_min"), found.column(f"{name}_max")), True)
+    return pc.fill_null(pc.equal(joined.column(f"{name}_min"), joined.column(f"{name}_max")), True)
 
 
 # ---- statistics with a column for each member of the union -----------------------------------------------------------
@@ -149,19 +149,19 @@ def _flat(stats: pa.Table) -> pa.Table:
 
 def _members(wrapped: pa.Array, is_decimal: pa.Array) -> dict[int, pa.Array]:
     """Number of a member → its values, for those that hold any; `_NUMBERS` for unscaled numbers."""
-    found: dict[int, pa.Array] = {}
+    members: dict[int, pa.Array] = {}
     for member in range(_WRAPPERS):
         if not pa.types.is_struct(wrapped.type) or wrapped.type.get_field_index(f"member{member}") < 0:
             continue
         values = pc.struct_field(wrapped, [f"member{member}", "value"])
         if values.null_count < len(values):
-            found[member] = values
-    if _BYTES in found and pc.any(is_decimal).as_py():
-        stored = found.pop(_BYTES)
-        found[_NUMBERS] = _numbers(pc.if_else(is_decimal, stored, pa.scalar(None, stored.type)))
+            members[member] = values
+    if _BYTES in members and pc.any(is_decimal).as_py():
+        stored = members.pop(_BYTES)
+        members[_NUMBERS] = _numbers(pc.if_else(is_decimal, stored, pa.scalar(None, stored.type)))
         rest = pc.if_else(is_decimal, pa.scalar(None, stored.type), stored)
-        found |= {_BYTES: rest} if rest.null_count < len(rest) else {}
-    return found
+        members |= {_BYTES: rest} if rest.null_count < len(rest) else {}
+    return members
 
 
 def _numbers(stored: pa.Array) -> pa.Array:
@@ -171,20 +171,20 @@ def _numbers(stored: pa.Array) -> pa.Array:
     return pa.array(numbers, _NUMBER_TYPE)
 
 
-def _bound(found: pa.Table, name: str, union: pa.DataType, is_known: pa.Array) -> pa.Array:
+def _bound(joined: pa.Table, name: str, union: pa.DataType, is_known: pa.Array) -> pa.Array:
     """The joined bounds in the form of the union; null where they are not known."""
     members = []
-    is_there = pa.repeat(pa.scalar(False), found.num_rows)
+    is_there = pa.repeat(pa.scalar(False), joined.num_rows)
     for member in _fields(union):
         number = int(member.name.removeprefix("member"))
-        values = _values(found, name, number, member.type)
+        values = _values(joined, name, number, member.type)
         if values is None:
-            members.append(pa.nulls(found.num_rows, member.type))
+            members.append(pa.nulls(joined.num_rows, member.type))
             continue
-        shown = pc.and_(values.is_valid(), is_known)
-        filled = pc.if_else(shown, values, pa.scalar(None, values.type))
-        members.append(pa.StructArray.from_arrays([filled], fields=_fields(member.type), mask=pc.invert(shown)))
-        is_there = pc.or_(is_there, shown)
+        is_bounded = pc.and_(values.is_valid(), is_known)
+        filled = pc.if_else(is_bounded, values, pa.scalar(None, values.type))
+        members.append(pa.StructArray.from_arrays([filled], fields=_fields(member.type), mask=pc.invert(is_bounded)))
+        is_there = pc.or_(is_there, is_bounded)
     return pa.StructArray.from_arrays(members, fields=_fields(union), mask=pc.invert(is_there))
 
 
@@ -192,19 +192,21 @@ def _fields(kind: pa.DataType) -> list[pa.Field]:
     return [kind.field(number) for number in range(kind.num_fields)]
 
 
-def _values(found: pa.Table, name: str, number: int, member: pa.DataType) -> pa.Array | None:
+def _values(joined: pa.Table, name: str, number: int, member: pa.DataType) -> pa.Array | None:
     how = "min" if name == _BOUNDS[0] else "max"
-    own = [at for at in (number, _NUMBERS if number == _BYTES else -1) if f"{name}{at}_{how}" in found.column_names]
-    if not own:
+    members = [
+        at for at in (number, _NUMBERS if number == _BYTES else -1) if f"{name}{at}_{how}" in joined.column_names
+    ]
+    if not members:
         return None
-    arrays = [found.column(f"{name}{at}_{how}").combine_chunks() for at in own]
-    plain = [_unscaled_bytes(one) if at == _NUMBERS else one for at, one in zip(own, arrays, strict=True)]
+    arrays = [joined.column(f"{name}{at}_{how}").combine_chunks() for at in members]
+    plain = [_unscaled_bytes(one) if at == _NUMBERS else one for at, one in zip(members, arrays, strict=True)]
     return pc.coalesce(*plain).cast(member.field(0).type)
 
 
 def _unscaled_bytes(numbers: pa.Array) -> pa.Array:
-    found = cast("list[decimal.Decimal | None]", numbers.to_pylist())
-    return pa.array([None if one is None else unscaled_bytes(int(one)) for one in found], pa.binary())
+    decimals = cast("list[decimal.Decimal | None]", numbers.to_pylist())
+    return pa.array([None if one is None else unscaled_bytes(int(one)) for one in decimals], pa.binary())
 
 
 StatsKey: TypeAlias = Callable[[str, str], str]  # column, partition path → key
@@ -233,11 +235,11 @@ def column_stats_keys(columns: Sequence[str], files: Mapping[str, Collection[str
 
     Args: files: partition path → names of files, without folders.
     """
-    named = [(path, name) for path, names in files.items() for name in sorted(names)]
-    of_files = pa.array([bloom_filter_key(stored_partition(path), name) for path, name in named], pa.string())
+    columns_files = [(path, name) for path, names in files.items() for name in sorted(names)]
+    of_files = pa.array([bloom_filter_key(stored_partition(path), name) for path, name in columns_files], pa.string())
     of_columns = pa.array([column_stats_prefix(column) for column in columns], pa.string())
-    each_column = of_columns.take(pa.array(np.tile(np.arange(len(columns)), len(named))))
-    each_file = of_files.take(pa.array(np.repeat(np.arange(len(named)), len(columns))))
+    each_column = of_columns.take(pa.array(np.tile(np.arange(len(columns)), len(columns_files))))
+    each_file = of_files.take(pa.array(np.repeat(np.arange(len(columns_files)), len(columns))))
     return pc.binary_join_element_wise(each_column, each_file, "")
 
 
@@ -285,10 +287,10 @@ def partition_stats_update(
         rows = joined_stats(table_version, live, {path: len(partitions[path][1]) for path in some})
         rows = rows.filter(pc.is_in(rows.column("columnName"), pa.array(columns, pa.string()))).combine_chunks()
         owners = zip(rows.column("fileName").to_pylist(), rows.column("columnName").to_pylist(), strict=True)
-        own = {(str(path), str(name)): key(str(name), str(path)) for path, name in owners}
-        texts = pa.array(own.values(), pa.string())
+        owned_keys = {(str(path), str(name)): key(str(name), str(path)) for path, name in owners}
+        texts = pa.array(owned_keys.values(), pa.string())
         parts.append(_records(table_version, texts, RecordType.PARTITION_STATS, rows))
-        keys += [key(name, path) for path in some for name in columns if (path, name) not in own]
+        keys += [key(name, path) for path in some for name in columns if (path, name) not in owned_keys]
     return PartitionUpdate(pa.concat_tables(parts), pa.array(keys, pa.string()))
 
 
@@ -308,13 +310,13 @@ def _together(stats: Mapping[str, pa.Table]) -> Iterator[dict[str, pa.Table]]:
 
 def _live(partitions: Mapping[str, tuple[pa.Table, Collection[str]]], paths: Sequence[str]) -> pa.Table:
     """The statistics of files that these partitions have, with the number of its partition in each row."""
-    own = [partitions[path][0] for path in paths]
-    numbers = pa.array(np.repeat(np.arange(len(paths)), [stats.num_rows for stats in own]))
-    stats = concat_records(own).append_column(PARTITION, numbers)
+    tables = [partitions[path][0] for path in paths]
+    numbers = pa.array(np.repeat(np.arange(len(paths)), [stats.num_rows for stats in tables]))
+    stats = concat_records(tables).append_column(PARTITION, numbers)
     texts = pa.array([str(number) for number in range(len(paths))], pa.string()).take(numbers)
-    named = pc.binary_join_element_wise(texts, stats.column("fileName").combine_chunks(), "/")
-    wanted = [f"{number}/{name}" for number, path in enumerate(paths) for name in partitions[path][1]]
-    return filtered(stats, pa.chunked_array([pc.is_in(named, pa.array(wanted, pa.string()))]))
+    full_names = pc.binary_join_element_wise(texts, stats.column("fileName").combine_chunks(), "/")
+    live_names = [f"{number}/{name}" for number, path in enumerate(paths) for name in partitions[path][1]]
+    return filtered(stats, pa.chunked_array([pc.is_in(full_names, pa.array(live_names, pa.string()))]))
 
 
 def partition_stats_deletions(
@@ -339,8 +341,8 @@ def _keys(rows: pa.Table, owners: npt.NDArray[np.int64], partitions: Sequence[st
     columns, files = (_encoded(rows.column(name)) for name in ("columnName", "fileName"))
     prefixes = pa.array([column_stats_prefix(str(text)) for text in columns.dictionary.to_pylist()], pa.string())
     names = files.dictionary.to_pylist()
-    found, numbers = np.unique(owners * max(1, len(names)) + files.indices.to_numpy(), return_inverse=True)
-    pairs = [divmod(code, len(names)) for code in found.tolist()]
+    codes, numbers = np.unique(owners * max(1, len(names)) + files.indices.to_numpy(), return_inverse=True)
+    pairs = [divmod(code, len(names)) for code in codes.tolist()]
     of_files = [bloom_filter_key(partitions[owner], str(names[number])) for owner, number in pairs]
     hashed = pa.array(of_files, pa.string()).take(pa.array(numbers))
     return pc.binary_join_element_wise(prefixes.take(columns.indices), hashed, "")
