@@ -64,8 +64,8 @@ class AlterSchema:
         deciding = {*config.record_key_fields, *config.partition_fields, *ordering_fields(context)}
         check_deciding({name.partition(".")[0] for name in deciding}, history, meta)
         ordering = _ordering_that_may_widen(self.changes, ordering_fields(context), meta)
-        made = changed_schema(before[0], self.changes, deciding - ordering)
-        columns = without_meta(made.to_arrow())
+        changed = changed_schema(before[0], self.changes, deciding - ordering)
+        columns = without_meta(changed.to_arrow())
         stored = pa.schema([column for column in columns if column.name not in config.dropped_partition_fields])
         needs_ids = any(_needs_ids(change, before[0]) for change in self.changes)
         if needs_ids and not history and self.keeps_history is False:
@@ -76,7 +76,7 @@ class AlterSchema:
         if not history and not needs_ids and not self.keeps_history:
             return Schedule(columns, avro_from_arrow(stored, config.table_name, with_meta=False))
         text = avro_from_arrow(stored, config.table_name, with_meta=config.populate_meta_fields)
-        return Schedule(columns, text, history=before, new_schema=made)
+        return Schedule(columns, text, history=before, new_schema=changed)
 
     def prepare(self, schedule: Schedule, instant: Instant, context: ActionContext) -> PreparedWrite[None]:
         # No row is written, so neither keys nor the table's merger are needed, which may be unknown here.

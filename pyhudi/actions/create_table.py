@@ -117,13 +117,13 @@ def _metadata_partitions(config: TableConfig, options: WriteOptions) -> tuple[st
     Below version 8 those without column statistics, as in the releases that write such tables, unless the options name
     either.
     """
-    wanted = options.metadata
-    if wanted.enable is False:
+    metadata = options.metadata
+    if metadata.enable is False:
         return ()
-    is_named = wanted.enable or key_of(MetadataOptions, "column_stats") in options.explicit
+    is_named = metadata.enable or key_of(MetadataOptions, "column_stats") in options.explicit
     if config.table_version < LATER_KINDS and not is_named:
-        wanted = replace(wanted, column_stats=False)
-    return wanted_partitions(config, wanted)
+        metadata = replace(metadata, column_stats=False)
+    return wanted_partitions(config, metadata)
 
 
 def new_table(options: WriteOptions, create_schema: str | None = None) -> NewTable:
@@ -161,13 +161,13 @@ def new_table(options: WriteOptions, create_schema: str | None = None) -> NewTab
 
 
 def _key_generator(options: WriteOptions) -> str:
-    given = {
+    properties = {
         "hoodie.datasource.write.recordkey.field": ",".join(options.record_key_fields),
         "hoodie.datasource.write.partitionpath.field": ",".join(options.partition_fields),
     }
     if options.key_generator:
-        given["hoodie.datasource.write.keygenerator.class"] = KEY_GENERATORS.canonical(options.key_generator)
-    return generator_name(given)
+        properties["hoodie.datasource.write.keygenerator.class"] = KEY_GENERATORS.canonical(options.key_generator)
+    return generator_name(properties)
 
 
 def check_fields(options: WriteOptions, columns: Sequence[str]) -> None:
@@ -176,7 +176,7 @@ def check_fields(options: WriteOptions, columns: Sequence[str]) -> None:
     A generator of the user's own may make what it wants of its fields; deletes need no ordering value.
     """
     own_generator = ":" in (options.key_generator or "")
-    named = {
+    fields_of_key = {
         ("record_key", "hoodie.datasource.write.recordkey.field"): () if own_generator else options.record_key_fields,
         ("partition_by", "hoodie.datasource.write.partitionpath.field"): ()
         if own_generator
@@ -185,7 +185,7 @@ def check_fields(options: WriteOptions, columns: Sequence[str]) -> None:
     }
     missing = [
         f"{name}={field!r} ({key})"
-        for (name, key), fields in named.items()
+        for (name, key), fields in fields_of_key.items()
         for field in fields
         if field not in columns and field.partition(".")[0] not in columns
     ]
@@ -311,15 +311,15 @@ def _take_back(context: ActionContext) -> bool:
 
 def _empty_partitions(storage: Storage) -> set[str] | None:
     """Folders that are partitions; None when there is a data file."""
-    found = set()
+    folders = set()
     for entry in storage.walk(""):
         if entry.path.startswith(f"{META_FOLDER}/"):
             continue
         if BaseFileName.parse(entry.name) is not None or LogFileName.parse(entry.name) is not None:
             return None
         if entry.name in PARTITION_METADATA_NAMES:
-            found.add(parent(entry.path))
-    return found
+            folders.add(parent(entry.path))
+    return folders
 
 
 def _remove_partition(storage: Storage, folder: str) -> None:

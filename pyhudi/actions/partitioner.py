@@ -195,7 +195,7 @@ def plan_slots(
              closed: file groups that take no inserts, whatever their size.
     Returns: the plan, the same for the same input. Engines begin with the first slots: those that take longest.
     """
-    known = _known_groups(base_files, logs)
+    task_numbers = _known_groups(base_files, logs)
     tasks: list[WriteTask] = []
     updates: dict[tuple[str, str], int] = {}
     inserts: dict[str, tuple[tuple[float, int], ...]] = {}
@@ -205,8 +205,8 @@ def plan_slots(
             continue
         group = (count.partition_path, count.file_id)
         updates[group] = len(tasks)
-        if group in known:
-            tasks.append(known[group])
+        if group in task_numbers:
+            tasks.append(task_numbers[group])
         elif drop_inserts:
             tasks.append(WriteTask("drop", count.partition_path))
         else:
@@ -297,10 +297,10 @@ def _place_inserts(
 ) -> tuple[tuple[float, int], ...]:
     """Fill small files first, new file groups take the rest: (cumulative share, slot) for one partition."""
     shares: list[tuple[int, int]] = []  # rows, slot
-    left = count.rows
+    unplaced = count.rows
     for file in files:
         room = (sizing.max_file_size_bytes - file.size_bytes) // max(1, sizing.record_size_bytes)
-        if room <= 0 or left <= 0:
+        if room <= 0 or unplaced <= 0:
             continue
         group = (file.partition_path, file.file_id)
         rewrite = WriteTask("merge", file.partition_path, base_file=file)
@@ -309,13 +309,13 @@ def _place_inserts(
         else:
             updates[group] = len(tasks)
             tasks.append(rewrite)
-        shares.append((min(room, left), updates[group]))
-        left -= min(room, left)
-    while left > 0:
-        rows = min(left, sizing.rows_per_new_file)
+        shares.append((min(room, unplaced), updates[group]))
+        unplaced -= min(room, unplaced)
+    while unplaced > 0:
+        rows = min(unplaced, sizing.rows_per_new_file)
         shares.append((rows, len(tasks)))
         tasks.append(WriteTask("create", count.partition_path))
-        left -= rows
+        unplaced -= rows
     total, ends, cumulative = sum(rows for rows, _ in shares), [], 0
     for rows, slot in shares:
         cumulative += rows
@@ -338,10 +338,10 @@ def record_size_bytes(
     """
     for commit in commits_newest_first:
         stats = [stat for stat in commit.stats() if stat.log_version is None]  # log files hold rows in other forms
-        written = sum(stat.total_write_bytes for stat in stats)
+        written_bytes = sum(stat.total_write_bytes for stat in stats)
         rows = sum(stat.num_writes for stat in stats)
-        if rows > 0 and written > threshold_bytes:
-            return min(max(-(-written // rows), MIN_RECORD_BYTES), MAX_RECORD_BYTES)
+        if rows > 0 and written_bytes > threshold_bytes:
+            return min(max(-(-written_bytes // rows), MIN_RECORD_BYTES), MAX_RECORD_BYTES)
     return default_bytes
 
 

@@ -108,7 +108,7 @@ class WriteResult:
         return f"{name}: {rows}; {files}{again}; {self.total_s:.2f} s ({phases})"
 
     def _repr_html_(self) -> str:
-        shown = [
+        pairs = [
             ("table", self.table),
             ("operation", self.operation.lower()),
             ("instant", self.instant_time),
@@ -123,7 +123,7 @@ class WriteResult:
             *((f"{phase}, s", f"{seconds:.2f}") for phase, seconds in self.seconds.items()),
             ("total, s", f"{self.total_s:.2f}"),
         ]
-        return html_pairs(shown)
+        return html_pairs(pairs)
 
     def _rows(self) -> tuple[tuple[str, int], ...]:
         counts = (self.inserted, self.updated, self.deleted, self.unchanged)

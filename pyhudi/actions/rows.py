@@ -100,10 +100,10 @@ def delete_flag_columns(schema: pa.Schema) -> list[str]:
     """The delete flag column if the rows have one; it must be boolean."""
     if DELETE_FLAG_COLUMN not in schema.names:
         return []
-    found = schema.field(DELETE_FLAG_COLUMN).type
-    if not pa.types.is_boolean(found):
+    data_type = schema.field(DELETE_FLAG_COLUMN).type
+    if not pa.types.is_boolean(data_type):
         raise SchemaMismatch(
-            f"Column {DELETE_FLAG_COLUMN}: expected boolean, found {found}. Cast it; nothing was written."
+            f"Column {DELETE_FLAG_COLUMN}: expected boolean, found {data_type}. Cast it; nothing was written."
         )
     return [DELETE_FLAG_COLUMN]
 
@@ -216,11 +216,11 @@ class KeepUnknown:
         for batch in batches:
             unknown = pc.is_null(batch.column(LOCATION))
             if self.refuses and not pc.all(unknown).as_py():
-                known = batch.filter(pc.invert(unknown))
+                stored = batch.filter(pc.invert(unknown))
                 raise ConfigError(
-                    f"insert with hoodie.datasource.insert.dup.policy=fail: {known.num_rows} rows have keys that the "
-                    f"table holds, such as {known.column(RECORD_KEY)[0].as_py()!r} in partition "
-                    f"{known.column(PARTITION_PATH)[0].as_py()!r}. Nothing was written; use upsert, or policy drop."
+                    f"insert with hoodie.datasource.insert.dup.policy=fail: {stored.num_rows} rows have keys that the "
+                    f"table holds, such as {stored.column(RECORD_KEY)[0].as_py()!r} in partition "
+                    f"{stored.column(PARTITION_PATH)[0].as_py()!r}. Nothing was written; use upsert, or policy drop."
                 )
             yield batch.filter(unknown)
 
@@ -260,11 +260,11 @@ def table_rules(context: ActionContext) -> MergeRules:
     """
     config, options = context.meta.config, context.options
     if config.table_version < 8 and config.payload_class is None and config.merge_strategy_id is None:
-        given = {
+        properties = {
             "hoodie.compaction.payload.class": options.payload_class,
             "hoodie.record.merge.mode": None if options.payload_class else options.merge_mode,
         }
-        config = config.with_changes({key: text for key, text in given.items() if text})
+        config = config.with_changes({key: text for key, text in properties.items() if text})
     rules = merge_rules(config, options.merger_classes)
     if options.delete_field is None:
         return rules

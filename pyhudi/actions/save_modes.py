@@ -113,7 +113,7 @@ def operation_in_place(options: WriteOptions) -> str | None:
     return None if _OPERATION in options.explicit or mode is None else _IN_PLACE[mode]
 
 
-def options_in_place(given: Mapping[str, object], options: WriteOptions) -> dict[str, object]:
+def options_in_place(call_options: Mapping[str, object], options: WriteOptions) -> dict[str, object]:
     """The options of a write that replaces the rows of a table that is there, and not the table.
 
     Rows of one key inside the batch are combined where the operation that the caller means would combine them.
@@ -121,13 +121,13 @@ def options_in_place(given: Mapping[str, object], options: WriteOptions) -> dict
     Args:    options: `given`, read.
     Raises:  ConfigError for operations that don't go with mode overwrite.
     """
-    named = operation_in_place(options)
-    if named is not None:
-        return {**given, _OPERATION: named}
+    operation = operation_in_place(options)
+    if operation is not None:
+        return {**call_options, _OPERATION: operation}
     combines = (
         options.operation.lower() == "upsert" and options.combine_before_upsert and _COMBINE not in options.explicit
     )
-    return {**given, _OPERATION: "insert_overwrite_table", **({_COMBINE: True} if combines else {})}
+    return {**call_options, _OPERATION: "insert_overwrite_table", **({_COMBINE: True} if combines else {})}
 
 
 def check_place(storage: Storage, *, overwrite: bool) -> None:

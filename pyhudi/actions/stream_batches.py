@@ -65,9 +65,9 @@ def check_is_new(options: StreamOptions, began: MetaClient, now: MetaClient) -> 
     """
     if options.batch_id is None:
         return
-    known = {instant.requested_time for instant in began.timeline.commits()}
+    requested_times = {instant.requested_time for instant in began.timeline.commits()}
     for instant in now.timeline.commits():
-        if instant.requested_time in known:
+        if instant.requested_time in requested_times:
             continue
         where = f"{now.storage.root}: the commit {instant.requested_time}"
         note = _note(now.commits.metadata(instant), options.identifier, where)
@@ -83,8 +83,8 @@ def check_is_missing(options: StreamOptions, meta: MetaClient) -> None:
     """Raises StandingConflict when the batch is in the table: another process brought it between two attempts."""
     if options.batch_id is None:
         return
-    own = (note for note in _notes(meta, options.identifier) if not _is_another_query(note, options))
-    newest = next(own, None)
+    notes = (note for note in _notes(meta, options.identifier) if not _is_another_query(note, options))
+    newest = next(notes, None)
     if newest is not None and newest.number >= options.batch_id:
         raise StandingConflict(
             f"{meta.storage.root}: another process has brought batch {newest.number} of the stream "
@@ -103,8 +103,8 @@ class _Note:
 
 def _is_another_query(note: _Note, stream: StreamOptions) -> bool:
     """Is the batch surely of another stream, one without a name as well?"""
-    known = _is_query_id(note.query) and _is_query_id(stream.query)
-    return not stream.is_named and known and note.query != stream.query
+    comparable = _is_query_id(note.query) and _is_query_id(stream.query)
+    return not stream.is_named and comparable and note.query != stream.query
 
 
 def _is_query_id(text: str | None) -> bool:
@@ -147,5 +147,5 @@ def _noted(body: CommitMetadata, key: str, identifier: str, where: str) -> str |
     by_stream = parse_json(text.encode(), where, f"a JSON object as {key}")
     if not isinstance(by_stream, Mapping):
         raise CorruptFile(f"{where}: expected a JSON object as {key}, found {text!r:.200}.")
-    found = by_stream.get(identifier)
-    return None if found is None else str(found)
+    note = by_stream.get(identifier)
+    return None if note is None else str(note)

@@ -60,7 +60,7 @@ _SAMPLED_KEYS = 1000
 
 def keygen_options(config: TableConfig, options: WriteOptions) -> dict[str, str]:
     """Options for `keygen.from_options`: what the table stores, completed by what only writers know."""
-    given = {
+    properties = {
         "hoodie.datasource.write.recordkey.field": ",".join(config.record_key_fields),
         "hoodie.datasource.write.partitionpath.field": ",".join(_partition_fields(config, options)),
         "hoodie.datasource.write.hive_style_partitioning": _text(config.hive_style_partitioning),
@@ -74,12 +74,12 @@ def keygen_options(config: TableConfig, options: WriteOptions) -> dict[str, str]
     }
     generator = _generator(config, options)
     if generator:
-        given["hoodie.datasource.write.keygenerator.class"] = generator
+        properties["hoodie.datasource.write.keygenerator.class"] = generator
     if options.complex_key_new_encoding is not None:
-        given["hoodie.write.complex.keygen.new.encoding"] = _text(options.complex_key_new_encoding)
+        properties["hoodie.write.complex.keygen.new.encoding"] = _text(options.complex_key_new_encoding)
     if _ENCODING in config.properties:
-        given[_ENCODING] = config.properties[_ENCODING]
-    return given
+        properties[_ENCODING] = config.properties[_ENCODING]
+    return properties
 
 
 def is_automatic(config: TableConfig) -> bool:
@@ -90,10 +90,10 @@ def is_automatic(config: TableConfig) -> bool:
 def table_keygen(context: ActionContext, instant_time: str) -> KeyGenerator:
     """The generator for one write. Raises ConfigError, and KeyGenError when the table's keys have another form."""
     config = context.meta.config
-    given = keygen_options(config, context.options)
-    generator = from_options(given, table_version=config.table_version, instant_time=instant_time)
+    properties = keygen_options(config, context.options)
+    generator = from_options(properties, table_version=config.table_version, instant_time=instant_time)
     if generator.type_name == "COMPLEX" and len(config.record_key_fields) == 1 and config.populate_meta_fields:
-        generator = _with_stored_form(generator, given, context, instant_time)
+        generator = _with_stored_form(generator, properties, context, instant_time)
     return _DividedPaths(generator, config) if len(config.dropped_partition_fields) > 1 else generator
 
 
@@ -134,8 +134,8 @@ def keys_to_write(generator: KeyGenerator, batch: pa.RecordBatch, partition_id: 
     """Keys of rows that are going to be written. Raises KeyGenError also for paths that no folder can be called, and
     ConfigError for key and partition columns with text that is not UTF-8.
     """
-    needed = generator.input_columns or batch.schema.names
-    check_text(batch.select([name for name in batch.schema.names if name in needed]), first_row)
+    columns = generator.input_columns or batch.schema.names
+    check_text(batch.select([name for name in batch.schema.names if name in columns]), first_row)
     keys = generator.columns(batch, partition_id=partition_id, first_row=first_row)
     check_folders(keys.partition_path)
     return keys
@@ -155,10 +155,10 @@ class RowNumbers:
 
 
 def _with_stored_form(
-    generator: KeyGenerator, given: dict[str, str], context: ActionContext, instant_time: str
+    generator: KeyGenerator, properties: dict[str, str], context: ActionContext, instant_time: str
 ) -> KeyGenerator:
     config = context.meta.config
-    if _ENCODING in given:
+    if _ENCODING in properties:
         return generator
     stored = detect_single_key_encoding(_sample_keys(context), config.record_key_fields[0])
     if stored is None:
@@ -170,7 +170,9 @@ def _with_stored_form(
             "hold bare values. Writing would make silent duplicates of rows that exist; nothing was written. If the "
             f"files are right, say so with {_ENCODING}=VALUE_ONLY in the table's properties."
         )
-    return from_options({**given, _ENCODING: stored}, table_version=config.table_version, instant_time=instant_time)
+    return from_options(
+        {**properties, _ENCODING: stored}, table_version=config.table_version, instant_time=instant_time
+    )
 
 
 def _sample_keys(context: ActionContext) -> list[str]:
@@ -232,8 +234,8 @@ def key_collisions(rows: pa.Table, fields: Sequence[str]) -> str:
     at, numbers = duplicate_key_rows(rows, (RECORD_KEY, PARTITION_PATH))
     if not len(at):
         return ""
-    taken = pa.array(at)
-    values = [text_of(column.take(taken)) for column in columns]
+    rows_at = pa.array(at)
+    values = [text_of(column.take(rows_at)) for column in columns]
     _, firsts, groups = np.unique(numbers, return_index=True, return_inverse=True)
     differs = np.zeros(len(at), np.bool_)
     for texts in values:
@@ -255,8 +257,8 @@ def _column(rows: pa.Table, field: str) -> pa.Array:
     top, _, rest = field.partition(".")
     if field in rows.column_names or not rest:
         return single_array(rows.column(field))
-    found = read_field(pa.RecordBatch.from_arrays([single_array(rows.column(top))], names=[top]), field)
-    return pa.nulls(len(rows), pa.string()) if found is None else found
+    column = read_field(pa.RecordBatch.from_arrays([single_array(rows.column(top))], names=[top]), field)
+    return pa.nulls(len(rows), pa.string()) if column is None else column
 
 
 def _may_collide(columns: Sequence[pa.Array], fields: Sequence[str]) -> bool:
@@ -272,5 +274,5 @@ def _may_collide(columns: Sequence[pa.Array], fields: Sequence[str]) -> bool:
     return False
 
 
-def _any(found: pa.Array) -> bool:
-    return bool(pc.any(found).as_py())
+def _any(mask: pa.Array) -> bool:
+    return bool(pc.any(mask).as_py())

@@ -73,13 +73,13 @@ def check_inserted_keys(
 
 def _files_with_inserts(stats: Iterable[WriteStat]) -> tuple[BaseFile, ...]:
     """Base files that got new keys; such an index never has any inserted into log files."""
-    found = []
+    files = []
     for stat in stats:
         name = BaseFileName.parse((stat.path or "").rpartition("/")[2])
         if name is not None and stat.path is not None and stat.num_inserts:
             partition = stat.partition_path or ""
-            found.append(BaseFile(stat.path, partition, stat.file_id, name.instant_time, stat.file_size_in_bytes))
-    return tuple(found)
+            files.append(BaseFile(stat.path, partition, stat.file_id, name.instant_time, stat.file_size_in_bytes))
+    return tuple(files)
 
 
 def _common_key(
@@ -155,8 +155,8 @@ def replaced_keys(groups: Collection[FileGroupId], context: ActionContext) -> Ma
     keygen = None if meta.config.populate_meta_fields else table_keygen(context, PROBE_TIME)
     work = SliceKeys(stored_slices(keygen, context))
     shares = [numbered[first::_SHARES] for first in range(min(len(numbered), _SHARES))]
-    found = context.engine.collect(context.engine.fan_out(shares, work, work.schema))
+    rows = context.engine.collect(context.engine.fan_out(shares, work, work.schema))
     paths = np.array([file_slice.group.partition_path for file_slice in newest], dtype=np.object_)
-    of_keys = paths[found.column(1).to_numpy()] if len(newest) else paths
-    keys = single_array(found.column(0))
+    of_keys = paths[rows.column(1).to_numpy()] if len(newest) else paths
+    keys = single_array(rows.column(0))
     return {path: keys.filter(pa.array(of_keys == path)) for path in dict.fromkeys(paths.tolist())}

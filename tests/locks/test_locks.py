@@ -378,7 +378,7 @@ def test_who_names_no_provider_gets_the_one_of_the_tables_place(tmp_path: Path) 
 
 
 def test_a_mount_of_an_object_store_is_warned_about_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("storage.near", "locks.filesystem"):
+    for module in ("storage.place", "locks.filesystem"):
         monkeypatch.setattr(f"pyhudi.{module}.mount_kind", lambda _: "fuse.s3fs")
 
     with pytest.warns(RuntimeWarning, match=r"fuse\.s3fs.*s3://"):

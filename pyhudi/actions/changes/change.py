@@ -125,8 +125,8 @@ class ChangeRows:
                 "update and delete with where= work; merge needs hoodie.datasource.write.recordkey.field."
             )
         found_anywhere = table_index(context).is_global and not self._inserts
-        needed = (*config.record_key_fields, *(() if found_anywhere else config.partition_fields))
-        missing = [name for name in needed if name not in schema.names and name.partition(".")[0] not in schema.names]
+        columns = (*config.record_key_fields, *(() if found_anywhere else config.partition_fields))
+        missing = [name for name in columns if name not in schema.names and name.partition(".")[0] not in schema.names]
         if missing:
             raise ConfigError(
                 f"The source of the merge lacks {', '.join(missing)}: rows meet by key, within their partition unless "
@@ -164,11 +164,11 @@ class ChangeRows:
         context: ActionContext,
     ) -> PreparedWrite[ChangePlan]:
         """The order with what its tasks do; `alone`: slices that no source row belongs to and that may change."""
-        own = _slots_of(alone, instant, context)
+        plan_alone = _slots_of(alone, instant, context)
         by_key = prepared.plan
         first = len(by_key.tasks)
         slots = dict(by_key.updates)
-        slots |= {group: first + slot for group, slot in own.updates.items()}
+        slots |= {group: first + slot for group, slot in plan_alone.updates.items()}
         by_group = {_group(read): read for read in plan.slices}
         clauses, rules = self._bound(context), table_rules(context)
         spec = prepared.spec
@@ -188,7 +188,7 @@ class ChangeRows:
         work = ChangeSlot(
             WriteSlot(
                 spec,
-                (*by_key.tasks, *own.tasks),
+                (*by_key.tasks, *plan_alone.tasks),
                 _LATEST,
                 True,
                 context.clock,
@@ -206,19 +206,26 @@ class ChangeRows:
             self.computed is not None,
             StoredColumns.of(clauses, spec, rules, in_files, in_logs, is_placed=is_placed),
         )
-        numbers = tuple(range(first, first + len(own.tasks)))
-        profile = prepared.profile or profile_of(_counts(alone), own, self.operation)
-        made = ChangePlan(work, first, numbers)
+        numbers = tuple(range(first, first + len(plan_alone.tasks)))
+        profile = prepared.profile or profile_of(_counts(alone), plan_alone, self.operation)
+        changes = ChangePlan(work, first, numbers)
         return PreparedWrite(
-            prepared.instant, prepared.schedule, spec, profile, prepared.frame, made, prepared.kept, prepared.not_found
+            prepared.instant,
+            prepared.schedule,
+            spec,
+            profile,
+            prepared.frame,
+            changes,
+            prepared.kept,
+            prepared.not_found,
         )
 
     def execute(self, prepared: PreparedWrite[ChangePlan], context: ActionContext) -> tuple[WriteStatus, ...]:
         plan = prepared.plan
         engine, statuses = context.engine, []
         if prepared.frame is not None and plan.slots:
-            written = engine.map_groups(prepared.frame, SLOT, plan.slots, plan.work, STATUS_SCHEMA)
-            statuses += from_table(engine.collect(written))
+            rows = engine.map_groups(prepared.frame, SLOT, plan.slots, plan.work, STATUS_SCHEMA)
+            statuses += from_table(engine.collect(rows))
         if plan.alone:
             statuses += from_table(engine.collect(engine.fan_out(plan.alone, plan.work.alone, STATUS_SCHEMA)))
         # Which slices hold rows to change is known only now.
@@ -268,14 +275,14 @@ def _kept_columns(
     if not computed or not spec.populate_meta_fields or rules.needs_pairs:
         return {}
     # Rows are judged by their ordering values before they meet, and rows without a required value are refused.
-    needed = {name.partition(".")[0] for name in rules.ordering_fields}
-    needed |= {field.name for field in spec.schema if not field.nullable}
-    found = {}
+    required = {name.partition(".")[0] for name in rules.ordering_fields}
+    required |= {field.name for field in spec.schema if not field.nullable}
+    untouched = {}
     for number, clause in enumerate(clauses):
         if clause.does == "update":
-            given = needed | {assigned.column.name for assigned in clause.assignments}
-            found[number] = frozenset(name for name in spec.schema.names if name not in given)
-    return {number: names for number, names in found.items() if names}
+            assigned_names = required | {assigned.column.name for assigned in clause.assignments}
+            untouched[number] = frozenset(name for name in spec.schema.names if name not in assigned_names)
+    return {number: names for number, names in untouched.items() if names}
 
 
 def _partial_columns(
@@ -300,10 +307,10 @@ def _partial_columns(
     if rules.needs_pairs or not in_part:
         return {}
     ordering = {name.partition(".")[0] for name in rules.ordering_fields} if rules.by_ordering else set()
-    found = {}
+    by_clause = {}
     for number, clause in enumerate(clauses):
         if clause.does == "update":
             columns = frozenset(ordering | {assigned.column.name for assigned in clause.assignments})
             if not columns.issuperset(spec.stored_schema.names):
-                found[number] = columns
-    return found
+                by_clause[number] = columns
+    return by_clause

@@ -83,11 +83,11 @@ class ClauseRows:
         """What a function is called with: the table's rows, then the source's."""
         return tuple(side for side in (self.target, self.source) if side is not None)
 
-    def filter(self, kept: Mask) -> ClauseRows:
+    def filter(self, rows: Mask) -> ClauseRows:
         """Only some of the rows."""
-        if kept.all():
+        if rows.all():
             return self
-        mask = pa.array(kept)
+        mask = pa.array(rows)
         target, source = (None if side is None else side.filter(mask) for side in (self.target, self.source))
         return ClauseRows(target, source, self.merging)
 
@@ -97,8 +97,8 @@ class ClauseRows:
 
 def clause_schema(target: pa.Schema | None, source: pa.Schema | None, merging: bool) -> pa.Schema:
     """The columns of `ClauseRows.rows`."""
-    left, right = (None if side is None else side.empty_table() for side in (target, source))
-    return ClauseRows(left, right, merging).rows.schema
+    target_rows, source_rows = (None if side is None else side.empty_table() for side in (target, source))
+    return ClauseRows(target_rows, source_rows, merging).rows.schema
 
 
 def _struct_of(side: pa.Table) -> pa.Array:
@@ -119,32 +119,32 @@ class Assignment:
         if isinstance(self.value, pa.Scalar):
             return pa.chunked_array([pa.repeat(self.value, len(clause_rows))])
         if isinstance(self.value, pc.Expression):
-            found = computed(self.value, clause_rows.rows, f"set={self.column.name!r}")
+            values = computed(self.value, clause_rows.rows, f"set={self.column.name!r}")
         else:
-            found = self._called(clause_rows)
-        return _fitted(found, self.column)
+            values = self._called(clause_rows)
+        return _fitted(values, self.column)
 
     def _called(self, clause_rows: ClauseRows) -> pa.ChunkedArray:
         assert callable(self.value)
-        found = self.value(*clause_rows.sides)
-        if isinstance(found, pa.Scalar):
-            return pa.chunked_array([pa.repeat(found, len(clause_rows))])
-        if isinstance(found, pa.Array):
-            found = pa.chunked_array([found])
-        if not isinstance(found, pa.ChunkedArray):
+        values = self.value(*clause_rows.sides)
+        if isinstance(values, pa.Scalar):
+            return pa.chunked_array([pa.repeat(values, len(clause_rows))])
+        if isinstance(values, pa.Array):
+            values = pa.chunked_array([values])
+        if not isinstance(values, pa.ChunkedArray):
             try:
-                found = pa.chunked_array([pa.array(cast("Iterable[object]", found), self.column.type)])
+                values = pa.chunked_array([pa.array(cast("Iterable[object]", values), self.column.type)])
             except (pa.ArrowException, TypeError) as error:
                 raise ConfigError(
-                    f"The function for the column {self.column.name!r} returned {type(found).__name__}; expected an "
+                    f"The function for the column {self.column.name!r} returned {type(values).__name__}; expected an "
                     f"Arrow array of {self.column.type}: {error}."
                 ) from error
-        if len(found) != len(clause_rows):
+        if len(values) != len(clause_rows):
             raise ConfigError(
-                f"The function for the column {self.column.name!r} returned {len(found)} values for "
+                f"The function for the column {self.column.name!r} returned {len(values)} values for "
                 f"{len(clause_rows)} rows."
             )
-        return found
+        return values
 
 
 def assignment(column: pa.Field, value: object, schema: pa.Schema, zone: tzinfo | None = None) -> Assignment:
@@ -314,8 +314,10 @@ def _bound(clause: Clause, columns: Columns) -> BoundClause:
         kind = computed(condition, schema.empty_table(), "The condition").type
         if not pa.types.is_boolean(kind):
             raise ConfigError(f"The condition {shown(clause.condition)} is of type {kind}; expected true or false.")
-    made = {"update": _updates, "insert": _inserts, "delete": lambda *_: ()}[clause.does](clause, columns, schema)
-    return BoundClause(clause.when, clause.does, condition, tuple(made))
+    assignments = {"update": _updates, "insert": _inserts, "delete": lambda *_: ()}[clause.does](
+        clause, columns, schema
+    )
+    return BoundClause(clause.when, clause.does, condition, tuple(assignments))
 
 
 def _updates(clause: Clause, columns: Columns, schema: pa.Schema) -> Iterable[Assignment]:
@@ -337,19 +339,19 @@ def _updates(clause: Clause, columns: Columns, schema: pa.Schema) -> Iterable[As
 def _inserts(clause: Clause, columns: Columns, schema: pa.Schema) -> Iterable[Assignment]:
     assert columns.source is not None
     shared = [name for name in columns.stored.names if name in columns.source.names]
-    given: dict[str, object]
+    values: dict[str, object]
     if clause.values is None:
-        given = {name: pc.field(SOURCE, name) for name in shared}
+        values = {name: pc.field(SOURCE, name) for name in shared}
     else:
-        given = {name: pc.field(SOURCE, name) for name in shared if name in columns.fixed}
+        values = {name: pc.field(SOURCE, name) for name in shared if name in columns.fixed}
         for name, value in clause.values.items():
             if name in columns.fixed and value != f"{SOURCE}.{name}":
                 raise ConfigError(
                     f"insert values name {name!r}: key and partition columns of new rows are those of the source; "
                     f"leave it out, or give '{SOURCE}.{name}'."
                 )
-            given[name] = value
-    missing = [column.name for column in columns.stored if not column.nullable and column.name not in given]
+            values[name] = value
+    missing = [column.name for column in columns.stored if not column.nullable and column.name not in values]
     if missing:
         raise ConfigError(f"New rows need values for {', '.join(missing)}, which are NOT NULL.")
-    return [assignment(columns.column(name), value, schema, columns.zone) for name, value in given.items()]
+    return [assignment(columns.column(name), value, schema, columns.zone) for name, value in values.items()]

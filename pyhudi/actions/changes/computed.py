@@ -74,8 +74,8 @@ class NumberedClause:
 
     def bound(self, schema: pa.Schema) -> NumberedClause:
         """With the columns of the table that are set."""
-        made = tuple(Assignment(schema.field(name), _FromRows(source)) for name, source in self.columns.items())
-        return replace(self, assignments=made)
+        assignments = tuple(Assignment(schema.field(name), _FromRows(source)) for name, source in self.columns.items())
+        return replace(self, assignments=assignments)
 
     def holds(self, clause_rows: ClauseRows) -> Mask:
         """Which rows have the number."""
@@ -128,9 +128,9 @@ class PlaceRows:
     def __call__(self, context: TaskContext, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         first = 0
         for batch in batches:
-            for made in self._placed(context, batch, first):
-                if made.num_rows:
-                    yield made
+            for replaced in self._placed(context, batch, first):
+                if replaced.num_rows:
+                    yield replaced
             first += batch.num_rows
 
     def _placed(self, context: TaskContext, batch: pa.RecordBatch, first: int) -> Iterator[pa.RecordBatch]:
@@ -195,14 +195,14 @@ def _number(context: TaskContext, first: int) -> int:
 
 def placed_schema(schema: pa.Schema) -> pa.Schema:
     """The columns that `PlaceRows` makes of computed rows."""
-    own = {FILE_NAME, *(field.name for field in KEYED_FIELDS)}
-    data = [field for field in schema if field.name not in own]
+    control_columns = {FILE_NAME, *(field.name for field in KEYED_FIELDS)}
+    data = [field for field in schema if field.name not in control_columns]
     return pa.schema([*data, *KEYED_FIELDS, pa.field(LOCATION, pa.string())])
 
 
-def check_places(counts: Iterable[tuple[str, str | None]], known: Iterable[tuple[str, str]], root: str) -> None:
+def check_places(counts: Iterable[tuple[str, str | None]], stored_groups: Iterable[tuple[str, str]], root: str) -> None:
     """Raises CorruptFile when meta columns of stored rows name a file group that the table does not have."""
-    groups = set(known)
+    groups = set(stored_groups)
     for path, file_id in counts:
         if file_id is not None and (path, file_id) not in groups:
             raise CorruptFile(
@@ -227,21 +227,21 @@ def placed_write(
     schema = placed_schema(engine.schema(write.frame))
     rows = engine.map(write.frame, PlaceRows(schema, keygen, computed), schema)
     index = table_index(context)
-    kept: tuple[Frame, ...] = ()
+    cached: tuple[Frame, ...] = ()
     if computed.looks_up or index.places_inserts:
-        rows, kept = _looked_up(rows, computed, index, keygen, context)
+        rows, cached = _looked_up(rows, computed, index, keygen, context)
     rows = engine.cache(rows)
     counts = count_groups(engine, rows)
     view = FileSystemView.load(context.meta, partitions={path for path, _ in counts})
     if not index.places_inserts:
-        known = ((s.group.partition_path, s.group.file_id) for s in view.all_slices())
-        check_places(counts, known, context.meta.storage.root)
-    listed = [RowCount(path, file_id, number) for (path, file_id), number in counts.items()]
-    plan = write.planned(listed, view, index, instant, context)
+        stored_groups = ((s.group.partition_path, s.group.file_id) for s in view.all_slices())
+        check_places(counts, stored_groups, context.meta.storage.root)
+    row_counts = [RowCount(path, file_id, number) for (path, file_id), number in counts.items()]
+    plan = write.planned(row_counts, view, index, instant, context)
     work = AssignSlots(plan)
     slotted = engine.extend(rows, work.columns, work, work.schema)
-    profile = profile_of(listed, plan, write.operation)
-    return PreparedWrite(instant, schedule, spec, profile, slotted, plan, (rows, *kept))
+    profile = profile_of(row_counts, plan, write.operation)
+    return PreparedWrite(instant, schedule, spec, profile, slotted, plan, (rows, *cached))
 
 
 def _looked_up(
@@ -282,14 +282,14 @@ class _Settled:
 
     def __call__(self, context: TaskContext, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            place, found = batch.column(_PLACE), batch.column(LOCATION)
-            made = {LOCATION: pc.coalesce(place, found)}
+            place, location = batch.column(_PLACE), batch.column(LOCATION)
+            replaced = {LOCATION: pc.coalesce(place, location)}
             if LOCATION_PARTITION in batch.schema.names:
                 comes = pc.fill_null(pc.equal(batch.column(CLAUSE), self.arrives), False)
-                found = pc.if_else(comes, pa.scalar(None, pa.string()), found)
-                made[LOCATION] = pc.coalesce(place, found)
-                elsewhere = pc.and_(pc.is_null(place), pc.is_valid(found))
+                location = pc.if_else(comes, pa.scalar(None, pa.string()), location)
+                replaced[LOCATION] = pc.coalesce(place, location)
+                elsewhere = pc.and_(pc.is_null(place), pc.is_valid(location))
                 path = batch.column(PARTITION_PATH)
-                made[PARTITION_PATH] = pc.if_else(elsewhere, batch.column(LOCATION_PARTITION), path)
-            arrays = [made[name] if name in made else batch.column(name) for name in self.schema.names]
+                replaced[PARTITION_PATH] = pc.if_else(elsewhere, batch.column(LOCATION_PARTITION), path)
+            arrays = [replaced[name] if name in replaced else batch.column(name) for name in self.schema.names]
             yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)

@@ -50,7 +50,7 @@ class StoredColumns:
         clauses: Sequence[BoundClause | NumberedClause],
         spec: WriteSpec,
         rules: MergeRules,
-        kept: Mapping[int, frozenset[str]],
+        untouched: Mapping[int, frozenset[str]],
         partial: Mapping[int, frozenset[str]],
         *,
         is_placed: bool,
@@ -74,12 +74,12 @@ class StoredColumns:
 
         metas = (COMMIT_SEQNO, RECORD_KEY) if is_placed else (RECORD_KEY,)
 
-        def columns(needed: Iterable[set[str]]) -> tuple[str, ...]:
-            names = ordering.union(*needed)
+        def columns(column_sets: Iterable[set[str]]) -> tuple[str, ...]:
+            names = ordering.union(*column_sets)
             return (*metas, *(name for name in spec.schema.names if name in names))
 
         return cls(
-            columns(names - kept.get(number, frozenset()) for number, names in unset.items()),
+            columns(names - untouched.get(number, frozenset()) for number, names in unset.items()),
             columns(names & required if number in partial else names for number, names in unset.items()),
             columns(unset.values()),
         )
@@ -117,16 +117,16 @@ class SliceReader:
         names = columns.for_file if rewrites else columns.for_log
         for batch, late in self._stored(read, names, columns.whole):
             visible = batch if names else with_path_values(batch, read.from_path, plan.read_schema)
-            shown = pa.Table.from_batches([visible])
+            visible_rows = pa.Table.from_batches([visible])
             stored = pa.Table.from_batches([batch])
             if len(late):
                 stored = stored.append_column(IS_LATE, pc.is_in(stored.column(RECORD_KEY), value_set=late))
             if condition is not None:
-                kept = mask_of(computed(condition, shown, "where"))
-                if not kept.all():
-                    stored, shown = stored.filter(pa.array(kept)), shown.filter(pa.array(kept))
+                passes = mask_of(computed(condition, visible_rows, "where"))
+                if not passes.all():
+                    stored, visible_rows = stored.filter(pa.array(passes)), visible_rows.filter(pa.array(passes))
             if len(stored):
-                yield stored, shown
+                yield stored, visible_rows
 
     def _stored(
         self, read: ReadSlice, names: tuple[str, ...] | None, whole: tuple[str, ...] | None
@@ -144,11 +144,11 @@ class SliceReader:
             return
         none = pa.array([], pa.string())
         with open_base_file(spec.storage, read.base_file.path) as reader:
-            wanted = pa.schema([spec.schema.field(name) for name in columns])
+            schema = pa.schema([spec.schema.field(name) for name in columns])
             in_file = set(reader.schema.names)
             names_there = [name for name in columns if name in in_file]
             for batch in reader.batches(names_there, BATCH_ROWS, may_match=row_group_test(self.plan, read, reader)):
-                yield project(batch, wanted), none
+                yield project(batch, schema), none
 
     def _whole(
         self, read: ReadSlice, names: tuple[str, ...] | None, first: int

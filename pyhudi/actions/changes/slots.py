@@ -94,35 +94,35 @@ class ChangeSlot:
 
     def _without_source(self, slot: int) -> Iterator[pa.RecordBatch]:
         read = self.reads[slot]
-        for stored, shown in self.stored.batches(read):
-            clause_rows = ClauseRows(shown, merging=self.merging)
+        for stored, visible in self.stored.batches(read):
+            clause_rows = ClauseRows(visible, merging=self.merging)
             yield from self._changed(When.NOT_MATCHED_BY_SOURCE, _with_path(stored, read), clause_rows)
 
     def _merged(self, slot: int, arrived: pa.Table) -> Iterator[pa.RecordBatch]:
         everything, arrived = arrived, self._one_per_key(arrived)
         keys = single_array(arrived.column(self._name))
-        own = {*CONTROL_COLUMNS, *META_COLUMNS}
-        source = arrived.select([name for name in arrived.column_names if name not in own])
-        found = np.zeros(len(arrived), np.bool_)
+        control_columns = {*CONTROL_COLUMNS, *META_COLUMNS}
+        source = arrived.select([name for name in arrived.column_names if name not in control_columns])
+        has_partner = np.zeros(len(arrived), np.bool_)
         changes_rest = any(clause.when is When.NOT_MATCHED_BY_SOURCE for clause in self.clauses)
         read = self.reads.get(slot)
         if read is not None:
-            for stored, shown in self.stored.batches(read, self.columns, self.write.tasks[slot].kind == "merge"):
+            for stored, visible in self.stored.batches(read, self.columns, self.write.tasks[slot].kind == "merge"):
                 names = self._names_of(stored, arrived)
                 partner = pc.fill_null(pc.index_in(names, value_set=keys), -1).to_numpy()
                 hit = partner >= 0
                 there = _with_path(stored, read)
                 if hit.any():
                     at = pa.array(partner[hit])
-                    found[partner[hit]] = True
-                    pairs = ClauseRows(shown.filter(pa.array(hit)), source.take(at), merging=True)
+                    has_partner[partner[hit]] = True
+                    pairs = ClauseRows(visible.filter(pa.array(hit)), source.take(at), merging=True)
                     rows = there.filter(pa.array(hit))
                     self._check_siblings(rows, arrived, at, everything)
                     yield from self._changed(When.MATCHED, rows, pairs)
                 if changes_rest and not hit.all():
-                    rest = ClauseRows(shown.filter(pa.array(~hit)), merging=True)
+                    rest = ClauseRows(visible.filter(pa.array(~hit)), merging=True)
                     yield from self._changed(When.NOT_MATCHED_BY_SOURCE, there.filter(pa.array(~hit)), rest)
-        new = pa.array(~found)
+        new = pa.array(~has_partner)
         fresh = arrived.select([RECORD_KEY, PARTITION_PATH]).filter(new)
         yield from self._changed(When.NOT_MATCHED, fresh, ClauseRows(None, source.filter(new), merging=True))
 
@@ -198,16 +198,16 @@ class ChangeSlot:
 
     def _changed(self, when: When, rows: pa.Table, clause_rows: ClauseRows) -> Iterator[pa.RecordBatch]:
         """Rows that a clause takes, as that clause makes them."""
-        left = np.ones(len(rows), np.bool_)
+        open_rows = np.ones(len(rows), np.bool_)
         for number, clause in enumerate(self.clauses):
-            if clause.when is not when or not left.any():
+            if clause.when is not when or not open_rows.any():
                 continue
-            taken = left & clause.holds(clause_rows)
-            left &= ~taken
-            if not taken.any():
+            chosen = open_rows & clause.holds(clause_rows)
+            open_rows &= ~chosen
+            if not chosen.any():
                 continue
-            mine = rows.filter(pa.array(taken))
-            for batch in self._made(number, clause, mine, clause_rows.filter(taken)):
+            mine = rows.filter(pa.array(chosen))
+            for batch in self._made(number, clause, mine, clause_rows.filter(chosen)):
                 yield self._in_time(batch, mine) if number in self.write.partial else batch
 
     def _made(
@@ -218,17 +218,17 @@ class ChangeSlot:
         for name, column in values.items():
             check_text_column(name, column)  # functions of the caller's make them
         data = []
-        for wanted in self.schema:
-            if wanted.name in values:
-                data.append(single_array(values[wanted.name]))
-            elif wanted.name in rows.column_names:
-                data.append(single_array(rows.column(wanted.name)))
+        for column_field in self.schema:
+            if column_field.name in values:
+                data.append(single_array(values[column_field.name]))
+            elif column_field.name in rows.column_names:
+                data.append(single_array(rows.column(column_field.name)))
             else:
-                data.append(pa.nulls(count, wanted.type))
-        made = pa.RecordBatch.from_arrays(data, schema=self.schema) if data else None
+                data.append(pa.nulls(count, column_field.type))
+        batch = pa.RecordBatch.from_arrays(data, schema=self.schema) if data else None
         is_deleted = pa.repeat(pa.scalar(clause.does == "delete"), count)
-        if made is not None and clause.does != "delete":
-            is_deleted = marked_rows(made, self.rules)
+        if batch is not None and clause.does != "delete":
+            is_deleted = marked_rows(batch, self.rules)
         control = [
             single_array(rows.column(RECORD_KEY)),
             single_array(rows.column(PARTITION_PATH)),
@@ -242,17 +242,17 @@ class ChangeSlot:
             control.append(_stored_rows(rows))
         yield pa.RecordBatch.from_arrays([*data, *control], schema=pa.schema(fields))
 
-    def _in_time(self, made: pa.RecordBatch, stored: pa.Table) -> pa.RecordBatch:
+    def _in_time(self, changed: pa.RecordBatch, stored: pa.Table) -> pa.RecordBatch:
         """Partial updates without those whose ordering value is less than the stored row's.
 
         They change nothing, but would lend their columns to a partial update that comes after them.
         """
         if not self.rules.by_ordering:
-            return made
+            return changed
         fields = self.rules.ordering_fields
-        incoming = ordering_columns(pa.Table.from_batches([made]), fields)
+        incoming = ordering_columns(pa.Table.from_batches([changed]), fields)
         wins = merge_mode(self.rules.mode, fields).replaces(ordering_columns(stored, fields), incoming, None)
-        return made if wins.all() else made.filter(pa.array(wins))
+        return changed if wins.all() else changed.filter(pa.array(wins))
 
 
 def _change_numbers(number: int, rows: pa.Table) -> pa.Array:

@@ -75,8 +75,8 @@ class BulkInsert:
         pieces = PieceWriter.of(context.meta, prepared.instant.requested_time)
         work = WritePartitioned(prepared.spec, prepared.plan, context.clock, pieces)
         assert prepared.frame is not None
-        written = context.engine.map(prepared.frame, work, STATUS_SCHEMA)
-        statuses = tuple(from_table(context.engine.collect(written)))
+        rows = context.engine.map(prepared.frame, work, STATUS_SCHEMA)
+        statuses = tuple(from_table(context.engine.collect(rows)))
         return with_joined_pieces(context.engine, pieces, statuses)
 
     def summarise(
@@ -160,8 +160,8 @@ class WritePartitioned:
             if RECORD_KEY in batch.schema.names:
                 keys = [batch.column(RECORD_KEY), batch.column(PARTITION_PATH)]
             else:
-                made = keys_to_write(self.keygen, batch, context.partition_id, first)
-                keys = [made.record_key, made.partition_path]
+                key_columns = keys_to_write(self.keygen, batch, context.partition_id, first)
+                keys = [key_columns.record_key, key_columns.partition_path]
             first += batch.num_rows
             data = [name for name in batch.schema.names if name not in (RECORD_KEY, PARTITION_PATH)]
             if not self.spec.texts_are_checked:

@@ -91,8 +91,8 @@ def delete_keygen(rows: pa.Schema, context: ActionContext, instant_time: str) ->
     generator, missing = table_keygen(context, instant_time), _missing(rows, context)
     if not missing:
         return generator
-    given = [name for name in config.partition_fields if name not in (*missing, *config.record_key_fields)]
-    _check_found_by_key(missing, given, context)
+    partition_columns = [name for name in config.partition_fields if name not in (*missing, *config.record_key_fields)]
+    _check_found_by_key(missing, partition_columns, context)
     keys = stored_generator(generator)
     if not isinstance(keys, BuiltInKey):
         raise ConfigError(
@@ -116,7 +116,7 @@ def _missing(rows: pa.Schema, context: ActionContext) -> list[str]:
     return [name for name in context.meta.config.partition_fields if read_field(nothing, name) is None]
 
 
-def _check_found_by_key(missing: list[str], given: list[str], context: ActionContext) -> None:
+def _check_found_by_key(missing: list[str], partition_columns: list[str], context: ActionContext) -> None:
     """Raises ConfigError when rows without these partition fields can't be looked for by their keys alone."""
     lacking = f"{context.meta.storage.root}: the rows to delete lack the partition column {', '.join(missing)}"
     index = table_index(context)
@@ -127,10 +127,10 @@ def _check_found_by_key(missing: list[str], given: list[str], context: ActionCon
             f"{lacking}, without which the index {context.options.index_type} can't find them. Add it, or delete "
             "by a filter, delete(where=...). Nothing was deleted."
         )
-    if given:
+    if partition_columns:
         raise ConfigError(
-            f"{lacking}, but have {', '.join(given)}. Give all partition columns to delete in these partitions, or "
-            "none of them to delete the keys wherever they are. Nothing was deleted."
+            f"{lacking}, but have {', '.join(partition_columns)}. Give all partition columns to delete in these "
+            "partitions, or none of them to delete the keys wherever they are. Nothing was deleted."
         )
 
 

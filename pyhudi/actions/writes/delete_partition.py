@@ -55,8 +55,8 @@ def delete_partition(frame: Frame | None, options: WriteOptions) -> DeletePartit
 
 def matching(patterns: Iterable[str], partitions: Iterable[str]) -> tuple[str, ...]:
     """The partitions that fit one of the patterns, in their order."""
-    wanted = [_regex(pattern) for pattern in patterns]
-    return tuple(path for path in partitions if any(regex.fullmatch(path) for regex in wanted))
+    regexes = [_regex(pattern) for pattern in patterns]
+    return tuple(path for path in partitions if any(regex.fullmatch(path) for regex in regexes))
 
 
 def _regex(pattern: str) -> re.Pattern[str]:
@@ -96,8 +96,10 @@ class DeletePartitions:
             check_not_planned(self._groups(context), context, self.operation, compactions=True)
         else:
             check_keys(table_keygen(context, PROBE_TIME), context.engine.schema(self.frame))
-        named = context.meta.config.table_version >= _NAMED_FROM_VERSION
-        body = encode_requested_replace(self.operation, extra_metadata={}) if named else encode_requested_replace()
+        has_operation = context.meta.config.table_version >= _NAMED_FROM_VERSION
+        body = (
+            encode_requested_replace(self.operation, extra_metadata={}) if has_operation else encode_requested_replace()
+        )
         return replace(schedule_unchanged(context), body=body)
 
     def prepare(self, schedule: Schedule, instant: Instant, context: ActionContext) -> PreparedWrite[Groups]:
@@ -118,15 +120,17 @@ class DeletePartitions:
     def _groups(self, context: ActionContext, *, warns: bool = False) -> Groups:
         everything = existing_groups(context)
         if self.frame is not None:
-            named = {path: {path} for path in _partitions_of(self.frame, context)}
+            paths_by_name = {path: {path} for path in _partitions_of(self.frame, context)}
         else:
             _check_no_patterns(self.paths, everything, context)
-            named = {path: _meant_by_path(path, everything, context) for path in self.paths}
-            named |= {pattern: self._meant_by_pattern(pattern, everything, context) for pattern in self.patterns}
+            paths_by_name = {path: _meant_by_path(path, everything, context) for path in self.paths}
+            paths_by_name |= {
+                pattern: self._meant_by_pattern(pattern, everything, context) for pattern in self.patterns
+            }
         if warns:
-            _warn_of_unknown(named, {path for path, groups in everything.items() if groups}, context)
-        wanted = set().union(*named.values())
-        return {path: groups for path, groups in everything.items() if path in wanted}
+            _warn_of_unknown(paths_by_name, {path for path, groups in everything.items() if groups}, context)
+        paths = set().union(*paths_by_name.values())
+        return {path: groups for path, groups in everything.items() if path in paths}
 
     def _meant_by_pattern(self, pattern: str, everything: Groups, context: ActionContext) -> set[str]:
         exact = _meant_by_path(pattern, everything, context) if self.may_be_paths else set()
@@ -156,15 +160,15 @@ def _meant_by_path(path: str, everything: Groups, context: ActionContext) -> set
     return set(islice((text for text in _spellings(path, context.meta.config) if text in everything), 1))
 
 
-def _warn_of_unknown(named: Mapping[str, set[str]], with_rows: set[str], context: ActionContext) -> None:
+def _warn_of_unknown(paths_by_name: Mapping[str, set[str]], with_rows: set[str], context: ActionContext) -> None:
     """Say of which names the table has no rows; an empty table has none for any text."""
-    for name, paths in named.items():
+    for name, paths in paths_by_name.items():
         if paths & with_rows or name == "*":
             continue
         beginning = [path for path in sorted(with_rows) if path.startswith(f"{name.strip('/')}/")]
         near = [*beginning, *get_close_matches(name.strip("/"), sorted(with_rows), n=_NEAREST, cutoff=0.5)]
-        shown = ", ".join(map(repr, dict.fromkeys(near[:_NEAREST]))) or ", ".join(map(repr, sorted(with_rows)[:1]))
-        says = f"Near are: {shown}." if shown else "No partition of the table has any."
+        nearest = ", ".join(map(repr, dict.fromkeys(near[:_NEAREST]))) or ", ".join(map(repr, sorted(with_rows)[:1]))
+        says = f"Near are: {nearest}." if nearest else "No partition of the table has any."
         warn_caller(
             f"{context.meta.storage.root}: no partition {name!r} with rows, so nothing is deleted for it. {says} "
             f"partitions() lists all."

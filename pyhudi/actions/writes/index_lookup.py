@@ -71,13 +71,13 @@ def with_table_index(context: ActionContext) -> ActionContext:
 def _stored_buckets(context: ActionContext) -> TableBuckets | None:
     """What the file groups and their keys say, None for no buckets."""
     meta, options = context.meta, context.options
-    given, groups = chosen_buckets(options), newest_groups(meta)
+    chosen, groups = chosen_buckets(options), newest_groups(meta)
     if not groups:
         return None
-    engine = bucket_engine(meta, groups, is_expected=given is not None)
-    if engine is None and (given is None or given.is_consistent):
+    engine = bucket_engine(meta, groups, is_expected=chosen is not None)
+    if engine is None and (chosen is None or chosen.is_consistent):
         return None  # a ring says itself what is none of its nodes
-    if engine is None or (INDEX_TYPE in options.explicit if given is None else given.engine != engine):
+    if engine is None or (INDEX_TYPE in options.explicit if chosen is None else chosen.engine != engine):
         stored = "no buckets" if engine is None else f"buckets of the engine {engine}"
         raise ConfigError(
             f"{meta.storage.root}: the options name the index {index_name(options)}, but the table's file groups are "
@@ -86,8 +86,8 @@ def _stored_buckets(context: ActionContext) -> TableBuckets | None:
             "was written."
         )
     if engine == "CONSISTENT_HASHING":
-        return given or TableBuckets(options.bucket_num, is_consistent=True)
-    return TableBuckets(_stored_number(given is not None, groups, context), hash_fields=options.bucket_hash_fields)
+        return chosen or TableBuckets(options.bucket_num, is_consistent=True)
+    return TableBuckets(_stored_number(chosen is not None, groups, context), hash_fields=options.bucket_hash_fields)
 
 
 def _stored_number(is_given: bool, groups: Sequence[FileGroupId], context: ActionContext) -> int:

@@ -93,19 +93,19 @@ class InsertOverwrite(Generic[PlanT]):
             return ()
         return context.options.replacing.static_partitions or None
 
-    def _replaced(self, written: Iterable[str], context: ActionContext) -> Groups:
+    def _replaced(self, paths: Iterable[str], context: ActionContext) -> Groups:
         """The groups that go, when rows go to the partitions `written`. Raises ConfigError for rows of others."""
-        named = self._named(context)
-        if not named:
-            return existing_groups(context, written if named is None else None)
-        unnamed = sorted(set(written) - set(named))
+        overwritten = self._named(context)
+        if not overwritten:
+            return existing_groups(context, paths if overwritten is None else None)
+        unnamed = sorted(set(paths) - set(overwritten))
         if unnamed:
             raise ConfigError(
                 f"{context.meta.storage.root}: rows for the partition {unnamed[0]!r}, but only "
-                f"{', '.join(map(repr, named))} are to be overwritten (hoodie.static.overwrite.partition.paths). "
+                f"{', '.join(map(repr, overwritten))} are to be overwritten (hoodie.static.overwrite.partition.paths). "
                 "Nothing was changed."
             )
-        return existing_groups(context, named)
+        return existing_groups(context, overwritten)
 
 
 Overwrite: TypeAlias = InsertOverwrite[SlotPlan] | InsertOverwrite[KeyGenerator]

@@ -188,20 +188,20 @@ class KeyedWrite:
             view = FileSystemView({})  # rows find nothing of what they replace
         else:
             view = FileSystemView.load(context.meta, partitions=None if tags and index.is_global else batch)
-        kept: tuple[Frame, ...] = (with_keys,)
+        cached: tuple[Frame, ...] = (with_keys,)
         if tags:
-            rows, counts, kept = self._tagged(with_keys, index, batch, view, keygen, context)
+            rows, counts, cached = self._tagged(with_keys, index, batch, view, keygen, context)
         else:
             rows = engine.extend(with_keys, [RECORD_KEY], _no_location, _LOCATION_SCHEMA)
             counts = {(path, None): part.rows for path, part in batch.items()}
-        listed = [RowCount(path, file_id, rows_) for (path, file_id), rows_ in counts.items()]
-        plan = self.planned(listed, view, index, instant, context)
+        row_counts = [RowCount(path, file_id, rows_) for (path, file_id), rows_ in counts.items()]
+        plan = self.planned(row_counts, view, index, instant, context)
         work = AssignSlots(plan)
         slotted = engine.extend(rows, work.columns, work, work.schema)
-        profile = profile_of(listed, plan, self.operation)
-        not_found = sum(c.rows for c in listed if (c.partition_path, c.file_id) not in plan.updates)
+        profile = profile_of(row_counts, plan, self.operation)
+        not_found = sum(c.rows for c in row_counts if (c.partition_path, c.file_id) not in plan.updates)
         return PreparedWrite(
-            instant, schedule, spec, profile, slotted, plan, kept, not_found=not_found if self.rules.deletes else 0
+            instant, schedule, spec, profile, slotted, plan, cached, not_found=not_found if self.rules.deletes else 0
         )
 
     def execute(self, prepared: PreparedWrite[SlotPlan], context: ActionContext) -> tuple[WriteStatus, ...]:
@@ -218,8 +218,8 @@ class KeyedWrite:
             prepared.spec, plan.tasks, combining, self.rules.match_keys, context.clock, logs, key_fields=fields,
             appended=appended, deleted=deleted_rows(prepared.spec, context) if self.rules.deletes else None,
         )  # fmt: skip
-        written = context.engine.map_groups(prepared.frame, SLOT, len(plan.tasks), work, STATUS_SCHEMA)
-        statuses = tuple(from_table(context.engine.collect(written)))
+        rows = context.engine.map_groups(prepared.frame, SLOT, len(plan.tasks), work, STATUS_SCHEMA)
+        statuses = tuple(from_table(context.engine.collect(rows)))
         warning = next((status.warning for status in statuses if status.warning), "")
         if warning:
             warn_caller(f"{context.meta.storage.root}: {warning}")

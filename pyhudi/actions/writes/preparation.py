@@ -132,9 +132,9 @@ def _version(history: Sequence[InternalSchema]) -> int | None:
 
 def _renumbered(newest: InternalSchema, stored: pa.Schema, dropped: Iterable[str]) -> InternalSchema:
     """The schema with the columns of rows; partition columns that files leave out stay in it."""
-    made = renumbered(newest, stored)
-    left = tuple(column for column in newest.columns if column.name in dropped)
-    return replace(made, columns=(*made.columns, *left))
+    renewed = renumbered(newest, stored)
+    dropped_columns = tuple(column for column in newest.columns if column.name in dropped)
+    return replace(renewed, columns=(*renewed.columns, *dropped_columns))
 
 
 def _check_nothing_after(schedule: Schedule, now: MetaClient) -> None:
@@ -166,8 +166,8 @@ def check_deciding(names: Iterable[str], history: Sequence[InternalSchema], meta
     """
     for name in sorted(names):
         ids = {column.id for schema in history for column in schema.columns if column.name == name}
-        called = {column.name for schema in history for column in schema.columns if column.id in ids}
-        if len(ids) > 1 or len(called) > 1:
+        column_names = {column.name for schema in history for column in schema.columns if column.id in ids}
+        if len(ids) > 1 or len(column_names) > 1:
             raise UnsupportedTable(
                 f"{meta.storage.root}: {name!r}, of which keys, partitions or ordering are made, was renamed or "
                 "dropped in the table's schema history; such tables are read, not written. Write to it with Apache "
@@ -178,8 +178,8 @@ def check_deciding(names: Iterable[str], history: Sequence[InternalSchema], meta
 def data_columns(frame: Frame, context: ActionContext) -> Frame:
     """The frame without meta columns: rows that were read from a Hudi table bring old ones along."""
     names = context.engine.schema(frame).names
-    kept = [name for name in names if name not in META_COLUMNS]
-    return frame if len(kept) == len(names) else context.engine.select(frame, kept)
+    columns = [name for name in names if name not in META_COLUMNS]
+    return frame if len(columns) == len(names) else context.engine.select(frame, columns)
 
 
 def schedule_write(frame: Frame, keygen: KeyGenerator, context: ActionContext) -> Schedule:
@@ -217,9 +217,9 @@ def _check_required(
         return  # a null may stand for the stored value
     for batch in rows.to_batches() if isinstance(rows, pa.Table) else [rows]:
         live = batch.filter(pc.invert(marked_rows(batch, rules))) if _marks_deletes(batch.schema, rules) else batch
-        found = first_null(live, required)
-        if found is not None:
-            path, row = found
+        null = first_null(live, required)
+        if null is not None:
+            path, row = null
             raise null_refused(path, keygen.columns(live.slice(row, 1)).record_key[0].as_py())
 
 
@@ -344,16 +344,16 @@ def with_rolling_metadata(body: CommitMetadata, meta: MetaClient, options: Commi
 
 def with_rolling_values(extra: Mapping[str, str], meta: MetaClient, options: CommitOptions) -> dict[str, str]:
     """Extra metadata with the values that it carries on; an empty text counts as no value."""
-    found = dict(extra)
-    missing = {key for key in options.rolling_keys if not found.get(key)}
+    values = dict(extra)
+    missing = {key for key in options.rolling_keys if not values.get(key)}
     newest_first = (i for i in reversed(meta.timeline.completed().instants) if _has_metadata(i))
     for instant in islice(newest_first, options.lookback if missing else 0):
         earlier = _extra_metadata(instant, meta)
-        found |= {key: earlier[key] for key in missing if earlier.get(key)}
-        missing -= found.keys()
+        values |= {key: earlier[key] for key in missing if earlier.get(key)}
+        missing -= values.keys()
         if not missing:
             break
-    return found
+    return values
 
 
 def _has_metadata(instant: Instant) -> bool:

@@ -30,9 +30,9 @@ Groups = Mapping[str, tuple[str, ...]]
 
 def existing_groups(context: ActionContext, partitions: Iterable[str] | None = None) -> Groups:
     """Partition path → ids of its file groups, as the context has the table. `partitions` None: all of them."""
-    wanted = None if partitions is None else tuple(sorted(partitions))
-    view = FileSystemView.load(context.meta, partitions=wanted)
-    paths = view.partitions() if wanted is None else wanted
+    paths_or_all = None if partitions is None else tuple(sorted(partitions))
+    view = FileSystemView.load(context.meta, partitions=paths_or_all)
+    paths = view.partitions() if paths_or_all is None else paths_or_all
     return {path: tuple(group.group.file_id for group in view.groups.get(path, ())) for path in paths}
 
 

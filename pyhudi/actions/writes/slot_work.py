@@ -105,7 +105,7 @@ class WriteSlot:
             rows = self.deleted.found(task.file_slice, rows)
         if len(rows):
             inserts = pa.repeat(task.is_new_group, len(rows))
-            written = append_log(
+            statuses = append_log(
                 self.spec,
                 context,
                 task.file_slice,
@@ -117,8 +117,8 @@ class WriteSlot:
                 partial={} if task.is_new_group else self.partial,
             )
             if self.appended is not None:
-                written = iter(self.appended.reported(self.spec, task.file_slice, rows, list(written)))
-            for status in written:
+                statuses = iter(self.appended.reported(self.spec, task.file_slice, rows, list(statuses)))
+            for status in statuses:
                 yield replace(status, warning=warning)
 
     def _table(self, batches: Iterator[pa.RecordBatch]) -> tuple[pa.Table, str]:
