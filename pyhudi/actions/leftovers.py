@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pyhudi.actions.action import ActionContext
 from pyhudi.filegroup.write.markers import delete_markers
-from pyhudi.metadata.staged_index import delete_index_pieces
+from pyhudi.metadata.staged_index import delete_staged_index
 from pyhudi.model.filenames import HEARTBEAT_FOLDER, INDEX_PIECES_FOLDER, TEMPORARY_FOLDER, heartbeat_path
 
 __all__ = ["delete_leftovers"]
@@ -35,7 +35,7 @@ def delete_leftovers(context: ActionContext) -> None:
         # Real Hudi, which knows nothing of pieces, may have undone one: whatever is gone began before others did.
         was_undone = entry.name not in known and entry.name < (timeline.latest_time or "")
         if entry.is_dir and (is_over(entry.name) or was_undone):
-            delete_index_pieces(storage, entry.name)
+            delete_staged_index(storage, entry.name)
     for entry in storage.list(HEARTBEAT_FOLDER):
         # A heartbeat starts before its instant exists: a writer that died in between has left nothing else.
         if is_over(entry.name) or (entry.name not in known and context.is_dead(entry.name)):

@@ -28,7 +28,7 @@ from pyhudi.errors import StorageError, WriteConflict, add_note
 from pyhudi.filegroup.write.markers import delete_markers, sweep
 from pyhudi.formats.timeline.instant_files import encode_commit
 from pyhudi.interrupts import uninterrupted
-from pyhudi.metadata.staged_index import delete_index_pieces
+from pyhudi.metadata.staged_index import delete_staged_index
 from pyhudi.model.commit import CommitMetadata, OperationType, WriteStatus
 from pyhudi.model.instant import Instant, State
 from pyhudi.model.options import WriteOptions
@@ -74,8 +74,8 @@ def _forget(instant: Instant, statuses: Sequence[WriteStatus], context: ActionCo
     """Delete what a write that is over needs no longer."""
     storage, time = context.meta.storage, instant.requested_time
     after_commit("deleting its markers", instant, context, lambda: delete_markers(storage, time))
-    if any(status.index_pieces for status in statuses):
-        after_commit("deleting pieces of its index", instant, context, lambda: delete_index_pieces(storage, time))
+    if any(status.staged_index for status in statuses):
+        after_commit("deleting pieces of its index", instant, context, lambda: delete_staged_index(storage, time))
 
 
 def _perform(

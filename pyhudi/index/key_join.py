@@ -39,8 +39,8 @@ __all__ = [
     "PlacesThatCount",
     "count_groups",
     "counted",
+    "join_locations",
     "keys_in_several_places",
-    "located",
     "tag_by_join",
 ]
 
@@ -48,7 +48,7 @@ __all__ = [
 _MANY = 1 << 16  # rows; threads take longer to begin than fewer rows take to count
 
 
-def located(rows: pa.Table, hits: pa.Table) -> pa.Table | None:
+def join_locations(rows: pa.Table, hits: pa.Table) -> pa.Table | None:
     """`rows` with the columns of the hit of their key and partition, null where there is none.
 
     Args:

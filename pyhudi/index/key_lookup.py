@@ -34,7 +34,7 @@ from pyhudi.formats.base import open_base_file
 from pyhudi.formats.base.ranges import Ranges, RangeTest
 from pyhudi.formats.bloom import BloomFilter
 from pyhudi.index.base import LOCATION_PARTITION, Index, Lookup, Tagged
-from pyhudi.index.key_join import counted, keys_in_several_places, located, tag_by_join
+from pyhudi.index.key_join import counted, join_locations, keys_in_several_places, tag_by_join
 from pyhudi.index.stored_keys import Candidate, StoredKeyBatch, StoredKeys, candidates, in_shares
 from pyhudi.merge.combine import single_array
 from pyhudi.model.keys import LOCATION, PARTITION_PATH, RECORD_KEY
@@ -63,7 +63,7 @@ class KeyLookupIndex(Index):
         if self.is_global:
             hits = hits.rename_columns({PARTITION_PATH: LOCATION_PARTITION})
         elif getattr(lookup.engine, "shares_memory", False):
-            table = located(lookup.engine.collect(rows), hits)
+            table = join_locations(lookup.engine.collect(rows), hits)
             if table is not None:
                 return Tagged(lookup.engine.from_arrow(table), counted(table))
         tagged = lookup.engine.join(rows, lookup.engine.from_arrow(hits), self._key_columns, "left")

@@ -2,7 +2,7 @@
 
     rows in this process    keys by file group of the index → one task each, with its keys
     Spark                   keys go to the tasks by file group of the index, and no key to the planner
-    keys of all blocks      are looked for in the base files, where that takes less time (`cheaper_files.py`)
+    keys of all blocks      are looked for in the base files, where that takes less time (`files_are_cheaper`)
 
 What the index says is checked: a file group that the table does not have means that the index is wrong. Without a
 record index, or with one that is not up to date or can't be read, rows are found as GLOBAL_SIMPLE and SIMPLE find them.
@@ -30,20 +30,20 @@ from pyhudi.caller_warnings import warn_caller
 from pyhudi.engine.base import Frame, TaskContext
 from pyhudi.errors import HudiError
 from pyhudi.index.base import LOCATION_PARTITION, Index, Lookup, Tagged
-from pyhudi.index.key_join import counted, located
+from pyhudi.index.key_join import counted, join_locations
 from pyhudi.index.key_lookup import GlobalSimpleIndex, KeyLookupIndex, SimpleIndex
 from pyhudi.index.stored_keys import StoredKeys, candidates, in_shares
 from pyhudi.metadata.locations import RecordLookup
 from pyhudi.model.file_group import FileGroupId, FileSlice
 from pyhudi.model.keys import LOCATION, PARTITION_PATH, RECORD_KEY
-from pyhudi.storage.place import is_near
+from pyhudi.storage.place import is_local
 
 __all__ = ["GlobalRecordIndex", "PartitionRecordIndex", "RecordIndexIgnored", "files_are_cheaper"]
 
 
 _BLOCK_BYTES = 10 << 10  # of a block of the index, compressed
 _INDEX_BYTE_NS, _FILES_BYTE_NS = 17, 8  # to find keys, for each byte of the index: in it, and in the key columns
-_OPEN_NEAR_NS, _OPEN_FAR_NS = 1.5e6, 40e6  # to open a base file and read its footer
+_OPEN_LOCAL_NS, _OPEN_REMOTE_NS = 1.5e6, 40e6  # to open a base file and read its footer
 
 
 def files_are_cheaper(lookup: Lookup, index: Iterable[FileSlice]) -> bool:
@@ -56,7 +56,7 @@ def files_are_cheaper(lookup: Lookup, index: Iterable[FileSlice]) -> bool:
     index_bytes = sum(found.size_bytes for found in index)
     wanted = sum(own.rows for own in lookup.batch.values())
     touched = 1 - math.exp(-wanted * _BLOCK_BYTES / max(1, index_bytes))
-    opening = len(slices) * (_OPEN_NEAR_NS if is_near(lookup.storage) else _OPEN_FAR_NS)
+    opening = len(slices) * (_OPEN_LOCAL_NS if is_local(lookup.storage) else _OPEN_REMOTE_NS)
     return touched * index_bytes * _INDEX_BYTE_NS > index_bytes * _FILES_BYTE_NS + opening
 
 
@@ -123,7 +123,7 @@ class GlobalRecordIndex(Index):
                 return Tagged(engine.join(rows, placed, [RECORD_KEY], "left", right_is_large=bool(kept)), None, kept)
             own = engine.map(hits, _AsOwnPartition(), _AsOwnPartition.schema)
             if not kept:
-                table = located(engine.collect(rows), engine.collect(own))
+                table = join_locations(engine.collect(rows), engine.collect(own))
                 if table is not None:
                     return Tagged(engine.from_arrow(table), counted(table))
             joined = engine.join(rows, own, [RECORD_KEY, PARTITION_PATH], "left", right_is_large=bool(kept))
@@ -161,7 +161,7 @@ def _found_here(keys: pa.Table, lookup: Lookup, records: RecordLookup) -> Frame:
     groups = records.groups_of(texts, paths)
     tasks = [(int(group), texts.filter(pa.array(groups == group))) for group in np.unique(groups)]
     known = [task for task in tasks if task[0] < records.groups]
-    if len(texts) <= _KEYS_HERE and is_near(lookup.storage):
+    if len(texts) <= _KEYS_HERE and is_local(lookup.storage):
         return lookup.engine.from_arrow(_hits(records.places(known)))
     found = lookup.engine.collect(lookup.engine.fan_out(known, FindPlaces(records).of_task, _HITS))
     return lookup.engine.from_arrow(found)

@@ -18,7 +18,7 @@ from pyhudi.formats.timeline.instant_files import encode_commit
 from pyhudi.metadata.group_files import GroupFiles, encoded_records
 from pyhudi.metadata.keys import KeysByGroup, group_numbers, groups_by_prefix
 from pyhudi.metadata.schema import numbered_file_id, record_schema
-from pyhudi.metadata.staged_index import piece_content, pieces_by_group
+from pyhudi.metadata.staged_index import staged_by_group, staged_content
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.metadata.updates import PartitionUpdate
 from pyhudi.model.commit import CommitMetadata, WriteStat
@@ -158,7 +158,7 @@ def _writing(
     own = KeysByGroup.of(partition, keys, len(groups), version, pool)
     own_deleted = group_numbers(partition, deleted, len(groups), version)
     bodies = update.records.drop_columns(["key"]).combine_chunks()
-    of_group = pieces_by_group(update.pieces)
+    of_group = staged_by_group(update.pieces)
     together = encoded_records(bodies, version) if pool is None else None  # to encode a few takes as long as hundreds
 
     def written(number: int) -> WriteStat:
@@ -167,7 +167,7 @@ def _writing(
         values = encoded_records(bodies.take(rows), version) if together is None else together.take(rows)
         removed = deleted.filter(pa.array(own_deleted == number))
         pieces = of_group.get(number, ())
-        contents = (piece_content(table.data.storage, piece) for piece in pieces)
+        contents = (staged_content(table.data.storage, piece) for piece in pieces)
         path, size_bytes = files.log_file(partition, name, in_order, values, removed, pieces=contents)
         records = len(rows) + sum(piece.records for piece in pieces)
         return _stat(groups[number], name, path, size_bytes, records, len(removed))

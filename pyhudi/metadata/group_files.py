@@ -36,7 +36,7 @@ from pyhudi.formats.log.blocks import delete
 from pyhudi.formats.log.envelope import BlockType, HeaderKey, encode_block
 from pyhudi.formats.log.writer import LogFileWriter
 from pyhudi.metadata.merging import COMBINED, merged_records
-from pyhudi.metadata.records import KEY, concat_records, same_rows
+from pyhudi.metadata.records import KEY, concat_records, dictionary_rows
 from pyhudi.metadata.schema import (
     kind_of,
     of_schema,
@@ -76,7 +76,7 @@ def encoded_records(bodies: pa.Table, table_version: int, file_name: str | None 
 
 def _encoded(bodies: pa.RecordBatch, table_version: int, file_name: str | None) -> pa.Array:
     """Records that are the same but for their keys, as those of all keys in a file are, are encoded once."""
-    distinct = same_rows(bodies)
+    distinct = dictionary_rows(bodies)
     if distinct is None:
         return _each_encoded(bodies, table_version, file_name)
     once = _each_encoded(bodies.take(distinct.first), table_version, file_name)

@@ -26,7 +26,7 @@ from pyhudi.metadata.records import (
     KEY,
     SEQUENCE,
     TYPE,
-    FoundRecords,
+    RecordBatchBuilder,
     Take,
     decoded_records,
     deletes_of,
@@ -35,7 +35,7 @@ from pyhudi.metadata.records import (
 )
 from pyhudi.metadata.sorted_runs import sorted_runs
 from pyhudi.model.file_group import FileSlice
-from pyhudi.storage.file_memory import kept_in_state, known_of
+from pyhudi.storage.file_cache import get_or_load_in_state, peek_in_state
 from pyhudi.view.committed_logs import damage_rules
 
 __all__ = ["GroupReader", "with_keys"]
@@ -64,7 +64,7 @@ class GroupReader:
 
         Args:   without: a key whose records are not wanted, and not decoded.
         """
-        builder = FoundRecords(self.payloads)
+        builder = RecordBatchBuilder(self.payloads)
         self._find(builder, lambda reader: (_others(entries, without) for entries in reader.scan()), None)
         return builder.table()
 
@@ -99,21 +99,21 @@ class GroupReader:
 
     def with_prefixes(self, prefixes: Sequence[str]) -> pa.Table:
         """The records whose keys begin with one of the prefixes; of deleted keys there may be others, too."""
-        builder = FoundRecords(self.payloads)
+        builder = RecordBatchBuilder(self.payloads)
         ranges = ranges_of(prefix.encode() for prefix in prefixes)
         firsts = [keys.first for keys in ranges]
         small = self._from_memory(builder, lambda keys: rows_in(keys, ranges))
         self._find(builder, lambda reader: reader.prefix_columns(firsts), None, small)
         return builder.table()
 
-    def find_keys(self, builder: FoundRecords, keys: pa.Array) -> None:
+    def find_keys(self, builder: RecordBatchBuilder, keys: pa.Array) -> None:
         """Put the records with these keys to what was found."""
         ordered = sorted_keys(keys)
         small = self._from_memory(builder, lambda keys: keys.rows_of(ordered))
         self._find(builder, lambda reader: reader.lookup_columns(ordered), keys, small)
 
     def _from_memory(
-        self, builder: FoundRecords, rows_of: Callable[[KeyColumn], Places]
+        self, builder: RecordBatchBuilder, rows_of: Callable[[KeyColumn], Places]
     ) -> Callable[[LogBlock, int], bool]:
         """Puts what is wanted of a small block, whose records stay in memory, to what was found; False for others."""
 
@@ -127,7 +127,7 @@ class GroupReader:
 
     def _find(
         self,
-        builder: FoundRecords,
+        builder: RecordBatchBuilder,
         take: Take,
         keys: pa.Array | None,
         without_opening: Callable[[LogBlock, int], bool] = lambda _block, _number: False,
@@ -152,7 +152,7 @@ class GroupReader:
         def decoded() -> pa.Table:
             return _small_rows([(self, block)])[0]
 
-        return kept_in_state(block.state, block.path, self._part(block), decoded, _size_bytes)
+        return get_or_load_in_state(block.state, block.path, self._part(block), decoded, _size_bytes)
 
     def _part(self, block: LogBlock) -> Hashable:
         return "records", block.frame.offset, self.payloads
@@ -161,12 +161,12 @@ class GroupReader:
         """Can the records of a block stay in memory, and are not there yet?"""
         if block.state is None or not _is_small(block):
             return False
-        return known_of(block.state, block.path, self._part(block), pa.Table) is None
+        return peek_in_state(block.state, block.path, self._part(block), pa.Table) is None
 
     def keep_rows(self, block: LogBlock, rows: pa.Table) -> None:
         """Keep the records of a block that `has_fresh_rows`."""
         if block.state is not None:
-            kept_in_state(block.state, block.path, self._part(block), lambda: rows, _size_bytes)
+            get_or_load_in_state(block.state, block.path, self._part(block), lambda: rows, _size_bytes)
 
     @lazy_property
     def blocks(self) -> tuple[LogBlock, ...]:
@@ -186,7 +186,7 @@ def with_keys(keys_of_groups: Sequence[tuple[GroupReader, pa.Array]]) -> pa.Tabl
 
     They are decoded together: to decode a few records takes as long as to decode hundreds.
     """
-    builder = FoundRecords(keys_of_groups[0][0].payloads)
+    builder = RecordBatchBuilder(keys_of_groups[0][0].payloads)
     filled = [(reader, keys) for reader, keys in keys_of_groups if len(keys)]
     _keep_fresh([reader for reader, _ in filled])
     for reader, keys in filled:
@@ -218,7 +218,7 @@ def _keep_fresh(readers: Sequence[GroupReader]) -> None:
 def _small_rows(blocks: Sequence[tuple[GroupReader, LogBlock]]) -> list[pa.Table]:
     """The records of small blocks, decoded together; all readers are of one partition."""
     first = blocks[0][0]
-    builder = FoundRecords(first.payloads)
+    builder = RecordBatchBuilder(first.payloads)
     for number, (_, block) in enumerate(blocks):
         place = block.frame.content_offset, block.frame.content_size
         with open_hfile(first.meta.storage, block.path, block.where, *place, state=block.state) as reader:

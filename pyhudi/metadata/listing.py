@@ -31,10 +31,10 @@ from pyhudi.model.filenames import LogFileName, data_path
 from pyhudi.model.instant import ActionKind, Instant
 from pyhudi.model.new_table import BY_COMPLETION
 from pyhudi.storage.base import FileInfo
-from pyhudi.storage.file_memory import FILES, settled_state
+from pyhudi.storage.file_cache import FILES, settled_state
 from pyhudi.view.file_system_view import FileSystemView
 
-__all__ = ["has_earlier_writes", "listed_files", "missing_instants", "names_after", "names_of"]
+__all__ = ["file_names_after", "has_earlier_writes", "listed_files", "missing_instants", "names_of"]
 
 
 _FILES = MetadataKind.FILES.value.prefix
@@ -164,7 +164,7 @@ def names_of(slices: Sequence[FileSlice]) -> Collection[str]:
     return _all(_by_group(slices))
 
 
-def names_after(data: MetaClient, change: TableChange) -> Mapping[str, Collection[str]]:
+def file_names_after(data: MetaClient, change: TableChange) -> Mapping[str, Collection[str]]:
     """Path of each partition that the instant writes to, or replaces files of → names of its files then, without
     folders; none where nothing is left.
     """

@@ -50,18 +50,18 @@ from pyhudi.model.file_group import FileSlice
 from pyhudi.model.instant import parse_instant_time
 
 __all__ = [
-    "PLACES",
+    "LOCATIONS",
+    "RecordLocation",
     "RecordLookup",
-    "RowPlace",
-    "coded_place_records",
-    "encoded_places",
+    "coded_location_records",
+    "encoded_locations",
     "file_ids",
     "instant_ms",
     "key_records",
+    "location_records",
     "open_record_lookup",
     "partition_paths",
     "partitioned_record_index_updates",
-    "place_records",
     "record_index_update",
 ]
 
@@ -74,7 +74,7 @@ _JAVA_INTS = 2**31  # file ids count in Java's int
 
 
 @dataclass(frozen=True, slots=True)
-class RowPlace:
+class RecordLocation:
     """A file group, and when its rows came there (`instant_ms`)."""
 
     partition_path: str
@@ -93,8 +93,8 @@ def instant_ms(instant_time: str, zone: tzinfo | None) -> int:
         return 0
 
 
-def place_records(
-    table_version: int, keys: pa.Array, places: Sequence[RowPlace], numbers: npt.NDArray[np.int32] | None = None
+def location_records(
+    table_version: int, keys: pa.Array, places: Sequence[RecordLocation], numbers: npt.NDArray[np.int32] | None = None
 ) -> pa.Table:
     """Records of the partition `record_index`, one for each key.
 
@@ -102,25 +102,25 @@ def place_records(
     Returns: columns `key`, `type` and `recordIndexMetadata`, as `record_fields` says for the table version.
     """
     of_keys = np.zeros(len(keys), np.int32) if numbers is None else numbers
-    records = coded_place_records(table_version, keys, encoded_places(table_version, places), of_keys)
+    records = coded_location_records(table_version, keys, encoded_locations(table_version, places), of_keys)
     payload = records.column(_PAYLOAD).combine_chunks()
     plain = payload.dictionary_decode() if isinstance(payload, pa.DictionaryArray) else payload
     schema = record_fields(table_version, MetadataKind.RECORD_INDEX)
     return pa.table([*records.columns[:-1], plain], schema=schema)
 
 
-def encoded_places(table_version: int, places: Sequence[RowPlace]) -> pa.Array:
+def encoded_locations(table_version: int, places: Sequence[RecordLocation]) -> pa.Array:
     """What the records of the keys in each of these places say of it."""
     kind = record_fields(table_version, MetadataKind.RECORD_INDEX).field(_PAYLOAD).type
     encoded: pa.Array = pa.array([_encoded(place) for place in places], kind)
     return encoded
 
 
-def coded_place_records(
+def coded_location_records(
     table_version: int, keys: pa.Array | pa.ChunkedArray, encoded: pa.Array, numbers: npt.NDArray[np.int32]
 ) -> pa.Table:
-    """As `place_records`, with the `encoded_places` as a dictionary: of very many keys that are sorted and written, a
-    number each moves.
+    """As `location_records`, with the `encoded_locations` as a dictionary: of very many keys that are sorted and
+    written, a number each moves.
     """
     schema = record_fields(table_version, MetadataKind.RECORD_INDEX)
     if not len(keys):
@@ -131,7 +131,7 @@ def coded_place_records(
     return pa.Table.from_arrays(columns, schema=schema.set(2, schema.field(2).with_type(payload.type)))
 
 
-def _encoded(place: RowPlace) -> dict[str, object]:
+def _encoded(place: RecordLocation) -> dict[str, object]:
     """The payload of all rows of a place; `position` (from version 8 on) stays null, as in Hudi."""
     same: dict[str, object] = {"partitionName": place.partition_path, "instantTime": place.instant_ms}
     match = _UUID.fullmatch(place.file_id)
@@ -182,7 +182,7 @@ def _uuids(high: npt.NDArray[np.int64], low: npt.NDArray[np.int64]) -> pa.Array:
 
 _KIND = MetadataKind.RECORD_INDEX
 _NAME = _KIND.value.prefix
-PLACES = pa.schema([("key", pa.string()), ("partition_path", pa.string()), ("file_id", pa.string())])
+LOCATIONS = pa.schema([("key", pa.string()), ("partition_path", pa.string()), ("file_id", pa.string())])
 
 
 @dataclass(frozen=True)
@@ -233,7 +233,7 @@ class RecordLookup:
 
     def places(self, keys_of_groups: Sequence[tuple[int, pa.Array]]) -> pa.Table:
         """The places of keys: numbers of file groups, each with its keys; of those that it has one place for each, in
-        any order. Columns: PLACES.
+        any order. Columns: LOCATIONS.
 
         Raises: MetadataTableDamaged, CorruptFile, DamagedLog.
         """
@@ -243,10 +243,10 @@ class RecordLookup:
             readers = [(table.reader(slices[group]), pc.unique(keys)) for group, keys in keys_of_groups]
             records = merged_records(with_keys(readers), _KIND) if readers else None
             if records is None or not records.num_rows:
-                return PLACES.empty_table()
+                return LOCATIONS.empty_table()
             payload = records.column(_KIND.payloads[0]).combine_chunks()
             columns = [records.column("key").combine_chunks(), partition_paths(payload), file_ids(payload)]
-            return pa.Table.from_arrays([column.cast(pa.string()) for column in columns], schema=PLACES)
+            return pa.Table.from_arrays([column.cast(pa.string()) for column in columns], schema=LOCATIONS)
 
 
 def open_record_lookup(meta: MetaClient) -> RecordLookup | str:
@@ -310,16 +310,16 @@ def partitioned_record_index_updates(
 
 
 def key_records(table_version: int, at_ms: int, statuses: Sequence[WriteStatus]) -> pa.Table:
-    """The records of the new keys that tasks reported one by one, as `coded_place_records` makes them.
+    """The records of the new keys that tasks reported one by one, as `coded_location_records` makes them.
 
-    Args:   at_ms: the instant as `RowPlace` has it.
+    Args:   at_ms: the instant as `RecordLocation` has it.
     """
     writing = [status for status in statuses if status.new_keys is not None and len(status.new_keys)]
-    places = [RowPlace(s.stat.partition_path or "", s.stat.file_id, at_ms) for s in writing]
+    places = [RecordLocation(s.stat.partition_path or "", s.stat.file_id, at_ms) for s in writing]
     came = [status.new_keys for status in writing if status.new_keys is not None]
     numbers = np.repeat(np.arange(len(came), dtype=np.int32), [len(keys) for keys in came])
     keys = pa.chunked_array(came, pa.string())
-    return coded_place_records(table_version, keys, encoded_places(table_version, places), numbers)
+    return coded_location_records(table_version, keys, encoded_locations(table_version, places), numbers)
 
 
 def _update(
@@ -336,5 +336,5 @@ def _update(
     )
     # Of a key that came to several files the one that was told last counts.
     return PartitionUpdate(
-        records, removed_keys, pieces=[piece for status in statuses for piece in status.index_pieces]
+        records, removed_keys, pieces=[piece for status in statuses for piece in status.staged_index]
     )

@@ -31,15 +31,15 @@ __all__ = [
     "KEY",
     "SEQUENCE",
     "TYPE",
-    "FoundRecords",
-    "SameRows",
+    "DictionaryRows",
+    "RecordBatchBuilder",
     "Take",
     "concat_records",
     "decoded_records",
     "deletes_of",
+    "dictionary_rows",
     "no_records",
     "numbered",
-    "same_rows",
 ]
 
 
@@ -49,7 +49,7 @@ _SCHEMAS = 32  # parsed ones that are kept; releases have a few, and each kind o
 Take = Callable[[HFileReader], Iterable[Entries]]
 
 
-class FoundRecords:
+class RecordBatchBuilder:
     """What is found in the files of slices of one partition: `key`, `type`, payloads, `sequence` and `deleted`."""
 
     def __init__(self, payloads: Sequence[str]) -> None:
@@ -203,14 +203,14 @@ _CODES = 2**62
 
 
 @dataclass(frozen=True, slots=True)
-class SameRows:
+class DictionaryRows:
     """`first`: the first row of each kind; `numbers`: for each row, the number of its kind."""
 
     first: pa.Array
     numbers: pa.Array
 
 
-def same_rows(rows: pa.RecordBatch) -> SameRows | None:
+def dictionary_rows(rows: pa.RecordBatch) -> DictionaryRows | None:
     """Which rows are the same; None where most differ, or columns are of types that have no place here."""
     most = len(rows) // _MANY
     codes, kinds = np.zeros(len(rows), np.int64), 1
@@ -228,7 +228,7 @@ def same_rows(rows: pa.RecordBatch) -> SameRows | None:
         return None
     first = np.empty(kinds, np.int64)
     first[codes[::-1]] = np.arange(len(codes))[::-1]  # of several that are assigned the last stays
-    return SameRows(pa.array(first), pa.array(codes))
+    return DictionaryRows(pa.array(first), pa.array(codes))
 
 
 def _numbered(codes: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], int]:

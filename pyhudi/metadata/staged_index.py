@@ -37,17 +37,17 @@ from pyhudi.metadata.locations import file_ids, instant_ms, key_records, partiti
 from pyhudi.metadata.records import KEY, TYPE, decoded_records
 from pyhudi.metadata.schema import MetadataKind, keeps_record_index
 from pyhudi.metadata.sorted_runs import sorted_runs
-from pyhudi.model.commit import IndexPiece, WriteStatus
-from pyhudi.model.filenames import METADATA_TABLE_FOLDER, file_id_of, index_pieces_folder
+from pyhudi.model.commit import StagedIndexFile, WriteStatus
+from pyhudi.model.filenames import METADATA_TABLE_FOLDER, file_id_of, staged_index_folder
 from pyhudi.storage.base import Storage, as_storage_error
 
 __all__ = [
-    "JoinPieces",
-    "PieceWriter",
-    "delete_index_pieces",
-    "piece_content",
-    "pieces_by_group",
-    "with_joined_pieces",
+    "MergeStaged",
+    "StagedIndexWriter",
+    "delete_staged_index",
+    "merge_staged",
+    "staged_by_group",
+    "staged_content",
     "with_keys_read_back",
 ]
 
@@ -61,9 +61,9 @@ _MOST_KEYS = 1_000_000  # that wait in a task: some tens of MB
 
 
 @dataclass(frozen=True, slots=True)
-class PieceWriter:
-    """Writes index pieces in tasks. Picklable. `at_ms`: the instant as `RowPlace` has it; `least_keys`: of a task that
-    makes any; `most_keys`: that wait in a task until they are written.
+class StagedIndexWriter:
+    """Writes staged index files in tasks. Picklable. `at_ms`: the instant as `RecordLocation` has it; `least_keys`: of
+    a task that makes any; `most_keys`: that wait in a task until they are written.
     """
 
     storage: Storage
@@ -74,7 +74,7 @@ class PieceWriter:
     most_keys: int
 
     @classmethod
-    def of(cls, data: MetaClient, instant_time: str) -> PieceWriter | None:
+    def of(cls, data: MetaClient, instant_time: str) -> StagedIndexWriter | None:
         """For the tasks of an instant; None where there is no record index."""
         config = data.config
         if not keeps_record_index(config):
@@ -97,10 +97,10 @@ class PieceWriter:
         groups = self._groups() if keys >= self.least_keys else 0
         if not groups or keys < groups * _LEAST_KEYS_OF_GROUP:
             return statuses
-        path = f"{index_pieces_folder(self.instant_time)}/{name}"
+        path = f"{staged_index_folder(self.instant_time)}/{name}"
         pieces = tuple(self._written(statuses, groups, path))
         first, *others = (replace(status, new_keys=_NO_KEYS) for status in statuses)
-        return [replace(first, index_pieces=pieces), *others]
+        return [replace(first, staged_index=pieces), *others]
 
     def _groups(self) -> int:
         """How many file groups the index has; 0 where it has some for each partition of the table, or none yet."""
@@ -109,7 +109,7 @@ class PieceWriter:
         prefixes = groups_by_prefix(file_id for file_id in file_ids if file_id is not None)
         return len(prefixes.get(_INDEX.value.file_ids, ()))
 
-    def _written(self, statuses: Sequence[WriteStatus], groups: int, path: str) -> Iterator[IndexPiece]:
+    def _written(self, statuses: Sequence[WriteStatus], groups: int, path: str) -> Iterator[StagedIndexFile]:
         version = self.table_version
         records = key_records(version, self.at_ms, statuses)
         by_group = KeysByGroup.of(_INDEX.value.prefix, records.column(KEY), groups, version)
@@ -120,7 +120,7 @@ class PieceWriter:
                 rows, keys = by_group.rows(number)
                 file = record_file(sink, version)
                 file.append_columns(keys, pa.DictionaryArray.from_arrays(places.take(rows), of_places))
-                yield IndexPiece(number, groups, path, offset, size_bytes := file.close(), len(keys))
+                yield StagedIndexFile(number, groups, path, offset, size_bytes := file.close(), len(keys))
                 offset += size_bytes
 
 
@@ -132,15 +132,15 @@ def _encoded_once(records: pa.Table, table_version: int) -> tuple[pa.Array, pa.A
     return places.indices, encoded_records(bodies, table_version).cast(pa.binary())
 
 
-def pieces_by_group(pieces: Iterable[IndexPiece]) -> dict[int, list[IndexPiece]]:
+def staged_by_group(pieces: Iterable[StagedIndexFile]) -> dict[int, list[StagedIndexFile]]:
     """Number of a file group → its pieces, in their order."""
-    by_group: dict[int, list[IndexPiece]] = {}
+    by_group: dict[int, list[StagedIndexFile]] = {}
     for piece in pieces:
         by_group.setdefault(piece.group, []).append(piece)
     return by_group
 
 
-def piece_content(storage: Storage, piece: IndexPiece) -> bytes:
+def staged_content(storage: Storage, piece: StagedIndexFile) -> bytes:
     """The HFile. `storage`: of the table. Raises StorageError when its file has become shorter, too: the
     table's metadata table is as sound as it was.
     """
@@ -159,7 +159,7 @@ def piece_content(storage: Storage, piece: IndexPiece) -> bytes:
 def with_keys_read_back(storage: Storage, statuses: Sequence[WriteStatus]) -> list[WriteStatus]:
     """The statuses with their new keys instead of pieces. Raises StorageError."""
     keys_by_place: dict[tuple[str, str], list[pa.Array]] = {}
-    for piece in (piece for status in statuses for piece in status.index_pieces):
+    for piece in (piece for status in statuses for piece in status.staged_index):
         try:
             for place, keys in _keys_by_file(storage, piece):
                 keys_by_place.setdefault(place, []).append(keys)
@@ -170,7 +170,7 @@ def with_keys_read_back(storage: Storage, statuses: Sequence[WriteStatus]) -> li
     return [_with_keys(status, keys_by_place) for status in statuses]
 
 
-def _keys_by_file(storage: Storage, piece: IndexPiece) -> Iterator[tuple[tuple[str, str], pa.Array]]:
+def _keys_by_file(storage: Storage, piece: StagedIndexFile) -> Iterator[tuple[tuple[str, str], pa.Array]]:
     where = storage.full_path(piece.path)
     with storage.open_input(piece.path) as source:
         reader = HFileReader(source, where, piece.offset, piece.size_bytes)
@@ -184,14 +184,14 @@ def _keys_by_file(storage: Storage, piece: IndexPiece) -> Iterator[tuple[tuple[s
 
 def _with_keys(status: WriteStatus, keys_by_place: dict[tuple[str, str], list[pa.Array]]) -> WriteStatus:
     if status.new_keys is None:
-        return replace(status, index_pieces=())
+        return replace(status, staged_index=())
     keys = keys_by_place.get((status.stat.partition_path or "", status.stat.file_id), [])
-    return replace(status, new_keys=pa.concat_arrays([status.new_keys, *keys]), index_pieces=())
+    return replace(status, new_keys=pa.concat_arrays([status.new_keys, *keys]), staged_index=())
 
 
-def delete_index_pieces(storage: Storage, instant_time: str) -> None:
+def delete_staged_index(storage: Storage, instant_time: str) -> None:
     """Forget the pieces of an instant that is complete or undone."""
-    storage.delete_tree(index_pieces_folder(instant_time))
+    storage.delete_tree(staged_index_folder(instant_time))
 
 
 _PIECES_MAX = 8  # that a file group takes as they are: a look-up of a key takes a third of a millisecond more for each
@@ -199,11 +199,11 @@ _JOINED_MAX = 250  # at once: each is an open file
 _RECORDS_MAX = 1_000_000  # of a joined piece: some 25 MB, which are held as a whole when it is copied
 _KEY, _VALUE = "key", "value"
 _SCHEMA = pa.schema([pa.field("pieces", pa.string(), nullable=False)])
-_PIECES = msgspec.json.Decoder(tuple[IndexPiece, ...])
+_PIECES = msgspec.json.Decoder(tuple[StagedIndexFile, ...])
 
 
-def with_joined_pieces(
-    engine: Engine, writer: PieceWriter | None, statuses: tuple[WriteStatus, ...]
+def merge_staged(
+    engine: Engine, writer: StagedIndexWriter | None, statuses: tuple[WriteStatus, ...]
 ) -> tuple[WriteStatus, ...]:
     """The statuses, with pieces of tasks as they are only where a file group of the index has few of them.
 
@@ -211,7 +211,7 @@ def with_joined_pieces(
     Args:   writer: with which the tasks made pieces, None: they made none.
     Raises: TaskFailed.
     """
-    by_group = pieces_by_group(piece for status in statuses for piece in status.index_pieces)
+    by_group = staged_by_group(piece for status in statuses for piece in status.staged_index)
     crowded = [
         tuple(pieces[start : start + _JOINED_MAX])
         for pieces in by_group.values()
@@ -220,25 +220,25 @@ def with_joined_pieces(
     counts = {piece.of_groups for pieces in by_group.values() for piece in pieces}
     if writer is None or not crowded or len(counts) > 1:
         return statuses
-    joined = engine.collect(engine.fan_out(crowded, JoinPieces(writer), _SCHEMA)).column("pieces").to_pylist()
+    joined = engine.collect(engine.fan_out(crowded, MergeStaged(writer), _SCHEMA)).column("pieces").to_pylist()
     few = [piece for pieces in by_group.values() if len(pieces) <= _PIECES_MAX for piece in pieces]
     pieces = (*few, *(piece for text in joined for piece in _PIECES.decode(str(text))))
-    first, *others = (replace(status, index_pieces=()) for status in statuses)
-    return (replace(first, index_pieces=pieces), *others)
+    first, *others = (replace(status, staged_index=()) for status in statuses)
+    return (replace(first, staged_index=pieces), *others)
 
 
 @dataclass(frozen=True, slots=True)
-class JoinPieces:
+class MergeStaged:
     """Fan-out work: the pieces of one file group become one, or a few of which each has a range of the keys."""
 
-    writer: PieceWriter
+    writer: StagedIndexWriter
 
-    def __call__(self, task: TaskContext, pieces: Sequence[IndexPiece]) -> Iterator[pa.RecordBatch]:
-        path = f"{index_pieces_folder(self.writer.instant_time)}/joined-{pieces[0].group}-{task.write_token}"
+    def __call__(self, task: TaskContext, pieces: Sequence[StagedIndexFile]) -> Iterator[pa.RecordBatch]:
+        path = f"{staged_index_folder(self.writer.instant_time)}/joined-{pieces[0].group}-{task.write_token}"
         joined = msgspec.json.encode(tuple(self._joined(pieces, path))).decode()
         yield pa.RecordBatch.from_arrays([pa.array([joined], pa.string())], schema=_SCHEMA)
 
-    def _joined(self, pieces: Sequence[IndexPiece], path: str) -> Iterator[IndexPiece]:
+    def _joined(self, pieces: Sequence[StagedIndexFile], path: str) -> Iterator[StagedIndexFile]:
         storage, version = self.writer.storage, self.writer.table_version
         where = storage.full_path(path)
         with ExitStack() as opened:
@@ -246,7 +246,7 @@ class JoinPieces:
             sink = opened.enter_context(storage.open_output(path))
             file, offset, records = record_file(sink, version), 0, 0
 
-            def closed() -> IndexPiece:
+            def closed() -> StagedIndexFile:
                 return replace(pieces[0], path=path, offset=offset, size_bytes=file.close(), records=records)
 
             for run in runs:
@@ -261,7 +261,7 @@ class JoinPieces:
             if records:
                 yield closed()
 
-    def _rows(self, piece: IndexPiece, opened: ExitStack) -> Iterator[pa.Table]:
+    def _rows(self, piece: StagedIndexFile, opened: ExitStack) -> Iterator[pa.Table]:
         where = self.writer.storage.full_path(piece.path)
         source = opened.enter_context(self.writer.storage.open_input(piece.path))
         for entries in HFileReader(source, where, piece.offset, piece.size_bytes).scan():

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyhudi.model.commit import IndexPiece
+from pyhudi.model.commit import StagedIndexFile
 
 __all__ = ["PartitionUpdate", "nothing_deleted"]
 
@@ -38,7 +38,7 @@ class PartitionUpdate:
     deleted: pa.Array
     of_groups: Mapping[str, PartitionUpdate] = field(default_factory=dict)
     new_groups: int = 1
-    pieces: Sequence[IndexPiece] = ()
+    pieces: Sequence[StagedIndexFile] = ()
 
     @property
     def is_empty(self) -> bool:

@@ -26,9 +26,9 @@ from pyhudi.model.plans import CleanMetadata, IndexPlan, RestoreMetadata, Rollba
 __all__ = [
     "Body",
     "CommitMetadata",
-    "IndexPiece",
     "OperationType",
     "PartitionChange",
+    "StagedIndexFile",
     "TableChange",
     "WriteStat",
     "WriteStatus",
@@ -127,7 +127,7 @@ class CommitMetadata:
 
 
 @dataclass(frozen=True, slots=True)
-class IndexPiece:
+class StagedIndexFile:
     """Records of keys that one task wrote, for one file group of the record index: an HFile of `size_bytes` bytes at
     `offset` of the temporary file `path` (relative to the table). `group`: its number among `of_groups`, as many as the
     index had when the task ran.
@@ -151,7 +151,7 @@ class WriteStatus:
 
     For the indexes of the metadata table, None unless the write's spec wants them: `column_stats`: one row per indexed
     column of this file, the fields of `ColumnStatsMetadata`. `new_keys`: record keys (text) that this file's file group
-    did not have before; `removed_keys`: those that it does not have any more. `index_pieces`: what tasks of large
+    did not have before; `removed_keys`: those that it does not have any more. `staged_index`: what tasks of large
     writes report instead of new keys, those of this file and of others.
     """
 
@@ -162,7 +162,7 @@ class WriteStatus:
     column_stats: pa.Table | None = None
     new_keys: pa.Array | None = None
     removed_keys: pa.Array | None = None
-    index_pieces: tuple[IndexPiece, ...] = ()
+    staged_index: tuple[StagedIndexFile, ...] = ()
 
 
 # What completed files hold, in all kinds of actions.

@@ -39,12 +39,12 @@ __all__ = [
     "hashing_folder",
     "hashing_path",
     "heartbeat_path",
-    "index_pieces_folder",
     "instant_of",
     "marker_folder",
     "new_file_id",
     "partition_depth",
     "pending_actions",
+    "staged_index_folder",
 ]
 
 META_FOLDER = ".hoodie"
@@ -271,8 +271,8 @@ class MarkerName:
         return cls(match[1], match[2]) if match else None
 
 
-def index_pieces_folder(instant_time: str) -> str:
-    """Where the tasks of a write leave records of an index for its commit (`metadata.index_pieces`)."""
+def staged_index_folder(instant_time: str) -> str:
+    """Where the tasks of a write leave records of an index for its commit (`metadata.staged_index`)."""
     return f"{INDEX_PIECES_FOLDER}/{instant_time}"
 
 

@@ -26,7 +26,7 @@ import pyarrow.compute as pc
 
 from pyhudi.caller_warnings import kept_warnings, warn_caller
 from pyhudi.errors import ConfigError, PathNotFound, StaleRead
-from pyhudi.filegroup.read.matching import WantedValues
+from pyhudi.filegroup.read.matching import KeyFilter
 from pyhudi.filegroup.read.slice import read_file_slice
 from pyhudi.filegroup.read.split_merge import merged_log_rows
 from pyhudi.formats.base import BATCH_ROWS, BaseFileReader, open_base_file
@@ -37,7 +37,7 @@ from pyhudi.queries.filters import resolve, resolve_operand, to_arrow
 from pyhudi.queries.literals import list_values
 from pyhudi.queries.plan import ReadPlan, ReadSlice
 from pyhudi.queries.schema import with_path_values
-from pyhudi.queries.skip.keys import MAX_KEYS, only_values
+from pyhudi.queries.skip.keys import MAX_KEYS, exact_values
 from pyhudi.schema.column_mapping import file_columns
 from pyhudi.schema.projection import project
 from pyhudi.storage.base import Storage
@@ -239,9 +239,9 @@ def read_log_rows(plan: ReadPlan, read: ReadSlice, version_column: str) -> Itera
 def _base_rows(plan: ReadPlan, storage: Storage, read: ReadSlice, batch_rows: int) -> Iterator[pa.RecordBatch]:
     with open_base_file(storage, read.base_file.path) as reader:
         names, convert = _conversion(plan, read, reader)
-        only = wanted_values(plan, read)
-        if only is not None and only.is_told_by(reader):
-            yield from map(convert, only.batches(reader, names))
+        only = key_filter(plan, read)
+        if only is not None and only.applies_to(reader):
+            yield from map(convert, only.read(reader, names))
             return
         for batch in reader.batches(names, batch_rows, may_match=row_group_test(plan, read, reader)):
             yield convert(batch)
@@ -251,7 +251,7 @@ def _merged_rows(plan: ReadPlan, read: ReadSlice, batch_rows: int) -> Iterator[p
     """Base and log rows merged; filters come after, because a row that fails one may hide one that passes."""
     assert plan.merge is not None
     from_path = read.from_path
-    only = wanted_values(plan, read)
+    only = key_filter(plan, read)
     for batch in read_file_slice(plan.merge, read.file_slice, _stored_columns(plan, read), batch_rows, only):
         yield with_path_values(batch, from_path, plan.read_schema)
 
@@ -312,14 +312,14 @@ def row_group_test(
     return test
 
 
-def wanted_values(plan: ReadPlan, read: ReadSlice) -> WantedValues | None:
+def key_filter(plan: ReadPlan, read: ReadSlice) -> KeyFilter | None:
     """The only values of the table's key field that rows of a slice may have, where the filter says them."""
     name = plan.key_field
     if name is None or plan.keeps_all_rows or plan.internal_schemas or name in read.from_path:
         return None
     if plan.merge is not None and plan.merge.merge.merger is not None:
         return None  # a user's merger may give a record another key
-    values = only_values(plan.predicate, Column((name,)))
+    values = exact_values(plan.predicate, Column((name,)))
     if values is None or len(values) > MAX_KEYS:
         return None
     kind = plan.read_schema.field(name).type
@@ -327,7 +327,7 @@ def wanted_values(plan: ReadPlan, read: ReadSlice) -> WantedValues | None:
         pa.array(values, kind)
     except (pa.ArrowException, TypeError, OverflowError):
         return None  # literals of another type
-    return WantedValues(name, values, kind)
+    return KeyFilter(name, values, kind)
 
 
 def count_rows(plan: ReadPlan, storage: Storage, *, threads: int = READ_THREADS) -> int:

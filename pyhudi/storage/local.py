@@ -29,7 +29,7 @@ from pyhudi.errors import PathExists, PathNotFound, StorageError
 from pyhudi.shown_text import is_text
 from pyhudi.storage.base import READ_BYTES_MAX, FileInfo, Storage, check_size
 from pyhudi.storage.clock import SystemClock
-from pyhudi.storage.file_memory import FileState
+from pyhudi.storage.file_cache import FileState
 from pyhudi.storage.paths import TEMPORARY_PREFIX, TEMPORARY_SUFFIX, child, inside, is_temporary
 from pyhudi.storage.regular_files import open_input, open_output, open_to_read, opened_status, status_or_none
 from pyhudi.storage.synced import FileToSync, folders_of, sync_all, sync_descriptor
@@ -105,7 +105,7 @@ class LocalStorage:
         return False
 
     @property
-    def is_near(self) -> bool:
+    def is_local(self) -> bool:
         return True
 
     def full_path(self, path: str) -> str:
@@ -213,7 +213,7 @@ class LocalStorage:
             return None if status is None else _file_info_of(path, status)
 
     def file_state(self, path: str) -> FileState | None:
-        """What tells whether a file has the bytes that it had before (`storage/file_memory.py`)."""
+        """What tells whether a file has the bytes that it had before (`storage/file_cache.py`)."""
         with self._translated(path):
             status = opened_status(self._local(path))
         return None if status is None else FileState.of(status)

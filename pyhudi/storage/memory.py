@@ -132,7 +132,7 @@ class MemoryStorage(AlwaysSynced):
         return sys.maxsize
 
     @property
-    def is_near(self) -> bool:
+    def is_local(self) -> bool:
         return True
 
     def full_path(self, path: str) -> str:

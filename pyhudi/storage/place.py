@@ -14,7 +14,7 @@ from functools import lru_cache
 from pyhudi.storage.base import Storage
 from pyhudi.storage.local import LocalStorage
 
-__all__ = ["creates_exclusively", "delete_if_empty", "is_near", "is_of_one_machine", "mount_kind", "names_in"]
+__all__ = ["creates_exclusively", "delete_if_empty", "is_local", "is_of_one_machine", "mount_kind", "names_in"]
 
 _MOUNTS = "/proc/mounts"
 _SHARED = frozenset(
@@ -26,9 +26,9 @@ _FUSE = "fuse"  # "fuse" alone or "fuse.<program>"; "fuseblk" is a disk
 _OBJECT_STORES = ("s3fs", "goofys", "geesefs", "gcsfuse", "blobfuse", "rclone", "mount-s3", "mountpoint-s3", "ossfs")
 
 
-def is_near(storage: Storage) -> bool:
+def is_local(storage: Storage) -> bool:
     """Does the storage answer in less time than it takes to begin a thread?"""
-    return bool(getattr(storage, "is_near", False))
+    return bool(getattr(storage, "is_local", False))
 
 
 def names_in(storage: Storage, path: str) -> frozenset[str]:

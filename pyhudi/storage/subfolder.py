@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from pyhudi.storage.base import READ_BYTES_MAX, FileInfo, Storage
-from pyhudi.storage.file_memory import FileState, state_of
+from pyhudi.storage.file_cache import FileState, state_of
 from pyhudi.storage.paths import child, inside
-from pyhudi.storage.place import is_near, names_in
+from pyhudi.storage.place import is_local, names_in
 
 __all__ = ["Subfolder"]
 
@@ -35,8 +35,8 @@ class Subfolder:
         return self.storage.keeps_order
 
     @property
-    def is_near(self) -> bool:
-        return is_near(self.storage)
+    def is_local(self) -> bool:
+        return is_local(self.storage)
 
     def full_path(self, path: str) -> str:
         return self.storage.full_path(self._outer(path))

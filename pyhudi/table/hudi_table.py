@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 __all__ = ["HudiTable", "write_hudi"]
 
-Path = str | os.PathLike[str]
+PathLike = str | os.PathLike[str]
 _MERGER_KEYS = (
     "hoodie.write.record.merge.custom.implementation.classes",
     "hoodie.datasource.write.record.merger.impls",
@@ -49,7 +49,7 @@ class HudiTable(TableReads, TableOverwrites, TableServices, TableLifecycle, Tabl
     """One Hudi table. Every call looks at the table as it is then; a `Scan` keeps the moment it was made at."""
 
     def __init__(
-        self, table: MetaClient | Path, spark: SparkSession | None = None, options: Options | None = None
+        self, table: MetaClient | PathLike, spark: SparkSession | None = None, options: Options | None = None
     ) -> None:
         """`HudiTable(path)` is `HudiTable.open(path)`."""
         if not isinstance(table, MetaClient):
@@ -61,7 +61,7 @@ class HudiTable(TableReads, TableOverwrites, TableServices, TableLifecycle, Tabl
     @classmethod
     def open(
         cls,
-        path: Path,
+        path: PathLike,
         spark: SparkSession | None = None,
         *,
         storage_options: Mapping[str, str] | None = None,
@@ -86,7 +86,7 @@ class HudiTable(TableReads, TableOverwrites, TableServices, TableLifecycle, Tabl
     @classmethod
     def create(
         cls,
-        path: Path,
+        path: PathLike,
         schema: pa.Schema | StructType,
         *,
         record_key: str | Sequence[str] | None = None,
@@ -122,7 +122,7 @@ class HudiTable(TableReads, TableOverwrites, TableServices, TableLifecycle, Tabl
         return cls(MetaClient.load(storage), spark, given)
 
     @staticmethod
-    def exists(path: Path, *, storage_options: Mapping[str, str] | None = None) -> bool:
+    def exists(path: PathLike, *, storage_options: Mapping[str, str] | None = None) -> bool:
         """True when there is a Hudi table at the path."""
         return table_exists(open_storage(path, storage_options or {}))
 
@@ -223,7 +223,7 @@ class HudiTable(TableReads, TableOverwrites, TableServices, TableLifecycle, Tabl
 
 
 def write_hudi(
-    path: Path | Storage,
+    path: PathLike | Storage,
     data: TableInput,
     operation: str | None = None,
     *,

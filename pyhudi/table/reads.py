@@ -36,7 +36,7 @@ _FORMAT = "hoodie.datasource.query.incremental.format"
 _PARTITIONS_SCHEMA = pa.schema(
     [("partition_path", pa.string()), ("files", pa.int64()), ("size_bytes", pa.int64()), ("log_files", pa.int64())]
 )
-Said = TypeVar("Said")
+T = TypeVar("T")
 
 
 class TableReads(TableCalls):
@@ -247,7 +247,7 @@ class TableReads(TableCalls):
         return self._meta
 
 
-def _given_once(key: str, name: str, argument: Said | None, option: Said, given: Options) -> Said:
+def _given_once(key: str, name: str, argument: T | None, option: T, given: Options) -> T:
     """The argument, else the option. Raises ConfigError when the call gives both and they differ."""
     if argument is None:
         return option

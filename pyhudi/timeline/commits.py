@@ -14,7 +14,7 @@ from pyhudi.model.instant import Instant, State
 from pyhudi.model.table_config import TableConfig
 from pyhudi.model.timeline import Timeline
 from pyhudi.storage.base import Storage
-from pyhudi.storage.file_memory import kept, known_in_state
+from pyhudi.storage.file_cache import get_or_load, peek
 from pyhudi.timeline.archived_timeline import load_archived_timeline
 from pyhudi.timeline.read import TimelineReader, instant_path
 
@@ -62,11 +62,11 @@ class CommitBodies:
         """The body, if it need not be read; else None."""
         with self._lock:
             known = self._cache.get(instant)
-        return known or known_in_state(self._storage, instant_path(instant, self._config), _PART, CommitMetadata)
+        return known or peek(self._storage, instant_path(instant, self._config), _PART, CommitMetadata)
 
     def _load(self, instant: Instant) -> CommitMetadata:
         try:
-            return kept(
+            return get_or_load(
                 self._storage,
                 instant_path(instant, self._config),
                 _PART,

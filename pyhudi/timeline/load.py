@@ -15,7 +15,7 @@ from pyhudi.model.instant import ActionKind, Instant, State, format_instant_time
 from pyhudi.model.table_config import TableConfig
 from pyhudi.model.timeline import Timeline
 from pyhudi.storage.base import FileInfo, Storage
-from pyhudi.storage.place import is_near, names_in
+from pyhudi.storage.place import is_local, names_in
 
 __all__ = ["is_complete", "list_instant_files", "load_timeline", "time_of", "timeline_of"]
 
@@ -74,7 +74,7 @@ def list_instant_files(storage: Storage, config: TableConfig) -> tuple[FileInfo,
         if 0 < storage.listed_at_once >= len(entries) or names == known:
             return entries
         known = names
-        if is_near(storage) and names == names_in(storage, folder):
+        if is_local(storage) and names == names_in(storage, folder):
             return entries
     raise StorageError(
         f"{storage.root}: {folder} changed during each of {_LISTINGS_MAX} listings, so its state at one moment "

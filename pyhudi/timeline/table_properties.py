@@ -23,7 +23,7 @@ from pyhudi.model.new_table import CHECKSUM_KEY, has_valid_checksum, table_check
 from pyhudi.model.table_config import TableConfig
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import Clock, SystemClock
-from pyhudi.storage.file_memory import kept
+from pyhudi.storage.file_cache import get_or_load
 
 __all__ = ["create_table", "load_table_config", "table_exists", "update_table_config"]
 
@@ -190,7 +190,7 @@ def _read_valid(storage: Storage, path: str) -> dict[str, str] | None:
         data = _read(storage, path)
         return None if data is None else _valid(data, path)
 
-    found = kept(storage, path, "properties", read, _size_of)
+    found = get_or_load(storage, path, "properties", read, _size_of)
     return None if found is None else dict(found)
 
 

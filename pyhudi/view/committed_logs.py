@@ -24,7 +24,7 @@ from pyhudi.model.filenames import LogFileName
 from pyhudi.model.instant import ActionKind, Instant
 from pyhudi.model.table_config import TableConfig
 from pyhudi.storage.base import Storage
-from pyhudi.storage.place import is_near
+from pyhudi.storage.place import is_local
 from pyhudi.timeline.archived_timeline import load_archived_timeline
 from pyhudi.view.file_system_view import LISTING_THREADS
 
@@ -102,7 +102,7 @@ def _bodies(meta: MetaClient, instants: Sequence[Instant]) -> Iterable[CommitMet
 
     known = [meta.commits.at_hand(instant) for instant in instants]
     unread = [instant for instant, found in zip(instants, known, strict=True) if found is None]
-    if len(unread) < 2 or (len(unread) <= _FEW_BODIES and is_near(meta.storage)):
+    if len(unread) < 2 or (len(unread) <= _FEW_BODIES and is_local(meta.storage)):
         read = iter([body(instant) for instant in unread])
     else:
         with ThreadPoolExecutor(LISTING_THREADS, thread_name_prefix="hudi-bodies") as pool:

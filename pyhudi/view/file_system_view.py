@@ -30,7 +30,7 @@ from pyhudi.model.filenames import BaseFileName, LogFileName, base_file_parts
 from pyhudi.model.instant import ActionKind, Instant
 from pyhudi.storage.base import FileInfo, Storage
 from pyhudi.storage.local import FolderLinks
-from pyhudi.storage.place import is_near
+from pyhudi.storage.place import is_local
 from pyhudi.view.archived_times import ArchivedTimes
 
 __all__ = [
@@ -67,7 +67,7 @@ def listed_partitions(
         waiting: dict[Future[tuple[FileInfo, ...]], str] = {}
         while waiting or folders:
             # Nothing to do meanwhile, or no longer than to begin threads: these would only cost time.
-            if not waiting and (len(folders) == 1 or (len(folders) <= _FEW_FOLDERS and is_near(storage))):
+            if not waiting and (len(folders) == 1 or (len(folders) <= _FEW_FOLDERS and is_local(storage))):
                 listed = [(path := folders.popleft(), storage.list(path))]
             else:
                 while folders and len(waiting) < _LISTED_AHEAD:

@@ -14,9 +14,9 @@ from pyhudi.metadata import staged_index
 from pyhudi.model.filenames import INDEX_PIECES_FOLDER
 from pyhudi.queries.validation import validate
 from pyhudi.storage.memory import MemoryStorage
-from tests.support.tables.index_pieces import small_pieces
 from tests.support.tables.record_indexed import places
 from tests.support.tables.small import TestTable
+from tests.support.tables.staged_index import small_staged_files
 from tests.support.writers.dying import deaths
 
 ROWS = [("a", "x", 1, 10), ("b", "x", 1, 20)]
@@ -115,7 +115,7 @@ def load(table: TestTable) -> None:
 def test_a_death_of_a_load_whose_tasks_write_the_index_leaves_no_key_in_it_and_no_pieces(
     version: str, most_pieces: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    small_pieces(monkeypatch)
+    small_staged_files(monkeypatch)
     monkeypatch.setattr(staged_index, "_PIECES_MAX", most_pieces)
     options = {**OPTIONS, "hoodie.write.table.version": version}
     table = TestTable(MemoryStorage(), options, engine=LocalEngine(1))

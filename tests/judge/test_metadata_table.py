@@ -16,8 +16,8 @@ from pyhudi.storage import open_storage
 from tests.support.judge.comparing import assert_pyhudi_reads
 from tests.support.judge.real_hudi import HUDI_OF_TABLE_VERSION, Judge
 from tests.support.judge.stories import BY_VALUE, KEYS, MERGE_ON_READ, SCHEMA, Story, rows
-from tests.support.tables.index_pieces import blocks_of_index, small_pieces
 from tests.support.tables.patched import noted_patches
+from tests.support.tables.staged_index import blocks_of_index, small_staged_files
 
 ON = {"hoodie.metadata.enable": "true"}
 ONLY_FILES = {
@@ -141,7 +141,7 @@ def test_real_hudi_keeps_our_indexes_up_without_building_them_anew_and_so_do_we(
 def test_real_hudi_finds_the_keys_of_a_load_whose_tasks_wrote_the_record_index(
     version: int, judge: Judge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    small_pieces(monkeypatch)
+    small_staged_files(monkeypatch)
     story, hudi = Story(f"pieces_v{version}", version, {**KEYS, **MERGE_ON_READ}, ()), HUDI_OF_TABLE_VERSION[version]
     table, kept = tmp_path / "table", tmp_path / "kept"
     own = {name: text for name, text in INDEXED.items() if "metadata.record.index" not in name}

@@ -20,9 +20,9 @@ from pyhudi.storage.local import LocalStorage
 from pyhudi.storage.memory import MemoryStorage
 from pyhudi.table.write import write_table
 from tests.support.large_batches import CASES, GLOBAL_RECORDS, collects_keys, large_from, play
-from tests.support.tables.index_pieces import blocks_of_index, small_pieces
 from tests.support.tables.record_indexed import places
 from tests.support.tables.small import DEFAULTS
+from tests.support.tables.staged_index import blocks_of_index, small_staged_files
 
 # Each kind of stored keys once; the other cases differ in rows alone and run without Spark, in tests/index.
 CHOSEN = [
@@ -68,7 +68,7 @@ def test_a_large_batch_of_spark_finds_the_keys_that_this_process_finds_and_colle
 def test_the_tasks_of_a_large_load_write_the_record_index_and_no_key_is_collected(
     most_pieces: int, spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    small_pieces(monkeypatch, most_keys=10_000)
+    small_staged_files(monkeypatch, most_keys=10_000)
     monkeypatch.setattr(staged_index, "_PIECES_MAX", most_pieces)
     rows = spark.range(4000).selectExpr("cast(id as string) id", "cast(id % 2 as string) p", "1L ts", "id v")
     given = {**DEFAULTS, **GLOBAL_RECORDS, "hoodie.datasource.write.operation": "bulk_insert"}

@@ -13,7 +13,7 @@ from pyhudi import HudiTable
 from pyhudi.errors import ConfigError
 from pyhudi.formats.column_stats import ColumnRange, stats_rows
 from pyhudi.metadata.delta_commit import write_delta_commit
-from pyhudi.metadata.locations import RowPlace, place_records
+from pyhudi.metadata.locations import RecordLocation, location_records
 from pyhudi.metadata.partitions.stats_updates import partition_stats_update
 from pyhudi.metadata.schema import partitioned_prefix
 from pyhudi.metadata.table import MetadataTable
@@ -118,7 +118,7 @@ def test_an_index_of_each_partition_is_compared_partition_by_partition() -> None
     table.upsert(("a", "x", 1, 10), ("a", "y", 1, 20))
     assert validate(table.meta) == ()
     group = FileGroupId("y", "00000000-0000-0000-0000-000000000000-0")
-    wrong = place_records(9, pa.array(["a"]), [RowPlace("y", group.file_id, 1)], np.array([0], np.int32))
+    wrong = location_records(9, pa.array(["a"]), [RecordLocation("y", group.file_id, 1)], np.array([0], np.int32))
     found = MetadataTable.open(table.meta)
     assert found is not None
     nothing = PartitionUpdate(wrong.slice(0, 0), nothing_deleted())

@@ -25,7 +25,7 @@ from pyhudi.filegroup.write.markers import delete_markers, sweep
 from pyhudi.formats.timeline.instant_files import encode_rollback_plan
 from pyhudi.index.consistent_bucket import delete_rings
 from pyhudi.meta_client import MetaClient
-from pyhudi.metadata.staged_index import delete_index_pieces
+from pyhudi.metadata.staged_index import delete_staged_index
 from pyhudi.model.buckets import BUCKET_KEYS
 from pyhudi.model.commit import OperationType
 from pyhudi.model.file_group import FileGroupId
@@ -291,7 +291,7 @@ def undo_planned(
 
 def _delete_markers_and_heartbeat(instant_time: str, context: ActionContext) -> None:
     delete_markers(context.meta.storage, instant_time)
-    delete_index_pieces(context.meta.storage, instant_time)
+    delete_staged_index(context.meta.storage, instant_time)
     context.meta.storage.delete(heartbeat_path(instant_time))
 
 

@@ -30,7 +30,7 @@ from pyhudi.filegroup.write.status import STATUS_SCHEMA, from_table, to_batch
 from pyhudi.formats.damage import check_text
 from pyhudi.index.chosen import index_class
 from pyhudi.keygen import KeyGenerator
-from pyhudi.metadata.staged_index import PieceWriter, with_joined_pieces
+from pyhudi.metadata.staged_index import StagedIndexWriter, merge_staged
 from pyhudi.model.commit import CommitMetadata, OperationType, WriteStatus
 from pyhudi.model.instant import ActionKind, Instant
 from pyhudi.model.keys import PARTITION_PATH, RECORD_KEY
@@ -72,12 +72,12 @@ class BulkInsert:
         return PreparedWrite(instant, schedule, spec, None, rows, keygen)
 
     def execute(self, prepared: PreparedWrite[KeyGenerator], context: ActionContext) -> tuple[WriteStatus, ...]:
-        pieces = PieceWriter.of(context.meta, prepared.instant.requested_time)
+        pieces = StagedIndexWriter.of(context.meta, prepared.instant.requested_time)
         work = WritePartitioned(prepared.spec, prepared.plan, context.clock, pieces)
         assert prepared.frame is not None
         rows = context.engine.map(prepared.frame, work, STATUS_SCHEMA)
         statuses = tuple(from_table(context.engine.collect(rows)))
-        return with_joined_pieces(context.engine, pieces, statuses)
+        return merge_staged(context.engine, pieces, statuses)
 
     def summarise(
         self, prepared: PreparedWrite[KeyGenerator], statuses: tuple[WriteStatus, ...], context: ActionContext
@@ -145,7 +145,7 @@ class WritePartitioned:
     spec: WriteSpec
     keygen: KeyGenerator
     clock: Clock
-    pieces: PieceWriter | None = None
+    pieces: StagedIndexWriter | None = None
 
     def __call__(self, context: TaskContext, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         statuses = write_partitioned(self.spec, context, self._fitted(context, batches), self.clock)

@@ -23,7 +23,7 @@ from pyhudi.actions.rows import table_rules
 from pyhudi.actions.table_keys import is_automatic, stored_generator, table_keygen
 from pyhudi.actions.writes.index_lookup import stored_slices, table_index
 from pyhudi.errors import ConfigError, KeyGenError
-from pyhudi.filegroup.read.matching import WantedValues
+from pyhudi.filegroup.read.matching import KeyFilter
 from pyhudi.filegroup.read.slice import SliceSpec, read_file_slice
 from pyhudi.filegroup.write.spec import WriteSpec
 from pyhudi.formats.log.blocks.delete import can_hold
@@ -187,7 +187,7 @@ class DeletedRows:
         only = None
         # Only stored keys can be sought; those of tables without meta columns are made of the rows that are read.
         if len(keys) <= _FEW_KEYS and not self.reading.history and self.reading.key_generator is None:
-            only = WantedValues(RECORD_KEY, tuple(keys.to_pylist()), pa.string())
+            only = KeyFilter(RECORD_KEY, tuple(keys.to_pylist()), pa.string())
         parts = [pa.schema([self.reading.schema.field(name) for name in names]).empty_table()]
         for batch in read_file_slice(self.reading, file_slice, names, only=only):
             hit = pc.is_in(batch.column(RECORD_KEY), value_set=keys)

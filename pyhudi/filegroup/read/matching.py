@@ -2,10 +2,10 @@
 
 Source: docs/formats/log.md, "Record positions".
 
-WantedValues: a reader that wants rows of a few keys only, and what a base file need not be read for then.
+KeyFilter: the rows of a few keys alone, from the parts of a base file that have them.
 
-The column of keys first, in the parts of the file whose statistics may have them; then the other columns, in the parts
-that do. Source: docs/architecture.md, "How a slice is read".
+A reader opens the column of keys first, in the parts of the file whose statistics allow them; then the other columns,
+in the parts that have them. Source: docs/architecture.md, "How a slice is read".
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from pyhudi.model.keys import RECORD_KEY
 from pyhudi.model.predicate import Column, In, Predicate, may_match
 from pyhudi.model.predicate.tree import Value
 
-__all__ = ["KeyMatching", "Matching", "PositionMatching", "WantedValues", "positions_fit"]
+__all__ = ["KeyFilter", "KeyMatching", "Matching", "PositionMatching", "positions_fit"]
 
 
 Positions = npt.NDArray[np.int64]
@@ -112,42 +112,40 @@ def positions_fit(positions: Positions | None, rows: int) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class WantedValues:
-    """Only rows with these values of the table's key field. All versions of a record have the same, so that a base row
-    with another need not meet the log records. `kind`: the column's type in the table.
+class KeyFilter:
+    """The values of the table's key field that a reader asks for. All versions of a record have the same value, so that
+    a base row with another need not meet the log records. `kind`: the column's type in the table.
     """
 
     column: str
     values: tuple[Value, ...]
     kind: pa.DataType
 
-    def is_told_by(self, base: BaseFileReader) -> bool:
+    def applies_to(self, base: BaseFileReader) -> bool:
         """Does the file have the column as the table has it? Otherwise all of its rows have to be read."""
         at = base.schema.get_field_index(self.column)
         return at >= 0 and bool(base.schema.field(at).type == self.kind)
 
-    def among(self, rows: pa.Table) -> pa.Table:
-        """Those of the rows that may be wanted."""
+    def filter(self, rows: pa.Table) -> pa.Table:
+        """The rows that may have one of the values."""
         at = rows.schema.get_field_index(self.column)
         if at < 0 or rows.schema.field(at).type != self.kind:
             return rows
-        return rows.filter(pc.is_in(rows.column(at), value_set=_sought((*self.values, None), self.kind)))
+        return rows.filter(pc.is_in(rows.column(at), value_set=_values((*self.values, None), self.kind)))
 
-    def batches(self, base: BaseFileReader, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """The rows of the file with these values, and perhaps a few others, in its order; only where `is_told_by` says
-        so.
-        """
-        wanted = In(Column((self.column,)), self.values)
-        found = base.rows_having(self.column, _sought(self.values, self.kind), partial(_may_match, wanted))
-        return base.rows_at(columns, found) if len(found) else iter(())
+    def read(self, base: BaseFileReader, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """The rows of the file with these values, and perhaps a few others, in its order; if `applies_to` is true."""
+        predicate = In(Column((self.column,)), self.values)
+        rows = base.rows_having(self.column, _values(self.values, self.kind), partial(_may_match, predicate))
+        return base.rows_at(columns, rows) if len(rows) else iter(())
 
 
 @lru_cache(maxsize=4)
-def _sought(values: tuple[Value | None, ...], kind: pa.DataType) -> pa.Array:
+def _values(values: tuple[Value | None, ...], kind: pa.DataType) -> pa.Array:
     """The same array for all files of a query."""
     return pa.array(values, kind)
 
 
-def _may_match(wanted: Predicate, ranges: Ranges) -> bool:
+def _may_match(predicate: Predicate, ranges: Ranges) -> bool:
     """Row groups have ranges of columns, and none of functions of them."""
-    return may_match(wanted, lambda operand: ranges(operand) if isinstance(operand, Column) else None)
+    return may_match(predicate, lambda operand: ranges(operand) if isinstance(operand, Column) else None)

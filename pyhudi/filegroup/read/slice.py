@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from pyhudi.errors import UnsupportedTable
 from pyhudi.filegroup.read.log_blocks import BlockRules, DamageRules, LogTotals, blocks_of, scan_slice
-from pyhudi.filegroup.read.matching import KeyMatching, Matching, PositionMatching, WantedValues, positions_fit
+from pyhudi.filegroup.read.matching import KeyFilter, KeyMatching, Matching, PositionMatching, positions_fit
 from pyhudi.filegroup.read.record_buffer import (
     DEFAULT_MEMORY_BYTES,
     LogRecords,
@@ -92,7 +92,7 @@ def read_file_slice(
     file_slice: FileSlice,
     columns: Sequence[str],
     batch_rows: int = BATCH_ROWS,
-    only: WantedValues | None = None,
+    only: KeyFilter | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Merged rows of a slice as of `spec.blocks`, with `columns` in that order.
 
@@ -108,7 +108,7 @@ def read_with_late_keys(
     file_slice: FileSlice,
     columns: Sequence[str],
     batch_rows: int = BATCH_ROWS,
-    only: WantedValues | None = None,
+    only: KeyFilter | None = None,
 ) -> Iterator[tuple[pa.Table, pa.Array]]:
     """As `read_file_slice`; with each table the keys whose base row won against a version in the log files."""
     merge = SliceMerge.of(spec, file_slice, spec.needed(columns), needs_keys=RECORD_KEY in columns, only=only)
@@ -175,7 +175,7 @@ class SliceMerge:
         needed: pa.Schema,
         *,
         needs_keys: bool = True,
-        only: WantedValues | None = None,
+        only: KeyFilter | None = None,
     ) -> SliceMerge:
         """Read the log files of a slice; of the whole one instead where blocks of some instants lack columns.
 
@@ -209,7 +209,7 @@ class SliceMerge:
             absent = frozenset(needed.names) - frozenset(stored.column_names) if block.is_partial else frozenset[str]()
             count += len(rows)
             if only is not None and not block.is_partial:
-                rows, positions = only.among(rows), None
+                rows, positions = only.filter(rows), None
                 if not len(rows):
                     continue
             else:
@@ -222,13 +222,13 @@ class SliceMerge:
         return cls(spec, file_slice, needed, buffer.merge(), in_pairs, totals, needs_keys)
 
     def rows(
-        self, base: BaseFileReader | None, batch_rows: int = BATCH_ROWS, only: WantedValues | None = None
+        self, base: BaseFileReader | None, batch_rows: int = BATCH_ROWS, only: KeyFilter | None = None
     ) -> Iterator[pa.Table]:
         """All merged rows: those of the base file in its order, then those that only logs have. `only`: of the base
         file no others need to be there.
         """
-        if base is not None and only is not None and only.is_told_by(base):
-            yield from (self.with_base(stored) for stored in self._wanted_rows(base, only))
+        if base is not None and only is not None and only.applies_to(base):
+            yield from (self.with_base(stored) for stored in self._filtered_rows(base, only))
         elif base is not None:
             yield from self.base_rows(base, batch_rows)
         yield from self.log_rows(batch_rows)
@@ -267,12 +267,12 @@ class SliceMerge:
                 else project(with_record_keys(self._spec.key_generator, columns.named(stored)), wanted)
             )
 
-    def _wanted_rows(self, base: BaseFileReader, only: WantedValues) -> Iterator[pa.Table]:
+    def _filtered_rows(self, base: BaseFileReader, only: KeyFilter) -> Iterator[pa.Table]:
         """Some rows of the base file, which meet log records by their keys: positions are of all rows."""
         self._matching = KeyMatching(len(self.records), self.records.key_parts)
         in_file = set(base.schema.names)
         names = [name for name in self._needed.names if name in in_file]
-        for batch in only.batches(base, names):
+        for batch in only.read(base, names):
             yield project(with_record_keys(self._spec.key_generator, pa.Table.from_batches([batch])), self._needed)
 
     def _matching_in(self, base: BaseFileReader) -> Matching:

@@ -15,7 +15,7 @@ from typing import Literal
 import msgspec
 import pyarrow as pa
 
-from pyhudi.model.commit import IndexPiece, WriteStat, WriteStatus
+from pyhudi.model.commit import StagedIndexFile, WriteStat, WriteStatus
 
 __all__ = ["STATUS_SCHEMA", "from_table", "to_batch"]
 
@@ -25,7 +25,7 @@ STATUS_SCHEMA = pa.schema(
         pa.field("rows_read", pa.int64(), nullable=False),
         pa.field("skipped", pa.int64(), nullable=False),
         pa.field("warning", pa.string(), nullable=False),
-        pa.field("index_pieces", pa.string(), nullable=False),
+        pa.field("staged_index", pa.string(), nullable=False),
         pa.field("column_stats", pa.binary()),
         pa.field("new_keys", pa.binary()),
         pa.field("removed_keys", pa.binary()),
@@ -36,7 +36,7 @@ _SMALL_BYTES = 16 << 10  # statistics of some tens of columns: to begin compress
 _LARGE_BYTES = 4 << 20  # keys of some 100,000 rows: to read them takes long enough to share it
 _THREADS = min(4, os.cpu_count() or 1)
 _STAT = msgspec.json.Decoder(WriteStat)
-_PIECES = msgspec.json.Decoder(tuple[IndexPiece, ...])
+_PIECES = msgspec.json.Decoder(tuple[StagedIndexFile, ...])
 
 
 def to_batch(statuses: Sequence[WriteStatus]) -> pa.RecordBatch:
@@ -47,7 +47,7 @@ def to_batch(statuses: Sequence[WriteStatus]) -> pa.RecordBatch:
             pa.array([status.rows_read for status in statuses], pa.int64()),
             pa.array([status.skipped for status in statuses], pa.int64()),
             pa.array([status.warning for status in statuses], pa.string()),
-            pa.array([msgspec.json.encode(status.index_pieces).decode() for status in statuses], pa.string()),
+            pa.array([msgspec.json.encode(status.staged_index).decode() for status in statuses], pa.string()),
             pa.array([_stream(status.column_stats) for status in statuses], pa.binary()),
             pa.array([_stream(_keys_table(status.new_keys)) for status in statuses], pa.binary()),
             pa.array([_stream(_keys_table(status.removed_keys)) for status in statuses], pa.binary()),

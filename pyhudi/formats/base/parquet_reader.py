@@ -25,7 +25,7 @@ from pyhudi.formats.base.parquet_pages import PagedColumn, paged_column, rows_of
 from pyhudi.formats.base.ranges import FooterRanges, RangeTest, ranges_of_file, row_groups_that_may_match
 from pyhudi.formats.column_stats import ColumnRange
 from pyhudi.storage.base import Storage
-from pyhudi.storage.file_memory import kept_for_again, kept_in_state, settled_state, state_of
+from pyhudi.storage.file_cache import get_or_load_in_state, load_on_second_use, settled_state, state_of
 
 __all__ = ["AVRO_SCHEMA_KEY", "ParquetReader"]
 
@@ -95,7 +95,7 @@ class ParquetReader:
 
     def _kept(self, part: Hashable, make: Callable[[], T], size_of: Callable[[T], int]) -> T:
         """What `make` makes of the file, or another reader of it has made."""
-        return make() if self._state is None else kept_in_state(self._state, self._path, part, make, size_of)
+        return make() if self._state is None else get_or_load_in_state(self._state, self._path, part, make, size_of)
 
     def _read_outline(self) -> _Outline:
         footer = read_footer(self._input)
@@ -231,7 +231,7 @@ class ParquetReader:
         if self._state is None or rows > _KEPT_ROWS:
             return parts()
         part = ("column", row_group, name)
-        known = kept_for_again(self._state, self._path, part, lambda: tuple(parts()), _parts_bytes)
+        known = load_on_second_use(self._state, self._path, part, lambda: tuple(parts()), _parts_bytes)
         return parts() if known is None else iter(known)
 
     def rows_at(self, columns: Sequence[str], rows: npt.NDArray[np.int64]) -> Iterator[pa.RecordBatch]:

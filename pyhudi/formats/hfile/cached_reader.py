@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from pyhudi.formats.hfile.reader import HFileReader, KeptBlocks
 from pyhudi.storage.base import Storage
-from pyhudi.storage.file_memory import FILES, FileState, SameFile, settled_state
+from pyhudi.storage.file_cache import FILES, FileState, SameFile, settled_state
 
 __all__ = ["open_hfile"]
 

@@ -34,7 +34,7 @@ from pyhudi.formats.hfile.index import IndexEntry, IndexTree, Share, decode_inne
 from pyhudi.formats.hfile.keys import KeyColumn, PrefixRange, ranges_of, rows_in, sorted_keys
 from pyhudi.formats.hfile.ranges import READ_BYTES, BlockPlace, Ranges, Source, run_end
 from pyhudi.formats.hfile.trailer import BLOOM_FILTER, BLOOM_FILTER_TYPE, TRAILER_BYTES, Trailer, decode_file_info
-from pyhudi.storage.file_memory import FILES, FileMemory
+from pyhudi.storage.file_cache import FILES, FileCache
 
 __all__ = ["HFileReader", "KeptBlocks"]
 
@@ -54,7 +54,7 @@ class KeptBlocks:
     Args: key: says the file and its state; memory: what keeps them, by default what all readers of this process share.
     """
 
-    def __init__(self, key: Hashable, memory: FileMemory = FILES) -> None:
+    def __init__(self, key: Hashable, memory: FileCache = FILES) -> None:
         self._key, self._memory = key, memory
 
     @property
@@ -96,7 +96,7 @@ class HFileReader:
         self._ranges.fetch_tail()
         self._ranges.seek(self._end)
         self._trailer = Trailer.decode(self._ranges.read(TRAILER_BYTES), where)
-        self._cache = blocks or KeptBlocks(where, FileMemory(cache_bytes))
+        self._cache = blocks or KeptBlocks(where, FileCache(cache_bytes))
         self._places_kept = _KEPT_BLOCKS if self._cache.is_shared else sys.maxsize
         self._load()
 

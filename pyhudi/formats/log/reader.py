@@ -18,7 +18,7 @@ from pyhudi.formats.log.blocks import avro_data, command, delete, hfile_data, pa
 from pyhudi.formats.log.envelope import BlockFrame, BlockType, CorruptRange, HeaderKey, scan_frames
 from pyhudi.formats.log.positions import POSITION_NOTES, positions_of
 from pyhudi.storage.base import Storage
-from pyhudi.storage.file_memory import FileState, kept_in_state, settled_state
+from pyhudi.storage.file_cache import FileState, get_or_load_in_state, settled_state
 
 __all__ = ["LogBlock", "scan_log"]
 
@@ -153,7 +153,7 @@ class LogBlock:
             yield from delete.decoded_parts(cast("BinaryIO", source), self.frame.content_size, self.where)
 
     def _kept(self, part: Hashable, make: Callable[[], T], size_of: Callable[[T], int]) -> T:
-        return make() if self.state is None else kept_in_state(self.state, self.path, part, make, size_of)
+        return make() if self.state is None else get_or_load_in_state(self.state, self.path, part, make, size_of)
 
     def _content(self) -> bytes:
         with self.storage.open_input(self.path) as source:
@@ -170,7 +170,7 @@ def scan_log(storage: Storage, path: str) -> Iterator[LogBlock | CorruptRange]:
     if state is None:
         frames = _frames(storage, path)
     else:
-        frames = kept_in_state(state, path, "log frames", lambda: _frames(storage, path), _size_of)
+        frames = get_or_load_in_state(state, path, "log frames", lambda: _frames(storage, path), _size_of)
     for found in frames:
         yield LogBlock(storage, path, found, state) if isinstance(found, BlockFrame) else found
 

@@ -24,7 +24,7 @@ from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.index_definitions import EXPRESSION_OPTION, IndexDefinition, read_index_definitions
 from pyhudi.metadata.initialization import split_by_group
 from pyhudi.metadata.keys import column_stats_prefix, expression_partition_key, stored_partition
-from pyhudi.metadata.listing import has_earlier_writes, names_after
+from pyhudi.metadata.listing import file_names_after, has_earlier_writes
 from pyhudi.metadata.partitions.base import TableCommit
 from pyhudi.metadata.partitions.bloom_filters import bloom_filter_deletions, bloom_filters_update
 from pyhudi.metadata.partitions.stats_updates import (
@@ -163,7 +163,7 @@ class _StatsIndex:
         empty = [path for path, changed in change.partitions.items() if changed.is_partition_deleted]
         after: Mapping[str, Collection[str]] = {}
         if commit.instant.action not in COMPACTIONS and (change.stats or change.groups_replaced):
-            after = names_after(self.data, change)
+            after = file_names_after(self.data, change)
         # While the index is being built it does not know the files that were there before.
         is_known = partition in table.partitions and not has_earlier_writes(self.data, commit.instant)
         filled = [path for path, names in after.items() if names and is_known]

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from pyhudi.metadata.initialization import split_by_group
 from pyhudi.metadata.keys import column_stats_prefix, stored_partition
-from pyhudi.metadata.listing import has_earlier_writes, names_after, names_of
+from pyhudi.metadata.listing import file_names_after, has_earlier_writes, names_of
 from pyhudi.metadata.partitions.base import TableCommit
 from pyhudi.metadata.partitions.column_stats import stats_of_commit
 from pyhudi.metadata.partitions.stats_columns import kept_columns
@@ -74,7 +74,7 @@ class PartitionStatsPartition:
         if has_earlier_writes(data, commit.instant):
             return partition_stats_deletions(version, columns, sorted({*paths, *empty}))
         stats_of: dict[str, tuple[pa.Table, Collection[str]]] = {}
-        after = names_after(data, change)
+        after = file_names_after(data, change)
         # One lookup for all: each has to look into every file of the partition `column_stats`.
         stored = _known(table, [path for path in after if not _all_of(new.get(path, []), after[path])], columns)
         for path, names in after.items():

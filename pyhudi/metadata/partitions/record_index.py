@@ -39,9 +39,9 @@ from pyhudi.metadata.index_definitions import (
 )
 from pyhudi.metadata.keys import BUILDING_BYTES, GroupStream, groups_by_prefix, in_order, shards
 from pyhudi.metadata.locations import (
-    RowPlace,
-    coded_place_records,
-    encoded_places,
+    RecordLocation,
+    coded_location_records,
+    encoded_locations,
     instant_ms,
     partitioned_record_index_updates,
     record_index_update,
@@ -92,9 +92,10 @@ class FirstRecords:
         """
         ordered = sorted(self.slices, key=lambda s: (s.base_instant, s.group))
         places = [
-            RowPlace(s.group.partition_path, s.group.file_id, instant_ms(s.base_instant, self.zone)) for s in ordered
+            RecordLocation(s.group.partition_path, s.group.file_id, instant_ms(s.base_instant, self.zone))
+            for s in ordered
         ]
-        encoded = encoded_places(self.table_version, places)
+        encoded = encoded_locations(self.table_version, places)
         names = [(path, number) for path, count in self.groups.items() for number in range(count)]
         for rows in _one_per_key(in_order(_SCHEMA, self._keys(ordered), self.memory_bytes)):
             numbers = rows.column(_GROUP).to_numpy()
@@ -109,7 +110,7 @@ class FirstRecords:
                     yield (
                         path,
                         number,
-                        coded_place_records(self.table_version, of_group, there, numbered.astype(np.int32)),
+                        coded_location_records(self.table_version, of_group, there, numbered.astype(np.int32)),
                     )
 
     def files(self) -> dict[str, Iterator[pa.Table]]:
@@ -236,7 +237,7 @@ def _check_reported(data: MetaClient, commit: TableCommit) -> None:
 
 def _pieces_fit(commit: TableCommit, groups: int) -> bool:
     """May index pieces be written as they are? Of keys that leave the table somebody has to say which came again."""
-    pieces = [piece for status in commit.statuses for piece in status.index_pieces]
+    pieces = [piece for status in commit.statuses for piece in status.staged_index]
     removed = any(status.removed_keys is not None and len(status.removed_keys) for status in commit.statuses)
     keys_leave = removed or any(len(keys) for keys in commit.replaced_keys.values())
     return not pieces or (not keys_leave and all(piece.of_groups == groups for piece in pieces))

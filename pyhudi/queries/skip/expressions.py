@@ -32,7 +32,7 @@ from pyhudi.model.file_group import FileSlice
 from pyhudi.model.predicate import Call, Predicate, ValueRange, calls_of, is_opaque
 from pyhudi.model.predicate.tree import Value
 from pyhudi.queries.filters import resolve, resolve_operand
-from pyhudi.queries.skip.keys import only_values
+from pyhudi.queries.skip.keys import exact_values
 
 __all__ = ["MAX_BLOOM_VALUES", "depends_on_zone", "expression_indexes", "in_any_zone", "slices_without"]
 
@@ -156,7 +156,7 @@ def slices_without(
 
 def _texts(predicate: Predicate, call: Call, schema: pa.Schema) -> pa.Array | None:
     """The texts of the only values with which a row can pass; None when there may be others."""
-    values = only_values(predicate, call)
+    values = exact_values(predicate, call)
     of_times = FUNCTIONS[call.function].depends_on_zone and not pa.types.is_date32(resolve(call.column, schema)[1])
     if values is None or len(values) > MAX_BLOOM_VALUES or of_times:
         return None  # nothing tells in which time zone Spark made the filters

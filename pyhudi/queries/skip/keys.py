@@ -52,16 +52,16 @@ __all__ = [
     "MAX_KEYS",
     "MAX_KEYS_OF_VALUES",
     "MAX_VALUES",
-    "groups_of_places",
+    "exact_values",
+    "groups_of_locations",
     "groups_with_keys",
     "groups_with_values",
-    "only_values",
     "sole_key_field",
     "wanted_keys",
 ]
 
 
-def groups_of_places(records: pa.Table) -> frozenset[FileGroupId]:
+def groups_of_locations(records: pa.Table) -> frozenset[FileGroupId]:
     """The file groups that records of the record index name."""
     if not records.num_rows:
         return frozenset()
@@ -70,7 +70,7 @@ def groups_of_places(records: pa.Table) -> frozenset[FileGroupId]:
     return frozenset(FileGroupId(str(path), str(file_id)) for path, file_id in rows)
 
 
-def only_values(predicate: Predicate, column: Operand) -> tuple[Value, ...] | None:
+def exact_values(predicate: Predicate, column: Operand) -> tuple[Value, ...] | None:
     """The only values of a column with which a row can pass; None when there may be others."""
     match predicate:
         case Compare(found, "=", value) if found == column:
@@ -78,10 +78,10 @@ def only_values(predicate: Predicate, column: Operand) -> tuple[Value, ...] | No
         case In(found, values) if found == column:
             return tuple(value for value in values if value is not None)
         case And(children):
-            known = [own for own in (only_values(child, column) for child in children) if own is not None]
+            known = [own for own in (exact_values(child, column) for child in children) if own is not None]
             return min(known, key=len) if known else None
         case Or(children):
-            each = [only_values(child, column) for child in children]
+            each = [exact_values(child, column) for child in children]
             if any(own is None for own in each):
                 return None
             return tuple(dict.fromkeys(value for own in each if own is not None for value in own))
@@ -101,7 +101,7 @@ def groups_with_keys(table: MetadataTable, keys: frozenset[str]) -> frozenset[Fi
     """
     if _PARTITION not in table.partitions:
         return None
-    groups = groups_of_places(table.lookup(_PARTITION, keys))
+    groups = groups_of_locations(table.lookup(_PARTITION, keys))
     # A write that this query does not see may have moved rows; nothing in an index that was built anew since shows it.
     return groups if table.data.is_current() else None
 
@@ -177,7 +177,7 @@ def _is_plain(name: str, schema: pa.Schema) -> bool:
 
 def _values(predicate: Predicate, column: Column) -> tuple[Value, ...] | None:
     """The only values of the column with which a row can pass; None when there may be others."""
-    found = only_values(predicate, column)
+    found = exact_values(predicate, column)
     return found if found is None or len(found) <= MAX_KEYS else None
 
 
@@ -228,7 +228,7 @@ def _indexes(table: MetadataTable, columns: Collection[str]) -> Mapping[str, str
 
 def _texts(predicate: Predicate, field: pa.Field, table_version: int) -> list[str] | None:
     """The texts of the only values of the column with which a row can pass; None when there may be others."""
-    values = only_values(predicate, Column((field.name,)))
+    values = exact_values(predicate, Column((field.name,)))
     plain = pa.types.is_string(field.type) or pa.types.is_integer(field.type) or pa.types.is_date32(field.type)
     if values is None or len(values) > MAX_VALUES or not plain:
         return None
@@ -247,7 +247,7 @@ def _groups(table: MetadataTable, partition: str, texts: list[str]) -> frozenset
     records = table.lookup(_RECORD_INDEX, keys)
     if records.num_rows < len(keys):
         return None  # keys that the record index does not know: one of both is wrong
-    return groups_of_places(records)
+    return groups_of_locations(records)
 
 
 def _record_keys(table: MetadataTable, partition: str, texts: list[str]) -> Iterator[str]:

@@ -23,7 +23,7 @@ from pyhudi.storage.local import LocalStorage
 from pyhudi.table import calls, input
 from tests.support.spark.sessions import JVM_OPTIONS
 from tests.support.sweeps import SAMPLED
-from tests.support.tables.index_pieces import blocks_of_index
+from tests.support.tables.staged_index import blocks_of_index
 
 LOADED = range(6_000)
 UPSERTED = range(3_000, 8_000)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from pyhudi.storage import FixedClock, file_memory
+from pyhudi.storage import FixedClock, file_cache
 
 __all__ = ["settled_files"]
 
@@ -15,7 +15,7 @@ FAR = 1 << 45  # ms: long after any file of a test was written
 
 def settled_files(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The body of a fixture: nothing that was kept before is there, and nothing is left for other tests."""
-    monkeypatch.setattr(file_memory, "_CLOCK", FixedClock(FAR))
-    file_memory.FILES.clear()
+    monkeypatch.setattr(file_cache, "_CLOCK", FixedClock(FAR))
+    file_cache.FILES.clear()
     yield
-    file_memory.FILES.clear()
+    file_cache.FILES.clear()

@@ -1,11 +1,11 @@
-"""FileMemory: what was made of the bytes of files, kept in this process for whoever reads them next.
+"""FileCache: footers, schemas, bodies and blocks of files, in the memory of this process for the next reader.
 
     file state     device, inode, size, and both times of a file: other bytes have another one
-    kept           what was made of the file in this state; of files that may be changing nothing is kept
+    entry          what was made of a file in one state; a file that may be changing has none
 
-A file that is replaced, or written to, has another state, and what was made of the old one is never used again.
-Times of files have steps: two changes within one step would leave the same state. So a file counts as settled, and is
-kept, when its last change is longer ago than a step. Stores that do not tell states are read every time.
+A file that is replaced, or written to, has another state, and nothing uses the entries of the old one again. Times of
+files have steps: two changes within one step would leave the same state. So a file counts as settled, and gets entries,
+when its last change is longer ago than a step. Stores without states are read every time.
 Source: docs/decisions/0015-what-is-kept-of-files.md.
 """
 
@@ -24,30 +24,30 @@ from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import SystemClock
 
 __all__ = [
+    "CACHE_BYTES",
     "FILES",
-    "KEPT_BYTES",
-    "FileMemory",
+    "FileCache",
     "FileState",
     "SameFile",
-    "kept",
-    "kept_for_again",
-    "kept_in_state",
-    "known_in_state",
-    "known_of",
+    "get_or_load",
+    "get_or_load_in_state",
+    "load_on_second_use",
+    "peek",
+    "peek_in_state",
     "settled_state",
     "state_of",
 ]
 
-KEPT_BYTES = 64 << 20  # of all that is kept together
-_LARGEST_PART = 4  # a single thing that takes more than this part of it is not kept
-_ENTRY_BYTES = 500  # about what remembering a thing takes, however small it is
+CACHE_BYTES = 64 << 20  # of all entries together
+_LARGEST_PART = 4  # a single thing that takes more than this part of it gets no entry
+_ENTRY_BYTES = 500  # about what an entry takes, however small its thing is
 _STEP_MS = 100  # kernels note times by their clock's tick, 10 ms at most
 _COARSE_STEP_MS = 5000  # file systems that note whole milliseconds or seconds: FAT has steps of 2 s
 _MS = 1_000_000  # in ns
 
 _CLOCK = SystemClock()
 
-_WANTED_ONCE = object()  # in the place of what is made the next time
+_ASKED_ONCE = object()  # in the place of a thing that is made the next time
 
 T = TypeVar("T")
 
@@ -85,111 +85,113 @@ def settled_state(storage: Storage, path: str) -> FileState | None:
     return state if state is not None and state.is_settled(_CLOCK.now_ms()) else None
 
 
-class FileMemory:
-    """Things by their keys, up to so many bytes; those that were not used for longest leave first. For many threads.
+class FileCache:
+    """Things by their keys, up to so many bytes; the least recently used leave first. For many threads.
 
-    Nothing that is kept may be changed by who gets it.
+    Callers must not change the things.
     """
 
-    def __init__(self, limit_bytes: int = KEPT_BYTES) -> None:
+    def __init__(self, limit_bytes: int = CACHE_BYTES) -> None:
         self._limit_bytes = limit_bytes
         self.begin_anew()
 
     def begin_anew(self) -> None:
         """Empty, with a lock of its own: a forked process may have been made while another thread held the old one."""
         self.size_bytes = 0
-        self._kept: OrderedDict[Hashable, tuple[object, int]] = OrderedDict()
+        self._entries: OrderedDict[Hashable, tuple[object, int]] = OrderedDict()
         self._lock = threading.Lock()
 
     def __contains__(self, key: Hashable) -> bool:
-        return key in self._kept
+        return key in self._entries
 
     def get(self, key: Hashable) -> object | None:
-        """What is kept under a key, None when nothing is."""
+        """The thing of a key, None when there is none."""
         with self._lock:
-            found = self._kept.get(key)
-            if found is None:
+            entry = self._entries.get(key)
+            if entry is None:
                 return None
-            self._kept.move_to_end(key)
-            return found[0]
+            self._entries.move_to_end(key)
+            return entry[0]
 
     def take(self, key: Hashable) -> object | None:
         """The same, and nobody else gets it until it is put back."""
         with self._lock:
-            found = self._kept.pop(key, None)
-            if found is None:
+            entry = self._entries.pop(key, None)
+            if entry is None:
                 return None
-            self.size_bytes -= found[1]
-            return found[0]
+            self.size_bytes -= entry[1]
+            return entry[0]
 
     def put(self, key: Hashable, thing: object, size_bytes: int) -> None:
-        """Keep a thing in the place of what was there; `size_bytes`: about what it takes."""
+        """Set the thing of a key; `size_bytes`: about what it takes."""
         size_bytes += _ENTRY_BYTES
         if size_bytes > self._limit_bytes // _LARGEST_PART:
             return
         with self._lock:
-            self.size_bytes += size_bytes - self._kept.pop(key, (None, 0))[1]
-            self._kept[key] = thing, size_bytes
+            self.size_bytes += size_bytes - self._entries.pop(key, (None, 0))[1]
+            self._entries[key] = thing, size_bytes
             while self.size_bytes > self._limit_bytes:
-                _, (_, freed) = self._kept.popitem(last=False)
+                _, (_, freed) = self._entries.popitem(last=False)
                 self.size_bytes -= freed
 
     def clear(self) -> None:
         """Forget everything."""
         with self._lock:
-            self._kept.clear()
+            self._entries.clear()
             self.size_bytes = 0
 
 
-FILES = FileMemory()
+FILES = FileCache()
 
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=FILES.begin_anew)
 
 
-def kept(storage: Storage, path: str, part: Hashable, make: Callable[[], T], size_of: Callable[[T], int]) -> T:
-    """What `make` makes of a file, or made of it before.
+def get_or_load(storage: Storage, path: str, part: Hashable, make: Callable[[], T], size_of: Callable[[T], int]) -> T:
+    """The thing that `make` makes of a file, or made of it before.
 
-    Args:   part: what it is, different for different things of one file; size_of: about what it takes, in bytes.
+    Args:   part: names the thing among those of one file; size_of: about what it takes, in bytes.
     """
     state = settled_state(storage, path)  # before the bytes are read: what comes later has another one
-    return make() if state is None else kept_in_state(state, path, part, make, size_of)
+    return make() if state is None else get_or_load_in_state(state, path, part, make, size_of)
 
 
-def kept_in_state(state: FileState, path: str, part: Hashable, make: Callable[[], T], size_of: Callable[[T], int]) -> T:
-    """The same for a file that is known to have this state, as an open one may be."""
+def get_or_load_in_state(
+    state: FileState, path: str, part: Hashable, make: Callable[[], T], size_of: Callable[[T], int]
+) -> T:
+    """The same for a file whose state the caller knows, as of an open one."""
     key = (state, path, part)
-    found = cast("T | None", FILES.get(key))  # by the key it is what `make` makes
-    if found is None:
-        found = make()
-        FILES.put(key, found, size_of(found))
-    return found
+    thing = cast("T | None", FILES.get(key))  # the key stands for what `make` makes
+    if thing is None:
+        thing = make()
+        FILES.put(key, thing, size_of(thing))
+    return thing
 
 
-def known_in_state(storage: Storage, path: str, part: Hashable, kind: type[T]) -> T | None:
-    """What was made of a file before, None when nothing was."""
+def peek(storage: Storage, path: str, part: Hashable, kind: type[T]) -> T | None:
+    """The thing that was made of a file before, None when there is none."""
     state = settled_state(storage, path)
-    return None if state is None else known_of(state, path, part, kind)
+    return None if state is None else peek_in_state(state, path, part, kind)
 
 
-def known_of(state: FileState, path: str, part: Hashable, kind: type[T]) -> T | None:
-    """The same for a file that is known to have this state."""
-    found = FILES.get((state, path, part))
-    return found if isinstance(found, kind) else None
+def peek_in_state(state: FileState, path: str, part: Hashable, kind: type[T]) -> T | None:
+    """The same for a file whose state the caller knows."""
+    thing = FILES.get((state, path, part))
+    return thing if isinstance(thing, kind) else None
 
 
-def kept_for_again(
+def load_on_second_use(
     state: FileState, path: str, part: Hashable, make: Callable[[], T], size_of: Callable[[T], int]
 ) -> T | None:
-    """The same for what costs more to make than to do without it once: None the first time."""
+    """As `get_or_load_in_state`, of a thing that costs more to make than to do without it once: None the first time."""
     key = (state, path, part)
-    found = FILES.get(key)
-    if found is None:
-        FILES.put(key, _WANTED_ONCE, 0)
+    thing = FILES.get(key)
+    if thing is None:
+        FILES.put(key, _ASKED_ONCE, 0)
         return None
-    if found is not _WANTED_ONCE:
-        return cast("T", found)  # by the key it is what `make` makes
+    if thing is not _ASKED_ONCE:
+        return cast("T", thing)  # the key stands for what `make` makes
     made = make()
     FILES.put(key, made, size_of(made))
     return made

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from pyhudi.index.key_join import counted, located
+from pyhudi.index.key_join import counted, join_locations
 from pyhudi.model.keys import LOCATION, PARTITION_PATH, RECORD_KEY
 
 ROWS = pa.table({RECORD_KEY: ["a", "b", "c", "a"], PARTITION_PATH: ["x", "x", "y", "y"], "v": [1, 2, 3, 4]})
@@ -17,7 +17,7 @@ def hits(*places: tuple[str, str, str]) -> pa.Table:
 
 
 def test_rows_have_the_place_of_their_key_in_their_own_partition() -> None:
-    found = located(ROWS, hits(("c", "y", "f3"), ("a", "x", "f1"), ("unknown", "x", "f9")))
+    found = join_locations(ROWS, hits(("c", "y", "f3"), ("a", "x", "f1"), ("unknown", "x", "f9")))
 
     assert found is not None
     assert found.to_pydict() == {**ROWS.to_pydict(), LOCATION: ["f1", None, "f3", None]}
@@ -25,7 +25,7 @@ def test_rows_have_the_place_of_their_key_in_their_own_partition() -> None:
 
 
 def test_without_places_all_keys_are_new() -> None:
-    found = located(ROWS, hits())
+    found = join_locations(ROWS, hits())
 
     assert found is not None
     assert found.column(LOCATION).to_pylist() == [None] * 4
@@ -33,4 +33,4 @@ def test_without_places_all_keys_are_new() -> None:
 
 @pytest.mark.parametrize("second", [("a", "x", "f2"), ("a", "y", "f2"), ("a", "x", "f1")])
 def test_a_key_in_several_places_is_left_to_the_join(second: tuple[str, str, str]) -> None:
-    assert located(ROWS, hits(("a", "x", "f1"), ("b", "x", "f1"), second)) is None
+    assert join_locations(ROWS, hits(("a", "x", "f1"), ("b", "x", "f1"), second)) is None

@@ -11,7 +11,7 @@ from pyhudi import HudiTable
 from pyhudi.formats.base.parquet import ParquetReader
 from pyhudi.queries.plan import plan_snapshot
 from pyhudi.queries.query import Query
-from pyhudi.queries.snapshot import wanted_values
+from pyhudi.queries.snapshot import key_filter
 from tests.support.tables.clustered import Clustered
 from tests.support.tables.small import rows_of
 
@@ -76,9 +76,9 @@ def test_what_does_not_make_keys_says_nothing_of_rows() -> None:
     single = Clustered("9", "MERGE_ON_READ")
     single.insert(("a", "x", 1, 1))
     plan = plan_snapshot(single.meta, Query(where="id = 'a'"))
-    assert (plan.key_field, wanted_values(plan, plan.slices[0]).values) == ("id", ("a",))  # type: ignore[union-attr]
+    assert (plan.key_field, key_filter(plan, plan.slices[0]).values) == ("id", ("a",))  # type: ignore[union-attr]
     plan = plan_snapshot(single.meta, Query(where="v = 1"))
-    assert wanted_values(plan, plan.slices[0]) is None
+    assert key_filter(plan, plan.slices[0]) is None
 
 
 def test_keys_of_numbers_are_wanted_by_their_value() -> None:

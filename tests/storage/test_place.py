@@ -11,17 +11,17 @@ from pyhudi.storage.arrow import ArrowStorage
 from pyhudi.storage.base import Storage
 from pyhudi.storage.local import LocalStorage
 from pyhudi.storage.memory import MemoryStorage
-from pyhudi.storage.place import is_near, names_in
+from pyhudi.storage.place import is_local, names_in
 from pyhudi.storage.subfolder import Subfolder
 
 
 def test_disks_and_the_memory_of_this_machine_are_near_and_their_subfolders_too(tmp_path: Path) -> None:
     for near in (LocalStorage(str(tmp_path)), MemoryStorage()):
-        assert is_near(near)
-        assert is_near(Subfolder(near, "a"))
+        assert is_local(near)
+        assert is_local(Subfolder(near, "a"))
     far = ArrowStorage("fs://t", filesystem=pafs.SubTreeFileSystem(str(tmp_path), pafs.LocalFileSystem()))
-    assert not is_near(far)
-    assert not is_near(Subfolder(far, "a"))
+    assert not is_local(far)
+    assert not is_local(Subfolder(far, "a"))
 
 
 @pytest.fixture

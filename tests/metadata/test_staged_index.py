@@ -14,16 +14,16 @@ from pyhudi.filegroup.write.status import from_table, to_batch
 from pyhudi.metadata import delta_commit, staged_index
 from pyhudi.metadata.partitions.base import TableCommit
 from pyhudi.metadata.partitions.record_index import RecordIndexPartition
-from pyhudi.metadata.staged_index import PieceWriter, piece_content, with_keys_read_back
+from pyhudi.metadata.staged_index import StagedIndexWriter, staged_content, with_keys_read_back
 from pyhudi.metadata.table import MetadataTable
-from pyhudi.model.commit import IndexPiece, TableChange, WriteStat, WriteStatus
+from pyhudi.model.commit import StagedIndexFile, TableChange, WriteStat, WriteStatus
 from pyhudi.model.filenames import INDEX_PIECES_FOLDER
 from pyhudi.queries.validation import validate
 from pyhudi.storage.memory import MemoryStorage
 from tests.support.tables.clustered import Clustered
-from tests.support.tables.index_pieces import blocks_of_index, small_pieces
 from tests.support.tables.record_indexed import places
 from tests.support.tables.small import Row
+from tests.support.tables.staged_index import blocks_of_index, small_staged_files
 
 ON = {"metadata_enable": "true", "metadata_global_record_level_index_enable": "true"}
 FEW = {
@@ -46,7 +46,7 @@ def left_of_pieces(table: Clustered) -> list[str]:
 def test_an_index_in_pieces_has_the_keys_of_the_load_and_is_kept_up(
     version: str, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    small_pieces(monkeypatch)
+    small_staged_files(monkeypatch)
     table = table_of(version, kind)
     table.bulk_insert(*ROWS)
     assert blocks_of_index(table.meta) == [3, 3]  # a block of each of the three base files
@@ -61,7 +61,7 @@ def test_an_index_in_pieces_has_the_keys_of_the_load_and_is_kept_up(
 
 
 def test_pieces_are_written_in_files_of_so_many_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    small_pieces(monkeypatch, most_keys=15)
+    small_staged_files(monkeypatch, most_keys=15)
     table = table_of()
     table.bulk_insert(*ROWS)
     assert blocks_of_index(table.meta) == [2, 2]  # of the keys of two base files, and of the third
@@ -76,7 +76,7 @@ def test_a_load_of_few_keys_makes_no_pieces() -> None:
 
 
 def test_of_a_key_in_several_pieces_the_file_that_was_written_last_counts(monkeypatch: pytest.MonkeyPatch) -> None:
-    small_pieces(monkeypatch)
+    small_staged_files(monkeypatch)
     for most in (8, 1):
         monkeypatch.setattr(staged_index, "_PIECES_MAX", most)
         table = table_of()
@@ -92,7 +92,7 @@ def result_instant(table: Clustered) -> Any:
 
 
 def test_pieces_of_many_tasks_are_joined(monkeypatch: pytest.MonkeyPatch) -> None:
-    small_pieces(monkeypatch)
+    small_staged_files(monkeypatch)
     monkeypatch.setattr(staged_index, "_PIECES_MAX", 2)
     table = table_of()
     table.bulk_insert(*ROWS)
@@ -112,7 +112,7 @@ def test_pieces_of_many_tasks_are_joined(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_joined_pieces_keep_to_their_limits_and_have_all_keys(
     limit: str, most: int, blocks: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    small_pieces(monkeypatch)
+    small_staged_files(monkeypatch)
     monkeypatch.setattr(staged_index, "_PIECES_MAX", 2)
     monkeypatch.setattr(staged_index, limit, most)
     table = table_of()
@@ -125,10 +125,10 @@ def test_joined_pieces_keep_to_their_limits_and_have_all_keys(
 def test_pieces_of_tasks_that_saw_different_file_groups_are_not_joined_and_their_keys_are_right(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    small_pieces(monkeypatch)
+    small_staged_files(monkeypatch)
     monkeypatch.setattr(staged_index, "_PIECES_MAX", 1)
     counts = iter([2, 3, 2])
-    monkeypatch.setattr(PieceWriter, "_groups", lambda self: next(counts))
+    monkeypatch.setattr(StagedIndexWriter, "_groups", lambda self: next(counts))
     table = table_of()
     table.bulk_insert(*ROWS)
     assert validate(table.meta) == ()
@@ -136,7 +136,7 @@ def test_pieces_of_tasks_that_saw_different_file_groups_are_not_joined_and_their
 
 
 def test_an_index_of_each_partition_takes_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    small_pieces(monkeypatch)
+    small_staged_files(monkeypatch)
     table = Clustered(
         "9", index_type="RECORD_LEVEL_INDEX", metadata_enable="true", metadata_record_level_index_enable="true"
     )
@@ -149,8 +149,8 @@ def test_an_index_of_each_partition_takes_keys(monkeypatch: pytest.MonkeyPatch) 
 def test_an_index_with_other_file_groups_than_the_tasks_saw_takes_the_keys_of_the_pieces(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    small_pieces(monkeypatch)
-    monkeypatch.setattr(PieceWriter, "_groups", lambda self: 3)
+    small_staged_files(monkeypatch)
+    monkeypatch.setattr(StagedIndexWriter, "_groups", lambda self: 3)
     table = table_of()
     table.bulk_insert(*ROWS)
     assert blocks_of_index(table.meta) == [1, 1]
@@ -169,28 +169,28 @@ def reported(storage: MemoryStorage, keys: list[pa.Array]) -> list[WriteStatus]:
         for n, (path, own) in enumerate(zip(paths, keys, strict=True))
     ]
     with pytest.MonkeyPatch.context() as patched:
-        small_pieces(patched, most_keys=100)
-        patched.setattr(PieceWriter, "_groups", lambda self: 2)
-        writer = PieceWriter(storage, 9, "20260101000000000", 0, 1, 100)
+        small_staged_files(patched, most_keys=100)
+        patched.setattr(StagedIndexWriter, "_groups", lambda self: 2)
+        writer = StagedIndexWriter(storage, 9, "20260101000000000", 0, 1, 100)
         return list(writer.reported(TaskContext(0, 0, 0), statuses))
 
 
 def test_keys_are_read_back_for_the_file_that_has_them() -> None:
     storage = MemoryStorage()
     statuses = reported(storage, KEYS)
-    assert sum(piece.records for status in statuses for piece in status.index_pieces) == 5
+    assert sum(piece.records for status in statuses for piece in status.staged_index) == 5
     assert [len(status.new_keys) for status in statuses if status.new_keys is not None] == [0, 0]
     back = with_keys_read_back(storage, statuses)
     assert [sorted(status.new_keys.to_pylist()) for status in back if status.new_keys is not None] == [
         ["a", "c", "ä"],
         ["b", "d"],
     ]
-    assert not any(status.index_pieces for status in back)
+    assert not any(status.staged_index for status in back)
 
 
 def test_statuses_travel_with_their_pieces() -> None:
     statuses = [
-        WriteStatus(WriteStat("f", "p/f", "p", "null"), index_pieces=(IndexPiece(1, 2, "there", 3, 4, 5),)),
+        WriteStatus(WriteStat("f", "p/f", "p", "null"), staged_index=(StagedIndexFile(1, 2, "there", 3, 4, 5),)),
         WriteStatus(WriteStat("g", "p/g", "p", "null")),
     ]
     assert from_table(pa.Table.from_batches([to_batch(statuses)])) == statuses
@@ -198,29 +198,29 @@ def test_statuses_travel_with_their_pieces() -> None:
 
 def test_a_piece_whose_file_has_become_shorter_is_an_error_that_says_where() -> None:
     storage = MemoryStorage()
-    piece = next(piece for status in reported(storage, KEYS) for piece in status.index_pieces)
-    assert len(piece_content(storage, piece)) == piece.size_bytes
+    piece = next(piece for status in reported(storage, KEYS) for piece in status.staged_index)
+    assert len(staged_content(storage, piece)) == piece.size_bytes
     storage.write(piece.path, storage.read(piece.path)[: piece.size_bytes - 1])
     with pytest.raises(StorageError, match=rf"{piece.path} at byte 0: {piece.size_bytes} bytes .* expected"):
-        piece_content(storage, piece)
+        staged_content(storage, piece)
     with pytest.raises(StorageError, match="write again"):
-        with_keys_read_back(storage, [WriteStatus(WriteStat("f", "p/f", "p", "null"), index_pieces=(piece,))])
+        with_keys_read_back(storage, [WriteStatus(WriteStat("f", "p/f", "p", "null"), staged_index=(piece,))])
 
 
 @pytest.mark.filterwarnings("error::pyhudi.metadata.maintenance.MetadataTableRebuilt")
 def test_a_piece_that_is_cut_fails_the_write_and_leaves_the_metadata_table_as_it_was(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    small_pieces(monkeypatch)
+    small_staged_files(monkeypatch)
     table = table_of()
     table.bulk_insert(("a", "x", 1, 1))
 
-    def cut(storage: MemoryStorage, piece: IndexPiece) -> bytes:
+    def cut(storage: MemoryStorage, piece: StagedIndexFile) -> bytes:
         storage.write(piece.path, storage.read(piece.path)[: piece.size_bytes - 1])
-        return piece_content(storage, piece)
+        return staged_content(storage, piece)
 
     with monkeypatch.context() as patched:
-        patched.setattr(delta_commit, "piece_content", cut)
+        patched.setattr(delta_commit, "staged_content", cut)
         with pytest.raises(StorageError, match="Nothing of this write is visible"):
             table.bulk_insert(*ROWS)
     table.bulk_insert(("b", "x", 1, 1))
@@ -229,7 +229,7 @@ def test_a_piece_that_is_cut_fails_the_write_and_leaves_the_metadata_table_as_it
 
 
 def test_a_load_that_fails_leaves_no_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    small_pieces(monkeypatch)
+    small_staged_files(monkeypatch)
     table = table_of()
     table.bulk_insert(("a", "x", 1, 1))
 
@@ -238,7 +238,7 @@ def test_a_load_that_fails_leaves_no_pieces(monkeypatch: pytest.MonkeyPatch) -> 
         raise HudiError("no")
 
     with monkeypatch.context() as patched:
-        patched.setattr(delta_commit, "piece_content", fails)
+        patched.setattr(delta_commit, "staged_content", fails)
         with pytest.raises(HudiError, match="no"):
             table.bulk_insert(*ROWS)
     assert left_of_pieces(table) == []
@@ -250,7 +250,7 @@ def test_a_load_that_fails_leaves_no_pieces(monkeypatch: pytest.MonkeyPatch) -> 
 def test_pieces_of_instants_that_are_over_are_deleted_by_the_next_clean_and_others_stay(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    small_pieces(monkeypatch)
+    small_staged_files(monkeypatch)
     table = table_of()
     table.bulk_insert(("a", "x", 1, 1))
     first = table.meta.timeline.commits().instants[0].requested_time
@@ -268,7 +268,7 @@ def test_what_a_status_says_of_other_columns_does_not_depend_on_pieces() -> None
 
 
 def test_keys_that_left_the_table_are_compared_with_those_of_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    small_pieces(monkeypatch)
+    small_staged_files(monkeypatch)
     table = table_of()
     table.bulk_insert(("a", "x", 1, 1))
     found = MetadataTable.open(table.meta)

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from pyhudi.metadata.group_files import encoded_records
 from pyhudi.metadata.keys import one_per_key
-from pyhudi.metadata.locations import RowPlace, coded_place_records, encoded_places, place_records
-from pyhudi.metadata.records import same_rows
+from pyhudi.metadata.locations import RecordLocation, coded_location_records, encoded_locations, location_records
+from pyhudi.metadata.records import dictionary_rows
 from tests.support.sweeps import examples
 
 _UUID = "0f8fad5b-d9cb-469f-a165-70867728950e"
@@ -24,7 +24,7 @@ def test_each_row_has_the_number_of_one_that_is_the_same(rows: list[tuple[int | 
     number, text, flag = ([row[at] for row in rows] for at in range(3))
     inner = pa.StructArray.from_arrays([pa.array(text, pa.string()), pa.array(flag, pa.bool_())], ["t", "f"])
     batch = pa.RecordBatch.from_arrays([pa.array(number, pa.int64()), inner], ["n", "s"])
-    found = same_rows(batch)
+    found = dictionary_rows(batch)
     kinds = len(set(rows))
     assert (found is None) == (not rows or kinds > len(rows) // 2)
     if found is not None:
@@ -33,21 +33,23 @@ def test_each_row_has_the_number_of_one_that_is_the_same(rows: list[tuple[int | 
 
 
 def test_floats_and_rows_that_differ_are_passed_over() -> None:
-    assert same_rows(pa.RecordBatch.from_arrays([pa.array([0.0, -0.0, 0.0, 0.0])], ["x"])) is None
-    assert same_rows(pa.RecordBatch.from_arrays([pa.array([1, 2, 3, 4])], ["x"])) is None
+    assert dictionary_rows(pa.RecordBatch.from_arrays([pa.array([0.0, -0.0, 0.0, 0.0])], ["x"])) is None
+    assert dictionary_rows(pa.RecordBatch.from_arrays([pa.array([1, 2, 3, 4])], ["x"])) is None
     null = pa.StructArray.from_arrays([pa.array([1, 1, 1])], ["x"], mask=pa.array([True, False, False]))
-    assert same_rows(pa.RecordBatch.from_arrays([null], ["x"])) is None
+    assert dictionary_rows(pa.RecordBatch.from_arrays([null], ["x"])) is None
 
 
 @pytest.mark.parametrize("version", [6, 8, 9])
 def test_records_of_many_keys_are_encoded_as_each_is(version: int) -> None:
-    places = [RowPlace("p", f"{_UUID}-0", 7), RowPlace("p", f"{_UUID}-1", 7), RowPlace("q", "raw", 9)]
+    places = [RecordLocation("p", f"{_UUID}-0", 7), RecordLocation("p", f"{_UUID}-1", 7), RecordLocation("q", "raw", 9)]
     keys = pa.array([f"k{number}" for number in range(40)])
-    records = place_records(version, keys, places, (np.arange(40) % 3).astype(np.int32))
+    records = location_records(version, keys, places, (np.arange(40) % 3).astype(np.int32))
     bodies = records.drop_columns(["key"])
     alone = [encoded_records(bodies.slice(row, 1), version, "file")[0].as_py() for row in range(40)]
     assert encoded_records(bodies, version, "file").to_pylist() == alone
-    coded = coded_place_records(version, keys, encoded_places(version, places), (np.arange(40) % 3).astype(np.int32))
+    coded = coded_location_records(
+        version, keys, encoded_locations(version, places), (np.arange(40) % 3).astype(np.int32)
+    )
     coded = coded.drop_columns(["key"])
     assert encoded_records(coded, version, "file").to_pylist() == alone
     assert encoded_records(coded.slice(1, 1), version, "file").to_pylist() == alone[1:2]

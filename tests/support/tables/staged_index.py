@@ -8,10 +8,10 @@ from pyhudi.meta_client import MetaClient
 from pyhudi.metadata import staged_index
 from pyhudi.metadata.table import MetadataTable
 
-__all__ = ["blocks_of_index", "small_pieces"]
+__all__ = ["blocks_of_index", "small_staged_files"]
 
 
-def small_pieces(monkeypatch: pytest.MonkeyPatch, most_keys: int = 1) -> None:
+def small_staged_files(monkeypatch: pytest.MonkeyPatch, most_keys: int = 1) -> None:
     """Tasks make pieces of the keys of so few rows: by default, a temporary file of them for each base file."""
     monkeypatch.setattr(staged_index, "_LEAST_KEYS", 1)
     monkeypatch.setattr(staged_index, "_LEAST_KEYS_OF_GROUP", 0)

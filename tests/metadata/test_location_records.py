@@ -19,7 +19,7 @@ from pyhudi.filegroup.read.slice import SliceSpec
 from pyhudi.merge.rules import merge_rules
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.keys import shards
-from pyhudi.metadata.locations import RowPlace, file_ids, instant_ms, partition_paths, place_records
+from pyhudi.metadata.locations import RecordLocation, file_ids, instant_ms, location_records, partition_paths
 from pyhudi.metadata.partitions.record_index import FirstRecords, record_index_group_count
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.keys import META_COLUMNS
@@ -97,10 +97,10 @@ def test_the_records_of_all_rows_are_those_that_hudi_wrote(
     )
 )
 def test_every_file_id_comes_back_from_its_record(names: list[str]) -> None:
-    places = [RowPlace(f"p{n}", name, n) for n, name in enumerate(names)]
+    places = [RecordLocation(f"p{n}", name, n) for n, name in enumerate(names)]
     keys = pa.array([f"k{n}" for n in range(len(names))], pa.string())
     for version in (6, 8, 9):
-        found = place_records(version, keys, places, np.arange(len(names), dtype=np.int32))
+        found = location_records(version, keys, places, np.arange(len(names), dtype=np.int32))
         payload = found.column("recordIndexMetadata").combine_chunks()
         assert file_ids(payload).to_pylist() == names
         assert partition_paths(payload).to_pylist() == [place.partition_path for place in places]
@@ -180,7 +180,7 @@ def test_a_partition_of_the_table_begins_with_few_file_groups() -> None:
 
 def test_a_uuid_is_two_signed_halves() -> None:
     name = str(uuid.UUID(int=(1 << 127) | 5)) + "-7"
-    (row,) = place_records(9, pa.array(["k"]), [RowPlace("", name, 3)]).to_pylist()
+    (row,) = location_records(9, pa.array(["k"]), [RecordLocation("", name, 3)]).to_pylist()
     assert row["recordIndexMetadata"] == {
         "partitionName": "",
         "fileIdHighBits": -(2**63),

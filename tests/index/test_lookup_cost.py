@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-import pyhudi.index.record_index as cheaper_files
+import pyhudi.index.record_index as record_index
 from pyhudi.engine.local import LocalEngine
 from pyhudi.metadata.locations import RecordLookup
 from tests.support.remote_engine import RemoteEngine
@@ -17,8 +17,8 @@ from tests.support.tables.small import TestTable
 @pytest.fixture
 def opens_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if the table's few files had so many keys that to open them takes no time."""
-    monkeypatch.setattr(cheaper_files, "_OPEN_FAR_NS", 0)
-    monkeypatch.setattr(cheaper_files, "_OPEN_NEAR_NS", 0)
+    monkeypatch.setattr(record_index, "_OPEN_REMOTE_NS", 0)
+    monkeypatch.setattr(record_index, "_OPEN_LOCAL_NS", 0)
 
 
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
@@ -56,7 +56,7 @@ def test_keys_are_looked_up_in_the_index_where_that_takes_less_time(
 ) -> None:
     table = table_of()
     rows, groups = live_rows(table.meta), asked(monkeypatch)
-    monkeypatch.setattr(cheaper_files, name, value)
+    monkeypatch.setattr(record_index, name, value)
     tagged(table.meta, rows, GLOBAL, LocalEngine())
     assert groups
 

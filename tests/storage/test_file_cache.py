@@ -10,8 +10,8 @@ import pytest
 
 from pyhudi.errors import PathNotFound
 from pyhudi.storage import FixedClock, LocalStorage, MemoryStorage
-from pyhudi.storage import file_memory as files
-from pyhudi.storage.file_memory import FileMemory, FileState, SameFile, kept, kept_for_again, state_of
+from pyhudi.storage import file_cache as files
+from pyhudi.storage.file_cache import FileCache, FileState, SameFile, get_or_load, load_on_second_use, state_of
 from pyhudi.storage.subfolder import Subfolder
 from tests.support.storages.settled import settled_files
 
@@ -22,14 +22,14 @@ def settled(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def texts(storage: LocalStorage | MemoryStorage | Subfolder, path: str = "a") -> tuple[bytes, list[str]]:
-    """What is kept of a file, and a word for each time that it was read."""
+    """The text of a file, and a word for each time that it was read."""
     read: list[str] = []
 
     def make() -> bytes:
         read.append("read")
         return storage.read(path)
 
-    return kept(storage, path, "text", make, len), read
+    return get_or_load(storage, path, "text", make, len), read
 
 
 def test_a_file_is_read_once(tmp_path: Path) -> None:
@@ -88,13 +88,13 @@ def test_what_is_dear_is_made_when_it_is_asked_for_again(tmp_path: Path) -> None
     (tmp_path / "a").write_bytes(b"one")
     state = state_of(LocalStorage(str(tmp_path)), "a")
     assert state is not None
-    assert kept_for_again(state, "a", "dear", lambda: 7, lambda _: 8) is None
-    assert kept_for_again(state, "a", "dear", lambda: 7, lambda _: 8) == 7
-    assert kept_for_again(state, "a", "dear", lambda: 9, lambda _: 8) == 7
+    assert load_on_second_use(state, "a", "dear", lambda: 7, lambda _: 8) is None
+    assert load_on_second_use(state, "a", "dear", lambda: 7, lambda _: 8) == 7
+    assert load_on_second_use(state, "a", "dear", lambda: 9, lambda _: 8) == 7
 
 
 def test_the_memory_is_bounded_and_forgets_what_was_not_used_for_longest() -> None:
-    memory = FileMemory(8000)
+    memory = FileCache(8000)
     for number in range(4):
         memory.put(number, str(number), 1300)
     assert memory.get(0) == "0"
