@@ -52,15 +52,30 @@ def translated() -> Iterator[None]:
     """Around a Spark action: an error that started in our work is raised as what it was.
 
     A HudiError comes back as its own class; any other exception of a Python worker as TaskFailed with the
-    worker's words. Errors of Spark itself (analysis, missing columns, lost executors) pass unchanged.
+    worker's words. Errors of Spark itself (analysis, missing columns, lost executors) pass unchanged. Ctrl-C stays
+    one: PySpark cancels the jobs then, and puts the error of the cancelled job in its place.
     """
+    outer = sys.exc_info()[1]
     try:
         yield
     except Exception as error:
+        interrupt = _interrupt_behind(error, outer)
+        if interrupt is not None:
+            raise interrupt from None
         translation = _translate(error)
         if translation is None:
             raise
         raise translation from error
+
+
+def _interrupt_behind(error: BaseException, outer: BaseException | None) -> BaseException | None:
+    """The Ctrl-C, or exit, during whose handling the error came up; not one that was being handled before."""
+    earlier = error.__context__
+    while earlier is not None and earlier is not outer:
+        if not isinstance(earlier, Exception):
+            return earlier
+        earlier = earlier.__context__
+    return None
 
 
 def _translate(error: Exception) -> HudiError | None:
