@@ -71,13 +71,3 @@ def test_no_tracked_file_speaks_of_a_private_folder():
         if (ROOT / name).is_file() and any(word in (ROOT / name).read_text(errors="replace") for word in words)
     ]
     assert speaking == []
-
-
-def test_an_upsert_and_a_read_are_followed_through_fifteen_files_at_most():
-    text = (ROOT / "docs" / "architecture.md").read_text().partition("## Two ways to walk")[2].partition("\n## ")[0]
-    upsert, read = (
-        re.findall(r"^\d+\. `(pyhudi/[\w/]+\.py)`", part, re.M) for part in text.split("A snapshot read of")
-    )
-    assert 0 < len(upsert) <= 15
-    assert 0 < len(read) <= 15
-    assert all((ROOT / name).exists() for name in upsert + read)

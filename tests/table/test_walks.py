@@ -1,0 +1,88 @@
+"""The walks of docs/architecture.md are what a debugger sees: the files on the call stack at each call of the storage."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import pyhudi
+from pyhudi import HudiTable, write_hudi
+from pyhudi.storage.local import LocalStorage
+from tests.support.source import ROOT
+
+_PACKAGE = str(Path(pyhudi.__file__).parent) + "/"
+_WRITES = ("create_new", "create_synced", "delete", "delete_tree", "make_folder", "open_output", "write", "sync")
+_READS = ("open_input", "list", "walk", "names_in")
+_STOPS_MAX = {"upsert": 22, "read": 17, "metadata": 10}
+
+
+def _write(path: Path, table_type: str, *, metadata: bool) -> None:
+    rows = pa.table({"id": ["a", "b"], "value": [1, 2], "ts": [1, 1], "place": ["x", "y"]})
+    options = {"hoodie.metadata.enable": str(metadata).lower()}
+    keys = {"record_key": "id", "ordering": "ts", "partition_by": "place"}
+    write_hudi(str(path), rows, table_type=table_type, options=options, **keys)
+
+
+@pytest.fixture
+def stops(monkeypatch: pytest.MonkeyPatch) -> Callable[[tuple[str, ...], str], list[str]]:
+    """Files of PyHudi on the stack at calls of the storage with these names, below a folder, in the order of calls."""
+
+    def watch(names: tuple[str, ...], folder: str) -> list[str]:
+        files: list[str] = []
+
+        def noted(original: Callable[..., object]) -> Callable[..., object]:
+            def call(self: LocalStorage, path: str = "", *args: object, **kwargs: object) -> object:
+                if folder in f"{self.root}/{path}":
+                    frame, stack = sys._getframe(1), list[str]()
+                    while frame is not None:
+                        stack.append(frame.f_code.co_filename)
+                        frame = frame.f_back  # type: ignore[assignment]
+                    inner = [name.removeprefix(_PACKAGE) for name in reversed(stack) if name.startswith(_PACKAGE)]
+                    files.extend(n for n in inner if n not in files and not n.startswith("storage/"))
+                return original(self, path, *args, **kwargs)
+
+            return call
+
+        for name in names:
+            monkeypatch.setattr(LocalStorage, name, noted(getattr(LocalStorage, name)))
+        return files
+
+    return watch
+
+
+def _listed(title: str) -> list[str]:
+    text = (ROOT / "docs" / "architecture.md").read_text().partition(title)[2].lstrip(":\n")
+    return re.findall(r"^\d+\. `pyhudi/([\w/]+\.py)`", text.partition("\n\n")[0], re.M)
+
+
+def test_an_upsert_is_written_through_the_files_that_the_page_lists(tmp_path, stops):
+    _write(tmp_path / "t", "COPY_ON_WRITE", metadata=False)
+    files = stops(_WRITES, "")
+    _write(tmp_path / "t", "COPY_ON_WRITE", metadata=False)
+    assert files == _listed("An upsert into a copy-on-write table")
+    assert len(files) <= _STOPS_MAX["upsert"]
+
+
+def test_a_merged_slice_is_read_through_the_files_that_the_page_lists(tmp_path, stops):
+    for _ in range(2):
+        _write(tmp_path / "t", "MERGE_ON_READ", metadata=False)
+    table = HudiTable.open(str(tmp_path / "t"))
+    files = stops(_READS, "")
+    assert table.scan().to_arrow().num_rows == 2
+    assert files == _listed("A snapshot read of a merge-on-read table")
+    assert len(files) <= _STOPS_MAX["read"]
+
+
+def test_the_metadata_table_is_written_through_the_files_that_the_page_lists(tmp_path, stops):
+    for _ in range(2):
+        _write(tmp_path / "t", "MERGE_ON_READ", metadata=True)
+    files = stops(_WRITES, ".hoodie/metadata")
+    _write(tmp_path / "t", "MERGE_ON_READ", metadata=True)
+    since_commit = files[files.index("transaction/commit.py") :]
+    assert since_commit == _listed("An update of the metadata table, from the commit on")
+    assert len(since_commit) <= _STOPS_MAX["metadata"]
