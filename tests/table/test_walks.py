@@ -1,4 +1,4 @@
-"""The walks of docs/architecture.md are what a debugger sees: the files on the call stack at each call of the storage."""
+"""The walks of docs/architecture.md are what a debugger sees: files on the call stack at each call of the storage."""
 
 from __future__ import annotations
 
