@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, cast
 
 try:
     from isal import isal_zlib as deflate
 
     LEVEL = 2  # smaller than zlib's third level, in a quarter of the time (docs/dependencies.md)
 except ImportError:  # no wheel for this platform: the same interface, slower
-    import zlib as deflate
+    import zlib as deflate  # type: ignore[no-redef]
 
     LEVEL = 1
 
@@ -139,7 +139,7 @@ def _unpacked(packed: bytes, size: int, codec: int, where: str) -> bytes:
     inflate = deflate.decompressobj(_GZIP)
     try:
         body = inflate.decompress(packed, size + 1)
-    except deflate.error as error:
+    except cast("type[Exception]", deflate.error) as error:  # a class; its types say an instance
         raise CorruptFile(f"{where}: the block can't be decompressed ({error}).") from error
     if len(body) != size or not inflate.eof:
         raise CorruptFile(f"{where}: a block of {size} bytes says its header; decompressed it has another size.")
