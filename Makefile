@@ -1,6 +1,6 @@
 # `make help` lists the targets. Each one makes .venv by itself; needed are python3 (3.10 or newer) and make.
 .DEFAULT_GOAL := help
-.PHONY: help demo test long clusters sparks wheel servers fmt check judge judge-all stress power mutants bench fuzz docs changelog clean
+.PHONY: help demo test clusters sparks wheel servers fmt check judge judge-all stress power bench fuzz docs changelog clean
 SHELL := /bin/bash
 PYTHON ?= python3
 PY := .venv/bin/python
@@ -31,9 +31,6 @@ test: $(READY)  ## every test, of long sweeps a part: without Spark, next to the
 	@[ -d $(SHARED) ] || echo "left out: tests against tables of Apache Hudi ($(SHARED) is absent)"
 	@$(JAVA) && bash tests/run_all.sh $(PY) $(ARGS)
 
-long: $(READY)  ## cases of a second and more that execute no line of PyHudi that make test does not
-	@PYHUDI_SAMPLE=1 $(PY) -m pytest -n auto --dist worksteal -m "long and not servers and not slow" --ignore tests/spark --ignore tests/judge $(ARGS)
-
 clusters: $(READY)  ## Spark tests that start a Spark of their own: a cluster with two workers, one whose tasks die, one of another Python
 	@$(JAVA) && for session in classic connect; do PYHUDI_SPARK=$$session $(PY) -m pytest tests/spark -m cluster $(ARGS) || exit 1; done
 
@@ -43,7 +40,7 @@ sparks: $(READY)  ## every case of the Spark tests, on PySpark 3.5 to 4.3, each 
 wheel: $(READY)  ## the built wheel with each extra alone, on every PySpark and Python, in bare environments (ARGS=--short for some)
 	@$(JAVA) && $(PY) tests/wheel.py $(ARGS)
 
-sweeps: $(READY)  ## every case of the long tests without Spark (tests/support/sweeps), slow ones too
+sweeps: $(READY)  ## every case of the tests without Spark, slow ones too: make test runs a part (tests/support/sweeps.py)
 	@$(PY) -m pytest -n auto --dist worksteal -m "not spark and not judge and not servers" --ignore tests/concurrency $(ARGS)
 
 servers: $(READY)  ## tests at servers of Azure, Google's storage and Hive, which npm, go, pip and mvn bring into .servers
@@ -80,9 +77,6 @@ stress: $(READY)  ## many writers for long: 8 processes, 25 commits each, killed
 power: $(READY)  ## the power fails 1,000 times (PYHUDI_POWER_ROUNDS and PYHUDI_POWER_SEED choose others)
 	@PYHUDI_POWER_ROUNDS=$${PYHUDI_POWER_ROUNDS:-1000} $(PY) -m pytest -n auto tests/faults/test_power_cut.py $(ARGS)
 
-mutants: $(READY)  ## break lines and see whether a test notices (ARGS="--seed 1 --count 60 --only actions")
-	@$(PY) -m mutants $(ARGS)
-
 bench: $(READY)  ## measure: a Markdown table, and JSON in bench/results (ARGS="--quick" for a small run)
 	@$(JAVA) && $(PY) -m bench $(ARGS)
 
@@ -96,5 +90,5 @@ changelog: $(READY)  ## write CHANGELOG.md from the fragments in changes
 	$(PY) -m changes
 
 clean:  ## remove what the targets made
-	rm -rf .venv .servers .sparks .wheel .mutants dist build bench/results fuzz/findings.json .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse
+	rm -rf .venv .servers .sparks .wheel dist build bench/results fuzz/findings.json .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, settings
 pytest.register_assert_rewrite("tests.support")
 
 from tests.support.golden.folder import GoldenTable, shared_folder  # noqa: E402
+from tests.support.spark.on_connect import is_named  # noqa: E402
 from tests.support.sweeps import examples, mark_sweeps  # noqa: E402
 
 # A machine that is busy with other work makes no test fail: by default Hypothesis gives an example 200 ms.
@@ -25,7 +26,7 @@ settings.load_profile("any machine")
 
 @pytest.hookimpl(tryfirst=True)  # before pytest chooses by markers
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    mark_sweeps(items)
+    mark_sweeps(items, is_named)
 
 
 @pytest.fixture(scope="session")

@@ -23,7 +23,7 @@ spark=$!
 
 # These folders have nothing for it: what is about the source alone is in `make check`.
 nice -n 10 "$python" -m pytest -n auto --dist worksteal --ignore tests/spark --ignore tests/judge --ignore tests/house \
-    -m "not spark and not judge and not slow and not sweep and not long and not servers" "$@"
+    -m "not spark and not judge and not slow and not sweep and not servers" "$@"
 failed=$?
 wait "$spark"
 for session in classic connect; do

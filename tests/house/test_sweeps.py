@@ -7,16 +7,11 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import pytest
-
 from tests.support.source import ROOT
 from tests.support.spark import on_connect
-from tests.support.sweeps import mark_sweeps
-from tests.support.sweeps.by_file import BY_FILE, LONG
-from tests.support.sweeps.each_value import EACH_VALUE
-from tests.support.sweeps.named import NAMED
+from tests.support.sweeps import ROOMS, SHARE, mark_sweeps
 
-TEST = next(iter(EACH_VALUE))
+TEST = "tests/actions/test_a.py::test"
 
 
 class Case:
@@ -41,48 +36,37 @@ def kept_of(mark: Any, *cases: Case) -> list[str]:
     return [case.nodeid.partition("[")[2].removesuffix("]") for case in cases if "sweep" not in case.marks]
 
 
-def test_each_value_is_in_a_case_that_is_kept_and_the_last_of_equal_cases_is() -> None:
-    cases = [Case(TEST, f"{version}-{kind}", version=version, kind=kind) for version in "689" for kind in "ab"]
+def test_of_many_cases_one_in_five_is_kept_and_stays_so_when_others_come() -> None:
+    cases = [str(number) for number in range(400)]
+    kept = kept_of(mark_sweeps, *(Case(TEST, case) for case in cases))
 
-    assert kept_of(mark_sweeps, *cases) == ["6-b", "8-a", "9-b"]
-
-
-def test_parts_of_a_tuple_are_values_and_other_objects_are_told_apart_by_what_they_are() -> None:
-    tables = [Case(TEST, f"{v}-{n}", table=(v, n)) for v in ("old", "new") for n in ("x", "y", "z")]
-    assert kept_of(mark_sweeps, *tables) == ["old-y", "new-x", "new-z"]
-
-    objects = [Case(TEST, name, what=[name]) for name in ("a", "bb", "ccc")]
-    assert kept_of(mark_sweeps, *objects) == ["a", "bb", "ccc"]
-
-    one, other = object(), object()
-    repeated = [Case(TEST, f"{n}-{v}", what=what, v=v) for n, what in (("one", one), ("other", other)) for v in "xyz"]
-    assert kept_of(mark_sweeps, *repeated) == ["one-y", "other-x", "other-z"]
+    assert 60 < len(kept) < 100
+    assert set(kept) <= set(kept_of(mark_sweeps, *(Case(TEST, case) for case in [*cases, "new", "newer"])))
 
 
-def test_a_slow_case_is_not_counted_on_for_its_values() -> None:
-    cases = [Case(TEST, "a", v=1), Case(TEST, "b", ["slow"], v=2)]
-
-    assert kept_of(mark_sweeps, *cases)[0] == "a"
-
-
-@pytest.mark.parametrize("table", [NAMED, BY_FILE], ids=["named", "by file"])
-def test_cases_that_are_named_are_kept_and_a_test_that_lost_their_names_keeps_all(table: dict[str, Any]) -> None:
-    name, ids = next(iter(table.items()))
-
-    assert kept_of(mark_sweeps, Case(name, ids[0]), Case(name, "another")) == [ids[0]]
-    assert kept_of(mark_sweeps, Case(name, "renamed"), Case(name, "another")) == ["renamed", "another"]
+def test_every_test_keeps_a_case_and_where_it_can_one_that_is_not_slow() -> None:
+    for number in range(3 * SHARE):
+        test = f"tests/actions/test_a.py::test_{number}"
+        assert kept_of(mark_sweeps, Case(test)) == [""]
+        kept = kept_of(mark_sweeps, Case(test, "a", ["slow"]), Case(test, "b"), Case(test, "c", ["slow"]))
+        assert "b" in kept
 
 
-def test_a_long_case_that_stays_in_make_test_is_named_and_others_have_their_own_target() -> None:
-    name, ids = next((name, ids) for name, ids in LONG.items() if name not in {*BY_FILE, *NAMED, *EACH_VALUE})
-    cases = [Case(name, ids[0]), Case(name, "another"), Case(name, "swept", ["sweep"])]
-    kept_of(mark_sweeps, *cases)
-
-    assert [case.marks for case in cases] == [set(), {"long"}, {"sweep"}]
+def test_tests_of_other_rooms_keep_all_their_cases() -> None:
+    cases = [str(number) for number in range(40)]
+    assert kept_of(mark_sweeps, *(Case("tests/formats/test_a.py::test", case) for case in cases)) == cases
 
 
-def test_a_test_that_no_table_has_keeps_all_its_cases() -> None:
-    assert kept_of(mark_sweeps, Case("tests/a.py::test", "a"), Case("tests/a.py::test", "b")) == ["a", "b"]
+def test_a_case_that_is_known_by_name_stays() -> None:
+    cases = [Case("tests/spark/test_other.py::test_named", case) for case in map(str, range(40))]
+    assert kept_of(lambda items: mark_sweeps(items, lambda _: True), *cases) == list(map(str, range(40)))
+    for name, ids in {**on_connect.KEPT, **on_connect.LEFT}.items():
+        test = f"tests/spark/test_other.py::{name}"
+        kept = kept_of(
+            lambda items: mark_sweeps(items, on_connect.is_named),
+            *(Case(test, case) for case in [*map(str, range(9)), *ids]),
+        )
+        assert set(ids) <= set(kept)
 
 
 def test_on_connect_a_file_has_its_first_case_or_named_ones_and_files_of_sessions_have_all() -> None:
@@ -106,15 +90,10 @@ def test_what_a_classic_session_leaves_to_connect_runs_there() -> None:
         assert kept_of(on_connect.mark_repetitions, Case(test, "first"), *repeated) == list(ids)
 
 
-def test_tests_and_files_that_the_tables_name_are_there() -> None:
-    wanted = {*NAMED, *EACH_VALUE, *BY_FILE, *LONG}
-    assert len({*NAMED, *EACH_VALUE, *BY_FILE}) == sum(map(len, (NAMED, EACH_VALUE, BY_FILE))), "one is in two tables"
-    missing = [
-        name for name in wanted if f"def {name.partition('::')[2]}(" not in (ROOT / name.partition("::")[0]).read_text()
-    ]
+def test_rooms_tests_and_files_that_are_named_are_there() -> None:
     spark = "".join(path.read_text() for path in (ROOT / "tests/spark").glob("test_*.py"))
 
-    assert missing == []
+    assert [room for room in ROOMS if not (ROOT / "tests" / room).is_dir()] == []
     assert [name for name in (*on_connect.KEPT, *on_connect.LEFT) if f"def {name}(" not in spark] == []
     assert [
         name for name in on_connect.WHOLE | on_connect.SHOWN if not (ROOT / f"tests/spark/{name}.py").exists()

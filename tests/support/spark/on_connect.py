@@ -13,7 +13,7 @@ from collections.abc import Mapping
 
 import pytest
 
-__all__ = ["KEPT", "LEFT", "SHOWN", "WHOLE", "mark_left", "mark_repetitions"]
+__all__ = ["KEPT", "LEFT", "SHOWN", "WHOLE", "is_named", "mark_left", "mark_repetitions"]
 
 WHOLE = frozenset(f"test_{topic}" for topic in ("fetching", "functions", "keygen", "sql_call", "sql_lacking", "types"))
 
@@ -106,22 +106,27 @@ LEFT: Mapping[str, tuple[str, ...]] = {
 def mark_left(items: list[pytest.Item]) -> None:
     """Mark the cases that a classic session leaves to Connect as `sweep`."""
     for item in items:
-        if _is_named(item, LEFT):
+        if _in(LEFT, item):
             item.add_marker(pytest.mark.sweep)
 
 
 def mark_repetitions(items: list[pytest.Item]) -> None:
     """Mark the cases that go on Connect the road of another one as `sweep`."""
     candidates = [item for item in items if item.path.stem not in WHOLE and not item.get_closest_marker("sweep")]
-    named_files = {item.path for item in candidates if _is_named(item, KEPT)}
+    named_files = {item.path for item in candidates if _in(KEPT, item)}
     begun_files = set()
     for item in candidates:
         is_first = item.path not in begun_files | named_files and item.path.stem not in SHOWN
         begun_files.add(item.path)
-        if not is_first and not _is_named(item, KEPT):
+        if not is_first and not _in(KEPT, item):
             item.add_marker(pytest.mark.sweep)
 
 
-def _is_named(item: pytest.Item, table: Mapping[str, tuple[str, ...]]) -> bool:
+def is_named(item: pytest.Item) -> bool:
+    """Is this a case that is repeated on Connect, or runs there alone?"""
+    return "tests/spark" in item.path.as_posix() and (_in(KEPT, item) or _in(LEFT, item))
+
+
+def _in(table: Mapping[str, tuple[str, ...]], item: pytest.Item) -> bool:
     test, _, case = item.nodeid.partition("[")
     return case.removesuffix("]") in table.get(test.rpartition("::")[2], ())
