@@ -1,25 +1,33 @@
-"""How the methods of HudiTable reach an action: options are read, an engine is chosen, the table is opened.
+"""How the methods of HudiTable reach actions and services: options are read, an engine is chosen, the table is opened.
 
-How table services are called: open the table, prepare it, run the service.
-
-A service is a function of an ActionContext; it is no writer, so it undoes nobody else's failed writes.
+A table service is a function of an ActionContext. `serve` opens the table, prepares it and runs the service; it is no
+writer, so it undoes nobody else's failed writes.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import tzinfo
+from functools import partial
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.create_table import check_files_writable
 from pyhudi.actions.opening import ready, table_lock
+from pyhudi.actions.undo.restore_result import RollbackResult
+from pyhudi.actions.undo.rollback_to import roll_back
 from pyhudi.engine.base import Engine, as_engine
 from pyhudi.engine.local import LocalEngine
+from pyhudi.errors import ConfigError
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import WriteOptions, merged_options
-from pyhudi.queries.query import AsOf, in_zone
+from pyhudi.model.options.services import LAYOUT, SORT_COLUMNS
+from pyhudi.queries.query import AsOf, commit_at, in_zone
+from pyhudi.services.versions import upgrade
+from pyhudi.services.versions.upgrade import VersionChange
 from pyhudi.storage import open_storage, with_sync
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import Clock, SystemClock
@@ -31,19 +39,31 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Options",
-    "TableCalls",
+    "PathLike",
+    "TableHandle",
     "admit_writable",
+    "change_version",
     "in_session_zone",
     "open_place",
+    "open_table",
+    "ordered_by",
     "serve",
     "session_options",
     "session_zone",
+    "undo",
     "with_engine",
 ]
 
 
 Result = TypeVar("Result")
+Options: TypeAlias = Mapping[str, object]
+PathLike: TypeAlias = str | os.PathLike[str]
 _SYSTEM_CLOCK = SystemClock()
+_INSTANT_TIME = re.compile(r"\d{14}|\d{17}", re.ASCII)
+_MERGER_KEYS = (
+    "hoodie.write.record.merge.custom.implementation.classes",
+    "hoodie.datasource.write.record.merger.impls",
+)
 
 
 def admit_writable(context: ActionContext) -> None:
@@ -52,7 +72,7 @@ def admit_writable(context: ActionContext) -> None:
 
 
 def serve(
-    table: Storage | str | os.PathLike[str],
+    table: Storage | PathLike,
     service: Callable[[ActionContext], Result],
     options: WriteOptions,
     engine: Engine,
@@ -78,17 +98,38 @@ def serve(
     return service(context)
 
 
-Options: TypeAlias = Mapping[str, object]
+@dataclass
+class TableHandle:
+    """What HudiTable holds. `meta`: the table as it was last loaded. `mergers`: options that go with every call."""
 
+    meta: MetaClient
+    spark: SparkSession | None
+    mergers: Options
 
-class TableCalls:
-    """What HudiTable's parts share: the table, the session, and options that go with every call."""
+    @classmethod
+    def of(cls, table: MetaClient | PathLike, spark: SparkSession | None, options: Options | None) -> TableHandle:
+        """The handle of a table, or of the one at a path. Raises what `open_table` raises."""
+        meta = table if isinstance(table, MetaClient) else open_table(table, spark, None, options)
+        return cls(meta, spark, {key: value for key, value in (options or {}).items() if key in _MERGER_KEYS})
 
-    _meta: MetaClient
-    _spark: SparkSession | None
-    _mergers: Options
+    @property
+    def storage(self) -> Storage:
+        return self.meta.storage
 
-    def _serve(
+    def fresh(self) -> MetaClient:
+        """The table as it is now."""
+        self.meta = self.meta.reload()
+        return self.meta
+
+    def options(self, options: Options | None, more: Options) -> dict[str, object]:
+        """The options of a call: Hudi's keys (`options`), and options by their Python names (`more`)."""
+        return {**self.mergers, **merged_options(options, more)}
+
+    def write_options(self, given: Options) -> WriteOptions:
+        """Options of a call, read for this table, with those of the session behind them."""
+        return WriteOptions.parse(given, session_options(self.spark), load_table_config(self.storage))
+
+    def serve(
         self,
         service: Callable[[ActionContext], Result],
         options: Options | None,
@@ -97,18 +138,88 @@ class TableCalls:
         dry_run: bool = False,
         admit: Callable[[ActionContext], None] = admit_writable,
     ) -> Result:
-        """Call a table service with Hudi's keys (`options`) and options by their Python names (`more`)."""
-        storage = self._meta.storage
-        given = self._options(options, more)
-        parsed = WriteOptions.parse(given, session_options(self._spark), load_table_config(storage))
-        return with_engine(
-            self._spark,
-            parsed,
-            lambda engine: serve(storage, service, parsed, engine, dry_run=dry_run, admit=admit),
-        )
+        """Call a table service. `options`, `more`: as in `options`; the rest: as in `serve`."""
+        parsed = self.write_options(self.options(options, more))
+        call = partial(serve, self.storage, service, parsed, dry_run=dry_run, admit=admit)
+        return with_engine(self.spark, parsed, call)
 
-    def _options(self, options: Options | None, more: Options) -> dict[str, object]:
-        return {**self._mergers, **merged_options(options, more)}
+    def serve_plan(
+        self,
+        service: Callable[..., Result],
+        dry_run: bool,
+        schedule_only: bool,
+        instant_time: str | None,
+        options: Options | None,
+        more: Options,
+    ) -> Result:
+        """Call a table service whose plans can wait on the timeline."""
+        run = partial(service, dry_run=dry_run, schedule_only=schedule_only, instant_time=instant_time)
+        return self.serve(run, options, more, dry_run=dry_run)
+
+    def commit_time(self, time: AsOf) -> str:
+        """The instant time of the commit that a caller names, by a time of its own or by a moment.
+
+        Raises: ConfigError for what is no moment, TableError for a moment before the first commit.
+        """
+        meta = self.fresh()
+        if not _is_instant_time(time):
+            try:
+                return commit_at(in_session_zone(time, self.spark), meta).requested_time
+            except ConfigError as error:
+                raise ConfigError(str(error).replace("as_of=", "The time ", 1)) from error
+        text = str(time).strip()
+        completed = [i.requested_time for i in meta.timeline.commits() if i.completion_time == text]
+        return completed[0] if completed and meta.timeline.find(text) is None else text
+
+
+def open_table(
+    path: PathLike,
+    spark: SparkSession | None,
+    storage_options: Mapping[str, str] | None,
+    options: Options | None,
+) -> MetaClient:
+    """`HudiTable.open`."""
+    other = sorted(set(options or {}) - set(_MERGER_KEYS))
+    if other:
+        raise ConfigError(f"open takes the option {_MERGER_KEYS[0]} only, found {', '.join(other)}.")
+    return MetaClient.load(open_place(path, storage_options, spark))
+
+
+def ordered_by(sort_columns: str | Sequence[str] | None, layout: str | None) -> dict[str, object]:
+    """The order of rows that `HudiTable.cluster` is asked for, as options."""
+    order = {SORT_COLUMNS: sort_columns, LAYOUT: layout}
+    return {key: value for key, value in order.items() if value is not None}
+
+
+def undo(
+    handle: TableHandle, instant_time: AsOf | None, to: AsOf | None, options: Options | None, more: Options
+) -> RollbackResult:
+    """`HudiTable.rollback`."""
+    if instant_time is not None and to is not None:
+        raise ConfigError("rollback takes an instant to undo, or to= for the one to go back to; give one of them.")
+    if instant_time is not None and not _is_instant_time(instant_time):
+        raise ConfigError(
+            f"rollback undoes one write, which a moment does not name: found {instant_time!r}. Give its instant "
+            f"time (see `history()`), or the moment to go back to as rollback(to=...) or restore(...)."
+        )
+    undone = None if instant_time is None else handle.commit_time(instant_time)
+    target = None if to is None else handle.commit_time(to)
+    return handle.serve(partial(roll_back, instant_time=undone, to=target), options, more)
+
+
+def change_version(
+    handle: TableHandle, to: int, upwards: bool, options: Options | None, more: Options
+) -> VersionChange:
+    """`HudiTable.upgrade` and `downgrade`."""
+    change = partial(upgrade.change_version, target=to, upwards=upwards)
+    return handle.serve(change, options, more, admit=partial(upgrade.admit_version, target=to, upwards=upwards))
+
+
+def _is_instant_time(time: object) -> bool:
+    """Digits name one instant, and no other one is meant where it is not there."""
+    return (
+        not isinstance(time, bool) and isinstance(time, str | int) and bool(_INSTANT_TIME.fullmatch(str(time).strip()))
+    )
 
 
 def in_session_zone(moment: AsOf, spark: SparkSession | None) -> AsOf:
@@ -145,9 +256,7 @@ def _engine(spark: SparkSession, options: WriteOptions) -> Engine:
     return as_engine(LocalEngine())
 
 
-def open_place(
-    path: str | os.PathLike[str], storage_options: Mapping[str, str] | None, spark: SparkSession | None
-) -> Storage:
+def open_place(path: PathLike, storage_options: Mapping[str, str] | None, spark: SparkSession | None) -> Storage:
     """The storage of a path, by these of Hadoop's keys and behind them the session's `spark.hadoop.fs.*`."""
     given = storage_options or {}
     if spark is None:

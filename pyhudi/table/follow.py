@@ -183,7 +183,7 @@ class ChangeFeed:
         """
         now_ms = self._clock.now_ms()
         for _ in range(_LOOKS):
-            metas = {name: MetaClient.load(table._meta.storage) for name, table in self._tables.items()}
+            metas = {name: MetaClient.load(table._handle.storage) for name, table in self._tables.items()}
             if len(metas) == 1 or all(meta.is_current() for meta in metas.values()):
                 return {name: self._range(name, meta, begins, None) for name, meta in metas.items()}
         return {name: self._range(name, meta, begins, now_ms) for name, meta in metas.items()}

@@ -7,56 +7,65 @@ table.scan(columns=["id"], where="day >= '2024-01-01'").to_arrow()
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from pyhudi.errors import ConfigError
+from pyhudi.actions.save_modes import remove_table
+from pyhudi.actions.undo.restore import restore
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import merged_options
+from pyhudi.services.archive.archiving import archive
+from pyhudi.services.clean.cleaning import clean
+from pyhudi.services.cluster.calls import cluster
+from pyhudi.services.compact.compaction import COMPACTION, LOG_COMPACTION, call
+from pyhudi.services.index_building import build_waiting
+from pyhudi.services.indexes import drop_index, load_indexes
+from pyhudi.services.partition_ttl import expire_partitions
+from pyhudi.services.savepoint import delete_savepoint, load_savepoints, savepoint
 from pyhudi.storage import open_storage
 from pyhudi.storage.base import Storage
-from pyhudi.table.altering import TableAltering
-from pyhudi.table.calls import Options, open_place
-from pyhudi.table.indexes import TableIndexes
-from pyhudi.table.lifecycle import TableLifecycle
-from pyhudi.table.merge_builder import Merge, delete_where, update
-from pyhudi.table.overwrites import TableOverwrites
-from pyhudi.table.reads import TableReads
-from pyhudi.table.services import TableServices
-from pyhudi.table.write import create, write
-from pyhudi.text_table import html_pairs
+from pyhudi.table import change, reports
+from pyhudi.table.calls import Options, PathLike, TableHandle, change_version, open_place, open_table, ordered_by, undo
+from pyhudi.table.merge_builder import Merge
+from pyhudi.table.metadata import TableMetadata, build_index
+from pyhudi.table.scan import Scan, scan
+from pyhudi.table.write import create, write, write_rows
 from pyhudi.timeline.table_properties import table_exists
 
 if TYPE_CHECKING:
+    import pandas as pd
     import pyarrow as pa
 
     from pyhudi.actions.result import WriteResult
+    from pyhudi.actions.undo.restore_result import RestoreResult, RollbackResult
+    from pyhudi.model.table_config import TableConfig
+    from pyhudi.model.timeline import Timeline
     from pyhudi.queries.filters import Where
+    from pyhudi.queries.history import History
+    from pyhudi.queries.query import AsOf
+    from pyhudi.schema.changes import SchemaChange
+    from pyhudi.services.archive.archiving import ArchiveResult
+    from pyhudi.services.clean.runs import CleanResult
+    from pyhudi.services.indexes import IndexInfo, IndexList
+    from pyhudi.services.partition_ttl import TtlResult
+    from pyhudi.services.results import ClusteringResult, CompactionResult
+    from pyhudi.services.savepoint import Savepoint, Savepoints
+    from pyhudi.services.versions.upgrade import VersionChange
     from pyhudi.spark.names import SparkSession, StructType
     from pyhudi.table.input import TableInput
 
 __all__ = ["HudiTable", "write_hudi"]
 
-PathLike = str | os.PathLike[str]
-_MERGER_KEYS = (
-    "hoodie.write.record.merge.custom.implementation.classes",
-    "hoodie.datasource.write.record.merger.impls",
-)
 
-
-class HudiTable(TableReads, TableOverwrites, TableServices, TableLifecycle, TableIndexes, TableAltering):
+class HudiTable:
     """One Hudi table. Every call looks at the table as it is then; a `Scan` keeps the moment it was made at."""
 
     def __init__(
         self, table: MetaClient | PathLike, spark: SparkSession | None = None, options: Options | None = None
     ) -> None:
         """`HudiTable(path)` is `HudiTable.open(path)`."""
-        if not isinstance(table, MetaClient):
-            table = type(self).open(table, spark, options=options)._meta
-        self._meta = table
-        self._spark = spark
-        self._mergers = {key: value for key, value in (options or {}).items() if key in _MERGER_KEYS}
+        self._handle = TableHandle.of(table, spark, options)
 
     @classmethod
     def open(
@@ -78,10 +87,7 @@ class HudiTable(TableReads, TableOverwrites, TableServices, TableLifecycle, Tabl
                 `hoodie.write.record.merge.custom.implementation.classes` for a table with a custom merger.
         Raises: TableNotFound, UnsupportedTable, CorruptFile, ConfigError for other options.
         """
-        other = sorted(set(options or {}) - set(_MERGER_KEYS))
-        if other:
-            raise ConfigError(f"open takes the option {_MERGER_KEYS[0]} only, found {', '.join(other)}.")
-        return cls(MetaClient.load(open_place(path, storage_options, spark)), spark, options)
+        return cls(open_table(path, spark, storage_options, options), spark, options)
 
     @classmethod
     def create(
@@ -108,37 +114,158 @@ class HudiTable(TableReads, TableOverwrites, TableServices, TableLifecycle, Tabl
             options: Hudi's own keys; `more`: Python names of options (docs/options.md), or Hudi's keys by `**{...}`.
         Raises: TableExists, ConfigError, SchemaMismatch.
         """
-        keywords = {
-            "record_key": record_key,
-            "partition_by": partition_by,
-            "ordering": ordering,
-            "table_name": table_name,
-            "table_type": table_type,
-            **more,
-        }
-        storage = open_place(path, storage_options, spark)
-        given = merged_options(options, keywords)
-        create(storage, schema, given, spark)
-        return cls(MetaClient.load(storage), spark, given)
+        columns = {"record_key": record_key, "partition_by": partition_by, "ordering": ordering}
+        given = merged_options(options, {**columns, "table_name": table_name, "table_type": table_type, **more})
+        return cls(create(open_place(path, storage_options, spark), schema, given, spark), spark, given)
 
     @staticmethod
     def exists(path: PathLike, *, storage_options: Mapping[str, str] | None = None) -> bool:
         """True when there is a Hudi table at the path."""
         return table_exists(open_storage(path, storage_options or {}))
 
-    # ---- writing
+    # ---- reading
+
+    @property
+    def path(self) -> str:
+        """Where the table is."""
+        return self._handle.storage.root
+
+    @property
+    def state(self) -> MetaClient:
+        """The table as it is now, for what is built on tables: its storage, properties and timeline at one moment."""
+        return self._handle.fresh()
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The table's data columns as Arrow types; scans return Hudi's meta columns before them."""
+        return reports.data_schema(self._handle.fresh())
+
+    @property
+    def config(self) -> TableConfig:
+        """The table's properties, typed."""
+        return self._handle.fresh().config
+
+    @property
+    def timeline(self) -> Timeline:
+        """The active instants."""
+        return self._handle.fresh().timeline
+
+    def history(
+        self,
+        limit: int | None = None,
+        *,
+        archived: bool = True,
+        since: AsOf | None = None,
+        until: AsOf | None = None,
+    ) -> History:
+        """The newest `limit` instants (None: all), newest first; prints as a table.
+
+        Args:
+            archived: also those that archiving took off the active timeline.
+            since, until: only instant times in this range, both ends included: moments as `as_of` of `scan` takes them,
+                so a date is its first moment. With them a long history is read in part.
+        """
+        return reports.history(self._handle, limit, archived, since, until)
+
+    @property
+    def metadata(self) -> TableMetadata:
+        """The metadata table as it is now: its records, and whether they are right."""
+        return TableMetadata(self._handle.fresh(), self._handle)
+
+    def files(self) -> pa.Table:
+        """The newest file of each file group: partition_path, file_id, path, instant_time, size_bytes, log_files."""
+        return reports.files(self._handle.fresh())
+
+    def partitions(self) -> pa.Table:
+        """The partitions: partition_path ("" for a table without), files, size_bytes, log_files."""
+        return reports.partitions(self._handle.fresh())
+
+    def scan(
+        self,
+        columns: Sequence[str] | None = None,
+        where: Where = None,
+        as_of: AsOf | None = None,
+        query_type: str | None = None,
+        *,
+        begin: AsOf | None = None,
+        end: AsOf | None = None,
+        incremental_format: str | None = None,
+        options: Options | None = None,
+    ) -> Scan:
+        """Describe a query; nothing is read until rows are fetched.
+
+        Args:
+            columns: names in the wanted order; None: Hudi's meta columns and all data columns.
+            where: SQL text (`"day >= '2024-01-01' AND city IN ('x', 'y')"`), a tuple `("city", "=", "x")`, a list of
+                tuples that all must hold, or a `pyarrow.compute` expression.
+            as_of: the table at that moment: the time of an instant, as `WriteResult`, `history()` and
+                `_hoodie_commit_time` show it, or a date or time (text or object; without a zone it is in the Spark
+                session's, and without a session in the timeline's).
+            query_type: "snapshot" (the default), "read_optimized" for the base files of a merge-on-read table, or
+                "incremental" for the rows that were committed in a range of times.
+            begin, end: the range of an incremental query, as `as_of` takes them: begin is left out, end is in (None:
+                now). Either time of a commit, requested or completed, means that commit; a moment parts what was
+                complete then from what was not (below table version 8: begun). begin="earliest": from the first
+                commit on.
+            incremental_format: what an incremental query returns: "latest_state" (the default), rows in their newest
+                version; "cdc", of a table with change logs: all changes, as columns op ("i", "u", "d"), ts_ms (the
+                commit), before and after (JSON texts).
+            options: Hudi's keys, those that `spark.read.format("hudi")` takes, such as `hoodie.memory.merge.max.size`;
+                the session's `spark.hoodie.*` come after them. Times in options keep Hudi's meaning: from table
+                version 8 on a range is one of completion times, and `as.of.instant` is compared with instant times.
+        Raises: ConfigError for arguments that contradict each other; the rest when rows are fetched.
+        """
+        return scan(self._handle, columns, where, as_of, query_type, begin, end, incremental_format, options)
+
+    def changes(
+        self,
+        since: AsOf,
+        until: AsOf | None = None,
+        *,
+        format: str | None = None,
+        columns: Sequence[str] | None = None,
+        where: Where = None,
+        options: Options | None = None,
+    ) -> Scan:
+        """The rows that were committed after `since`, in their newest version: an incremental query.
+
+        `checkpoint` of the result is the `since` of the next call. Deletes are no rows; with format "cdc" they are.
+
+        Args:
+            since, until: as `begin` and `end` of `scan`.
+            format: as `incremental_format` of `scan`: "cdc" for every change, with the rows before and after.
+            columns, where, options: as in `scan`.
+        Raises: ConfigError; RangeNotReadable, when rows are fetched, for commits that were archived or cleaned.
+        """
+        return self.scan(
+            columns, where, None, "incremental", begin=since, end=until, incremental_format=format, options=options
+        )
+
+    def to_arrow(
+        self, columns: Sequence[str] | None = None, where: Where = None, as_of: AsOf | None = None
+    ) -> pa.Table:
+        """`scan(...).to_arrow()`."""
+        return self.scan(columns, where, as_of).to_arrow()
+
+    def to_pandas(
+        self, columns: Sequence[str] | None = None, where: Where = None, as_of: AsOf | None = None
+    ) -> pd.DataFrame:
+        """`scan(...).to_pandas()`."""
+        return self.scan(columns, where, as_of).to_pandas()
+
+    # ---- writing rows
 
     def upsert(self, data: TableInput, *, options: Options | None = None, **more: object) -> WriteResult:
         """Insert new keys, replace rows of known ones. For `data` and options see `write_hudi`."""
-        return self._write(data, "upsert", options, more)
+        return write_rows(self._handle, data, "upsert", options, more)
 
     def insert(self, data: TableInput, *, options: Options | None = None, **more: object) -> WriteResult:
         """Add rows without looking for their keys; small files are filled up."""
-        return self._write(data, "insert", options, more)
+        return write_rows(self._handle, data, "insert", options, more)
 
     def bulk_insert(self, data: TableInput, *, options: Options | None = None, **more: object) -> WriteResult:
         """Add many rows at once, optionally sorted, without index lookup and without filling small files."""
-        return self._write(data, "bulk_insert", options, more)
+        return write_rows(self._handle, data, "bulk_insert", options, more)
 
     def delete(
         self, data: TableInput | None = None, *, where: Where = None, options: Options | None = None, **more: object
@@ -149,16 +276,7 @@ class HudiTable(TableReads, TableOverwrites, TableServices, TableLifecycle, Tabl
         they are. Its result says how many keys were not found; when nothing was deleted there is no commit, unless
         `hoodie.allow.empty.commit` is set to true. Raises ConfigError unless just one of the two is given.
         """
-        if (data is None) == (where is None):
-            raise ConfigError("delete takes rows with the keys to delete, or where=; give one of them.")
-        if isinstance(data, str):
-            raise ConfigError(
-                f"delete takes rows with the keys to delete, found a text; delete(where={data!r}) filters."
-            )
-        if where is not None:
-            return delete_where(self._meta.storage, where, self._options(options, more), self._spark)
-        assert data is not None
-        return self._write(data, "delete", options, more)
+        return change.delete(self._handle, data, where, options, more)
 
     def delete_where(self, where: Where, *, options: Options | None = None, **more: Any) -> WriteResult:
         """`delete(where=...)`."""
@@ -175,7 +293,7 @@ class HudiTable(TableReads, TableOverwrites, TableServices, TableLifecycle, Tabl
         Raises: ConfigError for key and partition columns and for values that don't fit; WriteConflict when another
             write changed the same file groups meanwhile.
         """
-        return update(self._meta.storage, where, set, self._options(options, more), self._spark)
+        return change.update(self._handle, where, set, options, more)
 
     def merge(
         self,
@@ -191,35 +309,322 @@ class HudiTable(TableReads, TableOverwrites, TableServices, TableLifecycle, Tabl
             source: rows as for `upsert`; with the table's key and partition columns, each key once.
             on: the columns that rows meet by: the record key (the default), with the partition columns or without.
         """
-        return Merge(self._meta.storage, source, on, self._options(options, more), self._spark)
+        return Merge(self._handle.storage, source, on, self._handle.options(options, more), self._handle.spark)
 
-    def _write(self, data: TableInput, operation: str, options: Options | None, more: Options) -> WriteResult:
-        given = self._options(options, {**more, "operation": operation})
-        result = write(self._meta.storage, data, given, "append", self._spark)
-        assert result is not None
-        return result
+    # ---- whole partitions
 
-    def __repr__(self) -> str:
-        config = self._meta.config
-        keys = ", ".join(config.record_key_fields) or "generated keys"
-        partitions = f", partitioned by {', '.join(config.partition_fields)}" if config.partition_fields else ""
-        return (
-            f"HudiTable({config.table_name!r} at {self.path}: {config.table_type}, version {config.table_version}, "
-            f"key {keys}{partitions})"
+    def insert_overwrite(
+        self,
+        data: TableInput,
+        *,
+        partitions: Iterable[str] | None = None,
+        options: Options | None = None,
+        **more: object,
+    ) -> WriteResult:
+        """Put rows in the place of all rows of their partitions, in one commit. For `data` and options: `write_hudi`.
+
+        Args:
+            partitions: paths of the partitions to overwrite, also those that get no rows; None: those that get rows.
+        Raises: ConfigError for rows that go to other partitions than `partitions`, WriteConflict when another write
+            changed rows of these partitions meanwhile.
+        """
+        return write_rows(
+            self._handle, data, "insert_overwrite", options, {**more, **change.static_partitions(partitions)}
         )
 
+    def insert_overwrite_table(
+        self, data: TableInput, *, options: Options | None = None, **more: object
+    ) -> WriteResult:
+        """Put rows in the place of all rows of the table, in one commit. For `data` and options: `write_hudi`."""
+        return write_rows(self._handle, data, "insert_overwrite_table", options, more)
+
+    def delete_partitions(
+        self,
+        partitions: str | Iterable[str] = (),
+        *,
+        matching: str | Iterable[str] = (),
+        options: Options | None = None,
+        **more: object,
+    ) -> WriteResult:
+        """Take whole partitions out of the table, in one commit.
+
+        Args:
+            partitions: their paths, as `partitions()` gives them; outer slashes, and whether the names of the fields
+                are there (`y=2022`, `2022`), don't matter. Those that are not there are passed over with a warning that
+                names the nearest; without any there is no commit.
+            matching: patterns of paths, with `*` for any text.
+        Raises:  WriteConflict for partitions that a pending compaction or clustering is going to rewrite, ConfigError
+            for a path with a star that no partition has.
+        """
+        return change.delete_partitions(self._handle, partitions, matching, options, more)
+
+    def truncate(self, *, options: Options | None = None, **more: Any) -> WriteResult:
+        """Take all rows out of the table, in one commit; the table stays, and its history can be read."""
+        return self.delete_partitions(matching="*", options=options, **more)
+
+    def run_ttl(self, *, dry_run: bool = False, options: Options | None = None, **more: object) -> TtlResult:
+        """Delete the partitions that have expired, by `hoodie.partition.ttl.strategy.days.retain` and its like.
+
+        Args:    dry_run: only say which.
+        Raises:  WriteConflict for partitions that a pending compaction or clustering is going to rewrite.
+        """
+        return self._handle.serve(partial(expire_partitions, dry_run=dry_run), options, more, dry_run=dry_run)
+
+    # ---- columns
+
+    def alter(
+        self,
+        *changes: SchemaChange,
+        schema_on_read: bool | None = None,
+        options: Options | None = None,
+        **more: object,
+    ) -> WriteResult:
+        """Change the table's columns by one commit, which has no files: older files are read as the new schema says.
+
+        Args:
+            changes: of `pyhudi.schema.changes`: AddColumn, RenameColumn, DropColumn, ChangeType, MoveColumn,
+                SetComment, DropNotNull; paths of nested columns have dots. From the first change on that is more than
+                new columns at the end, wider numbers and comments, the table has a schema history, as Hudi's
+                `ALTER TABLE` makes it with `hoodie.schema.on.read.enable`.
+            schema_on_read: True: the table gets a history in any case; False: it may not get one.
+        Raises: SchemaMismatch for columns that are not there and changes that rows can't follow; ConfigError when they
+            need a history and it may not be; WriteConflict when a write or a service that began meanwhile knows nothing
+            of the change.
+        """
+        return change.alter(self._handle, changes, schema_on_read, options, more)
+
+    # ---- table services
+
+    def compact(
+        self,
+        *,
+        dry_run: bool = False,
+        schedule_only: bool = False,
+        instant_time: str | None = None,
+        options: Options | None = None,
+        **more: object,
+    ) -> CompactionResult:
+        """Merge-on-read: merge log files into base files. Plans that wait are executed first.
+
+        Args:
+            dry_run: only say what would be compacted. schedule_only: leave the plan for another run or process.
+            instant_time: execute just this pending plan.
+            options: Hudi's own keys; whatever log files there are is compacted, unless they name a trigger to wait for.
+        Raises: UnsupportedTable for a copy-on-write table, WriteConflict when another process is at it.
+        """
+        return self._handle.serve_plan(partial(call, COMPACTION), dry_run, schedule_only, instant_time, options, more)
+
+    def log_compact(
+        self,
+        *,
+        dry_run: bool = False,
+        schedule_only: bool = False,
+        instant_time: str | None = None,
+        options: Options | None = None,
+        **more: object,
+    ) -> CompactionResult:
+        """Merge-on-read: merge the log blocks of slices with many of them; base files stay. See `compact`."""
+        return self._handle.serve_plan(
+            partial(call, LOG_COMPACTION), dry_run, schedule_only, instant_time, options, more
+        )
+
+    def clean(
+        self,
+        *,
+        dry_run: bool = False,
+        schedule_only: bool = False,
+        instant_time: str | None = None,
+        options: Options | None = None,
+        **more: object,
+    ) -> CleanResult:
+        """Delete files that no allowed query needs: older versions of files, and what overwrites have replaced.
+
+        Writes do it by themselves. What queries are allowed is the policy's to say (`hoodie.clean.policy`), and stays
+        with the newest rows and savepoints in any case. Cleans that wait are executed first.
+
+        Args:
+            dry_run: only say which files would go, and why. schedule_only: leave the plan for another run or process.
+            instant_time: execute just this pending clean.
+            options: Hudi's own keys; without a trigger among them whatever there is to clean is cleaned.
+        """
+        return self._handle.serve_plan(clean, dry_run, schedule_only, instant_time, options, more)
+
+    def archive(self, *, dry_run: bool = False, options: Options | None = None, **more: object) -> ArchiveResult:
+        """Move old instants from the active timeline to the history, where `history` still finds them.
+
+        Writes do it by themselves. Nothing goes that a reader, a savepoint, pending work or cleaning still needs.
+
+        Args:    dry_run: only say which instants would go, and what keeps the others.
+                 options: Hudi's own keys: how many commits stay (`hoodie.keep.min.commits`, `hoodie.keep.max.commits`).
+        """
+        return self._handle.serve(partial(archive, dry_run=dry_run), options, more, dry_run=dry_run)
+
+    def cluster(
+        self,
+        *,
+        sort_columns: str | Sequence[str] | None = None,
+        layout: str | None = None,
+        dry_run: bool = False,
+        schedule_only: bool = False,
+        instant_time: str | None = None,
+        options: Options | None = None,
+        **more: object,
+    ) -> ClusteringResult:
+        """Rewrite small file groups as larger ones, with rows in the order that options ask for. Plans that wait are
+        executed first.
+
+        Args:
+            sort_columns: sort rows by these. layout: LINEAR (by one column after the other), ZORDER or HILBERT.
+            dry_run: only say what would be rewritten. schedule_only: leave the plan for another run or process.
+            instant_time: execute just this pending plan.
+            options: Hudi's own keys, such as `hoodie.clustering.plan.strategy.class`.
+        Raises: WriteConflict when another process is at it, or has written to a file group of the plan meanwhile.
+        """
+        return self._handle.serve_plan(
+            cluster, dry_run, schedule_only, instant_time, options, more | ordered_by(sort_columns, layout)
+        )
+
+    # ---- indexes of the metadata table
+
+    def create_index(
+        self,
+        name: str,
+        *,
+        columns: str | Sequence[str] = (),
+        index_type: str | None = None,
+        expression: str | None = None,
+        while_writing: bool = False,
+        schedule_only: bool = False,
+        options: Options | None = None,
+        **more: object,
+    ) -> IndexInfo:
+        """Build an index of the metadata table, which every later write keeps up.
+
+        Other writers wait for the table's lock meanwhile, unless `while_writing` says that they go on. A table without
+        a metadata table gets one.
+
+        Args:
+            name: of a secondary or expression index; of the others their type: `record_index`, `column_stats`,
+                `partition_stats`, `bloom_filters`.
+            columns: of a secondary index the one that it finds rows by; of column_stats those that get statistics.
+            index_type: None: the type that the name is, else `secondary_index`; of an expression index `column_stats`,
+                which is what None means then, or `bloom_filters`.
+            expression: of an expression index the function of a column whose values it knows, as SQL text:
+                "from_unixtime(ts, 'yyyy-MM-dd')". Times are those of UTC.
+            while_writing: the table is read without its lock; needs a lock that all writers share, and version 8.
+            schedule_only: leave the plan on the timeline, for `build_indexes` of any process.
+            options: Hudi's own keys, such as `hoodie.metadata.global.record.level.index.min.filegroup.count`.
+        Raises: ConfigError when there is such an index, or the table can't have it; WriteConflict when the lock was
+            lost. Nothing has an index then that it did not have before.
+        """
+        return build_index(
+            self._handle, name, columns, index_type, expression, while_writing, schedule_only, options, more
+        )
+
+    def build_indexes(self, *, options: Options | None = None, **more: object) -> tuple[IndexInfo, ...]:
+        """Build the indexes whose plans wait, while writers go on: those of `schedule_only`, those whose builders died,
+        and those that Apache Hudi has scheduled.
+
+        Raises: WriteConflict when another process builds one of them.
+        """
+        return self._handle.serve(build_waiting, options, more)
+
+    def drop_index(self, name: str, *, options: Options | None = None, **more: object) -> None:
+        """Take an index out of the metadata table, by the name that it was made with, or that of its partition.
+
+        Raises: ConfigError when there is none of that name, or another index needs it.
+        """
+        self._handle.serve(partial(drop_index, name=name), options, more)
+
+    def indexes(self) -> IndexList:
+        """The indexes that the metadata table has, and those that are being built; prints as a table."""
+        return load_indexes(self._handle.fresh())
+
+    # ---- undoing
+
+    def rollback(
+        self,
+        instant_time: AsOf | None = None,
+        *,
+        to: AsOf | None = None,
+        options: Options | None = None,
+        **more: object,
+    ) -> RollbackResult:
+        """Undo completed writes: the newest one, or all that came after an instant.
+
+        Args:
+            instant_time: the write to undo: the newest completed one, which None means, or a pending one.
+            to: undo all writes after this commit, newest first, each with a rollback of its own. `restore` undoes them
+                as one action.
+        Raises: TableError when later writes built on it, a savepoint protects it, or cleaning has deleted what it
+            replaced; ConfigError when both arguments are given.
+        """
+        return undo(self._handle, instant_time, to, options, more)
+
+    def savepoint(
+        self,
+        instant_time: AsOf | None = None,
+        *,
+        user: str = "",
+        comment: str = "",
+        options: Options | None = None,
+        **more: object,
+    ) -> Savepoint:
+        """Save a commit (None: the newest): cleaning leaves its files, and `restore` can take the table back to it.
+
+        Raises: TableError when there is no such commit, it is saved already, or files of it were cleaned.
+        """
+        saved = None if instant_time is None else self._handle.commit_time(instant_time)
+        return self._handle.serve(partial(savepoint, instant_time=saved, user=user, comment=comment), options, more)
+
+    def delete_savepoint(self, instant_time: AsOf, *, options: Options | None = None, **more: object) -> None:
+        """Give a saved commit free again. Raises: TableError when it has no savepoint."""
+        saved = self._handle.commit_time(instant_time)
+        self._handle.serve(partial(delete_savepoint, instant_time=saved), options, more)
+
+    def savepoints(self) -> Savepoints:
+        """The savepoints, oldest first; prints as a table."""
+        return load_savepoints(self._handle.fresh())
+
+    def restore(self, to: AsOf, *, options: Options | None = None, **more: object) -> RestoreResult:
+        """Take the table back to a savepoint, or to another commit whose files are all there.
+
+        Nobody may write meanwhile. Later commits are lost for good. A restore that died is finished by the next write
+        or service.
+
+        Args:   to: instant time of the commit, or a moment as `as_of` of `scan` takes it: the newest commit that was
+                    complete then.
+        Raises: TableError when it can't be restored (later savepoints, cleaned or archived), WriteConflict while others
+            write.
+        """
+        return self._handle.serve(partial(restore, to=self._handle.commit_time(to)), options, more)
+
+    # ---- its end and its version
+
+    def drop(self) -> None:
+        """Delete the table: its rows, its history, and all else in its folder. Nobody may use it meanwhile.
+
+        A call that died leaves no table; what is left of its files goes by deleting the folder. Raises StorageError.
+        """
+        remove_table(self._handle.storage)
+
+    def upgrade(self, to: int = 9, *, options: Options | None = None, **more: object) -> VersionChange:
+        """Take the table to a higher version (4 → 5 → 6 → 8 → 9), in place. Nobody may write to it meanwhile.
+
+        Failed writes are undone and log files compacted first. A call that died is finished by calling again.
+        Raises: ConfigError when `to` is no higher version, UnsupportedTable, WriteConflict while others write.
+        """
+        return change_version(self._handle, to, True, options, more)
+
+    def downgrade(self, to: int, *, options: Options | None = None, **more: object) -> VersionChange:
+        """Take the table to a lower version (9 → 8 → 6), for readers and writers of older releases. See `upgrade`."""
+        return change_version(self._handle, to, False, options, more)
+
+    def __repr__(self) -> str:
+        return reports.one_line(self._handle.meta)
+
     def _repr_html_(self) -> str:
-        config = self._meta.config
-        last = self._meta.timeline.last_commit()
-        shown = {
-            "table": config.table_name,
-            "path": self.path,
-            "type": f"{config.table_type}, version {config.table_version}",
-            "record key": ", ".join(config.record_key_fields) or "generated",
-            "partitioned by": ", ".join(config.partition_fields) or "nothing",
-            "last commit": last.requested_time if last else "none yet",
-        }
-        return html_pairs(shown.items())
+        return reports.html(self._handle.meta)
 
 
 def write_hudi(

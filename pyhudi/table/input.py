@@ -26,21 +26,24 @@ from pyhudi.schema.casts import can_cast
 from pyhudi.schema.projection import project
 from pyhudi.shown_text import is_text, quoted
 from pyhudi.storage.base import Storage
+from pyhudi.table.calls import session_options
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow.dataset as ds
 
-    from pyhudi.spark.names import SparkDataFrame
+    from pyhudi.spark.names import SparkDataFrame, SparkSession, StructType
 
 __all__ = [
     "NO_FIT",
     "ArrowInput",
     "TableInput",
     "WriteInput",
+    "arrow_schema",
     "check_frame",
     "column_of",
     "column_refused",
+    "input_of",
     "is_spark_frame",
     "to_arrow_rows",
 ]
@@ -330,3 +333,23 @@ def _from_dicts(rows: Sequence[Mapping[str, object]], schema: pa.Schema | None) 
 
 def _name(data: object) -> str:
     return f"{type(data).__module__}.{type(data).__qualname__}"
+
+
+def input_of(data: TableInput, spark: SparkSession | None) -> WriteInput:
+    """Data of a caller, as a write takes it."""
+    if not is_spark_frame(data):
+        return ArrowInput(data, session_options(spark))
+    from pyhudi.spark.frame_input import FrameInput  # pyspark is loaded only when it is used
+
+    return FrameInput(data)
+
+
+def arrow_schema(schema: pa.Schema | StructType) -> pa.Schema:
+    """Columns of a new table, as a caller gives them. Raises ConfigError for what is no schema."""
+    if isinstance(schema, pa.Schema):
+        return schema
+    if type(schema).__module__.startswith("pyspark"):
+        from pyhudi.spark.types import arrow_from_spark
+
+        return arrow_from_spark(schema)
+    raise ConfigError(f"The schema is of type {type(schema).__name__}; give a pyarrow.Schema or a Spark StructType.")

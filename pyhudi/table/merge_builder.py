@@ -1,7 +1,5 @@
-"""Changing rows by the public API: update, delete by a filter, and merge, whose clauses are added one by one.
+"""Merge: rows of a source meet those of a table; what happens then are clauses, which are added one by one.
 
-table.update("status = 'open'", set={"status": "late"})
-table.delete(where="day < DATE '2023-01-01'")
 table.merge(changes).when_matched_delete("source.gone").when_matched_update_all().when_not_matched_insert_all().execute()
 """
 
@@ -11,84 +9,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-import pyarrow as pa
-
 from pyhudi.actions.changes.change import ChangeRows
-from pyhudi.actions.changes.clauses import Clause, When
-from pyhudi.actions.changes.computed import Computed, NumberedClause
+from pyhudi.actions.changes.clauses import Clause, When, set_values
 from pyhudi.actions.result import WriteResult
-from pyhudi.engine.base import Engine, Frame
 from pyhudi.engine.local import in_this_process
 from pyhudi.errors import ConfigError
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import WriteOptions
 from pyhudi.queries.filters import Where
 from pyhudi.storage.base import Storage
-from pyhudi.table.calls import Options, TableCalls, session_options, session_zone, with_engine
+from pyhudi.table.calls import Options, session_options, session_zone
 from pyhudi.table.input import TableInput, is_spark_frame, to_arrow_rows
 from pyhudi.table.write import change_table
-from pyhudi.timeline.table_properties import load_table_config
 
 if TYPE_CHECKING:
     from pyhudi.spark.names import SparkSession
 
-__all__ = ["Merge", "change_computed", "delete_where", "update"]
-
-
-def update(
-    storage: Storage, where: Where, values: Mapping[str, object], options: Options, spark: SparkSession | None
-) -> WriteResult:
-    """`HudiTable.update`."""
-    clause = Clause(When.NOT_MATCHED_BY_SOURCE, "update", None, _values("update", values))
-    return _changed(storage, ChangeRows((clause,), where), options, spark, "UPDATE")
-
-
-def delete_where(storage: Storage, where: Where, options: Options, spark: SparkSession | None) -> WriteResult:
-    """`HudiTable.delete` with a filter."""
-    change = ChangeRows((Clause(When.NOT_MATCHED_BY_SOURCE, "delete"),), where)
-    return _changed(storage, change, options, spark, "DELETE")
-
-
-def _changed(
-    storage: Storage, change: ChangeRows, options: Options, spark: SparkSession | None, word: str
-) -> WriteResult:
-    parsed = WriteOptions.parse(options, session_options(spark), load_table_config(storage))
-    change = replace(change, zone=session_zone(spark))
-    result = with_engine(spark, parsed, lambda engine: change_table(storage, change, engine, parsed))
-    return replace(result, operation=word)
-
-
-def change_computed(
-    table: TableCalls,
-    rows: TableInput,
-    clauses: tuple[NumberedClause, ...],
-    computed: Computed,
-    options: Options,
-    word: str,
-) -> WriteResult:
-    """Commit rows that a query of the table computed. `word`: what the change is called, for the result.
-
-    Raises: OutdatedRows when the table is not as `computed` says that it was read; nothing is written then.
-    """
-    storage, spark = table._meta.storage, table._spark
-    parsed = WriteOptions.parse(options, session_options(spark), load_table_config(storage))
-
-    def run(frame: Frame, engine: Engine) -> WriteResult:
-        return change_table(storage, ChangeRows(clauses, source=frame, computed=computed), engine, parsed)
-
-    if not is_spark_frame(rows):
-        arrived = to_arrow_rows(rows)
-        try:
-            return replace(run(*in_this_process(arrived)), operation=word)
-        finally:
-            # Of rows that were not taken their engine would keep the query open, and run no other.
-            if isinstance(arrived, pa.RecordBatchReader):
-                arrived.close()
-    from pyhudi.spark.failures import translated  # pyspark is loaded only when it is used
-    from pyhudi.spark.frame_input import FrameInput
-
-    with translated():
-        return replace(run(*FrameInput(rows).rows(parsed, options)), operation=word)
+__all__ = ["Merge"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +47,7 @@ class Merge:
 
     def when_matched_update(self, set: Mapping[str, object] | Literal["*"], condition: Where = None) -> Merge:
         """Change columns of rows whose key is in the source; "*" means all of them, as `when_matched_update_all`."""
-        return self._and(When.MATCHED, "update", condition, _values("when_matched_update", set, has_all=True))
+        return self._and(When.MATCHED, "update", condition, set_values("when_matched_update", set, has_all=True))
 
     def when_matched_update_all(self, condition: Where = None) -> Merge:
         """Take all columns from the source that it has, but for key and partition columns."""
@@ -125,7 +62,7 @@ class Merge:
         all columns, as `when_not_matched_insert_all`.
         """
         return self._and(
-            When.NOT_MATCHED, "insert", condition, _values("when_not_matched_insert", values, has_all=True)
+            When.NOT_MATCHED, "insert", condition, set_values("when_not_matched_insert", values, has_all=True)
         )
 
     def when_not_matched_insert_all(self, condition: Where = None) -> Merge:
@@ -134,7 +71,7 @@ class Merge:
 
     def when_not_matched_by_source_update(self, set: Mapping[str, object], condition: Where = None) -> Merge:
         """Change columns of rows whose key is not in the source. The whole table is read."""
-        values = _values("when_not_matched_by_source_update", set)
+        values = set_values("when_not_matched_by_source_update", set)
         return self._and(When.NOT_MATCHED_BY_SOURCE, "update", condition, values)
 
     def when_not_matched_by_source_delete(self, condition: Where = None) -> Merge:
@@ -176,16 +113,6 @@ class Merge:
         values: Mapping[str, object] | None = None,
     ) -> Merge:
         return replace(self, clauses=(*self.clauses, Clause(when, does, condition, values)))
-
-
-def _values(call: str, values: object, *, has_all: bool = False) -> dict[str, object] | None:
-    """Columns and their values, None for all columns of the source. Raises ConfigError for what is neither."""
-    if has_all and isinstance(values, str) and values.strip() == "*":
-        return None
-    if not isinstance(values, Mapping):
-        other = ' or "*" for all columns' if has_all else ""
-        raise ConfigError(f"{call}: expected a mapping, {{'column': value}}{other}, found {values!r:.200}.")
-    return dict(values)
 
 
 def _check_on(on: str | Sequence[str] | None, meta: MetaClient) -> None:

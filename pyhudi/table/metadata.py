@@ -2,37 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol, TypeVar
 
 import pyarrow as pa
 
-from pyhudi.actions.action import ActionContext
 from pyhudi.errors import ConfigError
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.table import MetadataTable
+from pyhudi.model.predicate import parse_call
 from pyhudi.queries.validation import Difference, validate
+from pyhudi.services.index_building import run_index_plan, schedule_index
+from pyhudi.services.indexes import IndexInfo, create_index, index_info, wanted_index
 from pyhudi.services.metadata_table import MetadataRebuild, drop_metadata, rebuild_metadata
-from pyhudi.table.calls import Options
+from pyhudi.table.calls import Options, TableHandle
 
-__all__ = ["MetadataPartition", "TableMetadata"]
-
-Result = TypeVar("Result")
-
-
-class ServiceCall(Protocol):
-    """How a table calls its services (`TableCalls`)."""
-
-    def __call__(
-        self,
-        service: Callable[[ActionContext], Result],
-        options: Options | None,
-        more: Options,
-        *,
-        dry_run: bool = False,
-    ) -> Result: ...
+__all__ = ["MetadataPartition", "TableMetadata", "build_index"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +49,7 @@ class TableMetadata:
     """The metadata table at one moment."""
 
     _meta: MetaClient
-    _serve: ServiceCall
+    _handle: TableHandle
 
     @property
     def partitions(self) -> tuple[str, ...]:
@@ -115,7 +101,7 @@ class TableMetadata:
         Raises: ConfigError for partitions that this release, or the table's version, does not have.
         """
         service = partial(rebuild_metadata, partitions=partitions, dry_run=dry_run)
-        return self._serve(service, options, more, dry_run=dry_run)
+        return self._handle.serve(service, options, more, dry_run=dry_run)
 
     def drop(
         self, partitions: Sequence[str] | None = None, *, options: Options | None = None, **more: object
@@ -127,4 +113,28 @@ class TableMetadata:
         Returns: the names of the partitions that went.
         Raises:  ConfigError when there is no such partition.
         """
-        return self._serve(partial(drop_metadata, partitions=partitions), options, more)
+        return self._handle.serve(partial(drop_metadata, partitions=partitions), options, more)
+
+
+def build_index(
+    handle: TableHandle,
+    name: str,
+    columns: str | Sequence[str],
+    index_type: str | None,
+    expression: str | None,
+    while_writing: bool,
+    schedule_only: bool,
+    options: Options | None,
+    more: Options,
+) -> IndexInfo:
+    """`HudiTable.create_index`."""
+    wanted = (columns,) if isinstance(columns, str) else tuple(columns)
+    call = None if expression is None else parse_call(expression)
+    if not while_writing and not schedule_only:
+        run = partial(create_index, name=name, columns=wanted, index_type=index_type, expression=call)
+        return handle.serve(run, options, more)
+    index = wanted_index(name, wanted, index_type, call)
+    plan = handle.serve(partial(schedule_index, wanted=index), options, more)
+    if not schedule_only:
+        return handle.serve(partial(run_index_plan, instant_time=plan.requested_time), options, more)
+    return index_info(handle.fresh(), index.partition)

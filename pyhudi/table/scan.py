@@ -11,25 +11,26 @@ from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
 from datetime import timezone
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
 from pyhudi.engine.local import ArrowStream
 from pyhudi.errors import ConfigError
 from pyhudi.meta_client import MetaClient
+from pyhudi.model.options import ReadOptions, canonical_keys
 from pyhudi.model.options.files import DEFAULT_DAMAGE, DamageOptions
 from pyhudi.model.options.merging import DEFAULT_MEMORY, MemoryOptions
-from pyhudi.model.options.queries import DEFAULT_INCREMENTAL, IncrementalOptions
+from pyhudi.model.options.queries import AS_OF, BEGIN, DEFAULT_INCREMENTAL, END, IncrementalOptions
 from pyhudi.model.predicate import Constant, conjunction, is_opaque, parse_where, to_sql
 from pyhudi.model.predicate.limits import shown
 from pyhudi.queries.filters import Where
 from pyhudi.queries.incremental import plan_query
-from pyhudi.queries.incremental_range import incremental_range
+from pyhudi.queries.incremental_range import incremental_range, time_of_range
 from pyhudi.queries.plan import ReadPlan, check_query_type
-from pyhudi.queries.query import AsOf, Query, parse_as_of
+from pyhudi.queries.query import AsOf, Query, as_of_time, parse_as_of
 from pyhudi.queries.snapshot import READ_THREADS, count_rows, read_batches
-from pyhudi.table.calls import session_zone
+from pyhudi.table.calls import Options, TableHandle, in_session_zone, session_options, session_zone
 from pyhudi.text_table import readable_bytes
 
 if TYPE_CHECKING:
@@ -37,7 +38,11 @@ if TYPE_CHECKING:
 
     from pyhudi.spark.names import SparkDataFrame, SparkSession
 
-__all__ = ["FILES_SCHEMA", "Scan"]
+__all__ = ["FILES_SCHEMA", "Scan", "scan"]
+
+T = TypeVar("T")
+_QUERY_TYPE = "hoodie.datasource.query.type"
+_FORMAT = "hoodie.datasource.query.incremental.format"
 
 FILES_SCHEMA = pa.schema(
     [
@@ -224,3 +229,65 @@ def _filter_text(plan: ReadPlan) -> str:
     how = "each row" if is_opaque(plan.predicate) else "row groups by their statistics, then each row"
     text = to_sql(plan.predicate)
     return f"{text if len(text) <= _FILTER_CHARS else text[:_FILTER_CHARS] + '...'} ({how})"
+
+
+def scan(
+    handle: TableHandle,
+    columns: Sequence[str] | None,
+    where: Where,
+    as_of: AsOf | None,
+    query_type: str | None,
+    begin: AsOf | None,
+    end: AsOf | None,
+    incremental_format: str | None,
+    options: Options | None,
+) -> Scan:
+    """`HudiTable.scan`."""
+    given = {**handle.mergers, **(options or {})}
+    read_options = ReadOptions.parse(given, session_options(handle.spark))
+    incremental = read_options.incremental
+    returned = _given_once(_FORMAT, "incremental_format", incremental_format, incremental.format, given)
+    if returned not in ("latest_state", "cdc"):
+        raise ConfigError(f"incremental_format={returned!r}: expected 'latest_state' or 'cdc'.")
+    kind = _given_once(_QUERY_TYPE, "query_type", query_type, read_options.query_type, given)
+    if incremental_format is not None and kind != "incremental":
+        raise ConfigError(
+            f"incremental_format={incremental_format!r} with a query of type {kind}: give "
+            "query_type='incremental' and begin, or call HudiTable.changes."
+        )
+    meta = handle.fresh()
+
+    def moment(key: str, name: str, argument: AsOf | None, option: str | None) -> AsOf | None:
+        """What the option means to Hudi; what the argument means in Python."""
+        time = _given_once(key, name, argument, option, given)
+        is_misplaced = (key == AS_OF) is (kind == "incremental")  # which is refused below
+        if argument is None or time is None or is_misplaced or key in canonical_keys(given):
+            return time
+        time = in_session_zone(time, handle.spark)
+        return as_of_time(time, meta) if key == AS_OF else time_of_range(name, time, meta, incremental)
+
+    return Scan(
+        meta,
+        columns=columns,
+        where=where,
+        as_of=moment(AS_OF, "as_of", as_of, read_options.as_of),
+        query_type=kind,
+        begin=moment(BEGIN, "begin", begin, read_options.begin),
+        end=moment(END, "end", end, read_options.end),
+        spark=handle.spark,
+        merger_classes=read_options.merger_classes,
+        memory=read_options.memory,
+        damage=read_options.damage,
+        use_metadata=read_options.use_metadata,
+        unique_keys=read_options.unique_keys,
+        incremental=replace(incremental, format=returned),
+    )
+
+
+def _given_once(key: str, name: str, argument: T | None, option: T, given: Options) -> T:
+    """The argument, else the option. Raises ConfigError when the call gives both and they differ."""
+    if argument is None:
+        return option
+    if key in canonical_keys(given) and argument != option:
+        raise ConfigError(f"{key} is given twice, as {option!r} in options and as {name}={argument!r}. Keep one.")
+    return argument

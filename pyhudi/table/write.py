@@ -73,14 +73,14 @@ from pyhudi.services.after_write import serve_after_write
 from pyhudi.storage import open_storage, with_sync
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import Clock, SystemClock
-from pyhudi.table.calls import Options, session_options
-from pyhudi.table.input import ArrowInput, TableInput, WriteInput, is_spark_frame
+from pyhudi.table.calls import Options, TableHandle, session_options
+from pyhudi.table.input import TableInput, WriteInput, arrow_schema, input_of
 from pyhudi.timeline.table_properties import table_exists
 
 if TYPE_CHECKING:
     from pyhudi.spark.names import SparkSession, StructType
 
-__all__ = ["OPERATIONS", "SAVE_MODES", "change_table", "create", "write", "write_table"]
+__all__ = ["OPERATIONS", "SAVE_MODES", "change_table", "create", "write", "write_rows", "write_table"]
 
 
 _SYSTEM_CLOCK = SystemClock()
@@ -268,9 +268,11 @@ _PARTITION_FIELDS = "hoodie.datasource.write.partitionpath.field"
 _NAME_KEYS = (_NAME, "hoodie.datasource.write.table.name")
 
 
-def create(storage: Storage, schema: pa.Schema | StructType, options: Options, spark: SparkSession | None) -> None:
+def create(
+    storage: Storage, schema: pa.Schema | StructType, options: Options, spark: SparkSession | None
+) -> MetaClient:
     """Make an empty table of these columns. Raises TableExists, ConfigError."""
-    columns = without_meta(_arrow_schema(schema))
+    columns = without_meta(arrow_schema(schema))
     if not len(columns):
         raise ConfigError("The schema has no columns; a table needs one at least.")
     parsed = WriteOptions.parse(_with_name(options, storage), session_options(spark), None)
@@ -278,6 +280,17 @@ def create(storage: Storage, schema: pa.Schema | StructType, options: Options, s
     assert parsed.table_name is not None
     text = avro_from_arrow(columns, parsed.table_name, with_meta=False)
     create_from_options(with_sync(storage, parsed.storage_sync), parsed, SystemClock(), text)
+    return MetaClient.load(storage)
+
+
+def write_rows(
+    handle: TableHandle, data: TableInput, operation: str, options: Options | None, more: Options
+) -> WriteResult:
+    """Write rows to a table that there is: `HudiTable.upsert`, `insert` and their like."""
+    given = handle.options(options, {**more, "operation": operation})
+    result = write(handle.storage, data, given, "append", handle.spark)
+    assert result is not None
+    return result
 
 
 def write(
@@ -304,7 +317,7 @@ def write(
     Returns: None when mode is ignore and there is a table.
     """
     word = canonical_mode(mode, has_replace=keeps_history)
-    source = _input(data, spark)
+    source = input_of(data, spark)
     session = source.session_options
     given = _with_partition_by(options, partition_by)
     in_place = None
@@ -357,14 +370,6 @@ def _written(
     return write_table(storage, rows, engine, parsed)
 
 
-def _input(data: TableInput, spark: SparkSession | None) -> WriteInput:
-    if not is_spark_frame(data):
-        return ArrowInput(data, session_options(spark))
-    from pyhudi.spark.frame_input import FrameInput  # pyspark is loaded only when it is used
-
-    return FrameInput(data)
-
-
 def _with_partition_by(options: Options, columns: Sequence[str]) -> dict[str, object]:
     """The options with `partitionBy` as the partition fields."""
     given = dict(options)
@@ -380,16 +385,6 @@ def _with_partition_by(options: Options, columns: Sequence[str]) -> dict[str, ob
     if not named:
         given[_PARTITION_FIELDS] = ",".join(columns)
     return given
-
-
-def _arrow_schema(schema: pa.Schema | StructType) -> pa.Schema:
-    if isinstance(schema, pa.Schema):
-        return schema
-    if type(schema).__module__.startswith("pyspark"):
-        from pyhudi.spark.types import arrow_from_spark
-
-        return arrow_from_spark(schema)
-    raise ConfigError(f"The schema is of type {type(schema).__name__}; give a pyarrow.Schema or a Spark StructType.")
 
 
 def _with_name(options: Options, storage: Storage) -> dict[str, object]:

@@ -67,12 +67,12 @@ def rows(table: HudiTable, **query: Any) -> dict[str, dict[str, Any]]:
 
 
 def history(table: HudiTable) -> tuple[InternalSchema, ...]:
-    meta = table._fresh()
+    meta = table.state
     return load_schema_history(meta.storage, meta.config, meta.timeline)
 
 
 def last_body(table: HudiTable) -> CommitMetadata:
-    meta = table._fresh()
+    meta = table.state
     last = meta.timeline.last_commit()
     assert last is not None
     return meta.commits.metadata(last)

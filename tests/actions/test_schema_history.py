@@ -195,7 +195,7 @@ def test_files_of_older_schemas_are_rewritten_by_column_id(golden: Any, version:
     before = {row["id"]: {name: row[name] for name in names} for row in description["expected"]["snapshot"]}
     last = table.timeline.last_commit()
     assert last is not None
-    real = table._fresh().commits.metadata(last).extra_metadata
+    real = table.state.commits.metadata(last).extra_metadata
 
     result = table.upsert(
         [{"id": "n", "title": "tn", "v": 6_000_000_000, "extra": "en", "ts": 9, "p": "y"}],
@@ -206,9 +206,9 @@ def test_files_of_older_schemas_are_rewritten_by_column_id(golden: Any, version:
     found = {row["id"]: row for row in table.scan(names).to_arrow().to_pylist()}
     new = {"id": "n", "title": "tn", "v": 6_000_000_000, "extra": "en", "ts": 9, "p": "y"}
     assert found == {key: row for key, row in {**before, "n": new}.items() if key != "c"}
-    written = table._fresh().timeline.find(result.instant_time)
+    written = table.state.timeline.find(result.instant_time)
     assert written is not None
-    body = table._fresh().commits.metadata(written)
+    body = table.state.commits.metadata(written)
     assert any(stat.prev_commit != "null" for stat in body.stats()), "an older file was rewritten"
     for entry in ("schema", "latest_schema"):
         assert body.extra_metadata[entry] == real[entry], "word for word as real Hudi's writes"

@@ -64,7 +64,7 @@ def test_indexes_that_are_built_beside_two_writers_have_every_row(tmp_path: Path
     for writer in writers:
         writer.join()
     assert failed == []
-    meta = HudiTable.open(path)._meta
+    meta = HudiTable.open(path).state
     assert validate(meta) == ()
     found = MetadataTable.open(meta)
     assert found is not None

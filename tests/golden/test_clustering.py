@@ -81,7 +81,7 @@ def test_what_a_clustering_records_is_what_real_hudi_records(golden: Golden, ver
 
 
 def _recorded(path: Path) -> Any:
-    meta = HudiTable.open(path)._meta
+    meta = HudiTable.open(path).state
     instant = next(i for i in meta.timeline.completed() if i.action is ActionKind.REPLACECOMMIT)
     body = meta.commits.metadata(instant)
     ignored = {"path", "file_id", "total_write_bytes", "file_size_in_bytes", "create_time_ms", "scan_time_ms"}
@@ -97,7 +97,7 @@ def _recorded(path: Path) -> Any:
 @pytest.mark.parametrize("version", WRITERS)
 def test_a_plan_is_written_as_real_hudi_writes_it(golden: Golden, version: str) -> None:
     path, _ = golden(version, "g2_clustering_pending")
-    meta = HudiTable.open(path)._meta
+    meta = HudiTable.open(path).state
     folder = path / meta.config.timeline_path
     requested = ("clustering.requested", "replacecommit.requested")
     (theirs,) = [file for file in folder.iterdir() if file.name.endswith(requested)]
@@ -146,7 +146,7 @@ def test_buckets_of_real_hudi_are_resized_again(golden: Golden, version: str) ->
     grown = file_groups(path)
     assert grown > 7
     table = HudiTable.open(path)
-    read = table.scan().to_arrow().select([f.name for f in table._meta.table_schema()])
+    read = table.scan().to_arrow().select([f.name for f in table.state.table_schema()])
     table.upsert(read, options={**engine, "hoodie.compact.inline": "false"})
     keys = HudiTable.open(path).scan(columns=["id", "p"]).to_arrow().to_pylist()
     assert len(keys) == len(before)

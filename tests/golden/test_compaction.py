@@ -105,7 +105,7 @@ def test_the_stats_of_a_compaction_are_those_of_real_hudi(golden: Golden, versio
 def _stats(path: Path) -> dict[str, dict[str, Any]]:
     """File id → stat of the first compaction of a table."""
     table = HudiTable.open(path)
-    meta = table._meta.reload()
+    meta = table.state
     first = next(i for i in meta.timeline.completed() if i.action is ActionKind.COMMIT)
     body = meta.commits.metadata(first)
     assert (body.operation_type, body.compacted) == ("COMPACT", True)

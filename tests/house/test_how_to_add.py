@@ -24,7 +24,7 @@ from pyhudi.model.options import HudiOptionWarning, WriteOptions
 from pyhudi.registry import Registry
 from pyhudi.services import after_write
 from pyhudi.storage import LocalStorage, MemoryStorage
-from pyhudi.table.calls import TableCalls, serve
+from pyhudi.table.calls import TableHandle, serve
 from tests.support.source import ROOT
 from tests.support.tables.small import DEFAULTS, TestTable
 
@@ -178,10 +178,9 @@ def test_the_method_and_the_row_of_the_table_service_call_it(made: Made, monkeyp
     for text in examples("add-a-table-service")[1:]:
         exec(compile(text, "docs/contributing/add-a-table-service.md", "exec"), namespace)
     table = trimmable()
-    calls = TableCalls()
-    calls._meta, calls._spark, calls._mergers = table.meta, None, {}
+    hudi_table = types.SimpleNamespace(_handle=TableHandle(table.meta, None, {}))
 
-    assert namespace["trim_table"](calls, 3).trimmed == ("2024-01-01",)
+    assert namespace["trim_table"](hudi_table, 3).trimmed == ("2024-01-01",)
     rows: Mapping[str, Any] = {**after_write.AFTER_WRITE, "trim": namespace["trim_after_write"]}
     monkeypatch.setattr(after_write, "AFTER_WRITE", rows)
     result = table.upsert(("k5", "2024-01-05", 1, 5))

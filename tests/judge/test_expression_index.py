@@ -36,7 +36,7 @@ def upsert(table: Path, story: Story, numbers: range, ts: int) -> None:
 def check_days(table: Path) -> None:
     """Every base file of the newest slices has its range of the days, whoever wrote the record."""
     handle = HudiTable.open(str(table))
-    found = MetadataTable.open(handle._meta)
+    found = MetadataTable.open(handle.state)
     assert found is not None
     assert set(found.partitions) >= INDEXES
     stats = {
@@ -79,6 +79,6 @@ def test_real_hudi_goes_on_with_indexes_of_expressions_and_values_and_so_does_py
     check_days(kept)
     upsert(kept, story, range(3, 9), 50)
     check_days(kept)
-    assert validate(HudiTable.open(str(kept))._meta) == ()
+    assert validate(HudiTable.open(str(kept)).state) == ()
     assert_pyhudi_reads(kept, judge.rows(kept, hudi), "PyHudi reads what it wrote on")
     judge.check(kept, hudi, steps=["open", "metadata_files", "metadata_index"], options=OPTIONS)

@@ -98,10 +98,10 @@ def test_with_a_session_a_moment_is_one_of_its_zone(tmp_path: Path, monkeypatch:
     table = HudiTable.create(tmp_path / "t", pa.schema([("id", pa.int64())]), record_key="id")
     written = table.upsert([{"id": 1}])
     there = datetime.now(ZoneInfo("Pacific/Kiritimati")) + timedelta(seconds=1)
-    table._spark = object()  # type: ignore[assignment]
+    table._handle.spark = object()  # type: ignore[assignment]
     monkeypatch.setattr("pyhudi.table.calls.session_zone", lambda _: ZoneInfo("Pacific/Kiritimati"))
 
     shown = table.history(until=there.replace(tzinfo=None))
 
     assert [entry.instant_time for entry in shown] == [written.instant_time]
-    assert table._commit(there.replace(tzinfo=None)) == written.instant_time
+    assert table._handle.commit_time(there.replace(tzinfo=None)) == written.instant_time

@@ -87,7 +87,7 @@ def values(table: HudiTable) -> dict[int, int]:
 
 def batches(table: HudiTable) -> list[str | None]:
     """What the commits say of the stream, oldest first."""
-    meta = table._meta.reload()
+    meta = table.state
     return [meta.commits.metadata(instant).extra_metadata.get(SINK_CHECKPOINT) for instant in meta.timeline.commits()]
 
 
@@ -277,7 +277,7 @@ def test_compaction_and_cleaning_run_beside_the_batches(spark: Any, tmp_path: Pa
     write = pyhudi.write_batches_to(path, options)
     for number in range(7):
         write(batch(spark, (1, number), (2, number), ts=number), number)
-        storage = HudiTable.open(path)._meta.storage
+        storage = HudiTable.open(path).state.storage
         wait_for_services(storage, 60)
     table = HudiTable.open(path)
     done = actions(table)
@@ -299,7 +299,7 @@ def test_a_service_that_fails_stops_the_stream_before_the_next_batch(
     monkeypatch.setattr(stream_services, "compact_waiting", fail)
     write = pyhudi.write_batches_to(path, {**WRITE, "hoodie.datasource.write.table.type": "MERGE_ON_READ"})
     write(batch(spark, (1, 1)), 0)
-    wait_for_services(HudiTable.open(path)._meta.storage, 60)
+    wait_for_services(HudiTable.open(path).state.storage, 60)
     with pytest.raises(TableError, match=r"service next to the stream has failed.*the disk is full"):
         write(batch(spark, (2, 2)), 1)
     assert values(HudiTable.open(path)) == {1: 1}
@@ -471,7 +471,7 @@ def test_a_clustering_that_a_batch_has_planned_runs_beside_the_next(spark: Any, 
     write = pyhudi.write_batches_to(path, {**options, "hoodie.datasource.write.operation": "insert"})
     for number in range(3):
         write(batch(spark, (number, number)), number)
-        wait_for_services(HudiTable.open(path)._meta.storage, 60)
+        wait_for_services(HudiTable.open(path).state.storage, 60)
     table = HudiTable.open(path)
     assert "replacecommit" in actions(table)
     assert values(table) == {0: 0, 1: 1, 2: 2}

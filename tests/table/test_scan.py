@@ -176,7 +176,7 @@ def test_the_order_of_rows_does_not_depend_on_threads(many_files: HudiTable) -> 
 def test_a_stream_that_is_left_early_stops_its_threads(many_files: HudiTable) -> None:
     from pyhudi.queries.snapshot import read_batches
 
-    plan, storage = many_files.scan().plan, many_files._meta.storage
+    plan, storage = many_files.scan().plan, many_files.state.storage
     stream: Iterator[pa.RecordBatch] = read_batches(plan, storage, threads=3, batch_rows=10)
     next(stream)
     stream.close()  # type: ignore[attr-defined]
@@ -188,7 +188,7 @@ def test_batches_are_small_and_never_empty(many_files: HudiTable) -> None:
     from pyhudi.queries.snapshot import read_batches
 
     scan = many_files.scan(where="id < 100")
-    batches = list(read_batches(scan.plan, many_files._meta.storage, batch_rows=64))
+    batches = list(read_batches(scan.plan, many_files.state.storage, batch_rows=64))
 
     assert sum(batch.num_rows for batch in batches) == 100
     assert all(0 < batch.num_rows <= 64 for batch in batches)

@@ -50,6 +50,7 @@ __all__ = [
     "clause_schema",
     "computed",
     "mask_of",
+    "set_values",
 ]
 
 
@@ -246,6 +247,16 @@ class Clause:
     does: Literal["update", "delete", "insert"]
     condition: Where = None
     values: Mapping[str, object] | None = None
+
+
+def set_values(call: str, values: object, *, has_all: bool = False) -> dict[str, object] | None:
+    """Columns and their values, None for all columns of the source. Raises ConfigError for what is neither."""
+    if has_all and isinstance(values, str) and values.strip() == "*":
+        return None
+    if not isinstance(values, Mapping):
+        other = ' or "*" for all columns' if has_all else ""
+        raise ConfigError(f"{call}: expected a mapping, {{'column': value}}{other}, found {values!r:.200}.")
+    return dict(values)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,8 @@ from pyhudi.errors import OutdatedRows
 from pyhudi.sql.dml.target import Target
 from pyhudi.sql.our_table import options_of
 from pyhudi.sql.session import NamedTable, SqlFrame, SqlSession
+from pyhudi.table.change import change_computed
 from pyhudi.table.input import TableInput
-from pyhudi.table.merge_builder import change_computed
 
 __all__ = ["ChangeQuery", "change"]
 

@@ -1,0 +1,162 @@
+"""Changing a table by the public API, other than by rows that come in: update, delete, whole partitions, columns.
+
+table.update("status = 'open'", set={"status": "late"})
+table.delete(where="day < DATE '2023-01-01'")
+table.delete_partitions("2023-01-01")
+table.alter(AddColumn("note", pa.string()))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from pyhudi.actions.alter import AlterSchema
+from pyhudi.actions.changes.change import ChangeRows
+from pyhudi.actions.changes.clauses import Clause, When, set_values
+from pyhudi.actions.changes.computed import Computed, NumberedClause
+from pyhudi.actions.result import WriteResult
+from pyhudi.actions.writes.delete_partition import DeletePartitions
+from pyhudi.engine.base import Engine, Frame
+from pyhudi.engine.local import in_this_process
+from pyhudi.errors import ConfigError
+from pyhudi.model.options import WriteOptions
+from pyhudi.queries.filters import Where
+from pyhudi.schema.changes import SchemaChange
+from pyhudi.table.calls import Options, TableHandle, session_zone, with_engine
+from pyhudi.table.input import TableInput, is_spark_frame, to_arrow_rows
+from pyhudi.table.write import change_table, write_rows
+
+if TYPE_CHECKING:
+    from pyhudi.table.hudi_table import HudiTable
+
+__all__ = ["alter", "change_computed", "delete", "delete_partitions", "static_partitions", "update"]
+
+_PARTITIONS_TO_DELETE = "hoodie.datasource.write.partitions.to.delete"
+_STATIC_PARTITIONS = "hoodie.static.overwrite.partition.paths"
+
+
+def update(
+    handle: TableHandle, where: Where, values: Mapping[str, object], options: Options | None, more: Options
+) -> WriteResult:
+    """`HudiTable.update`."""
+    clause = Clause(When.NOT_MATCHED_BY_SOURCE, "update", None, set_values("update", values))
+    return _change_rows(handle, ChangeRows((clause,), where), handle.options(options, more), "UPDATE")
+
+
+def delete(
+    handle: TableHandle, data: TableInput | None, where: Where, options: Options | None, more: Options
+) -> WriteResult:
+    """`HudiTable.delete`."""
+    if (data is None) == (where is None):
+        raise ConfigError("delete takes rows with the keys to delete, or where=; give one of them.")
+    if isinstance(data, str):
+        raise ConfigError(f"delete takes rows with the keys to delete, found a text; delete(where={data!r}) filters.")
+    if data is not None:
+        return write_rows(handle, data, "delete", options, more)
+    change = ChangeRows((Clause(When.NOT_MATCHED_BY_SOURCE, "delete"),), where)
+    return _change_rows(handle, change, handle.options(options, more), "DELETE")
+
+
+def _change_rows(handle: TableHandle, change: ChangeRows, options: Options, word: str) -> WriteResult:
+    change = replace(change, zone=session_zone(handle.spark))
+    return replace(_change(handle, change, handle.write_options(options)), operation=word)
+
+
+def _change(
+    handle: TableHandle, change: ChangeRows | DeletePartitions | AlterSchema, parsed: WriteOptions
+) -> WriteResult:
+    """A change that needs no rows from outside the table."""
+    return with_engine(handle.spark, parsed, lambda engine: change_table(handle.storage, change, engine, parsed))
+
+
+def delete_partitions(
+    handle: TableHandle,
+    partitions: str | Iterable[str],
+    matching: str | Iterable[str],
+    options: Options | None,
+    more: Options,
+) -> WriteResult:
+    """`HudiTable.delete_partitions`."""
+    given = handle.options(options, more)
+    given.setdefault("hoodie.datasource.write.operation", "delete_partition")
+    parsed = handle.write_options(given)
+    action = DeletePartitions(_names(partitions), _names(matching))
+    if not (action.paths or action.patterns):
+        raise ConfigError("No partitions are named; give their paths, or patterns with * for any text as matching.")
+    if parsed.replacing.partitions_to_delete:
+        raise ConfigError(f"{_PARTITIONS_TO_DELETE}: name the partitions in the call instead, and once.")
+    return _change(handle, action, parsed)
+
+
+def _names(names: str | Iterable[str]) -> tuple[str, ...]:
+    return (names,) if isinstance(names, str) else tuple(names)
+
+
+def static_partitions(partitions: str | Iterable[str] | None) -> dict[str, object]:
+    """The partitions to overwrite, as an option; {} for None: those that get rows.
+
+    Raises: ConfigError for none, and for a path that can't be in a list.
+    """
+    if partitions is None:
+        return {}
+    paths = _names(partitions)
+    if not paths:
+        raise ConfigError("No partitions are named; give their paths.")
+    strange = [path for path in paths if "," in path or path != path.strip()]
+    if strange:
+        raise ConfigError(
+            f"The partition path {strange[0]!r} has a comma or outer blanks, which a list of paths can't hold. Leave "
+            "partitions out: those that get rows are overwritten."
+        )
+    return {_STATIC_PARTITIONS: ",".join(paths)}
+
+
+def alter(
+    handle: TableHandle,
+    changes: tuple[SchemaChange, ...],
+    schema_on_read: bool | None,
+    options: Options | None,
+    more: Options,
+) -> WriteResult:
+    """`HudiTable.alter`."""
+    if not changes:
+        raise ConfigError("alter takes changes of columns, such as pyhudi.schema.changes.AddColumn; found none.")
+    parsed = handle.write_options(handle.options(options, more))
+    return _change(handle, AlterSchema(changes, schema_on_read), parsed)
+
+
+def change_computed(
+    table: HudiTable,
+    rows: TableInput,
+    clauses: tuple[NumberedClause, ...],
+    computed: Computed,
+    options: Options,
+    word: str,
+) -> WriteResult:
+    """Commit rows that a query of the table computed. `word`: what the change is called, for the result.
+
+    Raises: OutdatedRows when the table is not as `computed` says that it was read; nothing is written then.
+    """
+    handle = table._handle
+    parsed = handle.write_options(options)
+
+    def run(frame: Frame, engine: Engine) -> WriteResult:
+        return change_table(handle.storage, ChangeRows(clauses, source=frame, computed=computed), engine, parsed)
+
+    if not is_spark_frame(rows):
+        arrived = to_arrow_rows(rows)
+        try:
+            return replace(run(*in_this_process(arrived)), operation=word)
+        finally:
+            # Of rows that were not taken their engine would keep the query open, and run no other.
+            if isinstance(arrived, pa.RecordBatchReader):
+                arrived.close()
+    from pyhudi.spark.failures import translated  # pyspark is loaded only when it is used
+    from pyhudi.spark.frame_input import FrameInput
+
+    with translated():
+        return replace(run(*FrameInput(rows).rows(parsed, options)), operation=word)

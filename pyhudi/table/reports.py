@@ -1,0 +1,91 @@
+"""What HudiTable says of a table without reading rows: columns, history, files, partitions, and how it prints."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from pyhudi.meta_client import MetaClient
+from pyhudi.model.keys import META_COLUMNS
+from pyhudi.queries.history import History, load_table_history
+from pyhudi.queries.query import AsOf, parse_as_of
+from pyhudi.queries.schema import read_schema
+from pyhudi.table.calls import TableHandle, in_session_zone
+from pyhudi.table.scan import FILES_SCHEMA
+from pyhudi.text_table import html_pairs
+from pyhudi.view.consistent_read import read_consistently
+from pyhudi.view.file_system_view import FileSystemView
+
+__all__ = ["data_schema", "files", "history", "html", "one_line", "partitions"]
+
+_PARTITIONS_SCHEMA = pa.schema(
+    [("partition_path", pa.string()), ("files", pa.int64()), ("size_bytes", pa.int64()), ("log_files", pa.int64())]
+)
+
+
+def data_schema(meta: MetaClient) -> pa.Schema:
+    """`HudiTable.schema`."""
+    return pa.schema([field for field in read_schema(meta, None) if field.name not in META_COLUMNS])
+
+
+def history(handle: TableHandle, limit: int | None, archived: bool, since: AsOf | None, until: AsOf | None) -> History:
+    """`HudiTable.history`."""
+    meta = handle.fresh()
+    zone = meta.config.timeline_zone
+    first, last = (
+        None if end is None else parse_as_of(in_session_zone(end, handle.spark), zone) for end in (since, until)
+    )
+    return load_table_history(meta, limit, archived=archived, since=first, until=last)
+
+
+def files(meta: MetaClient) -> pa.Table:
+    """`HudiTable.files`."""
+    rows = [
+        {
+            "partition_path": s.group.partition_path,
+            "file_id": s.group.file_id,
+            "path": s.base_file.path if s.base_file else None,
+            "instant_time": s.base_instant,
+            "size_bytes": (s.base_file.size_bytes if s.base_file else 0) + sum(f.size_bytes for f in s.log_files),
+            "log_files": len(s.log_files),
+        }
+        for s in read_consistently(meta, FileSystemView.load).all_slices()
+    ]
+    return pa.Table.from_pylist(rows, FILES_SCHEMA)
+
+
+def partitions(meta: MetaClient) -> pa.Table:
+    """`HudiTable.partitions`."""
+    view = read_consistently(meta, FileSystemView.load)
+    rows = []
+    for partition in view.partitions():
+        slices = view.slices(partition)
+        logs = [log for s in slices for log in s.log_files]
+        size = sum(s.base_file.size_bytes for s in slices if s.base_file) + sum(log.size_bytes for log in logs)
+        rows.append(dict(zip(_PARTITIONS_SCHEMA.names, (partition, len(slices), size, len(logs)), strict=True)))
+    return pa.Table.from_pylist(rows, _PARTITIONS_SCHEMA)
+
+
+def one_line(meta: MetaClient) -> str:
+    """A table as Python prints it."""
+    config = meta.config
+    keys = ", ".join(config.record_key_fields) or "generated keys"
+    partitioning = f", partitioned by {', '.join(config.partition_fields)}" if config.partition_fields else ""
+    return (
+        f"HudiTable({config.table_name!r} at {meta.storage.root}: {config.table_type}, version {config.table_version}, "
+        f"key {keys}{partitioning})"
+    )
+
+
+def html(meta: MetaClient) -> str:
+    """A table as a notebook shows it."""
+    config = meta.config
+    last = meta.timeline.last_commit()
+    shown = {
+        "table": config.table_name,
+        "path": meta.storage.root,
+        "type": f"{config.table_type}, version {config.table_version}",
+        "record key": ", ".join(config.record_key_fields) or "generated",
+        "partitioned by": ", ".join(config.partition_fields) or "nothing",
+        "last commit": last.requested_time if last else "none yet",
+    }
+    return html_pairs(shown.items())
