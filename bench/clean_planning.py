@@ -17,7 +17,7 @@ from uuid import UUID
 import pyarrow as pa
 
 from pyhudi.actions.action import ActionContext
-from pyhudi.actions.opening import table_lock
+from pyhudi.actions.open_table import table_lock
 from pyhudi.engine.local import LocalEngine
 from pyhudi.formats.timeline.clean_plans import encode_clean_plan
 from pyhudi.meta_client import MetaClient

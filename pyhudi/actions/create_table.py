@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 
 from pyhudi.actions.action import ActionContext
-from pyhudi.actions.opening import ready
+from pyhudi.actions.open_table import prepare
 from pyhudi.actions.save_modes import delete_meta_folder
 from pyhudi.engine.base import as_engine
 from pyhudi.engine.local import LocalEngine
@@ -286,7 +286,7 @@ def _cleared(storage: Storage, options: WriteOptions) -> bool:
     meta = MetaClient.load(storage, clock)
     if not is_unfinished(meta):
         return False
-    context, _ = ready(meta, as_engine(LocalEngine()), options, clock)
+    context, _ = prepare(meta, as_engine(LocalEngine()), options, clock)
     return _take_back(context)
 
 

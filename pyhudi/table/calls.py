@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.create_table import check_files_writable
-from pyhudi.actions.opening import ready, table_lock
+from pyhudi.actions.open_table import prepare, table_lock
 from pyhudi.actions.undo.restore_result import RollbackResult
 from pyhudi.actions.undo.rollback_to import roll_back
 from pyhudi.engine.base import Engine, as_engine
@@ -94,7 +94,7 @@ def serve(
     admit(found)
     if dry_run:
         return service(found)
-    context, _ = ready(meta, engine, options, clock, "NEVER")
+    context, _ = prepare(meta, engine, options, clock, is_service=True)
     return service(context)
 
 

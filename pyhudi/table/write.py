@@ -39,7 +39,7 @@ from pyhudi.actions.create_table import (
     planned_table,
     table_removed_on_error,
 )
-from pyhudi.actions.opening import ready, table_lock
+from pyhudi.actions.open_table import prepare, table_lock
 from pyhudi.actions.result import WriteResult
 from pyhudi.actions.runner import run
 from pyhudi.actions.save_modes import (
@@ -178,7 +178,7 @@ def _write(
         ActionContext(meta, options, table_lock(options, storage, clock), clock, engine)
     )
     with taken_back if is_ours else nullcontext():
-        context, undone = ready(meta, engine, options, clock)
+        context, undone = prepare(meta, engine, options, clock)
         if options.operation.lower() == "insert_overwrite_table" and not options.explicit.isdisjoint(BUCKET_KEYS):
             with buckets_changed(context):
                 return _run(_action(operation, frame, options, meta), context, undone, number)
@@ -215,7 +215,7 @@ def change_table(
     rows = change.source if isinstance(change, ChangeRows) else None
 
     def attempt(number: int) -> _Written:
-        context, undone = ready(meta.reload() if number else meta, engine, asked.options, clock)
+        context, undone = prepare(meta.reload() if number else meta, engine, asked.options, clock)
         return _run(change, context, undone, number)
 
     return _with_services(with_retries(attempt, options, rows, clock))

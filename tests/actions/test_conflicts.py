@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from pyhudi.actions.action import ActionContext
-from pyhudi.actions.opening import table_lock
+from pyhudi.actions.open_table import table_lock
 from pyhudi.actions.result import WriteResult
 from pyhudi.actions.undo.rollback import roll_back_failed_writes
 from pyhudi.engine.local import LocalEngine

@@ -106,10 +106,10 @@ def test_a_table_that_another_writer_has_taken_up_meanwhile_stays() -> None:
 def test_a_writer_whose_table_was_taken_back_before_it_began_makes_it_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     storage = MemoryStorage()
     table = TestTable(storage)
-    ready = write_table.ready
+    ready = write_table.prepare
 
     def then_taken_back(*args: Any, **how: Any) -> Any:
-        monkeypatch.setattr(write_table, "ready", ready)
+        monkeypatch.setattr(write_table, "prepare", ready)
         made = ready(*args, **how)
         storage.delete_tree(".hoodie")
         return made
@@ -119,7 +119,7 @@ def test_a_writer_whose_table_was_taken_back_before_it_began_makes_it_itself(mon
         with pytest.raises(ZeroDivisionError):
             table.upsert(("a", "x", 1, 1))
     assert table_exists(storage)
-    monkeypatch.setattr(write_table, "ready", then_taken_back)
+    monkeypatch.setattr(write_table, "prepare", then_taken_back)
     table.upsert(("b", "x", 1, 1))
 
     assert table.rows() == [("b", "x", 1, 1)]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pyhudi import HudiTable
-from pyhudi.actions.metadata_table import MetadataTableRebuilt
+from pyhudi.actions.open_table import MetadataTableRebuilt
 from pyhudi.metadata.removal import METADATA_TABLE_FOLDER, MetadataTableRemoved, has_metadata_table
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.instant import ActionKind

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from pyhudi import HudiTable
-from pyhudi.actions.metadata_table import MetadataTableRebuilt
+from pyhudi.actions.open_table import MetadataTableRebuilt
 from pyhudi.actions.writes import preparation
 from pyhudi.errors import ConfigError, WriteConflict
 from pyhudi.metadata import delta_commit

@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 
 from pyhudi.actions.action import ActionContext
-from pyhudi.actions.opening import table_lock
+from pyhudi.actions.open_table import table_lock
 from pyhudi.errors import CorruptFile, WriteConflict
 from pyhudi.formats.timeline.clean_plans import decode_clean_plan, encode_clean_plan
 from pyhudi.formats.timeline.instant_files import encode_avro_record

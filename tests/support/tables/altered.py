@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from pyhudi.actions.action import ActionContext
-from pyhudi.actions.opening import table_lock
+from pyhudi.actions.open_table import table_lock
 from pyhudi.formats.avro.schema import avro_from_arrow
 from pyhudi.formats.timeline.instant_files import encode_commit
 from pyhudi.model.commit import CommitMetadata, OperationType

@@ -1,0 +1,234 @@
+"""All that happens to a table before anything changes: STEPS, one after the other.
+
+The metadata table is up to date or there is none, what dead writers left is undone or deleted, a restore is finished.
+A table service takes the steps that are marked for it; it is no writer, so it undoes nobody else's failed writes.
+
+Source: docs/formats/writers.md, "Steps of a write", "Markers", "Heartbeats"; docs/formats/metadata-table.md,
+"Building", "Is it up to date?".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import NamedTuple, TypeAlias
+
+from pyhudi.actions.action import ActionContext
+from pyhudi.actions.undo.damaged_plans import drop_damaged_plans
+from pyhudi.actions.undo.dead_indexing import clear_dead_indexing
+from pyhudi.actions.undo.restore import finish_restores
+from pyhudi.actions.undo.rollback import roll_back_failed_writes
+from pyhudi.caller_warnings import warn_caller
+from pyhudi.engine.base import Engine
+from pyhudi.errors import HudiError, MetadataTableDamaged
+from pyhudi.filegroup.write.markers import delete_markers
+from pyhudi.locks import LockProvider, hold, open_lock
+from pyhudi.meta_client import MetaClient
+from pyhudi.metadata.index_definitions import read_index_definitions
+from pyhudi.metadata.listing import missing_instants
+from pyhudi.metadata.maintenance import (
+    MetadataTableRebuilt,
+    build,
+    build_anew,
+    build_missing,
+    built,
+    missing_partitions,
+    unkept_partitions,
+    wanted_partitions,
+)
+from pyhudi.metadata.removal import drop_partitions, has_metadata_table, remove_metadata_table
+from pyhudi.metadata.staged_index import delete_staged_index
+from pyhudi.metadata.table import MetadataTable, check_log_files
+from pyhudi.model.filenames import HEARTBEAT_FOLDER, INDEX_PIECES_FOLDER, TEMPORARY_FOLDER, heartbeat_path
+from pyhudi.model.options import WriteOptions
+from pyhudi.model.options.metadata import REFUSE, MetadataOptions
+from pyhudi.storage.base import Storage
+from pyhudi.storage.clock import Clock
+
+__all__ = ["STEPS", "MetadataTableRebuilt", "prepare", "table_lock"]
+
+Opened: TypeAlias = tuple[ActionContext, tuple[str, ...]]  # the table after a step, and the instants that it undid
+
+
+class Step(NamedTuple):
+    """One step. `for_services`: table services take it, too."""
+
+    take: Callable[[ActionContext], Opened]
+    for_services: bool = False
+
+
+def prepare(
+    meta: MetaClient, engine: Engine, options: WriteOptions, clock: Clock, *, is_service: bool = False
+) -> Opened:
+    """The table as a change may begin on it, and which instants were undone.
+
+    Args:   is_service: only the steps for services are taken.
+    Raises: WriteConflict when another process restores the table; MetadataTableDamaged, and errors of storage.
+    """
+    context = ActionContext(meta, options, table_lock(options, meta.storage, clock), clock, engine)
+    undone: list[str] = []
+    for step in STEPS:
+        if step.for_services or not is_service:
+            context, times = step.take(context)
+            undone += times
+    return context, tuple(undone)
+
+
+def table_lock(options: WriteOptions, storage: Storage, clock: Clock) -> LockProvider:
+    """The table's lock as the options choose it, not yet taken. Raises ConfigError."""
+    return open_lock(options.lock, storage, clock)
+
+
+# ---- the steps
+
+
+def settle_metadata_table(context: ActionContext) -> Opened:
+    """When the metadata table is not what the options and the table's state ask for: it is made, built anew, or taken
+    out, under the table's lock. A look without the lock comes first, so that most writes need not take it.
+    """
+    options = context.options
+    if _is_settled(context.meta, options.metadata):
+        return context, ()
+    with hold(context.lock, options.lock.wait_timeout_s):
+        return replace(context, meta=_settled(context.meta.reload(), options.metadata)), ()
+
+
+def drop_unreadable_plans(context: ActionContext) -> Opened:
+    """Writers, where a power cut may have cut off files: pending instants whose plans can't be read are undone."""
+    return _reloaded(context, drop_damaged_plans(context))
+
+
+def finish_dead_restores(context: ActionContext) -> Opened:
+    """When a restore has died: it is finished, for nothing may happen to the table before."""
+    return _reloaded(context, finish_restores(context))
+
+
+def delete_orphaned_files(context: ActionContext) -> Opened:
+    """Writers: markers, staged index files and heartbeats of instants that are complete or archived are deleted. Their
+    writers died before they did it.
+
+    They are harmless, but they would stay: a rollback deletes those of pending instants only. Instants that began after
+    the context was loaded are neither complete nor archived in it, so files of running writers stay.
+    """
+    storage, timeline = context.meta.storage, context.meta.timeline
+    done = {instant.requested_time for instant in timeline.completed()}
+    done -= {instant.requested_time for instant in timeline.pending()}
+
+    def is_over(instant_time: str) -> bool:
+        return instant_time in done or (timeline.first_time is not None and instant_time < timeline.first_time)
+
+    for entry in storage.list(TEMPORARY_FOLDER):
+        if entry.is_dir and is_over(entry.name):
+            delete_markers(storage, entry.name)
+    known = {instant.requested_time for instant in timeline}
+    for entry in storage.list(INDEX_PIECES_FOLDER):
+        # Real Hudi, which knows nothing of pieces, may have undone one: whatever is gone began before others did.
+        was_undone = entry.name not in known and entry.name < (timeline.latest_time or "")
+        if entry.is_dir and (is_over(entry.name) or was_undone):
+            delete_staged_index(storage, entry.name)
+    for entry in storage.list(HEARTBEAT_FOLDER):
+        # A heartbeat starts before its instant exists: a writer that died in between has left nothing else.
+        if is_over(entry.name) or (entry.name not in known and context.is_dead(entry.name)):
+            storage.delete(heartbeat_path(entry.name))
+    return context, ()
+
+
+def clear_abandoned_index_builds(context: ActionContext) -> Opened:
+    """Writers: plans of indexes whose builders died go, if the index is built or was never listed."""
+    context, _ = _reloaded(context, clear_dead_indexing(context))
+    return context, ()
+
+
+def undo_failed_writes(context: ActionContext) -> Opened:
+    """Writers, as the policy of failed writes says: pending writes of dead writers are undone."""
+    return _reloaded(context, roll_back_failed_writes(context))
+
+
+def _reloaded(context: ActionContext, times: tuple[str, ...]) -> Opened:
+    """The table as it is after instants were undone."""
+    return (context.reloaded() if times else context), times
+
+
+STEPS = (
+    Step(settle_metadata_table, for_services=True),
+    Step(drop_unreadable_plans),
+    Step(finish_dead_restores, for_services=True),
+    Step(delete_orphaned_files),
+    Step(clear_abandoned_index_builds),
+    Step(undo_failed_writes),
+)
+
+
+# ---- the metadata table
+
+
+def _settled(meta: MetaClient, options: MetadataOptions) -> MetaClient:
+    """The table as a write may begin on it: with a metadata table that is up to date, or with none.
+
+    Hold the table's lock. Raises: MetadataTableDamaged when it is not up to date and the options say to refuse.
+    """
+    to_build = meta.config.metadata_to_build
+    if not has_metadata_table(meta) and not to_build:
+        return build(meta, wanted_partitions(meta.config, options), options) if options.enable else meta
+    if options.enable is False:
+        remove_metadata_table(meta, why="hoodie.metadata.enable=false was given.")
+        return meta.reload()
+    if to_build and not set(to_build) <= set(meta.config.metadata_partitions):
+        return build_anew(meta, options)  # a process died that had begun to
+    if to_build:
+        meta = built(meta)
+    unkept = unkept_partitions(meta)
+    for name, why in unkept.items():
+        drop_partitions(meta, (name,), why)
+        meta = meta.reload()
+    fault = _fault(meta)
+    meta = meta if fault is None else _built_anew(meta, fault, options)
+    return build_missing(meta, missing_partitions(meta, options), options)
+
+
+def _is_settled(meta: MetaClient, options: MetadataOptions) -> bool:
+    """True when a write may begin as it is: looked at without the lock, so that most writes need not take it."""
+    if meta.config.metadata_to_build:
+        return False
+    if not has_metadata_table(meta):
+        return not options.enable
+    if options.enable is False or unkept_partitions(meta) or missing_partitions(meta, options):
+        return False
+    return _fault(meta) is None
+
+
+def _fault(meta: MetaClient) -> HudiError | None:
+    """Why the metadata table must not be kept up from here; None when it may."""
+    try:
+        table = MetadataTable.open(meta)
+        if table is None:
+            return MetadataTableDamaged(
+                f"{meta.storage.root}: there is a metadata table without the partition 'files'."
+            )
+        table.load_slices(table.partitions)
+        for partition in table.partitions:
+            check_log_files(table, partition)
+        read_index_definitions(meta.storage)  # a death may have left a half of them
+        missing = missing_instants(table)
+    except HudiError as error:
+        return error
+    if not missing:
+        return None
+    return MetadataTableDamaged(
+        f"{meta.storage.root}: the metadata table lacks the instant {missing[0]}: another writer did not keep it up."
+    )
+
+
+def _built_anew(meta: MetaClient, fault: HudiError, options: MetadataOptions) -> MetaClient:
+    listed = (*meta.config.metadata_partitions, *meta.config.metadata_partitions_inflight)
+    if listed and options.if_stale == REFUSE:
+        raise MetadataTableDamaged(
+            f"{fault} Nothing was written, as hoodie.pyhudi.metadata.stale=refuse says; with `rebuild` a write builds "
+            f"it anew."
+        ) from fault
+    if listed:
+        warn_caller(f"{fault} It was built anew before this write.", MetadataTableRebuilt)
+        return build_anew(meta, options)
+    remove_metadata_table(meta)
+    meta = meta.reload()
+    return build(meta, wanted_partitions(meta.config, options), options) if options.enable else meta
