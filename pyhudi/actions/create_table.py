@@ -23,6 +23,7 @@ from pyhudi.actions.save_modes import delete_meta_folder
 from pyhudi.engine.base import as_engine
 from pyhudi.engine.local import LocalEngine
 from pyhudi.errors import ConfigError, HudiError, TableExists, UnsupportedTable, add_note
+from pyhudi.formats.base import BASE_FORMATS
 from pyhudi.index.chosen import chosen_buckets
 from pyhudi.interrupts import uninterrupted
 from pyhudi.keygen import KEY_GENERATORS, generator_name
@@ -64,9 +65,6 @@ __all__ = [
     "planned_table",
     "table_removed_on_error",
 ]
-
-
-_BASE_FORMATS = ("PARQUET", "ORC")
 
 
 def planned_table(storage: Storage, options: WriteOptions, clock: Clock) -> MetaClient | None:
@@ -199,10 +197,10 @@ def check_fields(options: WriteOptions, columns: Sequence[str]) -> None:
 def check_files_writable(config: TableConfig) -> None:
     """Raises UnsupportedTable for tables whose files this release can't write, whatever rows go into them."""
     config.check_writable()
-    if config.base_file_format not in _BASE_FORMATS:
+    if config.base_file_format not in BASE_FORMATS.entries:
         raise UnsupportedTable(
             f"The table {config.table_name!r} keeps its base files as {config.base_file_format}; this release writes "
-            f"{' and '.join(_BASE_FORMATS)}."
+            f"{' and '.join(BASE_FORMATS.entries)}."
         )
     if config.cdc_enabled:
         _ = config.logging_mode  # raises when nobody here knows it

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pytest
 
 from pyhudi.errors import ConfigError, CorruptFile, LockTimeout
-from pyhudi.formats.log import envelope, reader, writer
+from pyhudi.formats.log import blocks, envelope, reader, writer
 from pyhudi.locks import LockProvider, hold, open_lock
 from pyhudi.model.options import HudiOptionWarning, WriteOptions
 from pyhudi.registry import Registry
@@ -194,16 +194,17 @@ def test_the_method_and_the_row_of_the_table_service_call_it(made: Made, monkeyp
 
 def test_the_log_block_worked_through_is_written_and_read(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
     module = made("add-a-log-block", "pyhudi.formats.log.blocks.arrow_data")
-    number, *_, reading, writing = (text for text in examples("add-a-log-block") if not text.startswith('"""'))
-    members = {member.name: member.value for member in envelope.BlockType}
+    number, row = (text for text in examples("add-a-log-block") if not text.startswith('"""'))
+    members = {member.name: member.value for member in blocks.BlockType}
     name, value = (part.strip() for part in number.split("="))
     assert int(value) not in members.values()
     known = IntEnum("BlockType", {**members, name: int(value)})  # type: ignore[misc]
     monkeypatch.setattr(envelope, "BlockType", known)
-    rows: dict[str, Any] = {"BlockType": known, "arrow_data": module}
-    exec(reading + writing, rows)
-    for place, table in ((reader, "_DECODERS"), (writer, "_ENCODERS"), (writer, "DATA_BLOCK_FORMATS")):
-        monkeypatch.setattr(place, table, {**getattr(place, table), **rows[table]})
+    rows: dict[str, Any] = {"BlockType": known, "DataBlock": blocks.DataBlock}
+    exec(row, rows)
+    every = {**blocks.DATA_BLOCKS, **rows["DATA_BLOCKS"]}
+    for place in (blocks, writer):
+        monkeypatch.setattr(place, "DATA_BLOCKS", every)
 
     schema = json.dumps({"type": "record", "name": "r", "fields": [{"name": "id", "type": "string"}]})
     batch = pa.record_batch({"id": ["a", "b"], "v": [1, None]})

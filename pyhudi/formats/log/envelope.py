@@ -17,6 +17,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING
 
 from pyhudi.errors import CorruptFile, UnsupportedTable
+from pyhudi.formats.log.blocks import BlockType
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,18 +36,6 @@ _TYPE = struct.Struct(">ii")
 _INT = struct.Struct(">i")
 _PAIR = struct.Struct(">ii")
 _MIN_SIZE = 4 + 4 + 4 + 8 + 4 + 8  # version, type, empty header, content length, empty footer, trailing length
-
-
-class BlockType(IntEnum):
-    """Ordinals of block types on disk; a number is never reused."""
-
-    COMMAND = 0
-    DELETE = 1
-    CORRUPT = 2  # made by readers, never written
-    AVRO_DATA = 3
-    HFILE_DATA = 4
-    PARQUET_DATA = 5
-    CDC_DATA = 6
 
 
 class HeaderKey(IntEnum):

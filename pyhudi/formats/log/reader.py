@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from pyhudi.errors import CorruptFile
-from pyhudi.formats.log.blocks import avro_data, command, delete, hfile_data, parquet_data
+from pyhudi.formats.log.blocks import DATA_BLOCKS, command, data_block_of, delete
 from pyhudi.formats.log.envelope import BlockFrame, BlockType, CorruptRange, HeaderKey, scan_frames
 from pyhudi.formats.log.positions import POSITION_NOTES, positions_of
 from pyhudi.storage.base import Storage
@@ -27,12 +27,6 @@ _FRAME_BYTES = 500  # about what a frame takes in memory
 _COLUMN_BYTES = 200  # and a column, without its values
 
 T = TypeVar("T")
-
-_DECODERS = {
-    BlockType.AVRO_DATA: avro_data.decode,
-    BlockType.PARQUET_DATA: parquet_data.decode,
-    BlockType.HFILE_DATA: hfile_data.decode,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +52,7 @@ class LogBlock:
 
     @property
     def is_data(self) -> bool:
-        return self.frame.block_type in _DECODERS
+        return data_block_of(self.frame.block_type) is not None
 
     @property
     def is_changes(self) -> bool:
@@ -130,8 +124,9 @@ class LogBlock:
         wanted = None if columns is None else frozenset(columns)
 
         def decoded() -> pa.Table:
-            decode = avro_data.decode if self.is_changes else _DECODERS[self.frame.block_type]
-            return decode(self._content(), self.schema_json, wanted, self.where)
+            block = DATA_BLOCKS["avro"] if self.is_changes else data_block_of(self.frame.block_type)
+            assert block is not None  # who asks for rows has looked at `is_data`
+            return block.layout.decode(self._content(), self.schema_json, wanted, self.where)
 
         return self._kept(("rows", self.frame.offset, wanted), decoded, _table_bytes) if keep else decoded()
 

@@ -11,22 +11,11 @@ from collections.abc import Mapping
 import pyarrow as pa
 
 from pyhudi.errors import ConfigError
-from pyhudi.formats.log.blocks import avro_data, hfile_data, parquet_data
-from pyhudi.formats.log.envelope import BlockType, HeaderKey, encode_block
+from pyhudi.formats.log.blocks import DATA_BLOCKS
+from pyhudi.formats.log.envelope import HeaderKey, encode_block
 from pyhudi.storage.base import Storage, as_storage_error
 
-__all__ = ["DATA_BLOCK_FORMATS", "LogFileWriter", "data_block"]
-
-DATA_BLOCK_FORMATS: Mapping[str, BlockType] = {
-    "avro": BlockType.AVRO_DATA,
-    "parquet": BlockType.PARQUET_DATA,
-    "hfile": BlockType.HFILE_DATA,
-}
-_ENCODERS = {
-    BlockType.AVRO_DATA: avro_data.encode,
-    BlockType.PARQUET_DATA: parquet_data.encode,
-    BlockType.HFILE_DATA: hfile_data.encode,
-}
+__all__ = ["LogFileWriter", "data_block"]
 
 
 def data_block(batch: pa.RecordBatch, schema_json: str, block_format: str, header: Mapping[HeaderKey, str]) -> bytes:
@@ -35,11 +24,11 @@ def data_block(batch: pa.RecordBatch, schema_json: str, block_format: str, heade
     Args:    batch: rows with the columns of `schema_json` (Avro JSON with meta columns), in its order; block_format:
              "avro", "parquet" or "hfile"; header: entries as well as the schema, INSTANT_TIME among them.
     """
-    block_type = DATA_BLOCK_FORMATS.get(block_format.lower())
-    if block_type is None:
-        raise ConfigError(f"Log block format {block_format!r}: expected one of {', '.join(DATA_BLOCK_FORMATS)}.")
-    content = _ENCODERS[block_type](batch, schema_json)
-    return encode_block(block_type, {**header, HeaderKey.SCHEMA: schema_json}, content)
+    block = DATA_BLOCKS.get(block_format.lower())
+    if block is None:
+        raise ConfigError(f"Log block format {block_format!r}: expected one of {', '.join(DATA_BLOCKS)}.")
+    content = block.layout.encode(batch, schema_json)
+    return encode_block(block.block_type, {**header, HeaderKey.SCHEMA: schema_json}, content)
 
 
 class LogFileWriter:
