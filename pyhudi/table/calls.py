@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
 from functools import partial
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.create_table import check_files_writable
@@ -41,6 +41,7 @@ __all__ = [
     "Options",
     "PathLike",
     "TableHandle",
+    "WithHandle",
     "admit_writable",
     "change_version",
     "in_session_zone",
@@ -170,6 +171,13 @@ class TableHandle:
         text = str(time).strip()
         completed = [i.requested_time for i in meta.timeline.commits() if i.completion_time == text]
         return completed[0] if completed and meta.timeline.find(text) is None else text
+
+
+class WithHandle(Protocol):
+    """A HudiTable, as the modules see it that it is made of."""
+
+    @property
+    def _handle(self) -> TableHandle: ...
 
 
 def open_table(

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -26,12 +25,9 @@ from pyhudi.errors import ConfigError
 from pyhudi.model.options import WriteOptions
 from pyhudi.queries.filters import Where
 from pyhudi.schema.changes import SchemaChange
-from pyhudi.table.calls import Options, TableHandle, session_zone, with_engine
+from pyhudi.table.calls import Options, TableHandle, WithHandle, session_zone, with_engine
 from pyhudi.table.input import TableInput, is_spark_frame, to_arrow_rows
 from pyhudi.table.write import change_table, write_rows
-
-if TYPE_CHECKING:
-    from pyhudi.table.hudi_table import HudiTable
 
 __all__ = ["alter", "change_computed", "delete", "delete_partitions", "static_partitions", "update"]
 
@@ -130,7 +126,7 @@ def alter(
 
 
 def change_computed(
-    table: HudiTable,
+    table: WithHandle,
     rows: TableInput,
     clauses: tuple[NumberedClause, ...],
     computed: Computed,
