@@ -25,10 +25,11 @@ from pyhudi.services.partition_ttl import expire_partitions
 from pyhudi.services.savepoint import delete_savepoint, load_savepoints, savepoint
 from pyhudi.storage import open_storage
 from pyhudi.storage.base import Storage
-from pyhudi.table import change, reports
 from pyhudi.table.calls import Options, PathLike, TableHandle, change_version, open_place, open_table, ordered_by, undo
+from pyhudi.table.change import alter, delete, delete_partitions, static_partitions, update
 from pyhudi.table.merge_builder import Merge
 from pyhudi.table.metadata import TableMetadata, build_index
+from pyhudi.table.reports import data_schema, files, history, html, one_line, partitions
 from pyhudi.table.scan import Scan, scan
 from pyhudi.table.write import create, write, write_rows
 from pyhudi.timeline.table_properties import table_exists
@@ -138,7 +139,7 @@ class HudiTable:
     @property
     def schema(self) -> pa.Schema:
         """The table's data columns as Arrow types; scans return Hudi's meta columns before them."""
-        return reports.data_schema(self._handle.fresh())
+        return data_schema(self._handle.fresh())
 
     @property
     def config(self) -> TableConfig:
@@ -165,7 +166,7 @@ class HudiTable:
             since, until: only instant times in this range, both ends included: moments as `as_of` of `scan` takes them,
                 so a date is its first moment. With them a long history is read in part.
         """
-        return reports.history(self._handle, limit, archived, since, until)
+        return history(self._handle, limit, archived, since, until)
 
     @property
     def metadata(self) -> TableMetadata:
@@ -174,11 +175,11 @@ class HudiTable:
 
     def files(self) -> pa.Table:
         """The newest file of each file group: partition_path, file_id, path, instant_time, size_bytes, log_files."""
-        return reports.files(self._handle.fresh())
+        return files(self._handle.fresh())
 
     def partitions(self) -> pa.Table:
         """The partitions: partition_path ("" for a table without), files, size_bytes, log_files."""
-        return reports.partitions(self._handle.fresh())
+        return partitions(self._handle.fresh())
 
     def scan(
         self,
@@ -276,7 +277,7 @@ class HudiTable:
         they are. Its result says how many keys were not found; when nothing was deleted there is no commit, unless
         `hoodie.allow.empty.commit` is set to true. Raises ConfigError unless just one of the two is given.
         """
-        return change.delete(self._handle, data, where, options, more)
+        return delete(self._handle, data, where, options, more)
 
     def delete_where(self, where: Where, *, options: Options | None = None, **more: Any) -> WriteResult:
         """`delete(where=...)`."""
@@ -293,7 +294,7 @@ class HudiTable:
         Raises: ConfigError for key and partition columns and for values that don't fit; WriteConflict when another
             write changed the same file groups meanwhile.
         """
-        return change.update(self._handle, where, set, options, more)
+        return update(self._handle, where, set, options, more)
 
     def merge(
         self,
@@ -328,9 +329,7 @@ class HudiTable:
         Raises: ConfigError for rows that go to other partitions than `partitions`, WriteConflict when another write
             changed rows of these partitions meanwhile.
         """
-        return write_rows(
-            self._handle, data, "insert_overwrite", options, {**more, **change.static_partitions(partitions)}
-        )
+        return write_rows(self._handle, data, "insert_overwrite", options, {**more, **static_partitions(partitions)})
 
     def insert_overwrite_table(
         self, data: TableInput, *, options: Options | None = None, **more: object
@@ -356,7 +355,7 @@ class HudiTable:
         Raises:  WriteConflict for partitions that a pending compaction or clustering is going to rewrite, ConfigError
             for a path with a star that no partition has.
         """
-        return change.delete_partitions(self._handle, partitions, matching, options, more)
+        return delete_partitions(self._handle, partitions, matching, options, more)
 
     def truncate(self, *, options: Options | None = None, **more: Any) -> WriteResult:
         """Take all rows out of the table, in one commit; the table stays, and its history can be read."""
@@ -391,7 +390,7 @@ class HudiTable:
             need a history and it may not be; WriteConflict when a write or a service that began meanwhile knows nothing
             of the change.
         """
-        return change.alter(self._handle, changes, schema_on_read, options, more)
+        return alter(self._handle, changes, schema_on_read, options, more)
 
     # ---- table services
 
@@ -621,10 +620,10 @@ class HudiTable:
         return change_version(self._handle, to, False, options, more)
 
     def __repr__(self) -> str:
-        return reports.one_line(self._handle.meta)
+        return one_line(self._handle.meta)
 
     def _repr_html_(self) -> str:
-        return reports.html(self._handle.meta)
+        return html(self._handle.meta)
 
 
 def write_hudi(
