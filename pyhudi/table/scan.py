@@ -255,7 +255,7 @@ def scan(
             f"incremental_format={incremental_format!r} with a query of type {kind}: give "
             "query_type='incremental' and begin, or call HudiTable.changes."
         )
-    meta = handle.fresh()
+    handle.meta = meta = handle.meta.reload()
 
     def moment(key: str, name: str, argument: AsOf | None, option: str | None) -> AsOf | None:
         """What the option means to Hudi; what the argument means in Python."""
