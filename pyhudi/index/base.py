@@ -22,6 +22,7 @@ from pyhudi.keygen.base import KeyGenerator
 from pyhudi.metadata.locations import RecordLookup
 from pyhudi.model.file_group import BaseFile, FileGroupId, FileSlice
 from pyhudi.model.options.declare import own_options
+from pyhudi.model.options.index import IndexOptions
 from pyhudi.model.table_config import TableConfig
 from pyhudi.storage.base import Storage
 from pyhudi.view.file_system_view import FileSystemView
@@ -40,19 +41,18 @@ STORED_ORDERING = "_pyhudi_stored_ordering_"  # + number of the ordering field
 class IndexSettings:
     """What the caller set for indexes.
 
-    `update_partition_path`: a global index moves rows to their new partition. `own_texts`: options of a user's own
-    index, key → text.
+    `update_partition_path`: a global index moves rows to their new partition. `options`: all options of indexes.
     """
 
     update_partition_path: bool = True
     bucket_num: int = 256
     bucket_hash_fields: tuple[str, ...] = ()
     key_bytes_in_tasks_max: int = 64 << 20  # of keys and their places; a larger batch is joined by the engine
-    own_texts: Mapping[str, str] = field(default_factory=dict)
+    options: IndexOptions = field(default_factory=IndexOptions)
 
     def own(self, kind: type[Options]) -> Options:
         """The options that a user's own index declares in its class `kind`. Raises ConfigError for wrong values."""
-        return own_options(kind, self.own_texts)
+        return own_options(kind, self.options.index_own_texts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,7 +47,7 @@ def chosen_index(options: WriteOptions, record_key_fields: Sequence[str] = ()) -
         update_partition_path=options.update_partition_path.get(name, True),
         bucket_num=options.bucket_num,
         bucket_hash_fields=options.bucket_hash_fields or tuple(record_key_fields),
-        own_texts=options.index_own_texts,
+        options=options,
     )
     return _loaded(name)(settings)
 

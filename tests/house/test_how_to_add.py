@@ -222,3 +222,34 @@ def test_the_log_block_worked_through_is_written_and_read(made: Made, monkeypatc
     assert ours.rows(["v"]) == pa.table({"v": [1, None]})
     with pytest.raises(CorruptFile, match="log at byte 0: the Arrow block"):
         module.decode(b"no stream", schema, None, "log at byte 0")
+
+
+# ---- what any part costs ---------------------------------------------------------------------------------------------
+
+COSTS = [
+    [cell.strip() for cell in line.strip("|").split("|")]
+    for line in (ROOT / "docs" / "contributing" / "what-a-part-costs.md").read_text().splitlines()
+    if line.startswith("| ") and "`pyhudi/" in line
+]
+KINDS = {
+    *("key generator", "index", "merge mode", "table service", "lock provider", "log block", "metadata partition"),
+    *("SQL procedure", "storage", "store client", "upgrade step", "base file format"),
+}
+
+
+def test_the_page_of_costs_names_every_kind_of_part() -> None:
+    assert {re.sub(r"\[(.*)\]\(.*\)", r"\1", row[0]) for row in COSTS} == KINDS
+
+
+@pytest.mark.parametrize("row", COSTS, ids=lambda row: row[0])
+def test_a_part_costs_three_files_at_most_and_its_row_goes_where_the_page_says(row: list[str]) -> None:
+    paths = re.findall(r"`(pyhudi/[^`]+)`", "|".join(row))
+    new, old = [path for path in paths if "<" in path], [path for path in paths if "<" not in path]
+
+    assert len(new) == 1
+    assert len({*paths}) <= 3
+    assert (ROOT / new[0]).parent.is_dir()
+    for name, path in re.findall(r"`(\w+)` of `(pyhudi/[^`]+)`", "|".join(row)):
+        assert re.search(rf"^(?:def |class |    )?{name}\b", (ROOT / path).read_text(), re.M), (name, path)
+        old.remove(path)
+    assert not old
