@@ -36,7 +36,7 @@ from pyhudi.model.file_group import BaseFile, CommittedBytes, FileGroupId, FileS
 from pyhudi.model.filenames import BaseFileName, LogFileName
 from pyhudi.model.instant import ActionKind, Instant
 from pyhudi.model.keys import COMMIT_TIME
-from pyhudi.model.predicate import Column, In, Predicate, conjunction, may_match, parse_where
+from pyhudi.model.predicate import Column, In, Predicate, conjunction, parse_where
 from pyhudi.queries.changes import plan_changes
 from pyhudi.queries.filters import bind, top_level_columns
 from pyhudi.queries.incremental_range import (
@@ -312,7 +312,7 @@ class _Ranged:
         history = schema_history(meta, None)
         partitions = sorted({s.group.partition_path for s in found.slices})
         all_columns, columns = PathColumns(meta.config, full), PathColumns(meta.config, wanted)
-        pruned = tuple(p for p in partitions if not may_match(predicate, all_columns.ranges(p)))
+        skipped = frozenset(all_columns.skipped(partitions, predicate))
         slices = tuple(
             ReadSlice(
                 file_slice,
@@ -321,7 +321,7 @@ class _Ranged:
                 columns.parsed(file_slice.group.partition_path),
             )
             for file_slice in found.slices
-            if file_slice.group.partition_path not in pruned
+            if file_slice.group.partition_path not in skipped
         )
         merge = None
         if any(read.merges for read in slices):
@@ -338,9 +338,8 @@ class _Ranged:
             "incremental",
             history,
             partitions_total=len(partitions),
-            partitions_read=len(partitions) - len(pruned),
+            partitions_read=len(partitions) - len(skipped),
             files_total=len(found.slices),
-            pruned_partitions=pruned,
             merge=merge,
             newest_commit=_newest(meta),
             checkpoint=commits.checkpoint,

@@ -1,6 +1,6 @@
-"""Plans: which files a query reads, in which shape, after pruning. A plan does no reading and no pyspark.
+"""Plans: which files a query reads, in which shape, and which it skips. A plan does no reading and no pyspark.
 
-    schema of the query → file system view → partitions pruned by their path → slices → ReadPlan
+    schema of the query → file system view → slices → partitions, then files are skipped → ReadPlan
 
 The plan serves both roads: the Arrow reader (`snapshot.py`) and Spark's native Parquet scan.
 Source: docs/architecture.md, "How a read flows"; docs/formats/file-names.md, "Visible slices"; docs/formats/schema.md,
@@ -20,7 +20,7 @@ from pyhudi.errors import ConfigError, TableError
 from pyhudi.filegroup.read.slice import SliceSpec
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.keys import META_COLUMNS
-from pyhudi.model.predicate import Constant, Predicate, columns_of, may_match, parse_where
+from pyhudi.model.predicate import Constant, Predicate, parse_where
 from pyhudi.queries.change_rows import ChangeReading
 from pyhudi.queries.filters import bind, top_level_columns
 from pyhudi.queries.query import ALL_ROWS, Query, check_not_cleaned, parse_as_of
@@ -28,7 +28,7 @@ from pyhudi.queries.read_slice import ReadSlice, slice_spec
 from pyhudi.queries.schema import read_schema
 from pyhudi.queries.skip.keys import sole_key_field
 from pyhudi.queries.skip.paths import PathColumns
-from pyhudi.queries.skip.skip import Skipped, trusted_metadata, without_skipped
+from pyhudi.queries.skip.skip import Skipped, metadata_source, skip_slices
 from pyhudi.schema.internal import InternalSchema, load_schema_history
 from pyhudi.shown_text import is_text
 from pyhudi.timeline.archived_timeline import load_archived_timeline
@@ -49,9 +49,9 @@ class ReadPlan:
     `predicate`: bound to the table's schema, still to be applied to every row. `internal_schemas`: the table's
     schema-on-read history, newest first, () for ordinary tables; then files are matched by column id. `merge`: how
     slices with log files are merged, None when there is none. `newest_commit`: of the table as it was planned.
-    `files_pruned`: file groups in the partitions whose paths can't pass.
-    `skipped`: what statistics and indexes of the metadata table left out, step by step; `listed_by_metadata`: it told
-    the files, too.
+    `files_skipped_by_path`: file groups in the partitions that their paths skip.
+    `skipped`: the files that each skipper of the metadata table took out, in order (`queries/skip`);
+    `listed_by_metadata`: the files were listed by it, too.
     `key_field`: the one column of which keys are made, where equal values make equal keys and others different ones.
     `checkpoint`: of an incremental query, the begin of the one that goes on from here.
     `changes`: how slices are read, when a query asks for changes.
@@ -68,8 +68,7 @@ class ReadPlan:
     partitions_total: int = 0
     partitions_read: int = 0
     files_total: int = 0
-    pruned_partitions: tuple[str, ...] = field(default=(), repr=False)
-    files_pruned: int = 0
+    files_skipped_by_path: int = 0
     skipped: tuple[Skipped, ...] = ()
     listed_by_metadata: bool = False
     merge: SliceSpec | None = field(default=None, repr=False)
@@ -86,7 +85,7 @@ class ReadPlan:
 
     @property
     def files_skipped(self) -> int:
-        """File slices that statistics and indexes of the metadata table left out."""
+        """File slices that statistics and indexes of the metadata table skip."""
         return sum(step.files for step in self.skipped)
 
     @property
@@ -113,8 +112,8 @@ def _plan(query: Query, instant_time: str | None, meta: MetaClient) -> ReadPlan:
     """The plan, when no file goes away while it is made."""
     if instant_time is not None:
         check_not_cleaned(meta, instant_time)
-    known = trusted_metadata(meta) if query.use_metadata else None
-    listed = None if known is None else known.files()
+    metadata = metadata_source(meta) if query.use_metadata else None
+    listed = None if metadata is None else metadata.files()
     view = FileSystemView.load(meta, as_of=instant_time, listed=listed)
     _check_not_empty(meta, view, instant_time)
     history = schema_history(meta, instant_time)
@@ -122,36 +121,35 @@ def _plan(query: Query, instant_time: str | None, meta: MetaClient) -> ReadPlan:
     predicate = bind(parse_where(query.where), full, query.zone)
     schema = full if query.columns is None else selected(full, query.columns)
     needed = {*schema.names, *top_level_columns(predicate, full)}
-    wanted = pa.schema([f for f in full if f.name in needed])
+    read_columns = pa.schema([f for f in full if f.name in needed])
 
-    slices, pruned = _slices(meta, query, view, predicate, full, wanted)
+    slices, skipped_paths = _slices(meta, query, view, predicate, full, read_columns)
     if query.query_type == "snapshot":
         slices = _with_committed_bytes(meta, slices, instant_time)
     is_newest = instant_time is None and query.query_type == "snapshot"
-    by_index = is_newest and query.unique_keys
     skipped: tuple[Skipped, ...] = ()
-    if known and not history:
-        there = frozenset(found.group for found in view.all_slices()) if by_index else None
-        slices, skipped = without_skipped(slices, known, predicate, full, is_newest=is_newest, by_index=there)
+    if metadata and not history:
+        by_index = is_newest and query.unique_keys
+        groups = frozenset(file_slice.group for file_slice in view.all_slices()) if by_index else None
+        slices, skipped = skip_slices(slices, metadata, predicate, full, is_newest=is_newest, groups=groups)
     partitions = view.partitions()
     newest = meta.timeline.last_commit()
     return ReadPlan(
         schema,
-        wanted,
+        read_columns,
         predicate,
         tuple(slices),
         instant_time,
         query.query_type,
         history,
         partitions_total=len(partitions),
-        partitions_read=len(partitions) - len(pruned),
+        partitions_read=len(partitions) - len(skipped_paths),
         files_total=view.count_base_files(),
-        pruned_partitions=tuple(pruned),
         merge=slice_spec(meta, full, query, as_of=instant_time, history=history)
         if any(read.merges for read in slices)
         else None,
         newest_commit=newest.requested_time if newest is not None else None,
-        files_pruned=sum(len(view.groups.get(path, ())) for path in pruned),
+        files_skipped_by_path=sum(len(view.groups.get(path, ())) for path in skipped_paths),
         skipped=skipped,
         key_field=sole_key_field(meta.config, full),
         listed_by_metadata=listed is not None,
@@ -159,30 +157,28 @@ def _plan(query: Query, instant_time: str | None, meta: MetaClient) -> ReadPlan:
 
 
 def _slices(
-    meta: MetaClient, query: Query, view: FileSystemView, predicate: Predicate, full: pa.Schema, wanted: pa.Schema
-) -> tuple[list[ReadSlice], list[str]]:
-    """What is read of the partitions whose path can pass; paths of the others."""
-    slices, pruned = list[ReadSlice](), list[str]()
-    all_columns, columns = PathColumns(meta.config, full), PathColumns(meta.config, wanted)
-    prunes = all_columns.tells_of(columns_of(predicate)) or not may_match(predicate, {})
+    meta: MetaClient, query: Query, view: FileSystemView, predicate: Predicate, full: pa.Schema, read_columns: pa.Schema
+) -> tuple[list[ReadSlice], frozenset[str]]:
+    """The slices in the partitions that their paths don't skip, and the paths of those that they skip."""
+    slices, columns = list[ReadSlice](), PathColumns(meta.config, read_columns)
+    skipped = frozenset(PathColumns(meta.config, full).skipped(view.partitions(), predicate))
     for partition in view.partitions():
-        if prunes and not may_match(predicate, all_columns.ranges(partition)):
-            pruned.append(partition)
+        if partition in skipped:
             continue
         from_path, parsed = columns.values(partition), columns.parsed(partition)
         if query.query_type == "snapshot":
-            slices += [ReadSlice(found, from_path, found.needs_merge, parsed) for found in view.slices(partition)]
+            slices += [ReadSlice(one, from_path, one.needs_merge, parsed) for one in view.slices(partition)]
         else:
             slices += [ReadSlice.of_base_file(base_file, from_path, parsed) for base_file in view.base_files(partition)]
-    return slices, pruned
+    return slices, skipped
 
 
 def _with_committed_bytes(meta: MetaClient, reads: Sequence[ReadSlice], instant_time: str | None) -> list[ReadSlice]:
-    """The same, with what completed writes put into their log files; a slice may get one that is missing."""
-    known = with_committed_bytes(meta, [read.file_slice for read in reads], as_of=instant_time)
+    """The same, with log files as long as completed writes made them; a slice may get one that is missing."""
+    committed = with_committed_bytes(meta, [read.file_slice for read in reads], as_of=instant_time)
     return [
         read if file_slice is read.file_slice else replace(read, file_slice=file_slice, merges=file_slice.needs_merge)
-        for read, file_slice in zip(reads, known, strict=True)
+        for read, file_slice in zip(reads, committed, strict=True)
     ]
 
 

@@ -161,7 +161,7 @@ class Scan:
         return count_rows(self.plan, self._meta.storage)
 
     def files(self) -> pa.Table:
-        """The files that the scan reads, after partition pruning: columns of `FILES_SCHEMA`, paths below the table."""
+        """The files that the scan reads, without skipped ones: columns of `FILES_SCHEMA`, paths below the table."""
         rows = [
             {
                 "partition_path": found.group.partition_path,
@@ -194,8 +194,8 @@ class Scan:
             + (f", {pruned} pruned" if pruned else ""),
             f"  files       {len(plan.slices)} of {plan.files_total}, {readable_bytes(plan.size_bytes)}",
         ]
-        if plan.files_pruned:
-            lines.append(f"  skipped     {plan.files_pruned:,} by the paths of partitions ({pruned} pruned)")
+        if plan.files_skipped_by_path:
+            lines.append(f"  skipped     {plan.files_skipped_by_path:,} by the paths of partitions ({pruned} pruned)")
         lines += [f"  skipped     {step}" for step in plan.skipped]
         if plan.listed_by_metadata:
             lines.append("  listing     from the metadata table")

@@ -12,7 +12,7 @@ from pyhudi import HudiTable
 from pyhudi.errors import ConfigError
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.listing import listed_files
-from pyhudi.queries.skip.skip import MetadataTableIgnored, trusted_metadata
+from pyhudi.queries.skip.skip import MetadataTableIgnored, metadata_source
 from pyhudi.storage import open_storage
 from pyhudi.view.file_system_view import FileSystemView
 from tests.support.golden.folder import SHARED, Golden
@@ -74,7 +74,7 @@ def test_listings_of_all_metadata_tables_show_the_file_groups_that_folders_show(
             continue
         with warnings.catch_warnings():
             warnings.simplefilter("error", MetadataTableIgnored)
-            known = trusted_metadata(meta)
+            known = metadata_source(meta)
         assert known is not None, place
         listed = FileSystemView.load(meta, listed=listed_files(known.table))
         folders = FileSystemView.load(meta)

@@ -17,7 +17,7 @@ from pyhudi.queries.plan import plan_snapshot
 from pyhudi.queries.query import Query
 from pyhudi.queries.schema import read_schema
 from pyhudi.queries.skip import keys as key_pruning
-from pyhudi.queries.skip.keys import MAX_KEYS, wanted_keys
+from pyhudi.queries.skip.keys import MAX_KEYS, exact_keys
 from pyhudi.queries.snapshot import read_batches
 from tests.support.sweeps import examples
 from tests.support.tables.merge_on_read import MergeOnRead
@@ -122,10 +122,10 @@ def test_too_many_keys_are_not_looked_up() -> None:
     schema = read_schema(meta, None)
     many = ", ".join(f"'{n}'" for n in range(500))
     few = bind(parse_where(f"id IN ({many})"), schema)
-    assert len(wanted_keys(few, meta.config, schema) or ()) >= 500
+    assert len(exact_keys(few, meta.config, schema) or ()) >= 500
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(key_pruning, "MAX_KEYS", 499)
-        assert wanted_keys(few, meta.config, schema) is None
+        assert exact_keys(few, meta.config, schema) is None
     assert MAX_KEYS >= 500
 
 

@@ -31,7 +31,7 @@ from pyhudi.model.keys import PARTITION_PATH
 from pyhudi.model.predicate import Column, Compare, Predicate, parse_where
 from pyhudi.queries.filters import bind
 from pyhudi.queries.read_slice import ReadSlice
-from pyhudi.queries.skip.statistics import load_file_ranges, partitions_left
+from pyhudi.queries.skip.statistics import load_file_ranges, partitions_that_may_match
 from pyhudi.storage import open_storage
 from pyhudi.storage.memory import MemoryStorage
 from tests.support.golden.folder import SHARED, Golden
@@ -113,7 +113,7 @@ def test_nothing_is_skipped_that_has_a_row_that_is_wanted(
     wanted = [any(keeps(predicate, row) for row in rows) for _, rows in files]
     paths: dict[str, tuple[str, ...]] = {path: () for path, _ in files}
     ranges = load_file_ranges(known.table(), bound, SCHEMA, tuple(paths))
-    left = partitions_left(known.table(), bound, SCHEMA, paths)
+    left = partitions_that_may_match(known.table(), bound, SCHEMA, paths)
     for (path, _), found, has_wanted in zip(files, slices, wanted, strict=True):
         if has_wanted:
             assert ranges is None or ranges.which_may_match([ReadSlice(found)], paths).all()
@@ -127,7 +127,7 @@ def _two_partitions() -> Known:
 
 def _left(known: Known, where: str, **from_path: Collection[str]) -> frozenset[str] | None:
     paths: dict[str, Collection[str]] = {"p": (), "q": (), **from_path}
-    return partitions_left(known.table(), bind(parse_where(where), SCHEMA), SCHEMA, paths)
+    return partitions_that_may_match(known.table(), bind(parse_where(where), SCHEMA), SCHEMA, paths)
 
 
 def test_partitions_are_skipped_by_their_ranges() -> None:
@@ -211,5 +211,5 @@ def test_the_ranges_of_partitions_that_are_used_hold_all_rows(place: Path, tmp_p
             for value in (row["value_min"], row["value_max"]):
                 if value is not None:
                     wanted = bind(Compare(Column((name,)), "=", value), rows.schema)
-                    left = partitions_left(known.table(), wanted, rows.schema, {row["path"]: (), "other": ()})
+                    left = partitions_that_may_match(known.table(), wanted, rows.schema, {row["path"]: (), "other": ()})
                     assert left is None or row["path"] in left, (name, value)

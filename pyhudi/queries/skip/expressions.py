@@ -1,21 +1,21 @@
-"""Files that a filter by a function of a column need not open, by the expression indexes of the metadata table.
+"""Expression indexes of the metadata table: what they say of functions of columns in a filter.
 
     from_unixtime(ts, 'yyyy-MM-dd') = '2024-01-01'    an index of exactly this function of this column
 
-Functions of times are those of UTC here, and of the session's time zone where Spark wrote the index: nothing tells
-which. So what such an index says is taken for what any zone may have made of it, and where that says nothing, not at
-all. Source: docs/formats/metadata-table.md, "Expression index", "Bounds".
+Functions of times are those of UTC here, and of the session's time zone where Spark wrote the index: nothing says
+which. So a range of such an index is widened to every zone; where that is not possible, the index is not used. Ranges
+are read by `statistics.ColumnStatistics`. Source: docs/formats/metadata-table.md, "Expression index", "Bounds".
 
-Base files that a filter by values of a function need not open, by the bloom filters of expression indexes.
+BloomFilters: it skips base files by the bloom filters of expression indexes.
 
-    lower(city) = 'bern'    base files without log files whose filter surely lacks the text 'bern' are left out
+    lower(city) = 'bern'    base files without log files whose filter surely lacks the text 'bern'
 
 Source: docs/formats/metadata-table.md, "Expression index".
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime, timedelta
 
@@ -32,9 +32,11 @@ from pyhudi.model.file_group import FileSlice
 from pyhudi.model.predicate import Call, Predicate, ValueRange, calls_of, is_opaque
 from pyhudi.model.predicate.tree import Value
 from pyhudi.queries.filters import resolve, resolve_operand
+from pyhudi.queries.read_slice import ReadSlice
 from pyhudi.queries.skip.keys import exact_values
+from pyhudi.queries.skip.skipper import Answer, SkipRequest
 
-__all__ = ["MAX_BLOOM_VALUES", "depends_on_zone", "expression_indexes", "in_any_zone", "slices_without"]
+__all__ = ["MAX_BLOOM_VALUES", "BloomFilters", "depends_on_zone", "expression_indexes", "in_any_zone"]
 
 
 _APART = timedelta(hours=18)  # of a zone and UTC, at most: java.time has none beyond
@@ -45,31 +47,31 @@ _YEAR_DIGITS = 4
 
 
 def expression_indexes(table: MetadataTable, predicate: Predicate, *, blooms: bool = False) -> Mapping[Call, str]:
-    """The functions in a predicate of which the metadata table has an index that can be followed → its partition.
+    """The functions in a predicate that have an index which may be used → its partition in the metadata table.
 
     Args:   blooms: indexes of bloom filters; else those of ranges. Raises CorruptFile.
     """
-    wanted = set(calls_of(predicate))
-    names = [name for name in table.partitions if kind_of(name) is MetadataKind.EXPRESSION_INDEX] if wanted else []
+    calls = set(calls_of(predicate))
+    names = [name for name in table.partitions if kind_of(name) is MetadataKind.EXPRESSION_INDEX] if calls else []
     definitions = read_index_definitions(table.data.storage).by_name if names else {}
-    found: dict[Call, str] = {}
+    indexes: dict[Call, str] = {}
     for name in names:
         if why_no_expression_index(table.data, name) is not None or is_bloom_index(definitions[name]) is not blooms:
             continue
         call = call_of_definition(definitions[name])
-        if call in wanted:
-            found[call] = name
-    return found
+        if call in calls:
+            indexes[call] = name
+    return indexes
 
 
-def in_any_zone(call: Call, column_type: pa.DataType, known: ValueRange) -> ValueRange:
-    """The range in UTC of what an index tells of the session's zone, whichever it was."""
+def in_any_zone(call: Call, column_type: pa.DataType, stored: ValueRange) -> ValueRange:
+    """The range in UTC for a range of an index that was made in any zone."""
     if not depends_on_zone(call, column_type):
-        return known
+        return stored
     widen = _widening(call)
-    low = None if known.low is None or widen is None else widen(known.low, False)
-    high = None if known.high is None or widen is None else widen(known.high, True)
-    return replace(known, low=low, high=high)
+    low = None if stored.low is None or widen is None else widen(stored.low, False)
+    high = None if stored.high is None or widen is None else widen(stored.high, True)
+    return replace(stored, low=low, high=high)
 
 
 def depends_on_zone(call: Call, column_type: pa.DataType) -> bool:
@@ -78,7 +80,7 @@ def depends_on_zone(call: Call, column_type: pa.DataType) -> bool:
 
 
 def _widening(call: Call) -> Callable[[Value, bool], Value] | None:
-    """What makes a bound, and whether it is the upper one, a bound in UTC; None when nothing can."""
+    """Widens a bound (and whether it is the upper one) to a bound in UTC; None when nothing can."""
     if call.function in ("from_unixtime", "date_format"):
         pattern = dict(call.options)["format"]
         return (lambda text, upper: _moved_text(text, pattern, upper)) if _is_ordered(pattern) else None
@@ -127,31 +129,31 @@ def _moved_day(day: date, upper: bool) -> date | None:
         return None
 
 
-# Values that a query looks up in bloom filters: with more of them every filter has one by chance, or by right.
+# Values that a query looks up in bloom filters: with more of them, every filter has one, by chance or rightly.
 MAX_BLOOM_VALUES = 1000
 _FILTERS_AT_ONCE = 64  # in memory; Hudi's own have some 430 kB each
 _PAYLOAD = MetadataKind.BLOOM_FILTERS.payloads[0]
 
 
-def slices_without(
-    table: MetadataTable, predicate: Predicate, schema: pa.Schema, slices: Mapping[FileSlice, Collection[str]]
-) -> frozenset[FileSlice]:
-    """Those of the slices that surely have no row that the predicate keeps.
+class BloomFilters:
+    """Skips base files that surely lack the values which the filter asks for of a function."""
 
-    Args:   predicate: bound to `schema`; slices: those of which only the base file is read → its columns whose values
-            are not those in the file.
-    Raises: CorruptFile, MetadataTableDamaged.
-    """
-    left_out: set[FileSlice] = set()
-    indexes = {} if is_opaque(predicate) else expression_indexes(table, predicate, blooms=True)
-    for call, index in indexes.items():
-        texts = _texts(predicate, call, schema)
-        if texts is None:
-            continue
-        own = [one for one, from_path in slices.items() if call.column.path[0] not in from_path]
-        for at in range(0, len(own), _FILTERS_AT_ONCE):
-            left_out |= _without(table, index, own[at : at + _FILTERS_AT_ONCE], texts)
-    return frozenset(left_out)
+    name = "bloom filters of expressions"
+
+    def ask(self, request: SkipRequest, slices: Sequence[ReadSlice]) -> Answer | None:
+        predicate = request.predicate
+        if not calls_of(predicate) or is_opaque(predicate) or all(read.merges for read in slices):
+            return None
+        skipped = set[FileSlice]()
+        for call, index in expression_indexes(request.table, predicate, blooms=True).items():
+            texts = _texts(predicate, call, request.schema)
+            if texts is None:
+                continue
+            column = call.column.path[0]
+            base_files = [read.file_slice for read in slices if not read.merges and column not in read.from_path]
+            for at in range(0, len(base_files), _FILTERS_AT_ONCE):
+                skipped |= _without(request.table, index, base_files[at : at + _FILTERS_AT_ONCE], texts)
+        return Answer([read.merges or read.file_slice not in skipped for read in slices])
 
 
 def _texts(predicate: Predicate, call: Call, schema: pa.Schema) -> pa.Array | None:
@@ -167,19 +169,19 @@ def _texts(predicate: Predicate, call: Call, schema: pa.Schema) -> pa.Array | No
 
 
 def _without(table: MetadataTable, index: str, slices: Sequence[FileSlice], texts: pa.Array) -> set[FileSlice]:
+    """The slices whose base file surely has none of the texts."""
     keys = {
         bloom_filter_key(stored_partition(one.group.partition_path), one.base_file.name): one
         for one in slices
         if one.base_file is not None
     }
-    found = table.lookup(index, keys)
-    if not found.num_rows:
+    records = table.lookup(index, keys)
+    if not records.num_rows:
         return set()
-    stored = found.column(_PAYLOAD).to_pylist()
-    known = zip(found.column("key").to_pylist(), stored, strict=True)
+    blooms = zip(records.column("key").to_pylist(), records.column(_PAYLOAD).to_pylist(), strict=True)
     return {
         keys[str(key)]
-        for key, one in known
-        if one is not None
-        and not BloomFilter.from_base64(one["bloomFilter"].decode(), one["type"]).might_contain(texts).any()
+        for key, bloom in blooms
+        if bloom is not None
+        and not BloomFilter.from_base64(bloom["bloomFilter"].decode(), bloom["type"]).might_contain(texts).any()
     }

@@ -1,35 +1,25 @@
-"""File groups that a query for some keys need not open, by the record index of the metadata table.
+"""RecordIndex and SecondaryIndexes: they skip file groups without the keys, or without the values, of the filter.
 
-    key = 'a', key IN ('a', 'b')     and the same of the fields that keys are made of, combined by AND and OR
-    keys                             as the table's key generator makes them
-    record index                     the file groups that have them; a slice of any other is left out
+    RecordIndex           key = 'a', key IN ('a', 'b'), and the same of the fields that keys are made of
+      exact keys          as the table's key generator makes them
+      record index        their file groups; slices of all others are skipped
 
-The index is of the newest snapshot, and of rows that are alive, so that other queries go without it. It has one place
-for a key, and rows of one key that inserts left in several file groups would be lost: it is used where the caller says
-that there are none (`hoodie.pyhudi.read.unique.keys`).
-Source: docs/formats/metadata-table.md, "Record index"; docs/reading.md, "The metadata table".
+    SecondaryIndexes      v = 5, v IN (5, 6), as long as no row with another value can pass
+      secondary index     the record keys with these values
+      record index        the file groups of these keys; slices of all others are skipped
 
-File groups that a query for values of a column need not open, by a secondary index and the record index.
-
-    v = 5, v IN (5, 6)      also within AND and OR, as long as no row with another value can pass
-    secondary index         the record keys with these values
-    record index            the file groups with these keys; a slice of any other is left out
-
-Both are of the newest snapshot, and of rows that are alive, so that other queries go without them. The record index has
-one place for a key, and rows of one key that inserts left in several file groups would be lost: it is used where the
-caller says that there are none (`hoodie.pyhudi.read.unique.keys`).
-Source: docs/formats/metadata-table.md, "Secondary index", "Record index".
-
-What the record index and secondary indexes share when a query looks something up in them.
-
-Source: docs/formats/metadata-table.md, "Record index", "Secondary index".
+Both work within AND and OR. Both are of the newest snapshot, and of rows that are alive, so that other queries go
+without them. The record index has one location for a key, and would lose rows of one key that inserts put into several
+file groups: queries use it where the caller says that there are none (`hoodie.pyhudi.read.unique.keys`).
+Source: docs/formats/metadata-table.md, "Record index", "Secondary index"; docs/reading.md, "The metadata table".
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import reduce
-from itertools import product
+from itertools import chain, product
+from math import prod
 
 import pyarrow as pa
 
@@ -47,51 +37,66 @@ from pyhudi.model.keys import RECORD_KEY
 from pyhudi.model.predicate import Column, Compare, In, Operand, Predicate, columns_of
 from pyhudi.model.predicate.tree import And, Or, Value
 from pyhudi.model.table_config import TableConfig
+from pyhudi.queries.read_slice import ReadSlice
+from pyhudi.queries.skip.skipper import Answer, SkipRequest
 
 __all__ = [
     "MAX_KEYS",
     "MAX_KEYS_OF_VALUES",
     "MAX_VALUES",
+    "RecordIndex",
+    "SecondaryIndexes",
+    "exact_keys",
     "exact_values",
-    "groups_of_locations",
     "groups_with_keys",
-    "groups_with_values",
     "sole_key_field",
-    "wanted_keys",
 ]
 
 
-def groups_of_locations(records: pa.Table) -> frozenset[FileGroupId]:
+def _groups_of_locations(records: pa.Table) -> frozenset[FileGroupId]:
     """The file groups that records of the record index name."""
     if not records.num_rows:
         return frozenset()
-    places = records.column(MetadataKind.RECORD_INDEX.payloads[0]).combine_chunks()
-    rows = zip(partition_paths(places).to_pylist(), file_ids(places).to_pylist(), strict=True)
+    locations = records.column(MetadataKind.RECORD_INDEX.payloads[0]).combine_chunks()
+    rows = zip(partition_paths(locations).to_pylist(), file_ids(locations).to_pylist(), strict=True)
     return frozenset(FileGroupId(str(path), str(file_id)) for path, file_id in rows)
 
 
 def exact_values(predicate: Predicate, column: Operand) -> tuple[Value, ...] | None:
     """The only values of a column with which a row can pass; None when there may be others."""
     match predicate:
-        case Compare(found, "=", value) if found == column:
+        case Compare(operand, "=", value) if operand == column:
             return (value,)
-        case In(found, values) if found == column:
+        case In(operand, values) if operand == column:
             return tuple(value for value in values if value is not None)
         case And(children):
-            known = [own for own in (exact_values(child, column) for child in children) if own is not None]
-            return min(known, key=len) if known else None
+            each = [exact_values(child, column) for child in children]
+            return min((values for values in each if values is not None), key=len, default=None)
         case Or(children):
             each = [exact_values(child, column) for child in children]
-            if any(own is None for own in each):
-                return None
-            return tuple(dict.fromkeys(value for own in each if own is not None for value in own))
+            lists = [values for values in each if values is not None]
+            return tuple(dict.fromkeys(chain(*lists))) if len(lists) == len(each) else None
     return None
 
 
 # Keys that a query looks up. A look-up decompresses a block of the index for each of them, so that opening the files
 # costs less from some thousands on, and values of several fields must not multiply without end.
 MAX_KEYS = 10000
-_PARTITION = MetadataKind.RECORD_INDEX.value.prefix
+_RECORD_INDEX = MetadataKind.RECORD_INDEX.value.prefix
+
+
+class RecordIndex:
+    """Skips the file groups without any of the keys that the filter asks for."""
+
+    name = "the record index"
+
+    def ask(self, request: SkipRequest, slices: Sequence[ReadSlice]) -> Answer | None:
+        if request.keys is None or request.groups is None:
+            return None
+        groups = groups_with_keys(request.table, request.keys)
+        if groups is None or not groups <= set(request.groups):
+            return None  # the index is wrong
+        return Answer([read.file_slice.group in groups for read in slices], is_final=True)
 
 
 def groups_with_keys(table: MetadataTable, keys: frozenset[str]) -> frozenset[FileGroupId] | None:
@@ -99,15 +104,15 @@ def groups_with_keys(table: MetadataTable, keys: frozenset[str]) -> frozenset[Fi
 
     Raises: CorruptFile, MetadataTableDamaged.
     """
-    if _PARTITION not in table.partitions:
+    if _RECORD_INDEX not in table.partitions:
         return None
-    groups = groups_of_locations(table.lookup(_PARTITION, keys))
+    groups = _groups_of_locations(table.lookup(_RECORD_INDEX, keys))
     # A write that this query does not see may have moved rows; nothing in an index that was built anew since shows it.
     return groups if table.data.is_current() else None
 
 
-def wanted_keys(predicate: Predicate, config: TableConfig, schema: pa.Schema) -> frozenset[str] | None:
-    """The keys of all rows that the predicate can keep; None when it does not say them, or too many.
+def exact_keys(predicate: Predicate, config: TableConfig, schema: pa.Schema) -> frozenset[str] | None:
+    """The keys of all rows that can pass; None when the predicate does not say them, or says too many.
 
     Args:   predicate: bound to `schema`.
     """
@@ -116,21 +121,19 @@ def wanted_keys(predicate: Predicate, config: TableConfig, schema: pa.Schema) ->
 
 
 def _keys_of_column(predicate: Predicate) -> frozenset[str] | None:
-    """Those that the column of record keys is compared with."""
+    """The keys that the filter compares the column of record keys with."""
     values = _values(predicate, Column((RECORD_KEY,)))
     return None if values is None else frozenset(map(str, values))
 
 
 def _keys_of_fields(predicate: Predicate, config: TableConfig, schema: pa.Schema) -> frozenset[str] | None:
-    """Those that are made of the values that all key fields are compared with."""
+    """The keys made of the values that the filter compares all key fields with."""
     fields = config.record_key_fields
     if not fields or not all(_is_plain(name, schema) for name in fields):
         return None
     by_field = [_values(predicate, Column((name,))) for name in fields]
-    values = [own for own in by_field if own is not None]
-    count = 1
-    for own in values:
-        count *= len(own)
+    values = [texts for texts in by_field if texts is not None]
+    count = prod(map(len, values))
     if len(values) < len(fields) or count > MAX_KEYS:
         return None
     if not count:
@@ -164,7 +167,7 @@ def sole_key_field(config: TableConfig, schema: pa.Schema) -> str | None:
     try:
         generator = from_options(config.properties, table_version=config.table_version)
     except HudiError:
-        return None  # of a kind that nobody here knows
+        return None  # of an unknown kind
     return fields[0] if isinstance(generator, BuiltInKey) else None
 
 
@@ -177,31 +180,49 @@ def _is_plain(name: str, schema: pa.Schema) -> bool:
 
 def _values(predicate: Predicate, column: Column) -> tuple[Value, ...] | None:
     """The only values of the column with which a row can pass; None when there may be others."""
-    found = exact_values(predicate, column)
-    return found if found is None or len(found) <= MAX_KEYS else None
+    values = exact_values(predicate, column)
+    return values if values is None or len(values) <= MAX_KEYS else None
 
 
-# Values that a query looks up: each costs a block of the index, and predicates with many leave few files out.
+# Values that a query looks up: each costs a block of the index, and predicates with many skip few files.
 MAX_VALUES = 1000
 # Record keys that values may lead to: beyond some thousands the look-ups in the record index cost more than the files.
 MAX_KEYS_OF_VALUES = 10000
-_RECORD_INDEX = MetadataKind.RECORD_INDEX.value.prefix
 
 
-def groups_with_values(
+class SecondaryIndexes:
+    """Skips the file groups without the values that the filter asks for in indexed columns."""
+
+    name = "secondary indexes"
+
+    def ask(self, request: SkipRequest, slices: Sequence[ReadSlice]) -> Answer | None:
+        if request.groups is None or len(slices) <= 1:
+            return None
+        from_path = {name for read in slices for name in read.from_path}
+        groups = _groups_with_values(request.table, request.predicate, request.schema, from_path)
+        if groups is None:
+            return None
+        existing = {read.file_slice.group for read in slices}
+        partitions = {group.partition_path for group in existing}
+        if not {group for group in groups if group.partition_path in partitions} <= existing:
+            return None  # the index names file groups that do not exist
+        return Answer([read.file_slice.group in groups for read in slices])
+
+
+def _groups_with_values(
     table: MetadataTable, predicate: Predicate, schema: pa.Schema, from_path: Collection[str]
 ) -> frozenset[FileGroupId] | None:
-    """The file groups that have rows with the values that the predicate wants of indexed columns; None when no index
+    """The file groups that have rows with the values that the predicate asks for in indexed columns; None when no index
     can say it of the table as it was loaded.
 
     Args:   predicate: bound to `schema`; from_path: columns whose values are not those in the files.
     Raises: CorruptFile, MetadataTableDamaged.
     """
-    wanted = {column.path[0] for column in columns_of(predicate) if len(column.path) == 1}
-    indexes = {column: name for column, name in _indexes(table, wanted).items() if column not in from_path}
+    columns = {column.path[0] for column in columns_of(predicate) if len(column.path) == 1}
+    indexes = {column: name for column, name in _indexes(table, columns).items() if column not in from_path}
     if not indexes or _RECORD_INDEX not in table.partitions:
         return None
-    found = [
+    by_index = [
         groups
         for column, name in indexes.items()
         for texts in (_texts(predicate, schema.field(column), table.data.config.table_version),)
@@ -210,7 +231,7 @@ def groups_with_values(
         if groups is not None
     ]
     # A write that this query does not see may have moved rows, or changed their values.
-    return reduce(frozenset.intersection, found) if found and table.data.is_current() else None
+    return reduce(frozenset.intersection, by_index) if by_index and table.data.is_current() else None
 
 
 def _indexes(table: MetadataTable, columns: Collection[str]) -> Mapping[str, str]:
@@ -246,11 +267,11 @@ def _groups(table: MetadataTable, partition: str, texts: list[str]) -> frozenset
         return None
     records = table.lookup(_RECORD_INDEX, keys)
     if records.num_rows < len(keys):
-        return None  # keys that the record index does not know: one of both is wrong
-    return groups_of_locations(records)
+        return None  # the record index lacks some of the keys: one of both is wrong
+    return _groups_of_locations(records)
 
 
 def _record_keys(table: MetadataTable, partition: str, texts: list[str]) -> Iterator[str]:
-    found = table.with_values(partition, texts) if texts else None
-    for key in [] if found is None else found.column("key").to_pylist():
+    records = table.with_values(partition, texts) if texts else None
+    for key in [] if records is None else records.column("key").to_pylist():
         yield secondary_parts(str(key))[1]

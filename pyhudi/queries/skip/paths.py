@@ -1,9 +1,9 @@
-"""What a partition's path says about its rows, before a file is read: column values, and ranges to prune by.
+"""PathColumns: the values that the path of a partition gives to its columns, and the partitions that it skips.
 
 As in real Hudi, a partition column has the path's value wherever the path gives it exactly, whatever the file says: a
 global index that leaves a key in its partition stores the new value in the file, and "" is stored with null in the
-default partition. So what is read and what is pruned agree. Where a path leaves a doubt (values with slashes, formatted
-times, floating point, columns inside structs) the file's value counts and nothing is pruned by it.
+default partition. So the rows of a query agree with the partitions that it skips. Where a path leaves a doubt (values
+with slashes, formatted times, floating point, columns inside structs) the file's value counts and skips nothing.
 Source: docs/formats/keys.md, "Partition paths", "Custom", "Times", "Automatic keys", "Text of values".
 """
 
@@ -19,7 +19,7 @@ import pyarrow as pa
 from pyhudi.keygen.parse import partition_values, split_partition_path
 from pyhudi.keygen.partition_path import url_decode
 from pyhudi.model.keys import HIVE_DEFAULT_PARTITION, OLD_DEFAULT_PARTITION
-from pyhudi.model.predicate import Column, ValueRange
+from pyhudi.model.predicate import Column, Predicate, ValueRange, columns_of, may_match
 from pyhudi.model.table_config import TableConfig
 from pyhudi.queries.schema import columns_from_path
 from pyhudi.schema.casts import cast
@@ -54,12 +54,18 @@ class PathColumns:
             None if is_time else _type_of(schema, field)
             for field, is_time in zip(self._fields, holds_time, strict=False)
         ]
-        self._known = frozenset(schema.names)
+        self._names = frozenset(schema.names)
 
-    def tells_of(self, columns: Iterable[Column]) -> bool:
+    def _tells_of(self, columns: Iterable[Column]) -> bool:
         """Can a path tell anything of one of these columns?"""
-        known = {PARTITION_PATH_COLUMN, *(Column((field,)) for field in self._fields)}
-        return not known.isdisjoint(columns)
+        in_path = {PARTITION_PATH_COLUMN, *(Column((field,)) for field in self._fields)}
+        return not in_path.isdisjoint(columns)
+
+    def skipped(self, partitions: Iterable[str], predicate: Predicate) -> tuple[str, ...]:
+        """The partitions whose path says that none of their rows passes."""
+        if not self._tells_of(columns_of(predicate)) and may_match(predicate, {}):
+            return ()
+        return tuple(path for path in partitions if not may_match(predicate, self.ranges(path)))
 
     def values(self, partition_path: str) -> PathValues:
         """The columns whose value in this partition must come from the path: the files lack or differ by rule.
@@ -70,7 +76,7 @@ class PathColumns:
         for name, text, kind in self._parsed(partition_path):
             if text is None and _is_text(kind):
                 values[name] = None  # "" is stored there with null
-        return tuple((name, text) for name, text in values.items() if name in self._known)
+        return tuple((name, text) for name, text in values.items() if name in self._names)
 
     def parsed(self, partition_path: str) -> PathValues:
         """The columns whose value the path gives. Files hold the same, but for keys that a global index left in their

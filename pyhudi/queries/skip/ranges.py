@@ -1,4 +1,4 @@
-"""Ranges of many files at once: which of them can hold a row that a predicate keeps.
+"""Ranges of many files at once: which of them can hold a row that passes a predicate.
 
     ranges.may_match, in columns: one comparison for all files instead of one for each
 
@@ -56,7 +56,7 @@ class RangeColumns:
         return len(self.low)
 
     def take(self, rows: pa.Array) -> RangeColumns:
-        """Those of these rows; nothing is known where the row number is null."""
+        """The ranges of these rows; null where the row number is null."""
         flags = (self.may_be_null.take(rows), self.only_null.take(rows))
         return RangeColumns(self.low.take(rows), self.high.take(rows), *flags, may_be_nan=self.may_be_nan)
 
@@ -68,10 +68,10 @@ class RangeColumns:
 
     def with_each(self, change: Callable[[ValueRange], ValueRange]) -> RangeColumns:
         """Each of them changed on its own."""
-        found = [None if one is None else change(one) for one in self.to_ranges()]
+        changed = [None if one is None else change(one) for one in self.to_ranges()]
 
         def column(name: str, kind: pa.DataType) -> pa.Array:
-            values: pa.Array = pa.array([None if one is None else getattr(one, name) for one in found], kind)
+            values: pa.Array = pa.array([None if one is None else getattr(one, name) for one in changed], kind)
             return values
 
         flags = (column("may_be_null", pa.bool_()), column("only_null", pa.bool_()))
@@ -141,20 +141,20 @@ class _Files:
         return np.ones(self.rows, np.bool_)  # nothing is known
 
     def _allowed(self, column: Operand, possible: Callable[[RangeColumns], _Flags]) -> _Flags:
-        def never(known: RangeColumns) -> _Flags:
-            return known.only_null.is_valid().to_numpy(zero_copy_only=False) & (
-                _flags(known.only_null, False) | ~possible(known)
+        def never(ranges: RangeColumns) -> _Flags:
+            return ranges.only_null.is_valid().to_numpy(zero_copy_only=False) & (
+                _flags(ranges.only_null, False) | ~possible(ranges)
             )
 
         return self._unless(column, never)
 
     def _unless(self, column: Operand, never: Callable[[RangeColumns], _Flags]) -> _Flags:
-        known = self.ranges.get(column)
-        return np.ones(self.rows, np.bool_) if known is None else ~never(known)
+        ranges = self.ranges.get(column)
+        return np.ones(self.rows, np.bool_) if ranges is None else ~never(ranges)
 
 
-def _any_of(found: Sequence[_Flags], ranges: RangeColumns) -> _Flags:
-    return reduce(np.logical_or, found, np.zeros(len(ranges), np.bool_))
+def _any_of(answers: Sequence[_Flags], ranges: RangeColumns) -> _Flags:
+    return reduce(np.logical_or, answers, np.zeros(len(ranges), np.bool_))
 
 
 def _possible(r: RangeColumns, op: str, value: Value) -> _Flags:
@@ -198,12 +198,12 @@ def _literal(value: Value, kind: pa.DataType) -> pa.Scalar:
         kind = pa.float64()
     elif pa.types.is_timestamp(kind):
         kind = pa.timestamp("us", kind.tz)  # as finely as Python has it
-    found = pa.scalar(value, kind)
-    if found.as_py() != value:
+    literal = pa.scalar(value, kind)
+    if literal.as_py() != value:
         raise TypeError(f"{value!r} is no {kind}")
-    return found
+    return literal
 
 
 def _flags(answers: pa.Array, missing: bool) -> _Flags:
-    found: _Flags = pc.fill_null(answers, missing).to_numpy(zero_copy_only=False)
-    return found
+    flags: _Flags = pc.fill_null(answers, missing).to_numpy(zero_copy_only=False)
+    return flags

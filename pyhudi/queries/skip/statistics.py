@@ -41,8 +41,17 @@ from pyhudi.queries.filters import resolve, resolve_operand
 from pyhudi.queries.read_slice import ReadSlice
 from pyhudi.queries.skip.expressions import depends_on_zone, expression_indexes, in_any_zone
 from pyhudi.queries.skip.ranges import NOT_COMPARABLE, RangeColumns, python_values, which_may_match
+from pyhudi.queries.skip.skipper import Answer, SkipRequest, path_columns
 
-__all__ = ["FileRanges", "load_file_ranges", "partitions_left", "stored_bounds", "stored_ranges"]
+__all__ = [
+    "ColumnStatistics",
+    "FileRanges",
+    "PartitionStatistics",
+    "load_file_ranges",
+    "partitions_that_may_match",
+    "stored_bounds",
+    "stored_ranges",
+]
 
 
 _TIMESTAMP_KINDS = {"ms": (15, 18), "us": (16, 19), "ns": (17, 20)}  # unit → ordinals of value types
@@ -63,9 +72,9 @@ def stored_ranges(stats: pa.Array, data_type: pa.DataType) -> RangeColumns:
         none = pa.scalar(None, data_type)
         low, high = (pc.if_else(pc.fill_null(wrong, False), none, bound) for bound in (low, high))
     count, nulls = (pc.struct_field(stats, name) for name in ("valueCount", "nullCount"))
-    known = pc.and_(count.is_valid(), nulls.is_valid())
+    has_counts = pc.and_(count.is_valid(), nulls.is_valid())
     may_be_null, only_null = (
-        pc.if_else(known, flags, pa.scalar(None, pa.bool_()))
+        pc.if_else(has_counts, flags, pa.scalar(None, pa.bool_()))
         for flags in (pc.greater(nulls, 0), pc.equal(nulls, count))
     )
     return RangeColumns(low, high, may_be_null, only_null, may_be_nan=floating)
@@ -102,8 +111,9 @@ def _trusted(stats: pa.Array, kinds: pa.Array, data_type: pa.DataType) -> pa.Arr
         unsaid = pa.repeat(pa.scalar(data_type.unit == "us"), len(stats))
         return pc.if_else(kinds.is_valid(), pc.is_in(kinds, kinds_of_unit), unsaid)
     if pa.types.is_decimal(data_type) and kinds.null_count < len(kinds):
-        kept = pc.match_substring_regex(pc.struct_field(stats, ["valueType", "additionalInfo"]), f",{data_type.scale}$")
-        return pc.if_else(kinds.is_valid(), pc.fill_null(kept, False), everywhere)
+        info = pc.struct_field(stats, ["valueType", "additionalInfo"])
+        same_scale = pc.match_substring_regex(info, f",{data_type.scale}$")
+        return pc.if_else(kinds.is_valid(), pc.fill_null(same_scale, False), everywhere)
     return everywhere
 
 
@@ -115,7 +125,7 @@ _PARTITIONS_BY_PREFIX = (
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class _StoredRanges:
     """Ranges of one column, or function of one, by key of the statistics."""
 
     column: str
@@ -123,7 +133,7 @@ class _Known:
     ranges: RangeColumns
 
     def of_files(self, files: pa.Array) -> RangeColumns:
-        """Those of files, named by what their keys end with."""
+        """The ranges of files, named by what their keys end with."""
         keys = pc.binary_join_element_wise(column_stats_prefix(self.column), files, "")
         return self.ranges.take(pc.index_in(keys, self.keys))
 
@@ -133,23 +143,21 @@ class FileRanges:
     """Ranges of the columns of one predicate, and of functions of columns, in the files of a table."""
 
     predicate: Predicate
-    known: Mapping[Operand, _Known]
+    stored: Mapping[Operand, _StoredRanges]
 
     def which_may_match(
         self, reads: Sequence[ReadSlice], from_path: Mapping[str, Collection[str]]
     ) -> npt.NDArray[np.bool_]:
-        """Which slices can have a row that the predicate keeps? `from_path`: partition path → its columns whose value
-        is not the files'.
-        """
-        found = np.ones(len(reads), np.bool_)
+        """Which slices can have a row that passes? `from_path`: see `path_columns`."""
+        may = np.ones(len(reads), np.bool_)
         several = np.array([read.merges and bool(read.file_slice.log_files) for read in reads], np.bool_)
         alone = [read for read, is_several in zip(reads, several.tolist(), strict=True) if not is_several]
         if alone:
-            found[~several] = self._of_base_files(alone, from_path)
+            may[~several] = self._of_base_files(alone, from_path)
         if several.any():
             merged = [read for read in reads if read.merges and read.file_slice.log_files]
-            found[several] = [self._may_match(read, from_path) for read in merged]
-        return found
+            may[several] = [self._may_match(read, from_path) for read in merged]
+        return may
 
     def _of_base_files(
         self, reads: Sequence[ReadSlice], from_path: Mapping[str, Collection[str]]
@@ -159,10 +167,10 @@ class FileRanges:
         names = [read.base_file.name for read in reads]
         files = pa.array(file_keys(map(stored_partition, paths), names), pa.string())
         ranges = dict[Operand, RangeColumns]()
-        for operand, known in self.known.items():
+        for operand, stored in self.stored.items():
             column = column_of(operand).path[0]
             hidden = {path for path, columns in from_path.items() if column in columns}
-            ranges[operand] = known.of_files(files)
+            ranges[operand] = stored.of_files(files)
             if hidden:
                 ranges[operand] = ranges[operand].unknown_where(np.array([path in hidden for path in paths], np.bool_))
         try:
@@ -172,17 +180,17 @@ class FileRanges:
 
     def _may_match(self, read: ReadSlice, from_path: Mapping[str, Collection[str]]) -> bool:
         """Of one slice, of as many files as it has."""
-        found, partition = read.file_slice, read.file_slice.group.partition_path
-        names = [found.base_file.name] if found.base_file is not None else []
-        names += [log.name for log in found.log_files] if read.merges else []
+        file_slice, partition = read.file_slice, read.file_slice.group.partition_path
+        names = [file_slice.base_file.name] if file_slice.base_file is not None else []
+        names += [log.name for log in file_slice.log_files] if read.merges else []
         files = file_keys([stored_partition(partition)] * len(names), names)
 
         def ranges(operand: Operand) -> ValueRange | None:
-            known = self._by_key.get(operand)
-            if known is None or column_of(operand).path[0] in from_path[partition]:
+            by_key = self._by_key.get(operand)
+            if by_key is None or column_of(operand).path[0] in from_path[partition]:
                 return None
             prefix = column_stats_prefix(".".join(column_of(operand).path))
-            return _together([known.get(prefix + file) for file in files])
+            return _together([by_key.get(prefix + file) for file in files])
 
         return may_match(self.predicate, ranges)
 
@@ -190,8 +198,8 @@ class FileRanges:
     def _by_key(self) -> Mapping[Operand, Mapping[str, ValueRange | None]]:
         """The same as an object for each, for slices of several files and what Arrow can't compare."""
         return {
-            operand: dict(zip(cast("list[str]", known.keys.to_pylist()), known.ranges.to_ranges(), strict=True))
-            for operand, known in self.known.items()
+            operand: dict(zip(cast("list[str]", stored.keys.to_pylist()), stored.ranges.to_ranges(), strict=True))
+            for operand, stored in self.stored.items()
         }
 
 
@@ -200,7 +208,7 @@ def load_file_ranges(
 ) -> FileRanges | None:
     """Statistics of the predicate's columns; None when they can't skip anything.
 
-    Args:    predicate: bound to `schema`; partitions: paths of those that are left to read.
+    Args:    predicate: bound to `schema`; partitions: paths of the partitions to read.
     Raises:  CorruptFile, MetadataTableDamaged.
     """
     if is_opaque(predicate):
@@ -209,25 +217,49 @@ def load_file_ranges(
     indexes = expression_indexes(table, predicate)
     if not columns and not indexes:
         return None
-    found: dict[Operand, _Known] = {
-        column: _known(_records(table, _PARTITION, column, partitions), column, data_type)
+    stored: dict[Operand, _StoredRanges] = {
+        column: _stored(_records(table, _PARTITION, column, partitions), column, data_type)
         for column, data_type in _resolved(columns, schema)
     }
     for call, index in indexes.items():
         column_type, result = resolve(call.column, schema)[1], resolve_operand(call, schema)[1]
-        known = _known(_records(table, index, call.column, partitions), call.column, result)
+        of_call = _stored(_records(table, index, call.column, partitions), call.column, result)
         if depends_on_zone(call, column_type):
-            known = replace(known, ranges=known.ranges.with_each(partial(in_any_zone, call, column_type)))
-        found[call] = known
-    return FileRanges(predicate, found)
+            of_call = replace(of_call, ranges=of_call.ranges.with_each(partial(in_any_zone, call, column_type)))
+        stored[call] = of_call
+    return FileRanges(predicate, stored)
 
 
-def partitions_left(
+class ColumnStatistics:
+    """Skips files by the ranges of their columns, and of functions of columns that have an expression index."""
+
+    name = "column statistics"
+
+    def ask(self, request: SkipRequest, slices: Sequence[ReadSlice]) -> Answer | None:
+        from_path = path_columns(slices)
+        ranges = load_file_ranges(request.table, request.predicate, request.schema, tuple(from_path))
+        return None if ranges is None else Answer(ranges.which_may_match(slices, from_path).tolist())
+
+
+class PartitionStatistics:
+    """Skips all files of a partition by the ranges of its columns."""
+
+    name = "statistics of partitions"
+
+    def ask(self, request: SkipRequest, slices: Sequence[ReadSlice]) -> Answer | None:
+        if not request.is_newest:
+            return None
+        from_path = path_columns(slices)
+        paths = partitions_that_may_match(request.table, request.predicate, request.schema, from_path)
+        return None if paths is None else Answer([read.file_slice.group.partition_path in paths for read in slices])
+
+
+def partitions_that_may_match(
     table: MetadataTable, predicate: Predicate, schema: pa.Schema, from_path: Mapping[str, Collection[str]]
 ) -> frozenset[str] | None:
-    """Those partitions that can have a row that the predicate keeps, as of now; None when nothing tells.
+    """The partitions that can have a row that passes, as of now; None when their statistics skip none.
 
-    Args:   predicate: bound to `schema`; from_path: partition path → its columns whose value is not the files'.
+    Args:   predicate: bound to `schema`; from_path: see `path_columns`, of all partitions in question.
     Raises: CorruptFile, MetadataTableDamaged.
     """
     columns, config = columns_of(predicate), table.data.config
@@ -240,24 +272,24 @@ def partitions_left(
         for column, data_type in _resolved(columns, schema)
         if not pa.types.is_floating(data_type)
     }
-    if len(_left(predicate, by_column, from_path)) == len(from_path):
+    if len(_matching(predicate, by_column, from_path)) == len(from_path):
         return None
     # Of a column that writes do not index any more there are older ranges.
     indexed = _indexed(table)
     by_column = {column: ranges for column, ranges in by_column.items() if ".".join(column.path) in indexed}
-    found = _left(predicate, by_column, from_path)
+    paths = _matching(predicate, by_column, from_path)
     # A write that this query does not see may have narrowed a range.
-    return found if len(found) < len(from_path) and table.data.is_current() else None
+    return paths if len(paths) < len(from_path) and table.data.is_current() else None
 
 
-def _left(
+def _matching(
     predicate: Predicate,
     by_column: Mapping[Column, Mapping[str, ValueRange]],
     from_path: Mapping[str, Collection[str]],
 ) -> frozenset[str]:
     def ranges(path: str, column: Operand) -> ValueRange | None:
-        known = by_column.get(column) if isinstance(column, Column) else None
-        return None if known is None or column_of(column).path[0] in from_path[path] else known.get(path)
+        by_path = by_column.get(column) if isinstance(column, Column) else None
+        return None if by_path is None or column_of(column).path[0] in from_path[path] else by_path.get(path)
 
     return frozenset(path for path in from_path if may_match(predicate, partial(ranges, path)))
 
@@ -308,21 +340,21 @@ def _records(table: MetadataTable, index: str, column: Column, partitions: Seque
     return table.with_prefixes(index, [column_stats_prefix(name, partition) for partition in within])
 
 
-def _known(records: pa.Table, column: Column, data_type: pa.DataType) -> _Known:
+def _stored(records: pa.Table, column: Column, data_type: pa.DataType) -> _StoredRanges:
     name = ".".join(column.path)
     if not records.num_rows:
-        return _Known(name, pa.array([], pa.string()), RangeColumns.nothing(data_type))
+        return _StoredRanges(name, pa.array([], pa.string()), RangeColumns.nothing(data_type))
     stats = records.column(MetadataKind.COLUMN_STATS.payloads[0]).combine_chunks()
     keys = records.column("key").combine_chunks()
-    return _Known(name, keys, stored_ranges(stats, data_type))
+    return _StoredRanges(name, keys, stored_ranges(stats, data_type))
 
 
-def _together(known: Sequence[ValueRange | None]) -> ValueRange | None:
-    """The range of the rows of several files; None when one of them is not known."""
-    if not known:
+def _together(ranges: Sequence[ValueRange | None]) -> ValueRange | None:
+    """The range of the rows of several files; None when one of them has none."""
+    if not ranges:
         return None
     joined: ValueRange | None = None
-    for one in known:
+    for one in ranges:
         if one is None:
             return None
         joined = one if joined is None else _both(joined, one)
@@ -332,8 +364,8 @@ def _together(known: Sequence[ValueRange | None]) -> ValueRange | None:
 def _both(one: ValueRange, other: ValueRange) -> ValueRange:
     may_be_null = one.may_be_null or other.may_be_null
     if one.only_null or other.only_null:
-        kept = other if one.only_null else one
-        return replace(kept, may_be_null=True)
+        with_values = other if one.only_null else one
+        return replace(with_values, may_be_null=True)
     low = None if one.low is None or other.low is None else min(one.low, other.low)
     high = None if one.high is None or other.high is None else max(one.high, other.high)
     return ValueRange(low, high, may_be_null, may_be_nan=one.may_be_nan or other.may_be_nan)
