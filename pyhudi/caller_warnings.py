@@ -12,17 +12,17 @@ from pathlib import Path
 
 from pyhudi import shown_text
 
-__all__ = ["kept_warnings", "warn_caller"]
+__all__ = ["collected_warnings", "warn_caller"]
 
 _PACKAGES = Path(__file__).parent.parent
 _OWN_FOLDERS = tuple(f"{_PACKAGES / name}{os.sep}" for name in ("pyhudi", "pyspark_hudi"))
 
 
-_kept: ContextVar[list[tuple[str, type[Warning]]] | None] = ContextVar("kept_warnings", default=None)
+_kept: ContextVar[list[tuple[str, type[Warning]]] | None] = ContextVar("collected_warnings", default=None)
 
 
 @contextmanager
-def kept_warnings(into: list[tuple[str, type[Warning]]]) -> Iterator[None]:
+def collected_warnings(into: list[tuple[str, type[Warning]]]) -> Iterator[None]:
     """In a thread of ours, whose calls lead to no caller: its warnings wait, to be given to `warn_caller` elsewhere."""
     token = _kept.set(into)
     try:

@@ -103,14 +103,14 @@ class _Reader:
 
     def logged(self) -> Iterator[pa.RecordBatch]:
         for path in self._change.log_paths:
-            for found in scan_log(self._storage, path):
-                if not isinstance(found, LogBlock) or not found.is_changes:
+            for block in scan_log(self._storage, path):
+                if not isinstance(block, LogBlock) or not block.is_changes:
                     raise CorruptFile(
                         f"{path}: expected a change log, found something else. It is cut off or damaged; restore the "
                         "file, or begin after its commit."
                     )
-                if found.instant_time == self._change.instant_time:
-                    rows = found.rows()
+                if block.instant_time == self._change.instant_time:
+                    rows = block.rows()
                     for first in range(0, len(rows), self._batch_rows):
                         yield self._logged(rows.slice(first, self._batch_rows).combine_chunks(), path)
 
@@ -124,8 +124,8 @@ class _Reader:
                 assert isinstance(held, pa.StructArray)
                 images[name] = pc.fill_null(image_texts(held, spaced=True), "null")
             elif LOGGED_KEY in rows.column_names:
-                wanted = pc.not_equal(ops, op_without)
-                keys = pc.if_else(wanted, single_array(rows.column(LOGGED_KEY)), _NO_TEXT)
+                has_image = pc.not_equal(ops, op_without)
+                keys = pc.if_else(has_image, single_array(rows.column(LOGGED_KEY)), _NO_TEXT)
                 images[name] = self._looked_up(keys, name == BEFORE, path)
             else:
                 raise CorruptFile(f"{path}: expected the column {name} or {LOGGED_KEY}, found {rows.column_names}.")
@@ -134,13 +134,13 @@ class _Reader:
     def _looked_up(self, keys: pa.Array, before: bool, path: str) -> pa.Array:
         """Images of the slice's rows with these keys, null for null keys. Raises CorruptFile for a key without row."""
         rows = self._rows_of(keys.drop_null(), before=before, path=path)
-        texts, found = _texts(rows), pc.index_in(keys, value_set=single_array(rows.column(RECORD_KEY)))
-        missing = pc.and_(keys.is_valid(), found.is_null())
+        texts, rows_of_keys = _texts(rows), pc.index_in(keys, value_set=single_array(rows.column(RECORD_KEY)))
+        missing = pc.and_(keys.is_valid(), rows_of_keys.is_null())
         if pc.any(missing).as_py():
             key = keys.filter(missing)[0].as_py()
             where = self._change.before if before else self._change.after
             raise CorruptFile(f"{path} names the key {key!r:.200}, which {_name(where)} does not have.")
-        return texts.take(found)
+        return texts.take(rows_of_keys)
 
     # ---- log files
 
@@ -162,16 +162,18 @@ class _Reader:
 
     def _changed_keys(self) -> pa.Array:
         """The keys in the blocks that the commit wrote, each once."""
-        found: list[pa.Array] = []
+        keys_of_blocks: list[pa.Array] = []
         for path in self._change.log_paths:
             for block in scan_log(self._storage, path):
                 if not isinstance(block, LogBlock) or block.instant_time != self._change.instant_time:
                     continue
                 if block.is_delete:
-                    found.append(block.deletes().keys.column(RECORD_KEY))
+                    keys_of_blocks.append(block.deletes().keys.column(RECORD_KEY))
                 elif block.is_data:
-                    found.append(single_array(self._with_keys(block).column(RECORD_KEY)))
-        return pc.unique(pa.concat_arrays([pa.array([], pa.string()), *(keys.cast(pa.string()) for keys in found)]))
+                    keys_of_blocks.append(single_array(self._with_keys(block).column(RECORD_KEY)))
+        return pc.unique(
+            pa.concat_arrays([pa.array([], pa.string()), *(keys.cast(pa.string()) for keys in keys_of_blocks)])
+        )
 
     def _with_keys(self, block: LogBlock) -> pa.Table:
         """The record keys of a data block; a table without meta columns makes them of its own columns."""
@@ -218,21 +220,21 @@ class _Reader:
         """Rows with these keys, those of the columns IMAGE and RECORD_KEY."""
         kind = pa.struct(list(self._reading.columns))
         images: list[pa.Array] = []
-        found: list[pa.Array] = []
-        for rows, own in self._rows(before=before, path=path) if len(keys) else ():
-            is_wanted = pc.is_in(own, value_set=keys)
-            images.append(rows.filter(is_wanted))
-            found.append(own.filter(is_wanted))
+        keys_of_images: list[pa.Array] = []
+        for rows, row_keys in self._rows(before=before, path=path) if len(keys) else ():
+            is_asked_for = pc.is_in(row_keys, value_set=keys)
+            images.append(rows.filter(is_asked_for))
+            keys_of_images.append(row_keys.filter(is_asked_for))
         return pa.table(
-            {_IMAGE: pa.chunked_array(images, kind), RECORD_KEY: pa.chunked_array(found, pa.string())},
+            {_IMAGE: pa.chunked_array(images, kind), RECORD_KEY: pa.chunked_array(keys_of_images, pa.string())},
         )
 
     # ---- results
 
     def _batch(self, op: str | pa.Array, before: pa.Array | None, after: pa.Array | None) -> pa.RecordBatch:
-        given = before if before is not None else after
-        assert given is not None
-        count = len(given)
+        images = before if before is not None else after
+        assert images is not None
+        count = len(images)
         columns = [
             pa.repeat(pa.scalar(op), count) if isinstance(op, str) else op,
             pa.repeat(pa.scalar(self._change.instant_time), count),

@@ -48,11 +48,11 @@ from pyhudi.queries.schema import read_schema
 from pyhudi.queries.skip.paths import PathColumns
 from pyhudi.view.file_system_view import LISTING_THREADS, Visibility, listed_partitions
 
-__all__ = ["ChangesOfCommits", "FoundChange", "changes_of_commits", "plan_changes"]
+__all__ = ["ChangedGroup", "ChangesOfCommits", "changes_of_commits", "plan_changes"]
 
 
 @dataclass(frozen=True, slots=True)
-class FoundChange:
+class ChangedGroup:
     """A change, and the file group that it is about."""
 
     group: FileGroupId
@@ -65,7 +65,7 @@ class ChangesOfCommits:
     commit rewrote without a change log.
     """
 
-    changes: list[FoundChange] = field(default_factory=list)
+    changes: list[ChangedGroup] = field(default_factory=list)
     missing: dict[str, Instant] = field(default_factory=dict)
     unlogged: list[tuple[FileGroupId, Instant]] = field(default_factory=list)
 
@@ -108,12 +108,12 @@ class _Finder:
         """Look which of the needed files are not there."""
         paths = list(self._needed)
         with ThreadPoolExecutor(LISTING_THREADS, thread_name_prefix="hudi-changes") as pool:
-            for path, found in zip(paths, pool.map(self._meta.storage.stat, paths), strict=True):
-                if found is None:
+            for path, info in zip(paths, pool.map(self._meta.storage.stat, paths), strict=True):
+                if info is None:
                     self.found.missing[path] = self._needed[path]
 
     def _note(self, group: FileGroupId, change: GroupChange) -> None:
-        self.found.changes.append(FoundChange(group, change))
+        self.found.changes.append(ChangedGroup(group, change))
 
     def _need(self, path: str, instant: Instant) -> None:
         self._needed[path] = instant
@@ -180,12 +180,12 @@ class _Finder:
             self.found.missing.update(dict.fromkeys(lost, instant))
             return
         earlier = self._until(file_slice, instant)
-        own = {path: _with_bytes(there[path], instant, size) for path, size in sizes.items()}
-        logs = [log for log in earlier.log_files if log.path not in own]
+        written = {path: _with_bytes(there[path], instant, size) for path, size in sizes.items()}
+        logs = [log for log in earlier.log_files if log.path not in written]
         before = earlier if self._is_before_8 else replace(earlier, log_files=tuple(logs))
-        together = sorted([*logs, *own.values()], key=lambda log: (log.instant_time, log.version, log.write_token))
+        together = sorted([*logs, *written.values()], key=lambda log: (log.instant_time, log.version, log.write_token))
         after = replace(file_slice, log_files=tuple(together))
-        self._note(group, GroupChange(instant.requested_time, MERGED, before, after, tuple(sorted(own))))
+        self._note(group, GroupChange(instant.requested_time, MERGED, before, after, tuple(sorted(written))))
 
     def _replaced(self, group: FileGroupId, instant: Instant) -> None:
         slices = self._slices(group)
@@ -210,10 +210,10 @@ class _Finder:
         """All slices of a group that are there, newest first, replaced ones too."""
         path = group.partition_path
         if path not in self._partitions:
-            files = [file for _, found in listed_partitions(self._meta.storage, [path]) for file in found]
+            files = [file for _, folder_files in listed_partitions(self._meta.storage, [path]) for file in folder_files]
             self._partitions[path] = {g.group.file_id: g for g in self._rules.file_groups(path, files)}
-        known = self._partitions[path].get(group.file_id)
-        return () if known is None else known.slices
+        file_group = self._partitions[path].get(group.file_id)
+        return () if file_group is None else file_group.slices
 
     @lazy_property
     def _rules(self) -> Visibility:
@@ -242,37 +242,37 @@ def plan_changes(meta: MetaClient, requested: IncrementalRange, query: Query) ->
     predicate = bind(parse_where(query.where), CHANGES_SCHEMA)
     schema = CHANGES_SCHEMA if query.columns is None else selected(CHANGES_SCHEMA, query.columns)
     commits = commits_in_range(requested, meta, one_by_one=True)
-    found = changes_of_commits(meta, commits.writes)
-    if commits.lost or found.missing:
-        raise not_readable(requested, meta, commits, found.missing)
-    if found.unlogged:
-        raise _not_logged(requested, meta, commits, found.unlogged)
+    changes = changes_of_commits(meta, commits.writes)
+    if commits.lost or changes.missing:
+        raise not_readable(requested, meta, commits, changes.missing)
+    if changes.unlogged:
+        raise _not_logged(requested, meta, commits, changes.unlogged)
     full = read_schema(meta, None)
-    merges = any(_has_logs(each.change.before, each.change.after) for each in found.changes)
+    merges = any(_has_logs(each.change.before, each.change.after) for each in changes.changes)
     rules = None if merges else MergeRules()
     history = schema_history(meta, None)
     spec = slice_spec(meta, full, query, history=history, rules=rules)
     columns = PathColumns(meta.config, full)
 
-    def read(each: FoundChange) -> ReadSlice:
+    def read(each: ChangedGroup) -> ReadSlice:
         partition = each.group.partition_path
         file_slice = each.change.after or each.change.before or FileSlice(each.group, each.change.instant_time, None)
         from_path, parsed = columns.values(partition), columns.parsed(partition)
         return ReadSlice(file_slice, from_path, file_slice.needs_merge, parsed, each.change)
 
-    partitions = {each.group.partition_path for each in found.changes}
+    partitions = {each.group.partition_path for each in changes.changes}
     newest = meta.timeline.last_commit()
     return ReadPlan(
         schema,
         CHANGES_SCHEMA,
         predicate,
-        tuple(map(read, found.changes)),
+        tuple(map(read, changes.changes)),
         None,
         "incremental",
         history,
         partitions_total=len(partitions),
         partitions_read=len(partitions),
-        files_total=len(found.changes),
+        files_total=len(changes.changes),
         newest_commit=None if newest is None else newest.requested_time,
         checkpoint=commits.checkpoint,
         changes=ChangeReading(spec, full),

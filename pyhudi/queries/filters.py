@@ -189,28 +189,28 @@ def _bound(predicate: Predicate, schema: pa.Schema, zone: tzinfo | None) -> Pred
         case Not(child):
             return Not(_bound(child, schema, zone))
         case Compare(column, op, value):
-            found, kind = resolve_operand(column, schema)
+            operand, kind = resolve_operand(column, schema)
             if pa.types.is_null(kind):
                 return Constant(None)
             literal = fitted(value, kind, column, zone)
             if pa.types.is_integer(kind) or pa.types.is_decimal(kind):
-                return comparison_with_number(found, op, literal, kind)
-            return Compare(found, op, literal)
+                return comparison_with_number(operand, op, literal, kind)
+            return Compare(operand, op, literal)
         case In(column, values, has_null):
-            found, kind = resolve_operand(column, schema)
+            operand, kind = resolve_operand(column, schema)
             if pa.types.is_null(kind):
                 return Constant(None)
             fitting = tuple(fitted(value, kind, column, zone) for value in values)
             if pa.types.is_integer(kind) or pa.types.is_decimal(kind):
                 fitting = tuple(value for value in fitting if fits_exactly(value, kind))
-            return In(found, fitting, has_null)
+            return In(operand, fitting, has_null)
         case IsNull(column):
             return IsNull(resolve_operand(column, schema)[0])
         case Like(column, pattern):
-            found, kind = resolve_operand(column, schema)
+            operand, kind = resolve_operand(column, schema)
             if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
                 raise ConfigError(f"where uses LIKE on the column {column}, whose type is {kind}; LIKE needs text.")
-            return _checked_like(Like(found, fitted(pattern, kind, column)))
+            return _checked_like(Like(operand, fitted(pattern, kind, column)))
         case CompareColumns(left, op, right):
             return CompareColumns(resolve_operand(left, schema)[0], op, resolve_operand(right, schema)[0])
     return predicate
@@ -302,9 +302,9 @@ def _is_in(column: Operand, values: tuple[Value, ...], schema: pa.Schema) -> pc.
     kind, field = resolve_operand(column, schema)[1], _field(column, schema)
     if not pa.types.is_floating(kind):
         return field.isin(list_values(values, kind))
-    found = field.isin(list_values([value for value in values if value == value], kind))
+    is_listed = field.isin(list_values([value for value in values if value == value], kind))
     has_nan = any(value != value for value in values)
-    return found | (pc.is_nan(field) & field.is_valid()) if has_nan else found
+    return is_listed | (pc.is_nan(field) & field.is_valid()) if has_nan else is_listed
 
 
 def _compare_float(column: pc.Expression, op: str, value: float) -> pc.Expression:

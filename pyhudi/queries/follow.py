@@ -31,9 +31,9 @@ LATEST = "latest"
 
 def followed_range(meta: MetaClient, begin: str, end: str | None, options: IncrementalOptions) -> IncrementalRange:
     """The range of a batch. Raises ConfigError when the table does not allow it; see `incremental_range`."""
-    found = incremental_range(meta, "incremental", begin or EARLIEST, end, None, options)
-    assert found is not None
-    return found
+    requested = incremental_range(meta, "incremental", begin or EARLIEST, end, None, options)
+    assert requested is not None
+    return requested
 
 
 def first_begin(meta: MetaClient, start: str, options: IncrementalOptions) -> str:
@@ -74,8 +74,8 @@ def end_of_batch(
     if not begin and _is_incomplete(meta):
         return newest
     end, commits, size_bytes = begin, 0, 0
-    found = commits_in_range(replace(requested, end=newest), meta, one_by_one=True)
-    for instant, body in found.writes:
+    in_range = commits_in_range(replace(requested, end=newest), meta, one_by_one=True)
+    for instant, body in in_range.writes:
         time = time_of(instant)
         if not is_service(instant, body, meta):
             full = commits == limits.max_commits or (limits.max_bytes is not None and size_bytes >= limits.max_bytes)
@@ -83,7 +83,7 @@ def end_of_batch(
                 return end
             commits, size_bytes = commits + 1, size_bytes + _bytes(body)
         end = max(end, time)
-    return max(end, newest) if not found.lost else newest
+    return max(end, newest) if not in_range.lost else newest
 
 
 def _is_incomplete(meta: MetaClient) -> bool:

@@ -53,9 +53,9 @@ class HistoryEntry:
             counts = (self.rows_inserted, self.rows_updated, self.rows_deleted, self.files, size)
         operation = (self.operation or "").lower()
         can_read = None if self.readable is None else "readable" if self.readable else "cleaned"
-        kept = "saved" if self.is_saved else "archived" if self.is_archived else "active"
+        status = "saved" if self.is_saved else "archived" if self.is_archived else "active"
         return (
-            self.instant_time, self.completion_time, self.action, self.state, operation, *counts, can_read, kept,
+            self.instant_time, self.completion_time, self.action, self.state, operation, *counts, can_read, status,
         )  # fmt: skip
 
 
@@ -112,9 +112,9 @@ def _archived(
     meta: MetaClient, readable_history: ReadableHistory, since: str | None, until: str | None
 ) -> Iterator[HistoryEntry]:
     active = set(meta.timeline.instants)  # a run that died has left some in both
-    for found in load_archived_timeline(meta.storage, meta.config).instants(since, until):
-        if found.instant not in active:
-            yield _entry(found.instant, found.commit(), readable_history, is_archived=True)
+    for archived in load_archived_timeline(meta.storage, meta.config).instants(since, until):
+        if archived.instant not in active:
+            yield _entry(archived.instant, archived.commit(), readable_history, is_archived=True)
 
 
 def _within(time: str, since: str | None, until: str | None) -> bool:

@@ -189,8 +189,8 @@ def _sizes(meta: MetaClient, groups: Iterable[_Group]) -> dict[str, int | None]:
     paths = [path for group in groups for path in (group.base, *group.logs) if path is not None]
 
     def size_of(path: str) -> int | None:
-        found = meta.storage.stat(path)
-        return None if found is None else found.size_bytes
+        info = meta.storage.stat(path)
+        return None if info is None else info.size_bytes
 
     if len(paths) < 2:
         return {path: size_of(path) for path in paths}
@@ -218,8 +218,8 @@ def _log_file(path: str, group: FileGroupId, committed: Sequence[CommittedBytes]
     name = LogFileName.parse(path.rpartition("/")[2])
     assert name is not None
     writes = tuple(each for each in committed if each.size_bytes > 0)
-    known = (name.file_id, name.instant_time, name.version, name.write_token or "", size_bytes)
-    return LogFile(path, group.partition_path, *known, committed=writes)
+    parts = (name.file_id, name.instant_time, name.version, name.write_token or "", size_bytes)
+    return LogFile(path, group.partition_path, *parts, committed=writes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,16 +242,16 @@ class WholeSlices:
         rules = replace(Visibility.of(meta, None), replaced=frozenset())
         group = part.group
         listed = listed_partitions(self.storage, [group.partition_path])
-        files = [file for _, found in listed for file in found if group.file_id in file.name]
+        files = [file for _, folder_files in listed for file in folder_files if group.file_id in file.name]
         slices = next((g.slices for g in rules.file_groups(group.partition_path, files) if g.group == group), ())
         named = {log.path for log in part.log_files}
         newest = next((s for s in slices if named & {log.path for log in s.log_files}), None)
         if newest is None:
             return None
-        known = with_committed_bytes(meta, (newest,))[0]
+        committed = with_committed_bytes(meta, (newest,))[0]
         if meta.config.table_version < 8:
-            return known
-        return replace(known, log_files=tuple(log for log in known.log_files if self._is_in_time(log, rules)))
+            return committed
+        return replace(committed, log_files=tuple(log for log in committed.log_files if self._is_in_time(log, rules)))
 
     def _is_in_time(self, log: LogFile, rules: Visibility) -> bool:
         """Was the write of a log file complete at the end of the range?"""
@@ -295,23 +295,23 @@ class _Ranged:
         commits = commits_in_range(self.requested, meta)
         if commits.is_whole:
             return self._full_scan(meta, commits, None)
-        found = files_of_commits(meta, commits.writes)
-        if commits.lost or found.missing:
+        files = files_of_commits(meta, commits.writes)
+        if commits.lost or files.missing:
             if not self.requested.options.full_scan:
-                raise not_readable(self.requested, meta, commits, found.missing)
+                raise not_readable(self.requested, meta, commits, files.missing)
             lost = frozenset(i.requested_time for i in commits.lost)
-            return self._full_scan(meta, commits, found.instants | lost)
-        return self._plan_of(meta, commits, found)
+            return self._full_scan(meta, commits, files.instants | lost)
+        return self._plan_of(meta, commits, files)
 
-    def _plan_of(self, meta: MetaClient, commits: CommitsInRange, found: FilesOfCommits) -> ReadPlan:
+    def _plan_of(self, meta: MetaClient, commits: CommitsInRange, files: FilesOfCommits) -> ReadPlan:
         full = read_schema(meta, None)
-        predicate = bind(self._written_by(found.instants), full, self.query.zone)
+        predicate = bind(self._written_by(files.instants), full, self.query.zone)
         schema = full if self.query.columns is None else selected(full, self.query.columns)
         needed = {*schema.names, *top_level_columns(predicate, full)}
-        wanted = pa.schema([f for f in full if f.name in needed])
+        read_columns = pa.schema([f for f in full if f.name in needed])
         history = schema_history(meta, None)
-        partitions = sorted({s.group.partition_path for s in found.slices})
-        all_columns, columns = PathColumns(meta.config, full), PathColumns(meta.config, wanted)
+        partitions = sorted({s.group.partition_path for s in files.slices})
+        all_columns, columns = PathColumns(meta.config, full), PathColumns(meta.config, read_columns)
         skipped = frozenset(all_columns.skipped(partitions, predicate))
         slices = tuple(
             ReadSlice(
@@ -320,18 +320,18 @@ class _Ranged:
                 file_slice.needs_merge,
                 columns.parsed(file_slice.group.partition_path),
             )
-            for file_slice in found.slices
+            for file_slice in files.slices
             if file_slice.group.partition_path not in skipped
         )
         merge = None
         if any(read.merges for read in slices):
             spec = slice_spec(meta, full, self.query, history=history)
             whole = WholeSlices(meta.storage, commits.checkpoint)
-            merge = replace(spec, blocks=replace(spec.blocks, instants=found.instants), whole=whole)
+            merge = replace(spec, blocks=replace(spec.blocks, instants=files.instants), whole=whole)
         most_rows = self.requested.options.driver_rows
         return ReadPlan(
             schema,
-            wanted,
+            read_columns,
             predicate,
             slices,
             None,
@@ -339,11 +339,11 @@ class _Ranged:
             history,
             partitions_total=len(partitions),
             partitions_read=len(partitions) - len(skipped),
-            files_total=len(found.slices),
+            files_total=len(files.slices),
             merge=merge,
             newest_commit=_newest(meta),
             checkpoint=commits.checkpoint,
-            driver_rows=most_rows if found.rows <= most_rows else 0,
+            driver_rows=most_rows if files.rows <= most_rows else 0,
         )
 
     def _full_scan(self, meta: MetaClient, commits: CommitsInRange, written_by: frozenset[str] | None) -> ReadPlan:

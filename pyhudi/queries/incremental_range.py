@@ -126,27 +126,27 @@ def incremental_range(
     return IncrementalRange(first, last, options)
 
 
-def time_of_range(name: str, given: AsOf, meta: MetaClient, options: IncrementalOptions = DEFAULT_INCREMENTAL) -> str:
+def time_of_range(name: str, moment: AsOf, meta: MetaClient, options: IncrementalOptions = DEFAULT_INCREMENTAL) -> str:
     """The begin or end that a caller of Python means: a time of an instant that is known, requested or completed, means
     that instant, and a moment stays a moment. Hudi's options don't ask: from version 8 on theirs are completion times.
 
     Args:    name: of the argument, for errors. given: a moment, as `incremental_range` takes it.
     Raises:  ConfigError for what is no moment.
     """
-    if _is_earliest(given):
+    if _is_earliest(moment):
         return EARLIEST
-    time = _moment(name, given, meta)
+    time = _moment(name, moment, meta)
     by_completion = meta.config.table_version >= 8 or options.holes == "USE_TRANSITION_TIME"
     instants = meta.timeline.completed().instants
     if any(time == (i.completion_time if by_completion else i.requested_time) for i in instants):
         return time  # also the checkpoint of the last range
     if not by_completion:
         return max((i.requested_time for i in instants if i.completion_time == time), default=time)
-    known = meta.timeline.completed().find(time)
+    commit_time = meta.timeline.completed().find(time)
     since = meta.timeline.active_since
-    if known is None and since is not None and time < since:
-        known = next(iter(load_archived_timeline(meta.storage, meta.config).times(time, time)), None)
-    return time if known is None else known.completion_time or time
+    if commit_time is None and since is not None and time < since:
+        commit_time = next(iter(load_archived_timeline(meta.storage, meta.config).times(time, time)), None)
+    return time if commit_time is None else commit_time.completion_time or time
 
 
 def _begin(begin: AsOf, meta: MetaClient) -> str:
@@ -157,9 +157,9 @@ def _is_earliest(begin: AsOf) -> bool:
     return isinstance(begin, str) and (begin.strip().lower() == EARLIEST or bool(_ZEROS.fullmatch(begin.strip())))
 
 
-def _moment(name: str, given: AsOf, meta: MetaClient) -> str:
+def _moment(name: str, moment: AsOf, meta: MetaClient) -> str:
     try:
-        return parse_as_of(given, meta.config.timeline_zone)
+        return parse_as_of(moment, meta.config.timeline_zone)
     except ConfigError as error:
         raise ConfigError(str(error).replace("as_of=", f"{name}=", 1)) from error
 
@@ -175,11 +175,11 @@ def commits_in_range(requested: IncrementalRange, meta: MetaClient, *, one_by_on
         return CommitsInRange((), (), True, checkpoint, time_of)
     archived = _archived(requested, meta, _by_completion(requested, meta))
     lost = tuple(instant for instant, body in archived if body is None)
-    found = [(instant, body) for instant, body in archived if body is not None]
-    found += zip(active, _bodies(meta, active), strict=True)
-    found.sort(key=lambda each: (time_of(each[0]), each[0].requested_time))
-    checkpoint = max([checkpoint, *(time_of(instant) for instant, _ in found)])
-    return CommitsInRange(tuple(found), lost, False, checkpoint, time_of)
+    writes = [(instant, body) for instant, body in archived if body is not None]
+    writes += zip(active, _bodies(meta, active), strict=True)
+    writes.sort(key=lambda each: (time_of(each[0]), each[0].requested_time))
+    checkpoint = max([checkpoint, *(time_of(instant) for instant, _ in writes)])
+    return CommitsInRange(tuple(writes), lost, False, checkpoint, time_of)
 
 
 def active_commits(requested: IncrementalRange, meta: MetaClient) -> tuple[list[Instant], Callable[[Instant], str]]:
@@ -270,20 +270,20 @@ def _archived(
     if until is not None and since is not None and since >= until and not by_completion:
         return []
     history = load_archived_timeline(meta.storage, meta.config)
-    known = {i.requested_time for i in meta.timeline.commits()}
+    active = {i.requested_time for i in meta.timeline.commits()}
 
-    def is_wanted(instant: Instant) -> bool:
+    def is_in_range(instant: Instant) -> bool:
         time = (instant.completion_time if by_completion else None) or instant.requested_time
-        return instant.action.is_write and requested.has(time) and instant.requested_time not in known
+        return instant.action.is_write and requested.has(time) and instant.requested_time not in active
 
     # A write may have begun long before the range and completed in it, and was archived by the time it began.
     late = by_completion and since is not None
-    found = history.completed_after(since or "", until) if late else history.times(since, until)
-    times = [i.requested_time for i in found if is_wanted(i)]
+    instants = history.completed_after(since or "", until) if late else history.times(since, until)
+    times = [i.requested_time for i in instants if is_in_range(i)]
     if not times:
         return []
     bodies = history.instants(min(times), max(times))
-    return [(archived.instant, _body(archived)) for archived in bodies if is_wanted(archived.instant)]
+    return [(archived.instant, _body(archived)) for archived in bodies if is_in_range(archived.instant)]
 
 
 def _body(archived: ArchivedInstant) -> CommitMetadata | None:

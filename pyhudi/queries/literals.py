@@ -57,17 +57,17 @@ def _plain(value: Value) -> Value:
     return value.as_py() if isinstance(value, pa.Scalar) else value
 
 
-def in_zone(value: Value, kind: pa.DataType, zone: tzinfo | None, said: str) -> Value:
+def in_zone(value: Value, kind: pa.DataType, zone: tzinfo | None, subject: str) -> Value:
     """A date, or a time without a zone, as a moment in this zone, where the column has moments; others as they are.
 
-    Args:   said: the beginning of the error's sentence.
+    Args:   subject: of the error's sentence.
     Raises: ConfigError when `zone` is None: what changes rows does not guess which ones are meant.
     """
     if not pa.types.is_timestamp(kind) or kind.tz is None or not is_naive_time(value):
         return value
     if zone is None:
         raise ConfigError(
-            f"{said} {shown(value)}, which says no time zone, and the column holds moments ({kind}). Nothing was "
+            f"{subject} {shown(value)}, which says no time zone, and the column holds moments ({kind}). Nothing was "
             "changed. Write the offset: '2024-01-31 12:30:00+00:00' or '…Z'. With a Spark session "
             "(HudiTable.open(path, spark)) such times are in the session's zone."
         )
@@ -212,19 +212,19 @@ def merged_lists(children: tuple[Predicate, ...], negated: bool) -> tuple[Predic
     """
     lists: dict[Operand, list[In]] = {}
     for child in children:
-        found = _as_list(child, negated)
-        if found is not None:
-            lists.setdefault(found.column, []).append(found)
+        terms = _as_list(child, negated)
+        if terms is not None:
+            lists.setdefault(terms.column, []).append(terms)
     merged = {column: _merged(parts) for column, parts in lists.items() if len(parts) >= _FEWEST_MERGED}
     if not merged:
         return children
     out: list[Predicate] = []
     for child in children:
-        found = _as_list(child, negated)
-        if found is None or found.column not in lists or len(lists[found.column]) < _FEWEST_MERGED:
+        terms = _as_list(child, negated)
+        if terms is None or terms.column not in lists or len(lists[terms.column]) < _FEWEST_MERGED:
             out.append(child)
-        elif found.column in merged:
-            whole = merged.pop(found.column)
+        elif terms.column in merged:
+            whole = merged.pop(terms.column)
             out.append(Not(whole) if negated else whole)
     return tuple(out)
 

@@ -86,7 +86,7 @@ def _from_text(text: str) -> datetime | None:
         return None
     text = re.sub(r"[zZ]$", "+00:00", text)
     # Fractions of 1 to 9 digits; datetime.fromisoformat of Python 3.10 takes three or six.
-    text = re.sub(r"\.(\d{1,9})", lambda found: "." + found.group(1).ljust(6, "0")[:6], text)
+    text = re.sub(r"\.(\d{1,9})", lambda match: "." + match.group(1).ljust(6, "0")[:6], text)
     try:
         return datetime.fromisoformat(text)
     except ValueError:

@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyhudi.caller_warnings import kept_warnings, warn_caller
+from pyhudi.caller_warnings import collected_warnings, warn_caller
 from pyhudi.errors import ConfigError, PathNotFound, StaleRead
 from pyhudi.filegroup.read.matching import KeyFilter
 from pyhudi.filegroup.read.slice import read_file_slice
@@ -80,17 +80,17 @@ class RowFilter:
                     return cls(column=name, values=list_values((value,), kind))
         return cls(to_arrow(predicate, schema))
 
-    def kept(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+    def filter(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         """The rows of a batch that pass. Raises ConfigError."""
         if self.values is not None:
             return rows.filter(pc.is_in(rows.column(self.column), value_set=self.values))
         if self.expression is None:
             return rows
         try:
-            kept = pa.Table.from_batches([rows]).filter(self.expression).combine_chunks()
+            rest = pa.Table.from_batches([rows]).filter(self.expression).combine_chunks()
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
             raise ConfigError(f"where can't be evaluated on the table's columns: {error}.") from error
-        batches = kept.to_batches()
+        batches = rest.to_batches()
         return batches[0] if batches else rows.slice(0, 0)
 
 
@@ -164,7 +164,7 @@ class _FileAhead:
 
     def fill(self, plan: ReadPlan, storage: Storage, read: ReadSlice, batch_rows: int, stop: threading.Event) -> None:
         try:
-            with kept_warnings(self.warnings):
+            with collected_warnings(self.warnings):
                 for batch in read_slice(plan, storage, read, batch_rows=batch_rows):
                     if not self.put(batch, stop):
                         return
@@ -189,10 +189,10 @@ class _FileAhead:
         self.work[0].result()  # raises what the reading raised
 
 
-def _warn_of(kept: list[tuple[str, type[Warning]]]) -> None:
+def _warn_of(warnings: list[tuple[str, type[Warning]]]) -> None:
     """Give the caller the warnings of another thread, each once."""
-    while kept:
-        warn_caller(*kept.pop(0))
+    while warnings:
+        warn_caller(*warnings.pop(0))
 
 
 def read_slice(
@@ -207,14 +207,14 @@ def read_slice(
             rows = _merged_rows(plan, read, batch_rows)
         else:
             rows = _base_rows(plan, storage, read, batch_rows)
-        yield from _kept(plan, rows)
+        yield from _filtered(plan, rows)
 
 
-def _kept(plan: ReadPlan, source: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _filtered(plan: ReadPlan, source: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Columns of `plan.read_schema` that pass its filter, as columns of the result."""
-    wanted = RowFilter.of(plan.predicate, plan.read_schema)
+    row_filter = RowFilter.of(plan.predicate, plan.read_schema)
     for batch in source:
-        rows = wanted.kept(batch)
+        rows = row_filter.filter(batch)
         if rows.num_rows:
             yield rows if rows.schema.names == plan.schema.names else rows.select(plan.schema.names)
 
@@ -226,13 +226,13 @@ def read_log_rows(plan: ReadPlan, read: ReadSlice, version_column: str) -> Itera
         nothing can.
     """
     assert plan.merge is not None
-    wanted = RowFilter.of(plan.predicate, plan.read_schema)
+    row_filter = RowFilter.of(plan.predicate, plan.read_schema)
     from_path = read.from_path
     for log_rows in merged_log_rows(plan.merge, read.file_slice, _stored_columns(plan, read)):
         for batch in log_rows.rows.combine_chunks().to_batches():
             rows = with_path_values(batch, from_path, plan.read_schema)
             versions = pa.nulls(len(batch), pa.int64()) if log_rows.versions is None else pa.array(log_rows.versions)
-            rows = wanted.kept(rows.append_column(version_column, versions))
+            rows = row_filter.filter(rows.append_column(version_column, versions))
             yield rows.select([*plan.schema.names, version_column])
 
 
@@ -259,8 +259,8 @@ def _merged_rows(plan: ReadPlan, read: ReadSlice, batch_rows: int) -> Iterator[p
 def _stored_columns(plan: ReadPlan, read: ReadSlice) -> list[str]:
     """Columns of `plan.read_schema` that come from files; the key when there is none, to count rows by."""
     assert plan.merge is not None
-    from_path, known = read.from_path, set(plan.merge.schema.names)
-    return [name for name in plan.read_schema.names if name in known and name not in from_path] or [RECORD_KEY]
+    from_path, stored = read.from_path, set(plan.merge.schema.names)
+    return [name for name in plan.read_schema.names if name in stored and name not in from_path] or [RECORD_KEY]
 
 
 def _conversion(
@@ -300,14 +300,14 @@ def row_group_test(
             stored = resolve(column, reader.schema)[1]
         except ConfigError:
             return False
-        wanted = resolve(column, plan.read_schema)[1]
-        return bool(stored == wanted or (pa.types.is_integer(stored) and pa.types.is_integer(wanted)))
+        needed = resolve(column, plan.read_schema)[1]
+        return bool(stored == needed or (pa.types.is_integer(stored) and pa.types.is_integer(needed)))
 
     def test(ranges: Callable[[Column], ValueRange | None]) -> bool:
-        def known(operand: Operand) -> ValueRange | None:
+        def trusted_range(operand: Operand) -> ValueRange | None:
             return ranges(operand) if isinstance(operand, Column) and trusted(operand) else None
 
-        return may_match(plan.predicate, known)
+        return may_match(plan.predicate, trusted_range)
 
     return test
 
@@ -335,10 +335,10 @@ def count_rows(plan: ReadPlan, storage: Storage, *, threads: int = READ_THREADS)
     if not plan.keeps_all_rows or plan.changes is not None:
         return sum(batch.num_rows for batch in read_batches(plan, storage, threads=threads))
 
-    kept: list[tuple[str, type[Warning]]] = []
+    warnings: list[tuple[str, type[Warning]]] = []
 
     def rows_of(read: ReadSlice) -> int:
-        with kept_warnings(kept), stale_read_if_missing(storage):
+        with collected_warnings(warnings), stale_read_if_missing(storage):
             if read.merges:
                 assert plan.merge is not None
                 return sum(rows.num_rows for rows in read_file_slice(plan.merge, read.file_slice, [RECORD_KEY]))
@@ -347,5 +347,5 @@ def count_rows(plan: ReadPlan, storage: Storage, *, threads: int = READ_THREADS)
 
     with ThreadPoolExecutor(threads, thread_name_prefix="hudi-count") as pool:
         rows = sum(pool.map(rows_of, plan.slices))
-    _warn_of(kept)
+    _warn_of(warnings)
     return rows

@@ -64,15 +64,15 @@ class Compared:
     @lazy_property
     def groups(self) -> frozenset[FileGroupId]:
         """The file groups of the slices."""
-        return frozenset(found.group for found in self.slices)
+        return frozenset(file_slice.group for file_slice in self.slices)
 
     def plan(self, columns: Sequence[str], groups: Collection[FileGroupId] | None = None) -> ReadPlan:
         """How their rows are read, without the metadata table. `groups`: of other file groups than those compared."""
         plan = plan_snapshot(self.table.data, Query(columns=columns, use_metadata=False))
         if groups is None and self.is_whole:
             return plan
-        wanted = self.groups if groups is None else groups
-        return replace(plan, slices=tuple(read for read in plan.slices if read.file_slice.group in wanted))
+        read_groups = self.groups if groups is None else groups
+        return replace(plan, slices=tuple(read for read in plan.slices if read.file_slice.group in read_groups))
 
 
 _PAYLOAD = MetadataKind.COLUMN_STATS.payloads[0]
@@ -85,7 +85,7 @@ _FILTERS_AT_ONCE = 64  # a filter of 10,000 keys has some 70 kB
 
 def column_stats(compared: Compared, partition: str) -> Iterator[Difference]:
     """Counts that are not those of the rows of base files, and bounds that do not hold them."""
-    base_files = [found.base_file for found in compared.slices if found.base_file is not None]
+    base_files = [file_slice.base_file for file_slice in compared.slices if file_slice.base_file is not None]
     stats = _stats(compared, partition, base_files)
     rows: dict[str, list[int]] = {}
     for row, name in enumerate(pc.struct_field(stats, "fileName").to_pylist()):
@@ -155,17 +155,17 @@ def partition_stats(compared: Compared, partition: str) -> Iterator[Difference]:
     for row, path in enumerate(pc.struct_field(stats, "fileName").to_pylist()):
         of_path.setdefault(str(path), []).append(row)
     for path, rows in of_path.items():
-        own = tuple(read for read in plan.slices if read.file_slice.group.partition_path == path)
+        slices = tuple(read for read in plan.slices if read.file_slice.group.partition_path == path)
         wrong: set[int] = set()
-        for batch in read_batches(replace(plan, slices=own), compared.table.data.storage) if own else ():
+        for batch in read_batches(replace(plan, slices=slices), compared.table.data.storage) if slices else ():
             for row in rows:
                 name = str(names[row].as_py())
                 if row in wrong or name not in batch.schema.names:
                     continue
                 where = f"{path or '.'}, column {name!r}"
-                for found in _outside(partition, where, stats.slice(row, 1), batch.column(name)):
+                for difference in _outside(partition, where, stats.slice(row, 1), batch.column(name)):
                     wrong.add(row)
-                    yield found
+                    yield difference
 
 
 # ---- bloom filters ---------------------------------------------------------------------------------------------------
@@ -174,7 +174,11 @@ def partition_stats(compared: Compared, partition: str) -> Iterator[Difference]:
 def bloom_filters(compared: Compared, partition: str) -> Iterator[Difference]:
     """Filters that are not those of the files' footers, and those that are not there."""
     table = compared.table
-    base_files = {found.base_file.path: found.base_file for found in compared.slices if found.base_file is not None}
+    base_files = {
+        file_slice.base_file.path: file_slice.base_file
+        for file_slice in compared.slices
+        if file_slice.base_file is not None
+    }
     for start in range(0, len(base_files), _FILTERS_AT_ONCE):
         paths = list(base_files)[start : start + _FILTERS_AT_ONCE]
         keys = {
@@ -183,14 +187,14 @@ def bloom_filters(compared: Compared, partition: str) -> Iterator[Difference]:
         }
         records = table.lookup(partition, keys.values())
         payloads = records.column(MetadataKind.BLOOM_FILTERS.payloads[0]).to_pylist()
-        known = dict(zip(records.column("key").to_pylist(), payloads, strict=True))
+        payload_of_key = dict(zip(records.column("key").to_pylist(), payloads, strict=True))
         for path, footer in bloom_filters_of_files(table.data.storage, paths):
-            stored = known.get(keys[path])
-            found = None if stored is None else (stored["type"], bytes(stored["bloomFilter"]))
+            stored = payload_of_key.get(keys[path])
+            stored_filter = None if stored is None else (stored["type"], bytes(stored["bloomFilter"]))
             text = footer.bloom_base64
             expected = None if text is None else (footer.bloom_type or SIMPLE, text.encode())
-            if found != expected:
-                yield Difference(partition, path, _filter(expected), _filter(found))
+            if stored_filter != expected:
+                yield Difference(partition, path, _filter(expected), _filter(stored_filter))
 
 
 def _filter(stored: tuple[str, bytes] | None) -> str:

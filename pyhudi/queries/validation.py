@@ -68,7 +68,7 @@ def record_index(compared: Compared, partition: str) -> Iterator[Difference]:
     """
     table = compared.table
     is_global = MetadataKind.RECORD_INDEX.value.file_ids in groups_by_prefix(
-        found.group.file_id for found in table.slices(partition)
+        file_slice.group.file_id for file_slice in table.slices(partition)
     )
     there = _rows(compared, compared.plan(_PLACE), is_global=is_global)
     keys = there.column("key")
@@ -142,11 +142,11 @@ def secondary_index(compared: Compared, partition: str) -> Iterator[Difference]:
     listed = records.column("key").combine_chunks()
     missing = expected.filter(pc.invert(pc.is_in(expected, listed)))
     wrong = listed.filter(pc.invert(pc.is_in(listed, expected)))
-    for keys, wanted, found in ((missing, "a record", "none"), (wrong, "none", "a record")):
+    for keys, expected_text, actual in ((missing, "a record", "none"), (wrong, "none", "a record")):
         for key in keys.slice(0, KEYS_SHOWN).to_pylist():
-            yield Difference(partition, f"value and key {key!r}", wanted, found)
+            yield Difference(partition, f"value and key {key!r}", expected_text, actual)
         if len(keys) > KEYS_SHOWN:
-            yield Difference(partition, f"{len(keys)} pairs in all", wanted, found)
+            yield Difference(partition, f"{len(keys)} pairs in all", expected_text, actual)
 
 
 def _texts(keys: pa.Array | pa.ChunkedArray) -> list[str]:
@@ -174,12 +174,14 @@ def validate(meta: MetaClient, *, sample: int | None = None) -> tuple[Difference
     is_whole = sample is None or sample >= len(slices)
     chosen = slices if is_whole or sample is None else random.sample(slices, sample)
     compared = Compared(table, view, chosen, is_whole)
-    return tuple(found for name in table.partitions for check in _checks(name) for found in check(compared, name))
+    return tuple(
+        difference for name in table.partitions for check in _checks(name) for difference in check(compared, name)
+    )
 
 
 def _checks(partition: str) -> Sequence[_Check]:
-    own = _CHECKS.get(kind_of(partition))
-    return (_misplaced,) if own is None else (own, _misplaced)
+    check = _CHECKS.get(kind_of(partition))
+    return (_misplaced,) if check is None else (check, _misplaced)
 
 
 def _misplaced(compared: Compared, partition: str) -> Iterator[Difference]:
@@ -187,7 +189,7 @@ def _misplaced(compared: Compared, partition: str) -> Iterator[Difference]:
     if not compared.is_whole:
         return
     table = compared.table
-    slices = {found.group.file_id: found for found in table.slices(partition)}
+    slices = {file_slice.group.file_id: file_slice for file_slice in table.slices(partition)}
     for group_ids in groups_by_prefix(slices).values():
         for number, file_id in enumerate(group_ids if len(group_ids) > 1 else ()):
             for records in table.reader(slices[file_id]).runs():

@@ -16,7 +16,7 @@ from threading import Lock
 from pyspark.sql import SparkSession
 
 from pyhudi.actions.action import ActionContext
-from pyhudi.caller_warnings import kept_warnings, warn_caller
+from pyhudi.caller_warnings import collected_warnings, warn_caller
 from pyhudi.errors import TableError, WriteConflict
 from pyhudi.model.options import WriteOptions
 from pyhudi.services.clean.cleaning import clean_after_write
@@ -116,7 +116,7 @@ def _serve(
     services: tuple[Service, ...],
 ) -> None:
     """Raises errors of the family."""
-    with kept_warnings(running.warnings):
+    with collected_warnings(running.warnings):
         while True:
             for service in services:
                 _once(service, spark, storage, options)

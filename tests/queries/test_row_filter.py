@@ -39,7 +39,7 @@ def test_a_batch_keeps_the_rows_that_the_expression_is_true_for(rows: list[dict[
     numbered = batch.append_column("row", pa.array(range(len(rows)), pa.int64()))
     predicate = bind(wanted, SCHEMA)
     expected = pa.Table.from_batches([numbered]).filter(to_arrow(predicate, SCHEMA))
-    assert RowFilter.of(predicate, SCHEMA).kept(numbered)["row"].to_pylist() == expected["row"].to_pylist()
+    assert RowFilter.of(predicate, SCHEMA).filter(numbered)["row"].to_pylist() == expected["row"].to_pylist()
 
 
 def test_a_list_of_values_needs_no_expression() -> None:
@@ -53,15 +53,15 @@ def test_a_list_of_values_needs_no_expression() -> None:
 def test_not_a_number_is_found_in_a_list() -> None:
     batch = pa.RecordBatch.from_pydict({"x": [1.0, math.nan, None]})
     predicate = bind(In(Column(("x",)), (math.nan,)), batch.schema)
-    assert RowFilter.of(predicate, batch.schema).kept(batch).num_rows == 1
+    assert RowFilter.of(predicate, batch.schema).filter(batch).num_rows == 1
 
 
 def test_without_a_filter_a_batch_stays_as_it_is() -> None:
     batch = pa.RecordBatch.from_pydict({"x": [1, None]})
-    assert RowFilter.of(Constant(True), batch.schema).kept(batch) is batch
+    assert RowFilter.of(Constant(True), batch.schema).filter(batch) is batch
 
 
 def test_what_arrow_cannot_compute_is_an_error_of_the_filter() -> None:
     batch = pa.RecordBatch.from_pydict({"x": ["a"]})
     with pytest.raises(ConfigError, match="where can't be evaluated"):
-        RowFilter(pc.field("x") + 1 > 0).kept(batch)
+        RowFilter(pc.field("x") + 1 > 0).filter(batch)
