@@ -64,11 +64,11 @@ def stats_of_file(
         with open_base_file(storage, path) as reader:
             return stats_rows(table_version, name, reader.ranges(columns))
     stats = LogStats(columns, schema)
-    wanted = {column.partition(".")[0] for column in columns} | set(columns)
+    names = {column.partition(".")[0] for column in columns} | set(columns)
     for block in scan_log(storage, path):
         if isinstance(block, CorruptRange) or not block.is_data:
             continue  # whoever reads its rows says what is missing
-        stats.add(block.rows(wanted))
+        stats.add(block.rows(names))
     return stats.rows(table_version, name)
 
 
@@ -178,23 +178,23 @@ def stats_of_expression(
     """
     by_path = dict(sizes)
     read = partial(_range, reading)
-    for path, found in side_by_side(by_path, read):
-        if found is None:
+    for path, column_range in side_by_side(by_path, read):
+        if column_range is None:
             yield path, stats_schema(table_version).empty_table()
             continue
         size_bytes = by_path[path]
-        sized = replace(found, stored_bytes=size_bytes, plain_bytes=size_bytes * _PLAIN_SIZE)
+        sized = replace(column_range, stored_bytes=size_bytes, plain_bytes=size_bytes * _PLAIN_SIZE)
         yield path, stats_rows(table_version, path.rpartition("/")[2], [sized])
 
 
 def _range(reading: ExpressionReading, path: str) -> ColumnRange | None:
-    found: ColumnRange | None = None
+    whole: ColumnRange | None = None
     (column,) = reading.call.column.path
     for values in reading.values(path):
         if len(values):
             more = range_of_values(column, pa.chunked_array([values]))
-            found = more if found is None else joined(found, more)
-    return found
+            whole = more if whole is None else joined(whole, more)
+    return whole
 
 
 def bloom_filters_of_expression(reading: ExpressionReading, paths: Iterable[str]) -> Iterator[tuple[str, BloomFilter]]:
@@ -205,7 +205,7 @@ def bloom_filters_of_expression(reading: ExpressionReading, paths: Iterable[str]
 def _bloom_filter(reading: ExpressionReading, path: str) -> BloomFilter:
     with open_base_file(reading.storage, path) as reader:
         keys = min(max(reader.num_rows, _BLOOM_LEAST_KEYS), _BLOOM_KEYS)
-    found = BloomFilter(keys, _BLOOM_ERROR_RATE, DYNAMIC_V0, _BLOOM_MAX_KEYS)
+    bloom = BloomFilter(keys, _BLOOM_ERROR_RATE, DYNAMIC_V0, _BLOOM_MAX_KEYS)
     for values in reading.values(path):
-        found.add(pc.unique(values.drop_null()).cast(pa.string()))
-    return found
+        bloom.add(pc.unique(values.drop_null()).cast(pa.string()))
+    return bloom

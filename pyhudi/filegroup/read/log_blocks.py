@@ -86,24 +86,24 @@ def blocks_to_merge(storage: Storage, log_files: Sequence[LogFile], rules: Block
     Args:    log_files: of the slice, in their order (instant, version, token), without change logs.
     Raises:  CorruptFile, UnsupportedTable.
     """
-    return blocks_of((found for log in log_files for found in scan_log(storage, log.path)), rules)
+    return blocks_of((part for log in log_files for part in scan_log(storage, log.path)), rules)
 
 
-def blocks_of(found: Iterable[LogBlock | CorruptRange], rules: BlockRules) -> tuple[LogBlock, ...]:
+def blocks_of(parts: Iterable[LogBlock | CorruptRange], rules: BlockRules) -> tuple[LogBlock, ...]:
     """`blocks_to_merge` of blocks that were scanned already."""
-    kept: dict[int, LogBlock] = {}
+    by_place: dict[int, LogBlock] = {}
     places: dict[str, list[int]] = {}  # of an instant's blocks: a log of commands only must not look at all for each
-    for place, block in enumerate(found):
+    for place, block in enumerate(parts):
         if isinstance(block, CorruptRange):
             continue
         target = block.rollback_target
         if target is not None:
             for earlier in places.pop(target, ()):
-                del kept[earlier]
+                del by_place[earlier]
         elif (block.is_data or block.is_delete) and rules.counts(block.instant_time):
-            kept[place] = block
+            by_place[place] = block
             places.setdefault(block.instant_time, []).append(place)
-    blocks = tuple(kept.values())
+    blocks = tuple(by_place.values())
     if any(block.compacted_instants for block in blocks):
         return _without_compacted(blocks)
     return blocks
@@ -172,28 +172,28 @@ def scan_slice(storage: Storage, file_slice: FileSlice, rules: DamageRules | Non
     """What is in the log files of a slice, when `rules` have told what is missing there. Raises as `tell` does."""
     scanned: list[LogBlock | CorruptRange] = []
     for log in file_slice.log_files:
-        found = _scan(storage, log)
-        damage = None if rules is None else find_damage(storage, log, found, rules)
+        parts = _scan(storage, log)
+        damage = None if rules is None else find_damage(storage, log, parts, rules)
         if rules is not None and damage is not None:
             rules.tell(damage)
-        scanned += found
+        scanned += parts
     return scanned
 
 
 def find_damage(
-    storage: Storage, log: LogFile, found: Sequence[LogBlock | CorruptRange], rules: DamageRules
+    storage: Storage, log: LogFile, parts: Sequence[LogBlock | CorruptRange], rules: DamageRules
 ) -> str | None:
     """What a log file lacks, as the beginning of a message; None when it has all that completed writes put into it.
 
     Args:    log: with what they put into it; found: its blocks and what is none, from `scan_log`.
     """
-    corrupt = [part for part in found if isinstance(part, CorruptRange)]
+    corrupt = [part for part in parts if isinstance(part, CorruptRange)]
     committed = log.committed
-    if rules.archived is not None and (corrupt or not found):
+    if rules.archived is not None and (corrupt or not parts):
         active = {write.instant_time for write in committed}
         committed = (*(write for write in rules.archived(log) if write.instant_time not in active), *committed)
     whole: Counter[str] = Counter()
-    for part in found:
+    for part in parts:
         if isinstance(part, LogBlock):
             whole[part.instant_time] += part.frame.end - part.frame.offset
     written: Counter[str] = Counter()
@@ -207,15 +207,15 @@ def find_damage(
     ]
     if not lacking:
         return None
-    return f"{storage.root}: the log file {log.path} is damaged: {'; '.join(lacking)} ({_where(log, found, corrupt)})."
+    return f"{storage.root}: the log file {log.path} is damaged: {'; '.join(lacking)} ({_where(log, parts, corrupt)})."
 
 
-def _where(log: LogFile, found: Sequence[LogBlock | CorruptRange], corrupt: Sequence[CorruptRange]) -> str:
+def _where(log: LogFile, parts: Sequence[LogBlock | CorruptRange], corrupt: Sequence[CorruptRange]) -> str:
     if log.is_missing:
         return "the file is missing"
     if corrupt:
         return ", ".join(f"bytes {part.offset:,} to {part.end:,}: {part.reason}" for part in corrupt[:3])
-    end = max((part.end if isinstance(part, CorruptRange) else part.frame.end for part in found), default=0)
+    end = max((part.end if isinstance(part, CorruptRange) else part.frame.end for part in parts), default=0)
     return f"it ends at byte {end:,}"
 
 
@@ -227,8 +227,8 @@ class FindDamage:
     rules: DamageRules
 
     def __call__(self, context: TaskContext, task: Sequence[LogFile]) -> Iterator[pa.RecordBatch]:
-        found = [find_damage(self.storage, log, _scan(self.storage, log), self.rules) for log in task]
-        yield pa.RecordBatch.from_arrays([pa.array([text for text in found if text], pa.string())], schema=DAMAGE)
+        damages = [find_damage(self.storage, log, _scan(self.storage, log), self.rules) for log in task]
+        yield pa.RecordBatch.from_arrays([pa.array([text for text in damages if text], pa.string())], schema=DAMAGE)
 
 
 def tell_damage(engine: EngineOf[FrameT], storage: Storage, slices: Iterable[FileSlice], rules: DamageRules) -> None:

@@ -71,8 +71,8 @@ class KeyMatching:
     def _among_records(self, keys: pa.ChunkedArray) -> Positions:
         if self._keys is None:
             self._keys = pa.chunked_array([part for _, part in self._key_parts()], pa.string()).combine_chunks()
-        found = pc.fill_null(pc.index_in(keys, value_set=self._keys), _NONE).to_numpy()
-        return found.astype(np.int64)
+        numbers = pc.fill_null(pc.index_in(keys, value_set=self._keys), _NONE).to_numpy()
+        return numbers.astype(np.int64)
 
     def _among_rows(self, keys: pa.Array) -> Positions:
         encoded = keys.dictionary_encode()

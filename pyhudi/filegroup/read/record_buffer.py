@@ -174,16 +174,16 @@ class RecordBuffer:
         self._positions.append(positions)
 
     def _delete_ordering(self, deletes: DeleteRecords, field: int) -> pa.Array:
-        wanted = self._ordering_types[field]
+        kind = self._ordering_types[field]
         if len(self._ordering_types) != len(deletes.ordering):  # values of other fields don't compare
-            return pa.nulls(deletes.keys.num_rows, wanted)
+            return pa.nulls(deletes.keys.num_rows, kind)
         values = deletes.ordering[field]
         try:
             # A local timestamp is written as an instant, and decimals with more digits than their column has.
-            return values.cast(wanted, safe=False) if values.type != wanted else values
+            return values.cast(kind, safe=False) if values.type != kind else values
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             raise SchemaMismatch(
-                f"A delete block orders {self._ordering_fields[field]!r} by {values.type}, the table by {wanted}: "
+                f"A delete block orders {self._ordering_fields[field]!r} by {values.type}, the table by {kind}: "
                 f"{error}."
             ) from error
 

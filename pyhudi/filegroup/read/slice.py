@@ -124,8 +124,8 @@ def _open_base(spec: SliceSpec, file_slice: FileSlice, stack: ExitStack) -> Base
 
 def _whole(spec: SliceSpec, file_slice: FileSlice) -> tuple[SliceSpec, FileSlice]:
     """How to read the whole slice that log files of some instants belong to, as of the last of these."""
-    found = None if spec.whole is None else spec.whole(file_slice)
-    if found is None:
+    whole = None if spec.whole is None else spec.whole(file_slice)
+    if whole is None:
         raise UnsupportedTable(
             f"{spec.storage.root}: the log file {file_slice.log_files[0].path} has rows of a partial update, whose "
             "other columns were committed before the range of this incremental query and are not there any more. Begin "
@@ -133,7 +133,7 @@ def _whole(spec: SliceSpec, file_slice: FileSlice) -> tuple[SliceSpec, FileSlice
         )
     # From version 8 on whole files were left out; below, a log file has blocks of several instants.
     last = max(spec.blocks.instants or (), default=None) if spec.blocks.table_version < 8 else None
-    return replace(spec, blocks=replace(spec.blocks, instants=None, latest_instant=last)), found
+    return replace(spec, blocks=replace(spec.blocks, instants=None, latest_instant=last)), whole
 
 
 class SliceMerge:
@@ -183,8 +183,8 @@ class SliceMerge:
                  their record key, should the logs say where they are; only: other rows may be left out.
         Raises:  DamagedLog if `spec.damage` says so; UnsupportedTable for rows that only other commits make whole.
         """
-        found = scan_slice(spec.storage, file_slice, spec.damage)
-        blocks = blocks_of(found, spec.blocks)
+        parts = scan_slice(spec.storage, file_slice, spec.damage)
+        blocks = blocks_of(parts, spec.blocks)
         partial = any(block.is_partial for block in blocks)
         if partial and spec.blocks.instants is not None and file_slice.base_file is None:
             return cls.of(*_whole(spec, file_slice), needed, needs_keys=needs_keys, only=only)
@@ -215,8 +215,8 @@ class SliceMerge:
             else:
                 positions = block.positions(base, found_rows)
             buffer.add_rows(rows, delete_flags(spec.merge, rows), absent, positions)
-        corrupt = sum(isinstance(block, CorruptRange) for block in found)
-        rollbacks = sum(isinstance(block, LogBlock) and block.rollback_target is not None for block in found)
+        corrupt = sum(isinstance(block, CorruptRange) for block in parts)
+        rollbacks = sum(isinstance(block, LogBlock) and block.rollback_target is not None for block in parts)
         instants = tuple(dict.fromkeys(block.instant_time for block in blocks))
         totals = LogTotals(len(blocks), count, instants, corrupt, rollbacks)
         return cls(spec, file_slice, needed, buffer.merge(), in_pairs, totals, needs_keys)
@@ -247,24 +247,24 @@ class SliceMerge:
     def stored_rows(
         self,
         base: BaseFileReader,
-        wanted: pa.Schema,
+        schema: pa.Schema,
         batch_rows: int = BATCH_ROWS,
         dictionaries: Collection[str] = frozenset(),
     ) -> Iterator[pa.Table]:
         """Rows of the base file as they are, in its order; with their keys, unless nobody asks for those."""
         self._matching = self._matching_in(base)
-        columns = file_columns(self._spec.history, self._base_instant, wanted.names)
+        columns = file_columns(self._spec.history, self._base_instant, schema.names)
         in_file = set(base.schema.names)
         names = [name for name in columns.names if name in in_file]
         if isinstance(self._matching, PositionMatching) and not self._needs_keys and len(names) > 1:
             names = [name for name in names if name != RECORD_KEY]
-            wanted = pa.schema([column for column in wanted if column.name != RECORD_KEY])
+            schema = pa.schema([column for column in schema if column.name != RECORD_KEY])
         for batch in base.batches(names, batch_rows, dictionaries):
             stored = pa.Table.from_batches([batch])
             yield (
                 stored
                 if dictionaries
-                else project(with_record_keys(self._spec.key_generator, columns.named(stored)), wanted)
+                else project(with_record_keys(self._spec.key_generator, columns.named(stored)), schema)
             )
 
     def _filtered_rows(self, base: BaseFileReader, only: KeyFilter) -> Iterator[pa.Table]:

@@ -62,9 +62,9 @@ def replaced_base_rows(spec: SliceSpec, file_slice: FileSlice) -> Iterator[Repla
     deciding = pa.schema([column for column in spec.schema if column.name in comparing.deciding])
     first = 0
     with open_base_file(spec.storage, file_slice.base_file.path) as base:
-        known = merge.replaced_by_position(base)
-        if known is not None:
-            yield ReplacedBaseRows(known, known[:0])
+        replaced = merge.replaced_by_position(base)
+        if replaced is not None:
+            yield ReplacedBaseRows(replaced, replaced[:0])
             return
         for stored in merge.stored_rows(base, deciding, _KEYS_AT_ONCE):
             rows, lost = merge.replaced_rows(stored)

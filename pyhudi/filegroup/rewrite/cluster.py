@@ -74,8 +74,8 @@ class ClusterGroups:
     memory_bytes: int = SORT_MEMORY_BYTES
 
     def __call__(self, task: TaskContext, group: ClusterGroup) -> Iterator[pa.RecordBatch]:
-        own = replace(task, stage_id=self.run)
-        for status in self._to_nodes(own, group) if group.ring else self._clustered(own, group):
+        stage_task = replace(task, stage_id=self.run)
+        for status in self._to_nodes(stage_task, group) if group.ring else self._clustered(stage_task, group):
             yield to_batch([status])
 
     def _to_nodes(self, task: TaskContext, group: ClusterGroup) -> Iterator[WriteStatus]:

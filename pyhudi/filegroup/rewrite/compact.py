@@ -55,8 +55,8 @@ class CompactSlices:
     clock: Clock
 
     def __call__(self, task: TaskContext, file_slice: FileSlice) -> Iterable[pa.RecordBatch]:
-        own = replace(task, stage_id=self.run)
-        return (to_batch([compact_slice(self.spec, self.reading, own, file_slice, self.clock)]),)
+        stage_task = replace(task, stage_id=self.run)
+        return (to_batch([compact_slice(self.spec, self.reading, stage_task, file_slice, self.clock)]),)
 
 
 def compact_slice(
@@ -100,8 +100,8 @@ def _write(
     try:
         for rows in merge.base_rows(reader, group_rows, keep_dictionaries=True) if reader is not None else ():
             if keys.rebuild_bloom or keys.rebuild_range:
-                found = rows.column(RECORD_KEY)
-                file.add_keys(found, to_bloom=keys.rebuild_bloom, to_range=keys.rebuild_range)
+                record_keys = rows.column(RECORD_KEY)
+                file.add_keys(record_keys, to_bloom=keys.rebuild_bloom, to_range=keys.rebuild_range)
             file.write(with_file_name(spec, file, rows))
         for rows in merge.log_rows(group_rows):
             file.add_keys(rows.column(RECORD_KEY))
@@ -150,8 +150,8 @@ class CompactLogs:
     logs: LogOptions
 
     def __call__(self, task: TaskContext, file_slice: FileSlice) -> Iterator[pa.RecordBatch]:
-        own = replace(task, stage_id=self.run)
-        for status in compact_logs(self.spec, self.reading, own, file_slice, self.clock, self.logs):
+        stage_task = replace(task, stage_id=self.run)
+        for status in compact_logs(self.spec, self.reading, stage_task, file_slice, self.clock, self.logs):
             yield to_batch([status])
 
 

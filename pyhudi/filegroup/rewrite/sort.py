@@ -183,12 +183,12 @@ class SortedRows:
         runs = [_Spill(Path(self._folder.name) / f"run{number}") for number in range(len(firsts))]
         at = 0
         for rows in self._spill.tables():
-            own = ranks[at : at + len(rows)]
+            batch_ranks = ranks[at : at + len(rows)]
             at += len(rows)
-            numbers = own // run_rows
+            numbers = batch_ranks // run_rows
             for number in np.unique(numbers):
                 places = np.flatnonzero(numbers == number)
-                runs[number].write(rows.take(pa.array(places)), own[places])
+                runs[number].write(rows.take(pa.array(places)), batch_ranks[places])
         self._spill.delete()
         for first, run in zip(firsts, runs, strict=True):
             run.close()

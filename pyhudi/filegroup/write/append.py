@@ -82,8 +82,8 @@ class BasePositions:
 
     def _positions(self, rows: pa.Table) -> Positions:
         if BASE_ROW in rows.column_names:
-            known: Positions = pc.fill_null(single_array(rows.column(BASE_ROW)), _NOT_THERE).to_numpy()
-            return known
+            positions: Positions = pc.fill_null(single_array(rows.column(BASE_ROW)), _NOT_THERE).to_numpy()
+            return positions
         if not self._may_look:
             return np.full(len(rows), _NOT_THERE, np.int64)
         return self._looked_up(single_array(rows.column(RECORD_KEY)))
@@ -94,11 +94,11 @@ class BasePositions:
                 batches = [batch.column(0) for batch in base.batches([RECORD_KEY])]
             self._keys = pa.chunked_array(batches, pa.string())
         # By position of the base row: the few keys of a block are the table that is looked up.
-        found = pc.fill_null(pc.index_in(self._keys, value_set=keys), _NOT_THERE).to_numpy()
-        rows = np.flatnonzero(found != _NOT_THERE)
+        numbers = pc.fill_null(pc.index_in(self._keys, value_set=keys), _NOT_THERE).to_numpy()
+        rows = np.flatnonzero(numbers != _NOT_THERE)
         positions = np.full(len(keys), _NOT_THERE, np.int64)
-        if len(np.unique(found[rows])) == len(rows):
-            positions[found[rows]] = rows
+        if len(np.unique(numbers[rows])) == len(rows):
+            positions[numbers[rows]] = rows
         return positions
 
 
@@ -195,10 +195,10 @@ def _by_columns(
         yield np.arange(len(rows)), None
         return
     numbers = rows.column(CHANGE).to_numpy()
-    found: dict[frozenset[str] | None, list[int]] = {}
+    by_columns: dict[frozenset[str] | None, list[int]] = {}
     for number in np.unique(numbers).tolist():
-        found.setdefault(partial.get(number), []).append(number)
-    for columns, members in found.items():
+        by_columns.setdefault(partial.get(number), []).append(number)
+    for columns, members in by_columns.items():
         yield np.flatnonzero(np.isin(numbers, members)), columns
 
 
@@ -226,7 +226,7 @@ def _data_block(
         else:
             header |= placed
     if columns is not None:
-        stored, schema = (pa.schema([c for c in kept if c.name in columns]) for kept in (stored, schema))
+        stored, schema = (pa.schema([c for c in columns_of if c.name in columns]) for columns_of in (stored, schema))
         header[HeaderKey.IS_PARTIAL] = "true"
     plain = checked_rows(rows, stored)
     check_required(plain, required_columns(schema), plain.column(RECORD_KEY))
@@ -294,20 +294,20 @@ class LogFiles:
 
     def _next(self) -> tuple[LogFileName, LogFileWriter, _Counts]:
         spec, group = self._spec, self._slice.group
-        own = spec.table_version >= 8
-        instant_time = spec.instant_time if own else self._slice.base_instant
-        version = self._first_version(own) + len(self._written)
+        is_new_file = spec.table_version >= 8
+        instant_time = spec.instant_time if is_new_file else self._slice.base_instant
+        version = self._first_version(is_new_file) + len(self._written)
         name = LogFileName(group.file_id, instant_time, version, self._task.write_token)
         path = data_path(group.partition_path, str(name))
-        spec.announce(path, CREATE if own else APPEND)
+        spec.announce(path, CREATE if is_new_file else APPEND)
         ensure_partition_metadata(spec.storage, group.partition_path, spec.instant_time, self._clock)
         if spec.stats_columns is not None:
             self._stats.append(LogStats(spec.stats_columns, spec.stored_schema))
         return name, LogFileWriter(spec.storage, path), _Counts()
 
-    def _first_version(self, own: bool) -> int:
+    def _first_version(self, is_new_file: bool) -> int:
         """Below version 8 the next version of the slice, counted over all files there, those of dead writers too."""
-        if own:
+        if is_new_file:
             return 1
         taken = (LogFileName.parse(entry.name) for entry in self._spec.storage.list(self._slice.group.partition_path))
         versions = [
@@ -339,9 +339,9 @@ class LogFiles:
         self, name: LogFileName, size_bytes: int, counts: _Counts, log_files: tuple[str, ...], started_s: float
     ) -> WriteStat:
         spec, group, base = self._spec, self._slice.group, self._slice.base_file
-        own = spec.table_version >= 8
+        is_new_file = spec.table_version >= 8
         # From version 8 on the slice is named only where queries of changes ask for the rows before this write.
-        names_slice = not own or spec.change_log is not None
+        names_slice = not is_new_file or spec.change_log is not None
         return WriteStat(
             file_id=group.file_id,
             path=data_path(group.partition_path, str(name)),

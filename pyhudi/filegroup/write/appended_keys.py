@@ -46,11 +46,11 @@ class AppendedKeys:
             return []
         keys, deletes = single_array(incoming.column(RECORD_KEY)), deletes_of(incoming)
         if file_slice.base_file is None and not file_slice.log_files:
-            came, left = keys.filter(pa.array(~deletes)), _NO_KEYS
+            came, removed = keys.filter(pa.array(~deletes)), _NO_KEYS
         else:
-            came, left = self._changed(spec, file_slice, keys, deletes, statuses)
+            came, removed = self._changed(spec, file_slice, keys, deletes, statuses)
         others = (replace(status, new_keys=_NO_KEYS, removed_keys=_NO_KEYS) for status in statuses[1:])
-        return [replace(statuses[0], new_keys=came, removed_keys=left), *others]
+        return [replace(statuses[0], new_keys=came, removed_keys=removed), *others]
 
     def _changed(
         self,
@@ -104,9 +104,9 @@ def _column(rows: pa.RecordBatch) -> pa.ChunkedArray:
     return pa.chunked_array([rows.column(RECORD_KEY).cast(pa.string())])
 
 
-def _alive(reading: SliceSpec, file_slice: FileSlice, wanted: pa.Array) -> pa.Array:
-    found = [keys.filter(pc.is_in(keys, value_set=wanted)) for keys in slice_keys(reading, file_slice)]
-    return pc.unique(pa.concat_arrays([_NO_KEYS, *found]))
+def _alive(reading: SliceSpec, file_slice: FileSlice, keys_in_question: pa.Array) -> pa.Array:
+    alive = [keys.filter(pc.is_in(keys, value_set=keys_in_question)) for keys in slice_keys(reading, file_slice)]
+    return pc.unique(pa.concat_arrays([_NO_KEYS, *alive]))
 
 
 def _without(keys: pa.Array, others: pa.Array) -> pa.Array:

@@ -322,8 +322,10 @@ def _usable(spec: WriteSpec, footer: Footer, stored_rows: int, *, has_deletes: b
         bloom = BloomFilter.from_base64(footer.bloom_base64, footer.bloom_type, options.bloom_max_entries)
     except CorruptFile:
         return None  # a damaged filter must not keep the rows from being rewritten; a new one heals it
-    wanted = BloomFilter(options.bloom_num_entries, options.bloom_fpp, options.bloom_kind, options.bloom_max_entries)
-    if not bloom.same_shape(wanted):
+    configured = BloomFilter(
+        options.bloom_num_entries, options.bloom_fpp, options.bloom_kind, options.bloom_max_entries
+    )
+    if not bloom.same_shape(configured):
         return None
     if bloom.keys_added is None:
         return None if has_deletes else bloom

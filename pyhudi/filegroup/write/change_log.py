@@ -105,5 +105,5 @@ def _images(rows: pa.Table | None, image: pa.DataType, count: int) -> pa.Array:
 
 
 def _single(column: pa.ChunkedArray) -> pa.Array:
-    found = column.combine_chunks()
-    return found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
+    combined = column.combine_chunks()
+    return combined.combine_chunks() if isinstance(combined, pa.ChunkedArray) else combined

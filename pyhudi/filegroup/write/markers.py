@@ -105,10 +105,10 @@ def sweep(storage: Storage, instant_time: str, keep: Iterable[str]) -> tuple[str
     Returns: the paths that were deleted.
     Raises CorruptFile for a marker whose file's name is not of this instant: it is not ours to delete.
     """
-    kept = frozenset(keep)
+    paths_to_keep = frozenset(keep)
     removed = []
     for marker in list_markers(storage, instant_time):
-        if marker.data_path in kept:
+        if marker.data_path in paths_to_keep:
             continue
         if marker.io_type == APPEND:
             if _is_log_of(storage, marker.data_path, instant_time) and storage.delete(marker.data_path):
@@ -131,7 +131,7 @@ def _is_log_of(storage: Storage, path: str, instant_time: str) -> bool:
         return False
     try:
         return all(
-            found.instant_time == instant_time for found in scan_log(storage, path) if isinstance(found, LogBlock)
+            block.instant_time == instant_time for block in scan_log(storage, path) if isinstance(block, LogBlock)
         )
     except CorruptFile:
         return True  # its writer died before it had a beginning, and nobody else announced a file of this name
@@ -171,8 +171,8 @@ class EarlyConflicts:
         names = [entry.name for entry in storage.list(folder)]
         if storage.stat(f"{marker_folder(other)}/MARKERS.type") is not None:
             paths = (marker.data_path.rpartition("/") for marker in list_markers(storage, other))
-            names = [found for place, _, found in paths if place == partition]
-        return any(_file_id(found) == _file_id(name) for found in names)
+            names = [marker_name for place, _, marker_name in paths if place == partition]
+        return any(_file_id(marker_name) == _file_id(name) for marker_name in names)
 
 
 def _file_id(name: str) -> str:

@@ -221,17 +221,17 @@ class _Merge:
         """The stored rows with the new file's columns and types, but the file name, in file order."""
         # The key column is in memory already, for it was matched as a whole.
         held = (FILE_NAME,) if self._stored_keys is None else (FILE_NAME, RECORD_KEY)
-        wanted = [name for name in self._file_schema.names if name not in held]
+        from_file = [name for name in self._file_schema.names if name not in held]
         stored_types = {field.name: field.type for field in self._reader.schema}
-        columns = file_columns(self._spec.history, self._base.instant_time, wanted)
-        names = wanted if columns.by_id is None else [name for name in columns.names if name in stored_types]
+        columns = file_columns(self._spec.history, self._base.instant_time, from_file)
+        names = from_file if columns.by_id is None else [name for name in columns.names if name in stored_types]
         as_is = columns.by_id is None and all(
-            stored_types.get(name) == self._file_schema.field(name).type for name in wanted
+            stored_types.get(name) == self._file_schema.field(name).type for name in from_file
         )
         # Key generators and projections are handed plain columns.
         keep_dictionaries = as_is and self._spec.populate_meta_fields and not self._rules.needs_pairs
-        dictionaries = set(self._reader.low_cardinality_columns() if keep_dictionaries else ()) & set(wanted)
-        target = pa.schema([self._file_schema.field(name) for name in wanted])
+        dictionaries = set(self._reader.low_cardinality_columns() if keep_dictionaries else ()) & set(from_file)
+        target = pa.schema([self._file_schema.field(name) for name in from_file])
         first = 0
         for batch in self._reader.batches(names, self._batch_rows(), dictionaries):
             table = columns.named(pa.Table.from_batches([batch]))
@@ -256,17 +256,17 @@ class _Merge:
         if len(hits):
             partners = matches[hits].astype(np.int64)
             self._found[partners] = True
-            found = (self._merged if self._rules.needs_pairs else self._won)(stored, hits, partners)
-            replaced, fresh = found.rows, found.fresh
+            winners = (self._merged if self._rules.needs_pairs else self._won)(stored, hits, partners)
+            replaced, fresh = winners.rows, winners.fresh
             self.skipped += len(hits) - len(replaced)
             self.updated += len(fresh)
             self.deleted += len(replaced) - len(fresh)
             if self._spec.reports_keys and len(replaced) > len(fresh):
-                left = self._incoming.keys.take(pa.array(partners[np.isin(hits, replaced)]))
-                stays = pc.is_in(left, value_set=single_array(fresh.column(RECORD_KEY)))
-                self._removed.append(left.filter(pc.invert(stays)))
+                keys = self._incoming.keys.take(pa.array(partners[np.isin(hits, replaced)]))
+                stays = pc.is_in(keys, value_set=single_array(fresh.column(RECORD_KEY)))
+                self._removed.append(keys.filter(pc.invert(stays)))
             if len(replaced):
-                self._note(stored, found)
+                self._note(stored, winners)
                 keep = np.ones(len(stored), np.bool_)
                 keep[replaced] = False
                 copied = stored.filter(pa.array(keep))
@@ -329,9 +329,11 @@ class _Merge:
         taken = pa.array(partners)
         fields = self._rules.ordering_fields if self._rules.by_ordering else ()
         existing = ordering_columns(rows, fields)
-        given = [values.take(taken) for values in incoming.ordering] or [pa.nulls(len(hits), a.type) for a in existing]
+        ordering = [values.take(taken) for values in incoming.ordering] or [
+            pa.nulls(len(hits), a.type) for a in existing
+        ]
         older = Versions(rows, np.zeros(len(hits), np.bool_), tuple(existing))
-        newer = Versions(self._take(partners), incoming.is_delete[partners], tuple(given))
+        newer = Versions(self._take(partners), incoming.is_delete[partners], tuple(ordering))
         merged = pair_merger(self._rules).merge(older, newer, Place.FILE)
         assert merged.is_older is not None
         newer_won = ~merged.is_older
@@ -355,9 +357,9 @@ class _Merge:
         return file.new_rows(rows, self._seq - len(rows))
 
 
-def _positions(keys: pa.ChunkedArray, wanted: pa.Array) -> npt.NDArray[np.int32]:
+def _positions(keys: pa.ChunkedArray, incoming_keys: pa.Array) -> npt.NDArray[np.int32]:
     """For each key its position in `wanted`, -1 when it is not there."""
     # One call for the whole column: each call builds the hash table of `wanted` again.
-    found = pc.fill_null(pc.index_in(keys, value_set=wanted), -1)
-    positions: npt.NDArray[np.int32] = found.to_numpy()
+    numbers = pc.fill_null(pc.index_in(keys, value_set=incoming_keys), -1)
+    positions: npt.NDArray[np.int32] = numbers.to_numpy()
     return positions

@@ -39,12 +39,12 @@ class KeptColumns:
         if not kept or CHANGE not in incoming.column_names:
             return cls()
         numbers = incoming.column(CHANGE).to_numpy()
-        found: dict[str, _Flags] = {}
+        flags: dict[str, _Flags] = {}
         for number, names in kept.items():
             rows = numbers == number
             for name in names.intersection(incoming.column_names) if rows.any() else ():
-                found[name] = found[name] | rows if name in found else rows
-        return cls(found)
+                flags[name] = flags[name] | rows if name in flags else rows
+        return cls(flags)
 
     def any_of(self, positions: _Positions) -> bool:
         """Whether one of these incoming rows lacks something."""

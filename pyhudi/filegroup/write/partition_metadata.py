@@ -24,9 +24,9 @@ def ensure_partition_metadata(storage: Storage, partition_path: str, instant_tim
     a power cut has emptied: no commit had named a file in its folder yet.
     """
     path = data_path(partition_path, PARTITION_METADATA_NAME)
-    found = [name for name in PARTITION_METADATA_NAMES if storage.stat(data_path(partition_path, name)) is not None]
-    is_cut = found == [PARTITION_METADATA_NAME] and not storage.keeps_order and not _is_whole(storage, path)
-    if found and not is_cut:
+    names = [name for name in PARTITION_METADATA_NAMES if storage.stat(data_path(partition_path, name)) is not None]
+    is_cut = names == [PARTITION_METADATA_NAME] and not storage.keeps_order and not _is_whole(storage, path)
+    if names and not is_cut:
         return
     now = datetime.fromtimestamp(clock.now_ms() / 1000, timezone.utc)
     text = (

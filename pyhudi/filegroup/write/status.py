@@ -65,8 +65,8 @@ def from_table(table: pa.Table) -> list[WriteStatus]:
         stats = list(mapped(_table, _streams(table.column("column_stats"))))
         new, removed = (list(mapped(_keys, _streams(table.column(name)))) for name in ("new_keys", "removed_keys"))
     return [
-        WriteStatus(_STAT.decode(stat), rows_read, skipped, warning, ranges, came, left, _PIECES.decode(pieces))
-        for (stat, rows_read, skipped, warning, pieces), ranges, came, left in zip(
+        WriteStatus(_STAT.decode(stat), rows_read, skipped, warning, ranges, came, gone, _PIECES.decode(pieces))
+        for (stat, rows_read, skipped, warning, pieces), ranges, came, gone in zip(
             zip(*plain, strict=True), stats, new, removed, strict=True
         )
     ]
