@@ -100,14 +100,14 @@ def _bodies(meta: MetaClient, instants: Sequence[Instant]) -> Iterable[CommitMet
         except CorruptFile:
             return None
 
-    known = [meta.commits.at_hand(instant) for instant in instants]
-    unread = [instant for instant, found in zip(instants, known, strict=True) if found is None]
+    in_memory = [meta.commits.at_hand(instant) for instant in instants]
+    unread = [instant for instant, commit in zip(instants, in_memory, strict=True) if commit is None]
     if len(unread) < 2 or (len(unread) <= _FEW_BODIES and is_local(meta.storage)):
         read = iter([body(instant) for instant in unread])
     else:
         with ThreadPoolExecutor(LISTING_THREADS, thread_name_prefix="hudi-bodies") as pool:
             read = iter(list(pool.map(body, unread)))
-    return [next(read) if found is None else found for found in known]
+    return [next(read) if commit is None else commit for commit in in_memory]
 
 
 def _log_bytes(body: CommitMetadata) -> Iterator[tuple[str, int]]:
@@ -125,7 +125,7 @@ def _missing(
 ) -> dict[tuple[str, str], list[LogFile]]:
     """By partition path and file id, log files of these slices that are named and not there."""
     begun = {(s.group.partition_path, s.group.file_id): s.base_instant for s in slices}
-    found: dict[tuple[str, str], list[LogFile]] = defaultdict(list)
+    missing_logs: dict[tuple[str, str], list[LogFile]] = defaultdict(list)
     for path, writes in named.items():
         if path in listed:
             continue
@@ -137,13 +137,13 @@ def _missing(
         # As files find their slices: below version 8 by their name, from 8 on by the completion of their write.
         belongs = name.instant_time if meta.config.table_version < 8 else writes.completed
         if belongs >= begun[group] and meta.storage.stat(path) is None:
-            found[group].append(_missing_log(path, partition_path, name))
-    return found
+            missing_logs[group].append(_missing_log(path, partition_path, name))
+    return missing_logs
 
 
 def _missing_log(path: str, partition_path: str, name: LogFileName) -> LogFile:
-    known = (name.file_id, name.instant_time, name.version, name.write_token)
-    return LogFile(path, partition_path, *known, size_bytes=0, is_missing=True)
+    parts = (name.file_id, name.instant_time, name.version, name.write_token)
+    return LogFile(path, partition_path, *parts, size_bytes=0, is_missing=True)
 
 
 def _with_bytes(file_slice: FileSlice, named: Mapping[str, _Named], missing: Sequence[LogFile]) -> FileSlice:

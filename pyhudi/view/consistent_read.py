@@ -77,8 +77,8 @@ def is_undone(meta: MetaClient, now: MetaClient) -> bool:
 
 def is_cleaned(meta: MetaClient, now: MetaClient, as_of: str | None = None) -> bool:
     """Has cleaning begun since `meta` to delete files that were current then?"""
-    known = {i.requested_time for i in meta.timeline.of([ActionKind.CLEAN])}
-    begun = [i for i in now.timeline.of([ActionKind.CLEAN]) if i.requested_time not in known]
+    earlier = {i.requested_time for i in meta.timeline.of([ActionKind.CLEAN])}
+    begun = [i for i in now.timeline.of([ActionKind.CLEAN]) if i.requested_time not in earlier]
     if not begun:
         return False
     before, after = meta.timeline.commits(), now.timeline.commits()

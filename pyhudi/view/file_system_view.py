@@ -132,13 +132,13 @@ class FileSystemView:
 
     def base_files(self, partition_path: str) -> tuple[BaseFile, ...]:
         """The newest base file of each group that has one: what a read-optimised query reads."""
-        found = []
+        base_files = []
         for group in self.groups.get(partition_path, ()):
             for file_slice in group.slices:
                 if file_slice.base_file is not None:
-                    found.append(file_slice.base_file)
+                    base_files.append(file_slice.base_file)
                     break
-        return tuple(found)
+        return tuple(base_files)
 
     def count_base_files(self) -> int:
         """How many `all_base_files` are."""
@@ -186,11 +186,11 @@ class Visibility:
 
     def is_visible(self, instant_time: str) -> bool:
         """Whether files of this instant count. Few instants have many files: each is looked up once."""
-        known = self._visible.get(instant_time)
-        if known is None:
+        is_visible = self._visible.get(instant_time)
+        if is_visible is None:
             is_later = self.as_of is not None and instant_time > self.as_of
-            known = self._visible[instant_time] = not is_later and self.meta.timeline.is_visible(instant_time)
-        return known
+            is_visible = self._visible[instant_time] = not is_later and self.meta.timeline.is_visible(instant_time)
+        return is_visible
 
     def file_groups(self, partition_path: str, files: Iterable[FileInfo]) -> tuple[FileGroup, ...]:
         """The visible groups among the files of one partition folder."""
@@ -218,8 +218,8 @@ class Visibility:
             if base_file is not None and file_id not in more and file_id not in logs:
                 slices = (FileSlice(group, base_file.instant_time, base_file),)  # nearly every group of most tables
             else:
-                own = [] if base_file is None else [base_file, *more.get(file_id, ())]
-                slices = self.file_slices(group, own, logs.get(file_id, ()))
+                group_files = [] if base_file is None else [base_file, *more.get(file_id, ())]
+                slices = self.file_slices(group, group_files, logs.get(file_id, ()))
             if slices:
                 groups.append(FileGroup(group, slices))
         return tuple(groups)
@@ -229,13 +229,13 @@ class Visibility:
         another kind of file. Files of one task have names that end alike, and each end is looked at once.
         """
         file_id, _, end = name.partition("_")
-        known = self._ends.get(end, _UNKNOWN)
-        if known == _UNKNOWN or name.startswith(".") or not file_id:
+        visible_time = self._ends.get(end, _UNKNOWN)
+        if visible_time == _UNKNOWN or name.startswith(".") or not file_id:
             parts = base_file_parts(name)
             if parts is None:
                 return None
-            known = self._ends[end] = parts[2] if self.is_visible(parts[2]) else None
-        return file_id, known
+            visible_time = self._ends[end] = parts[2] if self.is_visible(parts[2]) else None
+        return file_id, visible_time
 
     def file_slices(
         self, group: FileGroupId, bases: Iterable[BaseFile], logs: Iterable[LogFile]
@@ -277,8 +277,8 @@ class Visibility:
         """
         if instant_time in slices:
             return instant_time
-        known = self.meta.timeline.find(instant_time)
-        by_compaction = known is not None and known.action is ActionKind.COMMIT
+        instant = self.meta.timeline.find(instant_time)
+        by_compaction = instant is not None and instant.action is ActionKind.COMMIT
         if by_compaction or instant_time in self.pending_compactions:
             return instant_time
         return max((base_instant for base_instant in slices if base_instant <= instant_time), default=instant_time)
@@ -326,7 +326,7 @@ def load_replaced_groups(meta: MetaClient, completed: Iterable[Instant]) -> froz
 
 def _has_base_file(group: FileGroup) -> bool:
     # Nearly always the newest slice has one: of a hundred thousand groups each step counts.
-    return group.slices[0].base_file is not None or any(found.base_file is not None for found in group.slices)
+    return group.slices[0].base_file is not None or any(file_slice.base_file is not None for file_slice in group.slices)
 
 
 def _attempt(base: BaseFile) -> tuple[list[int], str]:

@@ -41,22 +41,22 @@ __all__ = [
 
 def pending_clusterings(meta: MetaClient) -> dict[FileGroupId, Instant]:
     """File group → the pending clustering that has it in its plan. Raises CorruptFile."""
-    found: dict[FileGroupId, Instant] = {}
+    groups: dict[FileGroupId, Instant] = {}
     for instant in meta.timeline.pending():
         plan = meta.reader.clustering_plan(instant)
         if plan is not None:
-            found.update((file_slice.group, instant) for file_slice in plan.slices)
-    return found
+            groups.update((file_slice.group, instant) for file_slice in plan.slices)
+    return groups
 
 
 def pending_compactions(meta: MetaClient) -> dict[FileGroupId, str]:
     """File group → instant of the pending compaction that has it in its plan. Raises CorruptFile."""
-    found: dict[FileGroupId, str] = {}
+    times: dict[FileGroupId, str] = {}
     for instant in meta.timeline.pending():
         if instant.action is ActionKind.COMPACTION:
             operations = meta.reader.compaction_plan(instant).operations
-            found.update((operation.group, instant.requested_time) for operation in operations)
-    return found
+            times.update((operation.group, instant.requested_time) for operation in operations)
+    return times
 
 
 def slices_to_append_to(

@@ -67,8 +67,8 @@ class SliceRules:
                 if self._is_committed(log.instant_time) or log.instant_time in self.visibility.pending_compactions:
                     logs.setdefault(log.file_id, []).append((log, info))
         bases, base_count = self._bases(names)
-        found = pa.concat_tables([bases, self._attached(path, bases, logs)]) if logs else bases
-        return StoredPartition(path, slices_of_files(found), base_count + log_count)
+        visible = pa.concat_tables([bases, self._attached(path, bases, logs)]) if logs else bases
+        return StoredPartition(path, slices_of_files(visible), base_count + log_count)
 
     def _bases(self, names: Sequence[str]) -> tuple[pa.Table, int]:
         """Committed base files as rows of _FILES, and how many base files there are. As BaseFileName.parse."""
@@ -96,13 +96,13 @@ class SliceRules:
         file_ids, instants, names = list[str](), list[str](), list[str]()
         start = len(path) + 1 if path else 0
         simple, before_8 = not self.visibility.pending_compactions, self.visibility.meta.config.table_version < 8
-        for file_id, found in logs.items():
-            known = by_group.get(file_id, {})
-            base_instant = next(iter(known), "")
-            if simple and len(known) == 1 and _belong_to(base_instant, found, before_8):  # nearly every group
-                attached = [(base_instant, info.path[start:]) for _, info in found]
+        for file_id, group_logs in logs.items():
+            by_instant = by_group.get(file_id, {})
+            base_instant = next(iter(by_instant), "")
+            if simple and len(by_instant) == 1 and _belong_to(base_instant, group_logs, before_8):  # nearly every group
+                attached = [(base_instant, info.path[start:]) for _, info in group_logs]
             else:
-                attached = self._joined(FileGroupId(path, file_id), known, found)
+                attached = self._joined(FileGroupId(path, file_id), by_instant, group_logs)
             for instant_time, name in attached:
                 file_ids.append(file_id)
                 instants.append(instant_time)
@@ -118,10 +118,10 @@ class SliceRules:
         return [(file_slice.base_instant, log.name) for file_slice in slices for log in file_slice.log_files]
 
     def _is_committed(self, instant_time: str) -> bool:
-        known = self._known.get(instant_time)
-        if known is None:
-            known = self._known[instant_time] = self.visibility.is_visible(instant_time)
-        return known
+        is_visible = self._known.get(instant_time)
+        if is_visible is None:
+            is_visible = self._known[instant_time] = self.visibility.is_visible(instant_time)
+        return is_visible
 
 
 def slices_of_files(files: pa.Table) -> pa.Table:
