@@ -39,8 +39,8 @@ def merge_mode(name: str, ordering_fields: Sequence[str] = ()) -> MergeMode:
             "Merge mode CUSTOM (payload and merger classes in Java) can't be run by PyHudi. "
             "Write this table with real Hudi, or make one with COMMIT_TIME_ORDERING or EVENT_TIME_ORDERING."
         )
-    wanted = "COMMIT_TIME_ORDERING" if name == "EVENT_TIME_ORDERING" and not ordering_fields else name
-    return MERGE_MODES.load(wanted)()
+    mode = "COMMIT_TIME_ORDERING" if name == "EVENT_TIME_ORDERING" and not ordering_fields else name
+    return MERGE_MODES.load(mode)()
 
 
 def combine(

@@ -104,10 +104,10 @@ def find_merger(paths: Sequence[str], strategy_id: str) -> str | None:
 
 def merger_class(path: str) -> _MergerClass:
     """The class behind "module:Class". Raises ConfigError when it can't be imported or is no merger."""
-    found = _MERGERS.load(path)
-    if not isinstance(getattr(found, "strategy_id", None), str) or not callable(getattr(found, "merge", None)):
+    merger = _MERGERS.load(path)
+    if not isinstance(getattr(merger, "strategy_id", None), str) or not callable(getattr(merger, "merge", None)):
         raise ConfigError(
             f"{path} is no record merger: expected a class with the text strategy_id (a UUID) and a method "
             f"merge(older, newer, context); see docs/merging.md."
         )
-    return found
+    return merger

@@ -47,8 +47,10 @@ class CustomMerge:
             return replace(_chosen(older, newer, from_newer, is_delete), is_older=~from_newer)
         answers = [self._answer(older.take(part), newer.take(part)) for part in _parts(contested)]
         rows = pa.concat_tables([answer.rows for answer in answers])
-        kept = np.concatenate([_same_rows(a.rows, older.rows.take(pa.array(p))) for a, p in _zip(answers, contested)])
-        from_newer[contested] = ~kept
+        from_older = np.concatenate(
+            [_same_rows(a.rows, older.rows.take(pa.array(p))) for a, p in _zip(answers, contested)]
+        )
+        from_newer[contested] = ~from_older
         is_delete[contested] = np.concatenate([answer.is_delete for answer in answers])
         chosen = _chosen(older, newer, from_newer, is_delete)
         ordering = self._ordering(older, newer, contested, rows, is_delete)
@@ -77,8 +79,8 @@ class CustomMerge:
             pa.array(newer.is_delete),
         )
         pair = _batch(older.rows.select(names)), _batch(newer.rows.select(names))
-        found = _row_by_row(merger, *pair, context) if isinstance(merger, RowMerger) else merger.merge(*pair, context)
-        rows, is_delete = (found.rows, found.is_delete) if isinstance(found, Merged) else (found, None)
+        merged = _row_by_row(merger, *pair, context) if isinstance(merger, RowMerger) else merger.merge(*pair, context)
+        rows, is_delete = (merged.rows, merged.is_delete) if isinstance(merged, Merged) else (merged, None)
         table = self._checked_rows(rows, pair[0].schema, len(older))
         deletes = np.zeros(len(older), np.bool_)
         if is_delete is not None:
@@ -106,8 +108,8 @@ class CustomMerge:
         for name in self.rules.record_key_fields:
             if name not in rows.column_names:
                 continue  # nested key fields are not looked into
-            given = pc.coalesce(newer.column(name), older.column(name))
-            same = pc.fill_null(pc.equal(single_array(rows.column(name)), given), False).to_numpy(zero_copy_only=False)
+            either = pc.coalesce(newer.column(name), older.column(name))
+            same = pc.fill_null(pc.equal(single_array(rows.column(name)), either), False).to_numpy(zero_copy_only=False)
             if not same[live].all():
                 raise self._wrong(f"it changed the key column {name!r}")
         for field in self.rules.ordering_fields:
@@ -124,10 +126,10 @@ class CustomMerge:
             return ()
         wins, taken = pa.array(self._newer_wins(older, newer)[contested]), pa.array(contested)
         deleted = pa.array(is_delete[contested])
-        found = ordering_columns(rows, self.rules.ordering_fields)
+        ordering = ordering_columns(rows, self.rules.ordering_fields)
         return tuple(
             pc.if_else(deleted, pc.if_else(wins, b.take(taken), a.take(taken)), value)
-            for a, b, value in zip(older.ordering, newer.ordering, found, strict=True)
+            for a, b, value in zip(older.ordering, newer.ordering, ordering, strict=True)
         )
 
     def _wrong(self, what: str) -> ConfigError:

@@ -33,16 +33,16 @@ def combine_input(table: pa.Table, rules: MergeRules, keys: Sequence[str] = (REC
     Control columns (all but IS_DELETE) are those of a key's latest row, except that a whole row that wins, as in the
     plain modes, keeps its own.
     """
-    own = rules.for_input
-    if not own.needs_pairs:
-        return combine(table, own.mode, own.ordering_fields, keys)
+    input_rules = rules.for_input
+    if not input_rules.needs_pairs:
+        return combine(table, input_rules.mode, input_rules.ordering_fields, keys)
     at, numbers = duplicate_key_rows(table, keys)
     if not len(at):
         return table
     rows = table.take(pa.array(at))
-    ordering = ordering_columns(rows, own.ordering_fields) if own.by_ordering else []
+    ordering = ordering_columns(rows, input_rules.ordering_fields) if input_rules.by_ordering else []
     versions = Versions(rows, deletes_of(rows), tuple(ordering))
-    _, merged = merge_versions(pa.array(numbers), versions, pair_merger(own), Place.INPUT)
+    _, merged = merge_versions(pa.array(numbers), versions, pair_merger(input_rules), Place.INPUT)
     rows = merged.rows
     if IS_DELETE in rows.column_names:
         where = rows.schema.get_field_index(IS_DELETE)

@@ -135,10 +135,10 @@ def marked_deletes(rules: MergeRules, column: pa.Array) -> Mask:
 def _of_merger(config: TableConfig, strategy_id: str, merger_classes: Sequence[str]) -> MergeRules:
     path = find_merger(merger_classes, strategy_id)
     if path is None:
-        found = f"none of {', '.join(merger_classes)} has this id" if merger_classes else "no class was given"
+        hint = f"none of {', '.join(merger_classes)} has this id" if merger_classes else "no class was given"
         raise UnsupportedTable(
             f"Table {config.table_name!r} merges rows with the merger of strategy id {strategy_id}, which has no "
-            f"implementation here: {found}. Name a Python class with this strategy_id in "
+            f"implementation here: {hint}. Name a Python class with this strategy_id in "
             f'hoodie.write.record.merge.custom.implementation.classes ("module:Class"); a read_optimized query reads '
             f"the base files without merging."
         )
@@ -177,8 +177,8 @@ def _of_payload(payload: str, config: TableConfig) -> MergeRules:
 
 def _ordering_fields(configured: tuple[str, ...], stored: Mapping[str, str]) -> tuple[str, ...]:
     """Debezium's classes compare columns of their own, whatever the table's ordering field is."""
-    own = stored.get("hoodie.table.ordering.fields")
-    return configured if own is None else tuple(own.split(","))
+    stored_fields = stored.get("hoodie.table.ordering.fields")
+    return configured if stored_fields is None else tuple(stored_fields.split(","))
 
 
 def _of_properties(rules: MergeRules, properties: Mapping[str, str]) -> MergeRules:
