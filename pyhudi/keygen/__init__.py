@@ -96,8 +96,8 @@ def generator_name(options: Mapping[str, str]) -> str:
     if not named and not stored:
         return infer(options)
     name = named or stored
-    known = name in KEY_GENERATORS.aliases or name.upper() in KEY_GENERATORS.entries
-    if not known and (not named or ":" in name or "." in name or name == USER_PROVIDED):
+    is_built_in = name in KEY_GENERATORS.aliases or name.upper() in KEY_GENERATORS.entries
+    if not is_built_in and (not named or ":" in name or "." in name or name == USER_PROVIDED):
         raise ConfigError(
             f"The table's key generator is {name!r}, which is not one of Hudi's own. "
             f"Name a Python class that makes the same keys with {GENERATOR_CLASS}='module:Class'."

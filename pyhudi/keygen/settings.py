@@ -113,10 +113,10 @@ def _single_field_prefix(options: Mapping[str, str], version: int) -> bool:
 
 
 def _timebased(options: Mapping[str, str]) -> Mapping[str, str]:
-    found: dict[str, str] = {}
+    converters: dict[str, str] = {}
     for prefix in reversed(TIMEBASED_PREFIXES):  # the first prefix wins
-        found.update({key.removeprefix(prefix): str(v) for key, v in options.items() if key.startswith(prefix)})
-    return found
+        converters.update({key.removeprefix(prefix): str(v) for key, v in options.items() if key.startswith(prefix)})
+    return converters
 
 
 def _flag(options: Mapping[str, str], key: str) -> bool:

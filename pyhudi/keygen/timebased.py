@@ -57,15 +57,15 @@ def _from_text(column: pa.Array, field: str, style: PathStyle, settings: TimeSet
     encoded = column.cast(pa.string()).dictionary_encode()
     texts, indices = encoded.dictionary, encoded.indices
     pattern, unit_ms = settings.output_format, finest_ms(settings.output_format)
-    local, known = read_local_times(texts, settings.input_formats[0], settings.input_zone, settings.output_zone)
+    local, is_time = read_local_times(texts, settings.input_formats[0], settings.input_zone, settings.output_zone)
     if shows_zone(pattern):
-        known[:] = False
+        is_time[:] = False
     # Texts that were read at once share the paths of equal cut times; the others get one path each.
-    cut = pa.array(local[known] // unit_ms * unit_ms).dictionary_encode()
+    cut = pa.array(local[is_time] // unit_ms * unit_ms).dictionary_encode()
     shown = [format_instant(pattern, value, UTC) for value in cast("list[int]", cut.dictionary.to_pylist())]
     path_of_text = np.zeros(len(texts), np.int64)
-    path_of_text[known] = np.asarray(cut.indices)
-    for number in np.flatnonzero(~known).tolist():
+    path_of_text[is_time] = np.asarray(cut.indices)
+    for number in np.flatnonzero(~is_time).tolist():
         text = texts[number].as_py()
         path_of_text[number] = len(shown)
         try:
