@@ -192,9 +192,9 @@ def java_zone(name: str) -> Zone:
     """The zone behind a name in the options."""
     if name in ("UTC", "GMT"):
         return UTC
-    known = region(_OLD_NAMES.get(name, name))
-    if known is not None:
-        return known
+    zone = region(_OLD_NAMES.get(name, name))
+    if zone is not None:
+        return zone
     match = _GMT_OFFSET.fullmatch(name)
     if match:
         sign, hours, minutes = match[1], match[2] or match[3] or match[5], match[4] or match[6] or "0"

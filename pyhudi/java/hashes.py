@@ -136,8 +136,8 @@ def bucket_text(record_keys: pa.Array | pa.ChunkedArray, hash_fields: Sequence[s
 
 def _composite(record_keys: pa.Array) -> npt.NDArray[np.int64]:
     """Which keys are lists of fields."""
-    found = pc.and_(pc.match_substring(record_keys, ","), pc.match_substring(record_keys, ":"))
-    return np.flatnonzero(found.to_numpy(zero_copy_only=False))
+    has_both = pc.and_(pc.match_substring(record_keys, ","), pc.match_substring(record_keys, ":"))
+    return np.flatnonzero(has_both.to_numpy(zero_copy_only=False))
 
 
 def _list_hash(value_hashes: npt.NDArray[np.int32]) -> npt.NDArray[np.uint32]:

@@ -163,9 +163,9 @@ def _scalar(values: pa.Array) -> pa.Array:
         return values.cast(pa.int64()).cast(pa.string())
     if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind):
         # Row by row: Arrow has no kernel for Base64.
-        found = cast("list[bytes | None]", values.to_pylist())
+        byte_values = cast("list[bytes | None]", values.to_pylist())
         return _in_quotes(
-            pa.array([None if v is None else base64.b64encode(v).decode("ascii") for v in found], pa.string())
+            pa.array([None if v is None else base64.b64encode(v).decode("ascii") for v in byte_values], pa.string())
         )
     return values.cast(pa.string())
 

@@ -52,9 +52,9 @@ class SparkFunction:
 
 def result_type(call: Call, column_type: pa.DataType) -> pa.DataType:
     """Type of the results. The call is one of which `why_not` says nothing."""
-    found = FUNCTIONS[call.function].result(column_type)
-    assert found is not None, call
-    return found
+    result_type = FUNCTIONS[call.function].result(column_type)
+    assert result_type is not None, call
+    return result_type
 
 
 def compute(call: Call, values: pa.Array) -> pa.Array:
@@ -65,8 +65,8 @@ def compute(call: Call, values: pa.Array) -> pa.Array:
 
 def why_not(call: Call, column_type: pa.DataType) -> str | None:
     """Why the call can't be computed exactly, as a part of a sentence; None when it can."""
-    known = FUNCTIONS.get(call.function)
-    if known is None:
+    function = FUNCTIONS.get(call.function)
+    if function is None:
         return f"the function {call.function!r} is not known exactly here; known are {', '.join(sorted(FUNCTIONS))}"
     options = dict(call.options)
     names = CALL_ARGUMENTS[call.function]
@@ -76,7 +76,7 @@ def why_not(call: Call, column_type: pa.DataType) -> str | None:
     missing = [name for name in names if name not in options]
     if missing:
         return f"{call.function} needs the option {missing[0]!r}"
-    if known.result(column_type) is None:
+    if function.result(column_type) is None:
         return f"{call.function} of {column_type} ({call.column}) is not known exactly here"
     return _why_not_with(options)
 
@@ -151,14 +151,14 @@ def _numbers(values: pa.Array) -> _Longs:
 def _civil(seconds: _Longs) -> dict[str, _Longs]:
     days = (seconds // _DAY_S).astype("M8[D]")
     months = days.astype("M8[M]")
-    left = seconds % _DAY_S
+    of_day = seconds % _DAY_S
     return {
         "yyyy": days.astype("M8[Y]").astype(np.int64) + 1970,
         "MM": months.astype(np.int64) % 12 + 1,
         "dd": (days - months.astype("M8[D]")).astype(np.int64) + 1,
-        "HH": left // 3600,
-        "mm": left // 60 % 60,
-        "ss": left % 60,
+        "HH": of_day // 3600,
+        "mm": of_day // 60 % 60,
+        "ss": of_day % 60,
     }
 
 
@@ -167,8 +167,8 @@ def _part(name: str) -> Callable[[pa.Array, _Options], pa.Array]:
 
 
 def _where_known(numbers: npt.NDArray[np.int64], values: pa.Array, kind: pa.DataType) -> pa.Array:
-    found = pa.array(numbers).cast(kind)
-    return pc.if_else(values.is_valid(), found, pa.scalar(None, kind))
+    wide = pa.array(numbers).cast(kind)
+    return pc.if_else(values.is_valid(), wide, pa.scalar(None, kind))
 
 
 def _formatted(seconds: _Longs, values: pa.Array, pattern: str) -> pa.Array:
@@ -216,8 +216,8 @@ def _unix_timestamp(values: pa.Array, options: _Options) -> pa.Array:
 def _moved(sign: int) -> Callable[[pa.Array, _Options], pa.Array]:
     def moved(values: pa.Array, options: _Options) -> pa.Array:
         days = _numbers(values.cast(pa.int32())).astype(np.int32) + np.int32(sign * int(options["days"]))
-        found: pa.Array = pc.if_else(values.is_valid(), pa.array(days), pa.scalar(None, pa.int32()))
-        return found.cast(pa.date32())
+        dates: pa.Array = pc.if_else(values.is_valid(), pa.array(days), pa.scalar(None, pa.int32()))
+        return dates.cast(pa.date32())
 
     return moved
 
