@@ -190,15 +190,15 @@ class LocalEngine:
         """Add columns computed batch by batch."""
         frame, names, stage = self._frame(frame), list(columns), next(self._stages)
         new = set(schema.names)
-        kept = [index for index, name in enumerate(frame.schema.names) if name not in new]
-        result = pa.schema([*(frame.schema.field(index) for index in kept), *schema])
+        old = [index for index, name in enumerate(frame.schema.names) if name not in new]
+        result = pa.schema([*(frame.schema.field(index) for index in old), *schema])
 
         def run(index: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             context = self._context(index, stage)
             for batch in batches:
                 added = work(context, batch.select(names))
                 columns = batch.columns
-                yield pa.RecordBatch.from_arrays([*(columns[at] for at in kept), *added.columns], schema=result)
+                yield pa.RecordBatch.from_arrays([*(columns[at] for at in old), *added.columns], schema=result)
 
         return _per_part(frame, result, run)
 
@@ -276,10 +276,10 @@ class LocalEngine:
 
         def part(index: int) -> Part:
             def run() -> Iterator[pa.RecordBatch]:
-                found = arranged()
-                if isinstance(found, SortedRanges):
-                    return found.share(index, self._threads, BATCH_ROWS)
-                table, order, cuts = found
+                order_parts = arranged()
+                if isinstance(order_parts, SortedRanges):
+                    return order_parts.share(index, self._threads, BATCH_ROWS)
+                table, order, cuts = order_parts
                 if index + 1 >= len(cuts):
                     return iter(())
                 return _taken(table, order.slice(cuts[index], cuts[index + 1] - cuts[index]))
@@ -304,8 +304,8 @@ class LocalEngine:
 
         def run() -> Iterator[pa.RecordBatch]:
             rows = self.collect(left)
-            known = {name: pc.unique(rows.column(name)) for name in keys}
-            matches = self.collect(_per_part(right, right.schema, lambda _, batches: matching(batches, known)))
+            key_values = {name: pc.unique(rows.column(name)) for name in keys}
+            matches = self.collect(_per_part(right, right.schema, lambda _, batches: matching(batches, key_values)))
             pairs = row_pairs(rows.select(keys), matches.select(keys), keys, how)
             taken = [rows.column(name).take(pairs["left"]) for name in rows.column_names]
             taken += [matches.column(name).take(pairs["right"]) for name in payload]

@@ -12,16 +12,16 @@ import pyarrow.compute as pc
 __all__ = ["matching", "row_pairs"]
 
 
-def matching(batches: Iterable[pa.RecordBatch], known: Mapping[str, pa.Array]) -> Iterator[pa.RecordBatch]:
+def matching(batches: Iterable[pa.RecordBatch], key_values: Mapping[str, pa.Array]) -> Iterator[pa.RecordBatch]:
     """Rows whose key columns each hold a known value: more than enough rows, in far less memory.
 
     `known`: by key column the values of the other side.
     """
     for group in _chunks_of(batches, 1 << 20):
         keep = None
-        for name, values in known.items():
-            found = pc.is_in(group.column(name), value_set=values)
-            keep = found if keep is None else pc.and_(keep, found)
+        for name, values in key_values.items():
+            is_listed = pc.is_in(group.column(name), value_set=values)
+            keep = is_listed if keep is None else pc.and_(keep, is_listed)
         yield from group.filter(keep).to_batches()
 
 

@@ -74,10 +74,10 @@ class SortedRanges:
 
     def share(self, number: int, shares: int, batch_rows: int) -> Iterator[pa.RecordBatch]:
         """One of several runs of the ordered rows, of about equal size. May be read again."""
-        wanted = [len(self.ranges) * at // shares for at in (number, number + 1)]
-        first, end = self._cuts[np.searchsorted(self._cuts, wanted)]
-        for found in self.ranges[first:end]:
-            yield from found.in_order(batch_rows)
+        positions = [len(self.ranges) * at // shares for at in (number, number + 1)]
+        first, end = self._cuts[np.searchsorted(self._cuts, positions)]
+        for sorted_range in self.ranges[first:end]:
+            yield from sorted_range.in_order(batch_rows)
 
     def _spread(self, everything: _Range, sample: pa.Table, folder: Path) -> None:
         """The rows to files by range."""
@@ -90,8 +90,8 @@ class SortedRanges:
             numbers = _range_numbers(splits, batch.select(self._keys), self._together, parted)
             for number in np.unique(numbers):
                 self.ranges[number].write(batch.take(pa.array(np.flatnonzero(numbers == number))))
-        for found in self.ranges:
-            found.close()
+        for sorted_range in self.ranges:
+            sorted_range.close()
         everything.path.unlink()
         self._cuts = np.array([0, *(np.flatnonzero(~parted) + 1), len(self.ranges)])
 
@@ -115,9 +115,11 @@ class _Range:
             self._writer.write_batch(batch)
         self.bytes += batch.nbytes
         if self.keys and not self.has_several:
-            found = pa.Table.from_batches([batch.select(self.keys)]).group_by(list(self.keys)).aggregate([]).to_pylist()
-            self.only = self.only or found
-            self.has_several = len(found) > 1 or found != self.only
+            groups = (
+                pa.Table.from_batches([batch.select(self.keys)]).group_by(list(self.keys)).aggregate([]).to_pylist()
+            )
+            self.only = self.only or groups
+            self.has_several = len(groups) > 1 or groups != self.only
 
     def close(self) -> None:
         if self._writer is not None:
@@ -184,10 +186,10 @@ def _splits(sample: pa.Table, ranges: int) -> pa.Table:
     """
     ordered = sample.take(_order(sample))
     firsts = _first_of_each(ordered)
-    wanted = [len(ordered) * number // ranges for number in range(1, ranges)]
-    own = np.searchsorted(firsts, wanted, side="right") - 1
-    heavy = own[1:][own[1:] == own[:-1]]
-    chosen = np.unique(np.concatenate([own, heavy + 1])).astype(np.int64)
+    positions = [len(ordered) * number // ranges for number in range(1, ranges)]
+    buckets = np.searchsorted(firsts, positions, side="right") - 1
+    heavy = buckets[1:][buckets[1:] == buckets[:-1]]
+    chosen = np.unique(np.concatenate([buckets, heavy + 1])).astype(np.int64)
     return ordered.take(pa.array(firsts[chosen[chosen < len(firsts)]]))
 
 
