@@ -68,17 +68,17 @@ def renumbered(newest: InternalSchema, columns: pa.Schema) -> InternalSchema:
     """
     meta = tuple(column for column in newest.columns if column.name in META_COLUMNS)
     ids = count(newest.max_column_id + 1)
-    known = {column.name: column for column in newest.columns}
-    data = _known_or_new(list(storable(columns)), known, ids)
+    stored = {column.name: column for column in newest.columns}
+    data = _known_or_new(list(storable(columns)), stored, ids)
     return InternalSchema(newest.version_id, next(ids) - 1, (*meta, *data))
 
 
 def _known_or_new(
-    fields: list[pa.Field], known: Mapping[str, SchemaColumn], ids: Iterator[int]
+    fields: list[pa.Field], stored: Mapping[str, SchemaColumn], ids: Iterator[int]
 ) -> tuple[SchemaColumn, ...]:
-    new = {field.name: next(ids) for field in fields if field.name not in known}
+    new = {field.name: next(ids) for field in fields if field.name not in stored}
     return tuple(
-        _column(new[field.name], field, ids) if field.name in new else _with_type(known[field.name], field, ids)
+        _column(new[field.name], field, ids) if field.name in new else _with_type(stored[field.name], field, ids)
         for field in fields
     )
 
@@ -100,8 +100,8 @@ def _retyped(
 
 
 def _record(fields: list[pa.Field], ids: Iterator[int]) -> tuple[SchemaColumn, ...]:
-    own = [next(ids) for _ in fields]
-    return tuple(_column(number, field, ids) for number, field in zip(own, fields, strict=True))
+    numbers = [next(ids) for _ in fields]
+    return tuple(_column(number, field, ids) for number, field in zip(numbers, fields, strict=True))
 
 
 def _column(number: int, field: pa.Field, ids: Iterator[int]) -> SchemaColumn:
@@ -274,13 +274,13 @@ def _index(columns: _Columns, name: str, path: str) -> int:
     names = [column.name for column in columns]
     if name in names:
         return names.index(name)
-    alike = [at for at, known in enumerate(names) if known.lower() == name.lower()]
+    alike = [at for at, existing in enumerate(names) if existing.lower() == name.lower()]
     if len(alike) == 1:
         return alike[0]
     near = get_close_matches(name, names, n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
-    known = ", ".join(known for known in names if known not in META_COLUMNS)
-    raise SchemaMismatch(f"There is no column {path!r}.{hint} Columns there: {known}.")
+    existing = ", ".join(existing for existing in names if existing not in META_COLUMNS)
+    raise SchemaMismatch(f"There is no column {path!r}.{hint} Columns there: {existing}.")
 
 
 def _check_new(columns: _Columns, path: str, name: str) -> None:
@@ -310,10 +310,10 @@ def _placed(columns: _Columns, column: SchemaColumn, after: str | None, path: st
 
 
 def _without(columns: _Columns, at: int, path: str) -> _Columns:
-    left = columns[:at] + columns[at + 1 :]
-    if all(column.name in META_COLUMNS for column in left):
+    rest = columns[:at] + columns[at + 1 :]
+    if all(column.name in META_COLUMNS for column in rest):
         raise SchemaMismatch(f"{path!r} is the last column of its record; drop the record, or the table.")
-    return left
+    return rest
 
 
 def _altered(columns: _Columns, at: int, change: RenameColumn | ChangeType | SetComment | DropNotNull) -> SchemaColumn:

@@ -60,18 +60,18 @@ class FileColumns:
         return rows if self.by_id is None else self.by_id.named(rows)
 
 
-def file_columns(history: Sequence[InternalSchema], instant_time: str, wanted: Sequence[str]) -> FileColumns:
+def file_columns(history: Sequence[InternalSchema], instant_time: str, columns: Sequence[str]) -> FileColumns:
     """How files of an instant have the wanted columns.
 
     Args:   history: newest first, beginning with the query's schema; () for tables without one.
     """
     if not history:
-        return FileColumns(tuple(wanted))
-    known = {column.name for column in history[0].columns}
-    plan = column_mapping(history, instant_time, history[0], [name for name in wanted if name in known])
+        return FileColumns(tuple(columns))
+    existing = {column.name for column in history[0].columns}
+    plan = column_mapping(history, instant_time, history[0], [name for name in columns if name in existing])
     if plan is None:
-        return FileColumns(tuple(wanted))
-    others = (name for name in wanted if name not in known and name in META_COLUMNS)
+        return FileColumns(tuple(columns))
+    others = (name for name in columns if name not in existing and name in META_COLUMNS)
     return FileColumns((*others, *plan.file_columns), plan)
 
 
@@ -93,11 +93,11 @@ def column_mapping(
     if written is None:
         return None
     by_name = {column.name: column for column in query.columns}
-    wanted = query.columns if columns is None else tuple(by_name[name] for name in columns)
+    mapped = query.columns if columns is None else tuple(by_name[name] for name in columns)
     file_names = {column.id: column.name for column in written.columns}
     return ColumnMapping(
-        file_columns=tuple(file_names[column.id] for column in wanted if column.id in file_names),
-        schema=pa.schema([column.to_arrow() for column in wanted]),
+        file_columns=tuple(file_names[column.id] for column in mapped if column.id in file_names),
+        schema=pa.schema([column.to_arrow() for column in mapped]),
         written=written,
         query=query,
     )
@@ -128,10 +128,10 @@ def _renamed_fields(
     fields: Iterable[pa.Field], written: StructType, names: dict[int, str], parent: int
 ) -> list[pa.Field]:
     """Fields of a file under the names that their ids have in the query."""
-    known = {column.name: column for column in written.columns}
+    by_name = {column.name: column for column in written.columns}
     out = []
     for position, field in enumerate(fields):
-        column = known.get(field.name)
+        column = by_name.get(field.name)
         if column is None and parent == _ROOT and field.name in META_COLUMNS:
             out.append(field)  # histories may leave them out
         elif column is None or column.id not in names:

@@ -87,13 +87,13 @@ class _Step:
     def fields(self, old: Sequence[pa.Field], new: Sequence[pa.Field], path: str) -> list[pa.Field]:
         """Fields of a struct (or of the root, path "") after the write: the old ones in their order, then the new."""
         arriving = {field.name: field for field in new}
-        known = {field.name for field in old}
+        old_names = {field.name for field in old}
         by_lower_case = {field.name.lower(): field.name for field in old}
         out: list[pa.Field] = []
         misspelt = set()
         for field in new:
             other = by_lower_case.get(field.name.lower())
-            if field.name not in known and other is not None:
+            if field.name not in old_names and other is not None:
                 misspelt.add(other)
                 self.problems.append(
                     f"column {_join(path, field.name)!r}: the table calls it {_join(path, other)!r}, and names match "
@@ -104,7 +104,7 @@ class _Step:
                 out.append(self._both(field, arriving[field.name], _join(path, field.name)))
             elif field.name not in misspelt:
                 out += self._missing(field, _join(path, field.name))
-        out += [field.with_nullable(True) for field in new if field.name not in known]
+        out += [field.with_nullable(True) for field in new if field.name not in old_names]
         return out
 
     def _both(self, old: pa.Field, new: pa.Field, path: str) -> pa.Field:
@@ -175,8 +175,11 @@ class _Step:
 
 def _with_nulls_typed(new: Sequence[pa.Field], old: Sequence[pa.Field]) -> list[pa.Field]:
     """Arriving fields, in which an untyped null is of the type that the table has there: it says nothing of its own."""
-    known = {field.name: field.type for field in old}
-    return [field.with_type(_typed(field.type, known[field.name])) if field.name in known else field for field in new]
+    old_types = {field.name: field.type for field in old}
+    return [
+        field.with_type(_typed(field.type, old_types[field.name])) if field.name in old_types else field
+        for field in new
+    ]
 
 
 def _typed(new: pa.DataType, old: pa.DataType) -> pa.DataType:

@@ -135,12 +135,12 @@ def load_schema_history(storage: Storage, config: TableConfig, timeline: Timelin
 
 
 def _newest_file(storage: Storage, timeline: Timeline) -> str | None:
-    found = []
+    versions = []
     for info in storage.list(SCHEMA_FOLDER):
         match = _COMPLETED.fullmatch(info.name)
         if match and timeline.is_visible(match.group(1)):
-            found.append((match.group(1), info.path))
-    return max(found)[1] if found else None
+            versions.append((match.group(1), info.path))
+    return max(versions)[1] if versions else None
 
 
 def history_texts(storage: Storage, timeline: Timeline) -> list[str]:

@@ -33,9 +33,9 @@ def check_required(rows: pa.Table | pa.RecordBatch, required: pa.Schema, keys: p
     """Raises SchemaMismatch as `null_refused` for the first null that is not allowed. `keys`: of the rows; the others
     as for `first_null`.
     """
-    found = first_null(rows, required)
-    if found is not None:
-        raise null_refused(found[0], keys[found[1]].as_py())
+    first = first_null(rows, required)
+    if first is not None:
+        raise null_refused(first[0], keys[first[1]].as_py())
 
 
 def first_null(rows: pa.Table | pa.RecordBatch, required: pa.Schema) -> tuple[str, int] | None:
@@ -49,9 +49,9 @@ def first_null(rows: pa.Table | pa.RecordBatch, required: pa.Schema) -> tuple[st
         at = rows.schema.get_field_index(field.name)
         first = 0
         for chunk in [pa.nulls(1)] if at < 0 else _chunks(rows.column(at)):
-            found = _first_null(chunk, field, field.name)
-            if found is not None:
-                return found[0], first + found[1]
+            position = _first_null(chunk, field, field.name)
+            if position is not None:
+                return position[0], first + position[1]
             first += len(chunk)
     return None
 
@@ -89,9 +89,9 @@ def _first_null(array: pa.Array, field: pa.Field, path: str) -> tuple[str, int] 
         return path, int(np.flatnonzero(array.is_null().to_numpy(zero_copy_only=False))[0])
     for inner, values, rows in _children(array, field.type, path):
         name = f"{path}.{'element' if is_list(field.type) else 'value' if pt.is_map(field.type) else inner.name}"
-        found = _first_null(values, inner, name) if _has_required(inner) else None
-        if found is not None:
-            return found[0], int(rows[found[1]])
+        position = _first_null(values, inner, name) if _has_required(inner) else None
+        if position is not None:
+            return position[0], int(rows[position[1]])
     return None
 
 
