@@ -104,7 +104,7 @@ class Lookup:
         Raises UnsupportedTable when a slice has log files only and rows may go to it: their keys are in no base file.
         """
         partitions: Iterable[str] = self.view.partitions() if everywhere else self.batch
-        found = []
+        slices = []
         for file_slice in (s for partition in partitions for s in self.view.slices(partition)):
             if file_slice.base_file is None and not self.only_live:
                 raise UnsupportedTable(
@@ -114,8 +114,8 @@ class Lookup:
                     f"hoodie.bucket.index.num.buckets), or compact the table first."
                 )
             if file_slice.log_files:
-                found.append(file_slice)
-        return tuple(found)
+                slices.append(file_slice)
+        return tuple(slices)
 
 
 @dataclass(frozen=True, slots=True)

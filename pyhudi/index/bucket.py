@@ -86,9 +86,9 @@ class FindBucket:
             file_ids = self.file_ids.get(path)
             if file_ids:
                 at = pc.index_in(buckets, value_set=pa.array(list(file_ids), pa.int32()))
-                known = pa.array(list(file_ids.values()), pa.string()).take(at)
-                in_partition = pc.and_(pc.equal(partitions, path), pc.is_valid(known))
-                location = pc.if_else(in_partition, known, location)
+                file_id_of_row = pa.array(list(file_ids.values()), pa.string()).take(at)
+                in_partition = pc.and_(pc.equal(partitions, path), pc.is_valid(file_id_of_row))
+                location = pc.if_else(in_partition, file_id_of_row, location)
         return pa.RecordBatch.from_arrays([location], names=[LOCATION])
 
 
@@ -104,11 +104,11 @@ def _groups_by_bucket(partition_path: str, lookup: Lookup, bucket_num: int) -> d
         file_id = file_slice.group.file_id
         bucket = bucket_of_file_id(file_id)
         if bucket is None or bucket >= bucket_num or bucket in groups:
-            found = "holds two file groups of one bucket" if bucket in groups else "holds a file group of no bucket"
+            problem = "holds two file groups of one bucket" if bucket in groups else "holds a file group of no bucket"
             raise TableError(
                 f"Partition {partition_path!r} of {lookup.storage.root}: expected one file group for each of "
                 f"{bucket_num} "
-                f"buckets, but it {found}: {file_id}. The table was written with another index or another "
+                f"buckets, but it {problem}: {file_id}. The table was written with another index or another "
                 f"hoodie.bucket.index.num.buckets; write with the same one as before."
             )
         groups[bucket] = file_id
@@ -200,9 +200,9 @@ def _sample(view: FileSystemView, reading: SliceSpec, hash_fields: Sequence[str]
         # Log files of a base file tell nothing new, and take longer.
         plain = replace(file_slice, log_files=()) if file_slice.base_file is not None else file_slice
         for keys in islice(slice_keys(reading, plain), 1):
-            found = bucket_hashes(keys.slice(0, _KEYS_OF_A_GROUP), hash_fields).astype(np.int64)
-            hashes.append(found)
-            buckets.append(np.full(len(found), bucket, np.int64))
+            group_hashes = bucket_hashes(keys.slice(0, _KEYS_OF_A_GROUP), hash_fields).astype(np.int64)
+            hashes.append(group_hashes)
+            buckets.append(np.full(len(group_hashes), bucket, np.int64))
     return BucketSample(np.concatenate(hashes), np.concatenate(buckets), greatest)
 
 

@@ -29,8 +29,8 @@ def index_class(options: WriteOptions) -> type[Index]:
     looks for none is done with it. Raises ConfigError for a class of the user's that can't be imported or is no index.
     """
     name = options.index_type
-    known = ":" in name or name in INDEXES.aliases or name.upper() in INDEXES.entries
-    return _loaded(index_name(options)) if known else Index
+    is_built_in = ":" in name or name in INDEXES.aliases or name.upper() in INDEXES.entries
+    return _loaded(index_name(options)) if is_built_in else Index
 
 
 def chosen_buckets(options: WriteOptions) -> TableBuckets | None:
@@ -53,10 +53,10 @@ def chosen_index(options: WriteOptions, record_key_fields: Sequence[str] = ()) -
 
 
 def _loaded(name: str) -> type[Index]:
-    found = INDEXES.load(name)
-    if not (isinstance(found, type) and issubclass(found, Index)):
+    index = INDEXES.load(name)
+    if not (isinstance(index, type) and issubclass(index, Index)):
         raise ConfigError(
-            f"hoodie.index.type={name}: expected a class that derives from pyhudi.index.base.Index, found {found!r}. "
+            f"hoodie.index.type={name}: expected a class that derives from pyhudi.index.base.Index, found {index!r}. "
             f"See docs/contributing/add-an-index.md."
         )
-    return found
+    return index

@@ -22,7 +22,7 @@ from pyhudi.model.keys import RECORD_KEY
 
 __all__ = ["InMemoryIndex"]
 
-_KNOWN: dict[str, dict[str, pa.Table]] = {}  # table root → path of a base file → its keys and places
+_TABLES: dict[str, dict[str, pa.Table]] = {}  # table root → path of a base file → its keys and places
 _GUARD = Lock()
 
 
@@ -32,21 +32,26 @@ class InMemoryIndex(KeyLookupIndex):
 
     is_global: ClassVar[bool] = True
 
-    def find(self, keys: pa.Table, found: Sequence[Candidate], lookup: Lookup) -> pa.Table:
-        stored, wanted = StoredKeys.of(lookup), pc.unique(keys.column(RECORD_KEY))
+    def find(self, keys: pa.Table, to_search: Sequence[Candidate], lookup: Lookup) -> pa.Table:
+        stored, distinct_keys = StoredKeys.of(lookup), pc.unique(keys.column(RECORD_KEY))
         # Log files of a slice can become more: what they leave is looked up again.
         changing = FindKeys(stored, {}, uses_bloom=False)
-        live = [b for candidate in found if candidate.merging is not None for b in changing.hits(candidate, wanted)]
+        live = [
+            b
+            for candidate in to_search
+            if candidate.merging is not None
+            for b in changing.hits(candidate, distinct_keys)
+        ]
         with _GUARD:
-            known = _KNOWN.get(lookup.storage.root, {})
-            files = [candidate.file for candidate in found if candidate.file and candidate.merging is None]
+            tables_before = _TABLES.get(lookup.storage.root, {})
+            files = [candidate.file for candidate in to_search if candidate.file and candidate.merging is None]
             tables = {
-                file.path: known[file.path]
-                if file.path in known and known[file.path].schema == stored.schema
+                file.path: tables_before[file.path]
+                if file.path in tables_before and tables_before[file.path].schema == stored.schema
                 else pa.Table.from_batches(stored.every_key(Candidate(file)), stored.schema)
                 for file in files
             }
-            _KNOWN[lookup.storage.root] = tables
+            _TABLES[lookup.storage.root] = tables
         places = pa.concat_tables([stored.schema.empty_table(), *tables.values()])
-        hits = places.filter(pc.is_in(places.column(RECORD_KEY), value_set=wanted))
+        hits = places.filter(pc.is_in(places.column(RECORD_KEY), value_set=distinct_keys))
         return pa.concat_tables([hits, pa.Table.from_batches(live, stored.schema)])

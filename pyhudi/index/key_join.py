@@ -127,25 +127,27 @@ _KEY = (RECORD_KEY, PARTITION_PATH)
 def tag_by_join(rows: Frame, lookup: Lookup, *, is_global: bool) -> Tagged:
     """Rows with the places of their keys, as `KeyLookupIndex.tag` promises them."""
     if is_global:
-        found = candidates(lookup, everywhere=True, live=True)
-        stored = _stored(found, StoredKeys.of(lookup, LOCATION_PARTITION), lookup)
+        to_search = candidates(lookup, everywhere=True, live=True)
+        stored = _stored(to_search, StoredKeys.of(lookup, LOCATION_PARTITION), lookup)
         return Tagged(lookup.engine.join(rows, stored, [RECORD_KEY], "left", right_is_large=True))
-    found = candidates(lookup, everywhere=False, live=lookup.only_live)
-    joined = lookup.engine.join(rows, _stored(found, StoredKeys.of(lookup), lookup), _KEY, "left", right_is_large=True)
+    to_search = candidates(lookup, everywhere=False, live=lookup.only_live)
+    joined = lookup.engine.join(
+        rows, _stored(to_search, StoredKeys.of(lookup), lookup), _KEY, "left", right_is_large=True
+    )
     doubtful = frozenset[str]() if lookup.only_live else _partitions_with_logs(lookup)
     if not doubtful:
         return Tagged(joined)
-    kept = lookup.engine.cache(joined)
-    counts = count_groups(lookup.engine, kept)
+    cached = lookup.engine.cache(joined)
+    counts = count_groups(lookup.engine, cached)
     if not _has_second_places(counts, doubtful, lookup):
-        return Tagged(kept, counts, (kept,))
-    lookup.engine.release(kept)
+        return Tagged(cached, counts, (cached,))
+    lookup.engine.release(cached)
     settled = _settled(rows, lookup)
     return Tagged(lookup.engine.join(rows, settled, _KEY, "left", right_is_large=True))
 
 
-def _stored(found: Sequence[Candidate], work: StoredKeys | _StoredStates, lookup: Lookup) -> Frame:
-    return lookup.engine.fan_out(in_shares(found, lookup.engine.parallelism * 3), work, work.schema)
+def _stored(to_search: Sequence[Candidate], work: StoredKeys | _StoredStates, lookup: Lookup) -> Frame:
+    return lookup.engine.fan_out(in_shares(to_search, lookup.engine.parallelism * 3), work, work.schema)
 
 
 def _partitions_with_logs(lookup: Lookup) -> frozenset[str]:

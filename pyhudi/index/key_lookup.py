@@ -69,10 +69,10 @@ class KeyLookupIndex(Index):
         tagged = lookup.engine.join(rows, lookup.engine.from_arrow(hits), self._key_columns, "left")
         return Tagged(tagged, None if self.is_global else _counts(keys, hits))
 
-    def find(self, keys: pa.Table, found: Sequence[Candidate], lookup: Lookup) -> pa.Table:
+    def find(self, keys: pa.Table, to_search: Sequence[Candidate], lookup: Lookup) -> pa.Table:
         """The places of `keys` among the candidates, in the columns of `StoredKeys`."""
         work = FindKeys(StoredKeys.of(lookup), _wanted(keys, self.is_global), self.uses_bloom)
-        shares = in_shares(found, lookup.engine.parallelism * 3)
+        shares = in_shares(to_search, lookup.engine.parallelism * 3)
         hits: pa.Table = lookup.engine.collect(lookup.engine.fan_out(shares, work, work.stored.schema))
         return hits
 
@@ -104,50 +104,50 @@ class KeyLookupIndex(Index):
 
 @dataclass(frozen=True)
 class FindKeys:
-    """Fan-out work: which of the wanted keys are in these files.
+    """Fan-out work: looks for keys in files.
 
-    `wanted`: partition path → distinct keys; under None those of a global index, wanted in every file.
+    `keys`: partition path → distinct keys; under None those of a global index, which every file may have.
     """
 
     stored: StoredKeys
-    wanted: Mapping[str | None, pa.Array]
+    keys: Mapping[str | None, pa.Array]
     uses_bloom: bool
 
     def __call__(self, context: TaskContext, share: Sequence[Candidate]) -> Iterator[pa.RecordBatch]:
         for candidate in share:
-            wanted = self.wanted.get(candidate.group.partition_path, self.wanted.get(_EVERYWHERE))
-            if wanted is not None and len(wanted):
-                yield from self.hits(candidate, wanted)
+            keys = self.keys.get(candidate.group.partition_path, self.keys.get(_EVERYWHERE))
+            if keys is not None and len(keys):
+                yield from self.hits(candidate, keys)
 
-    def hits(self, candidate: Candidate, wanted: pa.Array) -> Iterator[pa.RecordBatch]:
-        """Rows of one file, or of its merged slice, whose key is wanted."""
+    def hits(self, candidate: Candidate, keys: pa.Array) -> Iterator[pa.RecordBatch]:
+        """Rows of one file, or of its merged slice, with one of the keys."""
         if candidate.merging is not None:
-            yield from self._matches(candidate, self.stored.of_slice(candidate.merging), wanted)
+            yield from self._matches(candidate, self.stored.of_slice(candidate.merging), keys)
             return
         assert candidate.file is not None
         reader = open_base_file(self.stored.storage, candidate.file.path)
         try:
             footer = reader.footer
-            wanted = _in_range(wanted, footer.min_key, footer.max_key)
-            if self.uses_bloom and footer.bloom_base64 and len(wanted):
+            keys = _in_range(keys, footer.min_key, footer.max_key)
+            if self.uses_bloom and footer.bloom_base64 and len(keys):
                 bloom = BloomFilter.from_base64(footer.bloom_base64, footer.bloom_type)
-                wanted = wanted.filter(pa.array(bloom.might_contain(wanted)))
-            if len(wanted):
-                yield from self._matches(candidate, self.stored.of_base(reader, _may_hold(wanted)), wanted)
+                keys = keys.filter(pa.array(bloom.might_contain(keys)))
+            if len(keys):
+                yield from self._matches(candidate, self.stored.of_base(reader, _may_hold(keys)), keys)
         finally:
             reader.close()
 
     def _matches(
-        self, candidate: Candidate, stored: Iterator[StoredKeyBatch], wanted: pa.Array
+        self, candidate: Candidate, stored: Iterator[StoredKeyBatch], keys: pa.Array
     ) -> Iterator[pa.RecordBatch]:
         for parts in _gathered(stored):
-            found = pc.is_in(pa.chunked_array([part.keys for part in parts], pa.string()), value_set=wanted)
+            has_key = pc.is_in(pa.chunked_array([part.keys for part in parts], pa.string()), value_set=keys)
             first = 0
             for part in parts:
-                own = single_array(found.slice(first, len(part.keys)))
+                has_key_here = single_array(has_key.slice(first, len(part.keys)))
                 first += len(part.keys)
-                if pc.any(own).as_py():
-                    yield self.stored.placed(candidate, part.filter(own))
+                if pc.any(has_key_here).as_py():
+                    yield self.stored.placed(candidate, part.filter(has_key_here))
 
 
 def _gathered(stored: Iterable[StoredKeyBatch]) -> Iterator[list[StoredKeyBatch]]:
@@ -173,20 +173,20 @@ def _in_range(keys: pa.Array, smallest: str | None, largest: str | None) -> pa.A
     return keys.filter(pc.and_(pc.greater_equal(keys, smallest), pc.less_equal(keys, largest)))
 
 
-def _may_hold(wanted: pa.Array) -> RangeTest:
+def _may_hold(sought: pa.Array) -> RangeTest:
     """Can a part of a file hold one of these keys, by the range of its keys?"""
-    exact = len(wanted) <= _KEYS_COMPARED_MAX
-    ends = pc.min_max(wanted)
-    keys = cast("list[str]", wanted.sort().to_pylist() if exact else [ends["min"].as_py(), ends["max"].as_py()])
+    exact = len(sought) <= _KEYS_COMPARED_MAX
+    ends = pc.min_max(sought)
+    keys = cast("list[str]", sought.sort().to_pylist() if exact else [ends["min"].as_py(), ends["max"].as_py()])
 
     def may_match(ranges: Ranges) -> bool:
-        known = ranges(Column((RECORD_KEY,)))
-        if known is None or not isinstance(known.low, str) or not isinstance(known.high, str):
+        stored = ranges(Column((RECORD_KEY,)))
+        if stored is None or not isinstance(stored.low, str) or not isinstance(stored.high, str):
             return True
         if not exact:
-            return bool(known.low <= keys[1] and keys[0] <= known.high)
-        at = bisect_left(keys, known.low)  # texts compare by code point, as UTF-8 bytes do
-        return at < len(keys) and keys[at] <= known.high
+            return bool(stored.low <= keys[1] and keys[0] <= stored.high)
+        at = bisect_left(keys, stored.low)  # texts compare by code point, as UTF-8 bytes do
+        return at < len(keys) and keys[at] <= stored.high
 
     return may_match
 
@@ -196,13 +196,13 @@ def _wanted(keys: pa.Table, everywhere: bool) -> dict[str | None, pa.Array]:
         return {_EVERYWHERE: pc.unique(keys.column(RECORD_KEY))}
     ordered = keys.sort_by(PARTITION_PATH)
     runs = pc.run_end_encode(ordered.column(PARTITION_PATH).combine_chunks()) if ordered.num_rows else None
-    wanted: dict[str | None, pa.Array] = {}
+    by_path: dict[str | None, pa.Array] = {}
     start = 0
     ends = () if runs is None else cast("list[int]", runs.run_ends.to_pylist())
     for path, stop in zip(() if runs is None else runs.values.to_pylist(), ends, strict=True):
-        wanted[path] = pc.unique(ordered.column(RECORD_KEY).slice(start, stop - start))
+        by_path[path] = pc.unique(ordered.column(RECORD_KEY).slice(start, stop - start))
         start = stop
-    return wanted
+    return by_path
 
 
 def _counts(keys: pa.Table, hits: pa.Table) -> dict[tuple[str, str | None], int]:

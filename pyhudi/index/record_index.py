@@ -51,11 +51,11 @@ def files_are_cheaper(lookup: Lookup, index: Iterable[FileSlice]) -> bool:
     if lookup.keygen is not None:
         return False
     slices = lookup.view.all_slices()
-    if not slices or any(found.log_files or found.base_file is None for found in slices):
+    if not slices or any(file_slice.log_files or file_slice.base_file is None for file_slice in slices):
         return False
-    index_bytes = sum(found.size_bytes for found in index)
-    wanted = sum(own.rows for own in lookup.batch.values())
-    touched = 1 - math.exp(-wanted * _BLOCK_BYTES / max(1, index_bytes))
+    index_bytes = sum(file_slice.size_bytes for file_slice in index)
+    key_count = sum(partition_rows.rows for partition_rows in lookup.batch.values())
+    touched = 1 - math.exp(-key_count * _BLOCK_BYTES / max(1, index_bytes))
     opening = len(slices) * (_OPEN_LOCAL_NS if is_local(lookup.storage) else _OPEN_REMOTE_NS)
     return touched * index_bytes * _INDEX_BYTE_NS > index_bytes * _FILES_BYTE_NS + opening
 
@@ -109,27 +109,29 @@ class GlobalRecordIndex(Index):
         if records.is_partitioned == self.is_global:
             raise _WrongPlaces(f"it {'has' if self.is_global else 'lacks'} file groups for each partition.")
         engine = lookup.engine
-        kept: tuple[Frame, ...] = ()
+        cached: tuple[Frame, ...] = ()
         if getattr(engine, "shares_memory", False):
             keys = engine.collect(engine.select(rows, [RECORD_KEY, PARTITION_PATH]))
-            hits = _found_here(keys, lookup, records)
+            hits = _hits_here(keys, lookup, records)
         else:
-            hits = engine.cache(_found_in_tasks(rows, lookup, records))
-            kept = (hits,)
+            hits = engine.cache(_hits_by_tasks(rows, lookup, records))
+            cached = (hits,)
         try:
             _check_places(hits, lookup)
             if self.is_global:
                 placed = _with_ordering(rows, hits, lookup) if len(lookup.ordering) else hits
-                return Tagged(engine.join(rows, placed, [RECORD_KEY], "left", right_is_large=bool(kept)), None, kept)
-            own = engine.map(hits, _AsOwnPartition(), _AsOwnPartition.schema)
-            if not kept:
-                table = join_locations(engine.collect(rows), engine.collect(own))
+                return Tagged(
+                    engine.join(rows, placed, [RECORD_KEY], "left", right_is_large=bool(cached)), None, cached
+                )
+            in_partition = engine.map(hits, _AsOwnPartition(), _AsOwnPartition.schema)
+            if not cached:
+                table = join_locations(engine.collect(rows), engine.collect(in_partition))
                 if table is not None:
                     return Tagged(engine.from_arrow(table), counted(table))
-            joined = engine.join(rows, own, [RECORD_KEY, PARTITION_PATH], "left", right_is_large=bool(kept))
-            return Tagged(joined, None, kept)
+            joined = engine.join(rows, in_partition, [RECORD_KEY, PARTITION_PATH], "left", right_is_large=bool(cached))
+            return Tagged(joined, None, cached)
         except BaseException:
-            for frame in kept:
+            for frame in cached:
                 engine.release(frame)
             raise
 
@@ -153,29 +155,29 @@ class _WrongPlaces(Exception):
 # ---- looking up ------------------------------------------------------------------------------------------------------
 
 
-def _found_here(keys: pa.Table, lookup: Lookup, records: RecordLookup) -> Frame:
+def _hits_here(keys: pa.Table, lookup: Lookup, records: RecordLookup) -> Frame:
     """The places of the keys: of many, or far away, a task for each file group of the index. What is found is decoded
     together otherwise, as fast as of one file group.
     """
     texts, paths = (keys.column(name).combine_chunks() for name in (RECORD_KEY, PARTITION_PATH))
     groups = records.groups_of(texts, paths)
     tasks = [(int(group), texts.filter(pa.array(groups == group))) for group in np.unique(groups)]
-    known = [task for task in tasks if task[0] < records.groups]
+    in_index = [task for task in tasks if task[0] < records.groups]
     if len(texts) <= _KEYS_HERE and is_local(lookup.storage):
-        return lookup.engine.from_arrow(_hits(records.places(known)))
-    found = lookup.engine.collect(lookup.engine.fan_out(known, FindPlaces(records).of_task, _HITS))
-    return lookup.engine.from_arrow(found)
+        return lookup.engine.from_arrow(_hits(records.places(in_index)))
+    hits = lookup.engine.collect(lookup.engine.fan_out(in_index, FindPlaces(records).of_task, _HITS))
+    return lookup.engine.from_arrow(hits)
 
 
-def _found_in_tasks(rows: Frame, lookup: Lookup, records: RecordLookup) -> Frame:
+def _hits_by_tasks(rows: Frame, lookup: Lookup, records: RecordLookup) -> Frame:
     """The same with keys that are shuffled to the task of their file group."""
     engine = lookup.engine
     keys = engine.select(rows, [RECORD_KEY, PARTITION_PATH])
     schema = pa.schema([pa.field(_GROUP, pa.int32(), nullable=False)])
     numbered = engine.extend(keys, [RECORD_KEY, PARTITION_PATH], NumberGroups(records), schema)
     work = FindPlaces(records)
-    wanted = engine.select(numbered, [RECORD_KEY, _GROUP])
-    return engine.map_groups(wanted, _GROUP, records.groups + 1, work, _HITS, sort=[RECORD_KEY])
+    numbered_keys = engine.select(numbered, [RECORD_KEY, _GROUP])
+    return engine.map_groups(numbered_keys, _GROUP, records.groups + 1, work, _HITS, sort=[RECORD_KEY])
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,14 +252,14 @@ class _Groups:
     schema: ClassVar[pa.Schema] = pa.schema([(name, pa.string()) for name in (LOCATION_PARTITION, LOCATION)])
 
     def __call__(self, context: TaskContext, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        found: set[tuple[str, str]] = set()
+        named: set[tuple[str, str]] = set()
         for batch in batches:
             if self.moved:
                 batch = batch.filter(pc.not_equal(batch.column(PARTITION_PATH), batch.column(LOCATION_PARTITION)))
             groups = pa.Table.from_batches([batch]).group_by(self.schema.names, use_threads=False).aggregate([])
             # A row of this loop is a file group, not a record.
-            found |= {(row[LOCATION_PARTITION], row[LOCATION]) for row in groups.to_pylist()}
-        columns = [pa.array([group[at] for group in sorted(found)], pa.string()) for at in (0, 1)]
+            named |= {(row[LOCATION_PARTITION], row[LOCATION]) for row in groups.to_pylist()}
+        columns = [pa.array([group[at] for group in sorted(named)], pa.string()) for at in (0, 1)]
         yield pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
 
@@ -267,9 +269,9 @@ def _with_ordering(rows: Frame, hits: Frame, lookup: Lookup) -> Frame:
     arrived = engine.join(engine.select(rows, [RECORD_KEY, PARTITION_PATH]), hits, [RECORD_KEY], "inner")
     moved = engine.collect(engine.map(arrived, _Groups(moved=True), _Groups.schema)).to_pylist()
     groups = {FileGroupId(row[LOCATION_PARTITION], row[LOCATION]) for row in moved}
-    wanted = [found for found in candidates(lookup, everywhere=True, live=True) if found.group in groups]
+    to_search = [candidate for candidate in candidates(lookup, everywhere=True, live=True) if candidate.group in groups]
     work = StoredKeys.of(lookup, LOCATION_PARTITION)
-    stored = engine.fan_out(in_shares(wanted, engine.parallelism * 3), work, work.schema)
+    stored = engine.fan_out(in_shares(to_search, engine.parallelism * 3), work, work.schema)
     return engine.join(hits, stored, _HITS.names, "left", right_is_large=True)
 
 

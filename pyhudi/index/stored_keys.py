@@ -67,11 +67,11 @@ def candidates(lookup: Lookup, *, everywhere: bool, live: bool) -> tuple[Candida
     )
 
 
-def in_shares(found: Sequence[Candidate], shares_max: int) -> list[tuple[Candidate, ...]]:
+def in_shares(to_search: Sequence[Candidate], shares_max: int) -> list[tuple[Candidate, ...]]:
     """Candidates shared out over tasks, the largest first, each to the task with the fewest bytes."""
-    shares: list[list[Candidate]] = [[] for _ in range(min(len(found), max(1, shares_max)))]
+    shares: list[list[Candidate]] = [[] for _ in range(min(len(to_search), max(1, shares_max)))]
     sizes = [0] * len(shares)
-    for candidate in sorted(found, key=lambda c: (-c.size_bytes, c.group)):
+    for candidate in sorted(to_search, key=lambda c: (-c.size_bytes, c.group)):
         lightest = sizes.index(min(sizes))
         shares[lightest].append(candidate)
         sizes[lightest] += candidate.size_bytes + (1 << 16)  # opening a file costs something too
@@ -175,7 +175,7 @@ class StoredKeys:
         return [name.partition(".")[0] for name in self.ordering.names]
 
 
-def _stored_ordering(rows: pa.RecordBatch, wanted: pa.Field) -> pa.Array:
-    column = read_field(rows, wanted.name)
+def _stored_ordering(rows: pa.RecordBatch, field: pa.Field) -> pa.Array:
+    column = read_field(rows, field.name)
     # A file of before the column was added has none of its values.
-    return pa.nulls(len(rows), wanted.type) if column is None else column.cast(wanted.type)
+    return pa.nulls(len(rows), field.type) if column is None else column.cast(field.type)
