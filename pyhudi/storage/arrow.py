@@ -107,12 +107,12 @@ class ArrowStorage(AlwaysSynced):
         self, uri: str, options: Mapping[str, str] | None = None, filesystem: pafs.FileSystem | None = None
     ) -> None:
         check_no_credentials(uri)
-        given = text_options(options or {})
+        texts = text_options(options or {})
         base = ""
         if filesystem is None:
-            filesystem, base = connect(uri, given)
+            filesystem, base = connect(uri, texts)
         object.__setattr__(self, "root", uri.rstrip("/"))
-        object.__setattr__(self, "_options", tuple(sorted(given.items())))
+        object.__setattr__(self, "_options", tuple(sorted(texts.items())))
         object.__setattr__(self, "_filesystem", filesystem)
         object.__setattr__(self, "_base", base.rstrip("/"))
         object.__setattr__(self, "_asked", [])
@@ -263,18 +263,18 @@ class ArrowStorage(AlwaysSynced):
 
     def _has_mark(self, path: str, mark: Mapping[str, str], api: ObjectStore) -> bool:
         try:
-            found = api.module.get(api.store, path).attributes
+            attributes = api.module.get(api.store, path).attributes
         except (api.exceptions.BaseError, OSError):
             return False
-        return mark.items() <= dict(found).items()
+        return mark.items() <= dict(attributes).items()
 
     def _list_gcs(self, path: str) -> tuple[FileInfo, ...]:
         inside(path, self.root)
         api = find_object_store(self.root, self._options, "gcs")
-        found = (
+        infos = (
             entries_of_walk(path, self.walk(path)) if api is None else list_by_store(api, path, self.full_path(path))
         )
-        return _shown(found)
+        return _shown(infos)
 
     def _rename_if_absent(self, path: str, data: bytes) -> None:
         if self.stat(path) is not None:
@@ -301,9 +301,9 @@ class ArrowStorage(AlwaysSynced):
             raise shown_store_error(self.full_path(path), error) from shown_error(error)
 
 
-def _shown(found: Iterable[FileInfo]) -> tuple[FileInfo, ...]:
+def _shown(infos: Iterable[FileInfo]) -> tuple[FileInfo, ...]:
     """What a listing shows, by name: all but half-written files."""
-    return tuple(sorted((i for i in found if i.is_dir or not is_temporary(i.name)), key=lambda info: info.name))
+    return tuple(sorted((i for i in infos if i.is_dir or not is_temporary(i.name)), key=lambda info: info.name))
 
 
 def _file_info(path: str, entry: pafs.FileInfo) -> FileInfo:

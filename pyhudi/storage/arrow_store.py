@@ -170,17 +170,17 @@ def find_store_of_deletes(uri: str, options: tuple[tuple[str, str], ...], kind: 
 @lru_cache(maxsize=64)
 def _opened(stores: ModuleType, kind: str, uri: str, options: tuple[tuple[str, str], ...]) -> Store:
     """Not by obstore's `from_url`: it decodes percent signs and cuts at "?" and "#", pyarrow and Hadoop do not."""
-    given = dict(options)
+    settings = dict(options)
     store: Store
     if kind == "abfs":
         place = AzurePlace.of(uri)
-        store = stores.AzureStore(place.container, prefix=place.path or None, **azure_store_arguments(given, place))
+        store = stores.AzureStore(place.container, prefix=place.path or None, **azure_store_arguments(settings, place))
         return store
     bucket, _, prefix = uri.partition("://")[2].partition("/")
     if kind == "gcs":
-        store = stores.GCSStore(bucket, prefix=prefix or None, **gcs_store_arguments(given))
+        store = stores.GCSStore(bucket, prefix=prefix or None, **gcs_store_arguments(settings))
     else:
-        store = stores.S3Store(bucket, prefix=prefix or None, **s3_store_arguments(given))
+        store = stores.S3Store(bucket, prefix=prefix or None, **s3_store_arguments(settings))
     return store
 
 

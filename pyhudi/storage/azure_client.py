@@ -87,10 +87,10 @@ def deletes_many_at_once(options: Mapping[str, str], place: AzurePlace) -> bool:
 
 def _endpoint(options: Mapping[str, str], place: AzurePlace) -> tuple[str, str] | None:
     """Scheme and authority of an emulator, None for Azure itself."""
-    given = options.get(_ENDPOINT)
-    if not given:
+    endpoint = options.get(_ENDPOINT)
+    if not endpoint:
         return None
-    scheme, separator, authority = given.rstrip("/").rpartition("://")
+    scheme, separator, authority = endpoint.rstrip("/").rpartition("://")
     if separator:
         return scheme, authority
     is_plain = not place.is_secure and options.get("fs.azure.always.use.https", "true").lower() == "false"
@@ -100,22 +100,22 @@ def _endpoint(options: Mapping[str, str], place: AzurePlace) -> tuple[str, str] 
 def _credentials(options: Mapping[str, str], place: AzurePlace) -> dict[str, str]:
     """By the names of pyarrow's arguments. Raises ConfigError for ways to log in that need Hadoop's classes."""
 
-    def given(key: str) -> str | None:
+    def setting(key: str) -> str | None:
         return options.get(f"{key}.{place.host}") or options.get(key)
 
-    kind = (given("fs.azure.account.auth.type") or "").lower()
+    kind = (setting("fs.azure.account.auth.type") or "").lower()
     if kind not in ("", "sharedkey", "sas", "oauth"):
         raise ConfigError(
             f"fs.azure.account.auth.type={kind} needs a class of Hadoop's. Without Hadoop one can log in with "
             f"SharedKey, SAS or OAuth."
         )
-    if kind == "oauth" or (not kind and given("fs.azure.account.oauth2.client.id")):
+    if kind == "oauth" or (not kind and setting("fs.azure.account.oauth2.client.id")):
         return _service_principal(
-            given("fs.azure.account.oauth2.client.id"),
-            given("fs.azure.account.oauth2.client.secret"),
-            given("fs.azure.account.oauth2.client.endpoint"),
+            setting("fs.azure.account.oauth2.client.id"),
+            setting("fs.azure.account.oauth2.client.secret"),
+            setting("fs.azure.account.oauth2.client.endpoint"),
         )
-    key, sas = given(_KEY), given(_SAS)
+    key, sas = setting(_KEY), setting(_SAS)
     if key and kind != "sas":  # as in Hadoop, where SharedKey is the default
         return {"account_key": key}
     return {"sas_token": sas.removeprefix("?")} if sas and kind != "sharedkey" else _of_environment()

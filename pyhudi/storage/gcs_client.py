@@ -34,16 +34,16 @@ def gcs_arguments(options: Mapping[str, str]) -> ClientArguments:
 
 def gcs_store_arguments(options: Mapping[str, str]) -> ClientArguments:
     """Arguments of obstore's GCSStore."""
-    given = gcs_arguments(options)
+    settings = gcs_arguments(options)
     arguments: ClientArguments = {}
-    endpoint = f"{given['scheme']}://{given['endpoint_override']}" if "endpoint_override" in given else None
-    if "anonymous" in given:
+    endpoint = f"{settings['scheme']}://{settings['endpoint_override']}" if "endpoint_override" in settings else None
+    if "anonymous" in settings:
         # Not skip_signature: with it the client asks for a token all the same when it puts.
         account = {"disable_oauth": True, "client_email": "", "private_key": "", "private_key_id": ""}
         arguments["service_account_key"] = json.dumps({**account, **({"gcs_base_url": endpoint} if endpoint else {})})
     elif endpoint:
         arguments["base_url"] = endpoint
-    if given.get("scheme") == "http":
+    if settings.get("scheme") == "http":
         arguments["client_options"] = {"allow_http": True}
     return arguments
 
@@ -57,9 +57,9 @@ def _is_anonymous(options: Mapping[str, str]) -> bool:
 def _check_key_file(options: Mapping[str, str]) -> None:
     """One identity for both clients: pyarrow knows key files by the environment variable only."""
     for key in _KEY_FILES:
-        given = options.get(key)
-        if given and given != os.environ.get(_KEY_FILE_VARIABLE):
+        key_file = options.get(key)
+        if key_file and key_file != os.environ.get(_KEY_FILE_VARIABLE):
             raise ConfigError(
-                f"{key}={given}: PyArrow takes the key file of a service account from the environment variable "
+                f"{key}={key_file}: PyArrow takes the key file of a service account from the environment variable "
                 f"{_KEY_FILE_VARIABLE} only. Set it to that file, on executors too, and leave the key out."
             )

@@ -18,14 +18,14 @@ __all__ = ["entries_of_walk", "list_by_store"]
 def list_by_store(api: ObjectStore, path: str, where: str) -> Iterator[FileInfo]:
     """Files and folders of one folder. Raises StorageError."""
     try:
-        found = api.module.list_with_delimiter(api.store, path or None)
+        listing = api.module.list_with_delimiter(api.store, path or None)
     except (api.exceptions.BaseError, OSError) as error:
         raise shown_store_error(where, error) from shown_error(error)
-    for entry in found["objects"]:
+    for entry in listing["objects"]:
         # A marker of the folder itself, as other tools make them, has the folder's path.
         if entry["path"] != path:
             yield FileInfo(entry["path"], entry["size"], int(entry["last_modified"].timestamp() * 1000))
-    for prefix in found["common_prefixes"]:
+    for prefix in listing["common_prefixes"]:
         yield FileInfo(prefix, 0, 0, is_dir=True)
 
 

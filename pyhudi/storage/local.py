@@ -70,11 +70,11 @@ class FolderLinks:
 
 
 def _folders_above(folder: str) -> list[str]:
-    found = []
+    folders = []
     while (above := os.path.dirname(folder)) != folder:
         folder = above
-        found.append(folder)
-    return found
+        folders.append(folder)
+    return folders
 
 
 _PROCESS_TOKEN = SystemClock().new_uuid()[:8]  # with the process id: unique over machines that share a mount, and forks
@@ -183,8 +183,8 @@ class LocalStorage:
             except (FileNotFoundError, NotADirectoryError):
                 return ()
             with entries:
-                found = [_file_info(child(path, entry.name), entry) for entry in entries if is_text(entry.name)]
-        shown = (info for info in found if info is not None and (info.is_dir or not is_temporary(info.name)))
+                infos = [_file_info(child(path, entry.name), entry) for entry in entries if is_text(entry.name)]
+        shown = (info for info in infos if info is not None and (info.is_dir or not is_temporary(info.name)))
         return tuple(sorted(shown, key=_by_path))
 
     def names_in(self, path: str) -> frozenset[str]:
@@ -295,9 +295,9 @@ class LocalStorage:
             raise StorageError(f"{self._local(path)}: the file system refused: {error.strerror or error}.") from error
 
 
-def with_sync(storage: Storage, wanted: bool) -> Storage:
+def with_sync(storage: Storage, syncs: bool) -> Storage:
     """The storage, but `wanted` False: one that waits for no disk, where it is a local one."""
-    return replace(storage, syncs=False) if isinstance(storage, LocalStorage) and not wanted else storage
+    return replace(storage, syncs=False) if isinstance(storage, LocalStorage) and not syncs else storage
 
 
 def _write_temporary(target: str, data: bytes, *, syncs: bool) -> str:

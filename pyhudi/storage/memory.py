@@ -167,16 +167,16 @@ class MemoryStorage(AlwaysSynced):
     def list(self, path: str) -> tuple[FileInfo, ...]:
         with _Call(self, "list", path):
             prefix = f"{path}/" if path else ""
-            found: dict[str, FileInfo] = {}
+            infos: dict[str, FileInfo] = {}
             for file, (data, modified_ms) in self._content.files.items():
                 if file.startswith(prefix):
                     name, _, deeper = file[len(prefix) :].partition("/")
-                    found[name] = FileInfo(prefix + name, 0 if deeper else len(data), modified_ms, bool(deeper))
+                    infos[name] = FileInfo(prefix + name, 0 if deeper else len(data), modified_ms, bool(deeper))
             for folder in self._content.folders:
                 if folder.startswith(prefix) and folder != path:
                     name = folder[len(prefix) :].partition("/")[0]
-                    found.setdefault(name, FileInfo(prefix + name, 0, 0, True))
-            return tuple(found[name] for name in sorted(found))
+                    infos.setdefault(name, FileInfo(prefix + name, 0, 0, True))
+            return tuple(infos[name] for name in sorted(infos))
 
     def walk(self, path: str) -> Iterator[FileInfo]:
         with _Call(self, "walk", path):

@@ -31,12 +31,12 @@ def s3_arguments(options: Mapping[str, str]) -> ClientArguments:
 
 def s3_store_arguments(options: Mapping[str, str]) -> ClientArguments:
     """Arguments of obstore's S3Store."""
-    given = s3_arguments(options)
+    settings = s3_arguments(options)
     names = ("access_key", "secret_key", "session_token", "region")
-    arguments: ClientArguments = {_STORE_NAMES.get(name, name): given[name] for name in names if name in given}
-    if "endpoint_override" in given:
-        arguments["endpoint"] = f"{given['scheme']}://{given['endpoint_override']}"
-        arguments["virtual_hosted_style_request"] = given["force_virtual_addressing"]
-        if given["scheme"] == "http":
+    arguments: ClientArguments = {_STORE_NAMES.get(name, name): settings[name] for name in names if name in settings}
+    if "endpoint_override" in settings:
+        arguments["endpoint"] = f"{settings['scheme']}://{settings['endpoint_override']}"
+        arguments["virtual_hosted_style_request"] = settings["force_virtual_addressing"]
+        if settings["scheme"] == "http":
             arguments["client_options"] = {"allow_http": True}
     return arguments

@@ -80,12 +80,12 @@ def named_options(scheme: str, options: Mapping[str, str]) -> dict[str, str]:
     """
     names = _NAMES.get(scheme, _S3_NAMES)
     named: dict[str, str] = {}
-    for given, value in options.items():
-        key = given if _is_known(given) else names.get(_plain(given), "") if isinstance(given, str) else None
+    for name, value in options.items():
+        key = name if _is_known(name) else names.get(_plain(name), "") if isinstance(name, str) else None
         if not key:
-            raise _unknown(given, names)
+            raise _unknown(name, names)
         if named.setdefault(key, value) != value:
-            raise ConfigError(f"The option '{key}' of the store is given twice, also as '{quoted(given)}'. Keep one.")
+            raise ConfigError(f"The option '{key}' of the store is given twice, also as '{quoted(name)}'. Keep one.")
     return named
 
 
@@ -119,22 +119,22 @@ def _is_known(key: str) -> bool:
     """Azure's keys may end with the account's host."""
     if key in _KNOWN or not isinstance(key, str):
         return key in _KNOWN
-    return key.startswith("fs.azure.") and any(key.startswith(f"{known}.") for known in _KNOWN)
+    return key.startswith("fs.azure.") and any(key.startswith(f"{stem}.") for stem in _KNOWN)
 
 
-def _plain(given: str) -> str:
-    name = given.strip().lower()
+def _plain(key: str) -> str:
+    name = key.strip().lower()
     for prefix in _PREFIXES:
         name = name.removeprefix(prefix)
     return name
 
 
-def _unknown(given: object, names: Mapping[str, str]) -> ConfigError:
-    if not isinstance(given, str):
-        return ConfigError(f"The option '{given!r}' of the store: expected text, found {type(given).__name__}.")
-    near = get_close_matches(_plain(given), [*names, *_KNOWN], n=1)
+def _unknown(key: object, names: Mapping[str, str]) -> ConfigError:
+    if not isinstance(key, str):
+        return ConfigError(f"The option '{key!r}' of the store: expected text, found {type(key).__name__}.")
+    near = get_close_matches(_plain(key), [*names, *_KNOWN], n=1)
     hint = f" Did you mean '{near[0]}'?" if near else ""
     return ConfigError(
-        f"The option '{quoted(given)}' of the store is not known.{hint} Known are {', '.join(sorted(names))} and "
+        f"The option '{quoted(key)}' of the store is not known.{hint} Known are {', '.join(sorted(names))} and "
         "Hadoop's keys (docs/storage.md). No request was sent."
     )

@@ -72,8 +72,8 @@ class Subfolder:
         return (self._inner(entry) for entry in self.storage.walk(self._outer(path)))
 
     def stat(self, path: str) -> FileInfo | None:
-        found = self.storage.stat(self._outer(path))
-        return None if found is None else self._inner(found)
+        info = self.storage.stat(self._outer(path))
+        return None if info is None else self._inner(info)
 
     def file_state(self, path: str) -> FileState | None:
         return state_of(self.storage, self._outer(path))

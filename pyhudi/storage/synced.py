@@ -71,15 +71,15 @@ def folders_of(paths: Iterable[str], root: str) -> frozenset[str]:
 
     Any of them may be new, and a folder that is not in the one above it takes with it all that it holds.
     """
-    found: set[str] = set()
+    folders: set[str] = set()
     for path in set(paths):
         folder = path
         while folder != root and (above := os.path.dirname(folder)) != folder:
             folder = above
-            found.add(folder)
+            folders.add(folder)
         if path == root:
-            found.update(_above(root))
-    return frozenset(found)
+            folders.update(_above(root))
+    return frozenset(folders)
 
 
 def _above(folder: str) -> Iterator[str]:
@@ -90,11 +90,11 @@ def _above(folder: str) -> Iterator[str]:
 
 def sync_all(paths: Iterable[str]) -> None:
     """Sync files and folders side by side; what is not there (any more) is passed over. Raises OSError."""
-    wanted = sorted(set(paths))
-    if len(wanted) == 1:
-        _sync(wanted[0])
+    distinct = sorted(set(paths))
+    if len(distinct) == 1:
+        _sync(distinct[0])
     else:
-        begun = [_pool().submit(_sync, path) for path in wanted]
+        begun = [_pool().submit(_sync, path) for path in distinct]
         wait(begun)
         for one in begun:
             one.result()

@@ -105,8 +105,8 @@ class _MemoryFiles:
 
     def replace(self, path: str, data: bytes, version: str | None) -> str | None:
         with _Call(self.storage, "replace_if", path) as call:
-            found = self.storage._content.files.get(path)
-            if (_version_of(found[0]) if found is not None else None) != version:
+            stored = self.storage._content.files.get(path)
+            if (_version_of(stored[0]) if stored is not None else None) != version:
                 return None
             if not call.torn:  # as on object stores: all or nothing
                 self.storage._put(path, data)
@@ -122,8 +122,8 @@ class _LocalFiles:
 
     def replace(self, path: str, data: bytes, version: str | None) -> str | None:
         with self._alone(path):
-            found = self.read(path)
-            if (found[1] if found is not None else None) != version:
+            stored = self.read(path)
+            if (stored[1] if stored is not None else None) != version:
                 return None
             self.storage.write(path, data)
         return _version_of(data)
@@ -177,14 +177,14 @@ class _StoredObjects:
     def read(self, path: str) -> tuple[bytes, str] | None:
         api = self.store
         try:
-            found = api.module.get(api.store, path)
-            _check_size(found.meta["size"], self.storage, path)
-            data = bytes(found.bytes())
+            answer = api.module.get(api.store, path)
+            _check_size(answer.meta["size"], self.storage, path)
+            data = bytes(answer.bytes())
         except (api.exceptions.NotFoundError, FileNotFoundError):
             return None
         except (api.exceptions.BaseError, OSError) as error:
             raise shown_store_error(self.storage.full_path(path), error) from shown_error(error)
-        return data, _packed(found.meta.get("e_tag"), found.meta.get("version"))
+        return data, _packed(answer.meta.get("e_tag"), answer.meta.get("version"))
 
     def replace(self, path: str, data: bytes, version: str | None) -> str | None:
         api = self.store
