@@ -166,11 +166,11 @@ class BloomFilter:
         for at, block in _blocks_by_length(keys):
             open_ = np.arange(len(at))  # keys of the block that no row so far contains
             for flags in rows:
-                found = _probe(
+                hits = _probe(
                     block.select(open_) if len(open_) < len(at) else block, flags, self.num_bits, self.num_hashes
                 )
-                answer[at[open_[found]]] = True
-                open_ = np.setdiff1d(open_, open_[found], assume_unique=True)
+                answer[at[open_[hits]]] = True
+                open_ = np.setdiff1d(open_, open_[hits], assume_unique=True)
                 if len(open_) == 0:
                     break
         return answer
@@ -236,14 +236,14 @@ def _rows_of_bits(data: bytes, at: int, rows: int, hashes: int, bits: int) -> li
     expected = at + rows * (_ROW_HEADER.size + size)
     if len(data) != expected:
         raise CorruptFile(f"Bloom filter of {rows} rows of {bits} bits: expected {expected} bytes, found {len(data)}.")
-    found = []
+    arrays = []
     for _ in range(rows):
         if _header(data, at, _ROW_HEADER)[:2] != (hashes, bits):
             raise CorruptFile(f"Bloom filter at byte {at}: the row's header differs from the filter's.")
         at += _ROW_HEADER.size
-        found.append(np.frombuffer(data, np.uint8, size, at))
+        arrays.append(np.frombuffer(data, np.uint8, size, at))
         at += size
-    return found
+    return arrays
 
 
 def _header(data: bytes, at: int, layout: struct.Struct) -> tuple[int, int, tuple[int, ...]]:
@@ -366,9 +366,9 @@ def _probe(block: _Block, flags: npt.NDArray[np.bool_], num_bits: int, num_hashe
         _murmur(block, hashes, np.empty_like(hashes))
         passed &= flags[_bit_of(hashes, num_bits)]
         if turn + 1 < num_hashes and turn in (0, 1, 3, 7, 15):
-            left = np.flatnonzero(passed)
-            if len(left) == 0:
+            rest = np.flatnonzero(passed)
+            if len(rest) == 0:
                 return alive[:0]
-            if len(left) < 0.7 * len(alive):
-                alive, hashes, block, passed = alive[left], hashes[left], block.select(left), passed[left]
+            if len(rest) < 0.7 * len(alive):
+                alive, hashes, block, passed = alive[rest], hashes[rest], block.select(rest), passed[rest]
     return alive[passed]

@@ -171,8 +171,8 @@ def _columns_of(names: tuple[str, ...], schema: pa.Schema) -> Mapping[str, _Colu
 
 @lru_cache(maxsize=_SCHEMAS)
 def _ranges_without_rows(names: tuple[str, ...], schema: pa.Schema) -> Mapping[str, ColumnRange]:
-    found = _columns_of(names, schema)
-    return {name: ColumnRange(name, column.kind, None, None, 0, 0) for name, column in found.items()}
+    by_name = _columns_of(names, schema)
+    return {name: ColumnRange(name, column.kind, None, None, 0, 0) for name, column in by_name.items()}
 
 
 def _range_of(column: _Column, values: pa.ChunkedArray) -> ColumnRange:
@@ -197,8 +197,8 @@ def _plain(value: pa.Scalar, kind: pa.DataType) -> Plain | None:
     if pa.types.is_decimal(kind):
         with decimal.localcontext(prec=_DECIMAL_DIGITS):
             return int(value.as_py().scaleb(kind.scale))
-    found: Plain = value.as_py()
-    return found
+    plain: Plain = value.as_py()
+    return plain
 
 
 class RangesOfRows:
@@ -215,14 +215,16 @@ class RangesOfRows:
         """Take these rows in. Columns that they lack are passed over, or count as nulls."""
         columns = _columns_of(self._names, rows.schema)
         for name in self._names:
-            known, column = self._found.get(name), columns.get(name)
+            before, column = self._found.get(name), columns.get(name)
             if column is not None:
                 more = _range_of(column, values_of(rows, name))
-                if known is not None and (known.values or known.data_type != more.data_type):
-                    more = joined(known, more)
+                if before is not None and (before.values or before.data_type != more.data_type):
+                    more = joined(before, more)
                 self._found[name] = more
-            elif missing_as_null and known is not None:
-                self._found[name] = joined(known, ColumnRange(name, known.data_type, None, None, len(rows), len(rows)))
+            elif missing_as_null and before is not None:
+                self._found[name] = joined(
+                    before, ColumnRange(name, before.data_type, None, None, len(rows), len(rows))
+                )
 
     def ranges(self) -> tuple[ColumnRange, ...]:
         """Those of the columns that were there, in the order of the names."""

@@ -172,10 +172,10 @@ def _json(data: bytes, where: str) -> object:
     return parse_json(data, where, "the JSON of a ring")
 
 
-def _nodes(found: object, where: str) -> list[HashNode]:
-    if not isinstance(found, list) or len(found) > _NODES_MAX:
-        raise CorruptFile(f"{where}: expected a list of at most {_NODES_MAX} nodes, found {type(found).__name__}.")
-    return [_node(node, where) for node in found]
+def _nodes(listed: object, where: str) -> list[HashNode]:
+    if not isinstance(listed, list) or len(listed) > _NODES_MAX:
+        raise CorruptFile(f"{where}: expected a list of at most {_NODES_MAX} nodes, found {type(listed).__name__}.")
+    return [_node(node, where) for node in listed]
 
 
 def _node(body: object, where: str) -> HashNode:

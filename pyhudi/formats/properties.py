@@ -55,7 +55,7 @@ def parse_properties(data: bytes, source: str) -> dict[str, str]:
             f"{source} at byte {data.index(0)}: expected the text of a properties file, found a NUL byte. The file was "
             f"not written completely; restore it from its backup."
         )
-    found: dict[str, str] = {}
+    properties: dict[str, str] = {}
     for line in _logical_lines(data.decode("iso-8859-1")):
         end = _key_end(line)
         value_start = end
@@ -65,8 +65,8 @@ def parse_properties(data: bytes, source: str) -> dict[str, str]:
             value_start += 1
             while value_start < len(line) and line[value_start] in _WHITE:
                 value_start += 1
-        found[_unescape(line[:end], source)] = _unescape(line[value_start:], source)
-    return found
+        properties[_unescape(line[:end], source)] = _unescape(line[value_start:], source)
+    return properties
 
 
 def print_properties(properties: Mapping[str, str], comments: Iterable[str] = ()) -> bytes:
@@ -107,9 +107,9 @@ def _logical_lines(text: str) -> Iterator[str]:
 
 
 def _key_end(line: str) -> int:
-    found = _KEY.match(line)
-    assert found is not None  # it matches nothing, too
-    return found.end()
+    match = _KEY.match(line)
+    assert match is not None  # it matches nothing, too
+    return match.end()
 
 
 def _unescape(text: str, source: str) -> str:

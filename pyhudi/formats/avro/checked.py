@@ -96,15 +96,15 @@ class _Resolver:
 
     def record(self, avro: AvroObject, namespace: str, path: str, level: int) -> _Type:
         name, inner = _full_name(avro, namespace)
-        found = avro.get("fields")
-        if not isinstance(found, list):
+        listed = avro.get("fields")
+        if not isinstance(listed, list):
             raise CorruptFile(f"Avro record {name!r} has no list of fields.")
         outer = self._open
         self._open = outer | {name}
         fields: list[AvroObject] = []
         names: set[str] = set()
         count, depth = 1, 0
-        for field in found:
+        for field in listed:
             if not isinstance(field, dict) or not isinstance(field.get("name"), str) or "type" not in field:
                 raise CorruptFile(
                     f"Avro schema: a field of {path or 'the record'} lacks name or type: {str(field)[:200]}."
@@ -124,10 +124,10 @@ class _Resolver:
         if level > MAX_DEPTH:
             raise UnsupportedTable(f"Column {path!r} is nested more than {MAX_DEPTH} levels deep.")
         if isinstance(avro, str):
-            found = self._reference(avro, namespace, path)
-            if level + found.depth > MAX_DEPTH:
+            referenced = self._reference(avro, namespace, path)
+            if level + referenced.depth > MAX_DEPTH:
                 raise UnsupportedTable(f"Column {path!r} is nested more than {MAX_DEPTH} levels deep.")
-            return found
+            return referenced
         if isinstance(avro, list):
             return self._union(avro, namespace, path, level)
         if not isinstance(avro, dict) or "type" not in avro:

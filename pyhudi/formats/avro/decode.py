@@ -50,8 +50,8 @@ class AvroDecoder:
 
     def __init__(self, schema: str, columns: Collection[str] | None = None, *, unions: bool = False) -> None:
         full = arrow_from_avro(schema, unions=unions)
-        kept = [field for field in full if columns is None or field.name in columns]
-        self.schema = pa.schema(kept)
+        read_fields = [field for field in full if columns is None or field.name in columns]
+        self.schema = pa.schema(read_fields)
         fields = checked_schema(schema).record["fields"]
         self._fields = [
             (field["name"], _reader(field["type"], full.field(index).type)) for index, field in enumerate(fields)
@@ -79,8 +79,8 @@ class AvroDecoder:
         positions = starts
         arrays: list[pa.Array] = []
         for name, read in self._fields:
-            wanted = name in self.schema.names
-            array, positions = read(walk, positions, ends, wanted)
+            is_read = name in self.schema.names
+            array, positions = read(walk, positions, ends, is_read)
             if array is not None:
                 arrays.append(array)
         if not np.array_equal(positions, ends):

@@ -71,8 +71,8 @@ def _arrays(pieces: Iterable[Piece], rows: int) -> Iterator[pa.Array]:
     run: list[bytes | Short] = []
     width = 0
     for piece in pieces:
-        own = _MATRIX_BYTES if isinstance(piece, pa.Array) else _width(piece)
-        if run and width + own > _MATRIX_BYTES:
+        piece_width = _MATRIX_BYTES if isinstance(piece, pa.Array) else _width(piece)
+        if run and width + piece_width > _MATRIX_BYTES:
             yield _together(run, rows, width)
             run, width = [], 0
         if isinstance(piece, pa.Array):
@@ -80,9 +80,9 @@ def _arrays(pieces: Iterable[Piece], rows: int) -> Iterator[pa.Array]:
                 yield _together(run, rows, width)
                 run, width = [], 0
             yield piece
-        elif own:
+        elif piece_width:
             run.append(piece)
-            width += own
+            width += piece_width
     if run:
         yield _together(run, rows, width)
 

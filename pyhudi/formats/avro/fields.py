@@ -311,12 +311,12 @@ def repeated(item: Reader, arrow: _Repeated) -> Reader:
         owners: list[npt.NDArray[np.int64]] = []
         joined: list[tuple[pa.Array, npt.NDArray[np.int64]]] = []
         open_rows = np.arange(len(at))
-        left = limits - at
+        rest = limits - at
         while len(open_rows):
             counts, at[open_rows] = _block_counts(walk, at[open_rows], limits[open_rows])
             # An item takes a byte at least, so more items are forged; this also bounds the waves.
-            left[open_rows] -= counts
-            if (left < 0).any():
+            rest[open_rows] -= counts
+            if (rest < 0).any():
                 raise CorruptFile(f"{walk.where}: an Avro array or map of more items than its record has bytes.")
             open_rows = open_rows[counts != 0]
             counts = counts[counts != 0]

@@ -49,7 +49,7 @@ _FORMAT_OF_EXTENSION = {".parquet": "PARQUET", ".orc": "ORC"}
 def extension_of(format_name: str) -> str:
     """The file name extension of a format, with the dot. Raises ConfigError for one that we can't write."""
     name = BASE_FORMATS.canonical(format_name)
-    return next(extension for extension, known in _FORMAT_OF_EXTENSION.items() if known == name)
+    return next(extension for extension, format_name in _FORMAT_OF_EXTENSION.items() if format_name == name)
 
 
 def open_base_file(storage: Storage, path: str) -> BaseFileReader:

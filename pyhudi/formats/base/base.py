@@ -291,11 +291,11 @@ def rows_among(batches: Iterable[tuple[int, pa.Array]], values: pa.Array) -> npt
 
     Args:   batches: of a column, ascending, each with the number of its first row.
     """
-    found = [np.zeros(0, np.int64)]
+    numbers = [np.zeros(0, np.int64)]
     for first, column in batches:
         hits = pc.is_in(column, value_set=values)
-        found.append(np.flatnonzero(hits.to_numpy(zero_copy_only=False)) + first)
-    return np.concatenate(found)
+        numbers.append(np.flatnonzero(hits.to_numpy(zero_copy_only=False)) + first)
+    return np.concatenate(numbers)
 
 
 @lru_cache(maxsize=64)  # each new file asks for it; metadata, which Arrow does not compare, has no part in it

@@ -149,9 +149,9 @@ class OrcReader:
         return pa.chunked_array([batch.column(0) for batch in self.batches([name])], kind)
 
     def ranges(self, names: Sequence[str]) -> tuple[ColumnRange, ...]:
-        wanted = _with_range(self._schema, names)
-        rows = RangesOfRows(wanted, self._schema)
-        tops = [name if name in self._schema.names else name.partition(".")[0] for name in wanted]
+        with_range = _with_range(self._schema, names)
+        rows = RangesOfRows(with_range, self._schema)
+        tops = [name if name in self._schema.names else name.partition(".")[0] for name in with_range]
         for batch in self.batches(tuple(dict.fromkeys(tops))) if tops else ():
             rows.add(pa.Table.from_batches([batch]))
         return rows.ranges()
@@ -191,15 +191,15 @@ def _text(value: object) -> str:
 
 def _typed_schema(stored: pa.Schema, avro_schema: str | None) -> pa.Schema:
     """The types that the columns mean: those of the Avro schema when the file has one, else timestamps in UTC."""
-    known: dict[str, pa.DataType] = {}
+    column_types: dict[str, pa.DataType] = {}
     if avro_schema is not None:
         try:
-            known = {field.name: field.type for field in file_schema(arrow_from_avro(avro_schema))}
+            column_types = {field.name: field.type for field in file_schema(arrow_from_avro(avro_schema))}
         except (HudiError, ValueError):
-            known = {}  # the columns themselves still say enough
+            column_types = {}  # the columns themselves still say enough
     return pa.schema(
         [
-            pa.field(field.name, known.get(field.name) or _stamped(field.type, _IN_UTC))
+            pa.field(field.name, column_types.get(field.name) or _stamped(field.type, _IN_UTC))
             for field in stored.remove_metadata()
         ]
     )

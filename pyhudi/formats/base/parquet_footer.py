@@ -59,10 +59,10 @@ class CompactReader:
             number = number + step if step else self.integer()
             yield number, head & 15
 
-    def fields_of(self, *wanted: int) -> Iterator[int]:
+    def fields_of(self, *field_numbers: int) -> Iterator[int]:
         """Numbers of the wanted fields of a struct, each before its value; the others are skipped."""
         for number, kind in self.fields():
-            if number in wanted:
+            if number in field_numbers:
                 yield number
             else:
                 self.skip(kind)
@@ -72,8 +72,8 @@ class CompactReader:
         return range(self._list_head()[0])
 
     def integer(self) -> int:
-        found = self._varint()
-        return (found >> 1) ^ -(found & 1)
+        number = self._varint()
+        return (number >> 1) ^ -(number & 1)
 
     def binary(self) -> bytes:
         size = self._varint()
@@ -188,12 +188,12 @@ def _zigzag(value: int) -> int:
 
 
 def _varint(value: int) -> bytes:
-    found = bytearray()
+    content = bytearray()
     while value > 0x7F:
-        found.append(value & 0x7F | 0x80)
+        content.append(value & 0x7F | 0x80)
         value >>= 7
-    found.append(value)
-    return bytes(found)
+    content.append(value)
+    return bytes(content)
 
 
 def _binary(text: str) -> bytes:
@@ -267,7 +267,7 @@ class _Chunk:
             and not self.is_encrypted
             and min(self.bounds, default=value_bytes) >= value_bytes
             and (not self.counts_text or name == "BYTE_ARRAY")
-            and all(found in (0, wanted) for found, wanted in zip(self.levels, expected, strict=True))
+            and all(level in (0, expected_level) for level, expected_level in zip(self.levels, expected, strict=True))
         )
 
 

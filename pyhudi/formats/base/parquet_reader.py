@@ -174,8 +174,8 @@ class ParquetReader:
         dictionaries: Collection[str] = (),
         may_match: RangeTest | None = None,
     ) -> Iterator[pa.RecordBatch]:
-        wanted = self._schema.names if columns is None else columns
-        return (batch for _, batch in self._numbered(wanted, batch_rows, dictionaries, may_match))
+        names = self._schema.names if columns is None else columns
+        return (batch for _, batch in self._numbered(names, batch_rows, dictionaries, may_match))
 
     def numbered_batches(
         self, columns: Sequence[str], batch_rows: int = BATCH_ROWS, may_match: RangeTest | None = None
@@ -183,10 +183,10 @@ class ParquetReader:
         return self._numbered(columns, batch_rows, (), may_match)
 
     def _numbered(
-        self, wanted: Sequence[str], batch_rows: int, dictionaries: Collection[str], may_match: RangeTest | None
+        self, read_names: Sequence[str], batch_rows: int, dictionaries: Collection[str], may_match: RangeTest | None
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
         there = set(self._schema.names)
-        names = [name for name in wanted if name in there]
+        names = [name for name in read_names if name in there]
         with as_corrupt_file(self.where, "Parquet"):
             metadata = self._footer.metadata
             file = self._open(metadata, dictionaries) if dictionaries else self._file
@@ -209,15 +209,15 @@ class ParquetReader:
         self._check_rows(first, group.num_rows)
 
     def rows_having(self, column: str, values: pa.Array, may_match: RangeTest | None = None) -> npt.NDArray[np.int64]:
-        found = [np.zeros(0, np.int64)]
+        numbers = [np.zeros(0, np.int64)]
         with as_corrupt_file(self.where, "Parquet"):
             metadata = self._footer.metadata
             sizes = [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
             starts = list(accumulate(sizes, initial=0))
             for row_group in row_groups_that_may_match(self._footer, may_match):
                 parts = self._column_of_group(row_group, column, sizes[row_group])
-                found.append(rows_among(parts, values) + starts[row_group])
-        return np.concatenate(found)
+                numbers.append(rows_among(parts, values) + starts[row_group])
+        return np.concatenate(numbers)
 
     def _column_of_group(self, row_group: int, name: str, rows: int) -> Iterator[tuple[int, pa.Array]]:
         """The values of a column in a row group, each part with the number of its first row there. They stay in memory
@@ -231,8 +231,8 @@ class ParquetReader:
         if self._state is None or rows > _KEPT_ROWS:
             return parts()
         part = ("column", row_group, name)
-        known = load_on_second_use(self._state, self._path, part, lambda: tuple(parts()), _parts_bytes)
-        return parts() if known is None else iter(known)
+        cached = load_on_second_use(self._state, self._path, part, lambda: tuple(parts()), _parts_bytes)
+        return parts() if cached is None else iter(cached)
 
     def rows_at(self, columns: Sequence[str], rows: npt.NDArray[np.int64]) -> Iterator[pa.RecordBatch]:
         names = [name for name in columns if name in self._schema.names]
@@ -266,10 +266,10 @@ class ParquetReader:
         """The same by single pages; None where a column can't be read so."""
         paged = []
         for name in names:
-            found = self._kept(("pages", row_group, name), partial(self._paged, row_group, name), _paged_bytes)
-            if not found:
+            pages = self._kept(("pages", row_group, name), partial(self._paged, row_group, name), _paged_bytes)
+            if not pages:
                 return None
-            paged.append(found)
+            paged.append(pages)
         columns = rows_of_pages(self._input, paged, rows)
         schema = pa.schema([self._outline.stored.field(name) for name in names])
         if [column.type for column in columns] != schema.types:
@@ -288,28 +288,28 @@ class ParquetReader:
     def ranges(self, names: Sequence[str]) -> tuple[ColumnRange, ...]:
         with as_corrupt_file(self.where, "Parquet"):
             footer = self._footer
-            known = FooterRanges(footer.metadata, self._schema, footer.unreadable_chunks, footer.cut_chunks)
-            return ranges_of_file(self, known, names)
+            footer_ranges = FooterRanges(footer.metadata, self._schema, footer.unreadable_chunks, footer.cut_chunks)
+            return ranges_of_file(self, footer_ranges, names)
 
-    def _check_rows(self, found: int, expected: int) -> None:
+    def _check_rows(self, rows: int, expected: int) -> None:
         """A column whose metadata is gone reads as one without rows."""
-        if found != expected:
+        if rows != expected:
             raise CorruptFile(
-                f"{self.where}: expected {expected} rows, found {found}. Restore the file from a copy of the table, or "
+                f"{self.where}: expected {expected} rows, found {rows}. Restore the file from a copy of the table, or "
                 "roll the write back that made it."
             )
 
     def _typed(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The batch with UTC on what was INT96."""
-        wanted = [self._schema.field(name).type for name in batch.schema.names]
+        kinds = [self._schema.field(name).type for name in batch.schema.names]
         if all(
             column.type == kind or pa.types.is_dictionary(column.type)
-            for column, kind in zip(batch.columns, wanted, strict=True)
+            for column, kind in zip(batch.columns, kinds, strict=True)
         ):
             return batch
         columns = [
             column if pa.types.is_dictionary(column.type) else column.cast(kind)
-            for column, kind in zip(batch.columns, wanted, strict=True)
+            for column, kind in zip(batch.columns, kinds, strict=True)
         ]
         return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
 

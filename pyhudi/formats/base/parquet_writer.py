@@ -192,11 +192,11 @@ class ParquetWriter:
     def ranges(self) -> tuple[ColumnRange, ...]:
         assert self._writer is not None
         metadata: pq.FileMetaData = self._writer.writer.metadata
-        known = FooterRanges(metadata, self._schema, nan_columns=self._nan_columns)
-        if all(known.of(name)[1] for name in self._watched):
-            return ranges_of_file(None, known, self._watched)
+        footer_ranges = FooterRanges(metadata, self._schema, nan_columns=self._nan_columns)
+        if all(footer_ranges.of(name)[1] for name in self._watched):
+            return ranges_of_file(None, footer_ranges, self._watched)
         with ParquetReader(self._storage, self._path) as reader:  # texts too long for a footer
-            return ranges_of_file(reader, known, self._watched)
+            return ranges_of_file(reader, footer_ranges, self._watched)
 
     def abandon(self) -> None:
         close_quietly(self._writer, self._sink)

@@ -172,21 +172,21 @@ def ranges_of_file(reader: Batches | None, footer: FooterRanges, names: Sequence
 
     Args:    reader: None when the footer is known to tell all.
     """
-    found: dict[str, ColumnRange] = {}
+    by_name: dict[str, ColumnRange] = {}
     unsaid: list[str] = []
     for name in names:
-        known, is_exact = footer.of(name)
-        if known is not None:
-            found[name] = known
+        from_footer, is_exact = footer.of(name)
+        if from_footer is not None:
+            by_name[name] = from_footer
             unsaid += [] if is_exact else [name]
     if unsaid and reader is not None:
         rows = RangesOfRows(unsaid)
         for batch in reader.batches(tuple(dict.fromkeys(footer.top_level(name) for name in unsaid))):
             rows.add(pa.Table.from_batches([batch]))
         for looked in rows.ranges():
-            sizes = found[looked.name]
-            found[looked.name] = replace(looked, stored_bytes=sizes.stored_bytes, plain_bytes=sizes.plain_bytes)
-    return tuple(found.values())
+            sizes = by_name[looked.name]
+            by_name[looked.name] = replace(looked, stored_bytes=sizes.stored_bytes, plain_bytes=sizes.plain_bytes)
+    return tuple(by_name.values())
 
 
 def nan_columns(rows: pa.Table, names: Sequence[str]) -> Iterator[str]:

@@ -135,17 +135,17 @@ class _Window:
             raise CorruptFile(f"{self._where} at byte {offset}: {layout.size} bytes expected, {len(data)} found.")
         return layout.unpack(data)
 
-    def find(self, wanted: bytes, position: int, size: int) -> int:
+    def find(self, mark: bytes, position: int, size: int) -> int:
         """Where the next `wanted` begins from `position` on; `size`, the file's, when there is none."""
         while position < size:
-            if not 0 <= position - self._start <= len(self._held) - len(wanted):
+            if not 0 <= position - self._start <= len(self._held) - len(mark):
                 self._start, self._held = position, self._fetched(position, SEARCH_WINDOW_BYTES)
-            found = self._held.find(wanted, position - self._start)
-            if found >= 0:
-                return self._start + found
+            offset = self._held.find(mark, position - self._start)
+            if offset >= 0:
+                return self._start + offset
             behind = self._start + len(self._held)
             # The magic may begin in this window and end in the next one.
-            position = size if behind >= size else max(position + 1, behind - len(wanted) + 1)
+            position = size if behind >= size else max(position + 1, behind - len(mark) + 1)
         return size
 
     def _fetched(self, offset: int, length: int) -> bytes:

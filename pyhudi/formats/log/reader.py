@@ -121,14 +121,14 @@ class LogBlock:
 
         Their schema has a Parquet file's metadata. `keep`: they stay in memory for whoever asks for the same again.
         """
-        wanted = None if columns is None else frozenset(columns)
+        names = None if columns is None else frozenset(columns)
 
         def decoded() -> pa.Table:
             block = DATA_BLOCKS["avro"] if self.is_changes else data_block_of(self.frame.block_type)
             assert block is not None  # who asks for rows has looked at `is_data`
-            return block.layout.decode(self._content(), self.schema_json, wanted, self.where)
+            return block.layout.decode(self._content(), self.schema_json, names, self.where)
 
-        return self._kept(("rows", self.frame.offset, wanted), decoded, _table_bytes) if keep else decoded()
+        return self._kept(("rows", self.frame.offset, names), decoded, _table_bytes) if keep else decoded()
 
     def deletes(self) -> delete.DeleteRecords:
         """The keys of a delete block."""
@@ -166,8 +166,8 @@ def scan_log(storage: Storage, path: str) -> Iterator[LogBlock | CorruptRange]:
         frames = _frames(storage, path)
     else:
         frames = get_or_load_in_state(state, path, "log frames", lambda: _frames(storage, path), _size_of)
-    for found in frames:
-        yield LogBlock(storage, path, found, state) if isinstance(found, BlockFrame) else found
+    for part in frames:
+        yield LogBlock(storage, path, part, state) if isinstance(part, BlockFrame) else part
 
 
 def _frames(storage: Storage, path: str) -> tuple[BlockFrame | CorruptRange, ...]:

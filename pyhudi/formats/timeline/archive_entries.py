@@ -194,10 +194,10 @@ def entries_of(block: LogBlock, columns: Sequence[str] | None = None) -> Iterato
 
 def commit_of_entry(entry: Body) -> CommitMetadata | None:
     """The commit metadata in an entry, None when it holds none."""
-    found = entry.get("hoodieReplaceCommitMetadata") or entry.get("hoodieCommitMetadata")
-    if found is None:
+    metadata = entry.get("hoodieReplaceCommitMetadata") or entry.get("hoodieCommitMetadata")
+    if metadata is None:
         return None
-    body = fields_of(found, f"archived {entry.get('commitTime')}")
+    body = fields_of(metadata, f"archived {entry.get('commitTime')}")
     extra = {key: value for key, value in body.text_map("extraMetadata").items() if key not in _ROLLING_STAT}
     return commit_of({**body.body, "extraMetadata": extra}, body.where)
 

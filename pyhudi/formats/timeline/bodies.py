@@ -62,10 +62,10 @@ class Fields:
 
     def number(self, name: str) -> int:
         """A whole number; 0 for none."""
-        found = self._typed(name, int, "a whole number") or 0
-        if not -LONG_MAX - 1 <= found <= LONG_MAX:
+        number = self._typed(name, int, "a whole number") or 0
+        if not -LONG_MAX - 1 <= number <= LONG_MAX:
             raise self._wrong(name, "a number of 64 bits")
-        return found
+        return number
 
     def flag(self, name: str) -> bool | None:
         """True or false, or None."""
@@ -74,10 +74,10 @@ class Fields:
     def texts(self, name: str) -> tuple[str, ...]:
         """A list of texts."""
         listed = self._list(name)
-        found = tuple(text for text in listed if isinstance(text, str))
-        if len(found) < len(listed):
+        texts = tuple(text for text in listed if isinstance(text, str))
+        if len(texts) < len(listed):
             raise self._wrong(name, "a list of texts")
-        return found
+        return texts
 
     def text_map(self, name: str) -> dict[str, str]:
         """The entries of a map whose values are texts; the others are none of ours."""
@@ -86,15 +86,15 @@ class Fields:
     def number_map(self, name: str) -> dict[str, float]:
         """A map of numbers."""
         entries = self._map(name)
-        found = {key: n for key, n in entries.items() if isinstance(n, (int, float))}
-        if len(found) < len(entries) or any(isinstance(n, int) and abs(n) > LONG_MAX for n in found.values()):
+        numbers = {key: n for key, n in entries.items() if isinstance(n, (int, float))}
+        if len(numbers) < len(entries) or any(isinstance(n, int) and abs(n) > LONG_MAX for n in numbers.values()):
             raise self._wrong(name, "a map of numbers of 64 bits")
-        return found
+        return numbers
 
     def record(self, name: str) -> Fields | None:
         """A record, or None."""
-        found = self.body.get(name)
-        return None if found is None else fields_of(found, self.where)
+        value = self.body.get(name)
+        return None if value is None else fields_of(value, self.where)
 
     def records(self, name: str) -> Iterator[Fields]:
         """A list of records; those that are null are left out."""
@@ -106,10 +106,10 @@ class Fields:
 
     def list_map(self, name: str) -> Iterator[tuple[str, Sequence[object]]]:
         """The entries of a map of lists."""
-        for key, found in self._map(name).items():
-            if not isinstance(found, list):
+        for key, items in self._map(name).items():
+            if not isinstance(items, list):
                 raise self._wrong(name, "a map of lists")
-            yield key, found
+            yield key, items
 
     def _list(self, name: str) -> Sequence[object]:
         return self._typed(name, list, "a list") or []

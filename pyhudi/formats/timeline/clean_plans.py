@@ -97,20 +97,20 @@ def encode_clean_metadata(metadata: CleanMetadata) -> bytes:
     partitions = {
         path: {
             "partitionPath": path,
-            "policy": found.policy,
-            "deletePathPatterns": [*found.deleted, *found.failed],
-            "successDeleteFiles": list(found.deleted),
-            "failedDeleteFiles": list(found.failed),
-            "isPartitionDeleted": found.is_partition_deleted,
+            "policy": partition.policy,
+            "deletePathPatterns": [*partition.deleted, *partition.failed],
+            "successDeleteFiles": list(partition.deleted),
+            "failedDeleteFiles": list(partition.failed),
+            "isPartitionDeleted": partition.is_partition_deleted,
         }
-        for path, found in metadata.partitions.items()
+        for path, partition in metadata.partitions.items()
     }
     return encode_avro_record(
         "HoodieCleanMetadata",
         {
             "startCleanTime": metadata.start_time,
             "timeTakenInMillis": metadata.time_taken_ms,
-            "totalFilesDeleted": sum(len(found.deleted) for found in metadata.partitions.values()),
+            "totalFilesDeleted": sum(len(partition.deleted) for partition in metadata.partitions.values()),
             "earliestCommitToRetain": metadata.earliest,
             "lastCompletedCommitTimestamp": metadata.last_commit,
             "partitionMetadata": partitions,
@@ -131,12 +131,12 @@ def decode_clean_metadata(data: bytes, where: str = "clean") -> CleanMetadata:
         last_commit=body.text("lastCompletedCommitTimestamp"),
         partitions={
             path: CleanedPartition(
-                found.text("policy"),
-                found.texts("successDeleteFiles"),
-                found.texts("failedDeleteFiles"),
-                bool(found.flag("isPartitionDeleted")),
+                partition.text("policy"),
+                partition.texts("successDeleteFiles"),
+                partition.texts("failedDeleteFiles"),
+                bool(partition.flag("isPartitionDeleted")),
             )
-            for path, found in body.record_map("partitionMetadata")
+            for path, partition in body.record_map("partitionMetadata")
         },
         extra_metadata=body.text_map("extraMetadata"),
     )

@@ -84,8 +84,8 @@ def commit_of(record: Body, where: str) -> CommitMetadata:
     """The commit metadata in a record that was decoded. Raises CorruptFile."""
     body = Fields(record, where)
     stats = {
-        partition: tuple(decode_stat(stat, where) for stat in found)
-        for partition, found in body.list_map("partitionToWriteStats")
+        partition: tuple(decode_stat(stat, where) for stat in stats)
+        for partition, stats in body.list_map("partitionToWriteStats")
     }
     if "operationType" not in record and not stats and "extraMetadata" not in record:
         raise CorruptFile(f"{where}: expected commit metadata, found keys {sorted(record)[:10]!s:.300}.")

@@ -170,13 +170,13 @@ def _operation_dict(operation: CompactionOperation) -> NewBody:
 
 
 def _operation(body: Fields) -> CompactionOperation:
-    found = planned_slice(body, "compacts")
+    file_slice = planned_slice(body, "compacts")
     return CompactionOperation(
-        partition_path=found.partition_path,
-        file_id=found.file_id,
+        partition_path=file_slice.partition_path,
+        file_id=file_slice.file_id,
         base_instant=body.text("baseInstantTime"),
-        data_file_name=found.data_file,
-        log_file_names=found.logs,
+        data_file_name=file_slice.data_file,
+        log_file_names=file_slice.logs,
         metrics=body.number_map("metrics"),
     )
 
@@ -279,8 +279,8 @@ def _group(body: Fields) -> ClusteringGroup:
 
 
 def _slice(body: Fields) -> ClusteringSlice:
-    found = planned_slice(body, "clusters")
-    return ClusteringSlice(found.partition_path, found.file_id, found.data_file, found.logs)
+    file_slice = planned_slice(body, "clusters")
+    return ClusteringSlice(file_slice.partition_path, file_slice.file_id, file_slice.data_file, file_slice.logs)
 
 
 _INDEX_PLAN_VERSION = 1

@@ -286,8 +286,8 @@ def _field(name: str, notation: str, records: Mapping[str, str], defined: set[st
     if notation.endswith("?"):
         return {"name": name, "type": ["null", _type(notation[:-1], records, defined)], "default": None}
     for mark in "/=":
-        inner, found, default = notation.partition(mark)
-        if found:
+        inner, has_default, default = notation.partition(mark)
+        if has_default:
             plain = _type(inner, records, defined)
             return {"name": name, "type": [plain, "null"] if mark == "/" else plain, "default": json.loads(default)}
     return {"name": name, "type": _type(notation, records, defined)}

@@ -258,9 +258,9 @@ def can_hold(kind: pa.DataType) -> bool:
 
 
 def _wrapper_of(arrow: pa.DataType) -> tuple[str, pa.DataType]:
-    for name, known in _ARROW.items():
-        if arrow == known:
-            return name, known
+    for name, data_type in _ARROW.items():
+        if arrow == data_type:
+            return name, data_type
     if pa.types.is_integer(arrow):
         wide = pa.int32() if arrow.bit_width < 32 else pa.int64()
         return _wrapper_of(wide)

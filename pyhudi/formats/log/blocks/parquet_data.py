@@ -24,18 +24,18 @@ def decode(content: bytes, schema: str, columns: Collection[str] | None = None, 
     with as_corrupt(where, "the Parquet block"):
         file = pq.ParquetFile(pa.BufferReader(content))
         whole = file.schema_arrow
-        wanted = [name for name in whole.names if columns is None or name in columns]
-        if len(set(wanted)) != len(wanted):
-            raise CorruptFile(f"{where}: a column of the Parquet block is there twice: {', '.join(wanted)[:200]}.")
-        if not wanted:
+        names = [name for name in whole.names if columns is None or name in columns]
+        if len(set(names)) != len(names):
+            raise CorruptFile(f"{where}: a column of the Parquet block is there twice: {', '.join(names)[:200]}.")
+        if not names:
             return file.read(columns=[])
         batches: list[pa.RecordBatch] = []
         inflated = 0
-        for batch in file.iter_batches(_BATCH_ROWS, columns=wanted, use_threads=len(content) > _SMALL_BYTES):
+        for batch in file.iter_batches(_BATCH_ROWS, columns=names, use_threads=len(content) > _SMALL_BYTES):
             inflated += batch.nbytes
             check_inflated(inflated, len(content), where)
             batches.append(batch)
-        return pa.Table.from_batches(batches, pa.schema([whole.field(name) for name in wanted], whole.metadata))
+        return pa.Table.from_batches(batches, pa.schema([whole.field(name) for name in names], whole.metadata))
 
 
 def encode(batch: pa.RecordBatch, schema: str) -> bytes:
