@@ -104,17 +104,17 @@ class DynamoLock:
         if self._put(_FREE, names, values):
             return True
         item = self._read()
-        found = _text(item, "recordVersionNumber") if item is not None else None
-        if item is None or found is None:
+        version = _text(item, "recordVersionNumber") if item is not None else None
+        if item is None or version is None:
             return False
         now_s = self._clock.monotonic_s()
-        if self._seen is None or self._seen[0] != found:
-            self._seen = found, now_s
+        if self._seen is None or self._seen[0] != version:
+            self._seen = version, now_s
         lease_s = _lease_ms(item) / 1000
         if now_s - self._seen[1] <= lease_s:
             return False
         stale = {"#k": "key", "#v": "recordVersionNumber"}
-        return self._put("attribute_exists(#k) AND #v = :old", stale, {":old": {"S": found}})
+        return self._put("attribute_exists(#k) AND #v = :old", stale, {":old": {"S": version}})
 
     def _put(self, condition: str, names: dict[str, str], values: Item) -> bool:
         """Make the item ours if the condition holds."""
@@ -239,8 +239,8 @@ class ImplicitKeyDynamoLock(DynamoLock):
 def _text(item: Item, name: str) -> str | None:
     """A text of an item, which anyone may have put there; None for anything else."""
     value = item.get(name)
-    found = value.get("S") if isinstance(value, dict) else None
-    return found if isinstance(found, str) else None
+    text = value.get("S") if isinstance(value, dict) else None
+    return text if isinstance(text, str) else None
 
 
 def _lease_ms(item: Item) -> int:

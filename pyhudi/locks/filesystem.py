@@ -66,15 +66,15 @@ class FileSystemLock:
     def is_held(self) -> bool:
         if self._content is None:
             return False
-        found = self._seen(self._path)
-        return found is not None and found[0] == self._content
+        note = self._seen(self._path)
+        return note is not None and note[0] == self._content
 
     @property
     def owner_note(self) -> str:
-        found = self._seen(self._path)
-        if found is None:
+        note = self._seen(self._path)
+        if note is None:
             return f"nobody ({self._refusal})" if self._refusal else "nobody"
-        content, modified_ms = found
+        content, modified_ms = note
         age_s = max(0, self._clock.now_ms() - modified_ms) // 1000
         who = quoted(content.decode("utf-8", errors="replace").strip()) or "a process that left no note"
         return f"{who}, file {self._storage.full_path(self._path)} made {age_s} s ago"
@@ -110,8 +110,8 @@ class FileSystemLock:
     def _take_back(self, content: bytes) -> None:
         """The store did not say whether the file was made: it goes, if it was."""
         with suppress(Exception):  # the error that is on its way says more
-            found = self._seen(self._path)
-            if found is not None and found[0] == content:
+            note = self._seen(self._path)
+            if note is not None and note[0] == content:
                 self._storage.delete(self._path)
 
     def _outlives_hudi(self) -> bool:
@@ -139,8 +139,8 @@ class FileSystemLock:
         content = self._content
         if content is None:
             return
-        found = self._seen(self._path)
-        if found is not None and found[0] == content:
+        note = self._seen(self._path)
+        if note is not None and note[0] == content:
             self._storage.delete(self._path)
             self._content = None
             return
@@ -158,13 +158,13 @@ class FileSystemLock:
         Of several waiting processes only the one that can create the mark of this very file removes it, and it looks
         again after that: without the mark a slow process would remove the lock that a faster one has just taken.
         """
-        found = self._seen(self._path)
-        if found is None:
+        note = self._seen(self._path)
+        if note is None:
             return True
-        self._has_waited_for_hudi |= not is_note(found[0])
-        if not self._is_left_behind(found):
+        self._has_waited_for_hudi |= not is_note(note[0])
+        if not self._is_left_behind(note):
             return False
-        mark = f"{self._path}.expired.{found[1]}"
+        mark = f"{self._path}.expired.{note[1]}"
         try:
             self._storage.create_new(mark, self._note())
         except PathExists:
@@ -172,24 +172,24 @@ class FileSystemLock:
             if marked is not None and self._is_left_behind(marked):
                 self._storage.delete(mark)  # its maker died, too
             return False
-        if self._seen(self._path) == found:
+        if self._seen(self._path) == note:
             self._storage.delete(self._path)
         self._storage.delete(mark)
         return True
 
-    def _is_left_behind(self, found: tuple[bytes, int]) -> bool:
-        content, modified_ms = found
+    def _is_left_behind(self, note: tuple[bytes, int]) -> bool:
+        content, modified_ms = note
         age_ms = self._clock.now_ms() - modified_ms
         is_old = self._expire_ms > 0 and age_ms > self._expire_ms
-        return is_old or is_surely_dead(content) or (age_ms > _LEASE_S * 1000 and self._is_silent(found))
+        return is_old or is_surely_dead(content) or (age_ms > _LEASE_S * 1000 and self._is_silent(note))
 
-    def _is_silent(self, found: tuple[bytes, int]) -> bool:
+    def _is_silent(self, note: tuple[bytes, int]) -> bool:
         """Was a lock file that its holder renews not renewed while this process looked at it?"""
-        if self._renewal is None or not is_renewed(found[0]):
+        if self._renewal is None or not is_renewed(note[0]):
             return False
         now_s = self._clock.monotonic_s()
-        if self._silent is None or self._silent[0] != found:
-            self._silent = found, now_s
+        if self._silent is None or self._silent[0] != note:
+            self._silent = note, now_s
         return now_s - self._silent[1] >= _SILENCE_S
 
     def _seen(self, path: str) -> tuple[bytes, int] | None:

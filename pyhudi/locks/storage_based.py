@@ -96,8 +96,8 @@ class StorageLock:
 
     @property
     def owner_note(self) -> str:
-        found = self._files.read(LOCK_PATH)
-        lease = _Lease.decode(found[0], self._where) if found is not None else None
+        stored = self._files.read(LOCK_PATH)
+        lease = _Lease.decode(stored[0], self._where) if stored is not None else None
         if lease is None or lease.expired:
             return f"nobody ({self._refusal})" if self._refusal else "nobody"
         left_s = (lease.valid_until_ms - self._clock.now_ms()) // 1000
@@ -116,7 +116,7 @@ class StorageLock:
         self._held = None
 
     def _give_back(self, lease: _Lease, version: str) -> None:
-        left = {True: _BUSY_RELEASES, False: _RELEASE_ATTEMPTS}
+        attempts = {True: _BUSY_RELEASES, False: _RELEASE_ATTEMPTS}
         while True:
             try:
                 if not self._put(replace(lease, expired=True), version):
@@ -124,8 +124,8 @@ class StorageLock:
                 return
             except StorageError as error:
                 is_busy = isinstance(error, FileBusy)
-                left[is_busy] -= 1
-                if not left[is_busy]:
+                attempts[is_busy] -= 1
+                if not attempts[is_busy]:
                     self._warn(f"could not be given back ({error}); it runs out by itself, and until then others")
                     return
 
@@ -146,16 +146,16 @@ class StorageLock:
     def _attempt(self) -> bool:
         if self.is_held:
             return False
-        found = self._files.read(LOCK_PATH)
+        stored = self._files.read(LOCK_PATH)
         now_ms = self._clock.now_ms()
-        if found is not None:
-            lease = _Lease.decode(found[0], self._where)
+        if stored is not None:
+            lease = _Lease.decode(stored[0], self._where)
             is_free = lease.expired or now_ms > lease.valid_until_ms + _CLOCK_DRIFT_MS
             if not is_free and lease.owner != self._owner:  # our own: the answer to an earlier attempt was lost
                 return False
         ours = _Lease(False, now_ms + self._validity_ms, self._owner)
         try:
-            version = self._files.replace(LOCK_PATH, ours.encode(), found[1] if found is not None else None)
+            version = self._files.replace(LOCK_PATH, ours.encode(), stored[1] if stored is not None else None)
         except FileBusy as error:
             self._refusal = str(error)
             return False  # others may let go of it while we wait
@@ -172,10 +172,10 @@ class StorageLock:
     def _take_back(self) -> None:
         """The store did not say whether the lease was put: it ends, if it was."""
         with suppress(Exception):  # the error that is on its way says more
-            found = self._files.read(LOCK_PATH)
-            lease = _Lease.decode(found[0], self._where) if found is not None else None
-            if found is not None and lease is not None and lease.owner == self._owner and not lease.expired:
-                self._files.replace(LOCK_PATH, replace(lease, expired=True).encode(), found[1])
+            stored = self._files.read(LOCK_PATH)
+            lease = _Lease.decode(stored[0], self._where) if stored is not None else None
+            if stored is not None and lease is not None and lease.owner == self._owner and not lease.expired:
+                self._files.replace(LOCK_PATH, replace(lease, expired=True).encode(), stored[1])
 
     def _put(self, lease: _Lease, version: str) -> str | None:
         """Replace our own lease; None when another process has the lock. Raises StorageError.
@@ -184,9 +184,9 @@ class StorageLock:
         """
         made = self._files.replace(LOCK_PATH, lease.encode(), version)
         if made is None:
-            found = self._files.read(LOCK_PATH)
-            if found is not None and _Lease.decode(found[0], self._where).owner == self._owner:
-                made = self._files.replace(LOCK_PATH, lease.encode(), found[1])
+            stored = self._files.read(LOCK_PATH)
+            if stored is not None and _Lease.decode(stored[0], self._where).owner == self._owner:
+                made = self._files.replace(LOCK_PATH, lease.encode(), stored[1])
         return made
 
     def _warn(self, what: str) -> None:

@@ -166,8 +166,8 @@ class ImplicitPathZookeeperLock(ZookeeperLock):
 
 
 def _hosts(url: str, port: int | None) -> str:
-    given = [host.strip() for host in url.split(",") if host.strip()]
-    return ",".join(host if ":" in host or port is None else f"{host}:{port}" for host in given)
+    hosts = [host.strip() for host in url.split(",") if host.strip()]
+    return ",".join(host if ":" in host or port is None else f"{host}:{port}" for host in hosts)
 
 
 def _close(client: _Client) -> None:
