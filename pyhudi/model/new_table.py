@@ -219,11 +219,11 @@ def _partition_extractor(table: NewTable) -> str:
 
 def _key_generator(table: NewTable) -> dict[str, str]:
     kind = key_generator_type(table.key_generator)
-    known = kind in KEY_GENERATOR_CLASSES
+    is_built_in = kind in KEY_GENERATOR_CLASSES
     properties: dict[str, str] = {}
     if table.table_version >= 8:
-        properties["hoodie.table.keygenerator.type"] = kind if known else USER_PROVIDED
-    if table.table_version < 8 or not known:
+        properties["hoodie.table.keygenerator.type"] = kind if is_built_in else USER_PROVIDED
+    if table.table_version < 8 or not is_built_in:
         properties["hoodie.table.keygenerator.class"] = KEY_GENERATOR_CLASSES.get(kind, table.key_generator)
     if kind == "TIMESTAMP":
         # Version 6 keeps the formats and zones but not the type of the input.

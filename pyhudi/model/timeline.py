@@ -52,8 +52,8 @@ class Timeline:
 
     def of(self, actions: Iterable[ActionKind]) -> Timeline:
         """Only instants of these actions."""
-        wanted = frozenset(actions)
-        return self._where(lambda instant: instant.action in wanted)
+        kinds = frozenset(actions)
+        return self._where(lambda instant: instant.action in kinds)
 
     def up_to(self, requested_time: str) -> Timeline:
         """Instants with a requested time of `requested_time` or less."""
@@ -65,13 +65,13 @@ class Timeline:
 
     def find(self, requested_time: str, action: ActionKind | None = None) -> Instant | None:
         """The instant of a requested time; of several (a commit and its savepoint) the write, unless `action` says."""
-        found = [
+        instants = [
             instant
             for instant in self.instants
             if instant.requested_time == requested_time
             and (action is None or instant.action.completed_as is action.completed_as)
         ]
-        return next((instant for instant in found if instant.action.is_write), found[0] if found else None)
+        return next((instant for instant in instants if instant.action.is_write), instants[0] if instants else None)
 
     def last_commit(self) -> Instant | None:
         """The completed commit, deltacommit or replacecommit with the greatest requested time."""

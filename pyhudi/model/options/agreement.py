@@ -44,25 +44,25 @@ _LEGACY_PAYLOAD = "hoodie.table.legacy.payload.class"
 _MERGE_KEYS = (MERGE_MODE, PAYLOAD_CLASS, STRATEGY_ID)
 
 
-def keep_to_table(given: Mapping[str, str], explicit: frozenset[str], table: TableConfig) -> dict[str, str]:
+def keep_to_table(options: Mapping[str, str], explicit: frozenset[str], table: TableConfig) -> dict[str, str]:
     """`given` with the table's facts in place.
 
     Args:    given: canonical key → text. explicit: the keys that the call itself gave; the others are session-wide.
     Raises:  ConfigError naming the option, the call's value and the table's.
     """
-    result = dict(given)
+    result = dict(options)
     for key, fact in _facts(table).items():
-        value = given.get(key)
+        value = options.get(key)
         if value is not None and key in explicit and not _agree(key, value, fact) and not _brings_its_own(key, table):
             raise ConfigError(
                 f"{key}={value}, but the table {table.table_name!r} was made with {fact or 'none'!r}. A write can't "
                 f"change this; leave the option out, or write to another path."
             )
         result[key] = str(value) if key == PARTITION_FIELDS and _says_more(value, fact) else fact
-    result |= _buckets(given, explicit, table)
+    result |= _buckets(options, explicit, table)
     if not _says_its_mode_each_time(table):
         if table.ordering_fields or table.record_merge_mode == CUSTOM:
-            _check_merging(given, explicit, table)
+            _check_merging(options, explicit, table)
         for key in _MERGE_KEYS:
             result.pop(key, None)
         result[MERGE_MODE] = table.record_merge_mode
@@ -109,31 +109,31 @@ def _facts(table: TableConfig) -> dict[str, str]:
     return facts
 
 
-def _buckets(given: Mapping[str, str], explicit: frozenset[str], table: TableConfig) -> dict[str, str]:
+def _buckets(options: Mapping[str, str], explicit: frozenset[str], table: TableConfig) -> dict[str, str]:
     """The index options of a table whose file groups are buckets. Only a write that replaces all of them may say
     something else; rings begin with the number of buckets that a write says.
     """
-    stored, own = (
+    stored, chosen = (
         TableBuckets.of(table.properties),
-        {key: given[key] for key in BUCKET_KEYS if key in given and key in explicit},
+        {key: options[key] for key in BUCKET_KEYS if key in options and key in explicit},
     )
-    if stored is None or (own and given.get(OPERATION, "").lower() == "insert_overwrite_table"):
+    if stored is None or (chosen and options.get(OPERATION, "").lower() == "insert_overwrite_table"):
         return {}
     facts = stored.properties()
-    engine = engine_of_index(own.get(INDEX_TYPE, "BUCKET"))
+    engine = engine_of_index(chosen.get(INDEX_TYPE, "BUCKET"))
     wrong = [INDEX_TYPE] if engine is None or engine not in ("", stored.engine) else []
-    if own.get(ENGINE, stored.engine).upper() != stored.engine:
+    if chosen.get(ENGINE, stored.engine).upper() != stored.engine:
         wrong.append(ENGINE)
     if stored.is_consistent:
-        facts |= {key: text for key, text in own.items() if key == NUMBER}
-    elif own.get(NUMBER, facts[NUMBER]) != facts[NUMBER]:
+        facts |= {key: text for key, text in chosen.items() if key == NUMBER}
+    elif chosen.get(NUMBER, facts[NUMBER]) != facts[NUMBER]:
         wrong.append(NUMBER)
     fields = ",".join(stored.hash_fields or table.record_key_fields)
-    if own.get(HASH_FIELDS, fields) not in (fields, ""):
+    if chosen.get(HASH_FIELDS, fields) not in (fields, ""):
         wrong.append(HASH_FIELDS)
     if wrong:
         raise ConfigError(
-            f"{wrong[0]}={own[wrong[0]]}, but the file groups of the table {table.table_name!r} are buckets: "
+            f"{wrong[0]}={chosen[wrong[0]]}, but the file groups of the table {table.table_name!r} are buckets: "
             f"{', '.join(f'{key}={text}' for key, text in stored.properties().items())}. Rows would be stored twice. "
             f"Leave the option out, or write the table anew by insert_overwrite_table."
         )
@@ -146,15 +146,15 @@ def _brings_its_own(key: str, table: TableConfig) -> bool:
     return key == ORDERING_FIELDS and ".debezium." in payload
 
 
-def _agree(key: str, given: str, fact: str) -> bool:
+def _agree(key: str, text: str, fact: str) -> bool:
     if key == PARTITION_FIELDS:  # version 6 stores no ":TYPE", and plain writers need not repeat it
-        return _bare(given) == _bare(fact)
-    return given.lower() == fact.lower()
+        return _bare(text) == _bare(fact)
+    return text.lower() == fact.lower()
 
 
-def _says_more(given: str | None, fact: str) -> bool:
+def _says_more(text: str | None, fact: str) -> bool:
     """The types of a CUSTOM key generator's partition fields, which version 6 does not store."""
-    return given is not None and ":" in given and ":" not in fact and _bare(given) == _bare(fact)
+    return text is not None and ":" in text and ":" not in fact and _bare(text) == _bare(fact)
 
 
 def _bare(fields: str) -> list[str]:
@@ -166,25 +166,25 @@ def _says_its_mode_each_time(table: TableConfig) -> bool:
     return table.table_version < 8 and table.payload_class is None and table.merge_strategy_id is None
 
 
-def _check_merging(given: Mapping[str, str], explicit: frozenset[str], table: TableConfig) -> None:
+def _check_merging(options: Mapping[str, str], explicit: frozenset[str], table: TableConfig) -> None:
     mode_of = {
         MERGE_MODE: lambda text: text,
         PAYLOAD_CLASS: mode_of_payload_name,
         STRATEGY_ID: mode_of_strategy,
     }
     for key, stored in _stored_merging(table).items():
-        if key in given and key in explicit and not _same_merger(given[key], stored):
+        if key in options and key in explicit and not _same_merger(options[key], stored):
             raise ConfigError(
-                f"{key}={given[key]}, but the table {table.table_name!r} was made with {stored or 'none'}. A write "
+                f"{key}={options[key]}, but the table {table.table_name!r} was made with {stored or 'none'}. A write "
                 f"can't change this; leave the option out."
             )
     if table.record_merge_mode == CUSTOM and MERGE_MODE not in explicit:
         return
     for key, mode in mode_of.items():
-        named_mode = mode(given[key]) if key in given and key in explicit else None
+        named_mode = mode(options[key]) if key in options and key in explicit else None
         if named_mode is not None and named_mode != table.record_merge_mode:
             raise ConfigError(
-                f"{key}={given[key]} means {named_mode}, but the table {table.table_name!r} merges by "
+                f"{key}={options[key]} means {named_mode}, but the table {table.table_name!r} merges by "
                 f"{table.record_merge_mode}. A write can't change this; leave the option out."
             )
 
@@ -197,9 +197,9 @@ def _stored_merging(table: TableConfig) -> dict[str, str | None]:
     return {PAYLOAD_CLASS: payload, STRATEGY_ID: strategy_id}
 
 
-def _same_merger(given: str, stored: str | None) -> bool:
+def _same_merger(merger: str, stored: str | None) -> bool:
     """Whether a class or id means the stored one; those that stand for a mode are compared by it, elsewhere."""
-    name = given.rpartition(".")[2]
+    name = merger.rpartition(".")[2]
     if stored is None or mode_of_payload_name(stored) is not None:
-        return mode_of_payload_name(given) is not None or mode_of_strategy(given.lower()) is not None
+        return mode_of_payload_name(merger) is not None or mode_of_strategy(merger.lower()) is not None
     return name.lower() == stored.rpartition(".")[2].lower()

@@ -110,11 +110,11 @@ class WriteOptions(
                  table: the config of the table that is written, None when the write creates it.
         Raises:  ConfigError for wrong, contradictory, refused options and for those that contradict the table.
         """
-        given = resolve(options, session, OptionScope.WRITE)
-        explicit = canonical_keys(options) & frozenset(given)
+        resolved = resolve(options, session, OptionScope.WRITE)
+        explicit = canonical_keys(options) & frozenset(resolved)
         if table is not None:
-            given = keep_to_table(given, explicit, table)
-        values = Values(given)
+            resolved = keep_to_table(resolved, explicit, table)
+        values = Values(resolved)
         if values.flag(SCHEMA_HISTORY):
             raise ConfigError(
                 f"{SCHEMA_HISTORY.key}=true: this release makes no schema history. A table that has one is "

@@ -147,17 +147,17 @@ def _rows(classes: Iterable[tuple[OptionSpec, str]]) -> Mapping[str, OptionSpec]
 
     Raises ConfigError for a declared key that is an option of ours already.
     """
-    own: dict[str, OptionSpec] = {}
+    declared: dict[str, OptionSpec] = {}
     for asking, name in classes:
         for row in own_rows(asking.key, name):
-            known = next((key for key in (row.key, *row.aliases) if _is_honoured(key)), None)
-            if known is not None:
+            honoured = next((key for key in (row.key, *row.aliases) if _is_honoured(key)), None)
+            if honoured is not None:
                 raise ConfigError(
-                    f"{asking.key}={name}: the class declares {known}, which is an option of PyHudi's. Give the option "
-                    f"another key, or read it from the settings that the class is made with."
+                    f"{asking.key}={name}: the class declares {honoured}, which is an option of PyHudi's. Give the "
+                    f"option another key, or read it from the settings that the class is made with."
                 )
-            own |= dict.fromkeys((row.key, *row.aliases), row)
-    return {**_BY_KEY, **own} if own else _BY_KEY
+            declared |= dict.fromkeys((row.key, *row.aliases), row)
+    return {**_BY_KEY, **declared} if declared else _BY_KEY
 
 
 def _own_classes(options: Mapping[str, object]) -> list[tuple[OptionSpec, str]]:
@@ -231,10 +231,10 @@ def _warn_unknown(key: str, rows: Mapping[str, OptionSpec]) -> None:
     warn_caller(f"Unknown option {key!r} is ignored.{hint}", HudiOptionWarning)
 
 
-def _refusal(spec: OptionSpec, found: str) -> str:
+def _refusal(spec: OptionSpec, text: str) -> str:
     means = f" Accepted: {', '.join(sorted(a for a in spec.accepted if a))}." if any(spec.accepted) else ""
     return (
-        f"{spec.key}={found}: this release of PyHudi knows this option and does not do what it asks. {spec.doc}{means} "
+        f"{spec.key}={text}: this release of PyHudi knows this option and does not do what it asks. {spec.doc}{means} "
         f"Leave it out, or do this step with Apache Hudi; nothing was written."
     )
 
@@ -264,8 +264,8 @@ def _nearest(name: str) -> str:
 
 def merged_options(options: Mapping[str, object] | None, keywords: Mapping[str, object]) -> dict[str, object]:
     """`options` by key and `keywords` by Python name as one mapping by key. Raises ConfigError for one given twice."""
-    given = options_from_keywords({name: value for name, value in keywords.items() if value is not None})
+    from_keywords = options_from_keywords({name: value for name, value in keywords.items() if value is not None})
     for key, value in (options or {}).items():
-        if key in given and given[key] != value:
-            raise ConfigError(f"{key} is given twice, as {value!r} in options and as {given[key]!r} by name.")
-    return {**(options or {}), **given}
+        if key in from_keywords and from_keywords[key] != value:
+            raise ConfigError(f"{key} is given twice, as {value!r} in options and as {from_keywords[key]!r} by name.")
+    return {**(options or {}), **from_keywords}

@@ -154,7 +154,7 @@ def option(
 def milliseconds(key: str, default_s: float, doc: str, **details: Unpack[_Details]) -> float:
     """A field in seconds whose option counts milliseconds."""
     text = str(int(default_s * 1000))
-    return option(key, default_s, doc, Kind.INTEGER, text, lambda given: int(given) / 1000, **details)
+    return option(key, default_s, doc, Kind.INTEGER, text, lambda number: int(number) / 1000, **details)
 
 
 def computed(default: Callable[[], T], *specs: OptionSpec) -> T:
@@ -173,15 +173,15 @@ def parse(kind: type[Options], values: Values) -> Options:
 
     All other fields keep their defaults; filling them is the work of the topic's own function.
     """
-    found: dict[str, object] = {}
+    fields: dict[str, object] = {}
     for name, how in _declared(kind):
         if isinstance(how, _Own):
             text = values.given.get(how.spec.key)
             if text:
-                found[name] = how.read(text)
+                fields[name] = how.read(text)
         elif isinstance(how, _Part):
-            found[name] = how.parse(values)
-    return cast("Callable[..., Options]", kind)(**found)
+            fields[name] = how.parse(values)
+    return cast("Callable[..., Options]", kind)(**fields)
 
 
 def specs_of(kind: type[DataclassInstance]) -> Iterator[OptionSpec]:

@@ -93,32 +93,32 @@ class RecordIndexOptions:
 
 def record_index_options(values: Values) -> RecordIndexOptions:
     """The options of a write. Raises ConfigError."""
-    found = parse(RecordIndexOptions, values)
-    if found.is_global and found.is_partitioned:
+    options = parse(RecordIndexOptions, values)
+    if options.is_global and options.is_partitioned:
         raise ConfigError(
             f"{key_of(RecordIndexOptions, 'is_global')} and {key_of(RecordIndexOptions, 'is_partitioned')} are both "
             "true: a table has one record index. Choose the first when keys are unique in the table."
         )
     version_key, meta_key = key_of(TableOptions, "table_version"), key_of(TableOptions, "populate_meta_fields")
-    if (found.is_global or found.is_partitioned) and values.given.get(meta_key) == "false":
+    if (options.is_global or options.is_partitioned) and values.given.get(meta_key) == "false":
         raise ConfigError(
             f"{meta_key}=false: a record index is of tables that store their keys. Leave "
             f"{key_of(RecordIndexOptions, 'is_global')} out."
         )
-    if found.is_partitioned and values.given.get(version_key, _PARTITIONED_FROM) < _PARTITIONED_FROM:
+    if options.is_partitioned and values.given.get(version_key, _PARTITIONED_FROM) < _PARTITIONED_FROM:
         raise ConfigError(
             f"{key_of(RecordIndexOptions, 'is_partitioned')}=true: a record index with file groups for each partition "
             f"is of tables from version {_PARTITIONED_FROM} on; this one has {values.given[version_key]}."
         )
     for low, high in (("groups_min", "groups_max"), ("partition_groups_min", "partition_groups_max")):
-        least, most = getattr(found, low), getattr(found, high)
+        least, most = getattr(options, low), getattr(options, high)
         if least > most:
             keys = key_of(RecordIndexOptions, low), key_of(RecordIndexOptions, high)
             raise ConfigError(f"{keys[0]}={least} is more than {keys[1]}={most}.")
-    if not 0 < found.growth_factor < float("inf"):
+    if not 0 < options.growth_factor < float("inf"):
         key = key_of(RecordIndexOptions, "growth_factor")
-        raise ConfigError(f"{key}: expected a number above 0, found {found.growth_factor}. See docs/options.md.")
-    return found
+        raise ConfigError(f"{key}: expected a number above 0, found {options.growth_factor}. See docs/options.md.")
+    return options
 
 
 REFUSE = "refuse"  # a metadata table that is damaged or not up to date
@@ -224,5 +224,5 @@ DEFAULT_METADATA = MetadataOptions()
 
 def metadata_options(values: Values) -> MetadataOptions:
     """The options of a write, or of a call of a service."""
-    given = values.given.get(METADATA)
-    return replace(parse(MetadataOptions, values), enable=None if given is None else given == "true")
+    text = values.given.get(METADATA)
+    return replace(parse(MetadataOptions, values), enable=None if text is None else text == "true")

@@ -231,7 +231,7 @@ class CommitOptions:
     )
 
 
-def operation_options(values: Values, given: Mapping[str, object]) -> OperationOptions:
+def operation_options(values: Values, arguments: Mapping[str, object]) -> OperationOptions:
     """The options of a write. `given`: what the call gave, keys that are not Hudi's among them."""
     options = parse(OperationOptions, values)
     keyless = not values.given.get(RECORD_KEY)
@@ -243,7 +243,7 @@ def operation_options(values: Values, given: Mapping[str, object]) -> OperationO
         insert_dup_policy="drop" if values.flag(_DROP_DUPLICATES) else options.insert_dup_policy,
         extra_metadata={
             key: text_of(value)
-            for key, value in given.items()
+            for key, value in arguments.items()
             if prefix and key.startswith(prefix) and value is not None
         }
         | sink_checkpoint(values),

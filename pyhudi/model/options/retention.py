@@ -219,35 +219,35 @@ def cleaning_options(values: Values) -> CleaningOptions:
 
 def _check_partitions(options: CleaningOptions) -> None:
     """Raises ConfigError for a filter with incremental cleaning, as Hudi does, and for a bad pattern."""
-    found = options.partitions
-    if found and options.is_incremental:
+    partitions = options.partitions
+    if partitions and options.is_incremental:
         raise ConfigError(
-            f"{found} names partitions to clean, but incremental cleaning chooses them by itself: partitions that one "
-            f"clean leaves out would be forgotten by the next. Set {_INCREMENTAL}=false, or leave the filter out."
+            f"{partitions} names partitions to clean, but incremental cleaning chooses them by itself: partitions that "
+            f"one clean leaves out would be forgotten by the next. Set {_INCREMENTAL}=false, or leave the filter out."
         )
     try:
-        re.compile(found.regex)
+        re.compile(partitions.regex)
     except re.error as error:
-        raise ConfigError(f"{_REGEX}={found.regex!r} is no regular expression: {error}.") from error
+        raise ConfigError(f"{_REGEX}={partitions.regex!r} is no regular expression: {error}.") from error
 
 
 def _check_archiving(options: CleaningOptions, values: Values) -> None:
     """Archiving goes only as far as cleaning, so a smaller number for it has no effect."""
-    kept = values.given.get(KEPT_MIN)
-    if options.policy == KEEP_LATEST_COMMITS and kept and int(kept) <= options.commits_retained:
+    commits_min = values.given.get(KEPT_MIN)
+    if options.policy == KEEP_LATEST_COMMITS and commits_min and int(commits_min) <= options.commits_retained:
         warn_caller(
-            f"{KEPT_MIN}={int(kept)} is not above {_COMMITS}={options.commits_retained}: cleaning keeps the files of "
-            f"{options.commits_retained} commits, and those commits stay on the active timeline, so archiving keeps "
-            f"{options.commits_retained + 1} at least. Retain fewer commits, or give archiving a greater number.",
+            f"{KEPT_MIN}={int(commits_min)} is not above {_COMMITS}={options.commits_retained}: cleaning keeps the "
+            f"files of {options.commits_retained} commits, and those commits stay on the active timeline, so archiving "
+            f"keeps {options.commits_retained + 1} at least. Retain fewer commits, or give archiving a greater number.",
             HudiOptionWarning,
         )
 
 
 def _policy(options: CleaningOptions, values: Values) -> str:
     """The policy; when none is given and just one of the numbers is, that number says it, as in Hudi 1.x."""
-    given = [key for key in _POLICY_OF if values.is_given(key)]
-    if not values.is_given(_POLICY) and len(given) == 1:
-        return _POLICY_OF[given[0]]
+    bounds = [key for key in _POLICY_OF if values.is_given(key)]
+    if not values.is_given(_POLICY) and len(bounds) == 1:
+        return _POLICY_OF[bounds[0]]
     return options.policy
 
 
@@ -301,10 +301,10 @@ def ttl_options(values: Values) -> TtlOptions:
     named = values.text(_TTL_CLASS)
     if named is None:
         return options
-    found = _STRATEGY_OF.get(named.rpartition(".")[2])
-    if found is None:
+    strategy = _STRATEGY_OF.get(named.rpartition(".")[2])
+    if strategy is None:
         raise ConfigError(
             f"{_TTL_CLASS.key}={named}: known are Hudi's own, {' and '.join(_STRATEGY_OF)}. For a rule of your own "
             "call HudiTable.delete_partitions with the partitions that it picks."
         )
-    return replace(options, strategy=found)
+    return replace(options, strategy=strategy)

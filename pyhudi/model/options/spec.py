@@ -117,8 +117,8 @@ class OptionSpec:
             )
         raise self._wrong(text, f"one of {', '.join(self.choices)}")
 
-    def _wrong(self, found: str, expected: str) -> ConfigError:
-        return ConfigError(f"{self.key}: expected {expected}, found {found!r}. See docs/options.md.")
+    def _wrong(self, text: str, expected: str) -> ConfigError:
+        return ConfigError(f"{self.key}: expected {expected}, found {text!r}. See docs/options.md.")
 
 
 @dataclass(frozen=True, slots=True)
