@@ -44,7 +44,7 @@ from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.instant import ActionKind, Instant
 from pyhudi.model.new_table import BUILT_BESIDE_WRITERS
 from pyhudi.model.plans import IndexPlan
-from pyhudi.services.indexes import IndexInfo, WantedIndex, index_info, prepared
+from pyhudi.services.indexes import IndexInfo, IndexRequest, index_info, prepared
 from pyhudi.transaction.commit import commit_locked
 from pyhudi.transaction.instants import drop, request
 from pyhudi.transaction.plans import run
@@ -56,14 +56,14 @@ MAX_READINGS = 5
 _Groups = Mapping[str, Iterable[pa.Table]]
 
 
-def schedule_index(context: ActionContext, wanted: WantedIndex) -> Instant:
+def schedule_index(context: ActionContext, index: IndexRequest) -> Instant:
     """Put the plan of an index on the timeline; writers write to it from then on.
 
     Raises: ConfigError when the table can't have it, or can't have it built so.
     """
     with context.locked():
-        now, definition = prepared(context, wanted)
-        meta, name = now.meta, wanted.partition
+        now, definition = prepared(context, index)
+        meta, name = now.meta, index.partition
         if meta.config.table_version < BUILT_BESIDE_WRITERS:
             raise ConfigError(
                 f"{meta.storage.root}: indexes are built while writers go on from table version "
@@ -95,13 +95,13 @@ def schedule_index(context: ActionContext, wanted: WantedIndex) -> Instant:
 def pending_index_plans(meta: MetaClient) -> dict[str, IndexPlan]:
     """Instant time → plan of the indexes that are begun and not built, oldest first."""
     building = meta.config.metadata_partitions_inflight
-    found: dict[str, IndexPlan] = {}
+    plans: dict[str, IndexPlan] = {}
     for instant in meta.timeline.pending().of([ActionKind.INDEXING]):
         with suppress(CorruptFile):  # of a writer that died before its plan was whole
             plan = meta.reader.index_plan(instant)
             if len(plan.partitions) == 1 and plan.partitions[0] in building:
-                found[instant.requested_time] = plan
-    return found
+                plans[instant.requested_time] = plan
+    return plans
 
 
 def build_waiting(context: ActionContext) -> tuple[IndexInfo, ...]:
@@ -198,18 +198,18 @@ def _has_archived_logs(table: MetadataTable, name: str) -> bool:
     """Were instants archived that wrote to the file groups? Below base files whose instant begins with 14 zeros, and is
     the first of the timeline then, readers would take them for uncommitted.
     """
-    known = {instant.requested_time for instant in table.meta.timeline}
-    return any(log.instant_time not in known for found in table.slices(name) for log in found.log_files)
+    instants = {instant.requested_time for instant in table.meta.timeline}
+    return any(log.instant_time not in instants for file_slice in table.slices(name) for log in file_slice.log_files)
 
 
-def _without(groups: _Groups, known: pa.ChunkedArray) -> dict[str, Iterator[pa.Table]]:
+def _without(groups: _Groups, keys: pa.ChunkedArray) -> dict[str, Iterator[pa.Table]]:
     """The records that instants have not written meanwhile: counts of two records of one file would be added."""
 
-    def left(records: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    def without_keys(records: Iterable[pa.Table]) -> Iterator[pa.Table]:
         for table in records:
-            yield table.filter(pc.invert(pc.is_in(table.column("key"), known)))
+            yield table.filter(pc.invert(pc.is_in(table.column("key"), keys)))
 
-    return {file_id: left(records) for file_id, records in groups.items()}
+    return {file_id: without_keys(records) for file_id, records in groups.items()}
 
 
 def _is_enough(read: MetaClient, now: MetaClient, planned: str) -> bool:

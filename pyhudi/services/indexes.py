@@ -47,13 +47,13 @@ from pyhudi.transaction.instants import drop, drop_if_pending, request, start
 __all__ = [
     "IndexInfo",
     "IndexList",
-    "WantedIndex",
+    "IndexRequest",
     "create_index",
     "drop_index",
     "index_info",
+    "index_request",
     "load_indexes",
     "prepared",
-    "wanted_index",
 ]
 
 _FILES = MetadataKind.FILES.value.prefix
@@ -89,14 +89,14 @@ class IndexList(list[IndexInfo]):
     """A list of indexes that prints as a table."""
 
     def __repr__(self) -> str:
-        return text_table(_HEADER, [found._row() for found in self])
+        return text_table(_HEADER, [info._row() for info in self])
 
     def _repr_html_(self) -> str:
-        return html_table(_HEADER, [found._row() for found in self])
+        return html_table(_HEADER, [info._row() for info in self])
 
 
 @dataclass(frozen=True, slots=True)
-class WantedIndex:
+class IndexRequest:
     """The index that a call wants. `partition`: of the metadata table."""
 
     partition: str
@@ -109,28 +109,28 @@ def load_indexes(meta: MetaClient) -> IndexList:
     """The indexes of a table: all partitions of its metadata table but `files`. Raises CorruptFile."""
     definitions = read_index_definitions(meta.storage).by_name
     built = meta.config.metadata_partitions
-    found = IndexList()
+    infos = IndexList()
     for name in sorted({*built, *meta.config.metadata_partitions_inflight} - {_FILES}):
-        known = definitions.get(name, IndexDefinition(name, name))
-        columns, function = known.source_fields, known.function
-        found.append(IndexInfo(name, known.kind, columns, function, is_built=name in built))
-    return found
+        definition = definitions.get(name, IndexDefinition(name, name))
+        columns, function = definition.source_fields, definition.function
+        infos.append(IndexInfo(name, definition.kind, columns, function, is_built=name in built))
+    return infos
 
 
-def prepared(context: ActionContext, wanted: WantedIndex) -> tuple[ActionContext, IndexDefinition | None]:
+def prepared(context: ActionContext, index: IndexRequest) -> tuple[ActionContext, IndexDefinition | None]:
     """The table with a metadata table that has no such index, and the definition of one that has one. Hold the lock.
 
     Raises ConfigError for what can't be built.
     """
     now = context.reloaded()
-    definition = _checked(now.meta, wanted)
+    definition = _checked(now.meta, index)
     options = now.options.metadata
-    if wanted.partition == _COLUMN_STATS:
-        options = replace(options, column_stats_columns=wanted.columns)
+    if index.partition == _COLUMN_STATS:
+        options = replace(options, column_stats_columns=index.columns)
         now = replace(now, options=replace(now.options, metadata=options))
     if not now.meta.config.metadata_partitions:
         now = replace(now, meta=build(now.meta, (_FILES,), options))
-    _forget_dead(now.meta, wanted.partition)
+    _forget_dead(now.meta, index.partition)
     return now, definition
 
 
@@ -142,11 +142,11 @@ def create_index(
     expression: Call | None = None,
 ) -> IndexInfo:
     """Build an index. See `HudiTable.create_index`."""
-    wanted = wanted_index(name, columns, index_type, expression)
+    index = index_request(name, columns, index_type, expression)
     with context.locked():
-        now, definition = prepared(context, wanted)
-        _build(now, wanted.partition, definition)
-        return index_info(now.meta.reload(), wanted.partition)
+        now, definition = prepared(context, index)
+        _build(now, index.partition, definition)
+        return index_info(now.meta.reload(), index.partition)
 
 
 def index_info(meta: MetaClient, partition: str) -> IndexInfo:
@@ -160,23 +160,23 @@ def drop_index(context: ActionContext, name: str) -> None:
         meta = context.meta.reload()
         definitions = read_index_definitions(meta.storage)
         listed = (*meta.config.metadata_partitions, *meta.config.metadata_partitions_inflight)
-        known = dict.fromkeys((*listed, *definitions.by_name))
-        found = [one for one in (name, f"{_SECONDARY}{name}", f"{_EXPRESSION}{name}") if one in known]
-        if not found or found[0] == _FILES:
-            names = ", ".join(one for one in known if one != _FILES) or "none"
+        names_in_use = dict.fromkeys((*listed, *definitions.by_name))
+        matches = [one for one in (name, f"{_SECONDARY}{name}", f"{_EXPRESSION}{name}") if one in names_in_use]
+        if not matches or matches[0] == _FILES:
+            names = ", ".join(one for one in names_in_use if one != _FILES) or "none"
             raise ConfigError(f"{meta.storage.root} has no index {name!r}; it has: {names}.")
-        partitions = [found[0]]
-        if found[0] == _COLUMN_STATS and _PARTITION_STATS in listed:
+        partitions = [matches[0]]
+        if matches[0] == _COLUMN_STATS and _PARTITION_STATS in listed:
             partitions.append(_PARTITION_STATS)  # which Hudi keeps together with it only
-        needing = [one for one in listed if one.startswith(_SECONDARY)] if found[0] == _RECORD_INDEX else []
+        needing = [one for one in listed if one.startswith(_SECONDARY)] if matches[0] == _RECORD_INDEX else []
         if needing:
             raise ConfigError(f"{meta.storage.root}: {', '.join(needing)} need the record index; drop them first.")
         drop_partitions(meta, partitions)
         write_index_definitions(meta.storage, definitions.without(partitions))
-        _forget_dead(meta.reload(), found[0])
+        _forget_dead(meta.reload(), matches[0])
 
 
-def wanted_index(name: str, columns: Sequence[str], index_type: str | None, expression: Call | None) -> WantedIndex:
+def index_request(name: str, columns: Sequence[str], index_type: str | None, expression: Call | None) -> IndexRequest:
     """Raises ConfigError for a name or type that there is not."""
     if not _NAME.fullmatch(name):
         raise ConfigError(f"The name of an index is of letters, digits and _, found {name!r:.120}.")
@@ -187,7 +187,7 @@ def wanted_index(name: str, columns: Sequence[str], index_type: str | None, expr
                 f"Indexes of expressions are of the types {' and '.join(_EXPRESSION_TYPES)}, found {kind!r}."
             )
         prefixed = name if name.startswith(_EXPRESSION) else f"{_EXPRESSION}{name}"
-        return WantedIndex(prefixed, kind, tuple(columns), expression)
+        return IndexRequest(prefixed, kind, tuple(columns), expression)
     kind = index_type or (name if name in _BY_TYPE else _SECONDARY_TYPE)
     if kind in _BY_TYPE:
         if name != kind:
@@ -195,16 +195,16 @@ def wanted_index(name: str, columns: Sequence[str], index_type: str | None, expr
                 f"A table has one index of the type {kind}, whose name is {kind!r}; found {name!r}. One of the values "
                 f"of a function is made with expression=."
             )
-        return WantedIndex(kind, kind, tuple(columns), None)
+        return IndexRequest(kind, kind, tuple(columns), None)
     if kind != _SECONDARY_TYPE:
         raise ConfigError(f"Indexes are of the types {', '.join((*_BY_TYPE, _SECONDARY_TYPE))}, found {kind!r}.")
     partition = name if name.startswith(_SECONDARY) else f"{_SECONDARY}{name}"
-    return WantedIndex(partition, kind, tuple(columns), None)
+    return IndexRequest(partition, kind, tuple(columns), None)
 
 
-def _checked(meta: MetaClient, wanted: WantedIndex) -> IndexDefinition | None:
+def _checked(meta: MetaClient, index: IndexRequest) -> IndexDefinition | None:
     """The definition of the index, None where building it writes it. Raises ConfigError for what can't be built."""
-    root, config, partition, columns = meta.storage.root, meta.config, wanted.partition, wanted.columns
+    root, config, partition, columns = meta.storage.root, meta.config, index.partition, index.columns
     if partition in (*config.metadata_partitions, *config.metadata_partitions_inflight):
         raise ConfigError(f"{root} has the index {partition} already; drop it first to build it anew.")
     names = meta.table_schema().names
@@ -215,17 +215,17 @@ def _checked(meta: MetaClient, wanted: WantedIndex) -> IndexDefinition | None:
         raise ConfigError(f"{root}: statistics of partitions are of tables from version {LATER_KINDS} on.")
     if partition == _RECORD_INDEX and not config.populate_meta_fields:
         raise ConfigError(f"{root}: a record index is of tables that store their keys (hoodie.populate.meta.fields).")
-    if wanted.expression is not None:
-        return _checked_expression(meta, wanted, wanted.expression)
-    if wanted.kind != _SECONDARY_TYPE:
+    if index.expression is not None:
+        return _checked_expression(meta, index, index.expression)
+    if index.kind != _SECONDARY_TYPE:
         if columns and partition != _COLUMN_STATS:
             raise ConfigError(f"The index {partition} is not of columns, found {', '.join(columns)}.")
         return None
-    return _checked_secondary(meta, wanted)
+    return _checked_secondary(meta, index)
 
 
-def _checked_secondary(meta: MetaClient, wanted: WantedIndex) -> IndexDefinition:
-    root, config, columns = meta.storage.root, meta.config, wanted.columns
+def _checked_secondary(meta: MetaClient, index: IndexRequest) -> IndexDefinition:
+    root, config, columns = meta.storage.root, meta.config, index.columns
     if len(columns) != 1:
         raise ConfigError(f"A secondary index is of one column, found {', '.join(columns) or 'none'}.")
     if not keeps_record_index(config):
@@ -233,26 +233,26 @@ def _checked_secondary(meta: MetaClient, wanted: WantedIndex) -> IndexDefinition
             f"{root}: a secondary index leads to record keys, and the record index from there to files. Make that "
             f"first: create_index('{_RECORD_INDEX}')."
         )
-    definition = secondary_index_definition(config.table_version, wanted.partition, columns[0])
-    why = why_no_secondary_index(meta, wanted.partition, definition)
+    definition = secondary_index_definition(config.table_version, index.partition, columns[0])
+    why = why_no_secondary_index(meta, index.partition, definition)
     if why is not None:
-        raise ConfigError(f"{root} can't have the index {wanted.partition}: {why}.")
+        raise ConfigError(f"{root} can't have the index {index.partition}: {why}.")
     return definition
 
 
-def _checked_expression(meta: MetaClient, wanted: WantedIndex, expression: Call) -> IndexDefinition:
+def _checked_expression(meta: MetaClient, index: IndexRequest, expression: Call) -> IndexDefinition:
     root, config = meta.storage.root, meta.config
-    if wanted.columns not in ((), (str(expression.column),)):
+    if index.columns not in ((), (str(expression.column),)):
         raise ConfigError(
             f"An index of {expression.function}({expression.column}) is of the column {expression.column}, found "
-            f"{', '.join(wanted.columns)}."
+            f"{', '.join(index.columns)}."
         )
-    definition = expression_index_definition(config.table_version, wanted.partition, wanted.kind, expression)
-    why = why_no_expression_index(meta, wanted.partition, definition)
-    if why is None and wanted.kind != _COLUMN_STATS and config.is_merge_on_read:
+    definition = expression_index_definition(config.table_version, index.partition, index.kind, expression)
+    why = why_no_expression_index(meta, index.partition, definition)
+    if why is None and index.kind != _COLUMN_STATS and config.is_merge_on_read:
         why = "Apache Hudi can't keep bloom filters of expressions up in merge-on-read tables, whose writes then fail"
     if why is not None:
-        raise ConfigError(f"{root} can't have the index {wanted.partition}: {why}.")
+        raise ConfigError(f"{root} can't have the index {index.partition}: {why}.")
     return definition
 
 

@@ -53,13 +53,13 @@ def rebuild_metadata(
     Raises: ConfigError for partitions that this release, or the table's version, does not have.
     """
     meta = context.meta
-    wanted = _wanted(context, partitions)
-    found, unreadable = _state(meta)
-    groups = _file_groups(meta, wanted)
+    names = _wanted(context, partitions)
+    differences, unreadable = _state(meta)
+    groups = _file_groups(meta, names)
     if not dry_run:
         with hold(context.lock, context.options.lock.wait_timeout_s):
-            _build(context.reloaded(), wanted)
-    return MetadataRebuild(meta.storage.root, wanted, groups, found, unreadable, dry_run)
+            _build(context.reloaded(), names)
+    return MetadataRebuild(meta.storage.root, names, groups, differences, unreadable, dry_run)
 
 
 def drop_metadata(context: ActionContext, *, partitions: Sequence[str] | None = None) -> tuple[str, ...]:
@@ -125,11 +125,11 @@ def _file_groups(meta: MetaClient, partitions: Sequence[str]) -> dict[str, tuple
         return {}
 
 
-def _build(context: ActionContext, wanted: Sequence[str]) -> None:
+def _build(context: ActionContext, names: Sequence[str]) -> None:
     meta, options = context.meta, context.options.metadata
     table = MetadataTable.open(meta)
-    if _FILES in wanted or table is None:
-        kept = (n for n in meta.config.metadata_partitions if can_be_kept(n, meta.config.table_version))
-        build(meta, tuple(dict.fromkeys((_FILES, *wanted, *kept))), options)
+    if _FILES in names or table is None:
+        others = (n for n in meta.config.metadata_partitions if can_be_kept(n, meta.config.table_version))
+        build(meta, tuple(dict.fromkeys((_FILES, *names, *others))), options)
     else:
-        rebuild_partitions(table, wanted, options)
+        rebuild_partitions(table, names, options)

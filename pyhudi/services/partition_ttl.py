@@ -52,7 +52,7 @@ class TtlResult:
             return "partition ttl: off (hoodie.partition.ttl.strategy.days.retain is not above 0)"
         state = f"deleted by {self.deleted.instant_time}" if self.deleted else "would go" if self.expired else "expired"
         head = f"partition ttl ({self.strategy}, {self.days_retained} days): {len(self.expired):,} partitions {state}"
-        lines = [f"  {found.partition_path}: since {found.since}" for found in self.expired[:_SHOWN]]
+        lines = [f"  {partition.partition_path}: since {partition.since}" for partition in self.expired[:_SHOWN]]
         more = [f"  and {len(self.expired) - _SHOWN:,} more"] if len(self.expired) > _SHOWN else []
         return "\n".join([head, *lines, *more])
 
@@ -69,7 +69,7 @@ def expire_partitions(context: ActionContext, *, dry_run: bool = False) -> TtlRe
     options, expired = context.options.ttl, expired_partitions(context)
     deleted = None
     if expired and not dry_run:
-        paths = tuple(found.partition_path for found in expired)
+        paths = tuple(partition.partition_path for partition in expired)
         deleted = run(DeletePartitions(paths), context)
     return TtlResult(context.meta.storage.root, options.strategy, options.days_retained, expired, deleted)
 
@@ -89,9 +89,9 @@ def expired_partitions(context: ActionContext) -> tuple[ExpiredPartition, ...]:
     if options.days_retained <= 0 or not meta.config.partition_fields or not meta.timeline.commits().instants:
         return ()
     now = datetime.fromtimestamp(context.clock.now_ms() / 1000, timezone.utc)
-    kept, zone = timedelta(days=options.days_retained), meta.config.timeline_zone
-    expired = [found for found in _ages(context) if now - parse_instant_time(found.since, zone) > kept]
-    expired.sort(key=lambda found: (found.since, found.partition_path))
+    retained, zone = timedelta(days=options.days_retained), meta.config.timeline_zone
+    expired = [partition for partition in _ages(context) if now - parse_instant_time(partition.since, zone) > retained]
+    expired.sort(key=lambda partition: (partition.since, partition.partition_path))
     return tuple(expired[: options.partitions_max])
 
 

@@ -53,17 +53,19 @@ def delete_files_of_run(
     Args:    by_listing: list the plan's partitions too, for runs without markers.
     Raises CorruptFile for a marker of a file that is not of the plan's file groups: it is not ours to delete.
     """
-    kept = frozenset(keep)
+    paths_to_keep = frozenset(keep)
     groups = frozenset(operation.group for operation in plan.operations)
-    paths = dict.fromkeys(_marked(instant, groups, kept, meta.storage))
+    paths = dict.fromkeys(_marked(instant, groups, paths_to_keep, meta.storage))
     if by_listing:
-        paths |= dict.fromkeys(path for path in _listed(instant, plan, meta) if path not in kept)
+        paths |= dict.fromkeys(path for path in _listed(instant, plan, meta) if path not in paths_to_keep)
     meta.storage.sync([path for path in paths if meta.storage.delete(path)])  # one that came back would count
 
 
-def _marked(instant: Instant, groups: frozenset[FileGroupId], kept: frozenset[str], storage: Storage) -> Iterator[str]:
+def _marked(
+    instant: Instant, groups: frozenset[FileGroupId], paths_to_keep: frozenset[str], storage: Storage
+) -> Iterator[str]:
     for marker in list_markers(storage, instant.requested_time):
-        if marker.data_path in kept:
+        if marker.data_path in paths_to_keep:
             continue
         partition_path, _, name = marker.data_path.rpartition("/")
         parsed = BaseFileName.parse(name) or LogFileName.parse(name)
@@ -113,12 +115,12 @@ class PlanSchema:
 def plan_schema(instant_time: str, meta: MetaClient) -> PlanSchema:
     """The schema for the files of a plan. Raises CorruptFile."""
     history = load_schema_history(meta.storage, meta.config, meta.timeline)
-    known = tuple(schema for schema in history if schema.version_id <= int(instant_time))
-    if not known:
+    earlier = tuple(schema for schema in history if schema.version_id <= int(instant_time))
+    if not earlier:
         return PlanSchema(meta.stored_schema())
     text = meta.commits.schema_json_as_of(meta.timeline, instant_time)
-    columns = known[0].to_arrow() if text is None else arrow_from_avro(text)
-    return PlanSchema(without_meta(columns), known)
+    columns = earlier[0].to_arrow() if text is None else arrow_from_avro(text)
+    return PlanSchema(without_meta(columns), earlier)
 
 
 def slice_reading(spec: WriteSpec, schema: PlanSchema, context: ActionContext) -> SliceSpec:

@@ -54,10 +54,10 @@ class Savepoints(list[Savepoint]):
     """A list of savepoints that prints as a table."""
 
     def __repr__(self) -> str:
-        return text_table(_HEADER, [found._row() for found in self])
+        return text_table(_HEADER, [savepoint._row() for savepoint in self])
 
     def _repr_html_(self) -> str:
-        return html_table(_HEADER, [found._row() for found in self])
+        return html_table(_HEADER, [savepoint._row() for savepoint in self])
 
 
 def savepoint(context: ActionContext, instant_time: str | None = None, user: str = "", comment: str = "") -> Savepoint:
@@ -106,20 +106,20 @@ def delete_savepoint(context: ActionContext, instant_time: str) -> None:
     with context.locked():
         context = context.reloaded()
         meta = context.meta
-        found = [i for i in meta.timeline.of([ActionKind.SAVEPOINT]) if i.requested_time == instant_time]
-        if not found:
-            known = ", ".join(i.requested_time for i in meta.timeline.of([ActionKind.SAVEPOINT])) or "none"
-            raise TableError(f"{meta.storage.root}: {instant_time} has no savepoint; savepoints: {known}.")
+        matches = [i for i in meta.timeline.of([ActionKind.SAVEPOINT]) if i.requested_time == instant_time]
+        if not matches:
+            times = ", ".join(i.requested_time for i in meta.timeline.of([ActionKind.SAVEPOINT])) or "none"
+            raise TableError(f"{meta.storage.root}: {instant_time} has no savepoint; savepoints: {times}.")
         archive_out_of_turn(context, instant_time)
-        drop_savepoint(found[0], meta)
+        drop_savepoint(matches[0], meta)
 
 
 def load_savepoints(meta: MetaClient) -> Savepoints:
     """The savepoints of a table, oldest first."""
-    found = Savepoints()
+    savepoints = Savepoints()
     for instant in meta.timeline.completed().of([ActionKind.SAVEPOINT]):
-        found.append(_described(instant, meta.reader.savepoint_metadata(instant)))
-    return found
+        savepoints.append(_described(instant, meta.reader.savepoint_metadata(instant)))
+    return savepoints
 
 
 def _target(meta: MetaClient, instant_time: str | None) -> Instant:

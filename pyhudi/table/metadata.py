@@ -14,7 +14,7 @@ from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.predicate import parse_call
 from pyhudi.queries.validation import Difference, validate
 from pyhudi.services.index_building import run_index_plan, schedule_index
-from pyhudi.services.indexes import IndexInfo, create_index, index_info, wanted_index
+from pyhudi.services.indexes import IndexInfo, create_index, index_info, index_request
 from pyhudi.services.metadata_table import MetadataRebuild, drop_metadata, rebuild_metadata
 from pyhudi.table.calls import Options, TableHandle
 
@@ -133,8 +133,8 @@ def build_index(
     if not while_writing and not schedule_only:
         run = partial(create_index, name=name, columns=wanted, index_type=index_type, expression=call)
         return handle.serve(run, options, more)
-    index = wanted_index(name, wanted, index_type, call)
-    plan = handle.serve(partial(schedule_index, wanted=index), options, more)
+    index = index_request(name, wanted, index_type, call)
+    plan = handle.serve(partial(schedule_index, index=index), options, more)
     if not schedule_only:
         return handle.serve(partial(run_index_plan, instant_time=plan.requested_time), options, more)
     return index_info(handle.fresh(), index.partition)

@@ -38,7 +38,7 @@ from pyhudi.services.clean.cleaning import clean
 from pyhudi.services.cluster.calls import cluster
 from pyhudi.services.compact.compaction import COMPACTION, call
 from pyhudi.services.index_building import build_waiting, schedule_index
-from pyhudi.services.indexes import create_index, drop_index, wanted_index
+from pyhudi.services.indexes import create_index, drop_index, index_request
 from pyhudi.services.metadata_table import rebuild_metadata
 from pyhudi.storage.clock import FixedClock
 from pyhudi.storage.memory import MemoryStorage
@@ -169,7 +169,7 @@ class Life(RuleBasedStateMachine):
     @rule()
     def index_is_begun(self) -> None:
         if self.version >= 8:
-            self.act(*self.served(partial(schedule_index, wanted=wanted_index("bloom_filters", (), None, None))))
+            self.act(*self.served(partial(schedule_index, index=index_request("bloom_filters", (), None, None))))
 
     @rule()
     def indexes_are_built(self) -> None:

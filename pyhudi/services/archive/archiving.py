@@ -211,12 +211,12 @@ def _archived(instants: Sequence[Instant], context: ActionContext) -> tuple[str,
 
 
 def _instant_files(storage: Storage, folder: str, layout_version: int) -> Files:
-    found = {}
+    entries = {}
     for entry in storage.list(folder):
         name = None if entry.is_dir else InstantFileName.parse(entry.name, layout_version)
         if name is not None:
-            found[name.requested_time, name.action, name.state] = entry
-    return found
+            entries[name.requested_time, name.action, name.state] = entry
+    return entries
 
 
 def _states(instant: Instant, files: Files) -> Iterator[tuple[ActionKind, State, FileInfo]]:
@@ -241,8 +241,10 @@ def _to_lsm(instants: Sequence[Instant], files: Files, context: ActionContext) -
     made = []
     for start in range(0, len(instants), _CHUNK_INSTANTS):
         chunk = instants[start : start + _CHUNK_INSTANTS]
-        known = {(i.requested_time, i.action) for i in history.times(chunk[0].requested_time, chunk[-1].requested_time)}
-        rows = [_row(i, files, storage) for i in chunk if (i.requested_time, i.action) not in known]
+        archived = {
+            (i.requested_time, i.action) for i in history.times(chunk[0].requested_time, chunk[-1].requested_time)
+        }
+        rows = [_row(i, files, storage) for i in chunk if (i.requested_time, i.action) not in archived]
         if rows:
             made.append(history.append(pa.Table.from_pylist(rows, HISTORY_SCHEMA)))
     merged = history.compact(options.merged_files, options.merged_bytes_max)
@@ -279,10 +281,10 @@ def _is_plan(action: ActionKind, state: State) -> bool:
 
 def _to_log(instants: Iterable[Instant], files: Files, context: ActionContext) -> tuple[str, ...]:
     log = archive_log(context.meta.storage, context.meta.config)
-    known = log.newest_keys()
-    wanted = [i for i in instants if (i.requested_time, i.action.value, State.COMPLETED.name) not in known]
-    wanted.sort(key=lambda i: (i.action not in _FIRST, i))
-    path = log.append((_entries(i, files, context) for i in wanted), context.options.archiving.batch_entries)
+    newest = log.newest_keys()
+    to_append = [i for i in instants if (i.requested_time, i.action.value, State.COMPLETED.name) not in newest]
+    to_append.sort(key=lambda i: (i.action not in _FIRST, i))
+    path = log.append((_entries(i, files, context) for i in to_append), context.options.archiving.batch_entries)
     return () if path is None else (path.rpartition("/")[2],)
 
 
@@ -298,16 +300,16 @@ def _entries(instant: Instant, files: Files, context: ActionContext) -> list[New
 
 
 def _delete(instants: Sequence[Instant], files: Files, storage: Storage) -> None:
-    left = {entry.name for entry in storage.list(TEMPORARY_FOLDER)}
+    markers = {entry.name for entry in storage.list(TEMPORARY_FOLDER)}
     for instant in instants:
-        if instant.requested_time in left:
+        if instant.requested_time in markers:
             delete_markers(storage, instant.requested_time)
-    found = [(state, info.path) for instant in instants for _, state, info in _states(instant, files)]
-    pending = [path for state, path in found if state is not State.COMPLETED]
+    files_of_instants = [(state, info.path) for instant in instants for _, state, info in _states(instant, files)]
+    pending = [path for state, path in files_of_instants if state is not State.COMPLETED]
     for path in pending:
         storage.delete(path)
     storage.sync(pending)  # pending files that came back without the completed one would be a failed write
-    for state, path in found:
+    for state, path in files_of_instants:
         if state is State.COMPLETED:
             storage.delete(path)
             # One by one: before an older one that came back, a younger one that is gone would seem uncommitted.

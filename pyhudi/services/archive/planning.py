@@ -83,8 +83,11 @@ def kept_commits(timeline: Timeline, context: ActionContext) -> tuple[int, int]:
         needed = cleaning.commits_retained - 1 + 2
     elif cleaning.policy == KEEP_LATEST_BY_HOURS and commits:
         zone = context.meta.config.timeline_zone
-        newest, kept = parse_instant_time(commits[-1].requested_time, zone), timedelta(hours=cleaning.hours_retained)
-        needed = sum(newest - parse_instant_time(i.requested_time, zone) <= kept for i in commits) - 1 + 2
+        newest, retained = (
+            parse_instant_time(commits[-1].requested_time, zone),
+            timedelta(hours=cleaning.hours_retained),
+        )
+        needed = sum(newest - parse_instant_time(i.requested_time, zone) <= retained for i in commits) - 1 + 2
     more = max(0, needed - options.commits_kept_min)
     return options.commits_kept_min + more, options.commits_kept_max + more
 
@@ -172,8 +175,8 @@ def _of_pending(timeline: Timeline) -> Iterator[ArchiveLimit]:
         return
     first = pending[0]
     before = [i for i in timeline.commits() if i.requested_time < first.requested_time]
-    kept = before[-1] if before else first
-    yield ArchiveLimit(kept.requested_time, f"{first.requested_time} ({first.action.value}), which is pending")
+    last = before[-1] if before else first
+    yield ArchiveLimit(last.requested_time, f"{first.requested_time} ({first.action.value}), which is pending")
 
 
 def _of_compaction(timeline: Timeline, options: WriteOptions) -> Iterator[ArchiveLimit]:
@@ -184,10 +187,10 @@ def _of_compaction(timeline: Timeline, options: WriteOptions) -> Iterator[Archiv
     compactions = [i for i in commits if i.action is ActionKind.COMMIT]
     since = compactions[-1].requested_time if compactions else ""
     deltas = [i for i in commits if i.action is ActionKind.DELTACOMMIT and i.requested_time > since]
-    wanted = options.compaction.delta_commits_max
-    kept = deltas[-wanted] if len(deltas) >= wanted else next(iter([*compactions[-1:], *deltas]), None)
-    if kept is not None:
-        yield ArchiveLimit(kept.requested_time, "the delta commits that the next compaction waits for")
+    delta_commits = options.compaction.delta_commits_max
+    oldest = deltas[-delta_commits] if len(deltas) >= delta_commits else next(iter([*compactions[-1:], *deltas]), None)
+    if oldest is not None:
+        yield ArchiveLimit(oldest.requested_time, "the delta commits that the next compaction waits for")
 
 
 def _of_metadata_table(context: ActionContext) -> ArchiveLimit:

@@ -94,11 +94,11 @@ def clean_after_write(context: ActionContext) -> tuple[str, ...]:
 
 def _waiting(instant_time: str, context: ActionContext) -> Instant:
     waiting = pending_cleans(context.meta.timeline)
-    found = next((instant for instant in waiting if instant.requested_time == instant_time), None)
-    if found is None:
-        known = ", ".join(instant.requested_time for instant in waiting) or "none"
-        raise TableError(f"{context.meta.storage.root}: no clean {instant_time} is waiting; pending ones: {known}.")
-    return found
+    waiting_clean = next((instant for instant in waiting if instant.requested_time == instant_time), None)
+    if waiting_clean is None:
+        times = ", ".join(instant.requested_time for instant in waiting) or "none"
+        raise TableError(f"{context.meta.storage.root}: no clean {instant_time} is waiting; pending ones: {times}.")
+    return waiting_clean
 
 
 def _is_due(context: ActionContext) -> bool:

@@ -99,18 +99,18 @@ def plan_clean(context: ActionContext, *, after_write: bool = False) -> PlannedC
     """
     meta, options = context.meta, context.options.cleaning
     before = last_clean(meta)
-    known = before.earliest if before is not None else ""
+    cleaned_before = before.earliest if before is not None else ""
     now = datetime.fromtimestamp(context.clock.now_ms() / 1000, timezone.utc).astimezone(meta.config.timeline_zone)
-    earliest = earliest_retained(meta.timeline, options, now, cleaned_before=known)
+    earliest = earliest_retained(meta.timeline, options, now, cleaned_before=cleaned_before)
     planned = PlannedClean(options.policy, earliest)
     by_versions = options.policy == KEEP_LATEST_FILE_VERSIONS
     if earliest is None and not by_versions:
         return planned
     saved = savepointed_files(meta)
-    changes = _changes(meta, "" if by_versions else known, None if by_versions else earliest)
-    is_first = before is None or (known != "" and not _is_active(known, meta))
+    changes = _changes(meta, "" if by_versions else cleaned_before, None if by_versions else earliest)
+    is_first = before is None or (cleaned_before != "" and not _is_active(cleaned_before, meta))
     left_behind = _lost_savepoint(before, saved) or _left_partitions(before)
-    scan_all = by_versions or not options.is_incremental or not known or is_first or left_behind
+    scan_all = by_versions or not options.is_incremental or not cleaned_before or is_first or left_behind
     if after_write and not any(map(supersedes, changes)) and not left_behind:
         return planned
     keep = _retention(context, earliest, saved)
@@ -138,8 +138,8 @@ def _scan(
         if not is_allowed(path, allowed):
             continue
         partition = rules.partition(path, files)
-        found = to_delete[path] = deletions(partition, keep)
-        if is_emptied(partition, found):
+        unneeded = to_delete[path] = deletions(partition, keep)
+        if is_emptied(partition, unneeded):
             emptied.append(path)
     # Folders are listed in the order of names, so the slices of a partition are in theirs.
     return Deletions.together(to_delete[path] for path in sorted(to_delete)), tuple(sorted(emptied))
@@ -190,8 +190,8 @@ def _is_active(instant_time: str, meta: MetaClient) -> bool:
 
 def _lost_savepoint(before: CleanMetadata | None, saved: Iterable[str]) -> bool:
     """Is there something to clean that a savepoint has protected so far?"""
-    known = (before.extra_metadata.get(SAVEPOINTED, "") if before is not None else "").split(",")
-    return bool({name for name in known if name} - set(saved))
+    saved_before = (before.extra_metadata.get(SAVEPOINTED, "") if before is not None else "").split(",")
+    return bool({name for name in saved_before if name} - set(saved))
 
 
 def _left_partitions(before: CleanMetadata | None) -> bool:
@@ -218,21 +218,21 @@ def _retention(
 
 
 def _replaced(meta: MetaClient) -> dict[str, dict[str, str]]:
-    found: dict[str, dict[str, str]] = {}
+    replaced: dict[str, dict[str, str]] = {}
     for instant in meta.timeline.commits():
         if instant.action is ActionKind.REPLACECOMMIT:
             for path, file_ids in (meta.commits.metadata(instant).partition_to_replace_file_ids or {}).items():
-                found.setdefault(path, {}).update(dict.fromkeys(file_ids, instant.requested_time))
-    return found
+                replaced.setdefault(path, {}).update(dict.fromkeys(file_ids, instant.requested_time))
+    return replaced
 
 
 def _needed(meta: MetaClient) -> dict[str, dict[str, str]]:
     """Partition path → file groups of pending plans → the oldest slice that a plan reads of each."""
-    found: dict[str, dict[str, str]] = {}
+    needed: dict[str, dict[str, str]] = {}
 
     def need(group: FileGroupId, base_instant: str) -> None:
-        known = found.setdefault(group.partition_path, {})
-        known[group.file_id] = min(base_instant, known.get(group.file_id, base_instant))
+        by_file_id = needed.setdefault(group.partition_path, {})
+        by_file_id[group.file_id] = min(base_instant, by_file_id.get(group.file_id, base_instant))
 
     for instant in meta.timeline.pending():
         if instant.action.is_compaction:
@@ -241,4 +241,4 @@ def _needed(meta: MetaClient) -> dict[str, dict[str, str]]:
         elif (clustering := meta.reader.clustering_plan(instant)) is not None:
             for file_slice in clustering.slices:
                 need(file_slice.group, file_slice.base_instant)
-    return found
+    return needed

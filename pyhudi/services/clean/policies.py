@@ -122,8 +122,8 @@ class Deletions(Sequence[Deletion]):
 
     def __getitem__(self, place: int | slice) -> Deletion | tuple[Deletion, ...]:
         places = range(len(self))[place]
-        found = tuple(_made(self.rows.take([places] if isinstance(places, int) else list(places))))
-        return found[0] if isinstance(places, int) else found
+        slices = tuple(_made(self.rows.take([places] if isinstance(places, int) else list(places))))
+        return slices[0] if isinstance(places, int) else slices
 
 
 def _made(rows: pa.Table | pa.RecordBatch) -> Iterator[Deletion]:
@@ -162,26 +162,26 @@ def earliest_retained(
     Args: now: in the timeline's zone. cleaned_before: what the last clean retained, "" for none.
     """
     completed = timeline.commits().instants
-    found = _by_count(completed, options.commits_retained) if options.policy == KEEP_LATEST_COMMITS else None
+    earliest = _by_count(completed, options.commits_retained) if options.policy == KEEP_LATEST_COMMITS else None
     if options.policy == KEEP_LATEST_BY_HOURS:
         start = format_instant_time(now - timedelta(hours=options.hours_retained), now.tzinfo)
-        found = next((i for i in completed if i.requested_time >= start), None)
-    if found is None:
+        earliest = next((i for i in completed if i.requested_time >= start), None)
+    if earliest is None:
         return None
     pending = next((i.requested_time for i in timeline.pending() if i.action.is_write), None)
-    if pending is not None and found.requested_time > pending:
-        found = next((i for i in reversed(completed) if i.requested_time < pending), None)
-    return None if found is None else _within_steps(found, completed, options, cleaned_before)
+    if pending is not None and earliest.requested_time > pending:
+        earliest = next((i for i in reversed(completed) if i.requested_time < pending), None)
+    return None if earliest is None else _within_steps(earliest, completed, options, cleaned_before)
 
 
 def _by_count(completed: Sequence[Instant], retained: int) -> Instant | None:
     return completed[-retained] if len(completed) > retained else None
 
 
-def _within_steps(found: Instant, completed: Sequence[Instant], options: CleaningOptions, before: str) -> Instant:
+def _within_steps(earliest: Instant, completed: Sequence[Instant], options: CleaningOptions, before: str) -> Instant:
     """At most so many commits after what the last clean retained."""
-    passed = [i for i in completed if before <= i.requested_time < found.requested_time]
-    return passed[options.commits_cleaned_max] if len(passed) > options.commits_cleaned_max else found
+    passed = [i for i in completed if before <= i.requested_time < earliest.requested_time]
+    return passed[options.commits_cleaned_max] if len(passed) > options.commits_cleaned_max else earliest
 
 
 # ---- which partitions ------------------------------------------------------------------------------------------------
@@ -189,10 +189,10 @@ def _within_steps(found: Instant, completed: Sequence[Instant], options: Cleanin
 
 def partitions_of(bodies: Iterable[CommitMetadata]) -> tuple[str, ...]:
     """Partitions that writes wrote to or took file groups out of."""
-    found: dict[str, None] = {}
+    partitions: dict[str, None] = {}
     for body in bodies:
-        found |= dict.fromkeys((*body.partition_to_write_stats, *(body.partition_to_replace_file_ids or {})))
-    return tuple(found)
+        partitions |= dict.fromkeys((*body.partition_to_write_stats, *(body.partition_to_replace_file_ids or {})))
+    return tuple(partitions)
 
 
 def is_allowed(path: str, partitions: PartitionFilter) -> bool:
@@ -268,8 +268,8 @@ def _by_versions(slices: _Slices, keep: RetentionRules) -> Mask:
     """All but the newest ones. What a plan reads counts as one version, and its slices are the newest of a group."""
     counted = np.cumsum(~slices.is_needed)
     newer = counted - 1 - np.maximum.accumulate(np.where(slices.is_newest, counted - ~slices.is_needed, 0))
-    kept = np.maximum(keep.versions - _mask(pc.is_valid(slices.needed)), 0)
-    to_delete: Mask = newer >= kept
+    versions = np.maximum(keep.versions - _mask(pc.is_valid(slices.needed)), 0)
+    to_delete: Mask = newer >= versions
     return to_delete
 
 
@@ -288,17 +288,17 @@ def _first_read(slices: _Slices, keep: RetentionRules) -> npt.NDArray[np.int64]:
 
 def _with_instants(words: str, instants: pa.Array) -> pa.Array:
     """A text for each instant, null for none. There are few instants."""
-    known = instants.dictionary_encode()
-    texts = pa.array([words + instant for instant in cast("list[str]", known.dictionary.to_pylist())], pa.string())
-    return texts.take(known.indices)
+    coded = instants.dictionary_encode()
+    texts = pa.array([words + instant for instant in cast("list[str]", coded.dictionary.to_pylist())], pa.string())
+    return texts.take(coded.indices)
 
 
-def _looked_up(file_ids: pa.Array, known: Mapping[str, str] | None) -> pa.Array:
+def _looked_up(file_ids: pa.Array, values: Mapping[str, str] | None) -> pa.Array:
     """The values of some groups; null for the others."""
-    if not known:
+    if not values:
         return pa.nulls(len(file_ids), pa.string())
-    places = pc.index_in(file_ids, pa.array(known, pa.string()))
-    return pa.array(known.values(), pa.string()).take(places)
+    places = pc.index_in(file_ids, pa.array(values, pa.string()))
+    return pa.array(values.values(), pa.string()).take(places)
 
 
 def _column(table: pa.Table, name: str) -> pa.Array:

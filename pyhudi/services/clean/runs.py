@@ -141,27 +141,27 @@ def check_no_restore(context: ActionContext) -> None:
 
 
 def run_cleans(
-    instants: Sequence[Instant], context: ActionContext, own: CleanPlan | None = None
+    instants: Sequence[Instant], context: ActionContext, fresh_plan: CleanPlan | None = None
 ) -> tuple[CleanRun, ...]:
     """Execute plans; those that another process has completed meanwhile are passed over. Raises HudiError.
 
     Args: own: the plan of the only instant, where this call has made it; others are read, and judged.
     """
-    runs = (_run(instant, context, own) for instant in instants)
+    runs = (_run(instant, context, fresh_plan) for instant in instants)
     return tuple(run for run in runs if run is not None)
 
 
-def _run(instant: Instant, context: ActionContext, own: CleanPlan | None) -> CleanRun | None:
+def _run(instant: Instant, context: ActionContext, fresh_plan: CleanPlan | None) -> CleanRun | None:
     """Execute a plan; None when there is none in the file (its writer died), or another process was faster."""
     started_s = context.clock.monotonic_s()
-    plan = own or context.meta.reader.clean_plan(instant)
+    plan = fresh_plan or context.meta.reader.clean_plan(instant)
     if plan is None:
         drop(instant, context.meta)
         return None
     instant = start_again(instant, context.meta)
     context = context.reloaded()
     check_no_restore(context)
-    deleted = _delete(plan, instant, own is not None, context)
+    deleted = _delete(plan, instant, fresh_plan is not None, context)
     removed: list[str] = []
 
     def metadata(now: ActionContext) -> CleanMetadata:
@@ -200,15 +200,15 @@ def _delete(plan: CleanPlan, instant: Instant, is_own: bool, context: ActionCont
     was found on the timeline may name anything: what is the newest version, or of a write that is newer than the plan
     or pending, was never its to delete.
     """
-    kept: list[Mapping[str, Collection[str]]] = [*savepointed_files(context.meta).values()]
+    to_keep: list[Mapping[str, Collection[str]]] = [*savepointed_files(context.meta).values()]
     if not is_own or any(
         i.action.is_undoing and i.requested_time > instant.requested_time for i in context.meta.timeline
     ):
-        kept.append(_newest_files(plan.files, context))
+        to_keep.append(_newest_files(plan.files, context))
     if not is_own:
-        kept.append(_newer_files(plan, instant, context.meta.timeline))
+        to_keep.append(_newer_files(plan, instant, context.meta.timeline))
     to_delete = {
-        path: tuple(name for name in names if not any(name in files.get(path, ()) for files in kept))
+        path: tuple(name for name in names if not any(name in files.get(path, ()) for files in to_keep))
         for path, names in plan.files.items()
     }
     paths = [data_path(path, name) for path, names in to_delete.items() for name in names]

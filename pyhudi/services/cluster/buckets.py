@@ -91,7 +91,7 @@ def _ring(partition_path: str, meta: MetaClient) -> HashRing:
 
 def _sized(slices: Sequence[FileSlice], ring: HashRing, meta: MetaClient) -> dict[int, tuple[FileSlice, int]]:
     """Value of the node → its slice, and the slice's bytes."""
-    found = {}
+    by_node = {}
     for file_slice in slices:
         node = ring.node_of(file_slice.group.file_id)
         if node is None:
@@ -100,22 +100,22 @@ def _sized(slices: Sequence[FileSlice], ring: HashRing, meta: MetaClient) -> dic
                 f"{ring.partition_path!r} is no node of its hash ring; the table was written with another index."
             )
         files = [file for file in (file_slice.base_file, *file_slice.log_files) if file is not None]
-        found[node.value] = (file_slice, sum(file.size_bytes for file in files))
-    return found
+        by_node[node.value] = (file_slice, sum(file.size_bytes for file in files))
+    return by_node
 
 
 def split_values(ring: HashRing, sizes: Mapping[int, int], split_bytes: float, room: int) -> dict[int, int]:
     """Nodes to split: value → value of the new node before it, at most `room` of them."""
-    found: dict[int, int] = {}
+    splits: dict[int, int] = {}
     for node in ring.nodes:
-        if len(found) >= room or sizes.get(node.value, 0) <= split_bytes:
+        if len(splits) >= room or sizes.get(node.value, 0) <= split_bytes:
             continue
         former = ring.before(node.value).value
         around = former + node.value + (0 if former < node.value else MAX_HASH + 1)
         middle = (around >> 1) & MAX_HASH
         if middle not in (former, node.value):  # else it has one hash value, and can't be split
-            found[node.value] = middle
-    return found
+            splits[node.value] = middle
+    return splits
 
 
 def merge_runs(ring: HashRing, sizes: Mapping[int, int], merge_bytes: float, room: int) -> list[list[int]]:

@@ -79,14 +79,14 @@ def _rewritten(plan: ClusteringPlan, meta: MetaClient) -> tuple[FileGroupId, str
     view = FileSystemView.load(meta, partitions=plan.partitions)
     newest = {s.group: s for path in plan.partitions for s in view.slices(path)}
     for planned in plan.slices:
-        found = newest.get(planned.group)
-        if found is None:
+        file_slice = newest.get(planned.group)
+        if file_slice is None:
             return planned.group, "another write, which replaced or undid it,"
-        base = found.base_file.name if found.base_file is not None else None
+        base = file_slice.base_file.name if file_slice.base_file is not None else None
         if base != planned.data_file_name:
-            return planned.group, f"the write {found.base_instant}"
-        others = [log for log in found.log_files if log.name not in planned.log_file_names]
-        if others or len(found.log_files) != len(planned.log_file_names):
+            return planned.group, f"the write {file_slice.base_instant}"
+        others = [log for log in file_slice.log_files if log.name not in planned.log_file_names]
+        if others or len(file_slice.log_files) != len(planned.log_file_names):
             return planned.group, f"log file {others[0].name}" if others else "a rollback"
     return None
 
@@ -104,10 +104,10 @@ def _written_since(began: MetaClient | None, plan: ClusteringPlan, meta: MetaCli
     """A file group that a write has changed which the run did not see complete: a log file of the plan may hold it."""
     if began is None:
         return None
-    known = {write.requested_time for write in began.timeline.commits()}
+    seen = {write.requested_time for write in began.timeline.commits()}
     groups = frozenset(file_slice.group for file_slice in plan.slices)
     for write in meta.timeline.commits():
-        shared = groups & groups_of(meta.commits.metadata(write)) if write.requested_time not in known else None
+        shared = groups & groups_of(meta.commits.metadata(write)) if write.requested_time not in seen else None
         if shared:
             return min(shared), f"the {write.action.value} {write.requested_time}"
     return None
@@ -122,10 +122,10 @@ class Clustering:
 
     def plan(self, context: ActionContext) -> ClusteringPlan | None:
         strategy: ClusteringStrategy = PLAN_STRATEGIES.load(_strategy_name(context.options))()
-        own = strategy.options(context.options.clustering)
-        options = replace(context.options, clustering=own)
+        clustering = strategy.options(context.options.clustering)
+        options = replace(context.options, clustering=clustering)
         names = pa.schema([pa.field(name, pa.string()) for name in META_COLUMNS])
-        _row_order(own.layout).check(pa.schema([*names, *context.meta.table_schema()]))
+        _row_order(clustering.layout).check(pa.schema([*names, *context.meta.table_schema()]))
         view = FileSystemView.load(context.meta)
         if not strategy.whole_partitions:
             _check_no_buckets(view, context)
@@ -133,17 +133,19 @@ class Clustering:
         planned = {group.partition_path for group in pending_clusterings(context.meta)}
         left_out = planned if strategy.whole_partitions else frozenset[str]()
         context = replace(context, options=options)
-        found: Iterator[ClusteringGroup] = (
+        planned_groups: Iterator[ClusteringGroup] = (
             group
-            for path in partitions_to_cluster(view.partitions(), own, _now(context))
+            for path in partitions_to_cluster(view.partitions(), clustering, _now(context))
             if path not in left_out
             for group in strategy.groups([s for s in view.slices(path) if s.group not in pending_groups], context)
         )
-        groups = tuple(islice(found, own.groups_max))
+        groups = tuple(islice(planned_groups, clustering.groups_max))
         if not groups:
             return None
         check_logs((s.group for group in groups for s in group.slices), view, context)
-        return ClusteringPlan(groups, own.execution_strategy or strategy.execution_class, _params(own.layout))
+        return ClusteringPlan(
+            groups, clustering.execution_strategy or strategy.execution_class, _params(clustering.layout)
+        )
 
     def encode(self, plan: ClusteringPlan, meta: MetaClient) -> bytes:
         return encode_clustering_plan(plan, meta.config.table_version, meta.storage.full_path)
@@ -163,8 +165,8 @@ class Clustering:
         check_fresh(instant, plan, meta, began)
 
     def tasks(self, plan: ClusteringPlan, context: ActionContext) -> Sequence[ClusterGroup]:
-        found = slices_of(plan.slices, context.meta)
-        slices = {s.group: s for s in with_committed_bytes(context.meta, found, find_missing=False)}
+        planned_slices = slices_of(plan.slices, context.meta)
+        slices = {s.group: s for s in with_committed_bytes(context.meta, planned_slices, find_missing=False)}
         rings, where = resized_rings(plan, "", context.meta) if is_resize(plan) else {}, context.meta.storage.root
         nodes = {path: tuple((node.value, node.file_id) for node in ring.nodes) for path, ring in rings.items()}
         groups = (
@@ -182,20 +184,20 @@ class Clustering:
     def work(
         self, plan: ClusteringPlan, context: ActionContext, spec: WriteSpec, reading: SliceSpec, run: int
     ) -> FanOutWork[ClusterGroup]:
-        own = context.options.clustering
-        order = _row_order(_layout(plan, own.layout))
+        clustering = context.options.clustering
+        order = _row_order(_layout(plan, clustering.layout))
         order.check(reading.schema)
         fields = context.options.bucket_hash_fields or context.meta.config.record_key_fields
-        return ClusterGroups(spec, reading, order, own.target_file_bytes, run, context.clock, fields)
+        return ClusterGroups(spec, reading, order, clustering.target_file_bytes, run, context.clock, fields)
 
     def delete_files(
         self, instant: Instant, plan: ClusteringPlan, meta: MetaClient, *, keep: Iterable[str], by_listing: bool
     ) -> None:
-        kept = frozenset(keep)
+        paths_to_keep = frozenset(keep)
         paths = dict.fromkeys(_marked(instant, plan, meta))
         if by_listing:
             paths |= dict.fromkeys(_listed(instant, plan, meta))
-        deleted = [path for path in paths if path not in kept and meta.storage.delete(path)]
+        deleted = [path for path in paths if path not in paths_to_keep and meta.storage.delete(path)]
         meta.storage.sync(deleted)  # one that came back would count
 
     def finish(
@@ -276,14 +278,14 @@ def _params(layout: LayoutOptions) -> dict[str, str]:
     return {key: value for key, value, default in rows if value != default}
 
 
-def _layout(plan: ClusteringPlan, given: LayoutOptions) -> LayoutOptions:
+def _layout(plan: ClusteringPlan, default: LayoutOptions) -> LayoutOptions:
     """The plan's order; what it does not say is the caller's."""
     columns, strategy, method, sample_size = (plan.strategy_params.get(key) for key in LAYOUT_KEYS)
     return LayoutOptions(
         tuple(name.strip() for name in (columns or "").split(",") if name.strip()),
-        _known(strategy, ("LINEAR", "ZORDER", "HILBERT"), given.strategy),
-        _known(method, ("DIRECT", "SAMPLE"), given.curve_method),
-        int(sample_size) if sample_size and sample_size.isdigit() and int(sample_size) else given.sample_size,
+        _known(strategy, ("LINEAR", "ZORDER", "HILBERT"), default.strategy),
+        _known(method, ("DIRECT", "SAMPLE"), default.curve_method),
+        int(sample_size) if sample_size and sample_size.isdigit() and int(sample_size) else default.sample_size,
     )
 
 

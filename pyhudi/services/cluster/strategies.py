@@ -93,8 +93,8 @@ def partitions_to_cluster(paths: Iterable[str], options: ClusteringOptions, now:
     """The partition paths that a plan looks into. Raises ConfigError."""
     paths = tuple(paths)
     if options.partitions:
-        wanted = frozenset(options.partitions)
-        paths = tuple(path for path in paths if path in wanted)
+        chosen = frozenset(options.partitions)
+        paths = tuple(path for path in paths if path in chosen)
     elif options.partition_regex:
         try:
             pattern = re.compile(options.partition_regex)
@@ -166,12 +166,12 @@ class SizeBased:
         return options
 
     def groups(self, slices: Sequence[FileSlice], context: ActionContext) -> list[ClusteringGroup]:
-        options, own = context.options, context.options.clustering
-        packed = self._packed(self._ordered(self._eligible(slices, own), options), options)
+        options, clustering = context.options, context.options.clustering
+        packed = self._packed(self._ordered(self._eligible(slices, clustering), options), options)
         return [
-            group_of(group, min(max(1, -(-size_bytes // own.target_file_bytes)), NEW_GROUPS_MAX))
+            group_of(group, min(max(1, -(-size_bytes // clustering.target_file_bytes)), NEW_GROUPS_MAX))
             for group, size_bytes in packed
-            if len(group) > 1 or own.single_slices
+            if len(group) > 1 or clustering.single_slices
         ]
 
     def _eligible(self, slices: Sequence[FileSlice], options: ClusteringOptions) -> list[FileSlice]:

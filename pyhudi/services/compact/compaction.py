@@ -99,8 +99,8 @@ class CompactionService:
 
     def tasks(self, plan: CompactionPlan, context: ActionContext) -> Sequence[FileSlice]:
         slices = slices_of(plan.operations, context.meta)
-        known = with_committed_bytes(context.meta, slices, find_missing=False)
-        return sorted(known, key=lambda found: found.size_bytes, reverse=True)
+        committed = with_committed_bytes(context.meta, slices, find_missing=False)
+        return sorted(committed, key=lambda file_slice: file_slice.size_bytes, reverse=True)
 
     def work(
         self, plan: CompactionPlan, context: ActionContext, spec: WriteSpec, reading: SliceSpec, run: int

@@ -169,12 +169,12 @@ class PartitionRegexBased(UnBounded):
         if not options.partition_regex:
             raise ConfigError("The compaction strategy by regex needs hoodie.compaction.partition.path.regex.")
         try:
-            wanted = re.compile(options.partition_regex)
+            pattern = re.compile(options.partition_regex)
         except re.error as error:
             raise ConfigError(
                 f"hoodie.compaction.partition.path.regex={options.partition_regex!r}: {error}."
             ) from error
-        return [path for path in paths if wanted.search(path)]
+        return [path for path in paths if pattern.search(path)]
 
 
 class DayBased(UnBounded):

@@ -202,8 +202,8 @@ def _convert(step: VersionStep, now: ActionContext) -> StepResult:
 def _no_way(context: ActionContext, target: int, upwards: bool) -> ConfigError:
     source = context.meta.config.table_version
     word = "upgraded" if upwards else "downgraded"
-    found = sorted({s.target for s in STEPS if (s.target > source) == upwards and s.target != source})
-    ways = [version for version in found if steps_between(source, version) is not None]
+    targets = sorted({s.target for s in STEPS if (s.target > source) == upwards and s.target != source})
+    ways = [version for version in targets if steps_between(source, version) is not None]
     return ConfigError(
         f"{context.meta.storage.root}: a table of version {source} can't be {word} to version {target}; expected "
         f"{' or '.join(map(str, ways)) or 'nothing: there is no such version here'}. Nothing was changed."

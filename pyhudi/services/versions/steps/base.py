@@ -136,10 +136,10 @@ def is_ready_for_step(context: ActionContext) -> bool:
     if not meta.config.is_merge_on_read:
         return True
     with_logs = [s.group for s in FileSystemView.load(meta).all_slices() if s.log_files]
-    kept = groups_in_pending_plans(meta, ()).intersection(with_logs)
-    if kept:
+    groups = groups_in_pending_plans(meta, ()).intersection(with_logs)
+    if groups:
         raise UnsupportedTable(
-            f"{meta.storage.root}: {len(kept):,} file groups with log files are in the plan of a pending clustering, "
+            f"{meta.storage.root}: {len(groups):,} file groups with log files are in the plan of a pending clustering, "
             f"so their log files can't be compacted before the version changes. Run or cancel the clustering first. "
             f"Nothing was changed."
         )

@@ -30,10 +30,10 @@ def copy_schema_commits(meta: MetaClient, target: TableConfig, completion_times:
     for name in _completed(meta):
         completed = name.completion_time or completion_times.get(name.requested_time, name.requested_time)
         path = _path(replace(name, completion_time=completed), target.layout_version)
-        found = _path(name, 2)
-        if path != found:
+        source = _path(name, 2)
+        if path != source:
             with suppress(PathExists):  # of a call that died; never a part of it, for readers take it for theirs
-                meta.storage.create_new(path, meta.storage.read(found))
+                meta.storage.create_new(path, meta.storage.read(source))
 
 
 def delete_old_schema_commits(meta: MetaClient) -> None:
@@ -41,9 +41,9 @@ def delete_old_schema_commits(meta: MetaClient) -> None:
     is_own = {
         name: (name.completion_time is not None) == (meta.config.layout_version >= 2) for name in _completed(meta)
     }
-    own = {name.requested_time for name in is_own if is_own[name]}
+    own_times = {name.requested_time for name in is_own if is_own[name]}
     for name in is_own:
-        if not is_own[name] and name.requested_time in own:
+        if not is_own[name] and name.requested_time in own_times:
             meta.storage.delete(_path(name, 2))
 
 

@@ -134,15 +134,15 @@ def check_layout(meta: MetaClient) -> None:
 
 def _undone_times(meta: MetaClient) -> frozenset[str]:
     """Requested times of the writes that rollbacks and restores of the active timeline have undone."""
-    found: set[str] = set()
+    names: set[str] = set()
     for instant in meta.timeline.completed():
         if not instant.action.is_undoing:
             continue
         where = f"{instant.requested_time}.{instant.action.value}"
         body = Fields(decode_avro_record(meta.reader.read_body(instant, State.COMPLETED), where), where)
         for field in ("commitsRollback", "instantsToRollback"):
-            found.update(body.texts(field))
-    return frozenset(found)
+            names.update(body.texts(field))
+    return frozenset(names)
 
 
 def _files_of_other_layout(meta: MetaClient) -> list[_File]:
@@ -163,13 +163,13 @@ def _instant_files(entries: tuple[FileInfo, ...], layout_version: int) -> Iterat
 
 def _clusterings(meta: MetaClient) -> frozenset[str]:
     """Requested times of the replacecommits whose plan says that they are clusterings, pending or completed."""
-    found = set()
+    times = set()
     for file in _instant_files(meta.storage.list(meta.config.timeline_path), meta.config.layout_version):
         if file.name.action is ActionKind.REPLACECOMMIT and file.name.state is State.REQUESTED:
             body = meta.storage.read(file.path)
             if decode_requested_replace(body, meta.storage.full_path(file.path))["clusteringPlan"] is not None:
-                found.add(file.name.requested_time)
-    return frozenset(found)
+                times.add(file.name.requested_time)
+    return frozenset(times)
 
 
 def _body(data: bytes, name: InstantFileName, table_version: int, where: str) -> bytes:
@@ -208,9 +208,9 @@ def archive_to_history(meta: MetaClient, target: TableConfig) -> int:
     Returns how many these are. Raises CorruptFile.
     """
     history = lsm_history(meta.storage, target)
-    found = archive_log(meta.storage, meta.config).instants()
+    instants = archive_log(meta.storage, meta.config).instants()
     count = 0
-    while rows := [_row(instant, target.table_version) for instant in islice(found, _ROWS_PER_FILE)]:
+    while rows := [_row(instant, target.table_version) for instant in islice(instants, _ROWS_PER_FILE)]:
         history.append(pa.Table.from_pylist(rows[::-1], schema=HISTORY_SCHEMA))
         count += len(rows)
     return count
@@ -222,16 +222,16 @@ def history_to_archive(meta: MetaClient, target: TableConfig) -> int:
     Raises CorruptFile.
     """
     archive = archive_log(meta.storage, target)
-    known = {(i.requested_time, i.action) for i in archive.times()}
+    archived = {(i.requested_time, i.action) for i in archive.times()}
     new = [
         (i.requested_time, i.action)
         for i in lsm_history(meta.storage, meta.config).times()
-        if (i.requested_time, i.action) not in known
+        if (i.requested_time, i.action) not in archived
     ]
     if new:
-        wanted = frozenset(new)
-        found = lsm_history(meta.storage, meta.config).instants(new[0][0], new[-1][0])
-        mine = (i for i in found if (i.instant.requested_time, i.instant.action) in wanted)
+        new_instants = frozenset(new)
+        instants = lsm_history(meta.storage, meta.config).instants(new[0][0], new[-1][0])
+        mine = (i for i in instants if (i.instant.requested_time, i.instant.action) in new_instants)
         archive.append((_entries(instant) for instant in mine), _ENTRIES_PER_BLOCK)
     return len(new)
 
