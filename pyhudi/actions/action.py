@@ -5,7 +5,7 @@
     execute    → data files                through the engine
     summarise  → the completed file        the commit's body
 
-Source: docs/architecture.md, "How an upsert flows".
+Source: docs/architecture.md, "How a table changes".
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@
     complete          under the lock: look for conflicts, make the completed file (`transaction/commit.py`)
 
 A failure anywhere before the last step leaves an instant that is not completed: readers never see it, and it is undone
-here, or by the next writer if this process can't. Source: docs/architecture.md, "How an upsert flows";
+here, or by the next writer if this process can't. Source: docs/architecture.md, "How a table changes";
 docs/formats/timeline.md, "Completion times", "Steps of an instant"; docs/formats/writers.md, "Steps of a write".
 """
 

@@ -77,7 +77,7 @@ def changes_of_commits(meta: MetaClient, writes: Sequence[tuple[Instant, CommitM
         if not is_service(instant, body, meta):
             finder.add(instant, body)
     finder.check_files()
-    return finder.found
+    return finder.changes
 
 
 class _Finder:
@@ -87,7 +87,7 @@ class _Finder:
         self._looks_up = meta.config.logging_mode != DATA_BEFORE_AFTER
         self._partitions: dict[str, Mapping[str, FileGroup]] = {}
         self._needed: dict[str, Instant] = {}
-        self.found = ChangesOfCommits()
+        self.changes = ChangesOfCommits()
 
     def add(self, instant: Instant, body: CommitMetadata) -> None:
         """The changes of one commit."""
@@ -110,10 +110,10 @@ class _Finder:
         with ThreadPoolExecutor(LISTING_THREADS, thread_name_prefix="hudi-changes") as pool:
             for path, info in zip(paths, pool.map(self._meta.storage.stat, paths), strict=True):
                 if info is None:
-                    self.found.missing[path] = self._needed[path]
+                    self.changes.missing[path] = self._needed[path]
 
     def _note(self, group: FileGroupId, change: GroupChange) -> None:
-        self.found.changes.append(ChangedGroup(group, change))
+        self.changes.changes.append(ChangedGroup(group, change))
 
     def _need(self, path: str, instant: Instant) -> None:
         self._needed[path] = instant
@@ -134,7 +134,7 @@ class _Finder:
         elif not stat.num_update_writes and not stat.num_deletes and stat.num_writes == stat.num_inserts:
             self._note(group, GroupChange(time, INSERTED, after=self._slice(group, stat.path or "", instant)))
         else:
-            self.found.unlogged.append((group, instant))
+            self.changes.unlogged.append((group, instant))
 
     def _previous(self, group: FileGroupId, stat: WriteStat, instant: Instant) -> FileSlice | None:
         """The base file that a write took the place of."""
@@ -143,7 +143,7 @@ class _Finder:
         for file_slice in self._slices(group):
             if file_slice.base_file is not None and file_slice.base_instant == stat.prev_commit:
                 return replace(file_slice, log_files=())
-        self.found.missing[data_path(group.partition_path, f"{group.file_id}_*_{stat.prev_commit}")] = instant
+        self.changes.missing[data_path(group.partition_path, f"{group.file_id}_*_{stat.prev_commit}")] = instant
         return None
 
     def _slice(self, group: FileGroupId, path: str, instant: Instant) -> FileSlice:
@@ -177,7 +177,7 @@ class _Finder:
         if file_slice is not None and file_slice.base_file is None:
             lost += [data_path(group.partition_path, stat.base_file) for stat in stats if stat.base_file]
         if file_slice is None or lost:
-            self.found.missing.update(dict.fromkeys(lost, instant))
+            self.changes.missing.update(dict.fromkeys(lost, instant))
             return
         earlier = self._until(file_slice, instant)
         written = {path: _with_bytes(there[path], instant, size) for path, size in sizes.items()}
@@ -191,7 +191,7 @@ class _Finder:
         slices = self._slices(group)
         last = next((s for s in slices if s.base_instant < instant.requested_time), None)
         if last is None:
-            self.found.missing[data_path(group.partition_path, f"{group.file_id}_*")] = instant
+            self.changes.missing[data_path(group.partition_path, f"{group.file_id}_*")] = instant
             return
         self._note(group, GroupChange(instant.requested_time, DELETED, before=self._until(last, instant)))
 

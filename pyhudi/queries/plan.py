@@ -3,8 +3,8 @@
     schema of the query → file system view → slices → partitions, then files are skipped → ReadPlan
 
 The plan serves both roads: the Arrow reader (`snapshot.py`) and Spark's native Parquet scan.
-Source: docs/architecture.md, "How a read flows"; docs/formats/file-names.md, "Visible slices"; docs/formats/schema.md,
-"Reading older files".
+Source: docs/architecture.md, "How a table is read"; docs/formats/file-names.md, "Visible slices";
+docs/formats/schema.md, "Reading older files".
 """
 
 from __future__ import annotations

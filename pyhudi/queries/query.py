@@ -1,6 +1,6 @@
 """What a query asks, independent of the state of the table: said once, and handed on to whatever plans it.
 
-Source: docs/architecture.md, "How a read flows".
+Source: docs/architecture.md, "How a table is read".
 
 Time travel: what `as_of` may be, and whether the table still has the files for it.
 

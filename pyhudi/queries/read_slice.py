@@ -1,6 +1,6 @@
 """ReadSlice: one file slice as a query reads it.
 
-Source: docs/architecture.md, "How a read flows".
+Source: docs/architecture.md, "How a table is read".
 
 How a query merges slices with log files: the table's merge rules, its keys, and which log blocks count.
 

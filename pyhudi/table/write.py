@@ -9,7 +9,7 @@ One write from the table's path to its result: the common path of all entry poin
 
 A write that gave way to another writer goes this way again, from its beginning.
 
-Source: docs/architecture.md, "How an upsert flows"; docs/formats/writers.md, "Steps of a write".
+Source: docs/architecture.md, "How a table changes"; docs/formats/writers.md, "Steps of a write".
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ Computed rows to write tasks: their places are known, only rows that may be new 
 
     computed rows → keys, places, moves → (index, for new rows) → counts → slots
 
-Source: docs/sql-dml.md, "How a statement becomes a commit"; docs/architecture.md, "How an upsert flows".
+Source: docs/sql-dml.md, "How a statement becomes a commit"; docs/architecture.md, "How a table changes".
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Which index a write uses, and the lookup that the index gets.
 
-Source: docs/architecture.md, "How an upsert flows"; docs/formats/indexes.md, "Finding keys".
+Source: docs/architecture.md, "How a table changes"; docs/formats/indexes.md, "Finding keys".
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
     frame → keys → (one row per key) → location → counts → slots → files
 
 What the three differ in is in `Rules`; their files next to this one make them.
-Source: docs/architecture.md, "How an upsert flows"; docs/formats/indexes.md, "Finding keys";
+Source: docs/architecture.md, "How a table changes"; docs/formats/indexes.md, "Finding keys";
 docs/formats/table-services.md, "Where inserts go".
 """
 

@@ -1,6 +1,6 @@
 """What runs in the write tasks of upsert, insert and delete: one slot, one file group (or a run of new ones).
 
-Source: docs/formats/merging.md, "Two versions of a key"; docs/architecture.md, "How an upsert flows".
+Source: docs/formats/merging.md, "Two versions of a key"; docs/architecture.md, "How a table changes".
 """
 
 from __future__ import annotations

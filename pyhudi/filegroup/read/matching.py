@@ -5,7 +5,7 @@ Source: docs/formats/log.md, "Record positions".
 KeyFilter: the rows of a few keys alone, from the parts of a base file that have them.
 
 A reader opens the column of keys first, in the parts of the file whose statistics allow them; then the other columns,
-in the parts that have them. Source: docs/architecture.md, "How a slice is read".
+in the parts that have them. Source: docs/architecture.md, "How a table is read".
 """
 
 from __future__ import annotations

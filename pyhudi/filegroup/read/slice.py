@@ -4,7 +4,7 @@
     base rows, batch by batch → rows that lose are dropped, those that replace them follow → rows that only logs have
 
 Filters on ordinary columns run after this: a base row that fails one may be an old version of a row that passes.
-Source: docs/architecture.md, "How a read flows"; docs/formats/merging.md, "Two versions of a key".
+Source: docs/architecture.md, "How a table is read"; docs/formats/merging.md, "Two versions of a key".
 """
 
 from __future__ import annotations

@@ -11,8 +11,8 @@ asked: the files that stay have the rows. Nor is anybody asked for the keys of a
 
 A metadata table that is damaged, or not up to date, skips nothing: the caller gets a warning, and the query reads all
 files that the folders list.
-Source: docs/reading.md, "The metadata table"; docs/architecture.md, "How a read flows"; docs/formats/metadata-table.md,
-"Is it up to date?".
+Source: docs/reading.md, "The metadata table"; docs/architecture.md, "How a table is read";
+docs/formats/metadata-table.md, "Is it up to date?".
 """
 
 from __future__ import annotations

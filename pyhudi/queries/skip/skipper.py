@@ -2,7 +2,7 @@
 
 Skippers read the metadata table and may raise any HudiError: `skip.py` calls them, and turns an error into "nothing
 skipped". A new kind is a class with this protocol, and its place in `skip.SKIPPERS`.
-Source: docs/architecture.md, "How a read flows".
+Source: docs/architecture.md, "How a table is read".
 """
 
 from __future__ import annotations
