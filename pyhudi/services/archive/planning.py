@@ -83,10 +83,8 @@ def kept_commits(timeline: Timeline, context: ActionContext) -> tuple[int, int]:
         needed = cleaning.commits_retained - 1 + 2
     elif cleaning.policy == KEEP_LATEST_BY_HOURS and commits:
         zone = context.meta.config.timeline_zone
-        newest, retained = (
-            parse_instant_time(commits[-1].requested_time, zone),
-            timedelta(hours=cleaning.hours_retained),
-        )
+        newest = parse_instant_time(commits[-1].requested_time, zone)
+        retained = timedelta(hours=cleaning.hours_retained)
         needed = sum(newest - parse_instant_time(i.requested_time, zone) <= retained for i in commits) - 1 + 2
     more = max(0, needed - options.commits_kept_min)
     return options.commits_kept_min + more, options.commits_kept_max + more
