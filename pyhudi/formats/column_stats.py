@@ -209,26 +209,26 @@ class RangesOfRows:
 
     def __init__(self, names: Sequence[str], schema: pa.Schema | None = None) -> None:
         self._names = tuple(names)
-        self._found = {} if schema is None else dict(_ranges_without_rows(self._names, schema))
+        self._by_name = {} if schema is None else dict(_ranges_without_rows(self._names, schema))
 
     def add(self, rows: pa.Table, *, missing_as_null: bool = False) -> None:
         """Take these rows in. Columns that they lack are passed over, or count as nulls."""
         columns = _columns_of(self._names, rows.schema)
         for name in self._names:
-            before, column = self._found.get(name), columns.get(name)
+            before, column = self._by_name.get(name), columns.get(name)
             if column is not None:
                 more = _range_of(column, values_of(rows, name))
                 if before is not None and (before.values or before.data_type != more.data_type):
                     more = joined(before, more)
-                self._found[name] = more
+                self._by_name[name] = more
             elif missing_as_null and before is not None:
-                self._found[name] = joined(
+                self._by_name[name] = joined(
                     before, ColumnRange(name, before.data_type, None, None, len(rows), len(rows))
                 )
 
     def ranges(self) -> tuple[ColumnRange, ...]:
         """Those of the columns that were there, in the order of the names."""
-        return tuple(self._found[name] for name in self._names if name in self._found)
+        return tuple(self._by_name[name] for name in self._names if name in self._by_name)
 
 
 OLD_DECIMAL = pa.decimal128(30, 15)  # of all decimals in statistics below table version 9

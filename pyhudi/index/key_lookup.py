@@ -71,7 +71,7 @@ class KeyLookupIndex(Index):
 
     def find(self, keys: pa.Table, to_search: Sequence[Candidate], lookup: Lookup) -> pa.Table:
         """The places of `keys` among the candidates, in the columns of `StoredKeys`."""
-        work = FindKeys(StoredKeys.of(lookup), _wanted(keys, self.is_global), self.uses_bloom)
+        work = FindKeys(StoredKeys.of(lookup), _keys_by_partition(keys, self.is_global), self.uses_bloom)
         shares = in_shares(to_search, lookup.engine.parallelism * 3)
         hits: pa.Table = lookup.engine.collect(lookup.engine.fan_out(shares, work, work.stored.schema))
         return hits
@@ -191,7 +191,7 @@ def _may_hold(sought: pa.Array) -> RangeTest:
     return may_match
 
 
-def _wanted(keys: pa.Table, everywhere: bool) -> dict[str | None, pa.Array]:
+def _keys_by_partition(keys: pa.Table, everywhere: bool) -> dict[str | None, pa.Array]:
     if everywhere:
         return {_EVERYWHERE: pc.unique(keys.column(RECORD_KEY))}
     ordered = keys.sort_by(PARTITION_PATH)

@@ -123,7 +123,7 @@ class GlobalRecordIndex(Index):
                 return Tagged(
                     engine.join(rows, placed, [RECORD_KEY], "left", right_is_large=bool(cached)), None, cached
                 )
-            in_partition = engine.map(hits, _AsOwnPartition(), _AsOwnPartition.schema)
+            in_partition = engine.map(hits, _InStoredPartition(), _InStoredPartition.schema)
             if not cached:
                 table = join_locations(engine.collect(rows), engine.collect(in_partition))
                 if table is not None:
@@ -276,7 +276,7 @@ def _with_ordering(rows: Frame, hits: Frame, lookup: Lookup) -> Frame:
 
 
 @dataclass(frozen=True, slots=True)
-class _AsOwnPartition:
+class _InStoredPartition:
     """Stream work: places of keys that are looked for in their own partition."""
 
     schema: ClassVar[pa.Schema] = pa.schema([(name, pa.string()) for name in (RECORD_KEY, PARTITION_PATH, LOCATION)])

@@ -163,10 +163,10 @@ def _civil(seconds: _Longs) -> dict[str, _Longs]:
 
 
 def _part(name: str) -> Callable[[pa.Array, _Options], pa.Array]:
-    return lambda values, options: _where_known(_civil(_seconds(values))[name], values, pa.int32())
+    return lambda values, options: _null_where_null(_civil(_seconds(values))[name], values, pa.int32())
 
 
-def _where_known(numbers: npt.NDArray[np.int64], values: pa.Array, kind: pa.DataType) -> pa.Array:
+def _null_where_null(numbers: npt.NDArray[np.int64], values: pa.Array, kind: pa.DataType) -> pa.Array:
     wide = pa.array(numbers).cast(kind)
     return pc.if_else(values.is_valid(), wide, pa.scalar(None, kind))
 
@@ -203,14 +203,14 @@ def _date_format(values: pa.Array, options: _Options) -> pa.Array:
 
 
 def _to_date(values: pa.Array, options: _Options) -> pa.Array:
-    return _where_known(_seconds(values) // _DAY_S, values, pa.int32()).cast(pa.date32())
+    return _null_where_null(_seconds(values) // _DAY_S, values, pa.int32()).cast(pa.date32())
 
 
 def _unix_timestamp(values: pa.Array, options: _Options) -> pa.Array:
     """Java's division, which cuts the fraction off: before 1970 that is up."""
     below = np.sign(_numbers(values.cast(pa.int64()))) < 0
     whole = _numbers(values.cast(pa.int64())) % _UNITS[values.type.unit] == 0
-    return _where_known(_seconds(values) + (below & ~whole), values, pa.int64())
+    return _null_where_null(_seconds(values) + (below & ~whole), values, pa.int64())
 
 
 def _moved(sign: int) -> Callable[[pa.Array, _Options], pa.Array]:

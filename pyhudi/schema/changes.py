@@ -69,11 +69,11 @@ def renumbered(newest: InternalSchema, columns: pa.Schema) -> InternalSchema:
     meta = tuple(column for column in newest.columns if column.name in META_COLUMNS)
     ids = count(newest.max_column_id + 1)
     stored = {column.name: column for column in newest.columns}
-    data = _known_or_new(list(storable(columns)), stored, ids)
+    data = _stored_or_new(list(storable(columns)), stored, ids)
     return InternalSchema(newest.version_id, next(ids) - 1, (*meta, *data))
 
 
-def _known_or_new(
+def _stored_or_new(
     fields: list[pa.Field], stored: Mapping[str, SchemaColumn], ids: Iterator[int]
 ) -> tuple[SchemaColumn, ...]:
     new = {field.name: next(ids) for field in fields if field.name not in stored}
@@ -91,7 +91,7 @@ def _retyped(
     old: pa.DataType | StructType | ListType | MapType, new: pa.DataType, ids: Iterator[int]
 ) -> pa.DataType | StructType | ListType | MapType:
     if isinstance(old, StructType) and isinstance(new, pa.StructType):
-        return StructType(_known_or_new(list(new.fields), {column.name: column for column in old.columns}, ids))
+        return StructType(_stored_or_new(list(new.fields), {column.name: column for column in old.columns}, ids))
     if isinstance(old, ListType) and isinstance(new, pa.ListType):
         return ListType(_with_type(old.element, new.value_field, ids))
     if isinstance(old, MapType) and isinstance(new, pa.MapType):

@@ -53,7 +53,7 @@ def rebuild_metadata(
     Raises: ConfigError for partitions that this release, or the table's version, does not have.
     """
     meta = context.meta
-    names = _wanted(context, partitions)
+    names = _partitions_to_build(context, partitions)
     differences, unreadable = _state(meta)
     groups = _file_groups(meta, names)
     if not dry_run:
@@ -84,7 +84,7 @@ def drop_metadata(context: ActionContext, *, partitions: Sequence[str] | None = 
         return tuple(partitions)
 
 
-def _wanted(context: ActionContext, partitions: Sequence[str] | None) -> tuple[str, ...]:
+def _partitions_to_build(context: ActionContext, partitions: Sequence[str] | None) -> tuple[str, ...]:
     config, options = context.meta.config, context.options.metadata
     if partitions is None:
         there = (*config.metadata_partitions, *config.metadata_to_build)

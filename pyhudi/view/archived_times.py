@@ -22,7 +22,7 @@ class ArchivedTimes:
 
     def __init__(self, meta: MetaClient) -> None:
         self._meta = meta
-        self._known_since: str | None = None
+        self._loaded_since: str | None = None
         self._times: dict[str, str | None] = {}
         self._ordered: list[str] = []
 
@@ -41,9 +41,9 @@ class ArchivedTimes:
         return place < len(self._ordered) and self._ordered[place] <= until
 
     def _read_since(self, instant_time: str) -> None:
-        if self._known_since is None or instant_time < self._known_since:
+        if self._loaded_since is None or instant_time < self._loaded_since:
             history = load_archived_timeline(self._meta.storage, self._meta.config)
-            for instant in history.times(instant_time, self._known_since or self._meta.timeline.active_since):
+            for instant in history.times(instant_time, self._loaded_since or self._meta.timeline.active_since):
                 if instant.action.is_write:
                     self._times[instant.requested_time] = instant.completion_time
-            self._known_since, self._ordered = instant_time, sorted(self._times)
+            self._loaded_since, self._ordered = instant_time, sorted(self._times)

@@ -46,7 +46,7 @@ class SliceRules:
     """Which files are committed, and which slices they are, at one moment of a table."""
 
     visibility: Visibility
-    _known: dict[str, bool] = field(default_factory=dict, compare=False, repr=False)
+    _visible: dict[str, bool] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
     def of(cls, meta: MetaClient) -> SliceRules:
@@ -118,9 +118,9 @@ class SliceRules:
         return [(file_slice.base_instant, log.name) for file_slice in slices for log in file_slice.log_files]
 
     def _is_committed(self, instant_time: str) -> bool:
-        is_visible = self._known.get(instant_time)
+        is_visible = self._visible.get(instant_time)
         if is_visible is None:
-            is_visible = self._known[instant_time] = self.visibility.is_visible(instant_time)
+            is_visible = self._visible[instant_time] = self.visibility.is_visible(instant_time)
         return is_visible
 
 

@@ -165,7 +165,7 @@ class SliceMerge:
         self.in_pairs = in_pairs
         self._needs_keys = needs_keys
         self._matching: Matching = KeyMatching(len(records), records.key_parts)
-        self._found = np.zeros(len(records), np.bool_)
+        self._is_met = np.zeros(len(records), np.bool_)
 
     @classmethod
     def of(
@@ -308,7 +308,7 @@ class SliceMerge:
         """Positions of live versions that have met no base row."""
         for first in range(0, len(self.records), batch_rows):
             window = slice(first, first + batch_rows)
-            yield np.flatnonzero(~self._found[window] & ~self.records.is_delete[window]) + first
+            yield np.flatnonzero(~self._is_met[window] & ~self.records.is_delete[window]) + first
 
     def with_base(self, stored: pa.Table) -> pa.Table:
         """Base rows that win, followed by the log rows that replace others."""
@@ -345,7 +345,7 @@ class SliceMerge:
         """Base rows whose key the logs have, and where the logs have it."""
         self.late_keys = self.late_keys[:0]
         hits, partners = self._matching.find(stored)
-        self._found[partners] = True
+        self._is_met[partners] = True
         return hits, partners
 
     def _replaced(self, stored: pa.Table, hits: Positions, partners: Positions) -> tuple[Positions, Positions]:

@@ -70,7 +70,7 @@ class AppendedKeys:
         if not len(doubtful):
             return _NO_KEYS, certain
         after = replace(file_slice, log_files=(*file_slice.log_files, *map(_log_file, statuses)))
-        counts = _AlsoOwn(self.reading.blocks.is_committed, spec.instant_time)
+        counts = _BeforeOrOfWrite(self.reading.blocks.is_committed, spec.instant_time)
         reading = replace(self.reading, blocks=replace(self.reading.blocks, is_committed=counts))
         was, is_now = _alive(self.reading, file_slice, doubtful), _alive(reading, after, doubtful)
         return _without(is_now, was), pa.concat_arrays([certain, _without(was, is_now)])
@@ -90,7 +90,7 @@ class AppendedKeys:
 
 
 @dataclass(frozen=True, slots=True)
-class _AlsoOwn:
+class _BeforeOrOfWrite:
     """The instants that count before a write, and the write's own."""
 
     before: Callable[[str], bool]

@@ -22,7 +22,7 @@ from pyhudi.errors import ConfigError, CorruptFile, KeyGenError
 from pyhudi.filegroup.write.base_file import NewBaseFile, ReusedFooter, checked_rows, stored_columns
 from pyhudi.filegroup.write.change_log import ChangeLog
 from pyhudi.filegroup.write.markers import MERGE
-from pyhudi.filegroup.write.partial_rows import NOTHING_KEPT, KeptColumns, concat_rows
+from pyhudi.filegroup.write.partial_rows import NOTHING_UNCHANGED, UnchangedColumns, concat_rows
 from pyhudi.filegroup.write.spec import WriteSpec
 from pyhudi.formats.base import BaseFileReader, open_base_file
 from pyhudi.merge import merge_mode
@@ -46,7 +46,7 @@ _Positions = npt.NDArray[np.int64]
 
 def merge_file(
     spec: WriteSpec, task: TaskContext, base: BaseFile, incoming: pa.Table, clock: Clock,
-    *, match_keys: bool = True, first_seq: int = 0, kept: Mapping[int, frozenset[str]] = NOTHING_KEPT,
+    *, match_keys: bool = True, first_seq: int = 0, kept: Mapping[int, frozenset[str]] = NOTHING_UNCHANGED,
 ) -> WriteStatus:  # fmt: skip
     """Write the next version of a base file.
 
@@ -65,7 +65,7 @@ def merge_file(
     started_s = clock.monotonic_s()
     rows = _Incoming.of(spec, incoming, match_keys)
     with open_base_file(spec.storage, base.path) as reader:
-        merge = _Merge(spec, base, reader, rows, match_keys, KeptColumns.of(incoming, kept))
+        merge = _Merge(spec, base, reader, rows, match_keys, UnchangedColumns.of(incoming, kept))
         scanned_s = clock.monotonic_s()
         file = NewBaseFile(
             replace(spec, file=replace(spec.file, plain_columns=reader.plain_columns())),
@@ -158,20 +158,20 @@ class _Merge:
         reader: BaseFileReader,
         incoming: _Incoming,
         match_keys: bool,
-        kept: KeptColumns,
+        kept: UnchangedColumns,
     ) -> None:
-        self._kept_columns = kept
+        self._unchanged_columns = kept
         self._spec, self._base, self._reader, self._incoming = spec, base, reader, incoming
         self._stored = stored_columns(spec)
         self._rules = spec.merging
         self._mode = merge_mode(self._rules.mode, self._rules.ordering_fields)
         self._file_schema = pa.schema([*(pa.field(name, pa.string()) for name in META_COLUMNS), *self._stored])
-        self._found = np.zeros(len(incoming.keys), np.bool_)  # incoming keys that the file holds
+        self._is_met = np.zeros(len(incoming.keys), np.bool_)  # incoming keys that the file holds
         self.updated = self.inserted = self.deleted = self.skipped = 0
         self._removed: list[pa.Array] = []
         self._stored_keys = reader.column(RECORD_KEY) if spec.populate_meta_fields else None
         self._matches: npt.NDArray[np.int32] | None = None
-        self._kept: list[pa.Array] = []  # keys of incoming rows that other rows of the file keep
+        self._staying_keys: list[pa.Array] = []  # keys of incoming rows that other rows of the file keep
         if self._stored_keys is not None and match_keys:
             names = self._stored_keys
             if incoming.by_row:
@@ -191,8 +191,8 @@ class _Merge:
             first += len(batch)
         if first != self._reader.num_rows:
             raise CorruptFile(f"{self._base.path}: the footer says {self._reader.num_rows} rows, found {first}.")
-        new = np.flatnonzero(~self._found & ~self._incoming.is_delete)
-        if self._kept_columns.any_of(new):
+        new = np.flatnonzero(~self._is_met & ~self._incoming.is_delete)
+        if self._unchanged_columns.any_of(new):
             raise CorruptFile(f"{self._base.path}: rows that are to be changed here are not in the file.")
         self.inserted = len(new)
         self._write_inserts(file, new)
@@ -213,9 +213,9 @@ class _Merge:
         if not self._spec.reports_keys:
             return None
         removed = pa.concat_arrays([pa.array([], pa.string()), *self._removed])
-        if not self._kept:
+        if not self._staying_keys:
             return removed
-        return pc.unique(removed.filter(pc.invert(pc.is_in(removed, value_set=pa.concat_arrays(self._kept)))))
+        return pc.unique(removed.filter(pc.invert(pc.is_in(removed, value_set=pa.concat_arrays(self._staying_keys)))))
 
     def _stored_batches(self) -> Iterator[pa.Table]:
         """The stored rows with the new file's columns and types, but the file name, in file order."""
@@ -255,7 +255,7 @@ class _Merge:
         copied, fresh = stored, None
         if len(hits):
             partners = matches[hits].astype(np.int64)
-            self._found[partners] = True
+            self._is_met[partners] = True
             winners = (self._merged if self._rules.needs_pairs else self._won)(stored, hits, partners)
             replaced, fresh = winners.rows, winners.fresh
             self.skipped += len(hits) - len(replaced)
@@ -273,7 +273,7 @@ class _Merge:
         if self._incoming.by_row and self._spec.reports_keys:
             for staying in (copied, *([] if fresh is None else [fresh])):
                 keys = single_array(staying.column(RECORD_KEY))
-                self._kept.append(keys.filter(pc.is_in(keys, value_set=self._incoming.keys)))
+                self._staying_keys.append(keys.filter(pc.is_in(keys, value_set=self._incoming.keys)))
         self._add_copied_keys(file, copied)
         rows = file.copied_rows(copied)
         if fresh is not None and len(fresh):
@@ -320,7 +320,7 @@ class _Merge:
         partners = partners[wins]
         deleted = self._incoming.is_delete[partners]
         changed, places = partners[~deleted], hits[wins][~deleted]
-        fresh = self._kept_columns.completed(self._take(changed), changed, stored, places)
+        fresh = self._unchanged_columns.completed(self._take(changed), changed, stored, places)
         return _Replaced(hits[wins], partners, deleted, fresh)
 
     def _merged(self, stored: pa.Table, hits: _Positions, partners: _Positions) -> _Replaced:

@@ -19,28 +19,30 @@ import pyarrow.compute as pc
 from pyhudi.merge.combine import single_array
 from pyhudi.model.keys import CHANGE
 
-__all__ = ["NOTHING_KEPT", "KeptColumns", "concat_rows"]
+__all__ = ["NOTHING_UNCHANGED", "UnchangedColumns", "concat_rows"]
 
 
-NOTHING_KEPT: Mapping[int, frozenset[str]] = MappingProxyType({})
+NOTHING_UNCHANGED: Mapping[int, frozenset[str]] = MappingProxyType({})
 _Flags = npt.NDArray[np.bool_]
 _Positions = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class KeptColumns:
+class UnchangedColumns:
     """`rows`: by column which of the incoming rows keep it."""
 
     rows: Mapping[str, _Flags] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, incoming: pa.Table, kept: Mapping[int, frozenset[str]]) -> KeptColumns:
-        """By the numbers of the rows (CHANGE); `kept`: by number the columns. Rows without a number lack nothing."""
-        if not kept or CHANGE not in incoming.column_names:
+    def of(cls, incoming: pa.Table, columns: Mapping[int, frozenset[str]]) -> UnchangedColumns:
+        """By the numbers of the rows (CHANGE). `columns`: by number the columns that stay as they are; rows without a
+        number have all.
+        """
+        if not columns or CHANGE not in incoming.column_names:
             return cls()
         numbers = incoming.column(CHANGE).to_numpy()
         flags: dict[str, _Flags] = {}
-        for number, names in kept.items():
+        for number, names in columns.items():
             rows = numbers == number
             for name in names.intersection(incoming.column_names) if rows.any() else ():
                 flags[name] = flags[name] | rows if name in flags else rows

@@ -91,7 +91,7 @@ class _Resolver:
     """Walks one schema; keeps the named types seen, so that later references resolve."""
 
     def __init__(self) -> None:
-        self._known: dict[str, _Type] = {}
+        self._types: dict[str, _Type] = {}
         self._open: frozenset[str] = frozenset()
 
     def record(self, avro: AvroObject, namespace: str, path: str, level: int) -> _Type:
@@ -173,12 +173,12 @@ class _Resolver:
         for full in (name, near) if "." in name or not namespace else (near, name):
             if full in self._open:
                 raise UnsupportedTable(f"Column {path!r} is of the recursive Avro record {full!r}; no column type is.")
-            if full in self._known:
-                return self._known[full]
+            if full in self._types:
+                return self._types[full]
         raise CorruptFile(f"Avro schema: unknown type {name[:200]!r} at {path!r}.")
 
     def _remember(self, name: str, kind: _Type) -> _Type:
-        self._known[name] = kind
+        self._types[name] = kind
         return kind
 
 

@@ -86,14 +86,14 @@ class ParquetReader:
         self._opened: pq.ParquetFile | None = None
         try:
             with as_corrupt_file(self.where, "Parquet"):
-                self._outline = self._kept("outline", self._read_outline, _outline_bytes)
+                self._outline = self._cached("outline", self._read_outline, _outline_bytes)
                 self._footer, self._schema = self._outline.footer, self._outline.schema
             check_outline(self.where, self.num_rows, self._schema.names)
         except BaseException:
             self._input.close()
             raise
 
-    def _kept(self, part: Hashable, make: Callable[[], T], size_of: Callable[[T], int]) -> T:
+    def _cached(self, part: Hashable, make: Callable[[], T], size_of: Callable[[T], int]) -> T:
         """What `make` makes of the file, or another reader of it has made."""
         return make() if self._state is None else get_or_load_in_state(self._state, self._path, part, make, size_of)
 
@@ -266,7 +266,7 @@ class ParquetReader:
         """The same by single pages; None where a column can't be read so."""
         paged = []
         for name in names:
-            pages = self._kept(("pages", row_group, name), partial(self._paged, row_group, name), _paged_bytes)
+            pages = self._cached(("pages", row_group, name), partial(self._paged, row_group, name), _paged_bytes)
             if not pages:
                 return None
             paged.append(pages)

@@ -95,9 +95,9 @@ class FooterRanges:
         for number in range(self._metadata.num_row_groups):
             if (number, position) in self._unreadable:
                 return whole, False
-            part, is_said = self._chunk(whole, number, position)
+            part, is_chunk_exact = self._chunk(whole, number, position)
             whole = joined(whole, part)
-            is_exact &= is_said
+            is_exact &= is_chunk_exact
         return whole, is_exact
 
     def top_level(self, name: str) -> str:

@@ -128,7 +128,7 @@ class LogBlock:
             assert block is not None  # who asks for rows has looked at `is_data`
             return block.layout.decode(self._content(), self.schema_json, names, self.where)
 
-        return self._kept(("rows", self.frame.offset, names), decoded, _table_bytes) if keep else decoded()
+        return self._cached(("rows", self.frame.offset, names), decoded, _table_bytes) if keep else decoded()
 
     def deletes(self) -> delete.DeleteRecords:
         """The keys of a delete block."""
@@ -136,7 +136,7 @@ class LogBlock:
         def decoded() -> delete.DeleteRecords:
             return delete.decode(self._content(), self.where)
 
-        return self._kept(("deletes", self.frame.offset), decoded, _delete_bytes)
+        return self._cached(("deletes", self.frame.offset), decoded, _delete_bytes)
 
     def delete_parts(self) -> Iterator[delete.DeleteRecords]:
         """The same keys, in order; those of a large block some thousand at a time."""
@@ -147,7 +147,7 @@ class LogBlock:
             source.seek(self.frame.content_offset)
             yield from delete.decoded_parts(cast("BinaryIO", source), self.frame.content_size, self.where)
 
-    def _kept(self, part: Hashable, make: Callable[[], T], size_of: Callable[[T], int]) -> T:
+    def _cached(self, part: Hashable, make: Callable[[], T], size_of: Callable[[T], int]) -> T:
         return make() if self.state is None else get_or_load_in_state(self.state, self.path, part, make, size_of)
 
     def _content(self) -> bytes:

@@ -126,7 +126,7 @@ def resolve(
     rows = _rows(classes) if scope is OptionScope.WRITE else _BY_KEY
     # A read asks no class of the user's and imports none: what is unknown there may well be an option of it.
     warns = scope is OptionScope.WRITE or not classes
-    merged = {**_known(session or {}, scope, rows, warns), **_known(options, scope, rows, warns)}
+    merged = {**_normalised(session or {}, scope, rows, warns), **_normalised(options, scope, rows, warns)}
     quiet: dict[str, list[str]] = {}
     result = {}
     for key, text in merged.items():
@@ -170,7 +170,7 @@ def _is_honoured(key: str) -> bool:
     return key in _BY_KEY and _BY_KEY[key].support is Support.HONOURED
 
 
-def _known(
+def _normalised(
     options: Mapping[str, object], scope: OptionScope, rows: Mapping[str, OptionSpec], warns_unknown: bool
 ) -> dict[str, str]:
     """Canonical key → normalised text for the keys of this scope; user keys stay as they are."""

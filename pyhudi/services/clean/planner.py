@@ -109,7 +109,7 @@ def plan_clean(context: ActionContext, *, after_write: bool = False) -> PlannedC
     saved = savepointed_files(meta)
     changes = _changes(meta, "" if by_versions else cleaned_before, None if by_versions else earliest)
     is_first = before is None or (cleaned_before != "" and not _is_active(cleaned_before, meta))
-    left_behind = _lost_savepoint(before, saved) or _left_partitions(before)
+    left_behind = _lost_savepoint(before, saved) or _skipped_partitions(before)
     scan_all = by_versions or not options.is_incremental or not cleaned_before or is_first or left_behind
     if after_write and not any(map(supersedes, changes)) and not left_behind:
         return planned
@@ -194,7 +194,7 @@ def _lost_savepoint(before: CleanMetadata | None, saved: Iterable[str]) -> bool:
     return bool({name for name in saved_before if name} - set(saved))
 
 
-def _left_partitions(before: CleanMetadata | None) -> bool:
+def _skipped_partitions(before: CleanMetadata | None) -> bool:
     """Was the last clean allowed to look at some partitions only?"""
     return before is not None and PARTITION_FILTER in before.extra_metadata
 

@@ -283,13 +283,13 @@ def _layout(plan: ClusteringPlan, default: LayoutOptions) -> LayoutOptions:
     columns, strategy, method, sample_size = (plan.strategy_params.get(key) for key in LAYOUT_KEYS)
     return LayoutOptions(
         tuple(name.strip() for name in (columns or "").split(",") if name.strip()),
-        _known(strategy, ("LINEAR", "ZORDER", "HILBERT"), default.strategy),
-        _known(method, ("DIRECT", "SAMPLE"), default.curve_method),
+        _one_of(strategy, ("LINEAR", "ZORDER", "HILBERT"), default.strategy),
+        _one_of(method, ("DIRECT", "SAMPLE"), default.curve_method),
         int(sample_size) if sample_size and sample_size.isdigit() and int(sample_size) else default.sample_size,
     )
 
 
-def _known(word: str | None, words: Sequence[str], otherwise: str) -> str:
+def _one_of(word: str | None, words: Sequence[str], otherwise: str) -> str:
     return word.upper() if word is not None and word.upper() in words else otherwise
 
 
