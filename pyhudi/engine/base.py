@@ -53,7 +53,7 @@ FanOutWork = Callable[[TaskContext, TaskT], Iterable[pa.RecordBatch]]
 
 
 class EngineOf(Protocol[FrameT]):
-    """The verbs, of an engine with frames of this type. Everything that writes or reads a table is said in them."""
+    """The verbs of an engine with frames of this type. All writes and reads of a table consist of them."""
 
     @property
     def parallelism(self) -> int:

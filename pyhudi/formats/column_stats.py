@@ -41,7 +41,7 @@ __all__ = [
 
 Plain: TypeAlias = bool | int | float | bytes | str
 _DECIMAL_DIGITS = 40  # more than a decimal of 128 bits has
-_SCHEMAS = 64  # of which it is remembered how ranges are found: those of the tables that a process writes to
+_SCHEMAS = 64  # in the cache of ways to compute ranges: those of the tables that a process writes to
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """What decoders stumble over in damaged bytes, as errors of the family.
 
-Decoders say what they find wrong themselves. What is left is found by Arrow, fastavro, zlib or Python, in errors of
+Decoders report the damage that they see. Arrow, fastavro, zlib or Python find the rest, in errors of
 their own kinds: these become CorruptFile where a kind of input is decoded, not at each line that may raise one.
 
 How much larger than its bytes a part of a file may become when it is decoded.

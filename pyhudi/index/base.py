@@ -39,7 +39,7 @@ STORED_ORDERING = "_pyhudi_stored_ordering_"  # + number of the ordering field
 
 @dataclass(frozen=True, slots=True)
 class IndexSettings:
-    """What the caller set for indexes.
+    """The caller's settings for indexes.
 
     `update_partition_path`: a global index moves rows to their new partition. `options`: all options of indexes.
     """
@@ -66,7 +66,7 @@ class PartitionRows:
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """What an index is handed.
+    """The table, engine and batch that an index works with.
 
     `view` covers the batch's partitions, all partitions for a global index. `batch`: the incoming rows by partition.
     `keygen` recomputes keys of stored rows when the table keeps no meta columns (None: they are stored). `ordering`

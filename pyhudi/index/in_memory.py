@@ -1,6 +1,6 @@
 """Index INMEMORY, for tests: keys of files this process has seen stay in memory.
 
-A base file never changes, so what is kept per file is right for ever; a file that is new to the process is read. Files
+A base file never changes, so an entry per file is right for ever; a file that is new to the process is read. Files
 that are not candidates any more are forgotten. Keys are unique in the table.
 Source: docs/formats/indexes.md, "Finding keys".
 """

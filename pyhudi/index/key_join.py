@@ -223,6 +223,6 @@ class PlacesThatCount:
 
 
 def keys_in_several_places(hits: pa.Table) -> pa.Table:
-    """Those (RECORD_KEY, PARTITION_PATH) that are in several file groups, each once."""
+    """The keys (RECORD_KEY, PARTITION_PATH) in several file groups, each once."""
     places = hits.group_by(list(_KEY)).aggregate([(LOCATION, "count_distinct")])
     return places.filter(pc.greater(places.column(f"{LOCATION}_count_distinct"), 1)).select(list(_KEY))

@@ -1,4 +1,4 @@
-"""What SIMPLE, BLOOM, their global forms and INMEMORY share: read the keys of candidate files, keep the matches.
+"""KeyLookupIndex: SIMPLE, BLOOM, their global forms and INMEMORY read the keys of candidate files for matches.
 
 Of a batch of moderate size the incoming keys travel to the tasks, and only hits come back. A file is opened once; its
 footer says by key range (and bloom filter) whether its key column is worth reading. A batch with more bytes of keys and

@@ -2,13 +2,13 @@
 
     rows in this process    keys by file group of the index → one task each, with its keys
     Spark                   keys go to the tasks by file group of the index, and no key to the planner
-    keys of all blocks      are looked for in the base files, where that takes less time (`files_are_cheaper`)
+    keys of all blocks      are searched in the base files, where that takes less time (`files_are_cheaper`)
 
 What the index says is checked: a file group that the table does not have means that the index is wrong. Without a
-record index, or with one that is not up to date or can't be read, rows are found as GLOBAL_SIMPLE and SIMPLE find them.
+record index, or with one that is not up to date or can't be read, GLOBAL_SIMPLE and SIMPLE find the rows.
 Source: docs/formats/indexes.md, "Finding keys", "Record index".
 
-When many keys are wanted, the key columns of the base files are read in less time than the record index.
+For many keys, the key columns of the base files are read in less time than the record index.
 
 A few keys touch a few blocks of the index. Keys by the thousand touch all of them, and a key with its record takes
 twice the time to unpack that it takes in a column of Parquet. Estimated from sizes alone; the places are the same.
@@ -47,7 +47,7 @@ _OPEN_LOCAL_NS, _OPEN_REMOTE_NS = 1.5e6, 40e6  # to open a base file and read it
 
 
 def files_are_cheaper(lookup: Lookup, index: Iterable[FileSlice]) -> bool:
-    """Shall the keys of a batch be looked for in all base files, which hold them, and not in the index?"""
+    """Is a search of all base files for the keys of a batch cheaper than a look-up in the index?"""
     if lookup.keygen is not None:
         return False
     slices = lookup.view.all_slices()
@@ -277,7 +277,7 @@ def _with_ordering(rows: Frame, hits: Frame, lookup: Lookup) -> Frame:
 
 @dataclass(frozen=True, slots=True)
 class _InStoredPartition:
-    """Stream work: places of keys that are looked for in their own partition."""
+    """Stream work: locations of keys, with the partition where the rows are stored."""
 
     schema: ClassVar[pa.Schema] = pa.schema([(name, pa.string()) for name in (RECORD_KEY, PARTITION_PATH, LOCATION)])
 

@@ -1,4 +1,4 @@
-"""What a key generator is, and how its columns are found in a batch.
+"""KeyGenerator: the protocol, and the look-up of its columns in a batch.
 
 A key generator gives every row a record key (who the row is) and a partition path (the folder it lives in). It is a
 small frozen value that pickles, so that executors can use it, and it is pure: the same row has the same key whatever

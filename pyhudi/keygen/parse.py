@@ -1,7 +1,7 @@
 """Back from record keys and partition paths to the values of their fields, as text.
 
 Needed where a table stores the path only (dropped partition columns) and to leave partitions out of a scan. Neither
-form escapes enough to be parsed back in every case; where a path does not fit its fields, it is said and not guessed.
+form escapes enough to be parsed back in every case; a path that does not fit its fields is an error, not a guess.
 Source: docs/formats/keys.md, "Record keys", "Partition paths".
 """
 

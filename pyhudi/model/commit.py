@@ -149,7 +149,7 @@ class WriteStatus:
     that lost against the stored row (event time); `stat` holds Hudi's own counters. `warning`: what the caller should
     know of the rows, "" for nothing.
 
-    For the indexes of the metadata table, None unless the write's spec wants them: `column_stats`: one row per indexed
+    For the indexes of the metadata table, None unless the spec asks for them: `column_stats`: one row per indexed
     column of this file, the fields of `ColumnStatsMetadata`. `new_keys`: record keys (text) that this file's file group
     did not have before; `removed_keys`: those that it does not have any more. `staged_index`: what tasks of large
     writes report instead of new keys, those of this file and of others.

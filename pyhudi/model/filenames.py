@@ -133,7 +133,7 @@ def base_file_parts(name: str) -> tuple[str, str, str, str] | None:
     return file_id, write_token, instant_time, dot + extension
 
 
-_NAMES = 1 << 14  # of log files that are kept taken apart: queries of a table see the same ones again and again
+_NAMES = 1 << 14  # of log files in the cache of parsed names: queries of a table see the same ones again and again
 # Versions are Java's ints. Archive files are named alike, without an instant.
 _LOG_NAME = re.compile(r"\.([^._]+)_(\d*)\.(log|archive)\.(\d{1,10})(?:_(\d+-\d+-\d+)(\.cdc)?)?", re.ASCII)
 

@@ -45,7 +45,7 @@ _NO_TEXT = pa.scalar(None, pa.string())
 
 @dataclass(frozen=True, slots=True)
 class GroupChange:
-    """What one commit did to one file group, and where that is said.
+    """A change of one file group by one commit, and the files that hold it.
 
     `before`, `after`: the slice as the commit found it and left it, None where nobody asks. `log_paths`: change logs
     (LOGGED), or the log files that the commit wrote (MERGED).

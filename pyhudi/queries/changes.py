@@ -5,7 +5,7 @@
 In the order of the commits; of one commit, deletes of whole file groups come first.
 Source: docs/formats/incremental.md, "Changes".
 
-Which files say what commits changed: from write stats, and where an image is wanted, from listings.
+The files that hold the changes of commits: named by write stats; for images, by listings too.
 
     change logs named                       their records
     base file of new rows only              all its rows are inserts
@@ -53,7 +53,7 @@ __all__ = ["ChangedGroup", "ChangesOfCommits", "changes_of_commits", "plan_chang
 
 @dataclass(frozen=True, slots=True)
 class ChangedGroup:
-    """A change, and the file group that it is about."""
+    """A change and its file group."""
 
     group: FileGroupId
     change: GroupChange
@@ -61,7 +61,7 @@ class ChangedGroup:
 
 @dataclass(slots=True)
 class ChangesOfCommits:
-    """`missing`: paths that are not there any more, with the commit that needs each. `unlogged`: file groups that a
+    """`missing`: paths of files that are gone, with the commit that needs each. `unlogged`: file groups that a
     commit rewrote without a change log.
     """
 
@@ -105,7 +105,7 @@ class _Finder:
             self._log_files(group, stats, instant)
 
     def check_files(self) -> None:
-        """Look which of the needed files are not there."""
+        """Note the needed files that are missing."""
         paths = list(self._needed)
         with ThreadPoolExecutor(LISTING_THREADS, thread_name_prefix="hudi-changes") as pool:
             for path, info in zip(paths, pool.map(self._meta.storage.stat, paths), strict=True):
@@ -137,7 +137,7 @@ class _Finder:
             self.changes.unlogged.append((group, instant))
 
     def _previous(self, group: FileGroupId, stat: WriteStat, instant: Instant) -> FileSlice | None:
-        """The base file that a write took the place of."""
+        """The base file that a write replaced."""
         if stat.prev_base_file:
             return self._slice(group, data_path(group.partition_path, stat.prev_base_file), instant)
         for file_slice in self._slices(group):
@@ -207,7 +207,7 @@ class _Finder:
         return replace(file_slice, log_files=tuple(logs))
 
     def _slices(self, group: FileGroupId) -> tuple[FileSlice, ...]:
-        """All slices of a group that are there, newest first, replaced ones too."""
+        """All existing slices of a group, newest first, replaced ones too."""
         path = group.partition_path
         if path not in self._partitions:
             files = [file for _, folder_files in listed_partitions(self._meta.storage, [path]) for file in folder_files]

@@ -298,7 +298,7 @@ def _field(operand: Operand, schema: pa.Schema) -> pc.Expression:
 
 
 def _is_in(column: Operand, values: tuple[Value, ...], schema: pa.Schema) -> pc.Expression:
-    """Whether the column's value is one of these; false for null."""
+    """Is the column's value one of these? False for null."""
     kind, field = resolve_operand(column, schema)[1], _field(column, schema)
     if not pa.types.is_floating(kind):
         return field.isin(list_values(values, kind))

@@ -76,7 +76,7 @@ class FilesOfCommits:
 
 @dataclass(slots=True)
 class _Group:
-    """What the commits so far made of one file group: paths with the bytes that each write put into them."""
+    """One file group after the commits so far: paths with the bytes that each write put into them."""
 
     base: str | None = None
     logs: dict[str, list[CommittedBytes]] = field(default_factory=dict)
@@ -115,7 +115,7 @@ def _replaced(instant: Instant, body: CommitMetadata) -> set[FileGroupId]:
 
 
 def _take_out(groups: dict[FileGroupId, _Group], replaced: set[FileGroupId]) -> set[FileGroupId]:
-    """Those of the groups that were replaced; they leave."""
+    """The replaced groups; they leave."""
     out = replaced & groups.keys()
     for group in out:
         del groups[group]
@@ -125,7 +125,7 @@ def _take_out(groups: dict[FileGroupId, _Group], replaced: set[FileGroupId]) -> 
 def _add(
     groups: dict[FileGroupId, _Group], named: dict[str, Instant], instant: Instant, stats: Iterable[WriteStat]
 ) -> None:
-    """What one write put into files."""
+    """The files and bytes of one write."""
     for stat in stats:
         if not stat.path:
             continue
@@ -172,7 +172,7 @@ def _compact(
 
 
 def _begins_with(path: str, writer: Instant, by_completion: bool) -> str:
-    """What says the slice of a log file: below version 8 its name, from 8 on when its write completed."""
+    """The slice of a log file: below version 8 its name says it, from 8 on the time when its write completed."""
     if by_completion:
         return writer.completion_time or writer.requested_time
     name = LogFileName.parse(path.rpartition("/")[2])
@@ -185,7 +185,7 @@ def _folder(path: str | None) -> str:
 
 
 def _sizes(meta: MetaClient, groups: Iterable[_Group]) -> dict[str, int | None]:
-    """Path → bytes, None for a file that is not there."""
+    """Path → bytes, None for a missing file."""
     paths = [path for group in groups for path in (group.base, *group.logs) if path is not None]
 
     def size_of(path: str) -> int | None:
@@ -199,7 +199,7 @@ def _sizes(meta: MetaClient, groups: Iterable[_Group]) -> dict[str, int | None]:
 
 
 def _slice(group: FileGroupId, files: _Group, sizes: Mapping[str, int]) -> FileSlice | None:
-    """The files that are there, as one slice."""
+    """The existing files, as one slice."""
     base: BaseFile | None = None
     if files.base is not None and files.base in sizes:
         name = BaseFileName.parse(files.base.rpartition("/")[2])
@@ -233,7 +233,7 @@ class WholeSlices:
     until: str
 
     def __call__(self, part: FileSlice) -> FileSlice | None:
-        """The slice that these log files of the range belong to, None when it is not there any more.
+        """The slice of these log files of the range, None when it is gone.
 
         Raises:  PathNotFound when a write was rolled back since.
         """
@@ -266,11 +266,11 @@ def plan_incremental(meta: MetaClient, requested: IncrementalRange, query: Query
 
     Args:    requested: the range, from `incremental_range`; query: of its parts not the moment and the type, which the
              range says.
-    Raises:  RangeNotReadable when commits of the range were archived or their files cleaned, unless a full scan is
-             wanted then; what `plan_snapshot` raises.
+    Raises:  RangeNotReadable when commits of the range were archived or their files cleaned, unless the options ask for
+             a full scan then; what `plan_snapshot` raises.
     """
     where = conjunction(tuple(map(parse_where, (query.where, *requested.options.filters))))
-    # Rows are found by their commits, so a full scan does not ask the record index where keys are.
+    # The filter is by commits, so a full scan does not ask the record index for keys.
     whole = replace(query, where=where, as_of=None, query_type="snapshot", unique_keys=False)
     ranged = _Ranged(requested, whole)
     return ranged.only_matching_paths(meta, read_consistently(meta, ranged.plan))

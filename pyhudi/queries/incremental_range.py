@@ -297,7 +297,7 @@ _TOKENS = re.compile(r"\[[^\]]+\]|.", re.DOTALL)
 
 
 def path_pattern(glob: str) -> re.Pattern[str]:
-    """What a file's full path must match whole. Raises ConfigError for a pattern whose brackets do not fit.
+    """A pattern that a file's full path must match whole. Raises ConfigError for a pattern whose brackets do not fit.
 
     Args:    glob: `*` any characters, `?` one, `[a-z]` and `[!a-z]` one of these or none of them, `{a,b}` either text.
     """

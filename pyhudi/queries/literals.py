@@ -75,7 +75,7 @@ def in_zone(value: Value, kind: pa.DataType, zone: tzinfo | None, subject: str) 
 
 
 def is_naive_time(value: Value) -> bool:
-    """Whether a value is a date or a time without a zone, or the text of one."""
+    """Is the value a date or a time without a zone, or the text of one?"""
     with contextlib.suppress(ValueError):
         return isinstance(value, str | date) and _moment_of(value).tzinfo is None
     return False
@@ -169,7 +169,7 @@ def _grid(kind: pa.DataType) -> tuple[int, Decimal, Decimal]:
 
 
 def fits_exactly(value: Value, kind: pa.DataType) -> bool:
-    """Whether an integer or decimal type can hold a number as it is."""
+    """Can an integer or decimal type hold a number as it is?"""
     if isinstance(value, int) and pa.types.is_integer(kind):  # lists of a million such are common
         bits = kind.bit_width
         return -(1 << bits - 1) <= value < 1 << bits - 1 if pa.types.is_signed_integer(kind) else 0 <= value < 1 << bits

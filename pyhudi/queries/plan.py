@@ -43,7 +43,7 @@ QUERY_TYPES = ("snapshot", "read_optimized", "incremental")
 
 @dataclass(frozen=True, slots=True)
 class ReadPlan:
-    """What a query reads and returns.
+    """The slices that a query reads, and the columns and rows that it returns.
 
     `schema`: the result's columns in order. `read_schema`: all columns that must be read, those of the filter included.
     `predicate`: bound to the table's schema, still to be applied to every row. `internal_schemas`: the table's

@@ -1,4 +1,4 @@
-"""What a query asks, independent of the state of the table: said once, and handed on to whatever plans it.
+"""Query: columns, rows and moment, independent of the state of the table. Planners take it as it is.
 
 Source: docs/architecture.md, "How a table is read".
 
@@ -139,7 +139,7 @@ def check_not_cleaned(meta: MetaClient, instant_time: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """Columns, rows and moment of a query, and how its files are found and read.
+    """Columns, rows and moment of a query, and how its files are listed and read.
 
     Args:
         columns: names of top-level columns in the wanted order; None: all, meta columns first.

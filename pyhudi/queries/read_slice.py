@@ -83,7 +83,7 @@ def slice_spec(
     history: tuple[InternalSchema, ...] = (),
     rules: MergeRules | None = None,
 ) -> SliceSpec:
-    """What is needed to merge slices of the table.
+    """The rules for merging slices of the table.
 
     Args:    schema: the table's columns as a query sees them; as_of: instant time, later log blocks do not count;
              history: schemas of the table up to then, newest first, () where columns match by name; rules: how rows

@@ -109,7 +109,7 @@ def stale_read_if_missing(storage: Storage) -> Iterator[None]:
 
 READ_THREADS = 2
 _BATCHES_AHEAD = 2  # per file
-_POLL_S = 0.1  # how soon a reading thread notices that nobody wants its batches any more
+_POLL_S = 0.1  # how soon a reading thread notices that nobody reads its batches any more
 
 
 def read_batches(
@@ -220,7 +220,7 @@ def _filtered(plan: ReadPlan, source: Iterator[pa.RecordBatch]) -> Iterator[pa.R
 
 
 def read_log_rows(plan: ReadPlan, read: ReadSlice, version_column: str) -> Iterator[pa.RecordBatch]:
-    """Those rows of a slice with log files that come from them, as the query returns them.
+    """The rows of a slice that come from its log files, as the query returns them.
 
     Args:    version_column: one more column, the last: what `ReplacedBaseRows.lost` calls the row, null where
         nothing can.

@@ -34,7 +34,7 @@ from pyhudi.view.file_system_view import FileSystemView
 __all__ = ["KEYS_SHOWN", "Compared", "Difference", "bloom_filters", "column_stats", "partition_stats"]
 
 
-KEYS_SHOWN = 5  # in one difference; how many there are is said, too
+KEYS_SHOWN = 5  # in one difference, which also says how many there are
 
 
 @dataclass(frozen=True, slots=True)

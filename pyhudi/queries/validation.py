@@ -105,7 +105,7 @@ def _listed(records: pa.Table, *, is_global: bool) -> pa.Table:
 
 
 def _wrong(there: pa.Table, listed: pa.Table, how: _How) -> pa.Table:
-    """Those without an entry of one of their rows: a key of several rows (inserted twice) has one, of any of them."""
+    """Keys without an entry for one of their rows. Keys of several rows (inserted twice) have one, of any of them."""
     both = there.join(listed, "id", join_type=how)
     right = both.filter(pc.equal(both.column("there"), both.column("listed"))).column("id")
     return both.filter(pc.invert(pc.is_in(both.column("id"), right.combine_chunks())))
@@ -114,7 +114,7 @@ def _wrong(there: pa.Table, listed: pa.Table, how: _How) -> pa.Table:
 def _ids(
     paths: pa.Array | pa.ChunkedArray, keys: pa.Array | pa.ChunkedArray, *, is_global: bool
 ) -> pa.Array | pa.ChunkedArray:
-    """What is unique: the key, or the key within its partition."""
+    """The unique columns: the key, or the key within its partition."""
     return keys if is_global else pc.binary_join_element_wise(paths, keys, _BETWEEN)
 
 

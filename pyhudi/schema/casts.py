@@ -94,7 +94,7 @@ def _becomes_decimal(source: pa.DataType, target: pa.DataType) -> bool:
 
 def _to_decimal(array: pa.Array, target: pa.DataType, scale: int) -> pa.Array:
     if pt.is_integer(array.type):
-        # Arrow wants room for every value of the integer type, whatever the values are.
+        # Arrow asks for room for every value of the integer type, whatever the values are.
         return array.cast(pa.decimal128(19 + scale if scale < 19 else 38, scale)).cast(target)
     if pt.is_decimal(array.type):
         return array.cast(target)

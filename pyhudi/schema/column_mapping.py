@@ -86,7 +86,7 @@ def column_mapping(
     Args:
         history: of the table (`load_history`).
         query: the schema to read under: the newest of the history, or the one as of a point in time.
-        columns: names in `query` that are wanted, in that order; None = all.
+        columns: names in `query` to read, in that order; None = all.
     Returns: None when no schema of the history is old enough; then columns match by name.
     """
     written = schema_as_of(history, instant_time)

@@ -43,7 +43,7 @@ def evolve(
     Args:
         table: the table's data columns; without any, the table is new and takes the incoming schema.
         incoming: the schema of the data; meta columns in it are ignored.
-        null_for_missing, reconcile: columns that the data lacks are kept, and null in the new rows.
+        null_for_missing, reconcile: columns that the data lacks stay, and are null in the new rows.
         allow_drop: columns that the data lacks leave the table (unless the other two keep them).
         allow_kind_change: columns of numbers become text, and those of text bytes, when the data says so, as in Hudi.
         protected: key and partition columns (dotted paths for nested ones): there, and of the very same type (or of a

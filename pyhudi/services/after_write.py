@@ -1,4 +1,4 @@
-"""What follows a write that is complete: the table services that its options want, in Hudi's order.
+"""After a write is complete: the table services that its options ask for, in Hudi's order.
 
 A service is one row of AFTER_WRITE: its name and a function that does what the options ask for and returns the instants
 it completed. Nothing that goes wrong here fails the write, for that is visible already: it is warned about.

@@ -97,7 +97,7 @@ class IndexList(list[IndexInfo]):
 
 @dataclass(frozen=True, slots=True)
 class IndexRequest:
-    """The index that a call wants. `partition`: of the metadata table."""
+    """The index that a call asks for. `partition`: of the metadata table."""
 
     partition: str
     kind: str

@@ -38,7 +38,7 @@ def call_service(
 ) -> Called[PlanT, RunT]:
     """Run a service.
 
-    Args:    wants: is there to be a new plan? run: executes the plan of an instant time. dry_run: only make the plan,
+    Args:    wants: is a new plan due? run: executes the plan of an instant time. dry_run: only make the plan,
              nothing on disk. schedule_only: leave the plan on the timeline for another run.
     Raises:  errors of the family; see `schedule_plan` and `run`. Plans that were executed before stay so.
     """

@@ -1,4 +1,4 @@
-"""What the results of compaction, log compaction and clustering have in common: a plan, and the runs of plans.
+"""Results of compaction, log compaction and clustering: a plan, and the runs of plans.
 
 CompactionResult: what a compaction or log compaction did, or would do, for its caller.
 
@@ -39,7 +39,7 @@ class PlanRun(ABC):
 
     @abstractmethod
     def _summary(self) -> str:
-        """What was done, in a line."""
+        """The work of the run, in a line."""
         ...
 
 
@@ -65,12 +65,12 @@ class PlanResult(ABC, Generic[PlannedT, RunT]):
 
     @abstractmethod
     def _name(self) -> str:
-        """What the service is called."""
+        """The name of the service."""
         ...
 
     @abstractmethod
     def _plan_summary(self) -> str:
-        """What the plan takes, in a line."""
+        """The input of the plan, in a line."""
         ...
 
     @abstractmethod

@@ -63,7 +63,7 @@ def creates_exclusively(storage: Storage) -> bool:
 @lru_cache(maxsize=1024)
 def mount_kind(folder: str) -> str:
     """The kind of file system that a folder is on, as the system names it (`ext4`, `nfs4`, `fuse.s3fs`); "" where it
-    does not say. The folder need not exist. A mount whose kind is "fuse" alone is told by its source, too.
+    does not say. The folder need not exist. For a mount whose kind is "fuse" alone, its source is added.
     """
     path = os.path.realpath(folder)
     if not sys.platform.startswith("linux"):

@@ -1,4 +1,4 @@
-"""What completed writes put into the log files of a table, as their write stats say.
+"""The bytes that completed writes put into the log files of a table, as their write stats say.
 
     log files of slices ← stats of the delta commits since the oldest of these slices began
     a stat without file = the log file is missing
@@ -62,7 +62,7 @@ def with_committed_bytes(
 
 @dataclass(frozen=True, slots=True)
 class _Named:
-    """What the stats say of one log file. `completed`: when the newest of its writes did."""
+    """The stats of one log file. `completed`: when the newest of its writes did."""
 
     committed: tuple[CommittedBytes, ...]
     completed: str
@@ -160,7 +160,7 @@ def _with_bytes(file_slice: FileSlice, named: Mapping[str, _Named], missing: Seq
 
 @dataclass(frozen=True, slots=True)
 class ArchivedLogWrites:
-    """What archived writes put into a log file. Picklable. `active_since`: what is older was archived."""
+    """The bytes that archived writes put into a log file. Picklable. `active_since`: what is older was archived."""
 
     storage: Storage
     config: TableConfig

@@ -158,7 +158,7 @@ class FileSystemView:
 
 @dataclass(frozen=True, slots=True)
 class Visibility:
-    """What the timeline says about files: commits, completion times, replaced groups, pending compactions."""
+    """The timeline's decisions about files: commits, completion times, replaced groups, pending compactions."""
 
     meta: MetaClient
     as_of: str | None
@@ -185,7 +185,7 @@ class Visibility:
         )
 
     def is_visible(self, instant_time: str) -> bool:
-        """Whether files of this instant count. Few instants have many files: each is looked up once."""
+        """Do files of this instant count? Few instants have many files: each is looked up once."""
         is_visible = self._visible.get(instant_time)
         if is_visible is None:
             is_later = self.as_of is not None and instant_time > self.as_of
@@ -194,7 +194,7 @@ class Visibility:
 
     def file_groups(self, partition_path: str, files: Iterable[FileInfo]) -> tuple[FileGroup, ...]:
         """The visible groups among the files of one partition folder."""
-        bases: dict[str, BaseFile] = {}  # the first one of each group that is found; nearly all have no more
+        bases: dict[str, BaseFile] = {}  # the first of each group; nearly all groups have no more
         more: dict[str, list[BaseFile]] = defaultdict(list)
         logs: dict[str, list[LogFile]] = defaultdict(list)
         start = len(partition_path) + 1 if partition_path else 0

@@ -46,7 +46,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class BlockRules:
-    """What makes a block count.
+    """The rules by which a block counts.
 
     `is_committed`: is the block's instant completed, or older than the active timeline? Called below table version 8
     only; from 8 on whole files are left out before they get here. `latest_instant`: blocks of later instants do not
@@ -69,7 +69,7 @@ class BlockRules:
 
 @dataclass(frozen=True, slots=True)
 class LogTotals:
-    """What was found in the log files of a slice. `records`: rows and deletes of the `blocks` that count, `instants`
+    """The contents of the log files of a slice. `records`: rows and deletes of the `blocks` that count, `instants`
     those that wrote them, oldest first.
     """
 
@@ -145,7 +145,7 @@ REWRITING = (
 
 @dataclass(frozen=True, slots=True)
 class DamageRules:
-    """What to do about a damaged log file. Picklable.
+    """The reaction to a damaged log file. Picklable.
 
     `raises`: it is an error, else a warning; `advice`: the last sentence of either. `archived`: what archived writes
     put into a log file; asked only when it holds something that is no block, or nothing.
@@ -164,12 +164,12 @@ class DamageRules:
 
 
 def _scan(storage: Storage, log: LogFile) -> list[LogBlock | CorruptRange]:
-    """What `scan_log` finds in a log file, nothing in one that is missing. Raises CorruptFile, UnsupportedTable."""
+    """The parts of a log file (`scan_log`), none of a missing one. Raises CorruptFile, UnsupportedTable."""
     return [] if log.is_missing else list(scan_log(storage, log.path))
 
 
 def scan_slice(storage: Storage, file_slice: FileSlice, rules: DamageRules | None) -> list[LogBlock | CorruptRange]:
-    """What is in the log files of a slice, when `rules` have told what is missing there. Raises as `tell` does."""
+    """The blocks of the log files of a slice, after `rules` have reported damage. Raises as `tell` does."""
     scanned: list[LogBlock | CorruptRange] = []
     for log in file_slice.log_files:
         parts = _scan(storage, log)
@@ -183,7 +183,7 @@ def scan_slice(storage: Storage, file_slice: FileSlice, rules: DamageRules | Non
 def find_damage(
     storage: Storage, log: LogFile, parts: Sequence[LogBlock | CorruptRange], rules: DamageRules
 ) -> str | None:
-    """What a log file lacks, as the beginning of a message; None when it has all that completed writes put into it.
+    """The bytes that a log file lacks, as the beginning of a message; None when it has all of completed writes.
 
     Args:    log: with what they put into it; found: its blocks and what is none, from `scan_log`.
     """

@@ -349,7 +349,7 @@ class SliceMerge:
         return hits, partners
 
     def _replaced(self, stored: pa.Table, hits: Positions, partners: Positions) -> tuple[Positions, Positions]:
-        """Those of the matches in which the version of the logs wins."""
+        """The matches in which the version of the logs wins."""
         if not len(hits) or not self._rules.by_ordering:
             return hits, partners
         wins = self._judge(stored, hits, partners)

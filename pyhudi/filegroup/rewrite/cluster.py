@@ -163,7 +163,7 @@ def _base_rows(spec: WriteSpec, slices: Iterable[FileSlice]) -> int:
 
 
 def _gathered(tables: Iterator[pa.Table], rows_max: int, bytes_max: int) -> Iterator[pa.Table]:
-    """The same rows in tables of about the size of a row group, whatever sizes they come in."""
+    """The rows in tables of about the size of a row group, whatever sizes they come in."""
     waiting: list[pa.Table] = []
     for table in tables:
         if not len(table):

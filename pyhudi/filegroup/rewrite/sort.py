@@ -91,7 +91,7 @@ def _column(rows: pa.Table, path: str) -> pa.ChunkedArray:
         if not pa.types.is_struct(column.type) or column.type.get_field_index(name) < 0:
             raise ConfigError(f"hoodie.clustering.plan.strategy.sort.columns names {path!r}: no field {name!r} there.")
         column = pc.struct_field(column, name)
-    # Sorting wants values; the few of a dictionary are spread out for it.
+    # Sorting needs values, so dictionaries are decoded.
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     return column
@@ -200,7 +200,7 @@ _RANK = "_pyhudi_rank"
 
 
 class _Spill:
-    """Rows in a file that can be read as a stream; `read` wants the ranks that they were written with."""
+    """Rows in a file that can be read as a stream. `read` takes the ranks that they were written with."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -119,7 +119,7 @@ class LogOptions:
 
 @dataclass(frozen=True, slots=True)
 class _Counts:
-    """What one log file got."""
+    """The rows and bytes of one log file."""
 
     updates: int = 0
     inserts: int = 0

@@ -76,7 +76,7 @@ def stored_columns(spec: WriteSpec) -> pa.Schema:
 
 
 def incoming_schema(stored: pa.Schema) -> pa.Schema:
-    """What rows on their way into a file look like: the record key, then the stored columns."""
+    """The schema of rows on their way into a file: the record key, then the stored columns."""
     return pa.schema([pa.field(RECORD_KEY, pa.string()), *stored])
 
 
@@ -184,13 +184,13 @@ class NewBaseFile:
             self._bloom.add(keys)
 
     def note_new_keys(self, keys: pa.ChunkedArray) -> None:
-        """Report that these keys came to the file group, if somebody wants to know."""
+        """Report keys that came to the file group, if the spec asks for reports."""
         if self._new_keys is not None:
             self._new_keys.append(single_array(keys))
 
     @property
     def new_keys(self) -> pa.Array | None:
-        """The keys that were noted; None when nobody wants to know."""
+        """The reported keys; None unless the spec asks for reports."""
         return None if self._new_keys is None else pa.concat_arrays([pa.array([], pa.string()), *self._new_keys])
 
     def close(self) -> int:
@@ -210,7 +210,7 @@ class NewBaseFile:
         return self._writer.close(footer)
 
     def column_stats(self) -> pa.Table | None:
-        """Statistics of the closed file's columns, when the write wants them."""
+        """Statistics of the closed file's columns, if the spec asks for them."""
         if self._spec.stats_columns is None:
             return None
         return stats_rows(self._spec.table_version, self.name, self._writer.ranges())
@@ -290,7 +290,9 @@ _STALE_KEYS_SHARE = 0.1  # deleted keys that a filter may still hold, of the key
 
 @dataclass(frozen=True, slots=True)
 class ReusedFooter:
-    """What a rewrite starts from. `rebuild_*`: stored keys must be added, as nothing usable was stored."""
+    """The range of keys and the filter that a rewrite starts with. `rebuild_*`: the old file has no usable one, so the
+    stored keys must be added.
+    """
 
     bloom: BloomFilter | None
     key_range: KeyRange

@@ -209,7 +209,7 @@ class _Merge:
 
     @property
     def removed_keys(self) -> pa.Array | None:
-        """Keys that the file group has not any more; None when nobody wants to know."""
+        """Keys that left the file group; None unless the spec asks for reports."""
         if not self._spec.reports_keys:
             return None
         removed = pa.concat_arrays([pa.array([], pa.string()), *self._removed])

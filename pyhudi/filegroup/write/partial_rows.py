@@ -49,7 +49,7 @@ class UnchangedColumns:
         return cls(flags)
 
     def any_of(self, positions: _Positions) -> bool:
-        """Whether one of these incoming rows lacks something."""
+        """Does one of these incoming rows lack a column?"""
         return any(bool(rows[positions].any()) for rows in self.rows.values())
 
     def completed(self, fresh: pa.Table, partners: _Positions, stored: pa.Table, hits: _Positions) -> pa.Table:

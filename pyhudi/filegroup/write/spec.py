@@ -19,7 +19,7 @@ __all__ = ["BaseFileOptions", "WriteSpec"]
 
 @dataclass(frozen=True, slots=True)
 class WriteSpec:
-    """What a task must know to write base files of one instant. Picklable.
+    """The settings with which tasks write base files of one instant. Picklable.
 
     `schema` holds the data columns (no meta columns); those in `partition_columns_dropped` are not stored.
     `rules` say how rows merge; None: by `merge_mode` and `ordering_fields` alone.

@@ -25,7 +25,7 @@ MAX_TYPES = 100_000  # counted through references; Spark and Java give up on tab
 MAX_SYMBOL_CHARS = 255  # of an enum: a row has one byte of it and is read as so many
 MAX_FIXED_BYTES = 2**31 - 1  # Java's arrays hold no more
 _SCHEMAS_KEPT = 64
-_KEPT_CHARS = 256 * 1024  # of a schema that is kept: all that are kept stay small
+_KEPT_CHARS = 256 * 1024  # of a cached schema, so that the cache stays small
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ MAX_BODY_BYTES = 2**31 - 1  # Java readers hold a body in one array, so no valid
 
 _SYNC_BYTES = 16
 _SCHEMAS_KEPT = 64
-_KEPT_CHARS = 256 * 1024  # of a schema that is kept: all that are kept stay small
+_KEPT_CHARS = 256 * 1024  # of a cached schema, so that the cache stays small
 _SAID_CHARS = 500  # of fastavro's errors: they may quote the body
 _SCHEMA_KEY = b"avro.schema"
 

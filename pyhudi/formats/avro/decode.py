@@ -1,6 +1,6 @@
 """Many Avro binaries of one schema → one Arrow batch, column by column.
 
-One position is kept per record; each field is read for all records at once (`walk.py`, `scalars.py`, `nested.py`). At
+Each record has one position; each field is read for all records at once (`walk.py`, `scalars.py`, `nested.py`). At
 the end each position must be at the end of its record, which checks the whole walk. Chunks of 16 Ki records stay in the
 processor's cache.
 

@@ -214,7 +214,7 @@ def enum(symbols: tuple[str, ...]) -> Reader:
     return read
 
 
-_MOST_PIECES = 1024  # arrays of one item of each record that are kept apart: each takes more than its values
+_MOST_PIECES = 1024  # arrays of one item of each record: each takes more memory than its values
 
 _Repeated: TypeAlias = pa.ListType | pa.MapType
 

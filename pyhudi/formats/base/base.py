@@ -157,8 +157,8 @@ class BaseFileReader(Protocol):
             columns: top-level names in the wanted order (None = all, in file order); names that the file lacks are
                 left out.
             dictionaries: string columns to hand out dictionary-encoded.
-            may_match: told what is known of a part of the file, says whether a wanted row may be in it; parts that it
-                denies are left out, where the format knows parts. Rows are not filtered.
+            may_match: takes the ranges of a part of the file, says whether a row that passes may be in it; other parts
+                are skipped, where the format has parts. Rows are not filtered.
         """
         ...
 

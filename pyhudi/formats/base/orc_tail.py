@@ -95,7 +95,7 @@ class HeldTail:
         return False
 
     def finish(self, footer_extension: bytes) -> None:
-        """Write what was kept back, with `footer_extension` at the end of the footer."""
+        """Write the bytes held back, with `footer_extension` at the end of the footer."""
         length = self._tail[-1]
         postscript = self._tail[-1 - length : -1]
         changed = _longer_footer(postscript, len(footer_extension))

@@ -41,7 +41,7 @@ _FOOTER_COPIES = 3  # in memory: the bytes, and what pyarrow makes of them
 _CHUNK_BYTES = 1000  # about what is known of a chunk takes there
 _KEPT_ROWS = 1 << 20  # of a row group: one file's keys must not take the place of all others'
 _PAGED_ROWS = 64  # of a row group: for more of them most pages are read anyway
-_ROWS_AT_ONCE = 8192  # of which single rows are wanted: what comes behind the last is not decoded
+_ROWS_AT_ONCE = 8192  # of which single rows are read: rows behind the last are not decoded
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ class ParquetReader:
 
     @property
     def _file(self) -> pq.ParquetFile:
-        """Opened when it is needed: who wants a few rows again reads their pages alone."""
+        """Opened when it is needed: readers of a few rows read their pages alone."""
         if self._opened is None:
             self._opened = self._open(self._footer.metadata, ())
         return self._opened
@@ -221,7 +221,7 @@ class ParquetReader:
 
     def _column_of_group(self, row_group: int, name: str, rows: int) -> Iterator[tuple[int, pa.Array]]:
         """The values of a column in a row group, each part with the number of its first row there. They stay in memory
-        when they are wanted again and again.
+        when they are read again and again.
         """
 
         def parts() -> Iterator[tuple[int, pa.Array]]:

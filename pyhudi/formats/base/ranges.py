@@ -202,7 +202,7 @@ RangeTest = Callable[[Ranges], bool]
 
 
 def row_groups_that_may_match(footer: ParquetFooter, may_match: RangeTest | None) -> list[int]:
-    """Numbers of the row groups for which `may_match`, told their ranges, does not answer no; all without a test."""
+    """Numbers of the row groups whose ranges `may_match` does not exclude; all without a test."""
     metadata = footer.metadata
     numbers = list(range(metadata.num_row_groups))
     if may_match is None:

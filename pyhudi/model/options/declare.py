@@ -1,4 +1,4 @@
-"""How a topic declares its options: a field of a frozen dataclass carries the key and all that is said of it.
+"""How a topic declares its options: a field of a frozen dataclass carries the key and its documentation.
 
 `commits_retained: int = option("hoodie.clean.commits.retained", 10, "…", minimum=1)` is the one place where this
 option is. Its row of the option table (`specs_of`), and with it the page, the checks and the Python name, and the
@@ -77,7 +77,7 @@ class Values:
 
 
 class _Details(TypedDict, total=False):
-    """What else is said of an option; OptionSpec explains each."""
+    """More of an option; OptionSpec explains each."""
 
     minimum: int
     aliases: tuple[str, ...]

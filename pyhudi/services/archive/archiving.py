@@ -73,7 +73,7 @@ def opened_metadata_table(meta: MetaClient) -> MetadataTable | None:
 def instants_to_archive(table: MetadataTable, kept_min: int, kept_max: int) -> tuple[Instant, ...]:
     """The instants of the metadata table's timeline that may go.
 
-    Args:   kept_min, kept_max: of the table; one more is kept here, and not less than cleaning looks at.
+    Args:   kept_min, kept_max: of the table; here one more stays, and never less than cleaning looks at.
     """
     timeline = table.meta.timeline
     kept_min = max(kept_min + 1, _COMMITS_KEPT_MIN)

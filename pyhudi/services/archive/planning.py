@@ -61,7 +61,7 @@ class ArchivePlan:
 
 
 def plan_archive(context: ActionContext) -> ArchivePlan:
-    """What an archiving run would take off the timeline of `context`."""
+    """The instants that an archiving run would take off the timeline of `context`."""
     timeline, options = context.meta.timeline, context.options.archiving
     kept_min, kept_max = kept_commits(timeline, context)
     if len(timeline.commits()) <= kept_max:

@@ -92,7 +92,7 @@ class PlannedClean:
 
 
 def plan_clean(context: ActionContext, *, after_write: bool = False) -> PlannedClean:
-    """What a clean of the table as it is now would delete.
+    """The plan of a clean of the table as it is now.
 
     Args:    after_write: list nothing when no write since the last clean has left anything behind.
     Raises:  CorruptFile for commits, savepoints or plans that can't be read: without them nothing is safe to delete.
@@ -149,7 +149,7 @@ def _scan(
 
 
 def last_clean(meta: MetaClient) -> CleanMetadata | None:
-    """What the newest completed clean says."""
+    """The body of the newest completed clean."""
     cleans = [i for i in meta.timeline.completed() if i.action is ActionKind.CLEAN]
     if not cleans:
         return None

@@ -1,4 +1,4 @@
-"""What cleaning may delete: file slices that no allowed query needs. Decisions only; nothing is deleted here.
+"""Policies of cleaning: it may delete file slices that no allowed query needs. Decisions only; nothing is deleted here.
 
 Allowed are queries of the newest rows, as of every instant since the earliest that is retained, and of savepoints:
 
@@ -80,7 +80,7 @@ class Deletions(Sequence[Deletion]):
 
     @classmethod
     def of(cls, partition_path: str, slices: pa.Table, reasons: pa.Array, superseded: pa.Array) -> Deletions:
-        """Those of a partition. `slices`: rows of STORED_SLICES; the arrays have a value for each of them."""
+        """The deletions in a partition. `slices`: rows of STORED_SLICES; the arrays have a value for each of them."""
         paths = pa.DictionaryArray.from_arrays(
             pa.repeat(pa.scalar(0, pa.int32()), len(reasons)), pa.array([partition_path])
         )
@@ -88,7 +88,7 @@ class Deletions(Sequence[Deletion]):
 
     @classmethod
     def together(cls, parts: Iterable[Deletions]) -> Deletions:
-        """Those of several partitions."""
+        """The deletions in several partitions."""
         return cls(pa.concat_tables([_SCHEMA.empty_table(), *(part.rows for part in parts if part)]))
 
     @property
@@ -138,8 +138,8 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class RetentionRules:
-    """What is retained. `earliest`: instant time, "" for the policy by versions. `replaced`: partition path → file id →
-    the replacing instant. `saved`: partition path → names of savepointed files. `needed`: partition
+    """The files that cleaning retains. `earliest`: instant time, "" for the policy by versions. `replaced`: partition
+    path → file id → the replacing instant. `saved`: partition path → names of savepointed files. `needed`: partition
     path → file id → base instant of the oldest slice that a pending plan reads.
     """
 

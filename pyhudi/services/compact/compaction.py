@@ -132,7 +132,7 @@ class CompactionService:
 
 
 def plan_compaction(context: ActionContext) -> CompactionPlan:
-    """What a compaction of the table as it is now would do.
+    """The plan of a compaction of the table as it is now.
 
     Raises UnsupportedTable for a copy-on-write table, ConfigError for options of strategies, DamagedLog, and
     WriteConflict while a write is pending and the table version is below 8.
@@ -189,7 +189,7 @@ def compaction_is_due(context: ActionContext) -> bool:
 
 
 def delta_commits(timeline: Timeline, now: datetime) -> DeltaCommits:
-    """What triggers look at. `now`: aware, in the timeline's zone."""
+    """The numbers that triggers compare. `now`: aware, in the timeline's zone."""
     deltas = [i for i in timeline.completed() if i.action is ActionKind.DELTACOMMIT]
     compactions = [i.requested_time for i in timeline.completed() if i.action is ActionKind.COMMIT]
     requests = [*compactions, *(i.requested_time for i in timeline.pending() if i.action is ActionKind.COMPACTION)]
@@ -217,7 +217,7 @@ _EXECUTOR = "org.apache.hudi.table.action.compact.LogCompactionExecutionHelper"
 
 
 def plan_log_compaction(context: ActionContext) -> CompactionPlan:
-    """What a log compaction of the table as it is now would do: slices with blocks enough.
+    """The plan of a log compaction of the table as it is now: slices with blocks enough.
 
     No write may be pending: the new block comes after those of earlier instants, and a write that began before and
     completes after it would be taken for older than what it merges, by readers that do not know of log compactions.

@@ -55,8 +55,8 @@ _MB = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class DeltaCommits:
-    """What the triggers look at: delta commits and seconds since the last completed compaction, or since the first
-    delta commit when there was none; `since_request` counts from the last one that was scheduled, run or not.
+    """The numbers that triggers compare: delta commits and seconds since the last completed compaction, or since the
+    first delta commit when there was none; `since_request` counts from the last one that was scheduled, run or not.
     """
 
     since_compaction: int
