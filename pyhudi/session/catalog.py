@@ -27,7 +27,7 @@ from pyhudi.model.keys import META_COLUMNS
 from pyhudi.session.catalog_entries import STAND_IN, EntryReader
 from pyhudi.session.temp_views import spark_sql
 from pyhudi.spark import capabilities
-from pyhudi.sql.column_texts import columns_text, literal, quoted
+from pyhudi.sql.columns import columns_text, literal, quoted
 from pyhudi.sql.session import CatalogEntry, TableName
 from pyhudi.sql.table_options import MANAGED_KEY, PROVIDER_KEY
 from pyhudi.storage.clock import SystemClock

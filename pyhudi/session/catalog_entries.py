@@ -25,7 +25,7 @@ from pyspark.sql import Row, SparkSession
 from pyhudi.errors import ConfigError
 from pyhudi.session.temp_views import spark_sql
 from pyhudi.spark import capabilities
-from pyhudi.sql.column_texts import quoted
+from pyhudi.sql.columns import quoted
 from pyhudi.sql.session import CatalogEntry, TableName
 from pyhudi.sql.table_options import MANAGED_KEY, PROVIDER_KEY
 

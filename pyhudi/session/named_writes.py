@@ -21,8 +21,8 @@ from pyhudi.session.sql import SparkSqlSession, hudi_aware_sql, name_of
 from pyhudi.session.temp_views import FORMATS
 from pyhudi.session.writer import write_frame
 from pyhudi.sql.create_table import CreateTable
-from pyhudi.sql.our_table import is_ours
 from pyhudi.sql.session import SqlFrame, TableName
+from pyhudi.sql.table_options import is_ours
 
 if TYPE_CHECKING:
     from pyspark.sql._typing import OptionalPrimitiveType

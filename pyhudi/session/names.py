@@ -27,13 +27,11 @@ from pyhudi.session.catalog import SparkCatalog
 from pyhudi.session.temp_views import spark_sql
 from pyhudi.spark import capabilities
 from pyhudi.spark.engine import SparkEngine
-from pyhudi.sql.clauses import Reader
-from pyhudi.sql.column_texts import quoted
-from pyhudi.sql.literals import constant_of
+from pyhudi.sql.columns import quoted
 from pyhudi.sql.references import Reference, references
 from pyhudi.sql.session import CatalogEntry, SqlSession, TableName
 from pyhudi.sql.table_functions import rows_of_function
-from pyhudi.sql.tokens import SqlToken, TokenKind, keywords, tokens_of
+from pyhudi.sql.tokens import Reader, SqlToken, TokenKind, constant_of, keywords, tokens_of
 
 if TYPE_CHECKING:
     from pyhudi.table import HudiTable

@@ -31,11 +31,10 @@ from pyhudi.spark.engine import SparkEngine
 from pyhudi.spark.failures import translated
 from pyhudi.spark.session import hudi_options, settings_read_once, settings_with_prefix
 from pyhudi.spark.types import arrow_from_spark, with_typed_keys
-from pyhudi.sql.clauses import Reader
-from pyhudi.sql.our_table import options_of
 from pyhudi.sql.session import NO_ROWS, SCHEMA_ON_READ, NamedTable, SqlFrame, TableName
 from pyhudi.sql.statement import is_known, parse_statement
-from pyhudi.sql.tokens import keywords, tokens_of
+from pyhudi.sql.table_options import options_of
+from pyhudi.sql.tokens import Reader, keywords, tokens_of
 from pyhudi.storage.clock import SystemClock
 from pyhudi.table import HudiTable
 from pyhudi.table.calls import open_place

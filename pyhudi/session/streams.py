@@ -30,7 +30,7 @@ from pyhudi.session.stream_sink import CHECKPOINT, write_batches_to
 from pyhudi.spark import capabilities
 from pyhudi.spark.session import hudi_and_store_options
 from pyhudi.spark.types import arrow_from_spark
-from pyhudi.sql.column_texts import columns_text
+from pyhudi.sql.columns import columns_text
 from pyhudi.sql.session import TableName
 
 if TYPE_CHECKING:

@@ -27,13 +27,11 @@ from pyhudi.schema.changes import (
     SchemaChange,
     SetComment,
 )
-from pyhudi.sql.clauses import Reader
-from pyhudi.sql.column_texts import comment_of, quoted
-from pyhudi.sql.our_table import is_ours, options_of, our_table
+from pyhudi.sql.columns import comment_of, quoted
 from pyhudi.sql.partitions import PartitionSpec, matching_paths, partition_spec
 from pyhudi.sql.session import NO_ROWS, SCHEMA_ON_READ, CatalogEntry, SqlFrame, SqlSession, TableName
-from pyhudi.sql.table_options import check_given, write_options
-from pyhudi.sql.tokens import SqlToken
+from pyhudi.sql.table_options import check_given, is_ours, options_of, our_table, write_options
+from pyhudi.sql.tokens import Reader, SqlToken
 
 __all__ = ["AlterColumns", "AlterProperties", "DropPartitions", "RenameTable", "parse_alter"]
 

@@ -20,11 +20,9 @@ from pyhudi.model.keys import META_COLUMNS
 from pyhudi.model.new_table import new_table_properties
 from pyhudi.model.options import WriteOptions
 from pyhudi.model.options.table import PARTITION_FIELDS, RECORD_KEY
-from pyhudi.sql.clauses import Reader
-from pyhudi.sql.our_table import is_ours
 from pyhudi.sql.session import NO_ROWS, CatalogEntry, NamedTable, SqlFrame, SqlSession, TableName
-from pyhudi.sql.table_options import check_given, sql_properties, write_options
-from pyhudi.sql.tokens import SqlToken
+from pyhudi.sql.table_options import check_given, is_ours, sql_properties, write_options
+from pyhudi.sql.tokens import Reader, SqlToken
 from pyhudi.table import HudiTable
 
 __all__ = ["CreateTable", "parse_create"]

@@ -9,11 +9,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pyhudi.errors import ConfigError
-from pyhudi.sql.clauses import Reader
-from pyhudi.sql.our_table import is_ours, our_table
 from pyhudi.sql.partitions import PartitionSpec, matching_paths, partition_spec
 from pyhudi.sql.session import NO_ROWS, CatalogEntry, SqlFrame, SqlSession, TableName
-from pyhudi.sql.tokens import SqlToken
+from pyhudi.sql.table_options import is_ours, our_table
+from pyhudi.sql.tokens import Reader, SqlToken
 
 __all__ = ["DropTable", "RefreshTable", "TruncateTable", "parse_drop", "parse_refresh", "parse_truncate"]
 

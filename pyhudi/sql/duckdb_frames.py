@@ -1,14 +1,19 @@
-"""DuckDB's relations as the frames of a session: as streams, without meta columns, with their errors as ours."""
+"""Queries of ours as tables that DuckDB reads, and DuckDB's relations as the frames of a session; its errors as ours.
+
+A table is asked for columns and gets a filter, and its scan reads no more: DuckDB knows Arrow's data sets, and calls
+`scanner` of one for each time that a query names it. Frames stream, without meta columns.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
 import pyarrow as pa
+import pyarrow.dataset as ds
 
 from pyhudi.engine.local import ArrowStream
 from pyhudi.errors import ConfigError, HudiError
@@ -16,12 +21,25 @@ from pyhudi.model.keys import META_COLUMNS
 from pyhudi.sql.duckdb_functions import MACROS
 from pyhudi.sql.duckdb_text import quoted_name
 from pyhudi.sql.session import SqlFrame
+from pyhudi.table.scan import Scan
 
 if TYPE_CHECKING:
     import duckdb
     import pandas as pd
+    import pyarrow.compute as pc
 
-__all__ = ["VIEW_PREFIX", "SqlResult", "duckdb_errors", "open_duckdb", "relation", "stream", "without_meta"]
+__all__ = [
+    "VIEW_PREFIX",
+    "ScanDataset",
+    "SqlResult",
+    "duckdb_errors",
+    "open_duckdb",
+    "relation",
+    "stream",
+    "whole_batches",
+    "without_meta",
+]
+
 
 VIEW_PREFIX = "__hudi_"  # of names that a statement gives to rows while it runs
 _OWN_NAME = re.compile(rf'"?{VIEW_PREFIX}\d+"?\.?')
@@ -112,3 +130,43 @@ def open_duckdb() -> duckdb.DuckDBPyConnection:
     connection.execute("SET TimeZone = 'UTC'").fetchall()
     connection.execute(MACROS).fetchall()
     return connection
+
+
+class ScanDataset(ds.Dataset):
+    """The rows of a scan, as of its moment, for as many readers as a query has."""
+
+    def __init__(self, scan: Scan, failures: list[HudiError]) -> None:
+        """`scan`: the query; nothing is read yet. `failures`: gets what reading raises; DuckDB makes a text of it."""
+        self._scan, self._failures = scan, failures
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Columns and types of the scan."""
+        return self._scan.schema
+
+    def scanner(  # type: ignore[override]  # what DuckDB gives, and no more
+        self, columns: Sequence[str] | None = None, filter: pc.Expression | None = None, **_: object
+    ) -> ds.Scanner:
+        """The rows that pass a filter, these columns of them, as a stream."""
+        with self._noted():
+            rows = self._scan.narrowed(columns, filter).to_batches()
+        return ds.Scanner.from_batches(pa.RecordBatchReader.from_batches(rows.schema, self._batches(rows)))
+
+    def _batches(self, rows: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+        with self._noted():
+            yield from whole_batches(rows)
+
+    @contextmanager
+    def _noted(self) -> Iterator[None]:
+        try:
+            yield
+        except HudiError as error:
+            self._failures.append(error)
+            raise
+
+
+def whole_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Batches that begin where their memory begins: DuckDB refuses structs in cut ones."""
+    for batch in batches:
+        is_nested = any(pa.types.is_nested(field.type) for field in batch.schema)
+        yield pa.ipc.read_record_batch(batch.serialize(), batch.schema) if is_nested else batch

@@ -24,7 +24,7 @@ from pyhudi.caller_warnings import warn_caller
 from pyhudi.errors import ConfigError, HudiError, TableNotFound
 from pyhudi.model.options.queries import AS_OF
 from pyhudi.sql.alter_table import RenameTable
-from pyhudi.sql.column_types import schema_of_columns
+from pyhudi.sql.columns import schema_of_columns
 from pyhudi.sql.drop_table import DropTable
 from pyhudi.sql.duckdb_catalog import FolderCatalog
 from pyhudi.sql.duckdb_frames import (
@@ -38,14 +38,13 @@ from pyhudi.sql.duckdb_frames import (
 )
 from pyhudi.sql.duckdb_text import FunctionCall, Part, Past, duckdb_text, quoted_name
 from pyhudi.sql.session import NO_ROWS, SCHEMA_ON_READ, NamedTable, SqlFrame, SqlSession, TableName
-from pyhudi.sql.settings import Setting, setting_of
-from pyhudi.sql.statement import parse_statement
+from pyhudi.sql.statement import Setting, parse_statement, setting_of
 from pyhudi.sql.table_functions import TABLE_FUNCTIONS, rows_of_function
 from pyhudi.storage import open_storage
 from pyhudi.table import HudiTable, write_hudi
 
 if TYPE_CHECKING:
-    from pyhudi.sql.duckdb_tables import ScanDataset
+    from pyhudi.sql.duckdb_frames import ScanDataset
     from pyhudi.table.scan import Scan
 
 __all__ = ["DuckDbSession", "sql"]
@@ -316,7 +315,7 @@ class DuckDbSession:
             self._connection.register(name, rows if isinstance(rows, pa.Table) else self._dataset(rows))
 
     def _dataset(self, scan: Scan) -> ScanDataset:
-        from pyhudi.sql.duckdb_tables import ScanDataset
+        from pyhudi.sql.duckdb_frames import ScanDataset
 
         return ScanDataset(scan, self._failures)
 
@@ -340,7 +339,7 @@ def sql(
 
 
 def _whole(rows: pa.Table) -> pa.Table:
-    from pyhudi.sql.duckdb_tables import whole_batches
+    from pyhudi.sql.duckdb_frames import whole_batches
 
     return pa.Table.from_batches(whole_batches(rows.to_batches()), rows.schema)
 

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 from pyhudi.errors import ConfigError
 from pyhudi.model.predicate.where_text import negative, number_of
 from pyhudi.model.sql_text import MisreadSql, query_of, with_deep_stack
-from pyhudi.sql.literals import Constant
 from pyhudi.sql.session import TableName
-from pyhudi.sql.tokens import SqlToken, TokenKind, dotted_at, keywords, tokens_of
+from pyhudi.sql.tokens import Constant, SqlToken, TokenKind, dotted_at, keywords, tokens_of
 
 if TYPE_CHECKING:
     from sqlglot import exp

@@ -18,9 +18,8 @@ import pyarrow as pa
 
 from pyhudi.errors import ConfigError, TableNotFound
 from pyhudi.services.indexes import IndexInfo
-from pyhudi.sql.clauses import Reader
 from pyhudi.sql.session import NO_ROWS, NamedTable, SqlFrame, SqlSession
-from pyhudi.sql.tokens import SqlToken
+from pyhudi.sql.tokens import Reader, SqlToken
 
 __all__ = ["CreateIndex", "DropIndex", "RefreshIndex", "ShowIndexes", "parse"]
 

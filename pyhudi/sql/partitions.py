@@ -13,7 +13,7 @@ from pyhudi.errors import ConfigError
 from pyhudi.keygen.parse import split_partition_path
 from pyhudi.keygen.partition_path import url_decode
 from pyhudi.model.table_config import TableConfig
-from pyhudi.sql.clauses import Reader
+from pyhudi.sql.tokens import Reader
 from pyhudi.table import HudiTable
 
 __all__ = ["PartitionSpec", "matching_paths", "partition_spec"]

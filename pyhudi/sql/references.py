@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from pyhudi.sql.clauses import Reader
 from pyhudi.sql.session import TableName
-from pyhudi.sql.tokens import SqlToken, TokenKind, keywords
+from pyhudi.sql.tokens import Reader, SqlToken, TokenKind, keywords
 
 __all__ = ["FUNCTIONS", "Reference", "references"]
 

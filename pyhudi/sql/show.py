@@ -12,13 +12,11 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from pyhudi.errors import ConfigError
-from pyhudi.sql.clauses import Reader
-from pyhudi.sql.column_texts import column_text, comment_of, literal, quoted, type_text
-from pyhudi.sql.our_table import is_ours, our_table
+from pyhudi.sql.columns import column_text, comment_of, literal, quoted, type_text
 from pyhudi.sql.partitions import PartitionSpec, matching_paths, partition_spec
 from pyhudi.sql.session import CatalogEntry, NamedTable, SqlFrame, SqlSession, TableName
-from pyhudi.sql.table_options import sql_properties
-from pyhudi.sql.tokens import SqlToken
+from pyhudi.sql.table_options import is_ours, our_table, sql_properties
+from pyhudi.sql.tokens import Reader, SqlToken
 
 __all__ = ["Show", "parse_describe", "parse_show"]
 

@@ -1,4 +1,4 @@
-"""Which statement a text is: one row per kind of statement, found by its first words.
+"""Which statement a text is: one row per kind of statement, found by its first words; and SET, where Spark has it not.
 
 A kind is one module with one `parse` function. It answers None when, looked at closely, the statement is not about a
 Hudi table; the text then goes to the engine unchanged.
@@ -6,7 +6,9 @@ Hudi table; the text then goes to the engine unchanged.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from pyhudi.registry import Registry
@@ -15,7 +17,7 @@ from pyhudi.sql.tokens import SqlToken, tokens_of
 if TYPE_CHECKING:
     from pyhudi.sql.session import SqlFrame, SqlSession
 
-__all__ = ["STATEMENTS", "Parse", "Statement", "is_known", "parse_statement"]
+__all__ = ["STATEMENTS", "Parse", "Setting", "Statement", "is_known", "parse_statement", "setting_of"]
 
 
 class Statement(Protocol):
@@ -87,3 +89,32 @@ def is_known(text: str) -> bool:
 def _first_words(text: str) -> list[str]:
     """The first words in capitals, of a look at the beginning only: most statements are not ours."""
     return [token.text.upper() for token in tokens_of(text, _LONGEST)]
+
+
+_SETTING = re.compile(
+    r"\s*(?P<verb>SET|RESET)\s+(?:spark\.)?`?(?P<key>hoodie\.[\w.\-]+)`?\s*(?:=\s*(?P<value>.*?))?[\s;]*",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """`value` None: the key is shown, or with `removes` given back its default."""
+
+    key: str
+    value: str | None
+    removes: bool
+
+
+def setting_of(text: str) -> Setting | None:
+    """The setting that a statement makes or shows, None for another statement.
+
+    A value is taken as it is written, as Spark does; quotations around all of it go.
+    """
+    found = _SETTING.fullmatch(text)
+    if found is None:
+        return None
+    value = found["value"]
+    if value is not None and len(value) > 1 and value[0] == value[-1] and value[0] in "'\"":
+        value = value[1:-1]
+    return Setting(found["key"], value, found["verb"].upper() == "RESET")

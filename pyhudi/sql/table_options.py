@@ -1,4 +1,4 @@
-"""Properties of a CREATE TABLE as Hudi's options: the short names of SQL (`primaryKey`) and `hoodie.*` keys.
+"""The table that a statement is about, and its options: the short names of SQL (`primaryKey`) and `hoodie.*` keys.
 
 Source: Hudi's documentation, "SQL DDL", "Table properties".
 """
@@ -7,10 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from pyhudi.errors import ConfigError
+from pyhudi.errors import ConfigError, TableNotFound
 from pyhudi.model.table_config import TableConfig
+from pyhudi.sql.session import SCHEMA_ON_READ, NamedTable, SqlSession, TableName
 
-__all__ = ["MANAGED_KEY", "PROVIDER_KEY", "check_given", "sql_properties", "write_options"]
+__all__ = [
+    "MANAGED_KEY",
+    "PROVIDER_KEY",
+    "check_given",
+    "is_ours",
+    "options_of",
+    "our_table",
+    "sql_properties",
+    "write_options",
+]
+
 
 # What this library notes in a catalog's entry: that the name's files go with it, and whose table a stand-in is.
 MANAGED_KEY = "hoodie.pyhudi.managed"
@@ -74,3 +85,25 @@ def sql_properties(config: TableConfig) -> dict[str, str]:
     if config.ordering_fields:
         properties["preCombineField"] = ",".join(config.ordering_fields)
     return properties
+
+
+def is_ours(session: SqlSession, name: TableName) -> bool:
+    """Whether a name means a Hudi table, also one whose folder holds none any more."""
+    if name.path is not None:
+        return session.find_table(name) is not None
+    entry = session.catalog.find(name)
+    return entry is not None and entry.is_hudi
+
+
+def our_table(session: SqlSession, name: TableName) -> NamedTable:
+    """The table. Raises TableNotFound."""
+    found = session.find_table(name)
+    if found is None:
+        raise TableNotFound(f"There is no Hudi table {name}.")
+    return found
+
+
+def options_of(session: SqlSession, named: NamedTable) -> dict[str, object]:
+    """Options of a write: those of the table's definition come before those of the session."""
+    own = {key: v for key, v in named.properties.items() if key.startswith("hoodie.") and key != SCHEMA_ON_READ}
+    return {**session.settings, **own}

@@ -18,8 +18,7 @@ import pytest
 
 from pyhudi import ConfigError, HudiTable
 from pyhudi.model.predicate import And, Column, Compare, In, Not, Or, Predicate, parse_where, to_sql
-from pyhudi.model.predicate.expressions import MAX_EXPRESSION_CALLS
-from pyhudi.model.predicate.limits import MAX_DEPTH, MAX_NUMBER_DIGITS, MAX_TERMS, MAX_WHERE_CHARS
+from pyhudi.model.predicate.limits import MAX_DEPTH, MAX_EXPRESSION_CALLS, MAX_NUMBER_DIGITS, MAX_TERMS, MAX_WHERE_CHARS
 from pyhudi.queries.filters import bind, to_arrow
 from tests.support.source import ROOT
 

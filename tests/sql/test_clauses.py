@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyhudi.errors import ConfigError
-from pyhudi.sql.clauses import Reader
-from pyhudi.sql.column_texts import literal, quoted
-from pyhudi.sql.tokens import tokens_of
+from pyhudi.sql.columns import literal, quoted
+from pyhudi.sql.tokens import Reader, tokens_of
 
 
 def reader(text: str) -> Reader:

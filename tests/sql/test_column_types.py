@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from pyhudi import ConfigError
-from pyhudi.sql.column_types import MAX_TYPE_DEPTH, schema_of_columns
+from pyhudi.sql.columns import MAX_TYPE_DEPTH, schema_of_columns
 
 
 def test_types_are_what_spark_makes_of_them():

@@ -28,8 +28,7 @@ from pyhudi.merge.base import Mask
 from pyhudi.merge.combine import single_array
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.model.predicate import parse_where
-from pyhudi.model.predicate.expressions import check_expressions
-from pyhudi.model.predicate.limits import shown
+from pyhudi.model.predicate.limits import check_expressions, shown
 from pyhudi.model.table_config import TableConfig
 from pyhudi.queries.filters import Where, bind, to_arrow
 from pyhudi.queries.literals import in_zone

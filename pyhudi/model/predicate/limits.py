@@ -2,28 +2,78 @@
 
 Python, Arrow and Spark walk a tree of conditions by calling themselves; without limits a text of a few kB ends the
 process. Values in a list of IN are no conditions: there may be as many as memory holds.
+
+A chain of ten thousand terms in an Arrow expression takes more of the stack than a thread has. An expression does not
+say how deep it is; its serialized form, an Arrow file, notes each call in its schema's metadata.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import struct
+import threading
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, cast
 
 from pyhudi.errors import ConfigError
-from pyhudi.model.predicate.expressions import check_expressions
 from pyhudi.model.predicate.tree import And, Not, Opaque, Or, Predicate
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.compute as pc
 
 __all__ = [
     "MAX_DEPTH",
+    "MAX_EXPRESSION_CALLS",
     "MAX_NUMBER_DIGITS",
     "MAX_TERMS",
     "MAX_TOKENS",
     "MAX_WHERE_CHARS",
     "check_depth",
+    "check_expressions",
     "check_terms",
     "excerpt",
     "shown",
     "too_deep",
 ]
+
+
+MAX_EXPRESSION_CALLS = 5_000  # functions in one filter: 10,000 in a chain fit into a stack of 8 MiB, 20,000 don't
+
+_STACK_BYTES = 512 << 20  # address space, for the walk that counts: enough for a million calls inside of each other
+_NOTE = b"call"  # also in names of columns; then an expression counts as larger than it is
+_SIZE = struct.Struct("<I")
+_HEAD_BYTES = 16  # magic, continuation mark and size; the schema follows
+_WALK = threading.Lock()
+
+
+def check_expressions(expressions: Sequence[pc.Expression], what: str) -> None:
+    """Raises ConfigError for expressions of more than MAX_EXPRESSION_CALLS functions in all; `what` names them."""
+    calls = sum(_calls(expression) for expression in expressions)
+    if calls > MAX_EXPRESSION_CALLS:
+        raise ConfigError(
+            f"{what}: a pyarrow expression of some {calls} functions; expected at most {MAX_EXPRESSION_CALLS}. Compare "
+            "a column with many values by field.isin([...]), which is one function, or give SQL text."
+        )
+
+
+def _calls(expression: pc.Expression) -> int:
+    found: list[int] = []
+
+    def walk() -> None:
+        data = cast("pa.Buffer", expression.__reduce__()[1][0]).to_pybytes()
+        (size,) = _SIZE.unpack_from(data, _HEAD_BYTES - _SIZE.size)
+        found.append(data.count(_NOTE, _HEAD_BYTES, _HEAD_BYTES + size))
+
+    with _WALK:
+        before = threading.stack_size(_STACK_BYTES)
+        try:
+            thread = threading.Thread(target=walk, name="hudi-expression")
+            thread.start()
+        finally:
+            threading.stack_size(before)
+    thread.join()
+    return found[0] if found else 0
+
 
 MAX_DEPTH = 200  # of brackets, NOTs and lists in lists: Python's own limit is 1,000 calls, and a level needs up to four
 MAX_TERMS = 20_000  # comparisons, ANDs, ORs and NOTs in one filter: each costs a pass over the rows

@@ -13,8 +13,8 @@ from pyhudi.actions.changes.computed import Computed, NumberedClause
 from pyhudi.actions.result import WriteResult
 from pyhudi.errors import OutdatedRows
 from pyhudi.sql.dml.target import Target
-from pyhudi.sql.our_table import options_of
 from pyhudi.sql.session import NamedTable, SqlFrame, SqlSession
+from pyhudi.sql.table_options import options_of
 from pyhudi.table.change import change_computed
 from pyhudi.table.input import TableInput
 

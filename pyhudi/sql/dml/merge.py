@@ -17,19 +17,16 @@ from pyhudi.actions.changes.clauses import When
 from pyhudi.actions.changes.computed import CLAUSE, Computed, NumberedClause
 from pyhudi.errors import ConfigError
 from pyhudi.model.keys import META_COLUMNS
-from pyhudi.sql.clauses import Reader
-from pyhudi.sql.column_texts import quoted
+from pyhudi.sql.columns import quoted
 from pyhudi.sql.dml.changed_rows import ChangeQuery, change
 from pyhudi.sql.dml.merge_by_key import query_by_key, upsert_rows
-from pyhudi.sql.dml.merge_clauses import MergeClause, MergeSource, read_clauses, read_source
-from pyhudi.sql.dml.merge_on import bindings_of
+from pyhudi.sql.dml.merge_clauses import MergeClause, MergeSource, bindings_of, read_clauses, read_source
 from pyhudi.sql.dml.merge_values import Described, by_clause, chosen, describe
-from pyhudi.sql.dml.scope import Scope, read_target
-from pyhudi.sql.dml.target import Target, cast
-from pyhudi.sql.our_table import options_of
+from pyhudi.sql.dml.target import Scope, Target, cast, read_target
 from pyhudi.sql.references import references
 from pyhudi.sql.session import NamedTable, SqlFrame, SqlSession
-from pyhudi.sql.tokens import SqlToken
+from pyhudi.sql.table_options import options_of
+from pyhudi.sql.tokens import Reader, SqlToken
 
 __all__ = ["MergeStatement", "parse_merge"]
 

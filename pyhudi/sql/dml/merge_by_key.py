@@ -14,15 +14,14 @@ import pyarrow as pa
 from pyhudi.actions.changes.clauses import When
 from pyhudi.actions.changes.computed import CLAUSE, NEW_CLAUSE, NEW_VALUE, Computed, NumberedClause
 from pyhudi.model.keys import DELETE_FLAG_COLUMN
-from pyhudi.sql.clauses import Reader
-from pyhudi.sql.column_texts import quoted
+from pyhudi.sql.columns import quoted
 from pyhudi.sql.dml.changed_rows import ChangeQuery
-from pyhudi.sql.dml.merge_on import same_words
+from pyhudi.sql.dml.merge_clauses import same_words
 from pyhudi.sql.dml.merge_values import Described, by_clause, chosen
 from pyhudi.sql.dml.target import cast
-from pyhudi.sql.our_table import options_of
 from pyhudi.sql.session import SqlFrame, SqlSession
-from pyhudi.sql.tokens import dotted_at
+from pyhudi.sql.table_options import options_of
+from pyhudi.sql.tokens import Reader, dotted_at
 
 __all__ = ["query_by_key", "upsert_rows"]
 

@@ -13,14 +13,11 @@ import pyarrow as pa
 
 from pyhudi.actions.changes.clauses import When
 from pyhudi.errors import ConfigError
-from pyhudi.sql.clauses import Reader
-from pyhudi.sql.column_texts import quoted
-from pyhudi.sql.dml.merge_clauses import MergeClause, MergeSource
-from pyhudi.sql.dml.merge_on import Bindings, same_words
-from pyhudi.sql.dml.scope import Scope
-from pyhudi.sql.dml.target import Target, cast
+from pyhudi.sql.columns import quoted
+from pyhudi.sql.dml.merge_clauses import Bindings, MergeClause, MergeSource, same_words
+from pyhudi.sql.dml.target import Scope, Target, cast
 from pyhudi.sql.dml.update import Assigned, set_values
-from pyhudi.sql.tokens import tokens_of
+from pyhudi.sql.tokens import Reader, tokens_of
 
 __all__ = ["Described", "by_clause", "chosen", "describe"]
 

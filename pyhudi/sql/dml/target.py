@@ -1,11 +1,11 @@
-"""The table that a statement changes: its columns, and how they are written in the engine's SQL.
+"""The table that a statement changes: its columns, fields of structs and names in the engine's SQL.
 
-Source: docs/sql-dml.md, "Types"; Spark's SQL reference, "ANSI Compliance".
+Source: docs/sql-dml.md, "Types", "UPDATE"; Spark's SQL reference, "ANSI Compliance", "named_struct".
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
@@ -15,10 +15,12 @@ from pyhudi.errors import ConfigError
 from pyhudi.lazy_property import lazy_property
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.model.table_config import TableConfig
-from pyhudi.sql.session import NamedTable
-from pyhudi.sql.tokens import SqlToken
+from pyhudi.sql.columns import literal, quoted
+from pyhudi.sql.session import NamedTable, SqlSession, TableName
+from pyhudi.sql.tokens import Reader, SqlToken, TokenKind, dotted_at
 
-__all__ = ["Target", "cast"]
+__all__ = ["FieldPath", "Scope", "Target", "cast", "field_path", "read_alias", "read_target", "struct_with"]
+
 
 # Types that both engines call the same; values of others are fitted to the column when they are written.
 _TYPE_NAMES: Mapping[pa.DataType, str] = {
@@ -120,3 +122,134 @@ def cast(expression: str, field: pa.Field) -> str:
     kind = field.type
     name = f"DECIMAL({kind.precision}, {kind.scale})" if pa.types.is_decimal(kind) else _TYPE_NAMES.get(kind)
     return expression if name is None else f"CAST({expression} AS {name})"
+
+
+FieldPath = tuple[str, ...]  # names of fields below a column, each in the table's own letters
+
+
+def field_path(column: pa.Field, names: Sequence[str], written: str) -> FieldPath:
+    """The fields that names below a column mean, in any case.
+
+    Raises: ConfigError for a field that there is not. `written`: how the statement says it, for the error.
+    """
+    found: list[str] = []
+    kind = column.type
+    for name in names:
+        fields = list(kind.fields) if pa.types.is_struct(kind) else []
+        inside = next((field for field in fields if field.name.lower() == name.lower()), None)
+        if inside is None:
+            there = f"its fields are {', '.join(field.name for field in fields)}" if fields else "it is no struct"
+            raise ConfigError(f"SET {written}: {'.'.join((column.name, *found)):.200} has no field {name!r}; {there}.")
+        found.append(inside.name)
+        kind = inside.type
+    return tuple(found)
+
+
+def struct_with(column: pa.Field, reference: str, values: Mapping[FieldPath, str]) -> str:
+    """A struct as an expression: some fields have new values, the others are those of the row.
+
+    Where the row's struct is null a new one is made, whose other fields are null, as Spark does.
+
+    Args:
+        reference: the column as an expression.
+        values: expressions by field; none of them lies within another.
+    """
+    return _struct(column.type, reference, (), values)
+
+
+def _struct(kind: pa.StructType, reference: str, path: FieldPath, values: Mapping[FieldPath, str]) -> str:
+    parts = []
+    for field in kind.fields:
+        inner = (*path, field.name)
+        own = f"{reference}.{quoted(field.name)}"
+        if inner in values:
+            own = cast(values[inner], field)
+        elif any(given[: len(inner)] == inner for given in values):
+            own = _struct(field.type, own, inner, values)
+        parts.append(f"{literal(field.name)}, {own}")
+    return f"named_struct({', '.join(parts)})"
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The table of a statement under its alias. `name`: as written, which expressions may repeat in full."""
+
+    name: TableName
+    alias: str
+
+    def without_table(self, name: tuple[str, ...]) -> tuple[str, ...]:
+        """A column's name without the table's."""
+        length = self._prefix(name)
+        return name[length:] if length < len(name) else name
+
+    def _prefix(self, name: tuple[str, ...]) -> int:
+        """How many parts of a dotted name are the table's."""
+        lower = [part.lower() for part in name]
+        if lower[0] == self.alias.lower():
+            return 1
+        own = [part.lower() for part in self.name.parts]
+        return len(own) if lower[: len(own)] == own else 0
+
+    def text(self, reader: Reader, owner: tuple[str, Collection[str]] | None = None) -> str:
+        """An expression in the user's own characters, where the table's name in several parts becomes its alias.
+
+        The word DEFAULT alone is null: columns of Hudi's tables have no other default.
+
+        Args: owner: an alias and the columns (in small letters) that mean it without a qualifier.
+        """
+        tokens, at, pieces = reader.tokens, reader.at, []
+        if at >= reader.stop:
+            return ""
+        if at + 1 == reader.stop and tokens[at].is_word("DEFAULT"):
+            return "NULL"
+        if any(token.is_word("SELECT") for token in tokens[at : reader.stop]):
+            owner = None  # a name in a query may be that query's
+        copied = tokens[at].start
+        while at < reader.stop:
+            token = tokens[at]
+            if not token.is_name or (at > reader.at and tokens[at - 1].is_symbol(".")):
+                at += 1
+                continue
+            parts, end = dotted_at(tokens[: reader.stop], at)
+            length = self._prefix(parts)
+            if 1 < length < len(parts):
+                pieces += [reader.text[copied : token.start], quoted(self.alias)]
+                copied = tokens[at + 2 * length - 2].end
+            elif owner is not None and len(parts) == 1 and parts[0].lower() in owner[1] and _is_column(reader, at):
+                pieces += [reader.text[copied : token.start], quoted(owner[0]), "."]
+                copied = token.start
+            at = end
+        pieces.append(reader.text[copied : tokens[reader.stop - 1].end])
+        return "".join(pieces)
+
+
+def _is_column(reader: Reader, at: int) -> bool:
+    """Whether a word without a qualifier can be a column: no function, type, alias, unit of an interval."""
+    before: SqlToken | None = reader.tokens[at - 1] if at > reader.at else None
+    after: SqlToken | None = reader.tokens[at + 1] if at + 1 < reader.stop else None
+    if before is not None and (before.is_word("AS") or before.kind in (TokenKind.NUMBER, TokenKind.TEXT)):
+        return False
+    if after is None:
+        return True
+    return not (after.is_symbol("(") or after.is_symbol("=>") or after.is_word("FROM") or after.kind is TokenKind.TEXT)
+
+
+def read_alias(reader: Reader, *ends: str) -> str | None:
+    """`[AS] alias` if it comes. `ends`: the words that come when it doesn't."""
+    if reader.accept("AS"):
+        return reader.identifier("an alias")
+    token = reader.peek()
+    if token is None or not token.is_name or token.is_word(*ends):
+        return None
+    reader.at += 1
+    return token.value
+
+
+def read_target(reader: Reader, session: SqlSession, end: str) -> tuple[NamedTable, str] | None:
+    """The table that a statement changes, and its alias; None when it is not one of Hudi's.
+
+    Args: end: the word that comes when there is no alias.
+    """
+    name = reader.table_name()
+    named = session.find_table(name)
+    return None if named is None else (named, read_alias(reader, end) or name.parts[-1])

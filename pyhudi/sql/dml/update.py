@@ -16,14 +16,11 @@ from pyhudi.actions.changes.clauses import When
 from pyhudi.actions.changes.computed import CLAUSE, Computed, NumberedClause
 from pyhudi.errors import ConfigError
 from pyhudi.model.keys import META_COLUMNS
-from pyhudi.sql.clauses import Reader
-from pyhudi.sql.column_texts import quoted
+from pyhudi.sql.columns import quoted
 from pyhudi.sql.dml.changed_rows import ChangeQuery, change
-from pyhudi.sql.dml.scope import Scope, read_target
-from pyhudi.sql.dml.struct_fields import FieldPath, field_path, struct_with
-from pyhudi.sql.dml.target import Target, cast
+from pyhudi.sql.dml.target import FieldPath, Scope, Target, cast, field_path, read_target, struct_with
 from pyhudi.sql.session import NamedTable, SqlFrame, SqlSession
-from pyhudi.sql.tokens import SqlToken
+from pyhudi.sql.tokens import Reader, SqlToken
 
 __all__ = ["Assigned", "ChangeStatement", "parse_delete", "parse_update", "read_assignments", "set_values"]
 

@@ -11,14 +11,10 @@ import pyarrow as pa
 from pyhudi.errors import ConfigError
 from pyhudi.model.predicate import parse_where
 from pyhudi.queries.filters import bind, to_arrow
-from pyhudi.sql.clauses import Reader
-from pyhudi.sql.literals import Constant, constant_of
-from pyhudi.sql.procedures.call import ProcedureCall
-from pyhudi.sql.procedures.procedure import Procedure
+from pyhudi.sql.procedures.procedure import Procedure, ProcedureCall, rows_as_table
 from pyhudi.sql.procedures.registry import procedure_called
-from pyhudi.sql.procedures.rows import rows_as_table
 from pyhudi.sql.session import SqlFrame, SqlSession
-from pyhudi.sql.tokens import SqlToken
+from pyhudi.sql.tokens import Constant, Reader, SqlToken, constant_of
 from pyhudi.table import HudiTable
 
 __all__ = ["CallProcedure", "call", "parse"]

@@ -7,8 +7,7 @@ from math import ceil
 
 from pyhudi.model.commit import CommitMetadata, WriteStat
 from pyhudi.model.instant import Instant
-from pyhudi.sql.procedures.call import ProcedureCall
-from pyhudi.sql.procedures.procedure import Procedure, Row, Rows
+from pyhudi.sql.procedures.procedure import Procedure, ProcedureCall, Row, Rows
 from pyhudi.timeline.archived_timeline import load_archived_timeline
 
 __all__ = ["PROCEDURES"]

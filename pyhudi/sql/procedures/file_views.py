@@ -15,9 +15,8 @@ from pyhudi.model.file_group import FileSlice, LogFile
 from pyhudi.model.filenames import BaseFileName, LogFileName, data_path
 from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.model.timeline import Timeline
-from pyhudi.sql.procedures.call import ProcedureCall
-from pyhudi.sql.procedures.instant_bodies import rollbacks_of
-from pyhudi.sql.procedures.procedure import Procedure, Row, Rows
+from pyhudi.sql.procedures.procedure import Procedure, ProcedureCall, Row, Rows
+from pyhudi.sql.procedures.timeline import rollbacks_of
 from pyhudi.storage.base import FileInfo
 from pyhudi.view.consistent_read import read_consistently
 from pyhudi.view.file_system_view import FileSystemView, Visibility, is_partition_metadata, listed_partitions

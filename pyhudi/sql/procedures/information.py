@@ -9,8 +9,7 @@ from pathlib import Path
 from pyhudi.errors import ConfigError
 from pyhudi.formats.timeline.instant_files import decode_avro_record
 from pyhudi.model.instant import ActionKind, Instant, State
-from pyhudi.sql.procedures.call import ProcedureCall
-from pyhudi.sql.procedures.procedure import Procedure, Row, Rows
+from pyhudi.sql.procedures.procedure import Procedure, ProcedureCall, Row, Rows
 from pyhudi.storage import open_storage
 from pyhudi.storage.base import Storage
 from pyhudi.timeline.read import instant_path

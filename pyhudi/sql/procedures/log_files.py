@@ -12,8 +12,7 @@ from pyhudi.errors import ConfigError
 from pyhudi.formats.log.envelope import CorruptRange
 from pyhudi.formats.log.reader import LogBlock, scan_log
 from pyhudi.model.filenames import LogFileName
-from pyhudi.sql.procedures.call import ProcedureCall
-from pyhudi.sql.procedures.procedure import Procedure, Row, Rows
+from pyhudi.sql.procedures.procedure import Procedure, ProcedureCall, Row, Rows
 from pyhudi.view.file_system_view import listed_partitions
 
 __all__ = ["PROCEDURES"]

@@ -13,8 +13,7 @@ from pyhudi.errors import ConfigError
 from pyhudi.metadata.listing import listed_files
 from pyhudi.metadata.partitions.stats_columns import bounds
 from pyhudi.metadata.table import MetadataTable
-from pyhudi.sql.procedures.call import ProcedureCall
-from pyhudi.sql.procedures.procedure import Procedure, Rows
+from pyhudi.sql.procedures.procedure import Procedure, ProcedureCall, Rows
 from pyhudi.view.file_system_view import FileSystemView
 
 __all__ = ["PROCEDURES"]

@@ -18,8 +18,7 @@ from pyhudi.sql.procedures import (
     table_data,
     timeline,
 )
-from pyhudi.sql.procedures.call import ProcedureCall
-from pyhudi.sql.procedures.procedure import Procedure, Rows
+from pyhudi.sql.procedures.procedure import Procedure, ProcedureCall, Rows
 
 __all__ = ["PROCEDURES", "REFUSED", "procedure_called"]
 

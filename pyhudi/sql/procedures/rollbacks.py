@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pyhudi.errors import ConfigError
 from pyhudi.model.instant import ActionKind
-from pyhudi.sql.procedures.call import ProcedureCall
-from pyhudi.sql.procedures.instant_bodies import rollback_metadata
-from pyhudi.sql.procedures.procedure import Procedure, Rows
+from pyhudi.sql.procedures.procedure import Procedure, ProcedureCall, Rows
+from pyhudi.sql.procedures.timeline import rollback_metadata
 
 __all__ = ["PROCEDURES"]
 

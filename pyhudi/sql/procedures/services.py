@@ -8,8 +8,7 @@ from collections.abc import Iterator, Sequence
 from pyhudi.errors import ConfigError, UnsupportedTable
 from pyhudi.model.instant import ActionKind, Instant
 from pyhudi.model.options.services import LAYOUT, SORT_COLUMNS
-from pyhudi.sql.procedures.call import ProcedureCall
-from pyhudi.sql.procedures.procedure import Procedure, Row, Rows
+from pyhudi.sql.procedures.procedure import Procedure, ProcedureCall, Row, Rows
 
 __all__ = ["PROCEDURES"]
 

@@ -9,8 +9,7 @@ from pyhudi.filegroup.write.partition_metadata import ensure_partition_metadata
 from pyhudi.model.filenames import PARTITION_METADATA_NAME, BaseFileName, LogFileName
 from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.model.options.queries import AS_OF, BEGIN, END
-from pyhudi.sql.procedures.call import ProcedureCall
-from pyhudi.sql.procedures.procedure import Procedure, Rows
+from pyhudi.sql.procedures.procedure import Procedure, ProcedureCall, Rows
 from pyhudi.sql.session import SqlSession
 from pyhudi.table.scan import Scan
 from pyhudi.timeline.read import instant_path

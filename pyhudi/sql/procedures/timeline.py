@@ -1,19 +1,39 @@
-"""The timeline: all instants, in the states that they have reached."""
+"""The timeline: all instants, in the states that they have reached; bodies of completed rollbacks and restores."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import datetime, timezone
 
+from pyhudi.formats.timeline.instant_files import decode_rollback_metadata
+from pyhudi.formats.timeline.savepoints import decode_restore_metadata
+from pyhudi.meta_client import MetaClient
 from pyhudi.model.filenames import pending_actions
 from pyhudi.model.instant import ActionKind, Instant, State, parse_instant_time
-from pyhudi.sql.procedures.call import ProcedureCall
-from pyhudi.sql.procedures.instant_bodies import rollback_metadata
-from pyhudi.sql.procedures.procedure import Procedure, Row, Rows
+from pyhudi.model.plans import RollbackMetadata
+from pyhudi.sql.procedures.procedure import Procedure, ProcedureCall, Row, Rows
 from pyhudi.timeline.archived_timeline import load_archived_timeline
 from pyhudi.timeline.read import instant_path
 
-__all__ = ["PROCEDURES"]
+__all__ = ["PROCEDURES", "rollback_metadata", "rollbacks_of"]
+
+
+def rollback_metadata(meta: MetaClient, instant: Instant) -> RollbackMetadata:
+    """What a completed rollback did. Raises CorruptFile, PathNotFound."""
+    body = meta.reader.read_body(instant, State.COMPLETED)
+    return decode_rollback_metadata(body, f"{meta.storage.root}: {instant.requested_time}.rollback")
+
+
+def rollbacks_of(meta: MetaClient, instant: Instant) -> Iterator[RollbackMetadata]:
+    """What a completed rollback did, or each of those of a completed restore. Raises CorruptFile, PathNotFound."""
+    if instant.action is not ActionKind.RESTORE:
+        yield rollback_metadata(meta, instant)
+        return
+    body = meta.reader.read_body(instant, State.COMPLETED)
+    for rollbacks in decode_restore_metadata(
+        body, f"{meta.storage.root}: {instant.requested_time}.restore"
+    ).rollbacks.values():
+        yield from rollbacks
 
 
 def _show_timeline(call: ProcedureCall) -> Rows:
