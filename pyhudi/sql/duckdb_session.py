@@ -29,11 +29,13 @@ from pyhudi.sql.drop_table import DropTable
 from pyhudi.sql.duckdb_catalog import FolderCatalog
 from pyhudi.sql.duckdb_frames import (
     VIEW_PREFIX,
+    ScanDataset,
     SqlResult,
     duckdb_errors,
     open_duckdb,
     relation,
     stream,
+    whole_batches,
     without_meta,
 )
 from pyhudi.sql.duckdb_text import FunctionCall, Part, Past, duckdb_text, quoted_name
@@ -44,7 +46,6 @@ from pyhudi.storage import open_storage
 from pyhudi.table import HudiTable, write_hudi
 
 if TYPE_CHECKING:
-    from pyhudi.sql.duckdb_frames import ScanDataset
     from pyhudi.table.scan import Scan
 
 __all__ = ["DuckDbSession", "sql"]
@@ -315,8 +316,6 @@ class DuckDbSession:
             self._connection.register(name, rows if isinstance(rows, pa.Table) else self._dataset(rows))
 
     def _dataset(self, scan: Scan) -> ScanDataset:
-        from pyhudi.sql.duckdb_frames import ScanDataset
-
         return ScanDataset(scan, self._failures)
 
     def _drop_views_of_the_statement(self) -> None:
@@ -339,8 +338,6 @@ def sql(
 
 
 def _whole(rows: pa.Table) -> pa.Table:
-    from pyhudi.sql.duckdb_frames import whole_batches
-
     return pa.Table.from_batches(whole_batches(rows.to_batches()), rows.schema)
 
 
