@@ -122,12 +122,12 @@ class Lookup:
 class Tagged:
     """Rows with LOCATION. `counts`: rows by (partition path, file id or None), where the index came to know them.
 
-    `kept`: frames that the engine keeps (`Engine.cache`) until the rows are written.
+    `cached`: frames that stay in the engine (`Engine.cache`) until the rows are written.
     """
 
     rows: Frame
     counts: Mapping[tuple[str, str | None], int] | None = None
-    kept: tuple[Frame, ...] = ()
+    cached: tuple[Frame, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

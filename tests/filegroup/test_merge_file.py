@@ -116,7 +116,7 @@ def test_rows_keep_what_their_change_does_not_set_of_the_stored_row() -> None:
     ]
     changes = incoming(given).append_column(CHANGE, pa.array([0, 0, 1, 2], pa.int32()))
     kept = {0: frozenset({"city"}), 1: frozenset({"tie", "no column of the file"})}
-    status = merge_file(table.at(SECOND), TASK, base_of(first, FIRST), changes, table.clock, kept=kept)
+    status = merge_file(table.at(SECOND), TASK, base_of(first, FIRST), changes, table.clock, unchanged=kept)
 
     rows = {row["id"]: (row["ts"], row["tie"], row["city"]) for row in table.rows(str(status.stat.path))}
     assert rows["k0"] == (1, "new", "city k0")
@@ -126,7 +126,7 @@ def test_rows_keep_what_their_change_does_not_set_of_the_stored_row() -> None:
 
     stray = incoming([{"id": "nobody", "ts": 1}]).append_column(CHANGE, pa.array([0], pa.int32()))
     with pytest.raises(CorruptFile, match="not in the file"):
-        merge_file(table.at(THIRD), TASK, base_of(status, SECOND), stray, table.clock, kept=kept)
+        merge_file(table.at(THIRD), TASK, base_of(status, SECOND), stray, table.clock, unchanged=kept)
 
 
 def test_deletes_by_key_always_win_and_need_no_data_columns() -> None:

@@ -256,7 +256,7 @@ def _looked_up(
     view = FileSystemView.load(context.meta, partitions=None if index.is_global else batch)
     lookup = lookup_of(index, batch, view, keygen, context, ordering_fields=(), only_live=False)
     tagged = index.tag(waiting, lookup)
-    return engine.map(tagged.rows, _Settled(schema, computed.arrives), schema), (waiting, *tagged.kept)
+    return engine.map(tagged.rows, _Settled(schema, computed.arrives), schema), (waiting, *tagged.cached)
 
 
 @dataclass(frozen=True, slots=True)

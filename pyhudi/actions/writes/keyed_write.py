@@ -293,15 +293,15 @@ class KeyedWrite:
             rows = engine.map(rows, KeepUnknown(self.rules.refuse_known), engine.schema(rows))
             counts = None
         if counts is not None:
-            return rows, counts, (with_keys, *tagged.kept)
+            return rows, counts, (with_keys, *tagged.cached)
         rows = engine.cache(rows)
         try:
             counts = count_groups(engine, rows)
         except BaseException:
-            for frame in (rows, *tagged.kept):
+            for frame in (rows, *tagged.cached):
                 engine.release(frame)
             raise
-        return rows, counts, (rows, with_keys, *tagged.kept)
+        return rows, counts, (rows, with_keys, *tagged.cached)
 
     def _unknown(
         self,

@@ -76,7 +76,7 @@ class WriteSlot:
             rows = self._fitted(table)
             status = merge_file(
                 self.spec, context, task.base_file, rows, self.clock,
-                match_keys=self.match_keys, first_seq=first_seq, kept=self.kept,
+                match_keys=self.match_keys, first_seq=first_seq, unchanged=self.kept,
             )  # fmt: skip
             yield to_batch([replace(status, warning=warning)])
         elif task.kind == "append":

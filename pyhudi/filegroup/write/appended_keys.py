@@ -91,13 +91,13 @@ class AppendedKeys:
 
 @dataclass(frozen=True, slots=True)
 class _BeforeOrOfWrite:
-    """The instants that count before a write, and the write's own."""
+    """The instants that count before a write, and that of the write."""
 
     before: Callable[[str], bool]
-    own: str
+    instant_time: str
 
     def __call__(self, instant_time: str) -> bool:
-        return instant_time == self.own or self.before(instant_time)
+        return instant_time == self.instant_time or self.before(instant_time)
 
 
 def _column(rows: pa.RecordBatch) -> pa.ChunkedArray:

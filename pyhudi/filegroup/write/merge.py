@@ -46,7 +46,7 @@ _Positions = npt.NDArray[np.int64]
 
 def merge_file(
     spec: WriteSpec, task: TaskContext, base: BaseFile, incoming: pa.Table, clock: Clock,
-    *, match_keys: bool = True, first_seq: int = 0, kept: Mapping[int, frozenset[str]] = NOTHING_UNCHANGED,
+    *, match_keys: bool = True, first_seq: int = 0, unchanged: Mapping[int, frozenset[str]] = NOTHING_UNCHANGED,
 ) -> WriteStatus:  # fmt: skip
     """Write the next version of a base file.
 
@@ -57,7 +57,7 @@ def merge_file(
             STORED_ROW one row per stored row that it names, and other rows of the key stay.
         match_keys: False appends `incoming` as it is (inserts into a small file, keys may repeat).
         first_seq: row number of the first new row in the sequence numbers.
-        kept: by the number in a row's CHANGE: the columns that the row lacks, whose values are those of the stored row.
+        unchanged: by the number in a row's CHANGE: the columns that the row lacks, and takes from the stored row.
             Not for ordering columns, and not where versions are merged pair by pair.
     Returns: the status of the one new file. It is written even when no row is left, and so is its change log.
     Raises:  ConfigError when incoming keys repeat, SchemaMismatch, KeyGenError, CorruptFile.
@@ -65,7 +65,7 @@ def merge_file(
     started_s = clock.monotonic_s()
     rows = _Incoming.of(spec, incoming, match_keys)
     with open_base_file(spec.storage, base.path) as reader:
-        merge = _Merge(spec, base, reader, rows, match_keys, UnchangedColumns.of(incoming, kept))
+        merge = _Merge(spec, base, reader, rows, match_keys, UnchangedColumns.of(incoming, unchanged))
         scanned_s = clock.monotonic_s()
         file = NewBaseFile(
             replace(spec, file=replace(spec.file, plain_columns=reader.plain_columns())),
@@ -158,9 +158,9 @@ class _Merge:
         reader: BaseFileReader,
         incoming: _Incoming,
         match_keys: bool,
-        kept: UnchangedColumns,
+        unchanged: UnchangedColumns,
     ) -> None:
-        self._unchanged_columns = kept
+        self._unchanged_columns = unchanged
         self._spec, self._base, self._reader, self._incoming = spec, base, reader, incoming
         self._stored = stored_columns(spec)
         self._rules = spec.merging

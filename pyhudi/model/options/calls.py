@@ -145,7 +145,7 @@ class ReadOptions(QueryOptions, MergerOptions):
     def parse(cls, options: Mapping[str, object], session: Mapping[str, object] | None = None) -> ReadOptions:
         """From option text; see `resolve` for spellings, warnings and errors."""
         values = Values(resolve(options, session, OptionScope.READ))
-        if values.given.get(SCHEMA_HISTORY.key) == "false":
+        if values.texts.get(SCHEMA_HISTORY.key) == "false":
             warn_caller(
                 f"No effect in this release: {SCHEMA_HISTORY.key}=false. Columns of a table that has a schema history "
                 "are matched by it.",

@@ -341,6 +341,6 @@ def lock_options(values: Values) -> LockOptions:
     options = parse(LockOptions, values)
     return replace(
         options,
-        table_name=values.given.get(TABLE_NAME) or None,
+        table_name=values.texts.get(TABLE_NAME) or None,
         own_texts=own_texts(LOCK_PROVIDER, options.provider or "", values),
     )

@@ -54,17 +54,17 @@ _DECLARED = "pyhudi option"  # in the metadata of a field
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """What a call gives: key in its one spelling → text, from `resolve`."""
+    """The options of a call: key in its one spelling → text, from `resolve`."""
 
-    given: Mapping[str, str]
+    texts: Mapping[str, str]
 
     def is_given(self, *keys: str) -> bool:
         """Is one of them given?"""
-        return any(key in self.given for key in keys)
+        return any(key in self.texts for key in keys)
 
     def text(self, spec: OptionSpec) -> str | None:
         """The text given, else the default, else None."""
-        return self.given.get(spec.key) or spec.default
+        return self.texts.get(spec.key) or spec.default
 
     def flag(self, spec: OptionSpec) -> bool:
         return self.text(spec) == "true"
@@ -176,7 +176,7 @@ def parse(kind: type[Options], values: Values) -> Options:
     fields: dict[str, object] = {}
     for name, how in _declared(kind):
         if isinstance(how, _Own):
-            text = values.given.get(how.spec.key)
+            text = values.texts.get(how.spec.key)
             if text:
                 fields[name] = how.read(text)
         elif isinstance(how, _Part):
@@ -290,7 +290,7 @@ def own_rows(option_key: str, name: str) -> tuple[OptionSpec, ...]:
 
 def own_texts(option_key: str, name: str, values: Values) -> dict[str, str]:
     """What the call gives for the options of that class: key → text."""
-    return {row.key: values.given[row.key] for row in own_rows(option_key, name) if row.key in values.given}
+    return {row.key: values.texts[row.key] for row in own_rows(option_key, name) if row.key in values.texts}
 
 
 def own_options(kind: type[Options], texts: Mapping[str, str]) -> Options:

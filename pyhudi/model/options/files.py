@@ -120,7 +120,7 @@ def file_options(values: Values) -> FileOptions:
     """The options of a write."""
     options = parse(FileOptions, values)
     orc_size_bytes, orc_codec = values.integer(_ORC_SIZE), values.text(_ORC_CODEC)
-    if values.given.get(BASE_FILE_FORMAT) != "ORC":
+    if values.texts.get(BASE_FILE_FORMAT) != "ORC":
         return options
     return replace(options, codec=str(orc_codec).lower(), max_file_size_bytes=orc_size_bytes)
 

@@ -100,15 +100,15 @@ def record_index_options(values: Values) -> RecordIndexOptions:
             "true: a table has one record index. Choose the first when keys are unique in the table."
         )
     version_key, meta_key = key_of(TableOptions, "table_version"), key_of(TableOptions, "populate_meta_fields")
-    if (options.is_global or options.is_partitioned) and values.given.get(meta_key) == "false":
+    if (options.is_global or options.is_partitioned) and values.texts.get(meta_key) == "false":
         raise ConfigError(
             f"{meta_key}=false: a record index is of tables that store their keys. Leave "
             f"{key_of(RecordIndexOptions, 'is_global')} out."
         )
-    if options.is_partitioned and values.given.get(version_key, _PARTITIONED_FROM) < _PARTITIONED_FROM:
+    if options.is_partitioned and values.texts.get(version_key, _PARTITIONED_FROM) < _PARTITIONED_FROM:
         raise ConfigError(
             f"{key_of(RecordIndexOptions, 'is_partitioned')}=true: a record index with file groups for each partition "
-            f"is of tables from version {_PARTITIONED_FROM} on; this one has {values.given[version_key]}."
+            f"is of tables from version {_PARTITIONED_FROM} on; this one has {values.texts[version_key]}."
         )
     for low, high in (("groups_min", "groups_max"), ("partition_groups_min", "partition_groups_max")):
         least, most = getattr(options, low), getattr(options, high)
@@ -224,5 +224,5 @@ DEFAULT_METADATA = MetadataOptions()
 
 def metadata_options(values: Values) -> MetadataOptions:
     """The options of a write, or of a call of a service."""
-    text = values.given.get(METADATA)
+    text = values.texts.get(METADATA)
     return replace(parse(MetadataOptions, values), enable=None if text is None else text == "true")

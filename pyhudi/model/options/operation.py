@@ -234,8 +234,8 @@ class CommitOptions:
 def operation_options(values: Values, arguments: Mapping[str, object]) -> OperationOptions:
     """The options of a write. `given`: what the call gave, keys that are not Hudi's among them."""
     options = parse(OperationOptions, values)
-    keyless = not values.given.get(RECORD_KEY)
-    prefix = values.given.get(_METADATA_PREFIX.key, "_")
+    keyless = not values.texts.get(RECORD_KEY)
+    prefix = values.texts.get(_METADATA_PREFIX.key, "_")
     return replace(
         options,
         operation="bulk_insert" if keyless and not values.is_given(OPERATION) else options.operation,

@@ -233,7 +233,7 @@ def _check_partitions(options: CleaningOptions) -> None:
 
 def _check_archiving(options: CleaningOptions, values: Values) -> None:
     """Archiving goes only as far as cleaning, so a smaller number for it has no effect."""
-    commits_min = values.given.get(KEPT_MIN)
+    commits_min = values.texts.get(KEPT_MIN)
     if options.policy == KEEP_LATEST_COMMITS and commits_min and int(commits_min) <= options.commits_retained:
         warn_caller(
             f"{KEPT_MIN}={int(commits_min)} is not above {_COMMITS}={options.commits_retained}: cleaning keeps the "

@@ -223,5 +223,5 @@ def key_options(values: Values) -> KeyOptions:
     return replace(
         options,
         key_generator=values.text(_CLASS) or options.key_generator,
-        keygen_options={key: text for key, text in values.given.items() if key.startswith("hoodie.keygen.")},
+        keygen_options={key: text for key, text in values.texts.items() if key.startswith("hoodie.keygen.")},
     )
