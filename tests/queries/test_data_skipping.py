@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import warnings
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from pyhudi import HudiTable
-from pyhudi.errors import ConfigError
+from pyhudi.errors import ConfigError, MetadataTableDamaged
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.listing import listed_files
+from pyhudi.queries.read_slice import ReadSlice
+from pyhudi.queries.skip import skip
 from pyhudi.queries.skip.skip import MetadataTableIgnored, metadata_source
+from pyhudi.queries.skip.skipper import Answer, SkipRequest
+from pyhudi.queries.skip.statistics import ColumnStatistics
 from pyhudi.storage import open_storage
 from pyhudi.view.file_system_view import FileSystemView
 from tests.support.golden.folder import SHARED, Golden
@@ -50,6 +55,26 @@ def test_a_skipped_file_is_told_by_explain(golden: Golden) -> None:
     without = HudiTable.open(path).scan(where="v = 105", options={"hoodie.metadata.enable": "false"}).explain()
     assert "column statistics" not in without
     assert "from the metadata table" not in without
+
+
+class _Damaged:
+    name = "a damaged index"
+
+    def ask(self, request: SkipRequest, slices: Sequence[ReadSlice]) -> Answer | None:
+        raise MetadataTableDamaged("a block of the index is damaged.")
+
+
+def test_a_skipper_that_fails_skips_nothing_and_the_next_one_is_asked(
+    golden: Golden, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, _ = golden("1.2.0", "skipping_a_cow")
+    monkeypatch.setattr(skip, "SKIPPERS", (_Damaged(), ColumnStatistics()))
+    scan = HudiTable.open(path).scan(where="v > 105")
+    with pytest.warns(MetadataTableIgnored, match="a block of the index is damaged"):
+        steps = scan.plan.skipped
+    assert [step.by for step in steps] == ["column statistics"]
+    every_file = HudiTable.open(path).scan(where="v > 105", options={"hoodie.metadata.enable": "false"})
+    assert scan.to_arrow().num_rows == every_file.to_arrow().num_rows > 0
 
 
 def _with_metadata() -> list[Path]:
