@@ -82,7 +82,10 @@ def duckdb_text(text: str, functions: Sequence[str], name_of: Callable[[Part], s
     if tree is None:
         return _own_statement(text)
     names = dict.fromkeys(name for table in _tables(tree) if (name := _ready(table, functions, name_of)) is not None)
-    return DuckDbText(with_deep_stack(lambda: _translated(tree)), tuple(names))
+    try:
+        return DuckDbText(with_deep_stack(lambda: _translated(tree)), tuple(names))
+    except RecursionError:
+        raise ConfigError("SQL: the query has too many terms in one expression.") from None
 
 
 def _translated(tree: exp.Expr) -> str:
@@ -93,7 +96,7 @@ def _translated(tree: exp.Expr) -> str:
     _name_columns(tree)
     try:
         return duckdb_query(tree)
-    except UnsupportedError as error:
+    except (UnsupportedError, ValueError) as error:
         raise ConfigError(f"DuckDB has no counterpart of this: {error}") from None
 
 

@@ -121,3 +121,5 @@ def test_brackets_in_brackets_are_computed_or_refused(session: DuckDbSession) ->
         rows_of(session, "(" * 50_000 + "1" + ")" * 50_000)
     with pytest.raises(ConfigError):
         rows_of(session, "(" * 50_000)
+    with pytest.raises(ConfigError):
+        rows_of(session, "+".join(["1"] * 50_000))
