@@ -14,7 +14,7 @@ from pyhudi.storage.clock import Clock, FixedClock, SystemClock
 from pyhudi.storage.local import LocalStorage, with_sync
 from pyhudi.storage.memory import MemoryStorage
 from pyhudi.storage.paths import check_no_credentials
-from pyhudi.storage.store_options import named_options, with_environment
+from pyhudi.storage.store_options import REMOTE_SCHEMES, named_options, with_environment
 
 __all__ = [
     "Clock",
@@ -29,7 +29,6 @@ __all__ = [
 ]
 
 _NO_OPTIONS: Mapping[str, str] = MappingProxyType({})
-_REMOTE_SCHEMES = frozenset({"s3", "s3a", "s3n", "gs", "abfs", "abfss", "hdfs"})
 
 
 def open_storage(path: str | os.PathLike[str], options: Mapping[str, str] = _NO_OPTIONS) -> Storage:
@@ -52,16 +51,16 @@ def open_storage(path: str | os.PathLike[str], options: Mapping[str, str] = _NO_
     check_no_credentials(text)
     if scheme == "memory":
         return MemoryStorage(rest.strip("/"))
-    if scheme in _REMOTE_SCHEMES:
+    if scheme in REMOTE_SCHEMES:
         _check_place(scheme, rest, text)
         from pyhudi.storage.arrow import ArrowStorage  # pyarrow.fs is slow to load and rarely needed
 
         return ArrowStorage(text, options)
-    near = get_close_matches(scheme, [*_REMOTE_SCHEMES, "file", "memory"], n=1)
+    near = get_close_matches(scheme, [*REMOTE_SCHEMES, "file", "memory"], n=1)
     hint = f"Did you mean {near[0]}:? " if near else ""
     raise ConfigError(
         f"Unknown scheme '{quoted(scheme)}' in the table's path '{quoted(text)}'. {hint}Known: a plain path, file:, "
-        f"{', '.join(sorted(f'{known}://' for known in _REMOTE_SCHEMES))} and memory://."
+        f"{', '.join(sorted(f'{known}://' for known in REMOTE_SCHEMES))} and memory://."
     )
 
 
@@ -73,7 +72,7 @@ def _path_text(path: str | os.PathLike[str]) -> str:
         text = None
     if isinstance(text, str) and not isinstance(path, str):
         scheme, colon, rest = text.partition(":/")
-        if colon and scheme.lower() in {*_REMOTE_SCHEMES, "memory"}:
+        if colon and scheme.lower() in {*REMOTE_SCHEMES, "memory"}:
             text = f"{scheme}://{rest.lstrip('/')}"  # of two slashes pathlib leaves one
     if not isinstance(text, str):
         raise ConfigError(f"The table's path is of type {type(path).__name__}; give text or a pathlib.Path.")

@@ -16,7 +16,7 @@ from difflib import get_close_matches
 from pyhudi.errors import ConfigError
 from pyhudi.shown_text import quoted
 
-__all__ = ["known_options", "likely_misspelled", "named_options", "with_environment"]
+__all__ = ["REMOTE_SCHEMES", "known_options", "likely_misspelled", "named_options", "with_environment"]
 
 _S3_ENDPOINT = "fs.s3a.endpoint"
 _KNOWN = frozenset(
@@ -71,6 +71,7 @@ _NAMES = {"abfs": _AZURE_NAMES, "abfss": _AZURE_NAMES, "gs": _GOOGLE_NAMES}
 _PREFIXES = ("aws_", "azure_storage_", "google_")
 _VARIABLES = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
 _S3_SCHEMES = frozenset({"s3", "s3a", "s3n"})
+REMOTE_SCHEMES = frozenset({*_S3_SCHEMES, "gs", "abfs", "abfss", "hdfs"})
 
 
 def named_options(scheme: str, options: Mapping[str, str]) -> dict[str, str]:

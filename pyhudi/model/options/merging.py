@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass, replace
 
 from pyhudi.errors import ConfigError
-from pyhudi.model.merge_mode import mode_of_payload_name, mode_of_strategy
+from pyhudi.model.merge_mode import MERGE_MODES, mode_of_payload_name, mode_of_strategy
 from pyhudi.model.options.declare import Values, option, parse
 from pyhudi.model.options.spec import ON_READ_AND_WRITE
 
@@ -72,7 +72,7 @@ class MergingOptions:
         "The row written later wins, the one with the greater ordering value, or a merger of yours decides "
         "([merging](merging.md)). Inferred from the ordering fields.",
         aliases=("hoodie.record.merge.mode",),
-        choices=("COMMIT_TIME_ORDERING", "EVENT_TIME_ORDERING", "CUSTOM"),
+        choices=MERGE_MODES,
         keyword="merge_mode",
     )
     payload_class: str | None = option(
