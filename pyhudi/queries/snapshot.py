@@ -239,9 +239,9 @@ def read_log_rows(plan: ReadPlan, read: ReadSlice, version_column: str) -> Itera
 def _base_rows(plan: ReadPlan, storage: Storage, read: ReadSlice, batch_rows: int) -> Iterator[pa.RecordBatch]:
     with open_base_file(storage, read.base_file.path) as reader:
         names, convert = _conversion(plan, read, reader)
-        only = key_filter(plan, read)
-        if only is not None and only.applies_to(reader):
-            yield from map(convert, only.read(reader, names))
+        keys = key_filter(plan, read)
+        if keys is not None and keys.applies_to(reader):
+            yield from map(convert, keys.read(reader, names))
             return
         for batch in reader.batches(names, batch_rows, may_match=row_group_test(plan, read, reader)):
             yield convert(batch)
@@ -251,8 +251,8 @@ def _merged_rows(plan: ReadPlan, read: ReadSlice, batch_rows: int) -> Iterator[p
     """Base and log rows merged; filters come after, because a row that fails one may hide one that passes."""
     assert plan.merge is not None
     from_path = read.from_path
-    only = key_filter(plan, read)
-    for batch in read_file_slice(plan.merge, read.file_slice, _stored_columns(plan, read), batch_rows, only):
+    keys = key_filter(plan, read)
+    for batch in read_file_slice(plan.merge, read.file_slice, _stored_columns(plan, read), batch_rows, keys):
         yield with_path_values(batch, from_path, plan.read_schema)
 
 

@@ -184,12 +184,12 @@ class DeletedRows:
     def _rows(self, file_slice: FileSlice, keys: pa.Array) -> pa.Table:
         """The rows of a slice that have one of these keys."""
         names = [RECORD_KEY, *self.columns]
-        only = None
+        key_filter = None
         # Only stored keys can be sought; those of tables without meta columns are made of the rows that are read.
         if len(keys) <= _FEW_KEYS and not self.reading.history and self.reading.key_generator is None:
-            only = KeyFilter(RECORD_KEY, tuple(keys.to_pylist()), pa.string())
+            key_filter = KeyFilter(RECORD_KEY, tuple(keys.to_pylist()), pa.string())
         parts = [pa.schema([self.reading.schema.field(name) for name in names]).empty_table()]
-        for batch in read_file_slice(self.reading, file_slice, names, only=only):
+        for batch in read_file_slice(self.reading, file_slice, names, key_filter=key_filter):
             hit = pc.is_in(batch.column(RECORD_KEY), value_set=keys)
             parts.append(pa.Table.from_batches([batch.filter(hit)]))
         return pa.concat_tables(parts)

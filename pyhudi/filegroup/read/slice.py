@@ -92,14 +92,14 @@ def read_file_slice(
     file_slice: FileSlice,
     columns: Sequence[str],
     batch_rows: int = BATCH_ROWS,
-    only: KeyFilter | None = None,
+    key_filter: KeyFilter | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Merged rows of a slice as of `spec.blocks`, with `columns` in that order.
 
-    Args:   only: other rows may be left out.
+    Args:   key_filter: other rows may be left out.
     Raises CorruptFile, UnsupportedTable, SchemaMismatch.
     """
-    for rows, _ in read_with_late_keys(spec, file_slice, columns, batch_rows, only):
+    for rows, _ in read_with_late_keys(spec, file_slice, columns, batch_rows, key_filter):
         yield from rows.combine_chunks().to_batches()
 
 
@@ -108,12 +108,14 @@ def read_with_late_keys(
     file_slice: FileSlice,
     columns: Sequence[str],
     batch_rows: int = BATCH_ROWS,
-    only: KeyFilter | None = None,
+    key_filter: KeyFilter | None = None,
 ) -> Iterator[tuple[pa.Table, pa.Array]]:
     """As `read_file_slice`; with each table the keys whose base row won against a version in the log files."""
-    merge = SliceMerge.of(spec, file_slice, spec.needed(columns), needs_keys=RECORD_KEY in columns, only=only)
+    merge = SliceMerge.of(
+        spec, file_slice, spec.needed(columns), needs_keys=RECORD_KEY in columns, key_filter=key_filter
+    )
     with ExitStack() as stack:
-        for rows in merge.rows(_open_base(spec, merge.file_slice, stack), batch_rows, only):
+        for rows in merge.rows(_open_base(spec, merge.file_slice, stack), batch_rows, key_filter):
             yield rows.select(list(columns)), merge.late_keys
 
 
@@ -175,7 +177,7 @@ class SliceMerge:
         needed: pa.Schema,
         *,
         needs_keys: bool = True,
-        only: KeyFilter | None = None,
+        key_filter: KeyFilter | None = None,
     ) -> SliceMerge:
         """Read the log files of a slice; of the whole one instead where blocks of some instants lack columns.
 
@@ -187,7 +189,7 @@ class SliceMerge:
         blocks = blocks_of(parts, spec.blocks)
         partial = any(block.is_partial for block in blocks)
         if partial and spec.blocks.instants is not None and file_slice.base_file is None:
-            return cls.of(*_whole(spec, file_slice), needed, needs_keys=needs_keys, only=only)
+            return cls.of(*_whole(spec, file_slice), needed, needs_keys=needs_keys, key_filter=key_filter)
         in_pairs = spec.merge.needs_pairs or partial
         buffer = RecordBuffer(needed, spec.merge, in_pairs=in_pairs, memory=(spec.memory_bytes, spec.spill_folder))
         base = file_slice.base_file.instant_time if file_slice.base_file and not in_pairs else ""
@@ -203,17 +205,17 @@ class SliceMerge:
                 count += deleted
                 continue
             columns = file_columns(spec.history, block.instant_time, needed.names)
-            found_rows = block.rows(columns.names, keep=only is not None)
-            stored = with_record_keys(spec.key_generator, columns.named(found_rows))
+            block_rows = block.rows(columns.names, keep=key_filter is not None)
+            stored = with_record_keys(spec.key_generator, columns.named(block_rows))
             rows = project(stored, needed)
             absent = frozenset(needed.names) - frozenset(stored.column_names) if block.is_partial else frozenset[str]()
             count += len(rows)
-            if only is not None and not block.is_partial:
-                rows, positions = only.filter(rows), None
+            if key_filter is not None and not block.is_partial:
+                rows, positions = key_filter.filter(rows), None
                 if not len(rows):
                     continue
             else:
-                positions = block.positions(base, found_rows)
+                positions = block.positions(base, block_rows)
             buffer.add_rows(rows, delete_flags(spec.merge, rows), absent, positions)
         corrupt = sum(isinstance(block, CorruptRange) for block in parts)
         rollbacks = sum(isinstance(block, LogBlock) and block.rollback_target is not None for block in parts)
@@ -222,13 +224,13 @@ class SliceMerge:
         return cls(spec, file_slice, needed, buffer.merge(), in_pairs, totals, needs_keys)
 
     def rows(
-        self, base: BaseFileReader | None, batch_rows: int = BATCH_ROWS, only: KeyFilter | None = None
+        self, base: BaseFileReader | None, batch_rows: int = BATCH_ROWS, key_filter: KeyFilter | None = None
     ) -> Iterator[pa.Table]:
         """All merged rows: those of the base file in its order, then those that only logs have. `only`: of the base
         file no others need to be there.
         """
-        if base is not None and only is not None and only.applies_to(base):
-            yield from (self.with_base(stored) for stored in self._filtered_rows(base, only))
+        if base is not None and key_filter is not None and key_filter.applies_to(base):
+            yield from (self.with_base(stored) for stored in self._filtered_rows(base, key_filter))
         elif base is not None:
             yield from self.base_rows(base, batch_rows)
         yield from self.log_rows(batch_rows)
@@ -267,12 +269,12 @@ class SliceMerge:
                 else project(with_record_keys(self._spec.key_generator, columns.named(stored)), schema)
             )
 
-    def _filtered_rows(self, base: BaseFileReader, only: KeyFilter) -> Iterator[pa.Table]:
+    def _filtered_rows(self, base: BaseFileReader, key_filter: KeyFilter) -> Iterator[pa.Table]:
         """Some rows of the base file, which meet log records by their keys: positions are of all rows."""
         self._matching = KeyMatching(len(self.records), self.records.key_parts)
         in_file = set(base.schema.names)
         names = [name for name in self._needed.names if name in in_file]
-        for batch in only.read(base, names):
+        for batch in key_filter.read(base, names):
             yield project(with_record_keys(self._spec.key_generator, pa.Table.from_batches([batch])), self._needed)
 
     def _matching_in(self, base: BaseFileReader) -> Matching:
