@@ -30,7 +30,7 @@ from pyhudi.keygen import KEY_GENERATORS, generator_name
 from pyhudi.locks import hold, open_lock
 from pyhudi.merge.rules import merge_rules
 from pyhudi.meta_client import MetaClient
-from pyhudi.metadata.maintenance import wanted_partitions
+from pyhudi.metadata.build import partitions_of_options
 from pyhudi.model.filenames import (
     META_FOLDER,
     PARTITION_METADATA_NAMES,
@@ -121,7 +121,7 @@ def _metadata_partitions(config: TableConfig, options: WriteOptions) -> tuple[st
     is_named = metadata.enable or key_of(MetadataOptions, "column_stats") in options.explicit
     if config.table_version < LATER_KINDS and not is_named:
         metadata = replace(metadata, column_stats=False)
-    return wanted_partitions(config, metadata)
+    return partitions_of_options(config, metadata)
 
 
 def new_table(options: WriteOptions, create_schema: str | None = None) -> NewTable:

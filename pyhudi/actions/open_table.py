@@ -24,18 +24,18 @@ from pyhudi.errors import HudiError, MetadataTableDamaged
 from pyhudi.filegroup.write.markers import delete_markers
 from pyhudi.locks import LockProvider, hold, open_lock
 from pyhudi.meta_client import MetaClient
-from pyhudi.metadata.index_definitions import read_index_definitions
-from pyhudi.metadata.listing import missing_instants
-from pyhudi.metadata.maintenance import (
+from pyhudi.metadata.build import (
     MetadataTableRebuilt,
     build,
     build_anew,
     build_missing,
     built,
     missing_partitions,
-    unkept_partitions,
-    wanted_partitions,
+    partitions_of_options,
 )
+from pyhudi.metadata.index_definitions import read_index_definitions
+from pyhudi.metadata.listing import missing_instants
+from pyhudi.metadata.partitions.registry import unsupported_partitions
 from pyhudi.metadata.removal import drop_partitions, has_metadata_table, remove_metadata_table
 from pyhudi.metadata.staged_index import delete_staged_index
 from pyhudi.metadata.table import MetadataTable, check_log_files
@@ -169,7 +169,7 @@ def _settled(meta: MetaClient, options: MetadataOptions) -> MetaClient:
     """
     to_build = meta.config.metadata_to_build
     if not has_metadata_table(meta) and not to_build:
-        return build(meta, wanted_partitions(meta.config, options), options) if options.enable else meta
+        return build(meta, partitions_of_options(meta.config, options), options) if options.enable else meta
     if options.enable is False:
         remove_metadata_table(meta, why="hoodie.metadata.enable=false was given.")
         return meta.reload()
@@ -177,8 +177,8 @@ def _settled(meta: MetaClient, options: MetadataOptions) -> MetaClient:
         return build_anew(meta, options)  # a process died that had begun to
     if to_build:
         meta = built(meta)
-    unkept = unkept_partitions(meta)
-    for name, why in unkept.items():
+    unsupported = unsupported_partitions(meta)
+    for name, why in unsupported.items():
         drop_partitions(meta, (name,), why)
         meta = meta.reload()
     fault = _fault(meta)
@@ -192,7 +192,7 @@ def _is_settled(meta: MetaClient, options: MetadataOptions) -> bool:
         return False
     if not has_metadata_table(meta):
         return not options.enable
-    if options.enable is False or unkept_partitions(meta) or missing_partitions(meta, options):
+    if options.enable is False or unsupported_partitions(meta) or missing_partitions(meta, options):
         return False
     return _fault(meta) is None
 
@@ -231,4 +231,4 @@ def _built_anew(meta: MetaClient, fault: HudiError, options: MetadataOptions) ->
         return build_anew(meta, options)
     remove_metadata_table(meta)
     meta = meta.reload()
-    return build(meta, wanted_partitions(meta.config, options), options) if options.enable else meta
+    return build(meta, partitions_of_options(meta.config, options), options) if options.enable else meta

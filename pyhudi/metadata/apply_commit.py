@@ -25,12 +25,13 @@ from dataclasses import dataclass, field, replace
 from pyhudi.caller_warnings import warn_caller
 from pyhudi.errors import CorruptFile, WriteConflict
 from pyhudi.meta_client import MetaClient
+from pyhudi.metadata.build import MetadataTableRebuilt, build_anew, rebuild_partitions
 from pyhudi.metadata.compaction import settle_pending_compactions
 from pyhudi.metadata.delta_commit import write_delta_commit
 from pyhudi.metadata.listing import missing_instants
 from pyhudi.metadata.log_compaction import drop_pending_log_compactions
-from pyhudi.metadata.maintenance import KEPT, MetadataTableRebuilt, build_anew, is_kept, rebuild_partitions
 from pyhudi.metadata.partitions.base import TableCommit
+from pyhudi.metadata.partitions.registry import PARTITIONS, is_supported
 from pyhudi.metadata.schema import MetadataKind, kind_of
 from pyhudi.metadata.services import run_services
 from pyhudi.metadata.table import SOLO, MetadataTable
@@ -75,7 +76,7 @@ class Progress:
     def partitions(self) -> tuple[str, ...]:
         """Partitions that take what instants write: those that are built, and those that are being built."""
         building = self.table.data.config.metadata_partitions_inflight
-        begun = (name for name in building if is_kept(name) and self.table.meta.storage.list(name))
+        begun = (name for name in building if is_supported(name) and self.table.meta.storage.list(name))
         return (*self.table.partitions, *begun)
 
 
@@ -210,15 +211,15 @@ STEPS: tuple[Step, ...] = (settle, judge, start_over, take_back, stop, serve, re
 
 
 def _update(table: MetadataTable, partition: str, commit: TableCommit) -> PartitionUpdate:
-    kept = KEPT[kind_of(partition)]
+    kind = PARTITIONS[kind_of(partition)]
     if partition in table.partitions:
-        return kept.update(table, partition, commit)
+        return kind.update(table, partition, commit)
     try:
-        return kept.update(table, partition, commit)
+        return kind.update(table, partition, commit)
     except WriteConflict:
         # It began before the index did, so that its tasks did not report what this needs. Who builds the index knows
         # which instants were pending then, and reads the table when they are complete.
-        return kept.update(table, partition, replace(commit, change=TableChange()))
+        return kind.update(table, partition, replace(commit, change=TableChange()))
 
 
 def _undone_before(table: MetadataTable) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ from pyhudi.formats.base import open_base_file
 from pyhudi.formats.bloom import SIMPLE
 from pyhudi.lazy_property import lazy_property
 from pyhudi.metadata.keys import bloom_filter_key, column_stats_key, stored_partition
-from pyhudi.metadata.partitions.stats_columns import bounds, kept_columns
+from pyhudi.metadata.partitions.stats_columns import bounds, columns_with_stats
 from pyhudi.metadata.schema import MetadataKind
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.file_group import BaseFile, FileGroupId, FileSlice
@@ -107,7 +107,7 @@ def _stats(compared: Compared, partition: str, base_files: Sequence[BaseFile]) -
     table = compared.table
     if compared.is_whole:
         return table.records(partition).column(_PAYLOAD).combine_chunks()
-    columns = kept_columns(table.data, table.data.stored_schema(), DEFAULT_METADATA) or ()
+    columns = columns_with_stats(table.data, table.data.stored_schema(), DEFAULT_METADATA) or ()
     keys = [
         column_stats_key(column, stored_partition(base_file.group.partition_path), base_file.name)
         for base_file in base_files

@@ -35,9 +35,10 @@ from pyhudi.errors import (
 from pyhudi.formats.timeline.plans import encode_index_plan
 from pyhudi.interrupts import uninterrupted
 from pyhudi.meta_client import MetaClient
+from pyhudi.metadata.build import add_partition
 from pyhudi.metadata.index_definitions import read_index_definitions, write_index_definitions
 from pyhudi.metadata.initialization import begin_partition, fill_partition
-from pyhudi.metadata.maintenance import KEPT, build_kept
+from pyhudi.metadata.partitions.registry import PARTITIONS
 from pyhudi.metadata.schema import file_group_id, kind_of
 from pyhudi.metadata.sorted_runs import spilled
 from pyhudi.metadata.table import MetadataTable
@@ -77,7 +78,7 @@ def schedule_index(context: ActionContext, index: IndexRequest) -> Instant:
         requested = request(ActionKind.INDEXING, encode_index_plan(plan), now)
         try:
             table = _metadata_table(meta.reload())
-            count = KEPT[kind_of(name)].define(table, name, now.options.metadata)
+            count = PARTITIONS[kind_of(name)].define(table, name, now.options.metadata)
             if count is None:
                 raise ConfigError(
                     f"{meta.storage.root}: a record index of keys that are unique in their partition is not built "
@@ -164,7 +165,7 @@ def _attempt(now: ActionContext, inflight: Instant, name: str) -> IndexInfo | No
     count = len(table.slices(name))
     with TemporaryDirectory(prefix="hudi-index-") as folder:
         try:
-            groups = spilled(KEPT[kind_of(name)].records(table, name, now.options.metadata, count), folder)
+            groups = spilled(PARTITIONS[kind_of(name)].records(table, name, now.options.metadata, count), folder)
         except PathNotFound:
             if now.meta.is_current():
                 raise
@@ -185,7 +186,7 @@ def _finish(began: ActionContext, inflight: Instant, name: str, groups: _Groups)
             return None
         table = _metadata_table(meta)
         if _has_archived_logs(table, name):
-            build_kept(table, name, now.options.metadata)
+            add_partition(table, name, now.options.metadata)
         else:
             fill_partition(table, name, _without(groups, table.records(name).column("key")))
     newest = meta.timeline.last_commit()

@@ -22,6 +22,7 @@ from pyhudi.errors import ConfigError, CorruptFile, MetadataTableDamaged
 from pyhudi.formats.timeline.plans import encode_index_plan
 from pyhudi.interrupts import uninterrupted
 from pyhudi.meta_client import MetaClient
+from pyhudi.metadata.build import add_partition, build
 from pyhudi.metadata.index_definitions import (
     IndexDefinition,
     IndexDefinitions,
@@ -30,7 +31,6 @@ from pyhudi.metadata.index_definitions import (
     secondary_index_definition,
     write_index_definitions,
 )
-from pyhudi.metadata.maintenance import build, build_kept
 from pyhudi.metadata.partitions.expression_index import why_no_expression_index
 from pyhudi.metadata.partitions.secondary_index import why_no_secondary_index
 from pyhudi.metadata.removal import drop_partitions
@@ -269,7 +269,7 @@ def _build(now: ActionContext, partition: str, definition: IndexDefinition | Non
         table = MetadataTable.open(meta.reload())
         if table is None:
             raise MetadataTableDamaged(f"{meta.storage.root}: the metadata table has no partition {_FILES!r}.")
-        build_kept(table, partition, options)
+        add_partition(table, partition, options)
         commit_locked(inflight, now, lambda _: plan, participant=METADATA_TABLE)
     except BaseException:
         with uninterrupted(), suppress(Exception):  # the error that is on its way says more

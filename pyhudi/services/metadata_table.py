@@ -12,7 +12,8 @@ from pyhudi.actions.action import ActionContext
 from pyhudi.errors import ConfigError, HudiError
 from pyhudi.locks import hold
 from pyhudi.meta_client import MetaClient
-from pyhudi.metadata.maintenance import build, can_be_kept, rebuild_partitions, wanted_partitions
+from pyhudi.metadata.build import build, partitions_of_options, rebuild_partitions
+from pyhudi.metadata.partitions.registry import is_supported_in
 from pyhudi.metadata.removal import drop_partitions, remove_metadata_table
 from pyhudi.metadata.schema import MetadataKind, kind_of
 from pyhudi.metadata.table import MetadataTable
@@ -88,11 +89,11 @@ def _partitions_to_build(context: ActionContext, partitions: Sequence[str] | Non
     config, options = context.meta.config, context.options.metadata
     if partitions is None:
         there = (*config.metadata_partitions, *config.metadata_to_build)
-        named = tuple(name for name in there if can_be_kept(name, config.table_version)) or wanted_partitions(
+        named = tuple(name for name in there if is_supported_in(name, config.table_version)) or partitions_of_options(
             config, options
         )
         return tuple(dict.fromkeys((_FILES, *named)))
-    strange = [name for name in partitions if not can_be_kept(name, config.table_version)]
+    strange = [name for name in partitions if not is_supported_in(name, config.table_version)]
     if strange:
         raise ConfigError(
             f"{context.meta.storage.root}: a partition {strange[0]!r} of the metadata table can't be built: this "
@@ -129,7 +130,7 @@ def _build(context: ActionContext, names: Sequence[str]) -> None:
     meta, options = context.meta, context.options.metadata
     table = MetadataTable.open(meta)
     if _FILES in names or table is None:
-        others = (n for n in meta.config.metadata_partitions if can_be_kept(n, meta.config.table_version))
+        others = (n for n in meta.config.metadata_partitions if is_supported_in(n, meta.config.table_version))
         build(meta, tuple(dict.fromkeys((_FILES, *names, *others))), options)
     else:
         rebuild_partitions(table, names, options)

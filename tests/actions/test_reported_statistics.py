@@ -45,7 +45,7 @@ class Reported:
 @pytest.fixture
 def reported(monkeypatch: pytest.MonkeyPatch) -> Reported:
     found = Reported()
-    monkeypatch.setattr(preparation, "kept_columns", lambda *_: COLUMNS)
+    monkeypatch.setattr(preparation, "columns_with_stats", lambda *_: COLUMNS)
     for module in (planned, change, keyed_write, bulk_insert):
         monkeypatch.setattr(module, "from_table", found.from_table)
     return found

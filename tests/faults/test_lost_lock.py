@@ -16,7 +16,7 @@ from pyhudi.actions.undo.rollback_to import roll_back
 from pyhudi.engine.local import LocalEngine
 from pyhudi.errors import WriteConflict
 from pyhudi.locks.in_process import InProcessLock
-from pyhudi.metadata.maintenance import build
+from pyhudi.metadata.build import build
 from pyhudi.model.filenames import HEARTBEAT_FOLDER, METADATA_TABLE_FOLDER, InstantFileName
 from pyhudi.model.instant import ActionKind, State
 from pyhudi.model.options import WriteOptions

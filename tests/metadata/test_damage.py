@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from pyhudi.errors import MetadataTableDamaged
-from pyhudi.metadata.maintenance import MetadataTableRebuilt
+from pyhudi.metadata.build import MetadataTableRebuilt
 from pyhudi.model.filenames import METADATA_TABLE_FOLDER, PROPERTIES_PATH
 from pyhudi.queries.skip.skip import MetadataTableIgnored
 from tests.support.tables.small import TestTable

@@ -11,9 +11,9 @@ import pytest
 
 from pyhudi import HudiTable
 from pyhudi.formats.bloom import BloomFilter
+from pyhudi.metadata.build import add_partition
 from pyhudi.metadata.index_definitions import read_index_definitions
 from pyhudi.metadata.keys import bloom_filter_key, stored_partition
-from pyhudi.metadata.maintenance import build_kept
 from pyhudi.metadata.schema import MetadataKind, kind_of
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.metadata.table_slices import newest_slices
@@ -58,7 +58,7 @@ def test_an_expression_index_built_from_the_rows_is_the_one_that_hudi_kept(place
     assert _indexes(table)
     for name in _indexes(table):
         theirs = _newest(table, name)
-        built = build_kept(built, name, MetadataOptions())
+        built = add_partition(built, name, MetadataOptions())
         assert [s.group.file_id for s in built.slices(name)] == [s.group.file_id for s in table.slices(name)]
         ours = _newest(built, name)
         if read_index_definitions(table.data.storage).by_name[name].kind == "column_stats":

@@ -10,7 +10,7 @@ import pytest
 
 from pyhudi import HudiTable
 from pyhudi.errors import DamagedLog
-from pyhudi.metadata.maintenance import build_kept
+from pyhudi.metadata.build import add_partition
 from pyhudi.metadata.partitions.secondary_index import secondary_keys
 from pyhudi.metadata.schema import MetadataKind, kind_of
 from pyhudi.metadata.table import MetadataTable
@@ -49,7 +49,7 @@ def test_a_secondary_index_built_from_the_rows_is_the_one_that_hudi_kept(place: 
             theirs = table.records(name)
         except DamagedLog:
             pytest.skip("a log file of the index is lost")
-        table = build_kept(table, name, MetadataOptions())
+        table = add_partition(table, name, MetadataOptions())
         ours = table.records(name)
         assert ours.schema == theirs.schema
         assert sorted(map(str, ours.to_pylist())) == sorted(map(str, theirs.to_pylist())), name
@@ -138,7 +138,7 @@ def test_a_value_that_stays_writes_nothing() -> None:
     assert own == {".hoodie", "files", "column_stats", "partition_stats"}
 
 
-@pytest.mark.filterwarnings("error::pyhudi.metadata.maintenance.MetadataTableRebuilt")
+@pytest.mark.filterwarnings("error::pyhudi.metadata.build.MetadataTableRebuilt")
 @pytest.mark.parametrize(("version", "kind"), KINDS)
 def test_an_instant_from_before_an_index_was_built_can_be_rolled_back(version: str, kind: str) -> None:
     table = Clustered(version, kind, index_type="GLOBAL_RECORD_LEVEL_INDEX", **ON, **FEW)

@@ -207,7 +207,7 @@ def test_a_piece_whose_file_has_become_shorter_is_an_error_that_says_where() -> 
         with_keys_read_back(storage, [WriteStatus(WriteStat("f", "p/f", "p", "null"), staged_index=(piece,))])
 
 
-@pytest.mark.filterwarnings("error::pyhudi.metadata.maintenance.MetadataTableRebuilt")
+@pytest.mark.filterwarnings("error::pyhudi.metadata.build.MetadataTableRebuilt")
 def test_a_piece_that_is_cut_fails_the_write_and_leaves_the_metadata_table_as_it_was(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

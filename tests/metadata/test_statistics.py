@@ -24,7 +24,7 @@ from pyhudi.metadata.index_definitions import (
 )
 from pyhudi.metadata.merging import merged_records
 from pyhudi.metadata.partitions.bloom_filters import bloom_filter_deletions, bloom_filters_update
-from pyhudi.metadata.partitions.stats_columns import indexed_columns, kept_columns
+from pyhudi.metadata.partitions.stats_columns import columns_with_stats, indexed_columns
 from pyhudi.metadata.partitions.stats_updates import (
     column_stats_deletions,
     column_stats_update,
@@ -80,7 +80,7 @@ def _columns(table: MetadataTable, records: dict[str, dict[str, Any]]) -> tuple[
     there = {record[STATS]["columnName"] for record in records.values()}
     if data.config.table_version < 8 and "_hoodie_commit_seqno" not in there:
         options = MetadataOptions(column_stats_columns=tuple(sorted(there)))
-    found = kept_columns(data, data.table_schema(), options)
+    found = columns_with_stats(data, data.table_schema(), options)
     assert found is not None
     return found
 
@@ -332,7 +332,7 @@ def test_the_columns_that_hudi_lists_are_kept(place: Path, tmp_path: Path) -> No
     listed = read_index_definitions(table.data.storage).by_name.get("column_stats")
     if listed is None:
         pytest.skip("version 6 has no index definitions")
-    kept = kept_columns(table.data, table.data.table_schema(), MetadataOptions())
+    kept = columns_with_stats(table.data, table.data.table_schema(), MetadataOptions())
     assert kept == listed.source_fields
     if place.stem not in ("mdt_compacted_a", "upgrade_a_mor_4_v9", "upgrade_a_mor_6_v6"):  # made with named columns
         assert indexed_columns(table.data.table_schema(), MetadataOptions(), 9) == kept
@@ -343,13 +343,13 @@ def test_a_column_that_is_indexed_once_stays_it(golden: Golden) -> None:
     storage = open_storage(str(path))
     data = MetaClient.load(storage)
     schema = data.table_schema()
-    columns = kept_columns(data, schema, MetadataOptions())
+    columns = columns_with_stats(data, schema, MetadataOptions())
     assert columns is not None
     named = MetadataOptions(column_stats_columns=("v",))
-    assert kept_columns(data, schema, named) == columns
+    assert columns_with_stats(data, schema, named) == columns
     added = schema.append(pa.field("added", pa.int64()))
-    assert kept_columns(data, added, MetadataOptions()) == (*columns, "added")
+    assert columns_with_stats(data, added, MetadataOptions()) == (*columns, "added")
     few = (*ALWAYS, "v")
     write_index_definitions(storage, read_index_definitions(storage).merged([column_stats_definition(9, few)]))
-    assert kept_columns(data, added, MetadataOptions()) == few
-    assert kept_columns(data, added, MetadataOptions(column_stats_columns=("added", "nobody"))) == (*few, "added")
+    assert columns_with_stats(data, added, MetadataOptions()) == few
+    assert columns_with_stats(data, added, MetadataOptions(column_stats_columns=("added", "nobody"))) == (*few, "added")

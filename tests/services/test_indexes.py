@@ -63,7 +63,7 @@ def test_the_timeline_says_what_was_indexed_up_to_where(version: str) -> None:
     assert (plan.partitions, plan.up_to) == (("record_index",), last.requested_time)
 
 
-@pytest.mark.filterwarnings("error::pyhudi.metadata.maintenance.MetadataTableRebuilt")
+@pytest.mark.filterwarnings("error::pyhudi.metadata.build.MetadataTableRebuilt")
 def test_a_dropped_index_can_be_made_again_and_knows_what_came_between() -> None:
     table = table_of("9")
     handle = HudiTable(table.meta)

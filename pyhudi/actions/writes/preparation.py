@@ -38,7 +38,7 @@ from pyhudi.formats.avro.schema import avro_from_arrow, without_meta
 from pyhudi.keygen import KeyGenerator
 from pyhudi.merge.rules import MergeRules
 from pyhudi.meta_client import MetaClient
-from pyhudi.metadata.partitions.stats_columns import kept_columns
+from pyhudi.metadata.partitions.stats_columns import columns_with_stats
 from pyhudi.metadata.schema import keeps_record_index
 from pyhudi.model.change_logs import ChangeLogOptions
 from pyhudi.model.commit import CommitMetadata, WriteStat, WriteStatus
@@ -295,7 +295,7 @@ def write_spec(
             bloom_max_entries=options.bloom_max_entries,
         ),
     )
-    return replace(spec, stats_columns=kept_columns(context.meta, spec.stored_schema, options.metadata))
+    return replace(spec, stats_columns=columns_with_stats(context.meta, spec.stored_schema, options.metadata))
 
 
 def sizing(context: ActionContext, *, inserts: bool = True) -> Sizing:

@@ -1,5 +1,5 @@
-"""KeptPartition: how one kind of partition of the metadata table is built and kept up. One file and one row of
-`maintenance.KEPT` per kind.
+"""PartitionWriter: how one kind of partition of the metadata table is built and kept up. One file and one row of
+`registry.PARTITIONS` per kind.
 
 Source: docs/formats/metadata-table.md, "Building", "Writing".
 """
@@ -20,7 +20,7 @@ from pyhudi.model.commit import TableChange, WriteStatus
 from pyhudi.model.instant import Instant
 from pyhudi.model.options.metadata import DEFAULT_METADATA, MetadataOptions
 
-__all__ = ["KeptPartition", "TableCommit"]
+__all__ = ["PartitionWriter", "TableCommit"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class TableCommit:
         return pa.schema([column for column in columns if column.name not in dropped])
 
 
-class KeptPartition(Protocol):
+class PartitionWriter(Protocol):
     """One kind of partition. All calls but `records` are made under the data table's lock."""
 
     def define(self, table: MetadataTable, partition: str, options: MetadataOptions) -> int | None:

@@ -21,7 +21,7 @@ from pyhudi.metadata.index_definitions import (
 from pyhudi.metadata.initialization import split_by_group
 from pyhudi.metadata.listing import listed_files
 from pyhudi.metadata.partitions.base import TableCommit
-from pyhudi.metadata.partitions.stats_columns import indexed_columns, kept_columns
+from pyhudi.metadata.partitions.stats_columns import columns_with_stats, indexed_columns
 from pyhudi.metadata.partitions.stats_updates import column_stats_deletions, column_stats_update
 from pyhudi.metadata.schema import MetadataKind
 from pyhudi.metadata.table import MetadataTable
@@ -63,7 +63,7 @@ class ColumnStatsPartition:
         """The statistics of new files; those of deleted files go."""
         data = table.data
         version = data.config.table_version
-        columns = kept_columns(data, commit.stored_schema(data), commit.options) or ()
+        columns = columns_with_stats(data, commit.stored_schema(data), commit.options) or ()
         stats = stats_of_commit(data, commit, columns)
         columns = tuple(dict.fromkeys((*columns, *_columns_of(stats))))
         _define(data, columns)

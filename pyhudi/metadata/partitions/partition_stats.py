@@ -17,7 +17,7 @@ from pyhudi.metadata.keys import column_stats_prefix, stored_partition
 from pyhudi.metadata.listing import file_names_after, has_earlier_writes, names_of
 from pyhudi.metadata.partitions.base import TableCommit
 from pyhudi.metadata.partitions.column_stats import stats_of_commit
-from pyhudi.metadata.partitions.stats_columns import kept_columns
+from pyhudi.metadata.partitions.stats_columns import columns_with_stats
 from pyhudi.metadata.partitions.stats_updates import partition_stats_deletions, partition_stats_update
 from pyhudi.metadata.records import concat_records
 from pyhudi.metadata.schema import MetadataKind
@@ -47,7 +47,7 @@ class PartitionStatsPartition:
         """From the statistics of all files."""
         data = table.data
         version = data.config.table_version
-        columns = kept_columns(data, data.stored_schema(), options) or ()
+        columns = columns_with_stats(data, data.stored_schema(), options) or ()
         view = FileSystemView.load(data)
         stored = _known(table, view.partitions(), columns)
         stats_of = {path: (stored[path], names_of(view.slices(path))) for path in view.partitions()}
@@ -62,7 +62,7 @@ class PartitionStatsPartition:
         """
         data, change = table.data, commit.change
         version = data.config.table_version
-        columns = kept_columns(data, commit.stored_schema(data), commit.options) or ()
+        columns = columns_with_stats(data, commit.stored_schema(data), commit.options) or ()
         empty = [path for path, changed in change.partitions.items() if changed.is_partition_deleted]
         nothing = partition_stats_deletions(version, columns, empty)
         if commit.instant.action in COMPACTIONS or not (change.stats or change.groups_replaced):

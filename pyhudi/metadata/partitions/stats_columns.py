@@ -31,7 +31,7 @@ from pyhudi.model.keys import COMMIT_TIME, META_COLUMNS, PARTITION_PATH, RECORD_
 from pyhudi.model.new_table import LATER_KINDS
 from pyhudi.model.options.metadata import MetadataOptions
 
-__all__ = ["bounds", "indexed_columns", "kept_columns", "statistics_partitions"]
+__all__ = ["bounds", "columns_with_stats", "indexed_columns", "statistics_partitions"]
 
 
 _WHOLE = ("member1", "member2", "member7", "member11", "member9", "member10")
@@ -127,7 +127,7 @@ def indexed_columns(
     return tuple(dict.fromkeys((*(_ALWAYS if populate_meta_fields else ()), *columns)))
 
 
-def kept_columns(meta: MetaClient, schema: pa.Schema, options: MetadataOptions) -> tuple[str, ...] | None:
+def columns_with_stats(meta: MetaClient, schema: pa.Schema, options: MetadataOptions) -> tuple[str, ...] | None:
     """The columns of which a write to the table reports statistics; None when its metadata table keeps none.
 
     Those that the index definitions list, and those that the call names: a column that is indexed once stays it, or

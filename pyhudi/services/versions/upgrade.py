@@ -22,7 +22,7 @@ from pyhudi.actions.action import ActionContext
 from pyhudi.actions.create_table import check_files_writable
 from pyhudi.errors import ConfigError, WriteConflict
 from pyhudi.locks import hold
-from pyhudi.metadata.maintenance import build_anew
+from pyhudi.metadata.build import build_anew
 from pyhudi.metadata.removal import has_metadata_table, remove_metadata_table
 from pyhudi.model.filenames import META_FOLDER
 from pyhudi.model.table_config import WRITABLE_VERSIONS, TableConfig

@@ -9,8 +9,9 @@ import pytest
 
 from pyhudi.engine.local import LocalEngine
 from pyhudi.meta_client import MetaClient
-from pyhudi.metadata.maintenance import KEPT, build
+from pyhudi.metadata.build import build
 from pyhudi.metadata.partitions.base import TableCommit
+from pyhudi.metadata.partitions.registry import PARTITIONS
 from pyhudi.metadata.schema import MetadataKind, RecordType, file_group_id, record_fields
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.metadata.updates import PartitionUpdate
@@ -59,8 +60,8 @@ def with_names(table: TestTable) -> None:
 
 def keep_names(patch: pytest.MonkeyPatch) -> None:
     """Keep the second partition up."""
-    assert isinstance(KEPT, dict)
-    patch.setitem(KEPT, MetadataKind.BLOOM_FILTERS, NamesPartition())
+    assert isinstance(PARTITIONS, dict)
+    patch.setitem(PARTITIONS, MetadataKind.BLOOM_FILTERS, NamesPartition())
 
 
 class NamesPartition:

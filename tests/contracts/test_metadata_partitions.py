@@ -12,8 +12,9 @@ import pytest
 
 from pyhudi import HudiTable
 from pyhudi.meta_client import MetaClient
+from pyhudi.metadata.build import build_anew
 from pyhudi.metadata.keys import ALL_PARTITIONS_KEY
-from pyhudi.metadata.maintenance import KEPT, build_anew, can_be_kept
+from pyhudi.metadata.partitions.registry import PARTITIONS, is_supported_in
 from pyhudi.metadata.schema import MetadataKind, kind_of
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.options.metadata import DEFAULT_METADATA
@@ -52,10 +53,12 @@ def table_of(version: str, table_type: str, options: Mapping[str, str], rows: li
     table = Clustered(version, table_type, **options)
     table.insert(*rows)
     for kind, make in BY_NAME.items():
-        if can_be_kept(f"{kind.value.prefix}x", int(version)) and options is GLOBAL:  # they need unique keys
+        if is_supported_in(f"{kind.value.prefix}x", int(version)) and options is GLOBAL:  # they need unique keys
             make(HudiTable(table.meta))
     there = {kind_of(name) for name in metadata_of(table.meta).partitions}
-    wanted = {kind for kind in KEPT if can_be_kept(f"{kind.value.prefix}{'x' * kind.value.has_many}", int(version))}
+    wanted = {
+        kind for kind in PARTITIONS if is_supported_in(f"{kind.value.prefix}{'x' * kind.value.has_many}", int(version))
+    }
     assert wanted - there <= (set() if options is GLOBAL else set(BY_NAME)), (
         "say above how a table gets one of its kind"
     )

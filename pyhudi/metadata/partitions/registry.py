@@ -1,0 +1,79 @@
+"""The registry of the metadata table's partitions: a row per kind, and which of a table this release supports.
+
+A partition of another kind is taken out of a table before a write: a stale one loses rows silently.
+Source: docs/formats/metadata-table.md, "Building", "Index definitions".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pyhudi.errors import UnsupportedTable
+from pyhudi.meta_client import MetaClient
+from pyhudi.metadata.partitions.base import PartitionWriter
+from pyhudi.metadata.partitions.bloom_filters import BloomFiltersPartition
+from pyhudi.metadata.partitions.column_stats import ColumnStatsPartition
+from pyhudi.metadata.partitions.expression_index import ExpressionIndexPartition, why_no_expression_index
+from pyhudi.metadata.partitions.files import FilesPartition
+from pyhudi.metadata.partitions.partition_stats import PartitionStatsPartition
+from pyhudi.metadata.partitions.record_index import RecordIndexPartition
+from pyhudi.metadata.partitions.secondary_index import SecondaryIndexPartition, why_no_secondary_index
+from pyhudi.metadata.schema import MetadataKind, kind_of
+from pyhudi.model.new_table import LATER_KINDS
+
+__all__ = ["PARTITIONS", "is_followed", "is_supported", "is_supported_in", "unsupported_partitions"]
+
+PARTITIONS: Mapping[MetadataKind, PartitionWriter] = {
+    MetadataKind.FILES: FilesPartition(),
+    MetadataKind.COLUMN_STATS: ColumnStatsPartition(),
+    MetadataKind.BLOOM_FILTERS: BloomFiltersPartition(),
+    MetadataKind.PARTITION_STATS: PartitionStatsPartition(),
+    MetadataKind.RECORD_INDEX: RecordIndexPartition(),
+    MetadataKind.SECONDARY_INDEX: SecondaryIndexPartition(),
+    MetadataKind.EXPRESSION_INDEX: ExpressionIndexPartition(),
+}
+
+_OF_LATER_VERSIONS = (MetadataKind.PARTITION_STATS, MetadataKind.SECONDARY_INDEX, MetadataKind.EXPRESSION_INDEX)
+
+
+def unsupported_partitions(meta: MetaClient) -> Mapping[str, str]:
+    """Partitions, complete or being built, that this release does not keep up → why not, as a sentence."""
+    listed = (*meta.config.metadata_partitions, *meta.config.metadata_partitions_inflight)
+    reasons = {}
+    for name in dict.fromkeys(listed):
+        if not is_supported(name):
+            reasons[name] = "this release does not keep partitions of their kind up."
+            continue
+        why = _why_not_followed(meta, name)
+        if why is not None:
+            reasons[name] = f"{why}."
+    return reasons
+
+
+def is_supported_in(partition: str, table_version: int) -> bool:
+    """Does this release keep partitions of this name up, in tables of this version?"""
+    if not is_supported(partition):
+        return False
+    return table_version >= LATER_KINDS or kind_of(partition) not in _OF_LATER_VERSIONS
+
+
+def is_supported(partition: str) -> bool:
+    """Does this release keep partitions of this name up?"""
+    try:
+        return kind_of(partition) in PARTITIONS
+    except UnsupportedTable:
+        return False
+
+
+def is_followed(data: MetaClient, partition: str) -> bool:
+    """Is the definition of a partition of a kept kind one that this release can follow?"""
+    return _why_not_followed(data, partition) is None
+
+
+def _why_not_followed(data: MetaClient, partition: str) -> str | None:
+    match kind_of(partition):
+        case MetadataKind.SECONDARY_INDEX:
+            return why_no_secondary_index(data, partition)
+        case MetadataKind.EXPRESSION_INDEX:
+            return why_no_expression_index(data, partition)
+    return None
