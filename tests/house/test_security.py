@@ -17,6 +17,7 @@ NOT_LIMITS = {
     "pyhudi/actions/concurrency.py": {"_PAUSE_MAX_S"},
     "pyhudi/sql/duckdb_session.py": {"MAX_PARTS"},
     "pyhudi/filegroup/read/log_blocks.py": {"_LOGS_HERE_MAX"},
+    "pyhudi/formats/log/roaring.py": {"_MAX_VALUES"},
     "pyhudi/formats/timeline/bodies.py": {"LONG_MAX"},
     "pyhudi/locks/dynamodb.py": {"_LEASE_DIGITS_MAX"},
     "pyhudi/locks/hive_metastore.py": {"_PORT_DIGITS_MAX"},
