@@ -24,10 +24,10 @@ from pyhudi import HudiTable, write_hudi
 from pyhudi.formats.column_stats import ColumnRange, stats_rows
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.delta_commit import write_delta_commit
+from pyhudi.metadata.partitions.base import PartitionUpdate
 from pyhudi.metadata.partitions.files import files_of_listing
 from pyhudi.metadata.partitions.stats_updates import column_stats_update
 from pyhudi.metadata.table import MetadataTable
-from pyhudi.metadata.updates import PartitionUpdate
 from pyhudi.model.instant import next_instant_time
 from pyhudi.queries.plan import ReadPlan, plan_snapshot
 from pyhudi.queries.query import Query

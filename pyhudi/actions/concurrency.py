@@ -10,8 +10,14 @@ from dataclasses import replace
 from typing import TypeVar
 
 from pyhudi.actions.action import ActionContext, Schedule
-from pyhudi.actions.conflict_strategies import conflict_strategy
-from pyhudi.actions.conflicts import OurWrite, check_conflicts, check_plans, groups_of, groups_replaced_by
+from pyhudi.actions.conflicts import (
+    OurWrite,
+    check_conflicts,
+    check_plans,
+    conflict_strategy,
+    groups_of,
+    groups_replaced_by,
+)
 from pyhudi.actions.written_keys import check_inserted_keys
 from pyhudi.engine.local import LocalFrame
 from pyhudi.errors import StaleRead, StandingConflict, WriteConflict

@@ -29,14 +29,12 @@ from pyhudi.metadata.build import MetadataTableRebuilt, build_anew, rebuild_part
 from pyhudi.metadata.compaction import settle_pending_compactions
 from pyhudi.metadata.delta_commit import write_delta_commit
 from pyhudi.metadata.listing import missing_instants
-from pyhudi.metadata.log_compaction import drop_pending_log_compactions
-from pyhudi.metadata.partitions.base import TableCommit
+from pyhudi.metadata.partitions.base import PartitionUpdate, TableCommit
 from pyhudi.metadata.partitions.registry import PARTITIONS, is_supported
 from pyhudi.metadata.schema import MetadataKind, kind_of
-from pyhudi.metadata.services import run_services
+from pyhudi.metadata.services import drop_pending_log_compactions, run_services
 from pyhudi.metadata.table import SOLO, MetadataTable
 from pyhudi.metadata.undo import forget, is_built_of, is_compacted, is_log_compaction
-from pyhudi.metadata.updates import PartitionUpdate
 from pyhudi.model.commit import TableChange
 from pyhudi.model.filenames import data_path
 from pyhudi.model.instant import INSTANT_TIME_DIGITS, ActionKind

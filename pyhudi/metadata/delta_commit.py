@@ -17,10 +17,10 @@ import pyarrow.compute as pc
 from pyhudi.formats.timeline.instant_files import encode_commit
 from pyhudi.metadata.group_files import GroupFiles, encoded_records
 from pyhudi.metadata.keys import KeysByGroup, group_numbers, groups_by_prefix
+from pyhudi.metadata.partitions.base import PartitionUpdate
 from pyhudi.metadata.schema import numbered_file_id, record_schema
 from pyhudi.metadata.staged_index import staged_by_group, staged_content
 from pyhudi.metadata.table import MetadataTable
-from pyhudi.metadata.updates import PartitionUpdate
 from pyhudi.model.commit import CommitMetadata, WriteStat
 from pyhudi.model.file_group import FileGroupId, FileSlice
 from pyhudi.model.filenames import LogFileName

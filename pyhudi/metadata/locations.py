@@ -42,9 +42,9 @@ from pyhudi.metadata.group_reader import with_keys
 from pyhudi.metadata.keys import groups_by_prefix, shards
 from pyhudi.metadata.listing import missing_instants
 from pyhudi.metadata.merging import merged_records
+from pyhudi.metadata.partitions.base import PartitionUpdate, nothing_deleted
 from pyhudi.metadata.schema import MetadataKind, RecordType, partitioned_prefix, record_fields
 from pyhudi.metadata.table import MetadataTable
-from pyhudi.metadata.updates import PartitionUpdate, nothing_deleted
 from pyhudi.model.commit import WriteStatus
 from pyhudi.model.file_group import FileSlice
 from pyhudi.model.instant import parse_instant_time

@@ -3,17 +3,306 @@
 They come before the delta commit of an instant of the table, while that instant is inflight. So a reader never waits
 for them, and one that dies leaves a plan, which the next instant executes. Its timeline is archived together with the
 table's (`services/archive`). Source: docs/formats/metadata-table.md, "Compaction and cleaning", "Log compaction".
+
+Cleaning of the metadata table: slices that compactions have replaced, and that no running query may still read.
+
+The last commits' slices stay, and two of each file group in any case: a query that began before a compaction goes on
+undisturbed. It runs some delta commits after a compaction, once for each. Hold the data table's lock.
+Source: docs/formats/metadata-table.md, "Compaction and cleaning"; docs/formats/table-services.md, "Cleaning plan".
+
+Log compaction of the metadata table: the log blocks of a slice become one log file, base files stay. Off by default.
+
+    <T>.logcompaction.requested   the plan: each slice with blocks enough
+    <T>.logcompaction.inflight    empty
+    <partition>/<log file>        its blocks name the instants whose blocks they stand for
+    <T> completed                 a delta commit
+
+It comes after the compaction that would be due, and before the delta commit of an instant of the table, under the
+table's lock. The new blocks take the place of the newest one that they stand for. So there is none while an instant of
+the table is pending that is older than that: what it writes would come before all of them, and what it has written may
+be taken back. A plan that waits is of a process that died: it is dropped with its files.
+Source: docs/formats/metadata-table.md, "Log compaction", "Merging records"; docs/formats/table-services.md,
+"Log compaction plan".
 """
 
 from __future__ import annotations
 
-from pyhudi.metadata.cleaning import clean_if_due, run_pending_cleans
-from pyhudi.metadata.compaction import compact_if_due, run_pending_compactions
-from pyhudi.metadata.log_compaction import drop_pending_log_compactions, log_compact_if_due
-from pyhudi.metadata.table import MetadataTable
-from pyhudi.model.options.metadata import MetadataOptions
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
-__all__ = ["run_services"]
+from pyhudi.formats.damage import as_corrupt
+from pyhudi.formats.log.reader import LogBlock
+from pyhudi.formats.timeline.clean_plans import encode_clean_plan
+from pyhudi.formats.timeline.plans import encode_compaction_plan
+from pyhudi.metadata.compaction import compact_if_due, run_pending_compactions, service_time
+from pyhudi.metadata.delta_commit import complete_delta_commit, completion_time_after, next_log_name
+from pyhudi.metadata.group_files import GroupFiles, encoded_records
+from pyhudi.metadata.group_reader import GroupReader
+from pyhudi.metadata.merging import merged_logs
+from pyhudi.metadata.schema import MetadataKind, kind_of, of_schema, record_fields
+from pyhudi.metadata.table import MetadataTable
+from pyhudi.metadata.undo import files_written_by
+from pyhudi.model.commit import OperationType, WriteStat
+from pyhudi.model.file_group import FileSlice
+from pyhudi.model.filenames import data_path, instant_of
+from pyhudi.model.instant import ActionKind, Instant, next_instant_time
+from pyhudi.model.new_table import BY_COMPLETION, LOG_COMPACTED_STATISTICS
+from pyhudi.model.options.metadata import MetadataOptions
+from pyhudi.model.plans import (
+    KEEP_LATEST_COMMITS,
+    CleanedPartition,
+    CleanMetadata,
+    CleanPlan,
+    CompactionPlan,
+    CompactionStrategyInfo,
+    RetainedInstant,
+)
+from pyhudi.storage.paths import inside
+from pyhudi.transaction.commit import commit_part
+from pyhudi.transaction.instants import drop, request_at, start
+from pyhudi.transaction.plans import start_again
+from pyhudi.transaction.undo import delete_files, take_off
+from pyhudi.view.file_system_view import FileSystemView
+from pyhudi.view.pending_plans import operation_of
+
+__all__ = [
+    "MAX_LOG_COMPACTED_BYTES",
+    "clean_if_due",
+    "drop_pending_log_compactions",
+    "log_compact_if_due",
+    "run_pending_cleans",
+    "run_services",
+]
+
+
+_COMMITS_RETAINED = 20  # of the metadata table, as Hudi has it: two compactions, as often as they are by default
+_SLICES_KEPT = 2  # of each file group: the newest, and the one that running queries may read
+_AFTER_COMPACTION = 3  # delta commits after a compaction until the slices before it may be cleaned
+_CLEAN_SUFFIX = "002"  # below version 8: behind the last delta commit's time
+
+
+def clean_if_due(table: MetadataTable, delta_commits_max: int) -> MetadataTable:
+    """Clean when a compaction since the last clean is some delta commits old; the table as it is then.
+
+    Args:   delta_commits_max: so many bring on the next compaction.
+    """
+    commits = table.meta.timeline.commits().instants
+    if len(commits) <= _COMMITS_RETAINED or not _is_due(table, commits, min(_AFTER_COMPACTION, delta_commits_max)):
+        return table
+    earliest = commits[-_COMMITS_RETAINED]
+    view = FileSystemView.load(table.meta, partitions=table.partitions)
+    files = {partition: tuple(_old_files(view, partition, earliest)) for partition in table.partitions}
+    files = {partition: names for partition, names in files.items() if names}
+    instant_time = _instant_time(table, commits)
+    if not files or instant_time is None:
+        return table
+    kept = RetainedInstant(earliest.requested_time, earliest.action.value, earliest.state.name)
+    plan = CleanPlan(KEEP_LATEST_COMMITS, kept, commits[-1].requested_time, files)
+    body = encode_clean_plan(plan, lambda path: _absolute(table, path))
+    return _run_clean(table, request_at(instant_time, ActionKind.CLEAN, table.meta, body), plan)
+
+
+def run_pending_cleans(table: MetadataTable) -> MetadataTable:
+    """Finish cleans that died; the table as it is then. Raises CorruptFile."""
+    for instant in table.meta.timeline.pending().of([ActionKind.CLEAN]):
+        plan = table.meta.reader.clean_plan(instant)
+        if plan is None:
+            drop(instant, table.meta)
+            table = table.reloaded()
+        else:
+            table = _run_clean(table, instant, plan)
+    return table
+
+
+def _is_due(table: MetadataTable, commits: Sequence[Instant], wanted: int) -> bool:
+    """Some delta commits after the last compaction, if no clean came after it."""
+    compaction = max((i.requested_time for i in commits if i.action is ActionKind.COMMIT), default="")
+    since = [i for i in commits if max(i.requested_time, i.completion_time or "") > compaction]
+    deltas = sum(i.action is ActionKind.DELTACOMMIT for i in since)
+    cleans = table.meta.timeline.of([ActionKind.CLEAN]).instants
+    cleaned = max((i.requested_time for i in cleans), default="")
+    return bool(compaction) and compaction > cleaned and deltas >= wanted
+
+
+def _instant_time(table: MetadataTable, commits: Sequence[Instant]) -> str | None:
+    taken = {i.requested_time for meta in (table.meta, table.data) for i in meta.timeline}
+    if table.data.config.table_version < BY_COMPLETION:
+        time = max(i.requested_time for i in commits if i.action is ActionKind.DELTACOMMIT) + _CLEAN_SUFFIX
+        return None if time in taken else time
+    time = completion_time_after(table, "")
+    while time in taken:
+        time = next_instant_time(time)
+    return time
+
+
+def _old_files(view: FileSystemView, partition: str, earliest: Instant) -> Iterator[str]:
+    """Names of the files of slices that are older than the one that was the newest at `earliest`."""
+    for group in view.groups.get(partition, ()):
+        at = next((n for n, s in enumerate(group.slices) if s.base_instant <= earliest.requested_time), None)
+        if at is not None:
+            for old in group.slices[max(at + 1, _SLICES_KEPT) :]:
+                yield from _names(old)
+
+
+def _names(file_slice: FileSlice) -> Iterator[str]:
+    if file_slice.base_file is not None:
+        yield file_slice.base_file.name
+    yield from (log.name for log in file_slice.log_files)
+
+
+def _run_clean(table: MetadataTable, instant: Instant, plan: CleanPlan) -> MetadataTable:
+    instant = start_again(instant, table.meta)
+    deleted = _delete(table, instant, plan)
+    metadata = CleanMetadata(
+        start_time=instant.requested_time,
+        time_taken_ms=0,
+        earliest=plan.earliest_time,
+        last_commit=plan.last_commit,
+        partitions={name: CleanedPartition(plan.policy, names) for name, names in deleted.items()},
+    )
+    time = completion_time_after(table, instant.requested_time)
+    commit_part(instant, table.meta, metadata, time, written=())
+    return table.reloaded()
+
+
+def _delete(table: MetadataTable, instant: Instant, plan: CleanPlan) -> Mapping[str, tuple[str, ...]]:
+    """Delete the files of a plan but those of the newest slices, and those that are newer than the plan: a plan that
+    was found may name anything, and they were never its to delete. By partition what was deleted.
+    """
+    storage = table.meta.storage
+    deleted = {}
+    for partition, names in plan.files.items():
+        inside(partition, storage.root)
+        newest = FileSystemView.load(table.meta, partitions=(partition,)).slices(partition)
+        kept = {name for file_slice in newest for name in _names(file_slice)}
+        own = tuple(name for name in names if name not in kept and (instant_of(name) or "") < instant.requested_time)
+        delete_files([data_path(partition, name) for name in own], storage)
+        deleted[partition] = own
+    return deleted
+
+
+def _absolute(table: MetadataTable, path: str) -> str:
+    """As Hudi writes it: absolute, without scheme on a local disk."""
+    return table.meta.storage.full_path(path).removeprefix("file://").removeprefix("file:")
+
+
+# Of the log files of one slice: their records become one block, which is in memory whole.
+MAX_LOG_COMPACTED_BYTES = 64 * 1024 * 1024
+_EXECUTOR = "org.apache.hudi.table.action.compact.LogCompactionExecutionHelper"
+_BLOCKS_A_FILE = 2  # records and deletes: so many blocks a log file of the metadata table has at most
+_LOG_COMPACTION_SUFFIX = "005"  # below version 8: behind the last delta commit's time
+
+
+def log_compact_if_due(table: MetadataTable, options: MetadataOptions) -> MetadataTable:
+    """Merge the log blocks of the slices that have enough of them; the table as it is then.
+
+    Raises: MetadataTableDamaged, CorruptFile.
+    """
+    if not options.log_compaction or _may_change(table):
+        return table
+    due = [found for name in table.partitions for found in _due(table, name, options.log_blocks_min)]
+    instant_time = service_time(table, _LOG_COMPACTION_SUFFIX) if due else None
+    return table if instant_time is None else _run_log_compaction(table, instant_time, due)
+
+
+def drop_pending_log_compactions(table: MetadataTable) -> MetadataTable:
+    """Take plans that wait off the timeline, with the files of a run that died; the table as it is then."""
+    for instant in table.meta.timeline.pending().of([ActionKind.LOGCOMPACTION]):
+        take_off(instant, table.meta, files_written_by(table, instant.requested_time))
+        table = table.reloaded()
+    return table
+
+
+def _may_change(table: MetadataTable) -> bool:
+    """Is an instant of the table pending that writes here, and is not later than all that there is?"""
+    newest = max((i.requested_time for i in table.meta.timeline.completed()), default="")
+    return any(
+        i.requested_time <= newest and i.action not in (ActionKind.INDEXING, ActionKind.SAVEPOINT)
+        for i in table.data.timeline.pending()
+    )
+
+
+def _due(table: MetadataTable, partition: str, blocks_min: int) -> Iterator[tuple[FileSlice, Sequence[LogBlock]]]:
+    """Slices with blocks enough, of more than one instant: what one run has merged is not merged again alone."""
+    is_counted = kind_of(partition) is MetadataKind.COLUMN_STATS
+    if is_counted and table.data.config.table_version < LOG_COMPACTED_STATISTICS:
+        return
+    for found in table.slices(partition):
+        logs = replace(found, base_file=None)
+        if len(logs.log_files) * _BLOCKS_A_FILE < blocks_min:
+            continue
+        if sum(log.size_bytes for log in logs.log_files) > MAX_LOG_COMPACTED_BYTES:
+            continue
+        blocks = _reader(table, logs).blocks
+        if len(blocks) >= blocks_min and len({block.instant_time for block in blocks}) > 1:
+            yield found, blocks
+
+
+def _reader(table: MetadataTable, logs: FileSlice) -> GroupReader:
+    return GroupReader(table.meta, logs, kind_of(logs.group.partition_path).payloads, table.counts)
+
+
+def _run_log_compaction(
+    table: MetadataTable, instant_time: str, due: Sequence[tuple[FileSlice, Sequence[LogBlock]]]
+) -> MetadataTable:
+    version = table.data.config.table_version
+    operations = tuple(operation_of(found) for found, _ in due)
+    plan = CompactionPlan(operations, CompactionStrategyInfo(_EXECUTOR), preserve_meta_columns=True)
+    body = encode_compaction_plan(plan, version)
+    inflight = start(request_at(instant_time, ActionKind.LOGCOMPACTION, table.meta, body), table.meta)
+    stats: dict[str, list[WriteStat]] = {}
+    for found, blocks in due:
+        for stat in _merged(table, instant_time, found, blocks):
+            stats.setdefault(found.group.partition_path, []).append(stat)
+    if not stats:
+        drop(inflight, table.meta)
+        return table.reloaded()
+    complete_delta_commit(table, inflight, stats, OperationType.LOG_COMPACT, compacted=True)
+    return table.reloaded()
+
+
+def _merged(
+    table: MetadataTable, instant_time: str, found: FileSlice, blocks: Sequence[LogBlock]
+) -> Iterator[WriteStat]:
+    """The log file of one slice; none when its records can't be told from its log files alone."""
+    version, partition = table.data.config.table_version, found.group.partition_path
+    with as_corrupt(f"{table.meta.storage.root}/{partition}", "its records"):
+        versions = _reader(table, replace(found, base_file=None)).all()
+        merged = merged_logs(versions, kind_of(partition))
+    if merged is None:
+        return
+    records, deleted = merged
+    rows = of_schema(records, record_fields(version, kind_of(partition))) if records.num_rows else records
+    name = next_log_name(table, found, instant_time)
+    files = GroupFiles(table.meta.storage, version, instant_time)
+    keys = rows.column("key").combine_chunks()
+    values = encoded_records(rows.drop_columns(["key"]), version) if len(keys) else keys  # deletes alone: of none
+    path, size_bytes = files.log_file(partition, name, keys, values, deleted, stands_for=_instants(blocks))
+    yield WriteStat(
+        file_id=name.file_id,
+        path=path,
+        partition_path=partition,
+        prev_commit=found.base_instant,
+        num_writes=rows.num_rows,
+        num_update_writes=rows.num_rows,
+        num_deletes=len(deleted),
+        total_write_bytes=size_bytes,
+        file_size_in_bytes=size_bytes,
+        log_version=name.version,
+        log_offset=0,
+        base_file="" if found.base_file is None else found.base_file.name,
+        log_files=(str(name),),
+        total_log_records=versions.num_rows,
+        total_log_files_compacted=len(found.log_files),
+        total_log_size_compacted=sum(log.size_bytes for log in found.log_files),
+        total_updated_records_compacted=rows.num_rows,
+        total_log_blocks=len(blocks),
+    )
+
+
+def _instants(blocks: Sequence[LogBlock]) -> tuple[str, ...]:
+    """The instants that wrote the blocks; a former log compaction stands for its own."""
+    return tuple(dict.fromkeys(block.instant_time for block in blocks))
 
 
 def run_services(table: MetadataTable, options: MetadataOptions) -> MetadataTable:

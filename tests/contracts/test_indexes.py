@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from pyhudi.actions.conflict_strategies import BucketStrategy, SimpleStrategy, conflict_strategy
+from pyhudi.actions.conflicts import BucketStrategy, SimpleStrategy, conflict_strategy
 from pyhudi.index import INDEXES
 from pyhudi.index.base import Index, IndexSettings
 from pyhudi.index.record_index import RecordIndexIgnored

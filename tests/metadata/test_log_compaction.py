@@ -7,7 +7,7 @@ import copy
 import pytest
 
 from pyhudi.metadata.compaction import compact_if_due
-from pyhudi.metadata.log_compaction import log_compact_if_due
+from pyhudi.metadata.services import log_compact_if_due
 from pyhudi.metadata.undo import is_log_compaction
 from pyhudi.model.instant import ActionKind, Instant
 from pyhudi.model.options import WriteOptions

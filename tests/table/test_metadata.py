@@ -14,10 +14,10 @@ from pyhudi.errors import ConfigError
 from pyhudi.formats.column_stats import ColumnRange, stats_rows
 from pyhudi.metadata.delta_commit import write_delta_commit
 from pyhudi.metadata.locations import RecordLocation, location_records
+from pyhudi.metadata.partitions.base import PartitionUpdate, nothing_deleted
 from pyhudi.metadata.partitions.stats_updates import partition_stats_update
 from pyhudi.metadata.schema import partitioned_prefix
 from pyhudi.metadata.table import MetadataTable
-from pyhudi.metadata.updates import PartitionUpdate, nothing_deleted
 from pyhudi.model.file_group import FileGroupId
 from pyhudi.queries.validation import validate
 from tests.support.golden.folder import Golden

@@ -20,10 +20,9 @@ from pyhudi.formats.bloom import SIMPLE
 from pyhudi.metadata.initialization import split_by_group
 from pyhudi.metadata.keys import bloom_filter_key, stored_partition
 from pyhudi.metadata.listing import listed_files
-from pyhudi.metadata.partitions.base import TableCommit
+from pyhudi.metadata.partitions.base import PartitionUpdate, TableCommit, nothing_deleted
 from pyhudi.metadata.schema import MetadataKind, RecordType, record_fields
 from pyhudi.metadata.table import MetadataTable
-from pyhudi.metadata.updates import PartitionUpdate, nothing_deleted
 from pyhudi.model.filenames import BaseFileName
 from pyhudi.model.new_table import DELETE_BLOCKS
 from pyhudi.model.options.metadata import MetadataOptions

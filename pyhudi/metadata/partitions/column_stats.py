@@ -20,12 +20,11 @@ from pyhudi.metadata.index_definitions import (
 )
 from pyhudi.metadata.initialization import split_by_group
 from pyhudi.metadata.listing import listed_files
-from pyhudi.metadata.partitions.base import TableCommit
+from pyhudi.metadata.partitions.base import PartitionUpdate, TableCommit
 from pyhudi.metadata.partitions.stats_columns import columns_with_stats, indexed_columns
 from pyhudi.metadata.partitions.stats_updates import column_stats_deletions, column_stats_update
 from pyhudi.metadata.schema import MetadataKind
 from pyhudi.metadata.table import MetadataTable
-from pyhudi.metadata.updates import PartitionUpdate
 from pyhudi.model.filenames import LogFileName
 from pyhudi.model.new_table import INDEX_DEFINITIONS
 from pyhudi.model.options.metadata import MetadataOptions

@@ -25,7 +25,7 @@ from pyhudi.metadata.index_definitions import EXPRESSION_OPTION, IndexDefinition
 from pyhudi.metadata.initialization import split_by_group
 from pyhudi.metadata.keys import column_stats_prefix, expression_partition_key, stored_partition
 from pyhudi.metadata.listing import file_names_after, has_earlier_writes
-from pyhudi.metadata.partitions.base import TableCommit
+from pyhudi.metadata.partitions.base import PartitionUpdate, TableCommit
 from pyhudi.metadata.partitions.bloom_filters import bloom_filter_deletions, bloom_filters_update
 from pyhudi.metadata.partitions.stats_updates import (
     column_stats_deletions,
@@ -37,7 +37,6 @@ from pyhudi.metadata.records import concat_records
 from pyhudi.metadata.schema import MetadataKind
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.metadata.table_slices import newest_slices
-from pyhudi.metadata.updates import PartitionUpdate
 from pyhudi.model.file_group import FileSlice
 from pyhudi.model.filenames import BaseFileName, LogFileName
 from pyhudi.model.instant import COMPACTIONS

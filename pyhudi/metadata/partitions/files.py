@@ -12,10 +12,9 @@ import pyarrow as pa
 
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.keys import ALL_PARTITIONS_KEY, stored_partition
-from pyhudi.metadata.partitions.base import TableCommit
+from pyhudi.metadata.partitions.base import PartitionUpdate, TableCommit
 from pyhudi.metadata.schema import MetadataKind, RecordType, file_group_id, record_fields
 from pyhudi.metadata.table import MetadataTable
-from pyhudi.metadata.updates import PartitionUpdate
 from pyhudi.model.commit import TableChange
 from pyhudi.model.filenames import BaseFileName, LogFileName
 from pyhudi.model.instant import ActionKind

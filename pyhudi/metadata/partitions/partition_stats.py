@@ -15,14 +15,13 @@ import pyarrow.compute as pc
 from pyhudi.metadata.initialization import split_by_group
 from pyhudi.metadata.keys import column_stats_prefix, stored_partition
 from pyhudi.metadata.listing import file_names_after, has_earlier_writes, names_of
-from pyhudi.metadata.partitions.base import TableCommit
+from pyhudi.metadata.partitions.base import PartitionUpdate, TableCommit
 from pyhudi.metadata.partitions.column_stats import stats_of_commit
 from pyhudi.metadata.partitions.stats_columns import columns_with_stats
 from pyhudi.metadata.partitions.stats_updates import partition_stats_deletions, partition_stats_update
 from pyhudi.metadata.records import concat_records
 from pyhudi.metadata.schema import MetadataKind
 from pyhudi.metadata.table import MetadataTable
-from pyhudi.metadata.updates import PartitionUpdate
 from pyhudi.model.instant import COMPACTIONS
 from pyhudi.model.options.metadata import MetadataOptions
 from pyhudi.view.file_system_view import FileSystemView

@@ -46,12 +46,11 @@ from pyhudi.metadata.locations import (
     partitioned_record_index_updates,
     record_index_update,
 )
-from pyhudi.metadata.partitions.base import TableCommit
+from pyhudi.metadata.partitions.base import PartitionUpdate, TableCommit
 from pyhudi.metadata.schema import MetadataKind, file_group_id, partitioned_file_group_id, partitioned_prefix
 from pyhudi.metadata.staged_index import with_keys_read_back
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.metadata.table_slices import newest_slices, slice_reading, stored_rows
-from pyhudi.metadata.updates import PartitionUpdate
 from pyhudi.model.commit import WriteStatus
 from pyhudi.model.file_group import FileSlice
 from pyhudi.model.instant import COMPACTIONS

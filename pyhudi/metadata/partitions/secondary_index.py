@@ -26,12 +26,11 @@ from pyhudi.filegroup.read.slice import SliceSpec, read_file_slice
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.index_definitions import IndexDefinition, is_partitioned_record_index, read_index_definitions
 from pyhudi.metadata.keys import BUILDING_BYTES, GroupStream, group_numbers, in_order
-from pyhudi.metadata.partitions.base import TableCommit
+from pyhudi.metadata.partitions.base import PartitionUpdate, TableCommit, nothing_deleted
 from pyhudi.metadata.partitions.record_index import record_index_group_count
 from pyhudi.metadata.schema import MetadataKind, RecordType, file_group_id, keeps_record_index, record_fields
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.metadata.table_slices import ChangedSlices, changed_slices, newest_slices, slice_reading, stored_rows
-from pyhudi.metadata.updates import PartitionUpdate, nothing_deleted
 from pyhudi.model.file_group import FileSlice
 from pyhudi.model.instant import COMPACTIONS, ActionKind
 from pyhudi.model.keys import RECORD_KEY

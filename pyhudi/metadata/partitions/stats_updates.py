@@ -29,9 +29,9 @@ from pyhudi.metadata.keys import (
     partition_stats_key,
     stored_partition,
 )
+from pyhudi.metadata.partitions.base import PartitionUpdate, nothing_deleted
 from pyhudi.metadata.records import concat_records
 from pyhudi.metadata.schema import MetadataKind, RecordType, record_fields
-from pyhudi.metadata.updates import PartitionUpdate, nothing_deleted
 from pyhudi.model.new_table import DELETE_BLOCKS
 
 __all__ = [

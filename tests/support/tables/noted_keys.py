@@ -15,7 +15,7 @@ from pyhudi.formats.base import open_base_file
 from pyhudi.locks import open_lock
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.locations import file_ids, partition_paths, partitioned_record_index_updates
-from pyhudi.metadata.updates import PartitionUpdate
+from pyhudi.metadata.partitions.base import PartitionUpdate
 from pyhudi.model.commit import OperationType, WriteStatus, change_of
 from pyhudi.model.file_group import FileGroupId
 from pyhudi.model.options import WriteOptions

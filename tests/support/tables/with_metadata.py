@@ -10,11 +10,10 @@ import pytest
 from pyhudi.engine.local import LocalEngine
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.build import build
-from pyhudi.metadata.partitions.base import TableCommit
+from pyhudi.metadata.partitions.base import PartitionUpdate, TableCommit
 from pyhudi.metadata.partitions.registry import PARTITIONS
 from pyhudi.metadata.schema import MetadataKind, RecordType, file_group_id, record_fields
 from pyhudi.metadata.table import MetadataTable
-from pyhudi.metadata.updates import PartitionUpdate
 from pyhudi.model.filenames import BaseFileName
 from pyhudi.model.options.metadata import DEFAULT_METADATA, MetadataOptions
 from pyhudi.queries.validation import validate
