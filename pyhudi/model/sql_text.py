@@ -1,7 +1,7 @@
 """SQL text in Spark's words, read by sqlglot: the tokens of any text, the trees of conditions and queries.
 
-Double quotes are text, backticks are names, escapes and doubled quotes mean what they mean to Spark. sqlglot is
-imported with the first text, which takes a tenth of a second: reads and writes without SQL do without it.
+Double quotes are text, backticks are names; escapes and doubled quotes are Spark's. The first text imports sqlglot,
+which takes a tenth of a second. Reads and writes without SQL never import it.
 
 Source: Spark's SQL reference, "Literals", "Identifiers", "Comments".
 """
@@ -35,7 +35,7 @@ _STACK = threading.Lock()
 
 
 class MisreadSql(ConfigError):
-    """A text that is no SQL. `at`: the place of the character where that shows."""
+    """A text that is no SQL. `at`: the place of the first wrong character."""
 
     def __init__(self, what: str, at: int) -> None:
         super().__init__(what)
@@ -48,7 +48,7 @@ _OCTAL = (8, 3, 3, 0xFF)
 
 @cache
 def _dialect() -> Dialect:
-    """Spark's dialect, where words are words until somebody asks for a keyword, and functions have their own names."""
+    """Spark's dialect without keywords and without functions: a word is a word, a function keeps its name."""
     from sqlglot.dialects.spark import Spark
 
     class PyHudiSpark(Spark):
@@ -86,7 +86,7 @@ def _query_dialect() -> Dialect:
 
 
 def spark_tokens(text: str) -> list[Token]:
-    """The tokens of a text; comments are none. A word is a VAR whatever it means, numbers keep their suffixes.
+    """The tokens of a text, without comments. Every word is a VAR; numbers keep their suffixes.
 
     Raises: MisreadSql where a quotation or a comment does not end.
     """
@@ -104,34 +104,34 @@ def spark_tokens(text: str) -> list[Token]:
 
 
 def _misread(text: str, error: Exception | None) -> MisreadSql:
-    found = _OPEN_QUOTE.search(str(error and error.__cause__))
-    if found is None:
+    match = _OPEN_QUOTE.search(str(error and error.__cause__))
+    if match is None:
         at = max(0, text.rfind("/*"))
         return MisreadSql(f"the comment at character {at + 1} does not end", at)
-    at = int(found[2])
-    if text[at] != found[1]:  # the quote behind the prefix of r'...' and x'...'
-        at = max(0, text.find(found[1], at))
-    return MisreadSql(f"the quote {found[1]} at character {at + 1} is not closed", at)
+    at = int(match[2])
+    if text[at] != match[1]:  # the quote behind the prefix of r'...' and x'...'
+        at = max(0, text.find(match[1], at))
+    return MisreadSql(f"the quote {match[1]} at character {at + 1} is not closed", at)
 
 
 def _with_numbers(tokens: list[Token]) -> list[Token]:
-    """The tokens, where `12L`, `1.5BD` and `.5` are numbers, as they are to Spark."""
+    """The tokens, with `12L`, `1.5BD` and `.5` as numbers, as in Spark."""
     from sqlglot.tokens import Token, TokenType
 
-    read: list[Token] = []
+    merged: list[Token] = []
     for token in tokens:
         if token.token_type is TokenType.VAR and is_number(token.text):
             token.token_type = TokenType.NUMBER
-        if token.token_type is TokenType.NUMBER and read and _is_point_of(read, token):
-            point = read.pop()
+        if token.token_type is TokenType.NUMBER and merged and _is_point_of(merged, token):
+            point = merged.pop()
             text = f".{token.text}"
             token = Token(TokenType.NUMBER, text, token.line, token.col, point.start, token.end)
-        read.append(token)
-    return read
+        merged.append(token)
+    return merged
 
 
 def _is_point_of(read: Sequence[Token], number: Token) -> bool:
-    """Whether the last token is the point of a number that begins with it, not one behind a name."""
+    """Whether the last token is the point that a number begins with, not one behind a name."""
     point = read[-1]
     if point.text != "." or point.end + 1 != number.start or not is_number(f".{number.text}"):
         return False
@@ -144,9 +144,9 @@ def is_number(text: str) -> bool:
 
 
 def condition_of(tokens: Sequence[Token], text: str) -> exp.Expr:
-    """The tree of a condition or an expression whose tokens have the types of keywords where they are keywords.
+    """The tree of a condition or an expression. Its keywords have the token types of keywords.
 
-    Raises: MisreadSql for what is none.
+    Raises: MisreadSql for any other text.
     """
     from sqlglot import exp
 
@@ -175,7 +175,7 @@ def query_of(text: str) -> exp.Expr | None:
 
 
 def _parsed(parse: Callable[[], list[exp.Expr | None]], tokens: Sequence[Token], text: str) -> exp.Expr:
-    """What sqlglot makes of the tokens of a text, with a stack that is deep enough for it.
+    """The tree that sqlglot parses from tokens, with a stack that is deep enough.
 
     Raises: MisreadSql with the place of the token that does not fit.
     """
@@ -184,10 +184,10 @@ def _parsed(parse: Callable[[], list[exp.Expr | None]], tokens: Sequence[Token],
     try:
         trees = with_deep_stack(parse)
     except ParseError as error:
-        known = error.errors[0]
-        line, column = known.get("line"), known.get("col")
+        problem = error.errors[0]
+        line, column = problem.get("line"), problem.get("col")
         at = next((token.start for token in tokens if (token.line, token.col) == (line, column)), len(text))
-        raise MisreadSql(str(known.get("description") or "not understood"), at) from None
+        raise MisreadSql(str(problem.get("description") or "not understood"), at) from None
     except RecursionError:
         raise MisreadSql("too many brackets in brackets", 0) from None
     if len(trees) != 1 or trees[0] is None:
@@ -196,7 +196,7 @@ def _parsed(parse: Callable[[], list[exp.Expr | None]], tokens: Sequence[Token],
 
 
 def with_deep_stack(call: Callable[[], T]) -> T:
-    """What a call returns; where Python's stack is too small for it, from a thread with a larger one."""
+    """The result of a call. When Python's stack is too small, a thread with a larger one runs it again."""
     try:
         return call()
     except RecursionError:

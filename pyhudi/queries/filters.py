@@ -44,7 +44,7 @@ from pyhudi.model.predicate import (
     Or,
     Predicate,
 )
-from pyhudi.model.predicate.limits import check_terms, shown
+from pyhudi.model.predicate.limits import brief, check_terms
 from pyhudi.model.predicate.tree import Value, column_of
 from pyhudi.queries.literals import comparison_with_number, fits_exactly, fitted, list_values, merged_lists
 
@@ -125,7 +125,7 @@ def resolve(column: Column, schema: pa.Schema) -> tuple[tuple[str, ...], pa.Data
             hint = f" Did you mean {near[0]!r}?" if near else " A text is written in single quotes."
             columns = ", ".join([*islice(fields, _COLUMNS_NAMED), *(["..."] if len(fields) > _COLUMNS_NAMED else [])])
             raise ConfigError(
-                f"where names the column {shown(whole)}, which the table does not have.{hint} Columns: "
+                f"where names the column {brief(whole)}, which the table does not have.{hint} Columns: "
                 f"{columns or 'none'}."
             )
         kind = fields[name]
@@ -221,7 +221,7 @@ def _checked_like(like: Like) -> Like:
         pc.match_substring_regex(pa.array([""]), like.regex())
     except pa.ArrowInvalid as error:
         raise ConfigError(
-            f"where uses LIKE on the column {like.column} with {shown(like.pattern)}, a pattern of {len(like.pattern)} "
+            f"where uses LIKE on the column {like.column} with {brief(like.pattern)}, a pattern of {len(like.pattern)} "
             f"characters: {error}. Expected a shorter one."
         ) from error
     return like

@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 
 from pyhudi.errors import ConfigError
 from pyhudi.model.predicate import Compare, In, Not, Operand, Predicate
-from pyhudi.model.predicate.limits import shown
+from pyhudi.model.predicate.limits import brief
 from pyhudi.model.predicate.tree import Value
 from pyhudi.model.predicate.where_text import has_too_many_digits
 
@@ -44,7 +44,7 @@ def fitted(value: Value, kind: pa.DataType, column: Operand, zone: tzinfo | None
         result = _of_type(value, kind)
     if result is None:
         raise ConfigError(
-            f"where compares the column {column} of type {kind} with {shown(value)} ({type(value).__name__}), which "
+            f"where compares the column {column} of type {kind} with {brief(value)} ({type(value).__name__}), which "
             "is no value of that type. Write a literal that fits, e.g. DATE '2024-01-31' or "
             "TIMESTAMP '2024-01-31 12:00:00'."
         )
@@ -67,7 +67,7 @@ def in_zone(value: Value, kind: pa.DataType, zone: tzinfo | None, subject: str) 
         return value
     if zone is None:
         raise ConfigError(
-            f"{subject} {shown(value)}, which says no time zone, and the column holds moments ({kind}). Nothing was "
+            f"{subject} {brief(value)}, which says no time zone, and the column holds moments ({kind}). Nothing was "
             "changed. Write the offset: '2024-01-31 12:30:00+00:00' or '…Z'. With a Spark session "
             "(HudiTable.open(path, spark)) such times are in the session's zone."
         )

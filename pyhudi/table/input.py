@@ -21,7 +21,7 @@ from pyhudi.engine.local import ArrowStream, in_this_process
 from pyhudi.errors import ConfigError, SchemaMismatch
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import WriteOptions
-from pyhudi.model.predicate.limits import shown
+from pyhudi.model.predicate.limits import brief
 from pyhudi.schema.casts import can_cast
 from pyhudi.schema.projection import project
 from pyhudi.shown_text import is_text, quoted
@@ -65,7 +65,7 @@ class NamedColumns(Protocol):
 def column_of(name: object, values: Sequence[object], data_type: pa.DataType | None) -> pa.Array:
     """Python values as a column. `data_type`: of the table's column, None where it has none. Raises SchemaMismatch."""
     if not isinstance(name, str):
-        raise SchemaMismatch(f"A row has the key {shown(name)}, which is no text: columns are named by text.")
+        raise SchemaMismatch(f"A row has the key {brief(name)}, which is no text: columns are named by text.")
     try:
         column = pa.array(values, data_type)
     except UnicodeError:
@@ -104,7 +104,7 @@ def _loses_digits(value: object, data_type: pa.DataType) -> bool:
 
 
 def _refused(name: str, value: object, data_type: pa.DataType | None, reason: object) -> SchemaMismatch:
-    found = "" if value is None else f" {shown(value)} (of type {type(value).__name__})"
+    found = "" if value is None else f" {brief(value)} (of type {type(value).__name__})"
     if data_type is None:
         what = "has a value that no column can hold:" if value is not None else "has values of several types"
         return SchemaMismatch(

@@ -23,7 +23,7 @@ from pyhudi.model.options.files import DEFAULT_DAMAGE, DamageOptions
 from pyhudi.model.options.merging import DEFAULT_MEMORY, MemoryOptions
 from pyhudi.model.options.queries import AS_OF, BEGIN, DEFAULT_INCREMENTAL, END, IncrementalOptions
 from pyhudi.model.predicate import Constant, conjunction, is_opaque, parse_where, to_sql
-from pyhudi.model.predicate.limits import shown
+from pyhudi.model.predicate.limits import brief
 from pyhudi.queries.filters import Where
 from pyhudi.queries.incremental import plan_query
 from pyhudi.queries.incremental_range import incremental_range, time_of_range
@@ -211,7 +211,7 @@ class Scan:
     def __repr__(self) -> str:
         query = self._query
         parts = [f"columns={list(query.columns)}" if query.columns is not None else ""]
-        parts.append("" if self._where == Constant(True) else f"where={shown(to_sql(self._where))}")
+        parts.append("" if self._where == Constant(True) else f"where={brief(to_sql(self._where))}")
         parts.append("" if query.as_of is None else f"as_of={query.as_of!r}")
         if self._range is not None:
             parts.append(f"begin={self._range.begin or 'earliest'!r}")

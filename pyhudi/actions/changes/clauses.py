@@ -28,7 +28,7 @@ from pyhudi.merge.base import Mask
 from pyhudi.merge.combine import single_array
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.model.predicate import parse_where
-from pyhudi.model.predicate.limits import check_expressions, shown
+from pyhudi.model.predicate.limits import brief, check_expressions
 from pyhudi.model.table_config import TableConfig
 from pyhudi.queries.filters import Where, bind, to_arrow
 from pyhudi.queries.literals import in_zone
@@ -162,9 +162,9 @@ def assignment(column: pa.Field, value: object, schema: pa.Schema, zone: tzinfo 
                 value = pc.field(side, name)
             elif name.isidentifier():
                 raise ConfigError(
-                    f"The column {column.name!r} is set to {shown(value)}, but the {side} has no column "
-                    f"{shown(name)}; it has "
-                    f"{', '.join(field.name for field in packed)}. The text itself is pyarrow.scalar({shown(value)})."
+                    f"The column {column.name!r} is set to {brief(value)}, but the {side} has no column "
+                    f"{brief(name)}; it has "
+                    f"{', '.join(field.name for field in packed)}. The text itself is pyarrow.scalar({brief(value)})."
                 )
     if isinstance(value, pc.Expression):
         check_expressions([value], f"set={column.name!r}")
@@ -192,7 +192,7 @@ def _constant(column: pa.Field, value: object) -> pa.Scalar:
         return pa.scalar(value, column.type)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         raise ConfigError(
-            f"The column {column.name!r} is of type {column.type} and can't be set to {shown(value)}: "
+            f"The column {column.name!r} is of type {column.type} and can't be set to {brief(value)}: "
             f"{str(error)[:500]}. What is computed is given as an expression, such as "
             "pyarrow.compute.field('x') * 2, or as a function of the rows."
         ) from error
@@ -323,7 +323,7 @@ def _bound(clause: Clause, columns: Columns) -> BoundClause:
         condition = to_arrow(bind(parse_where(clause.condition), schema, columns.zone), schema)
         kind = computed(condition, schema.empty_table(), "The condition").type
         if not pa.types.is_boolean(kind):
-            raise ConfigError(f"The condition {shown(clause.condition)} is of type {kind}; expected true or false.")
+            raise ConfigError(f"The condition {brief(clause.condition)} is of type {kind}; expected true or false.")
     assignments = {"update": _updates, "insert": _inserts, "delete": lambda *_: ()}[clause.does](
         clause, columns, schema
     )

@@ -1,6 +1,6 @@
 """Functions of columns that a filter and an expression index may name, by Spark's names and Hudi's options.
 
-What they compute is in `pyhudi/java/spark_functions.py`. Source: docs/formats/metadata-table.md, "Expression index".
+`pyhudi/java/spark_functions.py` computes them. Source: docs/formats/metadata-table.md, "Expression index".
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from pyhudi.errors import ConfigError
-from pyhudi.model.predicate.limits import shown
+from pyhudi.model.predicate.limits import brief
 from pyhudi.model.predicate.tree import Call, Column, Value
 
 __all__ = ["CALL_ARGUMENTS", "call_of", "call_sql", "call_with"]
@@ -39,19 +39,19 @@ _TEXTS = frozenset({"format"})
 
 
 def call_of(function: str, column: Column, options: Mapping[str, str]) -> Call:
-    """The call that an index definition means; arguments that are not given are as Spark has them then."""
+    """The call of an index definition. A missing argument has Spark's default."""
     names = CALL_ARGUMENTS.get(function, ())
-    filled = {name: text for (of, name), text in _DEFAULTS.items() if of == function and name in names}
-    return Call(function, column, tuple(sorted({**filled, **options}.items())))
+    defaults = {name: text for (of, name), text in _DEFAULTS.items() if of == function and name in names}
+    return Call(function, column, tuple(sorted({**defaults, **options}.items())))
 
 
 def call_with(function: str, column: Column, arguments: Sequence[Value]) -> Call:
-    """The call that SQL text means. Raises ConfigError for a function, or arguments, that there are not."""
+    """The call in SQL text. Raises ConfigError for an unknown function, and for wrong arguments."""
     name = function.lower()
     names = CALL_ARGUMENTS.get(name)
     if names is None:
         raise ConfigError(
-            f"The function {shown(function)} of {column} is not known exactly here; known are "
+            f"The function {brief(function)} of {column} is not known exactly here; known are "
             f"{', '.join(CALL_ARGUMENTS)}."
         )
     least = sum((name, one) not in _DEFAULTS for one in names)
@@ -59,7 +59,7 @@ def call_with(function: str, column: Column, arguments: Sequence[Value]) -> Call
     if not least <= len(arguments) <= len(names) or not fits:
         raise ConfigError(
             f"{name}({column}, ...) has the arguments {', '.join(names) or 'none'} behind the column, found "
-            f"{', '.join(map(shown, arguments)) or 'none'}."
+            f"{', '.join(map(brief, arguments)) or 'none'}."
         )
     return call_of(name, column, {one: str(value) for one, value in zip(names, arguments, strict=False)})
 

@@ -1,7 +1,7 @@
-"""What a filter may be at most, and how its text and values are shown in messages: short, and printable.
+"""The limits of a filter, and its text and values in messages: short, and printable.
 
 Python, Arrow and Spark walk a tree of conditions by calling themselves; without limits a text of a few kB ends the
-process. Values in a list of IN are no conditions: there may be as many as memory holds.
+process. Values in a list of IN are no conditions: only memory limits their number.
 
 A chain of ten thousand terms in an Arrow expression takes more of the stack than a thread has. An expression does not
 say how deep it is; its serialized form, an Arrow file, notes each call in its schema's metadata.
@@ -28,11 +28,11 @@ __all__ = [
     "MAX_TERMS",
     "MAX_TOKENS",
     "MAX_WHERE_CHARS",
+    "brief",
     "check_depth",
     "check_expressions",
     "check_terms",
     "excerpt",
-    "shown",
     "too_deep",
 ]
 
@@ -57,12 +57,12 @@ def check_expressions(expressions: Sequence[pc.Expression], what: str) -> None:
 
 
 def _calls(expression: pc.Expression) -> int:
-    found: list[int] = []
+    counts: list[int] = []
 
     def walk() -> None:
         data = cast("pa.Buffer", expression.__reduce__()[1][0]).to_pybytes()
         (size,) = _SIZE.unpack_from(data, _HEAD_BYTES - _SIZE.size)
-        found.append(data.count(_NOTE, _HEAD_BYTES, _HEAD_BYTES + size))
+        counts.append(data.count(_NOTE, _HEAD_BYTES, _HEAD_BYTES + size))
 
     with _WALK:
         before = threading.stack_size(_STACK_BYTES)
@@ -72,10 +72,10 @@ def _calls(expression: pc.Expression) -> int:
         finally:
             threading.stack_size(before)
     thread.join()
-    return found[0] if found else 0
+    return counts[0] if counts else 0
 
 
-MAX_DEPTH = 200  # of brackets, NOTs and lists in lists: Python's own limit is 1,000 calls, and a level needs up to four
+MAX_DEPTH = 200  # of brackets, NOTs and lists in lists: Python allows 1,000 calls, and a level needs up to four
 MAX_TERMS = 20_000  # comparisons, ANDs, ORs and NOTs in one filter: each costs a pass over the rows
 MAX_TOKENS = 2_000_000  # of a text, 300 bytes each: lists of IN with a million values
 MAX_WHERE_CHARS = 64 << 20  # of a text: a million values of 60 characters
@@ -88,7 +88,7 @@ _AROUND_CHARS = 80
 def check_depth(predicate: Predicate) -> None:
     """Raises ConfigError for a tree that is too deep, or holds a pyarrow expression that is too large.
 
-    It calls nothing for each level itself.
+    The walk goes level by level and does not recurse.
     """
     for depth, level in enumerate(_levels(predicate), 1):
         if depth > MAX_DEPTH:
@@ -130,8 +130,8 @@ def too_deep() -> ConfigError:
     )
 
 
-def shown(value: object) -> str:
-    """A value for a message: as Python writes it, at most 200 characters of it."""
+def brief(value: object) -> str:
+    """A value for a message: the first 200 characters of its `repr`."""
     cut: object = value[:_SHOWN_CHARS] if isinstance(value, str | bytes | list | tuple) else value
     try:
         text = repr(cut)
@@ -144,7 +144,7 @@ def shown(value: object) -> str:
 
 
 def excerpt(text: str, at: int) -> str:
-    """A text for a message; of a long one what is around a character."""
+    """A text for a message; of a long text, the part around a character."""
     if len(text) <= _SHOWN_CHARS:
         return repr(text)
     first, last = max(0, at - _AROUND_CHARS), at + _AROUND_CHARS

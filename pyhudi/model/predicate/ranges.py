@@ -1,6 +1,6 @@
 """Ranges of values, and whether one can hold a row that a predicate keeps.
 
-A range is what is known of a column in a partition, a file or a row group: partition values, Parquet statistics, later
+A range bounds a column in a partition, a file or a row group. It comes from partition values, Parquet statistics or
 column statistics. The answer "no" is a promise; in doubt it is "maybe".
 """
 
@@ -30,7 +30,7 @@ __all__ = ["Ranges", "ValueRange", "may_match"]
 
 @dataclass(frozen=True, slots=True)
 class ValueRange:
-    """What is known of a column in a partition, file or row group.
+    """The bounds of a column in a partition, file or row group.
 
     `low` and `high` bound the values that are not null (None: no bound known). `may_be_null`: a null may occur;
     `only_null`: nothing else does. `may_be_nan`: values outside of the bounds that compare with nothing may occur.
@@ -49,13 +49,13 @@ Ranges = Callable[[Operand], "ValueRange | None"]
 def may_match(predicate: Predicate, ranges: Ranges | Mapping[Column, ValueRange]) -> bool:
     """False only when no row within these ranges can make the predicate true.
 
-    Args:    ranges: what is known per column; an unknown column (None or absent) may hold anything.
+    Args:    ranges: the range of each column; a column without one (None or absent) may hold anything.
     """
-    lookup: Ranges = _looked_up(ranges) if isinstance(ranges, Mapping) else ranges
+    lookup: Ranges = _by_column(ranges) if isinstance(ranges, Mapping) else ranges
     return _may_match(without_not(predicate), lookup)
 
 
-def _looked_up(ranges: Mapping[Column, ValueRange]) -> Ranges:
+def _by_column(ranges: Mapping[Column, ValueRange]) -> Ranges:
     return lambda operand: ranges.get(operand) if isinstance(operand, Column) else None
 
 
@@ -76,23 +76,23 @@ def _may_match(predicate: Predicate, ranges: Ranges) -> bool:
                 return False
             return _range_allows(ranges(column), lambda r: all(_compare_possible(r, "<>", value) for value in values))
         case IsNull(column):
-            known = ranges(column)
-            return known is None or known.may_be_null or known.only_null
+            value_range = ranges(column)
+            return value_range is None or value_range.may_be_null or value_range.only_null
         case Not(IsNull(column)):
-            known = ranges(column)
-            return known is None or not known.only_null
+            value_range = ranges(column)
+            return value_range is None or not value_range.only_null
         case Like(column, _) as like:
             return _range_allows(ranges(column), lambda r: _prefix_possible(r, like.prefix))
     return True  # Opaque, comparisons of two columns, NOT LIKE: nothing is known
 
 
-def _range_allows(known: ValueRange | None, test: Callable[[ValueRange], bool]) -> bool:
-    if known is None:
+def _range_allows(value_range: ValueRange | None, test: Callable[[ValueRange], bool]) -> bool:
+    if value_range is None:
         return True
-    if known.only_null:
+    if value_range.only_null:
         return False
     try:
-        return test(known)
+        return test(value_range)
     except TypeError:  # bounds and value do not compare (another type): no pruning
         return True
 

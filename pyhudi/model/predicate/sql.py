@@ -6,8 +6,8 @@
     call      = function of a column and literals, one of `calls.py`
     column    = name { . name }, names quoted by backticks where they are not plain words
 
-A part of what Spark's `filter` takes, with the same meaning: sqlglot reads the text, and what its tree holds besides
-these is refused. Tuples are `("a", "=", 1)`, all of a list must hold.
+This is a part of the grammar of Spark's `filter`, with the same meaning. sqlglot reads the text; any other node in its
+tree is refused. A tuple is `("a", "=", 1)`; in a list all tuples must hold.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, cast
 
 from pyhudi.errors import ConfigError
 from pyhudi.model.predicate.calls import call_with
-from pyhudi.model.predicate.limits import MAX_DEPTH, check_depth, shown, too_deep
+from pyhudi.model.predicate.limits import MAX_DEPTH, brief, check_depth, too_deep
 from pyhudi.model.predicate.tree import (
     And,
     Call,
@@ -52,7 +52,7 @@ _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "<>": "<>"}
 
 
 def parse_where(where: object) -> Predicate:
-    """A predicate from what a user may hand in.
+    """A predicate from a user's `where`.
 
     Args:    where: SQL text; a `pyarrow.compute.Expression`; a tuple `("column", "op", value)`; a list of any of these,
              all of which must hold; a ready `Predicate`; or None, which keeps every row.
@@ -64,7 +64,7 @@ def parse_where(where: object) -> Predicate:
 def parse_call(text: str) -> Call:
     """A function of a column from SQL text: `from_unixtime(ts, 'yyyy-MM-dd')`.
 
-    Raises ConfigError for what is none, and for a function that is not known exactly.
+    Raises ConfigError for any other text, and for an unknown function.
     """
     return _Builder(WhereText(text)).call_alone()
 
@@ -91,7 +91,7 @@ def _parsed(where: object, depth: int) -> Predicate:
         check_depth(opaque)
         return opaque
     raise ConfigError(
-        f"where={shown(where)} is of type {type(where).__name__}; expected SQL text such as "
+        f"where={brief(where)} is of type {type(where).__name__}; expected SQL text such as "
         "\"day >= DATE '2024-01-01'\", "
         'a tuple such as ("id", "=", 7), a list of tuples, or a pyarrow.compute expression.'
     )
@@ -105,7 +105,7 @@ def _from_tuple(name: str, op: str, value: Value) -> Predicate:
         return Constant(None) if value is None else Compare(column, word, value)
     if word in ("IN", "NOT IN"):
         if isinstance(value, str) or not isinstance(value, Iterable):
-            raise ConfigError(f"where=({shown(name)}, {shown(op)}, {shown(value)}): IN needs a list of values.")
+            raise ConfigError(f"where=({brief(name)}, {brief(op)}, {brief(value)}): IN needs a list of values.")
         return _negated(word == "NOT IN", _in(column, list(value)))
     if word in ("LIKE", "NOT LIKE") and isinstance(value, str):
         return _negated(word == "NOT LIKE", Like(column, value))
@@ -114,7 +114,7 @@ def _from_tuple(name: str, op: str, value: Value) -> Predicate:
     if word in ("BETWEEN", "NOT BETWEEN") and isinstance(value, Sequence) and len(value) == 2:
         return _negated(word == "NOT BETWEEN", _between(column, value[0], value[1]))
     raise ConfigError(
-        f"where=({shown(name)}, {shown(op)}, {shown(value)}) is not understood; operators: = <> < <= > >= "
+        f"where=({brief(name)}, {brief(op)}, {brief(value)}) is not understood; operators: = <> < <= > >= "
         "IN, NOT IN, LIKE, BETWEEN (each with its value), IS NULL, IS NOT NULL."
     )
 
@@ -124,8 +124,8 @@ def _negated(negate: bool, predicate: Predicate) -> Predicate:
 
 
 def _in(column: Operand, values: Sequence[Value]) -> In:
-    kept = tuple(value for value in values if value is not None)
-    return In(column, kept, has_null=len(kept) < len(values))
+    non_null = tuple(value for value in values if value is not None)
+    return In(column, non_null, has_null=len(non_null) < len(values))
 
 
 def _between(column: Operand, low: Value, high: Value) -> Predicate:
@@ -147,13 +147,13 @@ def _compare(left: Operand | Value, op: str, right: Operand | Value) -> Predicat
             outcomes |= {"<": left < right, "<=": left <= right, ">": left > right, ">=": left >= right}
     except TypeError as error:
         raise ConfigError(
-            f"where compares the literals {shown(left)} and {shown(right)}, which have no order."
+            f"where compares the literals {brief(left)} and {brief(right)}, which have no order."
         ) from error
     return Constant(bool(outcomes[op]))
 
 
 class _Builder:
-    """Our tree from sqlglot's. It calls itself for brackets only, not for the terms of a chain."""
+    """Builds a predicate from sqlglot's tree. It recurses for brackets only, not for the terms of a chain."""
 
     def __init__(self, where: WhereText) -> None:
         self.where = where
@@ -170,7 +170,7 @@ class _Builder:
         return self.call(tree)
 
     def predicate(self, node: exp.Expr, negate: bool = False) -> Predicate:
-        """A condition; unknown stays unknown, so NOT of NOT is nothing."""
+        """A condition. Unknown stays unknown, so NOT of NOT is the condition itself."""
         from sqlglot import exp
 
         while isinstance(node, exp.Paren | exp.Not):
@@ -223,11 +223,11 @@ class _Builder:
         column = self.operand(node.this)
         if not isinstance(column, Column | Call):
             raise self.error("IN needs a column on its left", node)
-        listed = node.expressions
-        if not listed:
+        items = node.expressions
+        if not items:
             raise self.where.error("expected '(' and values behind IN", _places(node.this)[1])
-        values = self.where.lists.get(listed[0].name) if len(listed) == 1 else None
-        return _in(column, [self.literal(value) for value in listed] if values is None else values)
+        values = self.where.lists.get(items[0].name) if len(items) == 1 else None
+        return _in(column, [self.literal(value) for value in items] if values is None else values)
 
     def operand(self, node: exp.Expr | None) -> Operand | Value:
         """A Column or a Call, or the Python value of a literal (None for NULL)."""
@@ -293,10 +293,10 @@ class _Builder:
         try:
             return date.fromisoformat(text) if is_date else timestamp_of(text)
         except ValueError:
-            raise self.error(f"{shown(text)} is not an ISO {'date' if is_date else 'timestamp'}", node.parent) from None
+            raise self.error(f"{brief(text)} is not an ISO {'date' if is_date else 'timestamp'}", node.parent) from None
 
     def error(self, what: str, node: exp.Expr | None) -> ConfigError:
-        """What to raise about a part of the text."""
+        """The error to raise about a part of the text."""
         return self.where.error(what, _places(node)[0] if _places(node) else 0)
 
 

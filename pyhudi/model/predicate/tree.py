@@ -1,10 +1,10 @@
-"""Predicates: what a query asks of a row, as a small tree, and whether a range of values can hold such a row.
+"""Predicates: a query's condition on a row, as a small tree.
 
     Predicate = Compare | CompareColumns | In | IsNull | Like | And | Or | Not | Constant | Opaque
 
 The logic is SQL's with three values: a comparison with null is unknown, a row is kept only when the predicate is true.
-Not-a-number is what it is to Spark: equal to itself, and greater than every other number.
-SQL text is read by `sql.py` and printed by `text.py`; `ranges.py` says whether a range of values can hold a match.
+Not-a-number is equal to itself and greater than every other number, as in Spark.
+`sql.py` reads SQL text, `text.py` prints it, and `ranges.py` says whether a range of values can hold a match.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A function of a column: `from_unixtime(ts, 'yyyy-MM-dd')`. `options`: the arguments behind the column, by the
-    names that Hudi's expression indexes have for them, in order of the names.
+    """A function of a column: `from_unixtime(ts, 'yyyy-MM-dd')`. `options`: the arguments behind the column, by their
+    names in Hudi's expression indexes, in order of the names.
     """
 
     function: str
@@ -70,7 +70,7 @@ class Call:
         return f"{self.function}({', '.join([str(self.column), *(text for _, text in self.options)])})"
 
 
-Operand: TypeAlias = Column | Call  # what a comparison looks at in each row
+Operand: TypeAlias = Column | Call  # the side of a comparison that differs from row to row
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,8 +171,8 @@ Predicate = Compare | CompareColumns | In | IsNull | Like | And | Or | Not | Con
 
 
 def columns_of(predicate: Predicate) -> tuple[Column, ...]:
-    """The columns that a predicate compares, each once, in the order they appear. Empty for `Opaque`; those that only
-    functions look at are not among them.
+    """The columns that a predicate compares, each once, in order. Columns of functions are not among them; `Opaque` has
+    none.
     """
     return tuple(operand for operand in operands_of(predicate) if isinstance(operand, Column))
 
@@ -188,14 +188,14 @@ def calls_of(predicate: Predicate) -> tuple[Call, ...]:
 
 
 def operands_of(predicate: Predicate) -> tuple[Operand, ...]:
-    """Columns and functions of columns, each once, in the order they appear."""
-    found: dict[Operand, None] = {}
-    _collect(predicate, found)
-    return tuple(found)
+    """Columns and functions of columns, each once, in order."""
+    operands: dict[Operand, None] = {}
+    _collect(predicate, operands)
+    return tuple(operands)
 
 
 def is_opaque(predicate: Predicate) -> bool:
-    """True when some part can only be evaluated by Arrow, so that its columns are not known from the tree."""
+    """True when only Arrow can evaluate some part. The tree then does not know that part's columns."""
     match predicate:
         case Opaque():
             return True
@@ -214,7 +214,7 @@ def conjunction(predicates: tuple[Predicate, ...]) -> Predicate:
 
 
 def without_not(predicate: Predicate, negate: bool = False) -> Predicate:
-    """The same predicate with NOT pushed to the leaves (De Morgan) and comparisons turned round."""
+    """The same predicate with NOT pushed to the leaves (De Morgan) and comparisons reversed."""
     match predicate:
         case Not(child):
             return without_not(child, not negate)
@@ -233,17 +233,17 @@ def without_not(predicate: Predicate, negate: bool = False) -> Predicate:
     return Not(predicate) if negate else predicate
 
 
-def _collect(predicate: Predicate, found: dict[Operand, None]) -> None:
+def _collect(predicate: Predicate, operands: dict[Operand, None]) -> None:
     match predicate:
         case And(children) | Or(children):
             for child in children:
-                _collect(child, found)
+                _collect(child, operands)
         case Not(child):
-            _collect(child, found)
+            _collect(child, operands)
         case CompareColumns(left, _, right):
-            found[left] = found[right] = None
+            operands[left] = operands[right] = None
         case Compare(column, _, _) | In(column, _, _) | IsNull(column) | Like(column, _):
-            found[column] = None
+            operands[column] = None
 
 
 def _like_tokens(pattern: str) -> list[str]:

@@ -1,6 +1,6 @@
-"""The text of a where: checked, cut into tokens, and given to sqlglot; its literals; errors with their place.
+"""The text of a where: its limits, its tokens, its tree by sqlglot, its literals, and errors with their place.
 
-sqlglot sees the keywords that a where knows and nothing else: every other word can be a column's name.
+sqlglot sees only the keywords of a where, so every other word can be a column's name.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING
 
 from pyhudi.errors import ConfigError
-from pyhudi.model.predicate.limits import MAX_DEPTH, MAX_NUMBER_DIGITS, MAX_TOKENS, MAX_WHERE_CHARS, excerpt, shown
+from pyhudi.model.predicate.limits import MAX_DEPTH, MAX_NUMBER_DIGITS, MAX_TOKENS, MAX_WHERE_CHARS, brief, excerpt
 from pyhudi.model.sql_text import MisreadSql, condition_of, spark_tokens
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["WhereText", "has_too_many_digits", "negative", "number_of", "timestamp_of"]
 
-_KNOWN = (
+_GRAMMAR = (
     "where knows comparisons, IN, LIKE, BETWEEN and IS NULL, put together by AND, OR and NOT; for more give a "
     "pyarrow.compute expression."
 )
@@ -39,20 +39,20 @@ class WhereText:
     """A text with its tokens."""
 
     def __init__(self, text: str) -> None:
-        """Raises ConfigError for more than the limits, and at what is none of the tokens of a where."""
+        """Raises ConfigError for a text beyond the limits, for one without tokens, and for an open quotation."""
         self.text = text
         self.lists: dict[str, list[Value]] = {}  # values of long lists, by the names that stand for them in the tree
         _check_size(text)
         try:
             self.tokens = spark_tokens(text)
         except MisreadSql as error:
-            raise ConfigError(f"where={excerpt(text, error.at)}: {error.what}. {_KNOWN}") from None
+            raise ConfigError(f"where={excerpt(text, error.at)}: {error.what}. {_GRAMMAR}") from None
         if not self.tokens:
             raise ConfigError("where is empty text; leave it out to read every row.")
 
     def tree(self) -> exp.Expr:
-        """What sqlglot reads. Raises ConfigError."""
-        tokens = self._typed()
+        """The tree that sqlglot reads. Raises ConfigError."""
+        tokens = self._typed_tokens()
         try:
             return condition_of(tokens, self.text)
         except MisreadSql as error:
@@ -69,23 +69,23 @@ class WhereText:
             raise self.error("expected a column or a value", at) from None
 
     def not_understood(self, start: int, end: int) -> ConfigError:
-        """What to raise about a part of the text that a where can't have."""
+        """The error to raise about a part of the text that a where can't have."""
         where = f"where={excerpt(self.text, start)}"
-        part = shown(self.text[start:end])
-        return ConfigError(f"{where}: {part} at character {start + 1} is not understood. {_KNOWN}")
+        part = brief(self.text[start:end])
+        return ConfigError(f"{where}: {part} at character {start + 1} is not understood. {_GRAMMAR}")
 
     def error(self, what: str, at: int) -> ConfigError:
-        """What to raise about the token at a place."""
+        """The error to raise about the token at a place."""
         token = next((token for token in self.tokens if token.start >= at), None)
         place = len(self.text) if token is None else token.start
-        found = "the end" if token is None else shown(self.text[token.start : token.end + 1])
+        characters = "the end" if token is None else brief(self.text[token.start : token.end + 1])
         return ConfigError(
-            f"where={excerpt(self.text, place)}: {what} at character {place + 1}, found {found}. {_KNOWN}"
+            f"where={excerpt(self.text, place)}: {what} at character {place + 1}, found {characters}. {_GRAMMAR}"
         )
 
-    def _typed(self) -> list[Token]:
-        """The tokens with the types that sqlglot's parser expects. It calls itself for NOTs and brackets, so those that
-        say nothing are left out, and too many are refused.
+    def _typed_tokens(self) -> list[Token]:
+        """The tokens with the types that sqlglot's parser expects. The parser recurses for NOTs and brackets, so NOTs
+        in pairs go, and too many brackets are an error.
         """
         from sqlglot.tokens import TokenType
 
@@ -114,9 +114,9 @@ class WhereText:
                 typed.pop()
                 continue
             typed.append(token)
-            if kind == "IN" and (read := self._long_list(place)) is not None:
-                typed += read[0]
-                place = read[1]
+            if kind == "IN" and (long_list := self._long_list(place)) is not None:
+                typed += long_list[0]
+                place = long_list[1]
         return typed
 
     def _type_word(self, token: Token, following: Token | None) -> None:
@@ -171,8 +171,8 @@ def _check_size(text: str) -> None:
 
 
 def _is_second_not(typed: Sequence[Token]) -> bool:
-    """Whether a NOT stands before this one, at the beginning of a condition: unknown stays unknown, so two of them say
-    nothing.
+    """Whether a NOT stands before this one, at the beginning of a condition. Unknown stays unknown, so two NOTs cancel
+    out.
     """
     if not typed or typed[-1].token_type.name != "NOT":
         return False
@@ -180,7 +180,7 @@ def _is_second_not(typed: Sequence[Token]) -> bool:
 
 
 def negative(value: int | float | Decimal) -> int | float | Decimal:
-    """A number below zero, with all its digits: minus would round a decimal."""
+    """The negative of a number, with all its digits: minus would round a decimal."""
     return value.copy_negate() if isinstance(value, Decimal) else -value
 
 
@@ -199,7 +199,7 @@ def number_of(text: str) -> int | float | Decimal:
     except InvalidOperation:  # an exponent of twenty digits
         exact = None
     if exact is None or has_too_many_digits(exact):
-        raise ConfigError(f"where has the number {shown(text)}; expected at most {MAX_NUMBER_DIGITS} digits.")
+        raise ConfigError(f"where has the number {brief(text)}; expected at most {MAX_NUMBER_DIGITS} digits.")
     if upper[-1] == "L":
         return int(exact)
     return exact if upper[-1] == "D" or "." in upper else int(exact)
