@@ -32,7 +32,7 @@ from pyhudi.spark.failures import translated
 from pyhudi.spark.session import hudi_options, settings_read_once, settings_with_prefix
 from pyhudi.spark.types import arrow_from_spark, with_typed_keys
 from pyhudi.sql.session import NO_ROWS, SCHEMA_ON_READ, NamedTable, SqlFrame, TableName
-from pyhudi.sql.statement import is_known, parse_statement
+from pyhudi.sql.statement import may_be_statement, parse_statement
 from pyhudi.sql.table_options import options_of
 from pyhudi.sql.tokens import Reader, keywords, tokens_of
 from pyhudi.storage.clock import SystemClock
@@ -200,7 +200,7 @@ def hudi_aware_sql(
         first = tokens_of(sqlQuery, 2)
         word = first[0].text.upper() if first else ""
         only_lists = word == "SET" and len(first) == 1  # as PyHudi does for options where a session has no other way
-        ours = is_known(sqlQuery)
+        ours = may_be_statement(sqlQuery)
     except (ConfigError, TypeError):  # Spark says what is wrong with it
         return spark_sql(self, sqlQuery, args, **kwargs)
     try:

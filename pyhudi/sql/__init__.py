@@ -12,11 +12,11 @@ from types import ModuleType
 class _Callable(ModuleType):
     """`pyhudi.sql(...)`: the package's name is also that of the function for one statement."""
 
-    def __call__(self, *arguments: object, **named: object) -> object:
+    def __call__(self, *arguments: object, **options: object) -> object:
         from pyhudi.sql.duckdb_session import sql
 
         call: Callable[..., object] = sql
-        return call(*arguments, **named)
+        return call(*arguments, **options)
 
 
 sys.modules[__name__].__class__ = _Callable

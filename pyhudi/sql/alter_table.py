@@ -30,7 +30,7 @@ from pyhudi.schema.changes import (
 from pyhudi.sql.columns import comment_of, quoted
 from pyhudi.sql.partitions import PartitionSpec, matching_paths, partition_spec
 from pyhudi.sql.session import NO_ROWS, SCHEMA_ON_READ, CatalogEntry, SqlFrame, SqlSession, TableName
-from pyhudi.sql.table_options import check_given, is_ours, options_of, our_table, write_options
+from pyhudi.sql.table_options import check_property_keys, is_ours, options_of, our_table, write_options
 from pyhudi.sql.tokens import Reader, SqlToken
 
 __all__ = ["AlterColumns", "AlterProperties", "DropPartitions", "RenameTable", "parse_alter"]
@@ -41,7 +41,7 @@ Alter = Callable[[Reader, TableName], "AlterColumns | AlterProperties | DropPart
 
 @dataclass(frozen=True, slots=True)
 class NewColumn:
-    """A column as it is written; its type is read when the statement runs. `renames`: CHANGE COLUMN old new type."""
+    """A column in the statement's words; its type is read when the statement runs. `name`: its new name."""
 
     path: tuple[str, ...]
     text: str | None = None
@@ -78,30 +78,33 @@ class NewColumn:
 
 @dataclass(frozen=True, slots=True)
 class AlterColumns:
-    """Changes of columns, in one commit."""
+    """Changes of columns, in one commit: those of `columns`, whose types the session reads, then `changes`."""
 
     name: TableName
     columns: tuple[NewColumn, ...] = ()
-    ready: tuple[SchemaChange, ...] = ()
+    changes: tuple[SchemaChange, ...] = ()
 
     def run(self, session: SqlSession) -> SqlFrame:
-        """Raises ConfigError for changes that the table does not take; then nothing is changed."""
-        named = our_table(session, self.name)
-        options = options_of(session, named)
-        read = (change for column in self.columns for change in column.changes(session))
-        changes = [*(change for change in read if not _says_nothing(change, named.table.schema)), *self.ready]
+        """Make the changes. Raises ConfigError for a change that the table refuses; the table then stays as it is."""
+        table = our_table(session, self.name)
+        options = options_of(session, table)
+        column_changes = (change for column in self.columns for change in column.changes(session))
+        changes = [
+            *(change for change in column_changes if not _says_nothing(change, table.table.schema)),
+            *self.changes,
+        ]
         if not changes:
             return session.frame_from(NO_ROWS)
-        given = named.properties.get(SCHEMA_ON_READ, session.schema_on_read)
-        by_id = None if given is None else given.lower() == "true"
-        named.table.alter(*changes, schema_on_read=by_id, options=options)
+        setting = table.properties.get(SCHEMA_ON_READ, session.schema_on_read)
+        by_id = None if setting is None else setting.lower() == "true"
+        table.table.alter(*changes, schema_on_read=by_id, options=options)
         _update(session, self.name)
         return session.frame_from(NO_ROWS)
 
 
 @dataclass(frozen=True, slots=True)
 class AlterProperties:
-    """Properties of the catalog. `removed`: their keys; `if_exists`: keys that are not there are passed over."""
+    """Changes of properties in the catalog. `removed`: keys to remove; `if_exists`: missing keys are no error."""
 
     name: TableName
     set: Mapping[str, str]
@@ -109,19 +112,19 @@ class AlterProperties:
     if_exists: bool = False
 
     def run(self, session: SqlSession) -> SqlFrame:
-        """Raises ConfigError for what a table is made with and keeps, and for keys to remove that are not there."""
+        """Change them. Raises ConfigError for a property that is fixed for the table's life, and for a missing key."""
         entry = _entry(session, self.name)
-        check_given((*self.set, *self.removed))
+        check_property_keys((*self.set, *self.removed))
         fixed = [key for key in (*self.set, *self.removed) if not key.startswith("hoodie.") and _is_fixed(key)]
         if fixed:
             raise ConfigError(f"SQL: {', '.join(fixed)} of {self.name} can't change: the table was made with it.")
         missing = [key for key in self.removed if key not in entry.properties]
         if missing and not self.if_exists:
             raise ConfigError(f"SQL: {self.name} has no property {', '.join(missing)}; say UNSET … IF EXISTS.")
-        kept = {key: value for key, value in entry.properties.items() if key not in self.removed}
+        others = {key: value for key, value in entry.properties.items() if key not in self.removed}
         comment = self.set.get("comment", entry.comment)
         set_ = {key: value for key, value in self.set.items() if key != "comment"}
-        _update(session, self.name, replace(entry, properties={**kept, **set_}, comment=comment))
+        _update(session, self.name, replace(entry, properties={**others, **set_}, comment=comment))
         return session.frame_from(NO_ROWS)
 
 
@@ -134,14 +137,14 @@ class DropPartitions:
     if_exists: bool = False
 
     def run(self, session: SqlSession) -> SqlFrame:
-        """Raises ConfigError for columns that are no partition columns, and when there is no such partition."""
+        """Delete them. Raises ConfigError for a column that is no partition column, and for a missing partition."""
         table = our_table(session, self.name).table
         paths = matching_paths(table, self.specs)
         if paths:
             table.delete_partitions(paths, options=dict(session.settings))
         elif not self.if_exists:
-            shown = ", ".join("/".join(f"{key}={value}" for key, value in spec.items()) for spec in self.specs)
-            raise ConfigError(f"SQL: {self.name} has no partition {shown}; say DROP IF EXISTS PARTITION.")
+            partitions = ", ".join("/".join(f"{key}={value}" for key, value in spec.items()) for spec in self.specs)
+            raise ConfigError(f"SQL: {self.name} has no partition {partitions}; say DROP IF EXISTS PARTITION.")
         return session.frame_from(NO_ROWS)
 
 
@@ -153,7 +156,7 @@ class RenameTable:
     new: TableName
 
     def run(self, session: SqlSession) -> SqlFrame:
-        """Raises TableExists for a name that is taken."""
+        """Rename it. Raises TableExists for a name in use."""
         new = self.new if len(self.new.parts) > 1 else TableName((*self.name.parts[:-1], *self.new.parts))
         if session.catalog.find(new) is not None:
             raise TableExists(f"There is a table or view {new} already.")
@@ -162,7 +165,7 @@ class RenameTable:
 
 
 def _says_nothing(change: SchemaChange, schema: pa.Schema) -> bool:
-    """Whether a column has the type already: CHANGE COLUMN names it also where only the comment changes."""
+    """Whether a column has the type already. CHANGE COLUMN always names a type, even to change the comment alone."""
     if not isinstance(change, ChangeType):
         return False
     fields: Sequence[pa.Field] = list(schema)
@@ -185,7 +188,7 @@ def _entry(session: SqlSession, name: TableName) -> CatalogEntry:
 
 
 def _update(session: SqlSession, name: TableName, entry: CatalogEntry | None = None) -> None:
-    """Let the catalog know what the table is now."""
+    """Write the table's present columns and properties to the catalog."""
     if name.path is not None:
         return
     table = our_table(session, name).table
@@ -215,11 +218,11 @@ def parse_alter(
 
 def _add(reader: Reader, name: TableName) -> AlterColumns:
     parts = list(reader.parts()) if reader.sees_symbol("(") else list(reader.split())
-    return AlterColumns(name, columns=tuple(_definition(part, is_new=True) for part in _joined(parts)))
+    return AlterColumns(name, columns=tuple(_definition(part, is_new=True) for part in _whole_items(parts)))
 
 
-def _joined(parts: Sequence[Reader]) -> list[Reader]:
-    """Items of a list that were cut inside `<…>` of a type, put together again."""
+def _whole_items(parts: Sequence[Reader]) -> list[Reader]:
+    """The items of a list. A comma inside `<…>` of a type had cut some of them in two."""
     whole: list[Reader] = []
     depth = 0
     for part in parts:
@@ -238,7 +241,7 @@ def _definition(reader: Reader, *, is_new: bool) -> NewColumn:
 
 
 def _typed(reader: Reader, column: NewColumn) -> NewColumn:
-    """The type, NOT NULL and comment up to where the place is given."""
+    """The column with its type, NOT NULL and comment, and its place."""
     text = reader.until("FIRST", "AFTER").words()
     if not text:
         raise reader.error("the type of the column")
@@ -246,7 +249,7 @@ def _typed(reader: Reader, column: NewColumn) -> NewColumn:
 
 
 def _place(reader: Reader) -> str | None:
-    """The column before, or FIRST; None when the statement does not say."""
+    """The column before, or FIRST; None without either word."""
     if reader.accept("FIRST"):
         return FIRST
     return reader.identifier("the column before") if reader.accept("AFTER") else None
@@ -274,16 +277,16 @@ def _change(reader: Reader, name: TableName) -> AlterColumns:
 def _rename_column(reader: Reader, name: TableName) -> AlterColumns:
     path = reader.dotted("a column")
     reader.expect("TO")
-    return AlterColumns(name, ready=(RenameColumn(".".join(path), reader.identifier("the new name")),))
+    return AlterColumns(name, changes=(RenameColumn(".".join(path), reader.identifier("the new name")),))
 
 
 def _drop_columns(reader: Reader, name: TableName) -> AlterColumns:
     parts = reader.parts() if reader.sees_symbol("(") else reader.split()
-    dropped = []
+    drops = []
     for part in parts:
-        dropped.append(DropColumn(".".join(part.dotted("a column"))))
+        drops.append(DropColumn(".".join(part.dotted("a column"))))
         part.expect_end()
-    return AlterColumns(name, ready=tuple(dropped))
+    return AlterColumns(name, changes=tuple(drops))
 
 
 def _rename_table(reader: Reader, name: TableName) -> RenameTable:

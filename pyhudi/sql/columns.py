@@ -1,7 +1,7 @@
-"""Columns and types as Spark's SQL says them, `id INT NOT NULL COMMENT 'the key'`: written, and read without Spark.
+"""Columns and types in the words of Spark's SQL, `id INT NOT NULL COMMENT 'the key'`: as text, and from text.
 
-Types become what Spark's own would: timestamps are moments in UTC, TIMESTAMP_NTZ has no zone, CHAR and VARCHAR are
-texts, and whole numbers below INT are INT, as Hudi has none.
+Types become those of Spark: timestamps are moments in UTC, TIMESTAMP_NTZ has no zone, CHAR and VARCHAR are texts.
+Whole numbers smaller than INT become INT, as Hudi has none.
 Source: Spark's SQL reference, "Data Types", "CREATE TABLE".
 """
 
@@ -36,7 +36,7 @@ _WORDS: Mapping[pa.DataType, str] = {
 
 
 def type_text(kind: pa.DataType, *, quotes: bool = False) -> str:
-    """A type as DESCRIBE shows it, `struct<a:int>`; `quotes`: as a statement takes it, names in backticks."""
+    """A type as DESCRIBE prints it, `struct<a:int>`. `quotes`: names get backticks, as a statement needs them."""
     word = _WORDS.get(kind)
     if word is not None:
         return word
@@ -69,9 +69,9 @@ def columns_text(schema: pa.Schema, separator: str = ", ") -> str:
 def column_text(field: pa.Field) -> str:
     """One column as a statement lists it."""
     comment = comment_of(field)
-    shown = f" COMMENT {literal(comment)}" if comment else ""
-    required = "" if field.nullable else " NOT NULL"
-    return f"{quoted(field.name)} {type_text(field.type, quotes=True)}{required}{shown}"
+    comment_clause = f" COMMENT {literal(comment)}" if comment else ""
+    null_clause = "" if field.nullable else " NOT NULL"
+    return f"{quoted(field.name)} {type_text(field.type, quotes=True)}{null_clause}{comment_clause}"
 
 
 def comment_of(field: pa.Field) -> str | None:
@@ -108,7 +108,7 @@ MAX_TYPE_DEPTH = 100  # types inside of types: a reader of one calls itself for 
 
 
 def schema_of_columns(text: str) -> pa.Schema:
-    """The columns of a list. Raises ConfigError for an unknown type, and for a name that is listed twice."""
+    """The columns of a list. Raises ConfigError for an unknown type, and for a name that occurs twice."""
     fields: list[pa.Field] = []
     reader = Reader(f"({text})", tokens_of(f"({text})"))
     for part in _columns(reader):
@@ -166,26 +166,26 @@ def _type(reader: Reader, depth: int) -> pa.DataType:
 
 def _numbers(reader: Reader) -> list[int]:
     """Whole numbers in parentheses; [] without parentheses."""
-    found: list[int] = []
+    numbers: list[int] = []
     if reader.accept_symbol("("):
         while not reader.accept_symbol(")"):
             token = reader.take("a number")
             if token.kind is not TokenKind.NUMBER or not token.text.isdecimal():
                 raise ConfigError(f"SQL: expected a whole number in a type, found {token.text!r:.100}.")
-            found.append(int(token.text))
+            numbers.append(int(token.text))
             reader.accept_symbol(",")
-    return found
+    return numbers
 
 
 def _inside(reader: Reader, count: int, depth: int) -> list[pa.DataType]:
     reader.expect_symbol("<")
-    found = []
+    types = []
     for place in range(count):
         if place:
             reader.expect_symbol(",")
-        found.append(_type(reader, depth + 1))
+        types.append(_type(reader, depth + 1))
     reader.expect_symbol(">")
-    return found
+    return types
 
 
 def _struct(reader: Reader, depth: int) -> pa.DataType:

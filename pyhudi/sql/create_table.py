@@ -3,7 +3,7 @@
     CREATE [OR REPLACE] TABLE [IF NOT EXISTS] name [(columns)] USING hudi [OPTIONS (…)] [PARTITIONED BY (…)]
         [COMMENT '…'] [LOCATION '…'] [TBLPROPERTIES (…)] [AS query]
 
-The folder may hold a table already: then its columns and properties count, and the name is new.
+The folder may hold a table already. Its columns and properties then count, and only the name is new.
 Source: Hudi's documentation, "SQL DDL"; Spark's SQL reference, "CREATE TABLE".
 """
 
@@ -21,7 +21,7 @@ from pyhudi.model.new_table import new_table_properties
 from pyhudi.model.options import WriteOptions
 from pyhudi.model.options.table import PARTITION_FIELDS, RECORD_KEY
 from pyhudi.sql.session import NO_ROWS, CatalogEntry, NamedTable, SqlFrame, SqlSession, TableName
-from pyhudi.sql.table_options import check_given, is_ours, sql_properties, write_options
+from pyhudi.sql.table_options import check_property_keys, is_ours, sql_properties, write_options
 from pyhudi.sql.tokens import Reader, SqlToken
 from pyhudi.table import HudiTable
 
@@ -51,7 +51,7 @@ class CreateTable:
     def run(self, session: SqlSession) -> SqlFrame:
         """Make the table and its name.
 
-        Raises: TableExists for a name that is taken, ConfigError, SchemaMismatch; then nothing was made.
+        Raises: TableExists for a name in use, ConfigError, SchemaMismatch. Nothing is created then.
         """
         return self.run_with(session, None if self.query is None else session.query(self.query))
 
@@ -59,20 +59,20 @@ class CreateTable:
         """`run` with the rows of the query."""
         if self.name.path is not None:
             raise ConfigError(f"SQL: {self.name} is a path; a new table needs a name, and LOCATION says where it is.")
-        check_given(self.properties)
-        there = session.catalog.find(self.name)
-        if there is not None:
+        check_property_keys(self.properties)
+        entry = session.catalog.find(self.name)
+        if entry is not None:
             if self.if_not_exists:
                 return session.frame_from(NO_ROWS)
             if not self.or_replace:
                 raise TableExists(f"There is a table or view {self.name} already. Drop it, or say IF NOT EXISTS.")
-            if not there.is_hudi:
+            if not entry.is_hudi:
                 raise TableExists(f"{self.name} is no Hudi table; CREATE OR REPLACE leaves it alone. Drop it first.")
-        location = self.location or (there.location if there is not None else None)
+        location = self.location or (entry.location if entry is not None else None)
         place = location or session.catalog.place_of(self.name)
         existing = session.open(place)
-        if there is not None:
-            self._replace(session, there, place, existing, frame)
+        if entry is not None:
+            self._replace(session, entry, place, existing, frame)
         elif existing is None:
             self._make(session, place, frame)
         elif frame is not None:
@@ -91,16 +91,16 @@ class CreateTable:
             columns = session.columns_of(frame)
         else:
             columns = session.schema_of(", ".join(filter(None, (self.columns, self.partition_columns))))
-        own = [column for column in columns if column.name not in META_COLUMNS]
+        data_columns = [column for column in columns if column.name not in META_COLUMNS]
         last = [name.lower() for name in self.partitions]
-        first = [column for column in own if column.name.lower() not in last]
-        by_word = {column.name.lower(): column for column in own}
+        first = [column for column in data_columns if column.name.lower() not in last]
+        by_word = {column.name.lower(): column for column in data_columns}
         return pa.schema([*first, *(by_word[name] for name in last if name in by_word)])
 
     def _options(self, session: SqlSession) -> dict[str, object]:
-        given = write_options(self.properties)
+        table_options = write_options(self.properties)
         settings = {key: text for key, text in session.settings.items() if key.startswith("hoodie.")}
-        options: dict[str, object] = {**_SQL_DEFAULTS, **settings, **given, _TABLE_NAME: self.name.parts[-1]}
+        options: dict[str, object] = {**_SQL_DEFAULTS, **settings, **table_options, _TABLE_NAME: self.name.parts[-1]}
         if len(self.name.parts) > 1:
             options[_DATABASE] = self.name.parts[-2]
         if self.partitions:
@@ -108,7 +108,7 @@ class CreateTable:
         return options
 
     def _make(self, session: SqlSession, place: str, frame: SqlFrame | None) -> None:
-        schema, options = self._planned(session, place, frame)
+        schema, options = self._checked(session, place, frame)
         table = session.create(place, schema, options)
         try:
             if frame is not None:
@@ -119,10 +119,10 @@ class CreateTable:
             raise
 
     def _replace(
-        self, session: SqlSession, there: CatalogEntry, place: str, old: HudiTable | None, frame: SqlFrame | None
+        self, session: SqlSession, old_entry: CatalogEntry, place: str, old: HudiTable | None, frame: SqlFrame | None
     ) -> None:
-        """OR REPLACE: another table under the name. What can be refused is refused before the old one goes."""
-        schema, options = self._planned(session, place, frame)
+        """OR REPLACE: another table under the name. All checks run before the old table goes."""
+        schema, options = self._checked(session, place, frame)
         if frame is not None and old is not None:
             session.write(NamedTable(self.name, place, old), frame, "bulk_insert", options, mode="overwrite")
         else:
@@ -131,10 +131,10 @@ class CreateTable:
             table = session.create(place, schema, options)
             if frame is not None:
                 session.write(NamedTable(self.name, place, table, self.properties), frame, "bulk_insert", {})
-        entry = replace(self._entry(place, self.properties), catalog_deletes=there.catalog_deletes)
+        entry = replace(self._entry(place, self.properties), catalog_deletes=old_entry.catalog_deletes)
         session.catalog.update(entry, schema, self.partitions)
 
-    def _planned(self, session: SqlSession, place: str, frame: SqlFrame | None) -> tuple[pa.Schema, dict[str, object]]:
+    def _checked(self, session: SqlSession, place: str, frame: SqlFrame | None) -> tuple[pa.Schema, dict[str, object]]:
         """Columns and options of a new table, checked."""
         schema, options = self._schema(session, frame), self._options(session)
         if not len(schema):
@@ -158,7 +158,7 @@ class CreateTable:
         )
 
     def _register_existing(self, session: SqlSession, place: str, table: HudiTable) -> None:
-        """A name for a table that is there: what the statement says of it must be so."""
+        """A name for an existing table. Every clause of the statement must agree with the table."""
         schema, config = table.schema, table.config
         fields = tuple(name.partition(":")[0] for name in config.partition_fields)
         if self.columns is not None:
@@ -173,16 +173,16 @@ class CreateTable:
                 f"SQL: the Hudi table at {place} is partitioned by {', '.join(fields) or 'nothing'}, "
                 f"not by {', '.join(self.partitions)}."
             )
-        wanted = str(write_options(self.properties).get(RECORD_KEY) or "")
-        if wanted and tuple(key.strip() for key in wanted.split(",")) != config.record_key_fields:
+        key_text = str(write_options(self.properties).get(RECORD_KEY) or "")
+        if key_text and tuple(key.strip() for key in key_text.split(",")) != config.record_key_fields:
             keys = ", ".join(config.record_key_fields) or "generated"
-            raise ConfigError(f"SQL: the record key of the Hudi table at {place} is {keys}, not {wanted}.")
+            raise ConfigError(f"SQL: the record key of the Hudi table at {place} is {keys}, not {key_text}.")
         properties = {**sql_properties(config), **self.properties}
         session.catalog.register(self._entry(place, properties), schema, fields)
 
 
 def parse_create(text: str, tokens: Sequence[SqlToken], session: SqlSession) -> CreateTable | None:
-    """CREATE TABLE and CREATE OR REPLACE TABLE; None for another format's."""
+    """CREATE TABLE and CREATE OR REPLACE TABLE; None for a table of another format."""
     reader = Reader(text, tokens)
     reader.expect("CREATE")
     or_replace = reader.accept("OR REPLACE")
@@ -222,22 +222,22 @@ def _uses_hudi(reader: Reader) -> bool:
     query = reader.find("AS")
     if using is None or (query is not None and query < using):
         return False
-    named = Reader(reader.text, reader.tokens, using + 1)
-    token = named.peek()
+    provider = Reader(reader.text, reader.tokens, using + 1)
+    token = provider.peek()
     if token is None or not token.is_name:
         return False
-    return ".".join(named.dotted()).upper() in _FORMATS
+    return ".".join(provider.dotted()).upper() in _FORMATS
 
 
 def _with_clause(reader: Reader, table: CreateTable) -> CreateTable:
-    """The table with what the next clause says."""
+    """The table with its next clause."""
     if reader.accept("USING"):
         reader.dotted()
         return table
     if reader.accept("OPTIONS") or reader.accept("TBLPROPERTIES"):
         return replace(table, properties={**table.properties, **reader.properties()})
     if reader.accept("PARTITIONED BY"):
-        return _partitioned(reader, table)
+        return _with_partitions(reader, table)
     if reader.accept("COMMENT"):
         return replace(table, comment=reader.value("the comment"))
     if reader.accept("LOCATION"):
@@ -248,8 +248,8 @@ def _with_clause(reader: Reader, table: CreateTable) -> CreateTable:
     raise reader.error(f"one of {', '.join(_CLAUSES)}")
 
 
-def _partitioned(reader: Reader, table: CreateTable) -> CreateTable:
-    """Names of columns, or columns with types, which are then not in the list before."""
+def _with_partitions(reader: Reader, table: CreateTable) -> CreateTable:
+    """The table with PARTITIONED BY: names of columns, or new columns with types."""
     names, typed = [], []
     for part in reader.parts():
         start = part.at

@@ -21,13 +21,13 @@ _SYNCED_SUFFIXES = ("_ro", "_rt")  # reading the base files alone, and all rows
 
 @dataclass(frozen=True, slots=True)
 class DropTable:
-    """`purges`: the files of a table that was made with LOCATION go, too."""
+    """DROP TABLE. `purges`: an external table (one with LOCATION) loses its files, too."""
 
     name: TableName
     purges: bool = False
 
     def run(self, session: SqlSession) -> SqlFrame:
-        """Take the name out; files first, so that a call that died can be made again. Raises StorageError."""
+        """Drop the table. Files go first, so that the statement can run again after a crash. Raises StorageError."""
         entry = session.catalog.find(self.name)
         if entry is not None and entry.location is not None and (self.purges or entry.is_managed):
             table = session.open(entry.location)
@@ -39,7 +39,7 @@ class DropTable:
         return session.frame_from(NO_ROWS)
 
     def _synced_names(self, session: SqlSession, entry: CatalogEntry | None) -> Iterator[TableName]:
-        """The other names that Hudi's sync gave to a merge-on-read table: they go with it, as in Hudi."""
+        """The two names that Hudi's sync adds for a merge-on-read table. They go with it, as in Hudi."""
         if entry is None or entry.location is None:
             return
         for suffix in _SYNCED_SUFFIXES:
@@ -51,13 +51,13 @@ class DropTable:
 
 @dataclass(frozen=True, slots=True)
 class TruncateTable:
-    """`partition`: its values; None: all rows."""
+    """TRUNCATE TABLE. `partition`: the values of its columns; None for all rows."""
 
     name: TableName
     partition: PartitionSpec | None = None
 
     def run(self, session: SqlSession) -> SqlFrame:
-        """Take the rows out in one commit. Raises ConfigError for columns that are no partition columns."""
+        """Delete the rows in one commit. Raises ConfigError for a column that is no partition column."""
         table = our_table(session, self.name).table
         options = dict(session.settings)
         if self.partition is None:
@@ -71,7 +71,7 @@ class TruncateTable:
 
 @dataclass(frozen=True, slots=True)
 class RefreshTable:
-    """Every query looks at the table as it is then: there is nothing to refresh."""
+    """REFRESH TABLE. It does nothing, as every query reads the table's present state."""
 
     def run(self, session: SqlSession) -> SqlFrame:
         return session.frame_from(NO_ROWS)

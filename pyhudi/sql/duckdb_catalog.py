@@ -1,4 +1,4 @@
-"""Names of tables in a session without Spark: those that it was given, and the subfolders of a folder."""
+"""Names of tables in a session without Spark: those of its `tables`, and the subfolders of a folder."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["FolderCatalog"]
 
 
 class FolderCatalog:
-    """Names of one session. Names that statements make last as long as it, tables in its folder are found again."""
+    """The names of one session. A name from a statement ends with the session; the folder's tables stay."""
 
     def __init__(
         self,
@@ -28,12 +28,12 @@ class FolderCatalog:
             name.lower(): place.path if isinstance(place, HudiTable) else os.fspath(place)
             for name, place in tables.items()
         }
-        self._noted: dict[str, tuple[Mapping[str, str], str | None]] = {}
+        self._details: dict[str, tuple[Mapping[str, str], str | None]] = {}
         self._folder = None if folder is None else os.fspath(folder).rstrip("/")
         self._storage_options = storage_options
 
     def location(self, name: TableName) -> str | None:
-        """Where the table of a name is, or would be; None for a name that says nothing."""
+        """The folder of a name, whether or not a table is in it; None for a name without a folder."""
         if name.path is not None:
             return name.path
         key = _key(name)
@@ -46,16 +46,16 @@ class FolderCatalog:
         location = self.location(name)
         if location is None or not HudiTable.exists(location, storage_options=self._storage_options):
             return None
-        properties, comment = self.noted(name)
+        properties, comment = self.details(name)
         is_managed = location == self._place(name)
         return CatalogEntry(name, True, location, properties, comment, is_managed)
 
-    def noted(self, name: TableName) -> tuple[Mapping[str, str], str | None]:
+    def details(self, name: TableName) -> tuple[Mapping[str, str], str | None]:
         """Properties and comment that statements of this session gave to a name."""
-        return self._noted.get(_key(name), ({}, None))
+        return self._details.get(_key(name), ({}, None))
 
     def expect(self, names: Iterable[TableName]) -> None:
-        """Nothing is gained here by looking names up together."""
+        """Do nothing: a look-up of several names costs as much as one look-up for each."""
 
     def place_of(self, name: TableName) -> str:
         """The folder of a new table. Raises ConfigError when the session has no folder for tables."""
@@ -68,9 +68,9 @@ class FolderCatalog:
         return place
 
     def register(self, entry: CatalogEntry, columns: pa.Schema, partition_fields: Sequence[str]) -> None:
-        """Keep a table's name, properties and comment. What it is its own folder says."""
+        """Keep a table's name, properties and comment. Its columns are in its folder."""
         self._tables[_key(entry.name)] = entry.location
-        self._noted[_key(entry.name)] = (entry.properties, entry.comment)
+        self._details[_key(entry.name)] = (entry.properties, entry.comment)
 
     def update(self, entry: CatalogEntry, columns: pa.Schema, partition_fields: Sequence[str]) -> None:
         """Keep other properties and another comment. Columns are the folder's."""
@@ -79,16 +79,16 @@ class FolderCatalog:
     def forget(self, name: TableName) -> None:
         """Take a name out; files stay."""
         self._tables[_key(name)] = None
-        self._noted.pop(_key(name), None)
+        self._details.pop(_key(name), None)
 
     def rename(self, name: TableName, new: TableName) -> None:
         """Find a table under another name."""
         self._tables[_key(new)], self._tables[_key(name)] = self.location(name), None
-        self._noted[_key(new)] = self._noted.pop(_key(name), ({}, None))
+        self._details[_key(new)] = self._details.pop(_key(name), ({}, None))
 
     def __str__(self) -> str:
-        known = ", ".join(sorted(name for name, path in self._tables.items() if path is not None)) or "none"
-        return f"Known by name: {known}; the folder of tables: {self._folder or 'none'}; or write hudi.`/path`."
+        names = ", ".join(sorted(name for name, path in self._tables.items() if path is not None)) or "none"
+        return f"Known by name: {names}; the folder of tables: {self._folder or 'none'}; or write hudi.`/path`."
 
     def _place(self, name: TableName) -> str | None:
         if self._folder is None or any(part in ("", ".", "..") or "/" in part for part in name.parts):

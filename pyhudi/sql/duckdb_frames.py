@@ -1,7 +1,7 @@
-"""Queries of ours as tables that DuckDB reads, and DuckDB's relations as the frames of a session; its errors as ours.
+"""Scans as tables that DuckDB reads, DuckDB's relations as frames of a session, and its errors as HudiErrors.
 
-A table is asked for columns and gets a filter, and its scan reads no more: DuckDB knows Arrow's data sets, and calls
-`scanner` of one for each time that a query names it. Frames stream, without meta columns.
+DuckDB reads Arrow's data sets. It calls `scanner` once for each mention of a table in a query, with the columns and
+the filter that the query needs, and the scan reads no more. Frames stream, without meta columns.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _BATCH_ROWS = 65_536  # rows of DuckDB's answer that are in memory at once: what
 
 @contextmanager
 def duckdb_errors(failures: list[HudiError]) -> Iterator[None]:
-    """DuckDB's error inside ours; one of ours, which reading a table noted, as itself."""
+    """Turn DuckDB's error into ConfigError; raise the HudiError instead when reading a table failed."""
     import duckdb
 
     failures.clear()
@@ -61,7 +61,7 @@ def duckdb_errors(failures: list[HudiError]) -> Iterator[None]:
 
 
 def relation(frame: SqlFrame) -> duckdb.DuckDBPyRelation:
-    """A frame as what it is in this session."""
+    """A frame as DuckDB's relation."""
     return cast("duckdb.DuckDBPyRelation", frame)
 
 
@@ -84,13 +84,13 @@ def without_meta(frame: SqlFrame) -> SqlFrame:
     if isinstance(frame, pa.Table):
         return frame
     rows = relation(frame)
-    kept = [quoted_name(name) for name in rows.columns if name not in META_COLUMNS]
-    return cast("SqlFrame", rows.project(", ".join(kept))) if len(kept) < len(rows.columns) else frame
+    columns = [quoted_name(name) for name in rows.columns if name not in META_COLUMNS]
+    return cast("SqlFrame", rows.project(", ".join(columns))) if len(columns) < len(rows.columns) else frame
 
 
 @dataclass(frozen=True, slots=True)
 class SqlResult:
-    """What a statement returns: rows, computed when they are taken; no columns for a statement without rows."""
+    """The result of a statement. Its rows are computed when the caller takes them; it may have no columns."""
 
     _frame: SqlFrame
     _failures: list[HudiError] = field(default_factory=list, repr=False)
@@ -147,17 +147,17 @@ class ScanDataset(ds.Dataset):
     def scanner(  # type: ignore[override]  # what DuckDB gives, and no more
         self, columns: Sequence[str] | None = None, filter: pc.Expression | None = None, **_: object
     ) -> ds.Scanner:
-        """The rows that pass a filter, these columns of them, as a stream."""
-        with self._noted():
+        """These columns of the rows that pass the filter, as a stream."""
+        with self._keep_failures():
             rows = self._scan.narrowed(columns, filter).to_batches()
         return ds.Scanner.from_batches(pa.RecordBatchReader.from_batches(rows.schema, self._batches(rows)))
 
     def _batches(self, rows: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
-        with self._noted():
+        with self._keep_failures():
             yield from whole_batches(rows)
 
     @contextmanager
-    def _noted(self) -> Iterator[None]:
+    def _keep_failures(self) -> Iterator[None]:
         try:
             yield
         except HudiError as error:
@@ -166,7 +166,7 @@ class ScanDataset(ds.Dataset):
 
 
 def whole_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Batches that begin where their memory begins: DuckDB refuses structs in cut ones."""
+    """Batches that begin where their memory begins. DuckDB refuses structs in a slice of a batch."""
     for batch in batches:
         is_nested = any(pa.types.is_nested(field.type) for field in batch.schema)
         yield pa.ipc.read_record_batch(batch.serialize(), batch.schema) if is_nested else batch

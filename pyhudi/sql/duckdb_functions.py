@@ -1,7 +1,7 @@
-"""Spark's functions and operators in DuckDB's words, where sqlglot's or DuckDB's own answer is another than Spark's.
+"""Spark's functions and operators in DuckDB's words, wherever sqlglot or DuckDB would answer differently.
 
-Most are macros, which each session of DuckDB gets; those with a name of DuckDB's own are called `spark_…`. What has no
-counterpart is refused by name. tests/sql/test_duckdb_functions.py compares them with recorded answers of Spark.
+Most are macros of the session. A macro is called `spark_…` where DuckDB has a function of the same name. A function
+without a counterpart is refused by name. tests/sql/test_duckdb_functions.py compares them with answers of Spark.
 
 Source: Spark's SQL reference, "Built-in Functions", "ANSI Compliance"; DuckDB's documentation, "Functions".
 """
@@ -164,12 +164,12 @@ def _dialect() -> Dialect:
         class Generator(DuckDB.Generator):  # type: ignore[valid-type, misc]  # a variable to mypy
             TRANSFORMS: ClassVar = {
                 **DuckDB.Generator.TRANSFORMS,
-                **{getattr(exp, name): partial(_written, text) for name, text in _NODES.items()},
-                **dict.fromkeys((getattr(exp, name) for name in _REFUSED_NODES), _refused),
+                **{getattr(exp, name): partial(_from_template, text) for name, text in _NODES.items()},
+                **dict.fromkeys((getattr(exp, name) for name in _REFUSED_NODES), _refuse),
                 exp.Anonymous: _call,
                 exp.Cast: _cast,
                 exp.TryCast: _cast,
-                exp.Div: _divided,
+                exp.Div: _division,
                 exp.Exists: _exists,
                 exp.ILike: _like,
                 exp.Like: _like,
@@ -180,12 +180,12 @@ def _dialect() -> Dialect:
     return PyHudiDuckDb()
 
 
-def _written(text: str, generator: Generator, node: exp.Expr) -> str:
+def _from_template(text: str, generator: Generator, node: exp.Expr) -> str:
     parts = {name: generator.sql(node, name) for name in node.arg_types if name != "expressions"}
     return text.format(**parts, expressions=generator.expressions(node, flat=True))
 
 
-def _refused(generator: Generator, node: exp.Expr) -> str:
+def _refuse(generator: Generator, node: exp.Expr) -> str:
     name = node.name if isinstance(node.this, str) else node.key
     generator.unsupported(f"the function {name} has another meaning in DuckDB")
     return ""
@@ -195,7 +195,7 @@ def _call(generator: Generator, node: exp.Anonymous) -> str:
     """A function that sqlglot does not know."""
     name = node.name.lower()
     if name in _REFUSED_CALLS:
-        return _refused(generator, node)
+        return _refuse(generator, node)
     if name in _CALLS:
         return _CALLS[name].format(*(generator.sql(argument) for argument in node.expressions))
     return generator.anonymous_sql(node)
@@ -214,7 +214,7 @@ def _cast(generator: Generator, node: exp.Cast) -> str:
     return generator.trycast_sql(node) if isinstance(node, exp.TryCast) else generator.cast_sql(node)
 
 
-def _divided(generator: Generator, node: exp.Div) -> str:
+def _division(generator: Generator, node: exp.Div) -> str:
     from sqlglot import exp
 
     divisor = node.expression.unnest()

@@ -38,7 +38,7 @@ from pyhudi.sql.duckdb_frames import (
     whole_batches,
     without_meta,
 )
-from pyhudi.sql.duckdb_text import FunctionCall, Part, Past, duckdb_text, quoted_name
+from pyhudi.sql.duckdb_text import FunctionCall, Part, TimeTravel, duckdb_text, quoted_name
 from pyhudi.sql.session import NO_ROWS, SCHEMA_ON_READ, NamedTable, SqlFrame, SqlSession, TableName
 from pyhudi.sql.statement import Setting, parse_statement, setting_of
 from pyhudi.sql.table_functions import TABLE_FUNCTIONS, rows_of_function
@@ -50,9 +50,9 @@ if TYPE_CHECKING:
 
 __all__ = ["DuckDbSession", "sql"]
 
-# Parts of queries whose rows DuckDB is kept to know, for results that are taken later.
+# Parts of queries that stay registered with DuckDB: a caller may take a result's rows later.
 MAX_PARTS = 100
-_OWN_TABLE = re.compile(r"\s*CREATE\s+(OR\s+REPLACE\s+)?TABLE\b", re.IGNORECASE)
+_CREATE_TABLE = re.compile(r"\s*CREATE\s+(OR\s+REPLACE\s+)?TABLE\b", re.IGNORECASE)
 
 
 class DuckDbSession:
@@ -82,14 +82,14 @@ class DuckDbSession:
         self._views: list[str] = []  # of the statement that runs
         self._parts: dict[str, None] = {}  # texts of parts that DuckDB knows, the oldest first
         self._failures: list[HudiError] = []
-        self._shown: set[str] = set()
+        self._table_views: set[str] = set()
 
     # ---- statements
 
     def sql(self, text: str) -> SqlResult:
         """Run a statement: Hudi's own at once, a query when its rows are taken.
 
-        Raises: ConfigError for what neither Hudi's statements nor DuckDB know; what tables and writes raise.
+        Raises: ConfigError for a statement that neither Hudi nor DuckDB knows; the errors of tables and writes.
         """
         setting = setting_of(text)
         if setting is not None:
@@ -97,7 +97,7 @@ class DuckDbSession:
         try:
             statement = parse_statement(text, cast("SqlSession", self))
             if statement is None:
-                _warn_of_own_tables(text)
+                _warn_of_duckdb_tables(text)
             with duckdb_errors(self._failures):
                 frame = self.query(text) if statement is None else statement.run(cast("SqlSession", self))
             if isinstance(statement, DropTable | RenameTable):
@@ -142,7 +142,7 @@ class DuckDbSession:
         table = None if location is None else self.open(location)
         if location is None or table is None:
             return None
-        return NamedTable(name, location, table, self._catalog.noted(name)[0])
+        return NamedTable(name, location, table, self._catalog.details(name)[0])
 
     def open(self, location: str) -> HudiTable | None:
         """The table in a folder; None when there is none."""
@@ -152,29 +152,29 @@ class DuckDbSession:
 
     def create(self, location: str, schema: pa.Schema, options: Mapping[str, object]) -> HudiTable:
         """An empty table in a folder of its own. Raises ConfigError when other files are in it."""
-        there = sorted(entry.name for entry in open_storage(location, self._storage_options or {}).list(""))
-        if there:
+        others = sorted(entry.name for entry in open_storage(location, self._storage_options or {}).list(""))
+        if others:
             raise ConfigError(
-                f"{location} holds {', '.join(there[:3])} and no Hudi table; a new one needs its own folder."
+                f"{location} holds {', '.join(others[:3])} and no Hudi table; a new one needs its own folder."
             )
         return HudiTable.create(location, schema, storage_options=self._storage_options, options=options)
 
     def query(self, text: str) -> SqlFrame:
-        """The rows of a query, lazily; names of Hudi tables are found in it."""
-        ready = duckdb_text(text, TABLE_FUNCTIONS, self._part_name)
+        """The rows of a query, lazily. It may name Hudi tables."""
+        statement = duckdb_text(text, TABLE_FUNCTIONS, self._part_name)
         with duckdb_errors(self._failures):
-            for name in ready.names:
+            for name in statement.names:
                 table = self.find_table(name)
                 if table is not None:
                     self._show(name, table.table.scan(options=self.settings))
                 else:
                     self._hide(name)
-            rows = self._connection.sql(ready.text)
+            rows = self._connection.sql(statement.text)
         return self.frame_from(NO_ROWS) if rows is None else cast("SqlFrame", rows)
 
     def view_of(self, frame: SqlFrame) -> AbstractContextManager[str]:
-        """A temporary name for the rows of a frame, until the statement is done: DuckDB evaluates a query when its rows
-        are taken, and looks for names of views again then.
+        """A temporary name for the rows of a frame, until the statement ends. DuckDB evaluates a query when the caller
+        takes its rows, and looks for the views again then.
         """
         return self._view_of(frame)
 
@@ -191,8 +191,8 @@ class DuckDbSession:
 
     def frame_of(self, table: NamedTable, columns: Sequence[str] | None = None) -> SqlFrame:
         """A snapshot of a table, meta columns among its columns when they are named."""
-        named = list(columns) if columns is not None else table.table.schema.names
-        return self.frame_of_scan(table.table.scan(named))
+        names = list(columns) if columns is not None else table.table.schema.names
+        return self.frame_of_scan(table.table.scan(names))
 
     def frame_of_scan(self, scan: Scan) -> SqlFrame:
         """The rows of a query of a table, lazily."""
@@ -205,19 +205,19 @@ class DuckDbSession:
         return cast("SqlFrame", pa.Table.from_pylist([counts]))
 
     def frame_from(self, rows: pa.Table) -> SqlFrame:
-        """A small Arrow table as a frame; one without columns stays what it is, DuckDB has no such."""
+        """A small Arrow table as a frame. A table without columns stays an Arrow table: DuckDB has none."""
         if not rows.num_columns:
             return cast("SqlFrame", rows)
         with duckdb_errors(self._failures):
             return cast("SqlFrame", self._connection.from_arrow(_whole(rows)))
 
     def create_view(self, name: str, frame: SqlFrame, *, replace: bool, is_global: bool) -> None:
-        """Name a frame in the session; a global name is one of this session, too, which is the only one."""
+        """Name a frame in the session. A global name is the same, as there is one session."""
         with duckdb_errors(self._failures):
             relation(frame).create_view(name, replace=replace)
 
     def save_table(self, name: str, frame: SqlFrame, mode: str) -> None:
-        """Save a frame as a table of DuckDB's, which lasts as long as the session."""
+        """Save a frame as a DuckDB table, which ends with the session."""
         quoted = quoted_name(name)
         with self.view_of(frame) as rows, duckdb_errors(self._failures):
             if mode == "append":
@@ -259,19 +259,19 @@ class DuckDbSession:
     # ---- names
 
     def _part_name(self, part: Part) -> str:
-        """Where DuckDB finds the rows of a part of a query that it can't read."""
+        """The name under which DuckDB finds the rows of a part that it can't read itself."""
         if isinstance(part, FunctionCall):
             rows = rows_of_function(part.function, part.arguments, self._table_by_text)
             arguments = ", ".join(map(str, part.arguments))
             return self._part(f"{part.function}({arguments})", _whole(rows) if isinstance(rows, pa.Table) else rows)
-        moment = {AS_OF: part.as_of} if isinstance(part, Past) else {}
-        scan = self._known_table(part.name).scan(options={**self.settings, **moment})
+        moment = {AS_OF: part.as_of} if isinstance(part, TimeTravel) else {}
+        scan = self._table_of(part.name).scan(options={**self.settings, **moment})
         name = ".".join(part.name.parts)
-        return self._part(f"{name} as of {part.as_of}" if isinstance(part, Past) else name, scan)
+        return self._part(f"{name} as of {part.as_of}" if isinstance(part, TimeTravel) else name, scan)
 
     def _part(self, name: str, rows: pa.Table | Scan) -> str:
-        """Let DuckDB find the rows of a part under its text; of the parts before it those of the oldest are forgotten,
-        as each text may be another one.
+        """Register the rows of a part with DuckDB under its text. Texts differ without end, so the oldest part goes
+        when there are more than MAX_PARTS.
         """
         self._register(name, rows)
         self._parts.pop(name, None)
@@ -284,31 +284,31 @@ class DuckDbSession:
 
     def _table_by_text(self, text: str) -> HudiTable:
         """The table that an argument names: a name, or a path."""
-        named = TableName(("hudi", text)) if "/" in text else TableName(tuple(text.replace("`", "").split(".")))
-        return self._known_table(named)
+        name = TableName(("hudi", text)) if "/" in text else TableName(tuple(text.replace("`", "").split(".")))
+        return self._table_of(name)
 
-    def _known_table(self, name: TableName) -> HudiTable:
-        found = self.find_table(name)
-        if found is None:
+    def _table_of(self, name: TableName) -> HudiTable:
+        table = self.find_table(name)
+        if table is None:
             raise TableNotFound(f"There is no Hudi table {name}. {self._catalog}")
-        return found.table
+        return table.table
 
     def _show(self, name: TableName, scan: Scan) -> None:
-        """Let DuckDB find a scan under a table's name; in a database of that name where it has two parts."""
-        shown = _shown_name(name)
+        """Register a scan with DuckDB under a table's name, in a schema of its own for a name of two parts."""
+        view = _view_name(name)
         self._register(".".join(name.parts[-2:]), scan)
         if len(name.parts) > 1:
             database, whole = quoted_name(name.parts[-2]), quoted_name(".".join(name.parts[-2:]))
             self._connection.execute(f"CREATE SCHEMA IF NOT EXISTS {database}").fetchall()
-            self._connection.execute(f"CREATE OR REPLACE VIEW {shown} AS FROM {whole}").fetchall()
-        self._shown.add(shown)
+            self._connection.execute(f"CREATE OR REPLACE VIEW {view} AS FROM {whole}").fetchall()
+        self._table_views.add(view)
 
     def _hide(self, name: TableName) -> None:
-        """Forget a table's name that means none any more."""
-        shown = _shown_name(name)
-        if shown in self._shown:
-            self._connection.execute(f"DROP VIEW IF EXISTS {shown}").fetchall()
-            self._shown.discard(shown)
+        """Take a table's name out of DuckDB."""
+        view = _view_name(name)
+        if view in self._table_views:
+            self._connection.execute(f"DROP VIEW IF EXISTS {view}").fetchall()
+            self._table_views.discard(view)
             self._connection.unregister(".".join(name.parts[-2:]))
 
     def _register(self, name: str, rows: pa.Table | Scan) -> None:
@@ -341,15 +341,15 @@ def _whole(rows: pa.Table) -> pa.Table:
     return pa.Table.from_batches(whole_batches(rows.to_batches()), rows.schema)
 
 
-def _warn_of_own_tables(text: str) -> None:
-    """A CREATE TABLE that does not say what it makes makes a table of DuckDB's, which many do not mean."""
-    if _OWN_TABLE.match(text):
+def _warn_of_duckdb_tables(text: str) -> None:
+    """Warn of a CREATE TABLE without USING hudi: it makes a DuckDB table, which few users mean."""
+    if _CREATE_TABLE.match(text):
         warn_caller(
             "CREATE TABLE without USING hudi makes a table of DuckDB's, which goes with the session. Say USING hudi "
             "for one that lasts, CREATE TEMP TABLE for one that is to go."
         )
 
 
-def _shown_name(name: TableName) -> str:
-    """A table's name as DuckDB gets it: its last two parts at most."""
+def _view_name(name: TableName) -> str:
+    """A table's name in DuckDB: its last two parts at most."""
     return ".".join(quoted_name(part) for part in name.parts[-2:])

@@ -1,6 +1,6 @@
-"""A query in Spark's words as DuckDB takes it, by sqlglot; which tables it names.
+"""A query in Spark's words as DuckDB's text, by sqlglot, and the tables that it names.
 
-What Spark's grammar does not know is a statement of DuckDB's own: it goes as it is, but for its quotations.
+A text outside Spark's grammar is a statement of DuckDB's own. Only its quotations change.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from pyhudi.sql.tokens import Constant, SqlToken, TokenKind, dotted_at, keywords
 if TYPE_CHECKING:
     from sqlglot import exp
 
-__all__ = ["DuckDbText", "FunctionCall", "Named", "Past", "duckdb_text", "quoted_name"]
+__all__ = ["DuckDbText", "FunctionCall", "PathTable", "TimeTravel", "duckdb_text", "quoted_name"]
 
 _QUERIES = keywords("SELECT WITH FROM VALUES TABLE INSERT CREATE (")
 _BEFORE_TABLES = ("FROM", "JOIN", "USING", "INTO", "UPDATE", "TABLE")
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class PathTable:
     """A table by its path: hudi.`/path`."""
 
     name: TableName
 
 
 @dataclass(frozen=True, slots=True)
-class Past:
+class TimeTravel:
     """A table as of a moment: `t TIMESTAMP AS OF '…'`, `t VERSION AS OF '…'`."""
 
     name: TableName
@@ -47,13 +47,13 @@ class FunctionCall:
     arguments: tuple[Constant, ...]
 
 
-# A part of a query that DuckDB can't read, and whose rows it is given under a name.
-Part = Named | Past | FunctionCall
+# A part of a query that DuckDB can't read itself: its rows are registered under a name.
+Part = PathTable | TimeTravel | FunctionCall
 
 
 @dataclass(frozen=True, slots=True)
 class DuckDbText:
-    """A statement for DuckDB. `names`: those of tables in it, and of some that are none."""
+    """A statement for DuckDB. `names`: names in the places of tables; some may be no Hudi tables."""
 
     text: str
     names: tuple[TableName, ...]
@@ -70,7 +70,7 @@ def duckdb_text(text: str, functions: Sequence[str], name_of: Callable[[Part], s
     Args:
         functions: names of the table functions that are ours, in small letters.
         name_of: gives the name under which DuckDB finds the rows of a part.
-    Raises: ConfigError for a moment or an argument that is no constant, and for what DuckDB has no counterpart of.
+    Raises: ConfigError for a moment or an argument that is no constant, and for a function without a counterpart.
     """
     first = tokens_of(text, 1)
     if not first or first[0].text.upper() not in _QUERIES:
@@ -81,14 +81,15 @@ def duckdb_text(text: str, functions: Sequence[str], name_of: Callable[[Part], s
         raise ConfigError(f"SQL: {error.what}.") from None
     if tree is None:
         return _own_statement(text)
-    names = dict.fromkeys(name for table in _tables(tree) if (name := _ready(table, functions, name_of)) is not None)
+    names = [_name_in_duckdb(table, functions, name_of) for table in _tables(tree)]
+    tables = tuple(dict.fromkeys(name for name in names if name is not None))
     try:
-        return DuckDbText(with_deep_stack(lambda: _translated(tree)), tuple(names))
+        return DuckDbText(with_deep_stack(lambda: _translation(tree)), tables)
     except RecursionError:
         raise ConfigError("SQL: the query has too many terms in one expression.") from None
 
 
-def _translated(tree: exp.Expr) -> str:
+def _translation(tree: exp.Expr) -> str:
     from sqlglot.errors import UnsupportedError
 
     from pyhudi.sql.duckdb_functions import duckdb_query
@@ -101,7 +102,7 @@ def _translated(tree: exp.Expr) -> str:
 
 
 def _name_columns(tree: exp.Expr) -> None:
-    """Columns without a name get the one that Spark gives them, near enough: DuckDB's would be in its own words."""
+    """Give computed columns names close to Spark's. DuckDB would name them in its own words."""
     from sqlglot import exp
 
     while isinstance(tree, exp.SetOperation | exp.Subquery):
@@ -129,8 +130,8 @@ def _tables(tree: exp.Expr) -> list[exp.Table]:
     return list(tree.find_all(exp.Table))
 
 
-def _ready(table: exp.Table, functions: Sequence[str], name_of: Callable[[Part], str]) -> TableName | None:
-    """Give a table of a query its name in DuckDB; the name when it is one that a session may know."""
+def _name_in_duckdb(table: exp.Table, functions: Sequence[str], name_of: Callable[[Part], str]) -> TableName | None:
+    """Put a table's name in DuckDB into the query; the table's own name when the session may know it."""
     from sqlglot import exp
 
     if isinstance(table.this, exp.Anonymous) and table.this.name.lower() in functions:
@@ -144,10 +145,10 @@ def _ready(table: exp.Table, functions: Sequence[str], name_of: Callable[[Part],
     if version is not None:
         if not table.alias and name.path is None:
             table.set("alias", exp.TableAlias(this=exp.to_identifier(name.parts[-1], quoted=True)))
-        _replace(table, name_of(Past(name, str(_constant(version.expression)))))
+        _replace(table, name_of(TimeTravel(name, str(_constant(version.expression)))))
         return None
     if name.path is not None:
-        _replace(table, name_of(Named(name)))
+        _replace(table, name_of(PathTable(name)))
         return None
     return name
 
@@ -186,12 +187,12 @@ def _own_statement(text: str) -> DuckDbText:
     tokens = tokens_of(text)
     pieces, at = [], 0
     for token in tokens:
-        pieces += [text[at : token.start], _spelled(token)]
+        pieces += [text[at : token.start], _token_text(token)]
         at = token.end
-    return DuckDbText("".join([*pieces, text[at:]]), tuple(dict.fromkeys(_spoken_names(tokens))))
+    return DuckDbText("".join([*pieces, text[at:]]), tuple(dict.fromkeys(_table_names(tokens))))
 
 
-def _spelled(token: SqlToken) -> str:
+def _token_text(token: SqlToken) -> str:
     if token.kind is TokenKind.NAME:
         return quoted_name(token.value)
     if token.kind is TokenKind.TEXT:
@@ -199,7 +200,7 @@ def _spelled(token: SqlToken) -> str:
     return token.text
 
 
-def _spoken_names(tokens: Sequence[SqlToken]) -> Iterator[TableName]:
+def _table_names(tokens: Sequence[SqlToken]) -> Iterator[TableName]:
     """Names in the places where statements name tables."""
     for place, token in enumerate(tokens):
         if place and token.is_name and tokens[place - 1].is_word(*_BEFORE_TABLES):

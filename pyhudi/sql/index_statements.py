@@ -5,7 +5,7 @@
     SHOW INDEXES FROM | IN [TABLE] t
     REFRESH INDEX name ON [TABLE] t
 
-An index is named as it was made, or by its partition of the metadata table.
+A statement names an index by its own name, or by its partition of the metadata table.
 Source: Apache Hudi's SQL reference, "Create Index".
 """
 
@@ -42,7 +42,7 @@ _ARGUMENTS = (
 
 @dataclass(frozen=True, slots=True)
 class CreateIndex:
-    """`kind`: the type that USING names, None without it."""
+    """CREATE INDEX. `kind`: the type behind USING, None without it."""
 
     table: NamedTable
     name: str
@@ -52,13 +52,13 @@ class CreateIndex:
     if_not_exists: bool = False
 
     def run(self, session: SqlSession) -> SqlFrame:
-        """Build it. Raises ConfigError when there is one of that name."""
-        if self.if_not_exists and _found(self.table, self.name) is not None:
+        """Build the index. Raises ConfigError when one of that name exists."""
+        if self.if_not_exists and _index_of(self.table, self.name) is not None:
             return session.frame_from(NO_ROWS)
-        own = {key: value for key, value in self.options.items() if key.startswith("hoodie.")}
+        hudi_options = {key: value for key, value in self.options.items() if key.startswith("hoodie.")}
         expression = self._expression() if _EXPRESSION in self.options else None
-        if expression is None and len(own) < len(self.options):
-            strange = sorted(self.options.keys() - own.keys())
+        if expression is None and len(hudi_options) < len(self.options):
+            strange = sorted(self.options.keys() - hudi_options.keys())
             raise ConfigError(f"CREATE INDEX {self.name}: OPTIONS has the unknown key {strange[0]!r:.100}.")
         index_type = None if self.kind is None else self.kind.lower()
         self.table.table.create_index(
@@ -66,12 +66,12 @@ class CreateIndex:
             columns=() if expression or self._is_of_keys(index_type) else self.columns,
             index_type=index_type,
             expression=expression,
-            options={**session.settings, **own},
+            options={**session.settings, **hudi_options},
         )
         return session.frame_from(NO_ROWS)
 
     def _is_of_keys(self, index_type: str | None) -> bool:
-        """Whether it is an index of the record keys, which needs no columns. Raises ConfigError for other columns."""
+        """Whether it is an index of the record keys. Raises ConfigError when its columns are others."""
         if (index_type or self.name) not in _OF_KEYS:
             return False
         keys = self.table.table.config.record_key_fields
@@ -91,8 +91,8 @@ class CreateIndex:
             value = self.options.get(key)
             if value is not None:
                 arguments.append("'" + value.replace("'", "''") + "'" if is_text else value)
-        known = {_EXPRESSION, *(key for key, _ in _ARGUMENTS)}
-        strange = [key for key in self.options if key not in known and not key.startswith("hoodie.")]
+        keys = {_EXPRESSION, *(key for key, _ in _ARGUMENTS)}
+        strange = [key for key in self.options if key not in keys and not key.startswith("hoodie.")]
         if strange:
             raise ConfigError(f"CREATE INDEX {self.name}: OPTIONS has the unknown key {strange[0]!r:.100}.")
         return f"{self.options[_EXPRESSION]}({', '.join(arguments)})"
@@ -107,8 +107,8 @@ class DropIndex:
     if_exists: bool = False
 
     def run(self, session: SqlSession) -> SqlFrame:
-        """Take it out. Raises ConfigError when there is none of that name, unless it may be missing."""
-        if not (self.if_exists and _found(self.table, self.name) is None):
+        """Drop the index. Raises ConfigError for an unknown name, unless IF EXISTS is there."""
+        if not (self.if_exists and _index_of(self.table, self.name) is None):
             self.table.table.drop_index(self.name, options=session.settings)
         return session.frame_from(NO_ROWS)
 
@@ -128,7 +128,7 @@ class ShowIndexes:
         return session.frame_from(pa.Table.from_pylist(rows, _COLUMNS))
 
     def _columns(self, index: IndexInfo) -> str:
-        """What it was made on; an index of all columns, or of keys, is made on none."""
+        """The columns of an index, with commas; "" for an index of all columns or of keys."""
         return ",".join(index.columns) if index.name.startswith(_PREFIXES) else ""
 
 
@@ -140,11 +140,11 @@ class RefreshIndex:
     name: str
 
     def run(self, session: SqlSession) -> SqlFrame:
-        """Build it anew from what the table holds. Raises ConfigError when there is none of that name."""
-        found = _found(self.table, self.name)
-        if found is None:
+        """Build the index anew from the table's rows. Raises ConfigError for an unknown name."""
+        index = _index_of(self.table, self.name)
+        if index is None:
             raise ConfigError(f"{self.table.location} has no index {self.name!r:.100}. SHOW INDEXES FROM lists them.")
-        self.table.table.metadata.rebuild([found.name], options=session.settings)
+        self.table.table.metadata.rebuild([index.name], options=session.settings)
         return session.frame_from(NO_ROWS)
 
 
@@ -207,7 +207,7 @@ def _table(reader: Reader, session: SqlSession) -> NamedTable | None:
     return session.find_table(reader.table_name())
 
 
-def _found(table: NamedTable, name: str) -> IndexInfo | None:
-    """The index of a name, or of a partition of the metadata table."""
+def _index_of(table: NamedTable, name: str) -> IndexInfo | None:
+    """The index with this name, or with this partition of the metadata table."""
     names = (name, *(f"{prefix}{name}" for prefix in _PREFIXES))
     return next((one for one in table.table.indexes() if one.name in names), None)

@@ -1,4 +1,4 @@
-"""Partitions as statements name them: `PARTITION (day = '2024-01-01', hour = 5)`.
+"""Partitions in the words of a statement: `PARTITION (day = '2024-01-01', hour = 5)`.
 
 Source: docs/formats/keys.md, "Partition paths".
 """
@@ -39,7 +39,7 @@ def partition_spec(reader: Reader) -> PartitionSpec:
 
 
 def _path_values(config: TableConfig, path: str) -> tuple[str, ...] | None:
-    """The values of the partition columns that a path says; None for a path of another form."""
+    """The values of the partition columns in a path; None for a path of another form."""
     fields = [name.partition(":")[0] for name in config.partition_fields]
     values = split_partition_path(path, fields, config.hive_style_partitioning)
     if values is None or not config.url_encode_partitioning:
@@ -48,22 +48,27 @@ def _path_values(config: TableConfig, path: str) -> tuple[str, ...] | None:
 
 
 def matching_paths(table: HudiTable, specs: Sequence[PartitionSpec]) -> list[str]:
-    """The paths of the partitions with rows that have the values of one of these specs, which may leave columns out;
-    without specs all of them.
+    """The paths of the partitions that match one of these specs and have rows; without specs, of all partitions.
+
+    A spec may leave columns out.
 
     Raises: ConfigError for a column that the table is not partitioned by.
     """
     config = table.config
     fields = [name.partition(":")[0] for name in config.partition_fields]
-    wanted = [_by_position(spec, fields, config) for spec in specs]
-    found = []
-    listed = table.partitions()
-    for path in map(str, listed.filter(pc.greater(listed.column("files"), 0)).column("partition_path").to_pylist()):
+    by_position = [_by_position(spec, fields, config) for spec in specs]
+    partitions = table.partitions()
+    partitions = partitions.filter(pc.greater(partitions.column("files"), 0))
+    paths = []
+    for path in map(str, partitions.column("partition_path").to_pylist()):
         values = _path_values(config, path)
-        is_meant = values is not None and any(all(values[at] == value for at, value in spec.items()) for spec in wanted)
-        if is_meant or not specs:
-            found.append(path)
-    return found
+        if not specs or (values is not None and any(_has_values(values, spec) for spec in by_position)):
+            paths.append(path)
+    return paths
+
+
+def _has_values(values: Sequence[str], spec: Mapping[int, str]) -> bool:
+    return all(values[place] == value for place, value in spec.items())
 
 
 def _as_in_path(value: str, config: TableConfig) -> str:

@@ -1,7 +1,7 @@
-"""The tables that a query reads: where their names are in its text, so that just these places can be replaced.
+"""The tables that a query reads, with the places of their names in its text, so that just these can be replaced.
 
-The query is not parsed: its tokens are walked once, and FROM, JOIN, commas between relations, TABLE and parentheses say
-where a relation comes, and names of WITH hide tables. Whatever is not understood stays as it is.
+One walk over the tokens does it, without a parser. FROM, JOIN, TABLE, parentheses and commas between relations announce
+a relation; a name of WITH hides a table. Everything else stays as it is.
 Source: Spark's SQL reference, "SELECT", "Common Table Expression", "Table-valued Functions".
 """
 
@@ -32,10 +32,10 @@ _BEFORE_TABLE = ("AS", "UNION", "ALL", "DISTINCT", "INTERSECT", "EXCEPT", "MINUS
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A table in a query: `text[start:end]`, its time travel included, is what can be replaced.
+    """A table in a query. `text[start:end]` is its name with its time travel.
 
-    `arguments`: of a table function of Hudi, as written; None for a table. `as_of`: the expression of its time travel.
-    `alias_at`: where an alias can be put, None when there is one or none can be.
+    `arguments`: the texts of a table function's arguments; None for a table. `as_of`: the expression of its time
+    travel. `alias_at`: the place for an alias; None when the table has one or takes none.
     """
 
     name: TableName
@@ -48,28 +48,28 @@ class Reference:
 
 @dataclass(slots=True)
 class _Group:
-    """What a pair of parentheses holds, or the whole statement."""
+    """The inside of a pair of parentheses, or the whole statement."""
 
     is_query: bool
     expects: bool = False  # a relation comes
-    is_bare: bool = False  # it comes behind TABLE, which takes no alias
+    is_bare: bool = False  # behind TABLE, which takes no alias
     has_relations: bool = False  # a comma brings another one
     defines: bool = False  # in a WITH clause: a name and its query come
-    defined: str | None = None  # the name that the query in these parentheses gets
+    defined: str | None = None  # the name in WITH of the query in these parentheses
     hidden: set[str] = field(default_factory=set)  # tables behind names of WITH
 
 
 def references(text: str, tokens: Sequence[SqlToken]) -> list[Reference]:
-    """The tables and Hudi's table functions of a query, in their order; names that WITH defines are none."""
+    """The tables and Hudi's table functions of a query, in order, without the names that WITH defines."""
     walk = _Walk(Reader(text, tokens))
     walk.run()
-    return walk.found
+    return walk.references
 
 
 class _Walk:
     def __init__(self, reader: Reader) -> None:
         self.reader = reader
-        self.found: list[Reference] = []
+        self.references: list[Reference] = []
         self.groups = [_Group(is_query=True)]
         self.is_merge = reader.sees("MERGE")
 
@@ -93,10 +93,10 @@ class _Walk:
         if token.text == "(":
             self._open(group, None)
         elif token.text == ")" and len(self.groups) > 1:
-            closed = self.groups.pop()
+            inner = self.groups.pop()
             outer = self.groups[-1]
-            if closed.defined is not None:
-                outer.hidden.add(closed.defined)
+            if inner.defined is not None:
+                outer.hidden.add(inner.defined)
                 outer.defines = self.reader.sees_symbol(",")
         elif token.text == "," and group.has_relations:
             group.expects = True
@@ -181,7 +181,7 @@ class _Walk:
         as_of = None if arguments is not None else self._as_of()
         start, end = reader.tokens[first].start, reader.tokens[reader.at - 1].end
         alias_at = None if is_bare else self._alias_at(end)
-        self.found.append(Reference(TableName(parts), start, end, as_of, arguments, alias_at))
+        self.references.append(Reference(TableName(parts), start, end, as_of, arguments, alias_at))
 
     def _as_of(self) -> str | None:
         reader = self.reader
@@ -196,7 +196,7 @@ class _Walk:
         return None
 
     def _expression(self) -> None:
-        """Step over literals, calls, parentheses, and what + and - join them to."""
+        """Step over literals, calls and parentheses with + and - between them."""
         reader = self.reader
         while True:
             while reader.accept_symbol("-") or reader.accept_symbol("+"):
@@ -229,7 +229,7 @@ class _Walk:
                 reader.at += 1
 
     def _alias_at(self, end: int) -> int | None:
-        """Where an alias goes: behind a sample. None when there is one."""
+        """The place for an alias, behind TABLESAMPLE; None when there is an alias."""
         reader = self.reader
         start = reader.at
         if reader.accept("TABLESAMPLE"):

@@ -1,7 +1,7 @@
-"""What the statements need of the session they run in. Spark's is in `pyhudi.session`, DuckDB's in `pyhudi.sql`.
+"""The session that statements run in, as a protocol. Spark's is in `pyhudi.session`, DuckDB's in `pyhudi.sql`.
 
-A statement builds SQL texts out of the user's own words and lets the session run them, so both engines see the same
-texts; tables of ours have in them the names that `view_of` gives.
+A statement builds SQL texts from the user's words, and the session runs them, so both engines see the same texts.
+`view_of` gives Hudi tables their names in these texts.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ __all__ = [
 SqlFrame = NewType("SqlFrame", object)
 # Whether ALTER TABLE may make a schema history. No other statement looks at it.
 SCHEMA_ON_READ = "hoodie.schema.on.read.enable"
-NO_ROWS = pa.table({})  # what a statement returns that changes something
+NO_ROWS = pa.table({})  # the result of a statement that changes something
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class TableName:
 
 @dataclass(frozen=True, slots=True)
 class NamedTable:
-    """A Hudi table that a name was found to mean. `location`: its folder; `properties`: those of the catalog.
+    """A Hudi table and the name that means it. `location`: its folder; `properties`: those of the catalog.
 
     `is_read_optimized`: queries by this name read base files only.
     """
@@ -69,10 +69,10 @@ class NamedTable:
 
 @dataclass(frozen=True, slots=True)
 class CatalogEntry:
-    """What a catalog says of a name. `view_text`: the query of a view; None for a table.
+    """A name's entry in a catalog. `view_text`: the query of a view; None for a table.
 
-    `is_managed`: made without LOCATION, so that its rows go when the name goes; `catalog_deletes`: the catalog itself
-    does that, so a name that goes takes them along.
+    `is_managed`: a table without LOCATION, whose files go with the name. `catalog_deletes`: the catalog itself deletes
+    the files when the name goes.
     """
 
     name: TableName
@@ -87,14 +87,14 @@ class CatalogEntry:
 
 
 class SqlCatalog(Protocol):
-    """Where names are kept."""
+    """A catalog of tables by name."""
 
     def find(self, name: TableName) -> CatalogEntry | None:
-        """What is there under this name; None when there is nothing, or only a temporary view without a text."""
+        """The entry of this name; None without one, or for a temporary view without a text."""
         ...
 
     def expect(self, names: Iterable[TableName]) -> None:
-        """Names that `find` gets next, so that they can be looked up together."""
+        """Announce names for `find`, so that one look-up can serve them all."""
         ...
 
     def place_of(self, name: TableName) -> str:
@@ -102,19 +102,19 @@ class SqlCatalog(Protocol):
         ...
 
     def register(self, entry: CatalogEntry, columns: pa.Schema, partition_fields: Sequence[str]) -> None:
-        """Keep a Hudi table under a name that is free. `columns`: the table's own and Hudi's meta columns."""
+        """Enter a Hudi table under a free name. `columns`: its data columns and Hudi's meta columns."""
         ...
 
     def update(self, entry: CatalogEntry, columns: pa.Schema, partition_fields: Sequence[str]) -> None:
-        """Keep what a table that has this name already is now; files stay."""
+        """Replace the entry of a name; files stay."""
         ...
 
     def forget(self, name: TableName) -> None:
-        """Take a name out; files stay, but for entries that say `catalog_deletes`."""
+        """Take a name out; files stay, unless the entry has `catalog_deletes`."""
         ...
 
     def rename(self, name: TableName, new: TableName) -> None:
-        """Keep an entry under another name of the same database; files stay."""
+        """Move an entry to another name of the same database; files stay."""
         ...
 
 
@@ -141,7 +141,7 @@ class SqlSession(Protocol):
         ...
 
     def find_table(self, name: TableName) -> NamedTable | None:
-        """The Hudi table of this name, or None when the name is not one of ours (a view, another format, nothing)."""
+        """The Hudi table of this name; None for a view, a table of another format, or an unknown name."""
         ...
 
     def open(self, location: str) -> HudiTable | None:
@@ -153,7 +153,7 @@ class SqlSession(Protocol):
         ...
 
     def query(self, text: str) -> SqlFrame:
-        """The rows of a query in the engine's SQL, lazily; names of Hudi tables are found in it."""
+        """The rows of a query in the engine's SQL, lazily. It may name Hudi tables."""
         ...
 
     def view_of(self, frame: SqlFrame) -> AbstractContextManager[str]:
@@ -169,21 +169,22 @@ class SqlSession(Protocol):
         ...
 
     def frame_from(self, rows: pa.Table) -> SqlFrame:
-        """A small Arrow table as a frame: what a statement returns."""
+        """A small Arrow table as a frame, for the result of a statement."""
         ...
 
     def frame_of_result(self, result: WriteResult) -> SqlFrame:
-        """What a statement returns that changed rows: counts where the session's own engine has them, else none."""
+        """The result of a statement that changed rows: counts where the engine's own statements return them."""
         ...
 
     def create_view(self, name: str, frame: SqlFrame, *, replace: bool, is_global: bool) -> None:
-        """Name a frame in the session, for all of its sessions when it is global. Raises ConfigError for a name that
-        there is, unless it may be replaced.
+        """Name a frame in the session; a global name is for all sessions of the engine.
+
+        Raises: ConfigError for a name in use, unless `replace` is true.
         """
         ...
 
     def save_table(self, name: str, frame: SqlFrame, mode: str) -> None:
-        """Save a frame as a table of the engine's own, by a save mode."""
+        """Save a frame as a table of the engine, by a save mode."""
         ...
 
     def columns_of(self, frame: SqlFrame) -> pa.Schema:

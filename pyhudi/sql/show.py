@@ -1,6 +1,6 @@
 """DESCRIBE, SHOW CREATE TABLE, SHOW COLUMNS, SHOW PARTITIONS and SHOW TBLPROPERTIES of a Hudi table.
 
-What they say is read from the table itself: the catalog's own list of columns may be older.
+They read the table itself, as the catalog's list of columns may be older.
 Source: Spark's SQL reference, "DESCRIBE TABLE", "SHOW CREATE TABLE", "SHOW COLUMNS", "SHOW PARTITIONS".
 """
 
@@ -23,7 +23,7 @@ __all__ = ["Show", "parse_describe", "parse_show"]
 _WHATS = ("CREATE TABLE", "COLUMNS", "PARTITIONS", "TBLPROPERTIES")
 _NOT_TABLES = ("FUNCTION", "DATABASE", "SCHEMA", "NAMESPACE", "CATALOG", "QUERY", "PROCEDURE")
 
-# What DESCRIBE EXTENDED says of a column that nobody has analysed.
+# The statistics in DESCRIBE EXTENDED of a column; all are NULL, as nothing computes them.
 _STATISTICS = ("min", "max", "num_nulls", "distinct_count", "avg_col_len", "max_col_len", "histogram")
 
 
@@ -38,19 +38,19 @@ class Show:
     partition: PartitionSpec | None = None
 
     def run(self, session: SqlSession) -> SqlFrame:
-        """Raises TableNotFound; ConfigError for a column that the table does not have."""
+        """The answer. Raises TableNotFound; ConfigError for a column that the table does not have."""
         table = our_table(session, self.name)
         entry = session.catalog.find(self.name) if self.name.path is None else None
         rows = {
-            "DESCRIBE": self._described,
-            "CREATE TABLE": self._created,
+            "DESCRIBE": self._describe,
+            "CREATE TABLE": self._create_statement,
             "COLUMNS": self._columns,
             "PARTITIONS": self._partitions,
             "TBLPROPERTIES": self._properties,
         }[self.what](table, entry)
         return session.frame_from(rows)
 
-    def _described(self, table: NamedTable, entry: CatalogEntry | None) -> pa.Table:
+    def _describe(self, table: NamedTable, entry: CatalogEntry | None) -> pa.Table:
         schema = table.table.scan().schema
         if self.detail is not None:
             return _table(("info_name", "info_value"), self._one_column(schema, self.detail))
@@ -67,12 +67,12 @@ class Show:
     def _one_column(self, schema: pa.Schema, name: str) -> list[tuple[str, str]]:
         for field in schema:
             if field.name.lower() == name.lower():
-                shown = comment_of(field) or "NULL"
-                rows = [("col_name", field.name), ("data_type", type_text(field.type)), ("comment", shown)]
+                comment = comment_of(field) or "NULL"
+                rows = [("col_name", field.name), ("data_type", type_text(field.type)), ("comment", comment)]
                 return [*rows, *((name, "NULL") for name in _STATISTICS)] if self.is_extended else rows
         raise ConfigError(f"SQL: {self.name} has no column {name}; its columns are {', '.join(schema.names)}.")
 
-    def _created(self, table: NamedTable, entry: CatalogEntry | None) -> pa.Table:
+    def _create_statement(self, table: NamedTable, entry: CatalogEntry | None) -> pa.Table:
         columns = ",\n  ".join(column_text(field) for field in table.table.schema)
         fields = ", ".join(map(quoted, _partition_fields(table)))
         properties = ",\n  ".join(f"{literal(k)} = {literal(v)}" for k, v in sorted(_properties(table).items()))
@@ -88,7 +88,7 @@ class Show:
         return _table(("col_name",), [(name,) for name in table.table.scan().schema.names])
 
     def _partitions(self, table: NamedTable, entry: CatalogEntry | None) -> pa.Table:
-        """Paths as the table has them, as in Hudi."""
+        """The paths of the partitions, in the table's own form, as in Hudi."""
         if not table.table.config.partition_fields:
             return _table(("partition",), [])
         paths = matching_paths(table.table, [] if self.partition is None else [self.partition])

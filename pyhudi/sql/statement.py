@@ -1,7 +1,7 @@
-"""Which statement a text is: one row per kind of statement, found by its first words; and SET, where Spark has it not.
+"""Which statement a text is: one row per kind of statement, by its first words. Also SET, for sessions without Spark.
 
-A kind is one module with one `parse` function. It answers None when, looked at closely, the statement is not about a
-Hudi table; the text then goes to the engine unchanged.
+A kind is one module with one `parse` function. It answers None for a statement that is not about a Hudi table; the text
+then goes to the engine unchanged.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from pyhudi.sql.tokens import SqlToken, tokens_of
 if TYPE_CHECKING:
     from pyhudi.sql.session import SqlFrame, SqlSession
 
-__all__ = ["STATEMENTS", "Parse", "Setting", "Statement", "is_known", "parse_statement", "setting_of"]
+__all__ = ["STATEMENTS", "Parse", "Setting", "Statement", "may_be_statement", "parse_statement", "setting_of"]
 
 
 class Statement(Protocol):
-    """A statement of ours, ready to run. A frozen dataclass; parsing it has changed nothing."""
+    """A parsed statement, ready to run: a frozen dataclass. Parsing changes nothing."""
 
     def run(self, session: SqlSession) -> SqlFrame:
-        """Run it in the session; the frame is what the statement returns (none: no columns and no rows)."""
+        """Run it in the session. The frame is its result, without columns when it has none."""
         ...
 
 
 Parse = Callable[[str, Sequence[SqlToken], "SqlSession"], "Statement | None"]
 
-# First words → "module:function". The longest row that fits counts. A row is added by the module that brings it.
+# First words → "module:function". The longest row that fits counts.
 _ROWS: Mapping[str, str] = {
     "ALTER TABLE": "pyhudi.sql.alter_table:parse_alter",
     "CALL": "pyhudi.sql.procedures.calling:parse",
@@ -63,9 +63,9 @@ _LONGEST = 4  # words of the longest row
 
 
 def parse_statement(text: str, session: SqlSession) -> Statement | None:
-    """The statement that a text is, or None when the engine is to run it as it is.
+    """The Hudi statement in a text; None when the engine runs the text unchanged.
 
-    Raises: ConfigError when it is one of ours and its clauses are wrong.
+    Raises: ConfigError for wrong clauses of a Hudi statement.
     """
     first = _first_words(text)
     for count in range(len(first), 0, -1):
@@ -80,14 +80,14 @@ def parse_statement(text: str, session: SqlSession) -> Statement | None:
     return None
 
 
-def is_known(text: str) -> bool:
-    """Whether a text begins as one of our statements; `parse_statement` may still find that it is not."""
+def may_be_statement(text: str) -> bool:
+    """Whether a text begins like a Hudi statement; `parse_statement` decides."""
     first = _first_words(text)
     return any(" ".join(first[:count]) in STATEMENTS.entries for count in range(1, len(first) + 1))
 
 
 def _first_words(text: str) -> list[str]:
-    """The first words in capitals, of a look at the beginning only: most statements are not ours."""
+    """The first words in capitals. Only the beginning is read, as most statements are the engine's."""
     return [token.text.upper() for token in tokens_of(text, _LONGEST)]
 
 
@@ -99,7 +99,7 @@ _SETTING = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """`value` None: the key is shown, or with `removes` given back its default."""
+    """A SET or RESET. Without a `value` it shows the key, or with `removes` resets it to its default."""
 
     key: str
     value: str | None
@@ -107,14 +107,14 @@ class Setting:
 
 
 def setting_of(text: str) -> Setting | None:
-    """The setting that a statement makes or shows, None for another statement.
+    """The SET or RESET in a text; None for another statement.
 
-    A value is taken as it is written, as Spark does; quotations around all of it go.
+    A value stays as written, as in Spark. Only quotation marks around all of it go.
     """
-    found = _SETTING.fullmatch(text)
-    if found is None:
+    match = _SETTING.fullmatch(text)
+    if match is None:
         return None
-    value = found["value"]
+    value = match["value"]
     if value is not None and len(value) > 1 and value[0] == value[-1] and value[0] in "'\"":
         value = value[1:-1]
-    return Setting(found["key"], value, found["verb"].upper() == "RESET")
+    return Setting(match["key"], value, match["verb"].upper() == "RESET")

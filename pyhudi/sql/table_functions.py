@@ -43,8 +43,8 @@ _TIMELINE = pa.schema(
         ("Total_Write_Errors", pa.int64()),
     ]
 )
-_NO_WRITE = (-1,) * 6  # what a completed instant that writes no rows has under the totals
-_UNKNOWN = (0,) * 6  # what a pending one has, and an archived one that writes no rows
+_NO_WRITE = (-1,) * 6  # the totals of a completed instant that writes no rows
+_UNKNOWN = (0,) * 6  # the totals of a pending instant, and of an archived one that writes no rows
 _VIEW = pa.schema(
     [
         *((name, pa.string()) for name in ("File_ID", "Partition_Path", "Base_Instant_Time", "Base_File_Path")),
@@ -67,7 +67,7 @@ _RECORD = (
 def rows_of_function(
     function: str, arguments: Sequence[Constant], table_of: Callable[[str], HudiTable]
 ) -> Scan | pa.Table:
-    """The rows of a call: a scan of the table, or what is known about it.
+    """The rows of a call: a scan of the table, or a table of facts about it.
 
     Args:   table_of: finds the table that the first argument names, by name or path.
     Raises: ConfigError for wrong arguments.
@@ -113,15 +113,15 @@ def _check(function: str, texts: Sequence[str]) -> None:
 
 
 def query_timeline(table: HudiTable, *, archived: bool = False) -> pa.Table:
-    """`hudi_query_timeline`: the instants, with what commits wrote. `archived`: also those of the history."""
+    """`hudi_query_timeline`: the instants, with the totals of commits. `archived`: also those of the history."""
     meta = table.state
     rows = [_instant_row(meta, instant) for instant in meta.timeline]
     if archived:
         active = set(meta.timeline.instants)
-        for found in load_archived_timeline(meta.storage, meta.config).instants():
-            if found.instant not in active:
-                body = found.commit() if found.instant.action.is_commit else None
-                rows.append(_row(meta, found.instant, _UNKNOWN if body is None else _totals(body)))
+        for entry in load_archived_timeline(meta.storage, meta.config).instants():
+            if entry.instant not in active:
+                body = entry.commit() if entry.instant.action.is_commit else None
+                rows.append(_row(meta, entry.instant, _UNKNOWN if body is None else _totals(body)))
     columns = zip(*sorted(rows, key=lambda row: str(row[0])), strict=True) if rows else [[] for _ in _TIMELINE]
     arrays = [pa.array(list(values), field.type) for values, field in zip(columns, _TIMELINE, strict=True)]
     return pa.table(arrays, schema=_TIMELINE)
@@ -162,16 +162,16 @@ def metadata_records(table: HudiTable) -> pa.Table:
         raise ConfigError(f"{table.path} has no metadata table. CALL create_metadata_table makes one.")
     parts = [metadata.partition(name).to_arrow() for name in metadata.partitions]
     types = {field.name: field.type for part in parts for field in part.schema}
-    wanted = pa.schema([(name, types[name]) for name in _RECORD if name in types])
-    return pa.concat_tables([_with_columns(part, wanted) for part in parts])
+    schema = pa.schema([(name, types[name]) for name in _RECORD if name in types])
+    return pa.concat_tables([_with_columns(part, schema) for part in parts])
 
 
-def _with_columns(rows: pa.Table, wanted: pa.Schema) -> pa.Table:
+def _with_columns(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     columns = [
         rows.column(field.name) if field.name in rows.schema.names else pa.nulls(len(rows), field.type)
-        for field in wanted
+        for field in schema
     ]
-    return pa.table(columns, schema=wanted)
+    return pa.table(columns, schema=schema)
 
 
 def file_system_view(table: HudiTable, pattern: str = "*") -> pa.Table:
@@ -189,16 +189,16 @@ def _slices(table: HudiTable, pattern: str) -> Iterator[tuple[object, ...]]:
         if not matches(path, pattern):
             continue
         for group in groups:
-            for found in group.slices:
-                base = found.base_file
-                scheduled, unscheduled = log_sizes(found)
+            for file_slice in group.slices:
+                base = file_slice.base_file
+                scheduled, unscheduled = log_sizes(file_slice)
                 yield (
-                    found.group.file_id,
+                    file_slice.group.file_id,
                     path,
-                    found.base_instant,
+                    file_slice.base_instant,
                     meta.storage.full_path(base.path) if base is not None else "",
                     base.size_bytes if base is not None else 0,
-                    len(found.log_files),
+                    len(file_slice.log_files),
                     scheduled + unscheduled,
                     scheduled,
                     unscheduled,

@@ -14,7 +14,7 @@ from pyhudi.sql.session import SCHEMA_ON_READ, NamedTable, SqlSession, TableName
 __all__ = [
     "MANAGED_KEY",
     "PROVIDER_KEY",
-    "check_given",
+    "check_property_keys",
     "is_ours",
     "options_of",
     "our_table",
@@ -23,7 +23,7 @@ __all__ = [
 ]
 
 
-# What this library notes in a catalog's entry: that the name's files go with it, and whose table a stand-in is.
+# PyHudi's notes in a catalog's entry: whether the files go with the name, and the format behind a stand-in's.
 MANAGED_KEY = "hoodie.pyhudi.managed"
 PROVIDER_KEY = "hoodie.pyhudi.provider"
 
@@ -39,12 +39,12 @@ _SHORT = {
 _TYPES = {"cow": "COPY_ON_WRITE", "mor": "MERGE_ON_READ"}
 
 
-def check_given(keys: Iterable[str]) -> None:
-    """Raises ConfigError for a property that only this library writes."""
-    own = [key for key in keys if key.lower() in (MANAGED_KEY, PROVIDER_KEY)]
-    if own:
+def check_property_keys(keys: Iterable[str]) -> None:
+    """Raises ConfigError for a property that only PyHudi writes."""
+    notes = [key for key in keys if key.lower() in (MANAGED_KEY, PROVIDER_KEY)]
+    if notes:
         raise ConfigError(
-            f"SQL: {', '.join(own)} is PyHudi's own note in the catalog, which says whose a table and its files are; "
+            f"SQL: {', '.join(notes)} is PyHudi's own note in the catalog, which says whose a table and its files are; "
             "leave it out. A table without LOCATION goes with its files, and DROP TABLE … PURGE deletes others."
         )
 
@@ -78,7 +78,7 @@ def _table_type(text: str) -> str:
 
 
 def sql_properties(config: TableConfig) -> dict[str, str]:
-    """What a table is, by the short names of SQL."""
+    """The properties of a table under the short names of SQL."""
     properties = {"type": "mor" if config.is_merge_on_read else "cow"}
     if config.record_key_fields:
         properties["primaryKey"] = ",".join(config.record_key_fields)
@@ -88,7 +88,7 @@ def sql_properties(config: TableConfig) -> dict[str, str]:
 
 
 def is_ours(session: SqlSession, name: TableName) -> bool:
-    """Whether a name means a Hudi table, also one whose folder holds none any more."""
+    """Whether a name means a Hudi table, even when its folder is gone."""
     if name.path is not None:
         return session.find_table(name) is not None
     entry = session.catalog.find(name)
@@ -97,13 +97,13 @@ def is_ours(session: SqlSession, name: TableName) -> bool:
 
 def our_table(session: SqlSession, name: TableName) -> NamedTable:
     """The table. Raises TableNotFound."""
-    found = session.find_table(name)
-    if found is None:
+    table = session.find_table(name)
+    if table is None:
         raise TableNotFound(f"There is no Hudi table {name}.")
-    return found
+    return table
 
 
-def options_of(session: SqlSession, named: NamedTable) -> dict[str, object]:
+def options_of(session: SqlSession, table: NamedTable) -> dict[str, object]:
     """Options of a write: those of the table's definition come before those of the session."""
-    own = {key: v for key, v in named.properties.items() if key.startswith("hoodie.") and key != SCHEMA_ON_READ}
-    return {**session.settings, **own}
+    keys = (key for key in table.properties if key.startswith("hoodie.") and key != SCHEMA_ON_READ)
+    return {**session.settings, **{key: table.properties[key] for key in keys}}

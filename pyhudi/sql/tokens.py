@@ -30,7 +30,7 @@ _FIRST_CHARACTERS = 256
 
 
 class TokenKind(Enum):
-    """What a token is. WORD: a keyword or a plain identifier; NAME: an identifier in backticks."""
+    """The kind of a token. WORD: a keyword or a plain identifier; NAME: an identifier in backticks."""
 
     WORD = "word"
     NAME = "name"
@@ -42,7 +42,7 @@ class TokenKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class SqlToken:
-    """One token of a statement: `text[start:end]`. `value`: what it stands for, without quotations and escapes."""
+    """One token of a statement: `text[start:end]`. `value`: its meaning, without quotations and escapes."""
 
     kind: TokenKind
     text: str
@@ -52,7 +52,7 @@ class SqlToken:
 
     @property
     def is_name(self) -> bool:
-        """Can it be a part of a name? A keyword can."""
+        """Whether it can be a part of a name. A keyword can."""
         return self.kind in (TokenKind.WORD, TokenKind.NAME)
 
     def is_word(self, *words: str) -> bool:
@@ -74,7 +74,7 @@ _KINDS = {
 
 
 def tokens_of(text: str, most: int | None = None) -> list[SqlToken]:
-    """The tokens of a statement, comments left out. `most`: look no further than at so many.
+    """The tokens of a statement, comments left out. `most`: read no further than to this many.
 
     Raises: ConfigError for a text that is too long, or ends inside a comment or a quotation.
     """
@@ -87,22 +87,22 @@ def tokens_of(text: str, most: int | None = None) -> list[SqlToken]:
     while True:
         is_whole = size >= len(text)
         try:
-            read = spark_tokens(text[:size])
+            tokens = spark_tokens(text[:size])
         except MisreadSql as error:
             if is_whole:
                 raise ConfigError(f"SQL: {error.what}.") from None
         else:
-            if most is None or is_whole or len(read) > most:
-                return [_token(text, token) for token in read[:most]]
+            if most is None or is_whole or len(tokens) > most:
+                return [_token(text, token) for token in tokens[:most]]
         size *= 4
 
 
 def _token(text: str, token: Token) -> SqlToken:
     kind = _KINDS.get(token.token_type.name)
-    written = text[token.start : token.end + 1]
+    characters = text[token.start : token.end + 1]
     if kind is None:
-        kind = TokenKind.WORD if written.replace("_", "a").isalnum() else TokenKind.SYMBOL
-    return SqlToken(kind, written, token.start, token.end + 1, token.text)
+        kind = TokenKind.WORD if characters.replace("_", "a").isalnum() else TokenKind.SYMBOL
+    return SqlToken(kind, characters, token.start, token.end + 1, token.text)
 
 
 def dotted_at(tokens: Sequence[SqlToken], place: int) -> tuple[tuple[str, ...], int]:
@@ -115,19 +115,19 @@ def dotted_at(tokens: Sequence[SqlToken], place: int) -> tuple[tuple[str, ...], 
     return tuple(parts), place
 
 
-def keywords(listed: str) -> frozenset[str]:
+def keywords(words: str) -> frozenset[str]:
     """The words of a list, in capitals."""
-    return frozenset(listed.split())
+    return frozenset(words.split())
 
 
 _OPENING, _CLOSING = frozenset("(["), frozenset(")]")
-_SHOWN_CHARACTERS = 60
+_EXCERPT_CHARACTERS = 60
 
 
 class Reader:
     """A cursor over the tokens of one statement. Places (`at`, and what `find` returns) are indexes of tokens.
 
-    What it expects and does not find is a ConfigError that says what, where, and what is there instead.
+    A missing token is a ConfigError that names the place, the expected token and the token there.
     """
 
     __slots__ = ("at", "stop", "text", "tokens")
@@ -143,7 +143,7 @@ class Reader:
         return self.at >= self.stop
 
     def peek(self, ahead: int = 0) -> SqlToken | None:
-        """The token that comes, or one behind it; None after the last."""
+        """The next token, or one `ahead` of it; None after the last."""
         place = self.at + ahead
         return self.tokens[place] if place < self.stop else None
 
@@ -156,18 +156,18 @@ class Reader:
         return token
 
     def sees(self, words: str) -> bool:
-        """Whether these words come, given in capitals: `sees("IF NOT EXISTS")`."""
+        """Whether these words, in capitals, come next: `sees("IF NOT EXISTS")`."""
         return self.words_at(self.at, words)
 
     def words_at(self, place: int, words: str) -> bool:
         """Whether these words are at a place."""
-        wanted = words.split()
-        if place + len(wanted) > self.stop:
+        phrase = words.split()
+        if place + len(phrase) > self.stop:
             return False
-        return all(self.tokens[place + index].is_word(word) for index, word in enumerate(wanted))
+        return all(self.tokens[place + index].is_word(word) for index, word in enumerate(phrase))
 
     def accept(self, words: str) -> bool:
-        """Step over these words if they come."""
+        """Step over these words if they come next."""
         if not self.sees(words):
             return False
         self.at += len(words.split())
@@ -196,7 +196,7 @@ class Reader:
             raise self.error("the end of the statement")
 
     def error(self, expected: str) -> ConfigError:
-        """What to raise when something else was expected here."""
+        """The error to raise when something else was expected here."""
         token = self.peek()
         if token is None:
             return ConfigError(f"SQL: expected {expected}, found the end of: {_short(self.text)}")
@@ -248,18 +248,18 @@ class Reader:
         return sign + token.text
 
     def properties(self) -> dict[str, str]:
-        """A list in parentheses: `('k' = 'v', k.x = 1, k 'v')`. Raises ConfigError for a key that is given twice."""
-        given: dict[str, str] = {}
+        """A list in parentheses: `('k' = 'v', k.x = 1, k 'v')`. Raises ConfigError for a key that occurs twice."""
+        properties: dict[str, str] = {}
         self.expect_symbol("(")
         while not self.accept_symbol(")"):
             key = self.property_key()
-            if key in given:
+            if key in properties:
                 raise ConfigError(f"SQL: the property {key!r} is given twice.")
             self.accept_symbol("=")
-            given[key] = self.value(f"the value of the property {key!r}")
+            properties[key] = self.value(f"the value of the property {key!r}")
             if not self.sees_symbol(")"):
                 self.expect_symbol(",")
-        return given
+        return properties
 
     def property_key(self) -> str:
         """The key of a property: one quotation (its value may come right behind it), or a dotted name."""
@@ -271,11 +271,11 @@ class Reader:
 
     def names(self) -> tuple[str, ...]:
         """A list of plain names in parentheses."""
-        found = []
+        names = []
         for part in self.parts():
-            found.append(part.identifier())
+            names.append(part.identifier())
             part.expect_end()
-        return tuple(found)
+        return tuple(names)
 
     # ---- clauses
 
@@ -287,7 +287,7 @@ class Reader:
         yield from inside.split(separator)
 
     def parenthesised(self) -> Reader:
-        """A cursor over what the parentheses that come hold; steps over them."""
+        """A cursor over the inside of the next parentheses; steps over them."""
         self.expect_symbol("(")
         start = self.at
         end = self._closing(start)
@@ -295,7 +295,7 @@ class Reader:
         return Reader(self.text, self.tokens, start, end)
 
     def split(self, separator: str = ",") -> Iterator[Reader]:
-        """What is left, cut at a separator that is in no parentheses; steps over all of it."""
+        """The rest, cut at each separator outside of parentheses; steps over it."""
         start = self.at
         for place in self._outside():
             if self.tokens[place].is_symbol(separator):
@@ -305,21 +305,21 @@ class Reader:
         yield Reader(self.text, self.tokens, start, self.stop)
 
     def find(self, *phrases: str, start: int | None = None) -> int | None:
-        """The place of the first of these phrases (words in capitals) that is in no parentheses and no CASE."""
+        """The place of the first of these phrases (words in capitals) outside of parentheses and CASE."""
         for place in self._outside(start):
             if any(self.words_at(place, phrase) for phrase in phrases):
                 return place
         return None
 
     def until(self, *phrases: str) -> Reader:
-        """A cursor over all that comes before the first of these phrases (before the end without); steps over it."""
-        found = self.find(*phrases)
-        inside = Reader(self.text, self.tokens, self.at, self.stop if found is None else found)
+        """A cursor up to the first of these phrases, or to the end; steps over that part."""
+        place = self.find(*phrases)
+        inside = Reader(self.text, self.tokens, self.at, self.stop if place is None else place)
         self.at = inside.stop
         return inside
 
     def words(self) -> str:
-        """What is left, in the user's own characters; steps over it."""
+        """The rest, in the user's own characters; steps over it."""
         text = self.cut(self.at, self.stop)
         self.at = self.stop
         return text
@@ -329,7 +329,7 @@ class Reader:
         return "" if start >= stop else self.text[self.tokens[start].start : self.tokens[stop - 1].end]
 
     def _outside(self, start: int | None = None) -> Iterator[int]:
-        """Places of tokens that are in no parentheses, brackets and CASE."""
+        """The places of tokens outside of parentheses, brackets and CASE."""
         depth = cases = 0
         for place in range(self.at if start is None else start, self.stop):
             token = self.tokens[place]
@@ -363,22 +363,24 @@ class Reader:
 
 def _short(text: str) -> str:
     line = " ".join(text.split())
-    return repr(line if len(line) <= _SHOWN_CHARACTERS else line[: _SHOWN_CHARACTERS - 3] + "...")
+    return repr(line if len(line) <= _EXCERPT_CHARACTERS else line[: _EXCERPT_CHARACTERS - 3] + "...")
 
 
-# What a constant in a statement can be.
+# A constant in a statement.
 Constant: TypeAlias = "str | int | float | Decimal | bool | date | datetime | None"
 
 
 def constant_of(tokens: Sequence[SqlToken]) -> Constant:
-    """The value of the tokens of one constant; several texts in a row are one text.
+    """The value of one constant; several texts in a row are one text.
 
-    Raises: ConfigError for anything else, an expression for example.
+    Raises: ConfigError for anything else, such as an expression.
     """
-    shown = " ".join(token.text for token in tokens)
-    refused = ConfigError(f"Expected a constant (a text, a number, TRUE, FALSE, NULL, DATE '…'), found {shown!r:.200}.")
+    characters = " ".join(token.text for token in tokens)
+    not_constant = ConfigError(
+        f"Expected a constant (a text, a number, TRUE, FALSE, NULL, DATE '…'), found {characters!r:.200}."
+    )
     if not tokens:
-        raise refused
+        raise not_constant
     first, rest = tokens[0], tokens[1:]
     if all(token.kind is TokenKind.TEXT for token in tokens):
         return "".join(token.value for token in tokens)
@@ -394,5 +396,5 @@ def constant_of(tokens: Sequence[SqlToken]) -> Constant:
         try:
             return date.fromisoformat(text) if first.is_word("DATE") else datetime.fromisoformat(text)
         except ValueError as error:
-            raise ConfigError(f"{shown!r:.200}: {error}.") from error
-    raise refused
+            raise ConfigError(f"{characters!r:.200}: {error}.") from error
+    raise not_constant
