@@ -1,6 +1,6 @@
-"""The rows that a statement changes: a query of the table gives them, one commit writes them.
+"""The rows that a statement changes: a query computes them, one commit writes them.
 
-What others commit between the two is noticed before anything is written; the query then runs again.
+A commit of another writer in between is noticed before anything is written, and the query runs again.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from pyhudi.table.input import TableInput
 
 __all__ = ["ChangeQuery", "change"]
 
-# Writers that commit every few seconds overtake a query of minutes again and again; it is then better to say so.
+# Writers that commit every few seconds overtake a query of minutes again and again. Better an error then.
 MAX_QUERY_RUNS = 5
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeQuery:
-    """A query for the rows that change, and what happens to them.
+    """A query for the rows that change, and the clauses that change them.
 
-    `columns`: those of the table that it reads, None when it doesn't read the table; `text`: the query, given the name
-    of the table's rows. `computed`: made by what the table had when they were read.
+    `columns`: the table's columns that it reads, None when it doesn't read the table. `text`: makes the query from the
+    name of the table's rows. `computed`: how it computes the rows.
     """
 
     columns: Sequence[str] | None
@@ -39,16 +39,16 @@ class ChangeQuery:
 
 
 def change(
-    session: SqlSession, named: NamedTable, operation: str, query_of: Callable[[Target], ChangeQuery]
+    session: SqlSession, table: NamedTable, operation: str, query_of: Callable[[Target], ChangeQuery]
 ) -> WriteResult:
-    """Run a change. `query_of`: makes the query for the table as it is now.
+    """Run a change. `query_of`: makes the query for the table's present state.
 
-    Raises: ConfigError for columns that there are not; OutdatedRows when others commit faster than the query runs; what
-        the engine says of the query, and what a write raises.
+    Raises: ConfigError for unknown columns; OutdatedRows when others commit faster than the query runs; the errors of
+        the engine and of a write.
     """
     for run in range(MAX_QUERY_RUNS):
         try:
-            return _change_once(session, named, operation, query_of)
+            return _change_once(session, table, operation, query_of)
         except OutdatedRows:
             if run == MAX_QUERY_RUNS - 1:
                 raise
@@ -56,21 +56,21 @@ def change(
 
 
 def _change_once(
-    session: SqlSession, named: NamedTable, operation: str, query_of: Callable[[Target], ChangeQuery]
+    session: SqlSession, table: NamedTable, operation: str, query_of: Callable[[Target], ChangeQuery]
 ) -> WriteResult:
-    target = Target(named)
-    read = named.table.timeline.commits()
+    target = Target(table)
+    commits = table.table.timeline.commits()
     query = query_of(target)
-    options = options_of(session, named)
+    options = options_of(session, table)
 
     def write(rows: SqlFrame) -> WriteResult:
-        computed = query.computed if query.columns is None else replace(query.computed, read=read)
-        return change_computed(named.table, cast("TableInput", rows), query.clauses, computed, options, operation)
+        computed = query.computed if query.columns is None else replace(query.computed, read=commits)
+        return change_computed(table.table, cast("TableInput", rows), query.clauses, computed, options, operation)
 
     if query.columns is None:
         return write(session.query(query.text("")))
-    frame = session.frame_of(named, query.columns)
-    if named.table.timeline.commits() != read:
-        raise OutdatedRows(f"{named.location}: another write completed while the statement was planned.")
+    frame = session.frame_of(table, query.columns)
+    if table.table.timeline.commits() != commits:
+        raise OutdatedRows(f"{table.location}: another write completed while the statement was planned.")
     with session.view_of(frame) as view:
         return write(session.query(query.text(view)))

@@ -1,4 +1,4 @@
-"""INSERT: rows of a query, their columns cast to the table's, written by the operation of Hudi's that the options say.
+"""INSERT: rows of a query, their columns cast to the table's, written by the operation that the options name.
 
     INSERT INTO [TABLE] t [PARTITION (p = 'x', q)] [(columns) | BY NAME] query
     INSERT OVERWRITE [TABLE] t [PARTITION (p = 'x', q)] [(columns) | BY NAME] query
@@ -37,9 +37,9 @@ def insert_operation(
 ) -> tuple[str, dict[str, object]]:
     """The operation, and the options that it needs. `static`: partition columns with a value in PARTITION.
 
-    Raises: ConfigError for values that the options don't have.
+    Raises: ConfigError for an unknown value of an option.
     """
-    options = WriteOptions.parse(options_of(session, target.named), {}, target.config)
+    options = WriteOptions.parse(options_of(session, target.table), {}, target.config)
     if overwrites:
         is_dynamic = (options.replacing.overwrite_mode or "STATIC").upper() == "DYNAMIC"
         in_partitions = bool(static) or (is_dynamic and bool(target.config.partition_fields))
@@ -65,7 +65,7 @@ def _by_old_options(options: WriteOptions, target: Target) -> tuple[str, dict[st
 
 
 def _for(target: Target, operation: str) -> str:
-    """A table without a key has nothing to upsert by."""
+    """The operation, or an insert instead of an upsert into a table without a key."""
     return "insert" if operation == "upsert" and not target.keys else operation
 
 
@@ -75,11 +75,11 @@ _QUERY_WORDS = ("SELECT", "VALUES", "TABLE", "WITH", "FROM", "MAP", "REDUCE")
 
 @dataclass(frozen=True, slots=True)
 class Insert:
-    """`partition`: the columns of PARTITION with their values, None for those that come from the query. `columns`: the
-    list of columns, None without one. `query`: in the user's own characters.
+    """An INSERT. `partition`: the columns of PARTITION with their values; None: the value comes from the query.
+    `columns`: the list of columns, None without one. `query`: in the user's own characters.
     """
 
-    named: NamedTable
+    table: NamedTable
     overwrites: bool
     partition: Mapping[str, Reader | None]
     columns: tuple[str, ...] | None
@@ -87,74 +87,75 @@ class Insert:
     query: str
 
     def run(self, session: SqlSession) -> SqlFrame:
-        """Write the rows. In Spark it returns none, as in Hudi."""
-        target = Target(self.named)
+        """Write the rows. The result has no rows in Spark, as in Hudi."""
+        target = Target(self.table)
         operation, options = insert_operation(self.overwrites, self._static(target), target, session)
         source = session.query(self.query)
-        arrived = session.columns_of(source)
-        values = self._values(target, arrived)
-        aliases = ", ".join(f"c{number}" for number in range(len(arrived)))
-        chosen = ", ".join(f"{text} AS {quoted(name)}" for name, text in values.items())
+        query_schema = session.columns_of(source)
+        values = self._values(target, query_schema)
+        aliases = ", ".join(f"c{number}" for number in range(len(query_schema)))
+        select_list = ", ".join(f"{text} AS {quoted(name)}" for name, text in values.items())
         options |= self._static_paths(target, operation)
         with session.view_of(source) as view:
-            rows = session.query(f"SELECT {chosen} FROM {view} AS q({aliases})")
-            result = session.write(self.named, rows, operation, {**options_of(session, self.named), **options})
+            rows = session.query(f"SELECT {select_list} FROM {view} AS q({aliases})")
+            result = session.write(self.table, rows, operation, {**options_of(session, self.table), **options})
         return session.frame_of_result(result)
 
     def _static(self, target: Target) -> dict[str, Reader]:
-        """Partition columns with a value in PARTITION. Raises ConfigError for columns that are no partition columns."""
-        found = {}
+        """Partition columns with a value in PARTITION. Raises ConfigError for a column that is no partition column."""
+        values = {}
         for name, value in self.partition.items():
             column = target.column(name).name
             if column not in target.partitions:
                 fields = ", ".join(target.partitions) or "none"
-                raise ConfigError(f"PARTITION ({name}): not a partition column of {self.named.name}; it has {fields}.")
+                raise ConfigError(f"PARTITION ({name}): not a partition column of {self.table.name}; it has {fields}.")
             if value is not None:
-                found[column] = value
-        return found
+                values[column] = value
+        return values
 
-    def _values(self, target: Target, arrived: pa.Schema) -> dict[str, str]:
-        """For each column of the table the expression that makes it of the query's columns c0, c1, ..."""
+    def _values(self, target: Target, query_schema: pa.Schema) -> dict[str, str]:
+        """Column of the table → its expression over the query's columns c0, c1, ..."""
         static = self._static(target)
-        given: dict[str, str] = {}
-        for number, field in enumerate(self._columns(target, arrived, static)):
-            _check_assignable(arrived.field(number), field, str(self.named.name))
-            given[field.name] = _typed(f"c{number}", arrived.field(number).type, field)
-        given |= {name: cast(f"({value.cut(value.at, value.stop)})", target.column(name))
+        expressions: dict[str, str] = {}
+        for number, field in enumerate(self._columns(target, query_schema, static)):
+            _check_assignable(query_schema.field(number), field, str(self.table.name))
+            expressions[field.name] = _typed(f"c{number}", query_schema.field(number).type, field)
+        expressions |= {name: cast(f"({value.cut(value.at, value.stop)})", target.column(name))
                   for name, value in static.items()}  # fmt: skip
-        return {field.name: given.get(field.name, cast("NULL", field)) for field in target.schema}
+        return {field.name: expressions.get(field.name, cast("NULL", field)) for field in target.schema}
 
-    def _columns(self, target: Target, arrived: pa.Schema, static: Mapping[str, Reader]) -> Sequence[pa.Field]:
+    def _columns(self, target: Target, query_schema: pa.Schema, static: Mapping[str, Reader]) -> Sequence[pa.Field]:
         """The column of the table that each column of the query is for."""
         if self.by_name or self.columns is not None:
-            names = arrived.names if self.columns is None else self.columns
-            wanted = [target.column(name) for name in names]
-            twice = [field.name for field in wanted if wanted.count(field) > 1 or field.name in static]
+            names = query_schema.names if self.columns is None else self.columns
+            columns = [target.column(name) for name in names]
+            twice = [field.name for field in columns if columns.count(field) > 1 or field.name in static]
             if twice:
-                raise ConfigError(f"INSERT INTO {self.named.name} gives a value to the column {twice[0]} twice.")
+                raise ConfigError(f"INSERT INTO {self.table.name} gives a value to the column {twice[0]} twice.")
         else:
-            wanted = [field for field in target.schema if field.name not in static]
-            words = [name.lower() for name in arrived.names]
-            if sorted(words) == sorted(field.name.lower() for field in wanted):
+            columns = [field for field in target.schema if field.name not in static]
+            words = [name.lower() for name in query_schema.names]
+            if sorted(words) == sorted(field.name.lower() for field in columns):
                 # As in Hudi: a query that has the names of all columns gives each its own, whatever their order.
-                wanted = [target.column(name) for name in words]
-        if len(wanted) != len(arrived):
+                columns = [target.column(name) for name in words]
+        if len(columns) != len(query_schema):
+            column_names = ", ".join(column.name for column in columns)
             raise ConfigError(
-                f"INSERT INTO {self.named.name} needs {len(wanted)} columns ({', '.join(f.name for f in wanted)}), the "
-                f"query has {len(arrived)} ({', '.join(arrived.names)})."
+                f"INSERT INTO {self.table.name} needs {len(columns)} columns ({column_names}), the query has "
+                f"{len(query_schema)} ({', '.join(query_schema.names)})."
             )
-        return wanted
+        return columns
 
     def _static_paths(self, target: Target, operation: str) -> dict[str, object]:
-        """The partition that is overwritten also when no rows come for it."""
+        """The option for the PARTITION that is overwritten even when the query has no rows."""
         static = self._static(target)
         if operation != "insert_overwrite" or not static or len(static) < len(target.config.partition_fields):
             return {}
-        wanted = {
+        values = {
             name: Reader(value.text, value.tokens, value.at, value.stop).value() for name, value in static.items()
         }
         config = target.config
-        for path in cast_("list[str]", self.named.table.partitions().column("partition_path").to_pylist()):
+        for path in cast_("list[str]", self.table.table.partitions().column("partition_path").to_pylist()):
             stored = partition_values(
                 path,
                 config.partition_fields,
@@ -162,28 +163,28 @@ class Insert:
                 config.url_encode_partitioning,
                 slash_dates=config.slash_separated_dates,
             )
-            if dict(zip(config.partition_fields, stored, strict=True)) == wanted and "," not in path:
+            if dict(zip(config.partition_fields, stored, strict=True)) == values and "," not in path:
                 return {_STATIC_PARTITIONS: path}
         return {}
 
 
-def _check_assignable(given: pa.Field, column: pa.Field, table: str) -> None:
-    """Raises ConfigError for what Spark's ANSI rules of assignment refuse, such as texts for numbers."""
-    found, wanted = _family(given.type), _family(column.type)
-    if found in (wanted, "null") or (wanted == "text" and found not in ("nested", "binary")):
+def _check_assignable(source: pa.Field, column: pa.Field, table: str) -> None:
+    """Raises ConfigError for an assignment that Spark's ANSI rules refuse, such as a text for a number."""
+    families = _family(source.type), _family(column.type)
+    if families[0] in (families[1], "null") or "nested" in families:
         return
-    if {found, wanted} == {"time"} or wanted == "nested" or found == "nested":
+    if families[1] == "text" and families[0] != "binary":
         return
     raise ConfigError(
-        f"INSERT INTO {table}: the query gives {given.type} for the column {column.name}, which is of type "
+        f"INSERT INTO {table}: the query gives {source.type} for the column {column.name}, which is of type "
         f"{column.type}; that is no safe assignment. Write CAST(… AS …) if it is meant."
     )
 
 
-def _typed(expression: str, given: pa.DataType, column: pa.Field) -> str:
-    """An expression as a column's type; `array()` and its like, whose type is open inside, as the whole one."""
-    has_untyped = pa.types.is_nested(given) and "null" in str(given)
-    if not has_untyped or (pa.types.is_struct(given) and given.num_fields != column.type.num_fields):
+def _typed(expression: str, kind: pa.DataType, column: pa.Field) -> str:
+    """An expression cast to a column's type. `array()` has an open type inside, and is cast as a whole."""
+    has_untyped = pa.types.is_nested(kind) and "null" in str(kind)
+    if not has_untyped or (pa.types.is_struct(kind) and kind.num_fields != column.type.num_fields):
         return cast(expression, column)
     return f"CAST({expression} AS {type_text(column.type, quotes=True)})"
 
@@ -203,15 +204,15 @@ def _family(kind: pa.DataType) -> str:
 
 
 def parse_insert(text: str, tokens: Sequence[SqlToken], session: SqlSession) -> Insert | None:
-    """An INSERT; None when its table is not one of Hudi's."""
+    """An INSERT; None for a table that is not Hudi's."""
     reader = Reader(text, tokens)
     reader.expect("INSERT")
     overwrites = reader.accept("OVERWRITE")
     if not overwrites:
         reader.expect("INTO")
     reader.accept("TABLE")
-    named = session.find_table(reader.table_name())
-    if named is None:
+    table = session.find_table(reader.table_name())
+    if table is None:
         return None
     partition: dict[str, Reader | None] = {}
     if reader.accept("PARTITION"):
@@ -226,11 +227,11 @@ def parse_insert(text: str, tokens: Sequence[SqlToken], session: SqlSession) -> 
         columns = reader.names()
     if reader.at_end:
         raise reader.error("a query")
-    return Insert(named, overwrites, partition, columns, by_name, _query(reader))
+    return Insert(table, overwrites, partition, columns, by_name, _query(reader))
 
 
 def _query(reader: Reader) -> str:
-    """What is left; in VALUES the word DEFAULT is null, for columns of Hudi's tables have no other default."""
+    """The query. DEFAULT in VALUES becomes NULL, as columns of Hudi's tables have no other default."""
     if not reader.sees("VALUES"):
         return reader.words()
     pieces, copied = [], reader.tokens[reader.at].start
@@ -247,22 +248,22 @@ def _query(reader: Reader) -> str:
 
 
 def parse_with(text: str, tokens: Sequence[SqlToken], session: SqlSession) -> Insert | None:
-    """An INSERT behind a WITH; None for a query, and when the table is not one of Hudi's."""
+    """An INSERT behind a WITH; None for a query, and for a table that is not Hudi's."""
     reader = Reader(text, tokens)
-    found = reader.find("INSERT INTO", "INSERT OVERWRITE")
-    if found is None or not tokens[found - 1].is_symbol(")"):
+    start = reader.find("INSERT INTO", "INSERT OVERWRITE")
+    if start is None or not tokens[start - 1].is_symbol(")"):
         return None
-    insert = parse_insert(text, tokens[found:], session)
+    insert = parse_insert(text, tokens[start:], session)
     if insert is None:
         return None
     query = insert.query
     if tokens_of(query, 1)[0].is_word("WITH"):
         query = f"SELECT * FROM ({query}\n)"  # its own names see the outer ones
-    return replace(insert, query=f"{reader.cut(0, found)} {query}")
+    return replace(insert, query=f"{reader.cut(0, start)} {query}")
 
 
 def _opens_query(reader: Reader) -> bool:
-    """Whether the parentheses that come hold a query, not names of columns."""
+    """Whether the next parentheses hold a query, not names of columns."""
     ahead = 0
     while (token := reader.peek(ahead)) is not None and token.is_symbol("("):
         ahead += 1

@@ -1,6 +1,6 @@
-"""A MERGE INTO whose condition is the key, and whose clauses look at the source alone: the index does the matching.
+"""A MERGE INTO whose condition is the key and whose clauses read the source alone: the index does the matching.
 
-The source's rows get two numbers: of the clause that takes them when the table has their key, and when it has not.
+Each row of the source gets two numbers: its clause when the table has its key, and its clause when it has not.
 
 Source: docs/sql-dml.md, "How a statement becomes a commit".
 """
@@ -17,7 +17,7 @@ from pyhudi.model.keys import DELETE_FLAG_COLUMN
 from pyhudi.sql.columns import quoted
 from pyhudi.sql.dml.changed_rows import ChangeQuery
 from pyhudi.sql.dml.merge_clauses import same_words
-from pyhudi.sql.dml.merge_values import Described, by_clause, chosen
+from pyhudi.sql.dml.merge_values import BoundMerge, clause_number, value_by_clause
 from pyhudi.sql.dml.target import cast
 from pyhudi.sql.session import SqlFrame, SqlSession
 from pyhudi.sql.table_options import options_of
@@ -28,14 +28,14 @@ __all__ = ["query_by_key", "upsert_rows"]
 _GLOBAL_WORDS = ("GLOBAL", "RECORD")  # of names of indexes that may find a key in another partition
 
 
-def query_by_key(merge: Described, session: SqlSession) -> ChangeQuery | None:
+def query_by_key(merge: BoundMerge, session: SqlSession) -> ChangeQuery | None:
     """The change without a join; None when the statement needs one."""
     if not _fits(merge) or not _keys_compare(merge, session):
         return None
     values = _texts(merge)
     columns = [
-        f"{by_clause(merge, When.MATCHED) or 'NULL'} AS {quoted(CLAUSE)}",
-        f"{by_clause(merge, When.NOT_MATCHED) or 'NULL'} AS {quoted(NEW_CLAUSE)}",
+        f"{clause_number(merge, When.MATCHED) or 'NULL'} AS {quoted(CLAUSE)}",
+        f"{clause_number(merge, When.NOT_MATCHED) or 'NULL'} AS {quoted(NEW_CLAUSE)}",
         *(f"{text} AS {quoted(name)}" for name, text in values.items()),
     ]
     text = (
@@ -46,18 +46,19 @@ def query_by_key(merge: Described, session: SqlSession) -> ChangeQuery | None:
     return ChangeQuery(None, lambda _: text, clauses, Computed(is_placed=False))
 
 
-def upsert_rows(merge: Described, source: SqlFrame, session: SqlSession) -> SqlFrame | None:
-    """The rows of a MERGE INTO that is nothing but an upsert by ordering values; None for another one.
+def upsert_rows(merge: BoundMerge, source: SqlFrame, session: SqlSession) -> SqlFrame | None:
+    """The rows of a MERGE INTO that equals an upsert by ordering values; None for another one.
 
-    Both stars or their like, for all columns and without conditions: the rows in the files need not be read then.
+    Such a statement updates and inserts all columns, `*` for example, without conditions. The rows in the files are
+    then not read.
 
-    Args: source: all of the source's columns; where the table has the same ones there is no query to be planned anew.
+    Args: source: the source with all of its columns; it is the answer itself when the table has the same columns.
     """
     target = merge.target
     by_clause_kind = {clause.does: number for number, clause in enumerate(merge.clauses) if clause.condition is None}
     if set(by_clause_kind) != {"update", "insert"} or len(merge.clauses) != 2 or not target.config.ordering_fields:
         return None
-    index = str(options_of(session, target.named).get("hoodie.index.type", "")).upper()
+    index = str(options_of(session, target.table).get("hoodie.index.type", "")).upper()
     if target.config.record_merge_mode != "EVENT_TIME_ORDERING" or any(word in index for word in _GLOBAL_WORDS):
         return None
     if DELETE_FLAG_COLUMN in target.schema.names or not _fits(merge) or not _keys_compare(merge, session):
@@ -73,59 +74,60 @@ def upsert_rows(merge: Described, source: SqlFrame, session: SqlSession) -> SqlF
     return session.query(f"SELECT {', '.join(texts)} FROM {merge.source.text}")
 
 
-def _is_source(values: Mapping[str, str], merge: Described) -> bool:
+def _is_source(values: Mapping[str, str], merge: BoundMerge) -> bool:
     """Whether these values are the source's columns as they are, and all of them."""
     columns, schema = merge.columns, merge.target.schema
     if sorted(columns.names) != sorted(values) or any(columns.field(n).type != schema.field(n).type for n in values):
         return False
-    own = {name: cast(f"({quoted(merge.source.alias, name)}\n)", schema.field(name)) for name in columns.names}
-    return values == own
+    return values == {
+        name: cast(f"({quoted(merge.source.alias, name)}\n)", schema.field(name)) for name in columns.names
+    }
 
 
-def _fits(merge: Described) -> bool:
+def _fits(merge: BoundMerge) -> bool:
     """Whether the index pairs the same rows as the condition does."""
-    target, bound = merge.target, merge.bound.values
-    if not target.keys or any("." in name for name in target.keys) or not merge.bound.only_these:
+    target, keys = merge.target, merge.bindings.values
+    if not target.keys or any("." in name for name in target.keys) or not merge.bindings.only_these:
         return False
     if merge.moving or merge.structs:
         return False
-    if set(bound) != set(target.fixed) or set(target.fixed) < set(target.config.partition_fields):
+    if set(keys) != set(target.fixed) or set(target.fixed) < set(target.config.partition_fields):
         return False
     if any(clause.when is When.NOT_MATCHED_BY_SOURCE for clause in merge.clauses):
         return False
-    if any(_reads_table(reader, merge) for reader in bound.values()):
+    if any(_reads_table(reader, merge) for reader in keys.values()):
         return False
     for clause in merge.clauses:
         if clause.when is When.MATCHED and any(_reads_table(reader, merge) for reader in clause.readers):
             return False
-        if clause.does == "insert" and not _inserts_its_key(merge, clause.star, clause.assigned):
+        if clause.does == "insert" and not _inserts_its_key(merge, clause.star, clause.assignments):
             return False
     return True
 
 
-def _inserts_its_key(merge: Described, star: bool, assigned: object) -> bool:
-    """Whether new rows get the key by which they were looked for."""
+def _inserts_its_key(merge: BoundMerge, star: bool, assignments: object) -> bool:
+    """Whether a new row gets the key of the condition."""
     if star:
         sources = {name: quoted(merge.source.alias, name) for name in merge.columns.names}
-        given = {merge.target.find(name): text for name, text in sources.items()}
-        return all(_same_text(given.get(name), merge.bound.values[name], merge) for name in merge.target.fixed)
-    assert isinstance(assigned, tuple)
-    values = {one.column(merge.target, merge.scope).name: one.value for one in assigned}
-    return all(name in values and same_words(values[name], merge.bound.values[name]) for name in merge.target.fixed)
+        texts = {merge.target.find(name): text for name, text in sources.items()}
+        return all(_same_text(texts.get(name), merge.bindings.values[name], merge) for name in merge.target.fixed)
+    assert isinstance(assignments, tuple)
+    values = {one.column(merge.target, merge.scope).name: one.value for one in assignments}
+    return all(name in values and same_words(values[name], merge.bindings.values[name]) for name in merge.target.fixed)
 
 
-def _same_text(text: str | None, reader: Reader, merge: Described) -> bool:
+def _same_text(text: str | None, reader: Reader, merge: BoundMerge) -> bool:
     if text is None:
         return False
-    written, plain = _plain_text(reader.cut(reader.at, reader.stop)), _plain_text(text)
-    return written in (plain, plain.removeprefix(f"{merge.source.alias.lower()}."))
+    expression, plain = _plain_text(reader.cut(reader.at, reader.stop)), _plain_text(text)
+    return expression in (plain, plain.removeprefix(f"{merge.source.alias.lower()}."))
 
 
 def _plain_text(name: str) -> str:
     return name.replace("`", "").lower()
 
 
-def _reads_table(reader: Reader, merge: Described) -> bool:
+def _reads_table(reader: Reader, merge: BoundMerge) -> bool:
     """Whether an expression may name a column of the table, or a query that does."""
     source = {name.lower() for name in merge.columns.names}
     tokens, at = reader.tokens[: reader.stop], reader.at
@@ -144,54 +146,54 @@ def _reads_table(reader: Reader, merge: Described) -> bool:
     return False
 
 
-def _keys_compare(merge: Described, session: SqlSession) -> bool:
-    """Whether the key fields are of the types that they are compared with, so that equal values make equal keys."""
-    pairs = [(name, reader.cut(reader.at, reader.stop)) for name, reader in merge.bound.values.items()]
+def _keys_compare(merge: BoundMerge, session: SqlSession) -> bool:
+    """Whether the key fields and their values have like types, so that equal values make equal keys."""
+    pairs = [(name, reader.cut(reader.at, reader.stop)) for name, reader in merge.bindings.values.items()]
     plain = {_plain_text(quoted(merge.source.alias, name)): name for name in merge.columns.names}
     if all(_plain_text(text) in plain for _, text in pairs):
         kinds = [(name, merge.columns.field(plain[_plain_text(text)]).type) for name, text in pairs]
         return all(_alike(kind, merge.target.schema.field(name).type) for name, kind in kinds)
     texts = ", ".join(f"({text}) AS {quoted(name)}" for name, text in pairs)
-    found = session.columns_of(session.query(f"SELECT {texts} FROM {merge.source.text}"))
-    return all(_alike(found.field(n).type, merge.target.schema.field(name).type) for n, (name, _) in enumerate(pairs))
+    schema = session.columns_of(session.query(f"SELECT {texts} FROM {merge.source.text}"))
+    return all(_alike(schema.field(n).type, merge.target.schema.field(name).type) for n, (name, _) in enumerate(pairs))
 
 
-def _alike(found: pa.DataType, wanted: pa.DataType) -> bool:
-    if pa.types.is_integer(found) and pa.types.is_integer(wanted):
-        return found.bit_width <= wanted.bit_width
-    return found == wanted or (pa.types.is_large_string(found) and pa.types.is_string(wanted))
+def _alike(source: pa.DataType, column: pa.DataType) -> bool:
+    if pa.types.is_integer(source) and pa.types.is_integer(column):
+        return source.bit_width <= column.bit_width
+    return source == column or (pa.types.is_large_string(source) and pa.types.is_string(column))
 
 
-def _texts(merge: Described) -> dict[str, str]:
-    """The columns of the computed rows: keys, what rows that are there get, what new rows get where that differs."""
+def _texts(merge: BoundMerge) -> dict[str, str]:
+    """The columns of the computed rows: keys, values for stored rows, and values for new rows where they differ."""
     target = merge.target
     texts: dict[str, str] = {}
-    for name, reader in merge.bound.values.items():
+    for name, reader in merge.bindings.values.items():
         texts[name] = cast(f"({reader.cut(reader.at, reader.stop)}\n)", target.schema.field(name))
     stored, fresh = _by_column(merge, "update"), _by_column(merge, "insert")
     if fresh:
         inserts = [n for n, clause in enumerate(merge.clauses) if clause.does == "insert"]
         for field in target.schema:
-            given = fresh.setdefault(field.name, {})
-            given |= {number: cast("NULL", field) for number in inserts if number not in given}
-    made = {name: chosen(numbers, CLAUSE) for name, numbers in stored.items()}
+            clause_texts = fresh.setdefault(field.name, {})
+            clause_texts |= {number: cast("NULL", field) for number in inserts if number not in clause_texts}
+    expressions = {name: value_by_clause(numbers, CLAUSE) for name, numbers in stored.items()}
     for name, numbers in fresh.items():
-        text = chosen(numbers, NEW_CLAUSE)
+        text = value_by_clause(numbers, NEW_CLAUSE)
         if name not in texts:
-            made[name if made.get(name, text) == text else NEW_VALUE + name] = text
-    return texts | made
+            expressions[name if expressions.get(name, text) == text else NEW_VALUE + name] = text
+    return texts | expressions
 
 
-def _by_column(merge: Described, does: str) -> dict[str, dict[int, str]]:
-    found: dict[str, dict[int, str]] = {}
+def _by_column(merge: BoundMerge, does: str) -> dict[str, dict[int, str]]:
+    columns: dict[str, dict[int, str]] = {}
     for number, (clause, values) in enumerate(zip(merge.clauses, merge.values, strict=True)):
         if clause.does == does:
             for name, text in values.items():
-                found.setdefault(name, {})[number] = text
-    return found
+                columns.setdefault(name, {})[number] = text
+    return columns
 
 
-def _numbered(merge: Described, texts: Mapping[str, str]) -> Iterator[NumberedClause]:
+def _numbered(merge: BoundMerge, texts: Mapping[str, str]) -> Iterator[NumberedClause]:
     for number, (clause, values) in enumerate(zip(merge.clauses, merge.values, strict=True)):
         if clause.does == "insert":
             columns = {

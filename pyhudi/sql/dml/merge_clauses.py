@@ -1,12 +1,12 @@
-"""The clauses of MERGE INTO as they are written, and which columns of the table its condition equates with what.
+"""The clauses of MERGE INTO, and the columns of the table that its condition equates with values.
 
     MERGE INTO t [AS x] USING source [AS s] ON condition
     WHEN MATCHED [AND c] THEN UPDATE SET * | a = …, … | DELETE
     WHEN NOT MATCHED [BY TARGET] [AND c] THEN INSERT * | (columns) VALUES (…)
     WHEN NOT MATCHED BY SOURCE [AND c] THEN UPDATE SET a = …, … | DELETE
 
-Where the condition equates each field of the key with something of the source, and says nothing else, a source row that
-meets no row of the table has a new key.
+A condition may equate each field of the key with a value of the source and say nothing else. A source row without a
+match then has a new key.
 
 Source: docs/sql-dml.md, "MERGE INTO".
 """
@@ -20,7 +20,7 @@ from typing import Literal
 from pyhudi.actions.changes.clauses import When
 from pyhudi.errors import ConfigError
 from pyhudi.sql.dml.target import Scope, Target, read_alias
-from pyhudi.sql.dml.update import Assigned, read_assignments
+from pyhudi.sql.dml.update import SqlAssignment, read_assignments
 from pyhudi.sql.tokens import Reader
 
 __all__ = ["Bindings", "MergeClause", "MergeSource", "bindings_of", "read_clauses", "read_source", "same_words"]
@@ -31,8 +31,8 @@ _STARTS = ("WHEN MATCHED", "WHEN NOT MATCHED")
 
 @dataclass(frozen=True, slots=True)
 class MergeSource:
-    """The rows to merge. `relation`: a table's name, a query in parentheses or a frame in braces, as the user wrote it.
-    `columns`: the names that the alias gives to the columns.
+    """The rows to merge. `relation`: a table's name, a query in parentheses or a frame in braces, in the user's words.
+    `columns`: the alias's names for the columns.
     """
 
     relation: str
@@ -47,23 +47,23 @@ class MergeSource:
 
 @dataclass(frozen=True, slots=True)
 class MergeClause:
-    """`star`: all columns; else `assigned`, for new rows what each named column gets."""
+    """One WHEN clause. `star`: it sets all columns; otherwise it makes the `assignments`."""
 
     when: When
     does: Literal["update", "delete", "insert"]
     condition: Reader | None
     star: bool = False
-    assigned: tuple[Assigned, ...] = ()
+    assignments: tuple[SqlAssignment, ...] = ()
 
     @property
     def readers(self) -> tuple[Reader, ...]:
         """The clause's expressions."""
-        values = tuple(assigned.value for assigned in self.assigned)
+        values = tuple(assignment.value for assignment in self.assignments)
         return values if self.condition is None else (self.condition, *values)
 
 
 def read_source(reader: Reader) -> MergeSource:
-    """What follows USING; steps over it."""
+    """The source behind USING; steps over it."""
     start, name = reader.at, "_pyhudi_source_rows"
     if reader.sees_symbol("("):
         reader.parenthesised()
@@ -83,7 +83,7 @@ def read_source(reader: Reader) -> MergeSource:
 
 
 def read_clauses(reader: Reader) -> tuple[MergeClause, ...]:
-    """All clauses. Raises ConfigError for none, and for one that can't be reached."""
+    """All clauses. Raises ConfigError without a clause, and for a clause that can't be reached."""
     clauses: list[MergeClause] = []
     while not reader.at_end:
         clauses.append(_clause(reader))
@@ -116,8 +116,8 @@ def _clause(reader: Reader) -> MergeClause:
         if when is When.NOT_MATCHED_BY_SOURCE:
             raise ConfigError("MERGE INTO: UPDATE SET * takes values of the source, which rows not in it don't have.")
         return MergeClause(when, "update", condition, star=True)
-    assigned = read_assignments(reader.until(*_STARTS))
-    return MergeClause(when, "update", condition, assigned=assigned)
+    assignments = read_assignments(reader.until(*_STARTS))
+    return MergeClause(when, "update", condition, assignments=assignments)
 
 
 def _kind(reader: Reader) -> When:
@@ -141,8 +141,8 @@ def _insert(reader: Reader, condition: Reader | None) -> MergeClause:
     values: Sequence[Reader] = list(reader.parts())
     if len(names) != len(values):
         raise ConfigError(f"MERGE INTO: INSERT names {len(names)} columns and has {len(values)} values.")
-    assigned = tuple(Assigned(name, value) for name, value in zip(names, values, strict=True))
-    return MergeClause(When.NOT_MATCHED, "insert", condition, assigned=assigned)
+    assignments = tuple(SqlAssignment(name, value) for name, value in zip(names, values, strict=True))
+    return MergeClause(When.NOT_MATCHED, "insert", condition, assignments=assignments)
 
 
 _EQUALS = ("=", "==", "<=>")
@@ -150,8 +150,8 @@ _EQUALS = ("=", "==", "<=>")
 
 @dataclass(frozen=True, slots=True)
 class Bindings:
-    """`values`: column of the table → what it is equal to. `only_these`: the condition says no more than that, about
-    key and partition columns.
+    """The equations of a condition. `values`: column of the table → its value. `only_these`: the condition has no other
+    part, and equates key and partition columns alone.
     """
 
     values: Mapping[str, Reader]
@@ -159,7 +159,7 @@ class Bindings:
 
 
 def bindings_of(condition: Reader, target: Target, scope: Scope, source_columns: Collection[str]) -> Bindings:
-    """What a condition binds. `source_columns`: names in small letters; a bare name of these is not the table's."""
+    """The equations of a condition. `source_columns`: in small letters; such a name, bare, is the source's."""
     values: dict[str, Reader] = {}
     pure = True
     for part in _conjuncts(condition):
@@ -167,21 +167,21 @@ def bindings_of(condition: Reader, target: Target, scope: Scope, source_columns:
         if sides is None:
             pure = False
             continue
-        found = None
+        column = None
         for mine, other in ((0, 1), (1, 0)):
             name, is_cast = _column(sides[mine], target, scope, source_columns)
             if name is None or _column(sides[other], target, scope, source_columns)[0] is not None:
                 continue
             if not is_cast and name not in values:
-                found = name
+                column = name
                 values[name] = sides[other]
             break
-        pure = pure and found in target.fixed
+        pure = pure and column in target.fixed
     return Bindings(values, pure)
 
 
 def same_words(one: Reader, other: Reader) -> bool:
-    """Whether two expressions are written the same, but for blanks and capitals."""
+    """Whether two expressions have the same words, apart from blanks and capitals."""
     return _words(one) == _words(other)
 
 
@@ -216,18 +216,18 @@ def _without_parentheses(reader: Reader) -> Reader:
 
 def _sides(part: Reader) -> tuple[Reader, Reader] | None:
     """Both sides of an equation; None for anything else."""
-    depth, found = 0, []
+    depth, signs = 0, []
     for place in range(part.at, part.stop):
         token = part.tokens[place]
         depth += token.is_symbol("(") - token.is_symbol(")")
         if depth == 0 and token.text in _EQUALS:
-            found.append(place)
+            signs.append(place)
         elif depth == 0 and (token.text in ("<", ">", "<=", ">=", "<>", "!=") or token.is_word("NOT", "IS", "IN")):
             return None
-    if len(found) != 1:
+    if len(signs) != 1:
         return None
-    left = Reader(part.text, part.tokens, part.at, found[0])
-    right = Reader(part.text, part.tokens, found[0] + 1, part.stop)
+    left = Reader(part.text, part.tokens, part.at, signs[0])
+    right = Reader(part.text, part.tokens, signs[0] + 1, part.stop)
     return None if left.at_end or right.at_end else (left, right)
 
 

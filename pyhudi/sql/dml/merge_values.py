@@ -1,4 +1,4 @@
-"""What the clauses of a MERGE INTO set, as texts of the engine's SQL.
+"""The values that the clauses of a MERGE INTO set, as texts of the engine's SQL.
 
 Source: docs/sql-dml.md, "MERGE INTO", "Types".
 """
@@ -16,19 +16,19 @@ from pyhudi.errors import ConfigError
 from pyhudi.sql.columns import quoted
 from pyhudi.sql.dml.merge_clauses import Bindings, MergeClause, MergeSource, same_words
 from pyhudi.sql.dml.target import Scope, Target, cast
-from pyhudi.sql.dml.update import Assigned, set_values
+from pyhudi.sql.dml.update import SqlAssignment, set_values
 from pyhudi.sql.tokens import Reader, tokens_of
 
-__all__ = ["Described", "by_clause", "chosen", "describe"]
+__all__ = ["BoundMerge", "bind_merge", "clause_number", "value_by_clause"]
 
 
 @dataclass(frozen=True, slots=True)
-class Described:
-    """A MERGE INTO with its names found.
+class BoundMerge:
+    """A MERGE INTO whose names are bound to columns.
 
-    `conditions`, `values`: of each clause; values by column, without keys of rows that are there. `moving`: numbers of
-    the clauses that can move a row to another partition. `structs`: columns of which some fields are set, so that the
-    rows' own values are needed.
+    `conditions`, `values`: one for each clause; values by column, without the keys of stored rows. `moving`: numbers of
+    the clauses that can move a row to another partition. `structs`: columns of which some fields are set; the query
+    reads their stored values for the other fields.
     """
 
     clauses: tuple[MergeClause, ...]
@@ -36,7 +36,7 @@ class Described:
     scope: Scope
     source: MergeSource
     columns: pa.Schema
-    bound: Bindings
+    bindings: Bindings
     conditions: tuple[str | None, ...]
     values: tuple[Mapping[str, str], ...]
     moving: frozenset[int]
@@ -48,45 +48,45 @@ class Described:
         return any(clause.when is When.NOT_MATCHED for clause in self.clauses)
 
 
-def describe(
+def bind_merge(
     clauses: tuple[MergeClause, ...],
     target: Target,
     scope: Scope,
     source: MergeSource,
     columns: pa.Schema,
-    bound: Bindings,
-) -> Described:
-    """Find the names of a MERGE INTO. `columns`: of the source.
+    bindings: Bindings,
+) -> BoundMerge:
+    """Bind the names of a MERGE INTO to columns. `columns`: of the source.
 
-    Raises: ConfigError for columns that there are not, that are set twice, and for keys that would change.
+    Raises: ConfigError for an unknown column, for a column that is set twice, and for a key that would change.
     """
     conditions, values, moving, structs = [], [], set(), set[str]()
     for number, clause in enumerate(clauses):
         owner = _owner(clause, target, source, columns, scope)
         conditions.append(None if clause.condition is None else scope.text(clause.condition, owner))
-        given = _assigned(clause, target, scope, source, columns)
-        kept: dict[str, str] = {}
-        for field, value in given.items():
-            if clause.does == "update" and _is_same(field, value, target, bound):
+        assignments = _values_by_column(clause, target, scope, source, columns)
+        expressions: dict[str, str] = {}
+        for field, value in assignments.items():
+            if clause.does == "update" and _is_same(field, value, target, bindings):
                 continue
             if clause.does == "update" and field in target.partitions:
                 moving.add(number)
-            kept[field] = cast(f"({scope.text(value, owner)}\n)", target.schema.field(field))
+            expressions[field] = cast(f"({scope.text(value, owner)}\n)", target.schema.field(field))
         inside = _fields_of_structs(clause, target, scope)
-        what = f"MERGE INTO {target.named.name}"
-        made = set_values(inside, target, scope, what, partial(scope.text, owner=owner))
-        for name in made:
-            if name in given or name in target.fixed:
+        what = f"MERGE INTO {target.table.name}"
+        struct_values = set_values(inside, target, scope, what, partial(scope.text, owner=owner))
+        for name in struct_values:
+            if name in assignments or name in target.fixed:
                 raise ConfigError(f"{what} sets the column {name} twice in one clause, or it is of the key.")
-        structs |= made.keys()
-        values.append(kept | made)
-    return Described(
+        structs |= struct_values.keys()
+        values.append(expressions | struct_values)
+    return BoundMerge(
         clauses,
         target,
         scope,
         source,
         columns,
-        bound,
+        bindings,
         tuple(conditions),
         tuple(values),
         frozenset(moving),
@@ -94,17 +94,17 @@ def describe(
     )
 
 
-def _fields_of_structs(clause: MergeClause, target: Target, scope: Scope) -> tuple[Assigned, ...]:
-    """What an UPDATE sets within columns."""
+def _fields_of_structs(clause: MergeClause, target: Target, scope: Scope) -> tuple[SqlAssignment, ...]:
+    """The assignments of an UPDATE to fields of structs."""
     if clause.does != "update":
         return ()
-    return tuple(one for one in clause.assigned if one.place(target, scope)[1])
+    return tuple(one for one in clause.assignments if one.place(target, scope)[1])
 
 
 def _owner(
     clause: MergeClause, target: Target, source: MergeSource, columns: pa.Schema, scope: Scope
 ) -> tuple[str, set[str]] | None:
-    """Clauses for one side see that side only, so that its columns need no alias there."""
+    """The side that a clause sees alone: its columns need no alias there. None for a clause that sees both."""
     if clause.when is When.NOT_MATCHED:
         return source.alias, {name.lower() for name in columns.names}
     if clause.when is When.NOT_MATCHED_BY_SOURCE:
@@ -112,55 +112,55 @@ def _owner(
     return None
 
 
-def _assigned(
+def _values_by_column(
     clause: MergeClause, target: Target, scope: Scope, source: MergeSource, columns: pa.Schema
 ) -> dict[str, Reader]:
     """Column → value of a clause; a star is every column that the source has."""
     if clause.star:
         keys = {name.partition(".")[0] for name in target.keys} if clause.does == "update" else set()
-        found = {}
+        values = {}
         for name in columns.names:
             field = target.find(name)
             if field is not None and field not in keys:
                 text = quoted(source.alias, name)
-                found[field] = Reader(text, tokens_of(text))
-        if not found:
+                values[field] = Reader(text, tokens_of(text))
+        if not values:
             raise ConfigError(
-                f"MERGE INTO {target.named.name}: the source has none of the table's columns, so * is nothing. Its "
+                f"MERGE INTO {target.table.name}: the source has none of the table's columns, so * is nothing. Its "
                 f"columns: {', '.join(columns.names)}."
             )
-        return found
-    found = {}
+        return values
+    values = {}
     inside = _fields_of_structs(clause, target, scope)
-    for assigned in clause.assigned:
-        if assigned in inside:
+    for assignment in clause.assignments:
+        if assignment in inside:
             continue
-        field = assigned.column(target, scope).name
-        if field in found:
-            raise ConfigError(f"MERGE INTO {target.named.name} sets the column {field} twice in one clause.")
-        found[field] = assigned.value
-    return found
+        field = assignment.column(target, scope).name
+        if field in values:
+            raise ConfigError(f"MERGE INTO {target.table.name} sets the column {field} twice in one clause.")
+        values[field] = assignment.value
+    return values
 
 
-def _is_same(field: str, value: Reader, target: Target, bound: Bindings) -> bool:
-    """Whether a key or partition column is set to what the condition says that it is.
+def _is_same(field: str, value: Reader, target: Target, bindings: Bindings) -> bool:
+    """Whether a key or partition column is set to its value in the condition.
 
-    Raises: ConfigError for a key that is set to something else.
+    Raises: ConfigError for a key that is set to another value.
     """
     if field not in target.fixed:
         return False
-    if field in bound.values and same_words(value, bound.values[field]):
+    if field in bindings.values and same_words(value, bindings.values[field]):
         return True
     if field in target.partitions:
         return False
     raise ConfigError(
-        f"MERGE INTO {target.named.name} sets the record key field {field} of rows that are there: it says which row "
+        f"MERGE INTO {target.table.name} sets the record key field {field} of rows that are there: it says which row "
         "it is. Leave it out, or delete the row and insert it anew."
     )
 
 
-def by_clause(merge: Described, when: When) -> str:
-    """The number of the first clause of a kind whose condition is true, as an expression; empty without clauses."""
+def clause_number(merge: BoundMerge, when: When) -> str:
+    """The number of the first clause of this kind with a true condition, as an expression; "" without clauses."""
     rows = [
         f"WHEN {'true' if condition is None else f'({condition}{chr(10)})'} THEN {number}"
         for number, (clause, condition) in enumerate(zip(merge.clauses, merge.conditions, strict=True))
@@ -169,8 +169,8 @@ def by_clause(merge: Described, when: When) -> str:
     return f"CASE {' '.join(rows)} END" if rows else ""
 
 
-def chosen(texts: Mapping[int, str], number: str) -> str:
-    """A column's value by the number of the clause; clauses that agree need no choice."""
+def value_by_clause(texts: Mapping[int, str], number: str) -> str:
+    """A column's value by the number of the clause. One text serves clauses that agree."""
     if len(set(texts.values())) == 1:
         return next(iter(texts.values()))
     rows = " ".join(f"WHEN {clause} THEN {text}" for clause, text in texts.items())

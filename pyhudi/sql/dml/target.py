@@ -43,12 +43,12 @@ _TYPE_NAMES: Mapping[pa.DataType, str] = {
 class Target:
     """A table, as it is at the beginning of the statement."""
 
-    named: NamedTable
+    table: NamedTable
 
     @lazy_property
     def config(self) -> TableConfig:
         """The table's properties."""
-        return self.named.table.config
+        return self.table.table.config
 
     @lazy_property
     def schema(self) -> pa.Schema:
@@ -60,7 +60,7 @@ class Target:
     @lazy_property
     def _stored(self) -> pa.Schema:
         """The data columns in the table's own order."""
-        return self.named.table.schema
+        return self.table.table.schema
 
     @lazy_property
     def keys(self) -> tuple[str, ...]:
@@ -75,23 +75,23 @@ class Target:
 
     @lazy_property
     def fixed(self) -> tuple[str, ...]:
-        """The columns that say who a row is and where it lives."""
+        """The key and partition columns: they identify a row and place it."""
         top = (name.partition(".")[0] for name in (*self.keys, *self.config.partition_fields))
         return tuple(dict.fromkeys(name for name in top if name in self.schema.names))
 
     def column(self, name: str) -> pa.Field:
-        """A column by its name in any case. Raises ConfigError naming the nearest."""
-        found = self.find(name)
-        if found is None:
+        """A column by its name in any case. Raises ConfigError with the nearest name."""
+        exact_name = self.find(name)
+        if exact_name is None:
             near = get_close_matches(name, self.schema.names, n=1)
             hint = f" Did you mean {near[0]!r}?" if near else ""
             raise ConfigError(
-                f"The table {self.named.name} has no column {name!r}.{hint} Columns: {', '.join(self.schema.names)}."
+                f"The table {self.table.name} has no column {name!r}.{hint} Columns: {', '.join(self.schema.names)}."
             )
-        return self.schema.field(found)
+        return self.schema.field(exact_name)
 
     def find(self, name: str) -> str | None:
-        """The name of a column as the table writes it, None when there is none."""
+        """A column's name in the table's own letters; None without such a column."""
         return self._by_word.get(name.lower())
 
     @lazy_property
@@ -109,16 +109,16 @@ class Target:
         return [name for name in self.schema.names if name.lower() in words]
 
     def read_columns(self, names: Iterable[str]) -> list[str]:
-        """What a query of the table has to give: these columns, and what tells rows apart."""
-        wanted = set(names)
+        """The columns for a query of the table: these, and those that tell rows apart."""
+        columns = set(names)
         if not self.config.populate_meta_fields:
-            wanted.update(self.fixed)
+            columns.update(self.fixed)
         metas = META_COLUMNS if self.config.populate_meta_fields else ()
-        return [*metas, *(name for name in self.schema.names if name in wanted)]
+        return [*metas, *(name for name in self.schema.names if name in columns)]
 
 
 def cast(expression: str, field: pa.Field) -> str:
-    """An expression as a column's type. Values that don't fit are an error of the engine's, or of the write."""
+    """An expression cast to a column's type. The engine or the write raises for a value that does not fit."""
     kind = field.type
     name = f"DECIMAL({kind.precision}, {kind.scale})" if pa.types.is_decimal(kind) else _TYPE_NAMES.get(kind)
     return expression if name is None else f"CAST({expression} AS {name})"
@@ -127,28 +127,28 @@ def cast(expression: str, field: pa.Field) -> str:
 FieldPath = tuple[str, ...]  # names of fields below a column, each in the table's own letters
 
 
-def field_path(column: pa.Field, names: Sequence[str], written: str) -> FieldPath:
-    """The fields that names below a column mean, in any case.
+def field_path(column: pa.Field, names: Sequence[str], text: str) -> FieldPath:
+    """The fields below a column with these names, in any case. `text`: the whole name, for the error.
 
-    Raises: ConfigError for a field that there is not. `written`: how the statement says it, for the error.
+    Raises: ConfigError for an unknown field.
     """
-    found: list[str] = []
+    path: list[str] = []
     kind = column.type
     for name in names:
         fields = list(kind.fields) if pa.types.is_struct(kind) else []
         inside = next((field for field in fields if field.name.lower() == name.lower()), None)
         if inside is None:
-            there = f"its fields are {', '.join(field.name for field in fields)}" if fields else "it is no struct"
-            raise ConfigError(f"SET {written}: {'.'.join((column.name, *found)):.200} has no field {name!r}; {there}.")
-        found.append(inside.name)
+            hint = f"its fields are {', '.join(field.name for field in fields)}" if fields else "it is no struct"
+            raise ConfigError(f"SET {text}: {'.'.join((column.name, *path)):.200} has no field {name!r}; {hint}.")
+        path.append(inside.name)
         kind = inside.type
-    return tuple(found)
+    return tuple(path)
 
 
 def struct_with(column: pa.Field, reference: str, values: Mapping[FieldPath, str]) -> str:
-    """A struct as an expression: some fields have new values, the others are those of the row.
+    """A struct as an expression: some fields get new values, the others keep theirs.
 
-    Where the row's struct is null a new one is made, whose other fields are null, as Spark does.
+    A null struct becomes a new one whose other fields are null, as in Spark.
 
     Args:
         reference: the column as an expression.
@@ -161,18 +161,18 @@ def _struct(kind: pa.StructType, reference: str, path: FieldPath, values: Mappin
     parts = []
     for field in kind.fields:
         inner = (*path, field.name)
-        own = f"{reference}.{quoted(field.name)}"
+        expression = f"{reference}.{quoted(field.name)}"
         if inner in values:
-            own = cast(values[inner], field)
-        elif any(given[: len(inner)] == inner for given in values):
-            own = _struct(field.type, own, inner, values)
-        parts.append(f"{literal(field.name)}, {own}")
+            expression = cast(values[inner], field)
+        elif any(other[: len(inner)] == inner for other in values):
+            expression = _struct(field.type, expression, inner, values)
+        parts.append(f"{literal(field.name)}, {expression}")
     return f"named_struct({', '.join(parts)})"
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The table of a statement under its alias. `name`: as written, which expressions may repeat in full."""
+    """The table of a statement under its alias. `name`: the table's name, which expressions may repeat in full."""
 
     name: TableName
     alias: str
@@ -183,17 +183,17 @@ class Scope:
         return name[length:] if length < len(name) else name
 
     def _prefix(self, name: tuple[str, ...]) -> int:
-        """How many parts of a dotted name are the table's."""
+        """The number of parts of a dotted name that name the table."""
         lower = [part.lower() for part in name]
         if lower[0] == self.alias.lower():
             return 1
-        own = [part.lower() for part in self.name.parts]
-        return len(own) if lower[: len(own)] == own else 0
+        table_parts = [part.lower() for part in self.name.parts]
+        return len(table_parts) if lower[: len(table_parts)] == table_parts else 0
 
     def text(self, reader: Reader, owner: tuple[str, Collection[str]] | None = None) -> str:
-        """An expression in the user's own characters, where the table's name in several parts becomes its alias.
+        """An expression in the user's own characters. The table's name becomes its alias where it has several parts.
 
-        The word DEFAULT alone is null: columns of Hudi's tables have no other default.
+        The word DEFAULT alone becomes NULL, as columns of Hudi's tables have no other default.
 
         Args: owner: an alias and the columns (in small letters) that mean it without a qualifier.
         """
@@ -235,7 +235,7 @@ def _is_column(reader: Reader, at: int) -> bool:
 
 
 def read_alias(reader: Reader, *ends: str) -> str | None:
-    """`[AS] alias` if it comes. `ends`: the words that come when it doesn't."""
+    """`[AS] alias`, None without one. `ends`: the words that may follow instead."""
     if reader.accept("AS"):
         return reader.identifier("an alias")
     token = reader.peek()
@@ -246,10 +246,10 @@ def read_alias(reader: Reader, *ends: str) -> str | None:
 
 
 def read_target(reader: Reader, session: SqlSession, end: str) -> tuple[NamedTable, str] | None:
-    """The table that a statement changes, and its alias; None when it is not one of Hudi's.
+    """The table that a statement changes, and its alias; None when it is not Hudi's.
 
-    Args: end: the word that comes when there is no alias.
+    Args: end: the word that follows the table or its alias.
     """
     name = reader.table_name()
-    named = session.find_table(name)
-    return None if named is None else (named, read_alias(reader, end) or name.parts[-1])
+    table = session.find_table(name)
+    return None if table is None else (table, read_alias(reader, end) or name.parts[-1])

@@ -22,18 +22,18 @@ from pyhudi.sql.dml.target import FieldPath, Scope, Target, cast, field_path, re
 from pyhudi.sql.session import NamedTable, SqlFrame, SqlSession
 from pyhudi.sql.tokens import Reader, SqlToken
 
-__all__ = ["Assigned", "ChangeStatement", "parse_delete", "parse_update", "read_assignments", "set_values"]
+__all__ = ["ChangeStatement", "SqlAssignment", "parse_delete", "parse_update", "read_assignments", "set_values"]
 
 
 @dataclass(frozen=True, slots=True)
-class Assigned:
-    """`column = value` of a SET clause. `name`: the column as written, with its qualifiers."""
+class SqlAssignment:
+    """`column = value` of a SET clause. `name`: the column, with its qualifiers."""
 
     name: tuple[str, ...]
     value: Reader
 
     def column(self, target: Target, scope: Scope) -> pa.Field:
-        """The column of the table. Raises ConfigError for one that there is not, and for a field of a struct."""
+        """The column of the table. Raises ConfigError for an unknown column, and for a field of a struct."""
         column, fields = self.place(target, scope)
         if fields:
             raise ConfigError(
@@ -43,64 +43,64 @@ class Assigned:
         return column
 
     def place(self, target: Target, scope: Scope) -> tuple[pa.Field, FieldPath]:
-        """The column of the table, and the field in it that is set. Raises ConfigError for what there is not."""
+        """The column of the table, and the field in it that is set. Raises ConfigError for an unknown name."""
         name = scope.without_table(self.name)
         column = target.column(name[0])
         return column, field_path(column, name[1:], ".".join(self.name))
 
 
 def set_values(
-    assigned: Iterable[Assigned],
+    assignments: Iterable[SqlAssignment],
     target: Target,
     scope: Scope,
     what: str,
     text_of: Callable[[Reader], str],
 ) -> dict[str, str]:
-    """The columns that are set, as expressions of the engine's.
+    """Column → its new value, as an expression of the engine's SQL.
 
     Args: what: begins the error; text_of: gives a value's expression.
-    Raises: ConfigError for what there is not, and for what is set twice.
+    Raises: ConfigError for an unknown name, and for a column or field that is set twice.
     """
     columns: dict[str, pa.Field] = {}
     texts: dict[str, dict[FieldPath, str]] = {}
-    for one in assigned:
-        column, fields = one.place(target, scope)
+    for assignment in assignments:
+        column, fields = assignment.place(target, scope)
         columns[column.name] = column
-        given = texts.setdefault(column.name, {})
-        if any(fields[: len(other)] == other[: len(fields)] for other in given):
+        by_field = texts.setdefault(column.name, {})
+        if any(fields[: len(other)] == other[: len(fields)] for other in by_field):
             raise ConfigError(f"{what} sets the column {'.'.join((column.name, *fields)):.200} twice.")
-        given[fields] = f"({text_of(one.value)}\n)"
+        by_field[fields] = f"({text_of(assignment.value)}\n)"
     return {
-        name: cast(given[()], columns[name])
-        if () in given
-        else struct_with(columns[name], quoted(scope.alias, name), given)
-        for name, given in texts.items()
+        name: cast(by_field[()], columns[name])
+        if () in by_field
+        else struct_with(columns[name], quoted(scope.alias, name), by_field)
+        for name, by_field in texts.items()
     }
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeStatement:
-    """An UPDATE, or a DELETE FROM without `assigned`. `condition` None: all rows."""
+    """An UPDATE, or a DELETE FROM without `assignments`. `condition` None: all rows."""
 
-    named: NamedTable
+    table: NamedTable
     alias: str
     condition: Reader | None
-    assigned: tuple[Assigned, ...] | None
+    assignments: tuple[SqlAssignment, ...] | None
 
     def run(self, session: SqlSession) -> SqlFrame:
-        """Run it as one commit. In Spark it returns no rows, as in Hudi."""
-        result = change(session, self.named, "DELETE" if self.assigned is None else "UPDATE", self._query)
+        """Run it as one commit. The result has no rows in Spark, as in Hudi."""
+        result = change(session, self.table, "DELETE" if self.assignments is None else "UPDATE", self._query)
         return session.frame_of_result(result)
 
     def _query(self, target: Target) -> ChangeQuery:
-        scope = Scope(self.named.name, self.alias)
+        scope = Scope(self.table.name, self.alias)
         values = self._values(target, scope)
         condition = "" if self.condition is None else scope.text(self.condition)
-        readers = [assigned.value for assigned in self.assigned or ()]
+        readers = [assignment.value for assignment in self.assignments or ()]
         readers += [] if self.condition is None else [self.condition]
-        named = target.columns_in([token for reader in readers for token in tokens_of(reader)])
-        places = [assigned.place(target, scope) for assigned in self.assigned or ()]
-        read = target.read_columns([*named, *(column.name for column, fields in places if fields)])
+        names = target.columns_in([token for reader in readers for token in tokens_of(reader)])
+        places = [assignment.place(target, scope) for assignment in self.assignments or ()]
+        read = target.read_columns([*names, *(column.name for column, fields in places if fields)])
         metas = [name for name in (*META_COLUMNS, *target.fixed) if name in read]
         if target.config.populate_meta_fields:
             metas = [name for name in metas if name in META_COLUMNS]
@@ -111,60 +111,60 @@ class ChangeStatement:
         def text(view: str) -> str:
             return f"SELECT {', '.join(columns)} FROM {view} AS {quoted(self.alias)}{where}"
 
-        is_delete = self.assigned is None
+        is_delete = self.assignments is None
         clause = NumberedClause(When.MATCHED, "delete" if is_delete else "update", 0, {name: name for name in values})
         computed = Computed(is_placed=target.config.populate_meta_fields, only_deletes=is_delete)
         return ChangeQuery(read, text, (clause,), computed)
 
     def _values(self, target: Target, scope: Scope) -> dict[str, str]:
         """The new values by column. Raises ConfigError as Hudi does for key and partition columns."""
-        for assigned in self.assigned or ():
-            column, _ = assigned.place(target, scope)
+        for assignment in self.assignments or ():
+            column, _ = assignment.place(target, scope)
             for fields, what in ((target.keys, "record key"), (target.config.partition_fields, "partition")):
                 if column.name in (name.partition(".")[0] for name in fields):
                     raise ConfigError(
-                        f"UPDATE {self.named.name} sets the {what} field {column.name}, which says which row it is and "
+                        f"UPDATE {self.table.name} sets the {what} field {column.name}, which says which row it is and "
                         "where it lives. Leave it out; MERGE INTO moves rows to other partitions."
                     )
-        return set_values(self.assigned or (), target, scope, f"UPDATE {self.named.name}", scope.text)
+        return set_values(self.assignments or (), target, scope, f"UPDATE {self.table.name}", scope.text)
 
 
 def tokens_of(reader: Reader) -> Sequence[SqlToken]:
-    """The tokens that a cursor has left."""
+    """The rest of a cursor's tokens."""
     return reader.tokens[reader.at : reader.stop]
 
 
 def parse_update(text: str, tokens: Sequence[SqlToken], session: SqlSession) -> ChangeStatement | None:
-    """An UPDATE; None when its table is not one of Hudi's."""
+    """An UPDATE; None for a table that is not Hudi's."""
     reader = Reader(text, tokens)
     reader.expect("UPDATE")
     target = read_target(reader, session, "SET")
     if target is None:
         return None
     reader.expect("SET")
-    assigned = read_assignments(reader.until("WHERE"))
-    return ChangeStatement(*target, _condition(reader), assigned)
+    assignments = read_assignments(reader.until("WHERE"))
+    return ChangeStatement(*target, _condition(reader), assignments)
 
 
 def parse_delete(text: str, tokens: Sequence[SqlToken], session: SqlSession) -> ChangeStatement | None:
-    """A DELETE FROM; None when its table is not one of Hudi's."""
+    """A DELETE FROM; None for a table that is not Hudi's."""
     reader = Reader(text, tokens)
     reader.expect("DELETE FROM")
     target = read_target(reader, session, "WHERE")
     return None if target is None else ChangeStatement(*target, _condition(reader), None)
 
 
-def read_assignments(reader: Reader) -> tuple[Assigned, ...]:
+def read_assignments(reader: Reader) -> tuple[SqlAssignment, ...]:
     """`a = …, b.c = …`; steps over them."""
-    found = []
+    assignments = []
     for part in reader.split():
         name = part.dotted("a column to set")
         if not part.accept_symbol("=") and not part.accept_symbol("=="):
             raise part.error("'='")
         if part.at_end:
             raise part.error("a value")
-        found.append(Assigned(name, part))
-    return tuple(found)
+        assignments.append(SqlAssignment(name, part))
+    return tuple(assignments)
 
 
 def _condition(reader: Reader) -> Reader | None:
