@@ -28,26 +28,26 @@ class CallProcedure:
 
     procedure: Procedure
     positional: tuple[Constant, ...] = ()
-    named: Mapping[str, Constant] = field(default_factory=dict)
+    by_name: Mapping[str, Constant] = field(default_factory=dict)
 
     def run(self, session: SqlSession) -> SqlFrame:
         """Call it; its rows are the statement's."""
-        values = self.procedure.values(self.positional, self.named)
+        values = self.procedure.values(self.positional, self.by_name)
         rows = _run(ProcedureCall(self.procedure.name, values, session), self.procedure)
-        wanted = str(values.get("filter", "")).strip()
-        if not wanted:
+        condition = str(values.get("filter", "")).strip()
+        if not condition:
             return session.frame_from(rows)
         try:
-            return session.frame_from(_filtered(rows, wanted))
+            return session.frame_from(_filtered(rows, condition))
         except ConfigError:
-            # Functions, for example: what the engine knows more than our own filters do.
+            # The engine knows more than PyHudi's filters, functions for example.
             with session.view_of(session.frame_from(rows)) as view:
-                return session.query(f"SELECT * FROM {view} WHERE {wanted}")
+                return session.query(f"SELECT * FROM {view} WHERE {condition}")
 
 
 def parse(text: str, tokens: Sequence[SqlToken], session: SqlSession) -> CallProcedure | None:
-    """The call, None for a procedure of another catalog. Raises ConfigError for an unknown one, and for arguments
-    that are no constants.
+    """The call; None for a procedure of another catalog. Raises ConfigError for an unknown one, and for an argument
+    that is no constant.
     """
     reader = Reader(text, tokens)
     reader.expect("CALL")
@@ -56,21 +56,21 @@ def parse(text: str, tokens: Sequence[SqlToken], session: SqlSession) -> CallPro
         return None
     procedure = procedure_called(name)
     positional: list[Constant] = []
-    named: dict[str, Constant] = {}
+    by_name: dict[str, Constant] = {}
     for part in reader.parts():
         following = part.peek(1)
         if following is not None and following.is_symbol("=>"):
             key = part.identifier("the name of an argument")
             part.expect_symbol("=>")
-            if key.lower() in map(str.lower, named):
+            if key.lower() in map(str.lower, by_name):
                 raise ConfigError(f"{name}: the argument {key} is given twice.")
-            named[key] = constant_of(tokens[part.at : part.stop])
-        elif named:
+            by_name[key] = constant_of(tokens[part.at : part.stop])
+        elif by_name:
             raise ConfigError(f"{name}: an argument without a name comes after one with a name.")
         else:
             positional.append(constant_of(tokens[part.at : part.stop]))
     reader.expect_end()
-    return CallProcedure(procedure, tuple(positional), named)
+    return CallProcedure(procedure, tuple(positional), by_name)
 
 
 def call(
@@ -88,25 +88,25 @@ def call(
         storage_options: Hadoop's keys for remote stores.
         arguments: by name, as in SQL.
     Returns: the rows that `CALL` returns.
-    Raises: ConfigError for unknown procedures and arguments, and what the procedure raises.
+    Raises: ConfigError for an unknown procedure or argument; the errors of the procedure.
     """
-    found = procedure_called(procedure)
-    taken = {argument.name for argument in found.arguments}
-    given: dict[str, Constant] = dict(arguments)
+    definition = procedure_called(procedure)
+    names = {argument.name for argument in definition.arguments}
+    by_name: dict[str, Constant] = dict(arguments)
     if table is not None:
-        key = "table" if "table" in taken else "path"
-        given[key] = table.path if isinstance(table, HudiTable) else os.fspath(table)
-    values = found.values((), given)
-    opened = table if isinstance(table, HudiTable) and "table" in taken else None
-    rows = _run(ProcedureCall(found.name, values, None, opened, storage_options or {}), found)
-    wanted = str(values.get("filter", "")).strip()
-    return _filtered(rows, wanted) if wanted else rows
+        key = "table" if "table" in names else "path"
+        by_name[key] = table.path if isinstance(table, HudiTable) else os.fspath(table)
+    values = definition.values((), by_name)
+    handle = table if isinstance(table, HudiTable) and "table" in names else None
+    rows = _run(ProcedureCall(definition.name, values, None, handle, storage_options or {}), definition)
+    condition = str(values.get("filter", "")).strip()
+    return _filtered(rows, condition) if condition else rows
 
 
-def _run(made: ProcedureCall, procedure: Procedure) -> pa.Table:
-    return rows_as_table(procedure.columns, procedure.run(made))
+def _run(call: ProcedureCall, procedure: Procedure) -> pa.Table:
+    return rows_as_table(procedure.columns, procedure.run(call))
 
 
-def _filtered(rows: pa.Table, wanted: str) -> pa.Table:
-    """The rows that pass a filter. Raises ConfigError for one that is more than comparisons of columns."""
-    return rows.filter(to_arrow(bind(parse_where(wanted), rows.schema), rows.schema))
+def _filtered(rows: pa.Table, condition: str) -> pa.Table:
+    """The rows that pass a filter. Raises ConfigError for a filter beyond comparisons of columns."""
+    return rows.filter(to_arrow(bind(parse_where(condition), rows.schema), rows.schema))

@@ -1,4 +1,4 @@
-"""Cleaning: done, and shown."""
+"""Cleaning: running it, and its history and plans."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pyhudi.sql.procedures.procedure import Procedure, ProcedureCall, Row, Rows
 
 __all__ = ["PROCEDURES"]
 
-_SHOWN_CLEANS = "table string!, limit integer=10, showArchived boolean=false, filter string="
+_CLEAN_ARGUMENTS = "table string!, limit integer=10, showArchived boolean=false, filter string="
 
 
 def _run_clean(call: ProcedureCall) -> Rows:
@@ -21,19 +21,19 @@ def _run_clean(call: ProcedureCall) -> Rows:
         "trigger_strategy": "hoodie.clean.trigger.strategy",
         "trigger_max_commits": "hoodie.clean.trigger.max.commits",
     }
-    given = {key: str(call.values[name]) for name, key in keys.items() if name in call.values}
+    clean_options = {key: str(call.values[name]) for name, key in keys.items() if name in call.values}
     if call.flag("schedule_in_line"):
-        runs = call.table.clean(options={**call.options, **given}).runs
+        runs = call.table.clean(options={**call.options, **clean_options}).runs
         times = [run.instant_time for run in runs]
     else:
         times = [
-            call.table.clean(instant_time=instant.requested_time, options={**call.options, **given})
+            call.table.clean(instant_time=instant.requested_time, options={**call.options, **clean_options})
             .runs[0]
             .instant_time
             for instant in call.meta.timeline.pending().of([ActionKind.CLEAN])
         ]
     meta = call.table.state
-    cleans = [found for found in meta.timeline.completed().of([ActionKind.CLEAN]) if found.requested_time in times]
+    cleans = [clean for clean in meta.timeline.completed().of([ActionKind.CLEAN]) if clean.requested_time in times]
     for instant in cleans:
         body = meta.reader.clean_metadata(instant)
         deleted = sum(len(partition.deleted) for partition in body.partitions.values())
@@ -44,8 +44,7 @@ _CLEAN_VERSION = 2  # of the bodies of cleans: all that are read here
 
 
 def _show_cleans(call: ProcedureCall) -> Rows:
-    for instant in call.limited((found,) for found in call.completed(ActionKind.CLEAN)):
-        (clean,) = instant
+    for (clean,) in call.limited((instant,) for instant in call.completed(ActionKind.CLEAN)):
         assert isinstance(clean, Instant)
         body = call.meta.reader.clean_metadata(clean)
         deleted = sum(len(partition.deleted) for partition in body.partitions.values())
@@ -63,11 +62,12 @@ def _cleaned_partitions(call: ProcedureCall) -> Iterator[Row]:
     for clean in call.completed(ActionKind.CLEAN):
         body = call.meta.reader.clean_metadata(clean)
         total = sum(len(partition.deleted) for partition in body.partitions.values())
-        for path, done in body.partitions.items():
-            planned = len(done.deleted) + len(done.failed)
+        for path, result in body.partitions.items():
+            planned = len(result.deleted) + len(result.failed)
             yield (
-                clean.requested_time, clean.completion_time, clean.action.value, body.start_time, path, done.policy,
-                planned, len(done.deleted), len(done.failed), done.is_partition_deleted, body.time_taken_ms, total,
+                clean.requested_time, clean.completion_time, clean.action.value, body.start_time, path, result.policy,
+                planned, len(result.deleted), len(result.failed), result.is_partition_deleted, body.time_taken_ms,
+                total,
             )  # fmt: skip
 
 
@@ -99,7 +99,7 @@ PROCEDURES = (
     ),
     Procedure.of(
         "show_cleans",
-        _SHOWN_CLEANS,
+        _CLEAN_ARGUMENTS,
         "clean_time string, state_transition_time string, action string, start_clean_time string, "
         "time_taken_in_millis long, total_files_deleted integer, earliest_commit_to_retain string, "
         "last_completed_commit_timestamp string, version integer",
@@ -108,7 +108,7 @@ PROCEDURES = (
     ),
     Procedure.of(
         "show_cleans_metadata",
-        _SHOWN_CLEANS,
+        _CLEAN_ARGUMENTS,
         "clean_time string, state_transition_time string, action string, start_clean_time string, "
         "partition_path string, policy string, delete_path_patterns integer, success_delete_files integer, "
         "failed_delete_files integer, is_partition_deleted boolean, time_taken_in_millis long, "
@@ -118,7 +118,7 @@ PROCEDURES = (
     ),
     Procedure.of(
         "show_clean_plans",
-        _SHOWN_CLEANS,
+        _CLEAN_ARGUMENTS,
         "plan_time string, state string, action string, earliest_instant_to_retain string, "
         "last_completed_commit_timestamp string, policy string, version integer, total_partitions_to_clean integer, "
         "total_partitions_to_delete integer, extra_metadata string",

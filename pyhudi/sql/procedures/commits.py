@@ -1,4 +1,4 @@
-"""What was committed: commits, their files and partitions, archived ones, the timeline."""
+"""Commits: what they wrote, their files and partitions; archived commits; two tables compared."""
 
 from __future__ import annotations
 
@@ -66,10 +66,10 @@ def _show_commits_metadata(call: ProcedureCall) -> Rows:
 
 def _archived(call: ProcedureCall) -> Iterator[tuple[Instant, CommitMetadata]]:
     since, until = call.text("start_ts") or None, call.text("end_ts") or None
-    for found in load_archived_timeline(call.storage, call.meta.config).instants(since, until):
-        body = found.commit() if found.instant.action.is_commit else None
+    for entry in load_archived_timeline(call.storage, call.meta.config).instants(since, until):
+        body = entry.commit() if entry.instant.action.is_commit else None
         if body is not None:
-            yield found.instant, body
+            yield entry.instant, body
 
 
 def _show_archived_commits(call: ProcedureCall) -> Rows:
@@ -123,10 +123,10 @@ def _show_commit_write_stats(call: ProcedureCall) -> Rows:
 
 def _show_commit_extra_metadata(call: ProcedureCall) -> Rows:
     time, key = call.text("instant_time"), call.text("metadata_key")
-    found = [call.commit_at(time)] if time else call.commits()[:1]
+    commits = [call.commit_at(time)] if time else call.commits()[:1]
     return call.limited(
         (instant.requested_time, instant.action.value, name, value)
-        for instant, body in found
+        for instant, body in commits
         for name, value in body.extra_metadata.items()
         if not key or name == key
     )
@@ -134,10 +134,12 @@ def _show_commit_extra_metadata(call: ProcedureCall) -> Rows:
 
 def _commits_compare(call: ProcedureCall) -> Rows:
     other = call.table_called(call.text("path"))
-    own, theirs = call.meta.timeline.commits(), other.state.timeline.commits()
-    mine, its = (newest.requested_time if newest else "" for newest in (own.last_commit(), theirs.last_commit()))
-    is_behind = mine < its
-    times = [instant.requested_time for instant in (theirs.after(mine) if is_behind else own.after(its))]
+    commits, other_commits = call.meta.timeline.commits(), other.state.timeline.commits()
+    newest = (commits.last_commit(), other_commits.last_commit())
+    last, other_last = (instant.requested_time if instant else "" for instant in newest)
+    is_behind = last < other_last
+    missing = other_commits.after(last) if is_behind else commits.after(other_last)
+    times = [instant.requested_time for instant in missing]
     text = f"is {'behind' if is_behind else 'ahead'} by {len(times)} commits"
     source = f"Source {call.meta.config.table_name}"
     return [(f"{source} {text}. Commits to catch up - [{', '.join(times)}]",)]

@@ -1,4 +1,4 @@
-"""Which files are the table: slices, sizes of files, what became of a file, broken files."""
+"""The table's files: slices, sizes, the fate of one file, broken files."""
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ def matches(partition_path: str, pattern: str) -> bool:
 
 
 def view_with_replaced(meta: MetaClient, as_of: str | None = None) -> FileSystemView:
-    """The visible file groups, and those that were replaced and wait for cleaning."""
+    """The visible file groups, and the replaced ones that wait for cleaning."""
     rules = replace(Visibility.of(meta, as_of), replaced=frozenset())
-    listed = sorted(listed_partitions(meta.storage))
-    return FileSystemView({path: rules.file_groups(path, files) for path, files in listed}, as_of)
+    partitions = sorted(listed_partitions(meta.storage))
+    return FileSystemView({path: rules.file_groups(path, files) for path, files in partitions}, as_of)
 
 
-def log_sizes(found: FileSlice) -> tuple[int, int]:
-    """Bytes of the log files that a slice began with (below version 8 all), and of those that came later."""
-    begun = sum(log.size_bytes for log in found.log_files if log.instant_time == found.base_instant)
-    return begun, sum(log.size_bytes for log in found.log_files) - begun
+def log_sizes(file_slice: FileSlice) -> tuple[int, int]:
+    """Bytes of a slice's first log files (below version 8: of all), and of its later ones."""
+    begun = sum(log.size_bytes for log in file_slice.log_files if log.instant_time == file_slice.base_instant)
+    return begun, sum(log.size_bytes for log in file_slice.log_files) - begun
 
 
 # ---- slices
@@ -58,11 +58,11 @@ def log_sizes(found: FileSlice) -> tuple[int, int]:
 def _show_all(call: ProcedureCall) -> Rows:
     view = _view(call, replaced=True)
     return call.limited(
-        (*_slice(call, found), _listed(call, reversed(found.log_files), ", "))
+        (*_slice(call, file_slice), _logs_text(call, reversed(file_slice.log_files), ", "))
         for path, groups in view.groups.items()
         if matches(path, call.text("path_regex"))
         for group in groups
-        for found in group.slices
+        for file_slice in group.slices
     )
 
 
@@ -73,41 +73,45 @@ def _show_latest(call: ProcedureCall) -> Rows:
     pattern = other if one == _ALL else one
     view = _view(call)
     return call.limited(
-        _latest_row(call, found) for path in view.partitions() if matches(path, pattern) for found in view.slices(path)
+        _latest_row(call, file_slice)
+        for path in view.partitions()
+        if matches(path, pattern)
+        for file_slice in view.slices(path)
     )
 
 
-def _latest_row(call: ProcedureCall, found: FileSlice) -> Row:
-    base_bytes = found.base_file.size_bytes if found.base_file is not None else 0
-    log_bytes = sum(log.size_bytes for log in found.log_files)
-    # Of all log files that are visible the write is complete: they are there for the next compaction.
+def _latest_row(call: ProcedureCall, file_slice: FileSlice) -> Row:
+    base_bytes = file_slice.base_file.size_bytes if file_slice.base_file is not None else 0
+    log_bytes = sum(log.size_bytes for log in file_slice.log_files)
+    # The write of every visible log file is complete, so all of them wait for the next compaction.
     ratios = (log_bytes / base_bytes, 0.0) if base_bytes else (-1.0, -1.0)
-    logs = tuple(reversed(found.log_files))
-    begun = [log for log in logs if log.instant_time == found.base_instant]
-    later = [log for log in logs if log.instant_time != found.base_instant]
-    return (*_slice(call, found), log_bytes, 0, *ratios, _listed(call, begun, ","), _listed(call, later, ","))
+    logs = tuple(reversed(file_slice.log_files))
+    begun = [log for log in logs if log.instant_time == file_slice.base_instant]
+    later = [log for log in logs if log.instant_time != file_slice.base_instant]
+    texts = (_logs_text(call, part, ",") for part in (begun, later))
+    return (*_slice(call, file_slice), log_bytes, 0, *ratios, *texts)
 
 
-def _slice(call: ProcedureCall, found: FileSlice) -> Row:
-    base = found.base_file
+def _slice(call: ProcedureCall, file_slice: FileSlice) -> Row:
+    base = file_slice.base_file
     return (
-        found.group.partition_path,
-        found.group.file_id,
-        found.base_instant,
+        file_slice.group.partition_path,
+        file_slice.group.file_id,
+        file_slice.base_instant,
         call.storage.full_path(base.path) if base is not None else "",
         base.size_bytes if base is not None else 0,
-        len(found.log_files),
-        sum(log.size_bytes for log in found.log_files),
+        len(file_slice.log_files),
+        sum(log.size_bytes for log in file_slice.log_files),
     )
 
 
-def _listed(call: ProcedureCall, logs: Iterable[LogFile], separator: str) -> str:
+def _logs_text(call: ProcedureCall, logs: Iterable[LogFile], separator: str) -> str:
     texts = (f"HoodieLogFile(pathStr={call.storage.full_path(log.path)}, fileSize={log.size_bytes})" for log in logs)
     return f"[{separator.join(texts)}]"
 
 
 def _view(call: ProcedureCall, *, replaced: bool = False) -> FileSystemView:
-    """The table's files as of what the arguments name; `replaced`: those, too, that wait for cleaning."""
+    """The table's files as of the arguments' instant. `replaced`: also those that wait for cleaning."""
     last = call.text("max_instant")
     including = call.flag("include_max")
 
@@ -125,7 +129,7 @@ def _view(call: ProcedureCall, *, replaced: bool = False) -> FileSystemView:
 
 
 def _completed(instant: Instant, call: ProcedureCall) -> Instant:
-    """An instant as it counts: with include_in_flight, writes that are under way count like completed ones."""
+    """An instant; include_in_flight makes a pending write count as a completed one."""
     if call.flag("include_in_flight") and instant.state is State.INFLIGHT and instant.action.is_commit:
         return instant.at(State.COMPLETED)
     return instant
@@ -141,7 +145,7 @@ def _stats_file_sizes(call: ProcedureCall) -> Rows:
             for file in files:
                 sizes.setdefault(_instant_of(file) or "", []).append(file.size_bytes)
     sizes.pop("", None)
-    every = [size for found in sizes.values() for size in found]
+    every = [size for instant_sizes in sizes.values() for size in instant_sizes]
     rows = [(time, *_distribution(sizes[time])) for time in sorted(sizes)]
     return call.limited([*rows, ("ALL", *_distribution(every))])
 
@@ -203,11 +207,11 @@ def _deleted_by(call: ProcedureCall, instant: Instant) -> Iterator[str]:
 
 
 def _show_invalid_parquet(call: ProcedureCall) -> Rows:
-    wanted = [path.strip("/ ") for path in call.text("partitions").split(",") if path.strip()]
+    partitions = [path.strip("/ ") for path in call.text("partitions").split(",") if path.strip()]
     instants = [time.strip() for time in call.text("instants").split(",") if time.strip()]
     return call.limited(
         (call.storage.full_path(file.path),)
-        for path, files in listed_partitions(call.storage, wanted or None)
+        for path, files in listed_partitions(call.storage, partitions or None)
         for file in files
         if file.name.endswith(".parquet") and not is_partition_metadata(file.name)
         if not instants or _instant_of(file) in instants
@@ -216,7 +220,7 @@ def _show_invalid_parquet(call: ProcedureCall) -> Rows:
 
 
 def _is_broken(call: ProcedureCall, file: FileInfo) -> bool:
-    """Whether a base file can't be opened; it goes when the call asks for that."""
+    """Whether a base file can't be opened. `needDelete` then deletes it."""
     try:
         with open_base_file(call.storage, file.path):
             return False

@@ -25,21 +25,21 @@ def _show_table_properties(call: ProcedureCall) -> Rows:
 
 
 def _stats_wa(call: ProcedureCall) -> Rows:
-    updated_in_all, written_in_all = 0, 0
+    total_updates, total_writes = 0, 0
     rows: list[Row] = []
     for instant, body in reversed(call.commits()):
         if instant.action is ActionKind.DELTACOMMIT:
-            continue  # it appends; what is rewritten for it, a compaction writes
-        updated = sum(stat.num_update_writes for stat in body.stats())
-        written = sum(stat.num_writes for stat in body.stats())
-        rows.append((instant.requested_time, updated, written, _factor(written, updated)))
-        updated_in_all, written_in_all = updated_in_all + updated, written_in_all + written
-    rows.append(("Total", updated_in_all, written_in_all, _factor(written_in_all, updated_in_all)))
+            continue  # it appends; the compaction rewrites the rows
+        updates = sum(stat.num_update_writes for stat in body.stats())
+        writes = sum(stat.num_writes for stat in body.stats())
+        rows.append((instant.requested_time, updates, writes, _factor(writes, updates)))
+        total_updates, total_writes = total_updates + updates, total_writes + writes
+    rows.append(("Total", total_updates, total_writes, _factor(total_writes, total_updates)))
     return call.limited(rows)
 
 
-def _factor(written: int, updated: int) -> str:
-    return f"{written / updated:.2f}".removeprefix("0") if updated else "0"
+def _factor(writes: int, updates: int) -> str:
+    return f"{writes / updates:.2f}".removeprefix("0") if updates else "0"
 
 
 # ---- folders
@@ -64,7 +64,7 @@ def _summary(storage: Storage, place: str) -> Row:
         below = {parent for path in paths for parent in _parents(path, place)}
         below |= {entry.path for entry in entries if entry.is_dir}
         folders, files, size = len(below) + 1, len(paths), sum(e.size_bytes for e in entries if not e.is_dir)
-    # The names of the last columns are Hudi's, and so is what they hold.
+    # The last columns have Hudi's names and values.
     return folders, files, size, _readable(size), storage.full_path(place).rstrip("/"), _UNLIMITED, size, _UNLIMITED
 
 
@@ -85,15 +85,15 @@ def _export_instants(call: ProcedureCall) -> Rows:
     folder = Path(call.text("local_folder"))
     if not folder.is_dir():
         raise ConfigError(f"{call.procedure}: {folder} is no folder of this machine. Make it first.")
-    wanted = {action.strip() for action in call.text("actions").split(",")}
-    found = [i for i in call.meta.timeline.completed() if i.action.value in wanted]
-    found = found[::-1] if call.flag("desc") else found
+    actions = {action.strip() for action in call.text("actions").split(",")}
+    instants = [i for i in call.meta.timeline.completed() if i.action.value in actions]
+    instants = instants[::-1] if call.flag("desc") else instants
     limit = call.number("limit")
-    chosen = found if limit is None or limit < 0 else found[:limit]
-    for instant in chosen:
+    instants = instants if limit is None or limit < 0 else instants[:limit]
+    for instant in instants:
         name = instant_path(instant, call.meta.config).rpartition("/")[2]
         (folder / name).write_text(_as_json(call, instant), encoding="utf-8")
-    return [(f"Exported {len(chosen)} Instants to {call.text('local_folder')}",)]
+    return [(f"Exported {len(instants)} Instants to {call.text('local_folder')}",)]
 
 
 def _as_json(call: ProcedureCall, instant: Instant) -> str:

@@ -1,4 +1,4 @@
-"""What log files hold: their blocks, and the records in them."""
+"""Log files: their blocks, and the records in them."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ _FILES = "table string, path string, log_file_path_pattern string!"
 
 
 def _log_files(call: ProcedureCall) -> list[str]:
-    """Paths of the log files that the pattern names: as paths of the table, with or without its folder before them."""
+    """The log files whose paths fit the pattern, which may begin with the table's folder."""
     root = call.storage.full_path("").rstrip("/")
     pattern = call.text("log_file_path_pattern")
     for start in (root, root.partition(":")[2], call.storage.root):
         pattern = pattern.removeprefix(start.rstrip("/"))
     pattern = pattern.lstrip("/")
-    found = [
+    paths = [
         file.path
         for _, files in listed_partitions(call.storage)
         for file in files
         if LogFileName.parse(file.name) is not None and fnmatchcase(file.path, pattern)
     ]
-    return sorted(found)
+    return sorted(paths)
 
 
 def _blocks(call: ProcedureCall) -> Iterator[LogBlock | CorruptRange]:
@@ -77,7 +77,7 @@ def _records(call: ProcedureCall) -> Iterator[Row]:
 
 
 def _plain(rows: pa.Table) -> pa.Table:
-    """Dates as days and times as the numbers that they are stored as, as Avro shows them."""
+    """Dates as days and times as their stored numbers, as in Avro."""
     for place, column in enumerate(rows.schema):
         if pa.types.is_temporal(column.type):
             kind = pa.int32() if column.type.bit_width == 32 else pa.int64()

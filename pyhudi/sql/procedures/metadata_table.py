@@ -1,4 +1,4 @@
-"""The metadata table: made, taken out, shown, compared with the files that are there."""
+"""The metadata table: building it, deleting it, its contents, and a comparison with the stored files."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ def _folder(call: ProcedureCall) -> str:
 
 
 def _open(call: ProcedureCall) -> MetadataTable:
-    found = MetadataTable.open(call.meta)
-    if found is None:
+    table = MetadataTable.open(call.meta)
+    if table is None:
         raise ConfigError(f"{call.procedure}: {call.table.path} has no metadata table. Call create_metadata_table.")
-    return found
+    return table
 
 
-# ---- what it says
+# ---- its contents
 
 
 def _show_partitions(call: ProcedureCall) -> Rows:
@@ -65,8 +65,8 @@ def _show_partitions(call: ProcedureCall) -> Rows:
 def _show_files(call: ProcedureCall) -> Rows:
     path = call.text("partition")
     if call.meta.config.partition_fields and not path:
-        found = listed_files(_open(call))
-        return call.limited((file.name,) for names in found.values() for file in names)
+        files = listed_files(_open(call))
+        return call.limited((file.name,) for names in files.values() for file in names)
     return call.limited((file.name,) for file in listed_files(_open(call), [path]).get(path, ()))
 
 
@@ -88,31 +88,34 @@ def _show_stats(call: ProcedureCall) -> Rows:
 def _validate(call: ProcedureCall) -> Rows:
     table = _open(call)
     view = FileSystemView.load(call.meta)
-    listed = {path: {file.name: file.size_bytes for file in files} for path, files in listed_files(table).items()}
-    for path in sorted({*view.partitions(), *listed}):
-        there = dict(_visible(view, path))
-        known = listed.get(path, {})
-        stored = {entry.name: entry.size_bytes for entry in call.storage.list(path)} if known.keys() - there else {}
-        for name in sorted({*there, *known}):
-            size = there.get(name, stored.get(name, 0))
-            present = name in there or name in stored
-            if call.flag("verbose") or not (present and name in known and size == known[name]):
-                yield path, name, present, name in known, size, known.get(name, 0)
+    metadata_sizes = {
+        path: {file.name: file.size_bytes for file in files} for path, files in listed_files(table).items()
+    }
+    for path in sorted({*view.partitions(), *metadata_sizes}):
+        visible_files = dict(_visible(view, path))
+        metadata_files = metadata_sizes.get(path, {})
+        is_all_visible = metadata_files.keys() <= visible_files.keys()
+        stored_files = {} if is_all_visible else {e.name: e.size_bytes for e in call.storage.list(path)}
+        for name in sorted({*visible_files, *metadata_files}):
+            size = visible_files.get(name, stored_files.get(name, 0))
+            present = name in visible_files or name in stored_files
+            if call.flag("verbose") or not (present and name in metadata_files and size == metadata_files[name]):
+                yield path, name, present, name in metadata_files, size, metadata_files.get(name, 0)
 
 
 def _visible(view: FileSystemView, path: str) -> Iterator[tuple[str, int]]:
     for group in view.groups.get(path, ()):
-        for found in group.slices:
-            if found.base_file is not None:
-                yield found.base_file.name, found.base_file.size_bytes
-            yield from ((log.name, log.size_bytes) for log in found.log_files if log.size_bytes)
+        for file_slice in group.slices:
+            if file_slice.base_file is not None:
+                yield file_slice.base_file.name, file_slice.base_file.size_bytes
+            yield from ((log.name, log.size_bytes) for log in file_slice.log_files if log.size_bytes)
 
 
 # ---- column statistics
 
 
 def _column_stats(call: ProcedureCall) -> Iterator[tuple[str, str, str, pa.Scalar, pa.Scalar, int | None]]:
-    """Partition path, file, column, smallest and greatest value, nulls: of the newest slices' files."""
+    """Partition path, file, column, smallest and greatest value and nulls, for the files of the newest slices."""
     table = _open(call)
     if _STATS not in table.partitions:
         raise ConfigError(
@@ -123,10 +126,10 @@ def _column_stats(call: ProcedureCall) -> Iterator[tuple[str, str, str, pa.Scala
     columns = [name.strip() for name in call.text("targetColumns").split(",") if name.strip()]
     types = {field.name: field.type for field in call.table.schema}
     places = {
-        name: found.group.partition_path
-        for found in FileSystemView.load(call.meta).all_slices()
-        if not prefixes or found.group.partition_path.startswith(tuple(prefixes))
-        for name in ((found.base_file.name,) if found.base_file is not None else ())
+        name: file_slice.group.partition_path
+        for file_slice in FileSystemView.load(call.meta).all_slices()
+        if not prefixes or file_slice.group.partition_path.startswith(tuple(prefixes))
+        for name in ((file_slice.base_file.name,) if file_slice.base_file is not None else ())
     }
     stats = table.records(_STATS).column("ColumnStatsMetadata").combine_chunks()
     for at in range(len(stats)):
@@ -152,8 +155,8 @@ def _text(value: pa.Scalar) -> str | None:
 
 def _show_overlap(call: ProcedureCall) -> Rows:
     counts: dict[str, int] = defaultdict(int)
-    for found in FileSystemView.load(call.meta).all_slices():
-        counts[found.group.partition_path] += 1
+    for file_slice in FileSystemView.load(call.meta).all_slices():
+        counts[file_slice.group.partition_path] += 1
     ordered = sorted(_column_stats(call), key=lambda one: (one[2], one[0]))
     rows = []
     for (column, path), group in groupby(ordered, key=lambda one: (one[2], one[0])):
@@ -173,16 +176,16 @@ def _points(ranges: Sequence[tuple[object, object]]) -> list[tuple[object, int]]
 
 
 def _depths(ranges: Sequence[tuple[object, object]]) -> list[int]:
-    """In how many ranges each of their ends lies, sorted."""
-    depth, found = 0, dict[object, int]()
+    """The number of ranges around each end of a range, sorted."""
+    depth, depths = 0, dict[object, int]()
     for value, is_end in _points(ranges):
         if is_end:
-            found.setdefault(value, depth)
+            depths.setdefault(value, depth)
             depth -= 1
         else:
             depth += 1
-            found[value] = depth
-    return sorted(found.values())
+            depths[value] = depth
+    return sorted(depths.values())
 
 
 def _deepest(ranges: Sequence[tuple[object, object]]) -> int:

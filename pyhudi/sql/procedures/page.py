@@ -40,8 +40,8 @@ level count in `repair_add_partition_meta`, and no average is given for a commit
 
 def procedures_page() -> str:
     """The page as text."""
-    listed = sorted(PROCEDURES.values(), key=lambda one: one.name)
-    parts = [_HEAD, *(_section(procedure) for procedure in listed), "## Refused\n\n", _lines(_REFUSED), "\n\n"]
+    procedures = sorted(PROCEDURES.values(), key=lambda one: one.name)
+    parts = [_HEAD, *(_section(procedure) for procedure in procedures), "## Refused\n\n", _lines(_REFUSED), "\n\n"]
     parts += [_item(f"- `{name}`: {reason}.") + "\n" for name, reason in sorted(REFUSED.items())]
     return "".join(parts)
 

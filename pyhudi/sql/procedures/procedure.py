@@ -1,6 +1,6 @@
 """A procedure (arguments, columns of its result, the function that makes the rows), and one call of it.
 
-Both are declared in one line of words each, as Hudi's `CALL help` lists them:
+One line of words declares the arguments and one the columns, as in Hudi's `CALL help`:
 
     "table string!, limit integer=10"        `!`: required; `=`: the default, none without
     "commit_time string, total_errors long"
@@ -36,16 +36,16 @@ __all__ = ["Argument", "Procedure", "ProcedureCall", "Row", "Rows", "rows_as_tab
 Row: TypeAlias = tuple[object, ...]
 Rows: TypeAlias = Iterable[Row]
 
-# Rows of one answer: so many file slices or write stats fit into some 100 MB of Python objects. `limit` takes fewer.
+# Rows of one answer: this many file slices or write stats fit into some 100 MB of Python objects.
 MAX_PROCEDURE_ROWS = 1_000_000
 
 
 def rows_as_table(columns: pa.Schema, rows: Rows) -> pa.Table:
     """Rows as a table of these columns. Raises ConfigError for more than MAX_PROCEDURE_ROWS."""
-    found = list(islice(rows, MAX_PROCEDURE_ROWS + 1))
-    if len(found) > MAX_PROCEDURE_ROWS:
+    answer = list(islice(rows, MAX_PROCEDURE_ROWS + 1))
+    if len(answer) > MAX_PROCEDURE_ROWS:
         raise ConfigError(f"The answer has more than {MAX_PROCEDURE_ROWS:,} rows; give a limit.")
-    values = list(zip(*found, strict=True)) or [() for _ in columns]
+    values = list(zip(*answer, strict=True)) or [() for _ in columns]
     return pa.table([pa.array(value, field.type) for value, field in zip(values, columns, strict=True)], schema=columns)
 
 
@@ -54,25 +54,25 @@ _NONE = "none"
 
 @dataclass(frozen=True)
 class ProcedureCall:
-    """What a procedure is given. `values`: by the names of its arguments; those that have no value are not there.
+    """One call of a procedure. `values`: by the names of its arguments, without those that have no value.
 
-    `session`: None for calls from Python, which name a table by its path, or hand it over as `given`.
+    `session`: None for a call from Python. Such a call names a table by its path, or passes an open one as `handle`.
     """
 
     procedure: str
     values: Mapping[str, str | int | bool]
     session: SqlSession | None = None
-    given: HudiTable | None = None
+    handle: HudiTable | None = None
     storage_options: Mapping[str, str] = field(default_factory=dict)
 
     # ---- arguments
 
     def text(self, name: str) -> str:
-        """A text; "" when it is not given."""
+        """A text; "" without the argument."""
         return str(self.values.get(name, ""))
 
     def number(self, name: str) -> int | None:
-        """A whole number, None when it is not given."""
+        """A whole number; None without the argument."""
         value = self.values.get(name)
         return None if value is None else int(value)
 
@@ -89,42 +89,42 @@ class ProcedureCall:
 
     @property
     def options(self) -> dict[str, str]:
-        """The session's options, and those that the argument `options` has as `k=v,k=v`."""
-        found = dict(self.session.settings) if self.session is not None else {}
+        """The session's options, and those of the argument `options`, `k=v,k=v`."""
+        options = dict(self.session.settings) if self.session is not None else {}
         for pair in filter(None, (part.strip() for part in self.text("options").split(","))):
             key, assigned, value = pair.partition("=")
             if not assigned:
                 raise ConfigError(
                     f"{self.procedure}: options is a text of key=value, with commas; found {pair!r:.200}."
                 )
-            found[key.strip()] = value.strip()
-        return found
+            options[key.strip()] = value.strip()
+        return options
 
     # ---- the table
 
     @lazy_property
     def table(self) -> HudiTable:
-        """The table that `table` or `path` names. Raises ConfigError for none of them, TableNotFound."""
-        if self.given is not None:
-            return self.given
-        named = self.text("table") or self.text("path")
-        if not named:
+        """The table that `table` or `path` names. Raises ConfigError without either argument, TableNotFound."""
+        if self.handle is not None:
+            return self.handle
+        name = self.text("table") or self.text("path")
+        if not name:
             raise ConfigError(f"{self.procedure} needs the argument table, or path.")
-        return self.table_called(named)
+        return self.table_called(name)
 
-    def table_called(self, named: str) -> HudiTable:
+    def table_called(self, text: str) -> HudiTable:
         """The table of a name, or at a path. Raises TableNotFound."""
-        name = table_name_of(named)
+        name = table_name_of(text)
         if self.session is None:
-            return HudiTable.open(name.path or named, storage_options=self.storage_options)
-        found = self.session.find_table(name)
-        if found is None:
-            raise TableNotFound(f"{self.procedure}: there is no Hudi table {named}.")
-        return found.table
+            return HudiTable.open(name.path or text, storage_options=self.storage_options)
+        table = self.session.find_table(name)
+        if table is None:
+            raise TableNotFound(f"{self.procedure}: there is no Hudi table {text}.")
+        return table.table
 
     @lazy_property
     def meta(self) -> MetaClient:
-        """The table as it is at the first look."""
+        """The table's state at the first look."""
         return self.table.state
 
     @property
@@ -133,8 +133,8 @@ class ProcedureCall:
 
     def commits(self) -> list[tuple[Instant, CommitMetadata]]:
         """The completed commits of the active timeline with their bodies, newest first."""
-        found = reversed(self.meta.timeline.commits().instants)
-        return [(instant, self.meta.commits.metadata(instant)) for instant in found]
+        instants = reversed(self.meta.timeline.commits().instants)
+        return [(instant, self.meta.commits.metadata(instant)) for instant in instants]
 
     def completed(self, *actions: ActionKind) -> list[Instant]:
         """The completed instants of some actions, newest first."""
@@ -193,12 +193,12 @@ class Argument:
         kind = kind.rstrip("!")
         return cls(name, kind, required, _value_of(default, kind) if assigned else None)
 
-    def value(self, given: Constant, procedure: str) -> str | int | bool | None:
+    def value(self, constant: Constant, procedure: str) -> str | int | bool | None:
         """A constant as a value of this argument. Raises ConfigError for one of another type."""
-        if given is None or (isinstance(given, bool) and self.kind == "boolean"):
-            return given
-        text = str(given)
-        if self.kind == "string" and not isinstance(given, bool):
+        if constant is None or (isinstance(constant, bool) and self.kind == "boolean"):
+            return constant
+        text = str(constant)
+        if self.kind == "string" and not isinstance(constant, bool):
             return text
         if self.kind == "boolean" and text.lower() in ("true", "false"):
             return text.lower() == "true"
@@ -224,28 +224,28 @@ class Procedure:
     @classmethod
     def of(cls, name: str, arguments: str, columns: str, run: Callable[[ProcedureCall], Rows], about: str) -> Procedure:
         """A procedure from its words."""
-        taken = tuple(Argument.of(words) for words in arguments.split(", ")) if arguments else ()
-        return cls(name, taken, _columns(columns), run, about)
+        argument_list = tuple(Argument.of(words) for words in arguments.split(", ")) if arguments else ()
+        return cls(name, argument_list, _columns(columns), run, about)
 
-    def values(self, positional: Sequence[Constant], named: Mapping[str, Constant]) -> dict[str, str | int | bool]:
-        """The values of a call, defaults among them; arguments that have neither are left out.
+    def values(self, positional: Sequence[Constant], by_name: Mapping[str, Constant]) -> dict[str, str | int | bool]:
+        """The values of a call, with defaults. An argument without a value and a default is absent.
 
-        Raises: ConfigError for unknown, missing and doubled arguments, and for values of a wrong type.
+        Raises: ConfigError for an unknown, missing or doubled argument, and for a value of a wrong type.
         """
         if len(positional) > len(self.arguments):
             raise ConfigError(f"{self.name} takes at most {len(self.arguments)} arguments. {self._takes()}")
-        known = {argument.name.lower(): argument for argument in self.arguments}
-        given: dict[str, Constant] = dict(zip(known, positional, strict=False))
-        for name, value in named.items():
-            if name.lower() not in known:
+        arguments = {argument.name.lower(): argument for argument in self.arguments}
+        constants: dict[str, Constant] = dict(zip(arguments, positional, strict=False))
+        for name, value in by_name.items():
+            if name.lower() not in arguments:
                 raise ConfigError(f"{self.name} has no argument {name!r:.100}. {self._takes()}")
-            if name.lower() in given:
+            if name.lower() in constants:
                 raise ConfigError(f"{self.name}: the argument {name} is given twice.")
-            given[name.lower()] = value
+            constants[name.lower()] = value
         values: dict[str, str | int | bool] = {}
         for argument in self.arguments:
-            found = argument.value(given.get(argument.name.lower()), self.name)
-            value = argument.default if found is None else found
+            value = argument.value(constants.get(argument.name.lower()), self.name)
+            value = argument.default if value is None else value
             if value is not None:
                 values[argument.name] = value
             elif argument.required:

@@ -1,4 +1,4 @@
-"""All procedures by name, and those of Hudi's that have no counterpart here, with the reason."""
+"""All procedures by name, and Hudi's procedures without a counterpart here, with the reason."""
 
 from __future__ import annotations
 
@@ -54,10 +54,10 @@ def _help(call: ProcedureCall) -> Rows:
     name = call.text("cmd").lower()
     if name:
         return [(_description(procedure_called(name)),)]
-    listed = "".join(f"\t{one.name}\t{one.about}\n" for one in sorted(PROCEDURES.values(), key=lambda one: one.name))
+    lines = "".join(f"\t{one.name}\t{one.about}\n" for one in sorted(PROCEDURES.values(), key=lambda one: one.name))
     return [
         (
-            "synopsis\n\tcall [command]([key1]=>[value1],[key2]=>[value2])\ncommands and description\n" + listed
+            "synopsis\n\tcall [command]([key1]=>[value1],[key2]=>[value2])\ncommands and description\n" + lines
             + "You can use 'call help(cmd=>[command])' to view the detailed parameters of the command\n",
         )
     ]  # fmt: skip
@@ -70,7 +70,7 @@ def _description(procedure: Procedure) -> str:
     def line(*cells: object) -> str:
         return "".join(f"\t{cell!s:<{_WIDTH}}" for cell in cells) + "\n"
 
-    taken = [
+    arguments = [
         line(
             one.name,
             one.kind,
@@ -84,13 +84,13 @@ def _description(procedure: Procedure) -> str:
         for one in procedure.arguments
     ]
     names = {"int32": "integer", "int64": "long", "double": "double", "bool": "boolean", "string": "string"}
-    returned = [
+    columns = [
         line(field.name, names[str(field.type)], str(field.nullable).lower(), "{}") for field in procedure.columns
     ]
     return "".join(
         [
-            "parameters:\n", line("param", "type_name", "default_value", "required"), *taken,
-            "outputType:\n", line("name", "type_name", "nullable", "metadata"), *returned,
+            "parameters:\n", line("param", "type_name", "default_value", "required"), *arguments,
+            "outputType:\n", line("name", "type_name", "nullable", "metadata"), *columns,
         ]
     )  # fmt: skip
 
@@ -116,10 +116,10 @@ PROCEDURES: Mapping[str, Procedure] = {
 
 
 def procedure_called(name: str) -> Procedure:
-    """The procedure of a name. Raises ConfigError for an unknown one, and for one that there is no counterpart of."""
-    found = PROCEDURES.get(name.lower())
-    if found is not None:
-        return found
+    """The procedure of a name. Raises ConfigError for an unknown name, and for a procedure without a counterpart."""
+    procedure = PROCEDURES.get(name.lower())
+    if procedure is not None:
+        return procedure
     reason = REFUSED.get(name.lower())
     if reason is not None:
         raise ConfigError(f"There is no procedure {name} here: {reason}.")

@@ -1,4 +1,4 @@
-"""What was taken back, and taking it back: rollbacks, savepoints and restores."""
+"""Rollbacks, savepoints and restores: their history, and running them."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _TABLE_AND_TIME = "table string, instant_time string=, path string"
 
 
 def _show_rollbacks(call: ProcedureCall) -> Rows:
-    found = ((i, rollback_metadata(call.meta, i)) for i in call.completed(ActionKind.ROLLBACK))
+    rollbacks = ((i, rollback_metadata(call.meta, i)) for i in call.completed(ActionKind.ROLLBACK))
     return call.limited(
         (instant.requested_time, time, body.total_files_deleted, body.time_taken_ms, len(body.partitions))
-        for instant, body in found
+        for instant, body in rollbacks
         for time in body.commits_rollback
     )
 
@@ -37,8 +37,8 @@ def _show_rollback_detail(call: ProcedureCall) -> Rows:
 
 
 def _rollback_to_instant(call: ProcedureCall) -> Rows:
-    done = call.table.rollback(call.text("instant_time"), options=call.options)
-    return [(bool(done.rolled_back),)]
+    result = call.table.rollback(call.text("instant_time"), options=call.options)
+    return [(bool(result.rolled_back),)]
 
 
 def _create_savepoint(call: ProcedureCall) -> Rows:
@@ -48,7 +48,7 @@ def _create_savepoint(call: ProcedureCall) -> Rows:
 
 
 def _show_savepoints(call: ProcedureCall) -> Rows:
-    return [(found.instant_time,) for found in reversed(call.table.savepoints())]
+    return [(savepoint.instant_time,) for savepoint in reversed(call.table.savepoints())]
 
 
 def _delete_savepoint(call: ProcedureCall) -> Rows:
@@ -58,23 +58,23 @@ def _delete_savepoint(call: ProcedureCall) -> Rows:
 
 def _rollback_to_savepoint(call: ProcedureCall) -> Rows:
     time = _saved(call)
-    if time not in {found.instant_time for found in call.table.savepoints()}:
+    if time not in {savepoint.instant_time for savepoint in call.table.savepoints()}:
         raise ConfigError(f"{call.procedure}: {call.table.path} has no savepoint {time!r:.100}.")
     call.table.restore(time, options=call.options)
     return [(True,)]
 
 
 def _saved(call: ProcedureCall) -> str:
-    """The savepoint that is meant: the newest when none is named. Raises ConfigError when there is none."""
+    """The savepoint of `instant_time`, or the newest one. Raises ConfigError without a savepoint."""
     time = call.text("instant_time")
-    times = [found.instant_time for found in call.table.savepoints()]
+    times = [savepoint.instant_time for savepoint in call.table.savepoints()]
     if not time and not times:
         raise ConfigError(f"{call.procedure}: {call.table.path} has no savepoint.")
     return time or max(times)
 
 
 def _undo_pending_service(call: ProcedureCall) -> Rows:
-    """Take back a compaction or clustering that was begun and not finished."""
+    """Roll back an unfinished compaction or clustering."""
     time = call.text("pending_instant")
     instant = call.meta.timeline.pending().find(time)
     if instant is None or not (instant.action.is_table_service or instant.action.is_replacing):

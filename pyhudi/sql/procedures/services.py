@@ -59,8 +59,8 @@ def _clusterings(call: ProcedureCall, times: Sequence[str] | None = None) -> Ite
             continue
         plan = meta.reader.clustering_plan(instant)
         if plan is not None:
-            named = call.flag("show_involved_partition")
-            partitions = ",".join(found.partition_path for found in plan.slices) if named else "*"
+            with_partitions = call.flag("show_involved_partition")
+            partitions = ",".join(file_slice.partition_path for file_slice in plan.slices) if with_partitions else "*"
             yield instant.requested_time, len(plan.groups), instant.state.name, partitions
 
 
@@ -103,26 +103,26 @@ def _selected(call: ProcedureCall) -> list[str] | None:
             raise ConfigError(f"{call.procedure}: {call.table.path} has no partitions for a predicate.")
         files = call.table.scan(config.partition_fields, where=predicate).files()
         return sorted({str(path) for path in files.column("partition_path").to_pylist()})
-    chosen = call.text("selected_partitions")
-    return [path.strip() for path in chosen.split(",")] if chosen else None
+    paths = call.text("selected_partitions")
+    return [path.strip() for path in paths.split(",")] if paths else None
 
 
 def _run(
     call: ProcedureCall, operation: str, instants: str, action: ActionKind, options: dict[str, object] | None = None
 ) -> list[str]:
-    """Schedule and execute plans of a service as the operation says; the instant times of those that it is about."""
+    """Schedule and execute plans of a service, by the operation; returns their instant times."""
     if operation not in _OPERATIONS:
         raise ConfigError(f"{call.procedure}: op is one of run, {', '.join(_OPERATIONS)}; found {operation!r:.100}.")
     service = call.table.compact if action is ActionKind.COMPACTION else call.table.cluster
-    given: dict[str, object] = {**(options or {}), **call.options}
+    plan_options: dict[str, object] = {**(options or {}), **call.options}
     pending = _pending(call, action)
     if instants:
         if operation != "execute":
             raise ConfigError(f"{call.procedure}: instants are for op => 'execute', found op => {operation!r}.")
-        pending = _named(call, instants, pending)
+        pending = _pending_among(call, instants, pending)
     times = pending[: call.number("limit")] if call.number("limit") is not None else pending
     if operation != "execute":
-        scheduled = service(schedule_only=True, options=given).scheduled
+        scheduled = service(schedule_only=True, options=plan_options).scheduled
         times = times if scheduled is None else [scheduled]
     if operation != "schedule":
         for time in times:
@@ -137,7 +137,7 @@ def _pending(call: ProcedureCall, action: ActionKind) -> list[str]:
     return [i.requested_time for i in meta.timeline.pending() if meta.reader.clustering_plan(i) is not None]
 
 
-def _named(call: ProcedureCall, instants: str, pending: Sequence[str]) -> list[str]:
+def _pending_among(call: ProcedureCall, instants: str, pending: Sequence[str]) -> list[str]:
     times = sorted(time.strip() for time in instants.split(","))
     unknown = [time for time in times if time not in pending]
     if unknown:
@@ -151,22 +151,22 @@ def _named(call: ProcedureCall, instants: str, pending: Sequence[str]) -> list[s
 
 
 def _run_ttl(call: ProcedureCall) -> Rows:
-    given = dict(call.options)
+    options = dict(call.options)
     if call.text("ttl_policy"):
-        given["hoodie.partition.ttl.management.strategy.type"] = call.text("ttl_policy").upper()
+        options["hoodie.partition.ttl.management.strategy.type"] = call.text("ttl_policy").upper()
     days = call.number("retain_days")
     if days is not None:
-        given["hoodie.partition.ttl.strategy.days.retain"] = str(days)
-    return [(found.partition_path,) for found in call.table.run_ttl(options=given).expired]
+        options["hoodie.partition.ttl.strategy.days.retain"] = str(days)
+    return [(partition.partition_path,) for partition in call.table.run_ttl(options=options).expired]
 
 
 def _archive_commits(call: ProcedureCall) -> Rows:
-    given = {
+    limits = {
         "hoodie.keep.min.commits": str(call.number("min_commits")),
         "hoodie.keep.max.commits": str(call.number("max_commits")),
         "hoodie.clean.commits.retained": str(call.number("retain_commits")),
     }
-    call.table.archive(options={**call.options, **given})
+    call.table.archive(options={**call.options, **limits})
     return [(0,)]
 
 

@@ -52,10 +52,10 @@ def _truncate_table(call: ProcedureCall) -> Rows:
 
 
 def _add_partition_metadata(call: ProcedureCall) -> Rows:
-    """Folders with data files of the table that no file makes a partition."""
-    known = {path for path, _ in listed_partitions(call.storage)}
-    for path in sorted(known | set(_folders_with_data(call))):
-        if path in known:
+    """Give a metadata file to folders that hold data files and lack one."""
+    partitions = {path for path, _ in listed_partitions(call.storage)}
+    for path in sorted(partitions | set(_folders_with_data(call))):
+        if path in partitions:
             yield path, "Yes", "None"
         elif call.flag("dry_run"):
             yield path, "No", "None"
@@ -88,7 +88,7 @@ def _migrate_partition_metadata(call: ProcedureCall) -> Rows:
 
 
 def _repair_cleans(call: ProcedureCall) -> Rows:
-    """Pending cleans whose plans nobody can read go: their writer died, and no file was deleted by them."""
+    """Delete pending cleans with unreadable plans: their writer died, and they deleted no file."""
     for instant in call.meta.timeline.pending().of([ActionKind.CLEAN]):
         if _is_unreadable(call, instant):
             for state in (State.INFLIGHT, State.REQUESTED):

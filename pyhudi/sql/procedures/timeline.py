@@ -1,4 +1,4 @@
-"""The timeline: all instants, in the states that they have reached; bodies of completed rollbacks and restores."""
+"""The timeline: all instants with their states; bodies of completed rollbacks and restores."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ __all__ = ["PROCEDURES", "rollback_metadata", "rollbacks_of"]
 
 
 def rollback_metadata(meta: MetaClient, instant: Instant) -> RollbackMetadata:
-    """What a completed rollback did. Raises CorruptFile, PathNotFound."""
+    """The metadata of a completed rollback. Raises CorruptFile, PathNotFound."""
     body = meta.reader.read_body(instant, State.COMPLETED)
     return decode_rollback_metadata(body, f"{meta.storage.root}: {instant.requested_time}.rollback")
 
 
 def rollbacks_of(meta: MetaClient, instant: Instant) -> Iterator[RollbackMetadata]:
-    """What a completed rollback did, or each of those of a completed restore. Raises CorruptFile, PathNotFound."""
+    """The metadata of a completed rollback, or of each rollback in a restore. Raises CorruptFile, PathNotFound."""
     if instant.action is not ActionKind.RESTORE:
         yield rollback_metadata(meta, instant)
         return
@@ -43,30 +43,30 @@ def _show_timeline(call: ProcedureCall) -> Rows:
         for instant, kind in _instants(call)
         if (not since or instant.requested_time >= since) and (not until or instant.requested_time <= until)
     )
-    undone = _undone(call)
-    shown = (_timeline_row(call, instant, kind, undone) for instant, kind in rows)
-    return shown if since and until else call.limited(shown)
+    rollbacks = _rollbacks_by_time(call)
+    timeline_rows = (_timeline_row(call, instant, kind, rollbacks) for instant, kind in rows)
+    return timeline_rows if since and until else call.limited(timeline_rows)
 
 
 def _instants(call: ProcedureCall) -> list[tuple[Instant, str]]:
-    found = [(instant, "ACTIVE") for instant in call.meta.timeline]
+    rows = [(instant, "ACTIVE") for instant in call.meta.timeline]
     if call.flag("showArchived"):
         active = {instant.requested_time for instant in call.meta.timeline}
         times = load_archived_timeline(call.storage, call.meta.config).times()
-        found += [(instant, "ARCHIVED") for instant in times if instant.requested_time not in active]
-    return sorted(found, key=lambda one: (one[0].requested_time, one[0].action.value), reverse=True)
+        rows += [(instant, "ARCHIVED") for instant in times if instant.requested_time not in active]
+    return sorted(rows, key=lambda one: (one[0].requested_time, one[0].action.value), reverse=True)
 
 
-def _undone(call: ProcedureCall) -> dict[str, list[str]]:
-    """Instant time → the rollbacks that took it back."""
-    found: dict[str, list[str]] = {}
+def _rollbacks_by_time(call: ProcedureCall) -> dict[str, list[str]]:
+    """Instant time → the rollbacks of it."""
+    rollbacks: dict[str, list[str]] = {}
     for instant in call.completed(ActionKind.ROLLBACK):
         for time in rollback_metadata(call.meta, instant).commits_rollback:
-            found.setdefault(time, []).append(instant.requested_time)
-    return found
+            rollbacks.setdefault(time, []).append(instant.requested_time)
+    return rollbacks
 
 
-def _timeline_row(call: ProcedureCall, instant: Instant, kind: str, undone: dict[str, list[str]]) -> Row:
+def _timeline_row(call: ProcedureCall, instant: Instant, kind: str, rollbacks: dict[str, list[str]]) -> Row:
     times = _times(call, instant, kind)
     return (
         instant.requested_time,
@@ -74,35 +74,35 @@ def _timeline_row(call: ProcedureCall, instant: Instant, kind: str, undone: dict
         instant.state.name,
         *times,
         kind,
-        _rollback_info(call, instant, kind, undone),
+        _rollback_info(call, instant, kind, rollbacks),
     )
 
 
-def _rollback_info(call: ProcedureCall, instant: Instant, kind: str, undone: dict[str, list[str]]) -> str | None:
+def _rollback_info(call: ProcedureCall, instant: Instant, kind: str, rollbacks: dict[str, list[str]]) -> str | None:
     if instant.action is ActionKind.ROLLBACK and kind == "ACTIVE":
         if instant.is_completed:
             times = rollback_metadata(call.meta, instant).commits_rollback
         else:
             times = (call.meta.reader.rollback_plan(instant).instant_to_rollback.commit_time,)
         return f"Rolled back: {', '.join(times)}"
-    by = undone.get(instant.requested_time)
+    by = rollbacks.get(instant.requested_time)
     return f"Rolled back by: {', '.join(by)}" if by else None
 
 
 def _times(call: ProcedureCall, instant: Instant, kind: str) -> list[str | None]:
-    """When an instant was requested, begun and completed: by its files, of an archived one by its own times."""
+    """When an instant was requested, begun and completed: by its files, or by its times in the history."""
     if kind != "ACTIVE":
         zone = call.meta.config.timeline_zone
         begun = parse_instant_time(instant.requested_time, zone)
-        done = parse_instant_time(instant.completion_time, zone) if instant.completion_time is not None else None
-        return [_shown(begun), _shown(begun), None if done is None else _shown(done)]
+        completed = parse_instant_time(instant.completion_time, zone) if instant.completion_time is not None else None
+        return [_moment_text(begun), _moment_text(begun), None if completed is None else _moment_text(completed)]
     names = (instant.action, *pending_actions(instant.action.completed_as))
-    found = [_reached(call, instant, state, names) for state in State]
+    times = [_moment_of(call, instant, state, names) for state in State]
     # A state without a file of its own, such as that of a savepoint: it was reached together with the next one.
-    return [found[0] or found[1] or found[2], found[1] or found[2], found[2]]
+    return [times[0] or times[1] or times[2], times[1] or times[2], times[2]]
 
 
-def _reached(call: ProcedureCall, instant: Instant, state: State, names: Iterable[ActionKind]) -> str | None:
+def _moment_of(call: ProcedureCall, instant: Instant, state: State, names: Iterable[ActionKind]) -> str | None:
     if state > instant.state:
         return None
     for name in (instant.action,) if state is instant.state else dict.fromkeys(names):
@@ -110,11 +110,11 @@ def _reached(call: ProcedureCall, instant: Instant, state: State, names: Iterabl
         info = call.storage.stat(instant_path(stage, call.meta.config))
         if info is not None:
             moment = datetime.fromtimestamp(info.modified_ms / 1000, timezone.utc)
-            return _shown(moment.astimezone(call.meta.config.timeline_zone))
+            return _moment_text(moment.astimezone(call.meta.config.timeline_zone))
     return None
 
 
-def _shown(moment: datetime) -> str:
+def _moment_text(moment: datetime) -> str:
     return f"{moment:%m-%d %H:%M:%S}"
 
 
