@@ -1,8 +1,8 @@
 """Date patterns of Joda-Time: tokens, and printing an instant with them.
 
 `yyyy-MM-dd'T'HH:mm:ss.SSSZ` and the like; letters G C x y Y M d D E e w a h H k K m s S z Z, text in English as Hudi's
-Java prints it. Parsing is in joda_parse.py. Source: docs/formats/keys.md, "Times"; Joda-Time's documentation of
-DateTimeFormat; checked against Joda-Time 2.14.
+Java prints it. Years before 1 and past 9999 are refused. Parsing is in joda_parse.py. Source: docs/formats/keys.md,
+"Times"; Joda-Time's documentation of DateTimeFormat; checked against Joda-Time 2.14.
 """
 
 from __future__ import annotations
@@ -10,14 +10,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from functools import lru_cache
 
 from pyhudi.errors import ConfigError
-from pyhudi.java.calendar import Zone, civil_from_days, days_from_civil, iso_week, offset_text
+from pyhudi.java.time_zones import EPOCH, Zone, offset_text
 
 __all__ = [
     "LONG_DAYS",
     "LONG_MONTHS",
+    "FarYearError",
     "PatternToken",
     "finest_ms",
     "format_instant",
@@ -36,6 +38,10 @@ _LETTERS = "GCxyYMdDEewahHkKmsSzZ"
 _MILLIS_PER_DAY = 86_400_000
 _TOKEN = re.compile(r"([A-Za-z])\1*|(?:''|'(?:[^']|'')*(?:'|$)|[^A-Za-z'])+")
 _QUOTED = re.compile(r"''|'((?:[^']|'')*)(?:'|$)")
+
+
+class FarYearError(ValueError):
+    """A local time before year 1 or past 9999."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +102,14 @@ def finest_ms(pattern: str) -> int:
 
 
 def format_instant(pattern: str, utc_ms: int, zone: Zone) -> str:
-    """Text of an instant in a zone."""
-    local = _Local.of(utc_ms, zone)
+    """Text of an instant in a zone. Raises FarYearError for local times outside the years 1 to 9999."""
+    try:
+        local = _Local(EPOCH + timedelta(milliseconds=utc_ms + zone.offset_at(utc_ms)), utc_ms, zone)
+    except OverflowError as error:
+        raise FarYearError(
+            f"the epoch milliseconds {utc_ms} are a time outside the years 1 to 9999 in {zone.id}, so format "
+            f"{pattern!r} can't print it"
+        ) from error
     return "".join(
         [token.text if not token.letter else _PRINT[token.letter](local, token) for token in tokenize(pattern)]
     )
@@ -107,59 +119,37 @@ def format_instant(pattern: str, utc_ms: int, zone: Zone) -> str:
 class _Local:
     """A local date and time, with where it came from."""
 
-    year: int
-    month: int
-    day: int
-    days: int  # since 1970-01-01
-    of_day: int  # milliseconds
+    time: datetime
     utc_ms: int
     zone: Zone
-
-    @classmethod
-    def of(cls, utc_ms: int, zone: Zone) -> _Local:
-        days, of_day = divmod(utc_ms + zone.offset_at(utc_ms), _MILLIS_PER_DAY)
-        return cls(*civil_from_days(days), days, of_day, utc_ms, zone)
-
-    @property
-    def hour(self) -> int:
-        return self.of_day // 3_600_000
-
-    @property
-    def year_of_era(self) -> int:
-        return self.year if self.year > 0 else 1 - self.year
 
 
 Printer = Callable[[_Local, PatternToken], str]
 
 
-def _number(value: Callable[[_Local], int]) -> Printer:
-    def write(local: _Local, token: PatternToken) -> str:
-        number = value(local)
-        digits = f"{abs(number):0{token.count}d}"
-        return f"-{digits}" if number < 0 else digits
-
-    return write
+def _number(value: Callable[[datetime], int]) -> Printer:
+    return lambda local, token: f"{value(local.time):0{token.count}d}"
 
 
-def _year(value: Callable[[_Local], int]) -> Printer:
+def _year(value: Callable[[datetime], int]) -> Printer:
     full = _number(value)
-    return lambda local, token: f"{abs(value(local)) % 100:02d}" if token.count == 2 else full(local, token)
+    return lambda local, token: f"{value(local.time) % 100:02d}" if token.count == 2 else full(local, token)
 
 
 def _month(local: _Local, token: PatternToken) -> str:
     if token.count < 3:
-        return f"{local.month:0{token.count}d}"
-    name = LONG_MONTHS[local.month - 1]
+        return f"{local.time.month:0{token.count}d}"
+    name = LONG_MONTHS[local.time.month - 1]
     return name if token.count > 3 else name[:3]
 
 
 def _weekday(local: _Local, token: PatternToken) -> str:
-    name = LONG_DAYS[(local.days + 3) % 7]
+    name = LONG_DAYS[local.time.weekday()]
     return name if token.count > 3 else name[:3]
 
 
 def _fraction(local: _Local, token: PatternToken) -> str:
-    return f"{local.of_day % 1000:03d}".ljust(token.count, "0")[: token.count]
+    return f"{local.time.microsecond // 1000:03d}".ljust(token.count, "0")[: token.count]
 
 
 def _zone_offset(local: _Local, token: PatternToken) -> str:
@@ -170,24 +160,24 @@ def _zone_offset(local: _Local, token: PatternToken) -> str:
 
 
 _PRINT: dict[str, Printer] = {
-    "G": lambda local, token: "AD" if local.year > 0 else "BC",
-    "C": _number(lambda local: abs(local.year) // 100),
-    "x": _year(lambda local: iso_week(local.days)[0]),
-    "y": _year(lambda local: local.year),
-    "Y": _year(lambda local: local.year_of_era),
+    "G": lambda local, token: "AD",
+    "C": _number(lambda time: time.year // 100),
+    "x": _year(lambda time: time.isocalendar().year),
+    "y": _year(lambda time: time.year),
+    "Y": _year(lambda time: time.year),
     "M": _month,
-    "d": _number(lambda local: local.day),
-    "D": _number(lambda local: local.days - days_from_civil(local.year, 1, 1) + 1),
+    "d": _number(lambda time: time.day),
+    "D": _number(lambda time: time.timetuple().tm_yday),
     "E": _weekday,
-    "e": _number(lambda local: (local.days + 3) % 7 + 1),
-    "w": _number(lambda local: iso_week(local.days)[1]),
-    "a": lambda local, token: "AM" if local.hour < 12 else "PM",
-    "h": _number(lambda local: (local.hour + 11) % 12 + 1),
-    "H": _number(lambda local: local.hour),
-    "k": _number(lambda local: local.hour or 24),
-    "K": _number(lambda local: local.hour % 12),
-    "m": _number(lambda local: local.of_day // 60_000 % 60),
-    "s": _number(lambda local: local.of_day // 1000 % 60),
+    "e": _number(lambda time: time.isoweekday()),
+    "w": _number(lambda time: time.isocalendar().week),
+    "a": lambda local, token: "AM" if local.time.hour < 12 else "PM",
+    "h": _number(lambda time: (time.hour + 11) % 12 + 1),
+    "H": _number(lambda time: time.hour),
+    "k": _number(lambda time: time.hour or 24),
+    "K": _number(lambda time: time.hour % 12),
+    "m": _number(lambda time: time.minute),
+    "s": _number(lambda time: time.second),
     "S": _fraction,
     "z": lambda local, token: local.zone.short_name(local.utc_ms),
     "Z": _zone_offset,

@@ -16,19 +16,18 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyhudi.java.calendar import UTC, Zone
 from pyhudi.java.joda import tokenize
+from pyhudi.java.time_zones import FIRST_LOCAL_MS, LAST_LOCAL_MS, UTC, Zone
 
-__all__ = ["offsets_at", "read_local_times"]
+__all__ = ["Longs", "offsets_at", "read_local_times"]
 
 Longs = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
 _DAY_MS = 86_400_000
 _WIDTHS = {"y": 4, "M": 2, "d": 2, "H": 2, "m": 2, "s": 2}
-_RANGES = {"M": (1, 12), "H": (0, 23), "m": (0, 59), "s": (0, 59)}
+_RANGES = {"y": (1, 9999), "M": (1, 12), "H": (0, 23), "m": (0, 59), "s": (0, 59)}
 _OFFSET = "(?P<Z>Z|[-+](?:[01][0-9]|2[0-3]):?[0-5][0-9])"
-_DAYS_IN_MONTH = np.array([31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31])
 
 
 def read_local_times(
@@ -59,7 +58,8 @@ def read_local_times(
     if target is None:
         return local, known  # shown as it is written
     utc = local - offsets
-    return utc + offsets_at(utc, target), known
+    shown = utc + offsets_at(utc, target)
+    return shown, known & (shown >= FIRST_LOCAL_MS) & (shown <= LAST_LOCAL_MS)
 
 
 def offsets_at(utc_ms: Longs, zone: Zone) -> Longs:
@@ -115,15 +115,19 @@ def _local_millis(texts: dict[str, pa.Array], rows: int) -> tuple[Longs, Mask]:
     for name, (low, high) in _RANGES.items():
         if name in fields:
             inside &= (fields[name] >= low) & (fields[name] <= high)
-    leap = (year % 4 == 0) & ((year % 100 != 0) | (year % 400 == 0))
-    longest = _DAYS_IN_MONTH[np.clip(month, 1, 12) - 1] + ((month == 2) & leap)
-    inside &= (day >= 1) & (day <= longest)
-    from_march = year - (month <= 2)
-    of_year = (153 * ((month - 3) % 12) + 2) // 5 + day - 1
-    days = from_march * 365 + from_march // 4 - from_march // 100 + from_march // 400 + of_year - 719_468
+    months = (year - 1970) * 12 + month - 1
+    first_day, next_month = _first_days(months), _first_days(months + 1)
+    inside &= (day >= 1) & (day <= next_month - first_day)
+    days = first_day + day - 1
     zero = np.zeros(rows, np.int64)
     seconds = fields.get("H", zero) * 3600 + fields.get("m", zero) * 60 + fields.get("s", zero)
     return days * _DAY_MS + seconds * 1000 + fields.get("S", zero), inside
+
+
+def _first_days(months: Longs) -> Longs:
+    """Days since 1970-01-01 on which months begin, counted from January 1970."""
+    days: Longs = months.astype("datetime64[M]").astype("datetime64[D]").astype(np.int64)
+    return days
 
 
 def _own_offsets(column: pa.Array) -> Longs:

@@ -1,28 +1,37 @@
 """Parsing text with Joda-Time's date patterns.
 
 Numbers take as many digits as they find (`yyyy` reads `24` as the year 24), month and day names any of their usual
-spellings, `Z` an offset or the letter Z. Fields are then set from the largest to the smallest on 1970-01-01T00:00, or
-in the year 2000 when the largest is a month or a day; a value out of its range is an error. Several formats: the first
-whose shape fits the whole text decides, even if its values are then out of range.
-Source: docs/formats/keys.md, "Times"; checked against Joda-Time 2.14.
+spellings, `Z` an offset or the letter Z. Several formats: the first whose shape fits the whole text decides, even if
+its values are then out of range.
+
+The values are then set one after the other on 1970-01-01T00:00, or in the year 2000 when the largest field is a month
+or a day. Fields are sorted by the length of the field they are counted in, then by their own, both from long to short,
+and set twice: first each cuts off all smaller fields, then again with only the last one cutting, so that a value that
+only fits another month is found out of range. Years go from 1 to 9999. Source: docs/formats/keys.md, "Times";
+Joda-Time's documentation of DateTimeParserBucket; checked against Joda-Time 2.14.
 """
 
 from __future__ import annotations
 
 import re
+from calendar import isleap, monthrange
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
 from functools import lru_cache
 
-from pyhudi.java.calendar import UTC, Zone, fixed_zone, java_zone, region
 from pyhudi.java.joda import LONG_DAYS, LONG_MONTHS, PatternToken, is_number, tokenize
-from pyhudi.java.joda_fields import FieldError, local_millis
+from pyhudi.java.time_zones import EPOCH, UTC, Zone, fixed_zone, java_zone, region
 
 __all__ = ["ParseError", "parse_text"]
 
 
 class ParseError(ValueError):
     """The text does not fit the formats."""
+
+
+class _FieldError(ValueError):
+    """A value out of its field's range."""
 
 
 @dataclass(slots=True)
@@ -50,8 +59,8 @@ def parse_text(text: str, patterns: Sequence[str], zone: Zone | None, current_ye
     else:
         raise ParseError(f"the text does not fit {' or '.join(map(repr, patterns))}")
     try:
-        local = local_millis(found.values)
-    except FieldError as error:
+        local = _local_millis(found.values)
+    except _FieldError as error:
         raise ParseError(f"{error} (format {pattern!r})") from error
     if found.offset_ms is not None:
         return local - found.offset_ms, zone or fixed_zone(found.offset_ms)
@@ -212,18 +221,8 @@ def _zone_id(text: str, position: int, found: _Found) -> int | None:
     return None
 
 
-_ZONE_NAMES = {
-    "UTC": "UTC",
-    "GMT": "UTC",
-    "UT": "UTC",
-    "EST": "EST",
-    "EDT": "EST",
-    "CST": "CST",
-    "CDT": "CST",
-    "MST": "MST",
-    "MDT": "MST",
-    "PST": "PST",
-    "PDT": "PST",
+_ZONE_NAMES = {"UTC": "UTC", "GMT": "UTC", "UT": "UTC"} | {
+    f"{letter}{kind}T": f"{letter}ST" for letter in "ECMP" for kind in "SD"
 }
 
 
@@ -234,3 +233,168 @@ def _zone_name(text: str, position: int, found: _Found) -> int | None:
             found.zone = java_zone(zone)
             return position + len(name)
     return None
+
+
+_BASE_YEAR = 2000  # of texts whose largest field is a month or a day
+_MILLISECOND = timedelta(milliseconds=1)
+
+# Ranks of durations, long to short.
+_ERA, _CENTURY, _YEAR, _MONTH, _WEEK, _DAY, _HALFDAY, _HOUR, _MINUTE, _SECOND, _MILLI = range(11)
+_TIMES = {
+    _HALFDAY: timedelta(hours=12),
+    _HOUR: timedelta(hours=1),
+    _MINUTE: timedelta(minutes=1),
+    _SECOND: timedelta(seconds=1),
+    _MILLI: _MILLISECOND,
+}
+
+Setter = Callable[[datetime, int], datetime]
+
+
+@dataclass(frozen=True, slots=True)
+class _Field:
+    counted_in: int  # rank of the field around it
+    duration: int  # rank of its own length
+    set: Setter
+
+
+def _local_millis(values: Sequence[tuple[str, int]]) -> int:
+    """Local epoch milliseconds of parsed values, given by pattern letter. Raises _FieldError."""
+    ordered = sorted(values, key=lambda item: (_FIELDS[item[0]].counted_in, _FIELDS[item[0]].duration))
+    if ordered and _MONTH <= _FIELDS[ordered[0][0]].duration <= _DAY:
+        ordered.insert(0, ("y", _BASE_YEAR))
+    local = EPOCH
+    try:
+        for name, value in ordered:
+            local = _cut(_FIELDS[name].set(local, value), name)
+        for name, value in ordered:
+            local = _FIELDS[name].set(local, value)
+    except OverflowError as error:
+        raise _FieldError("the year must be in [1,9999]") from error
+    if ordered:
+        local = _cut(local, ordered[-1][0])
+    return (local - EPOCH) // _MILLISECOND
+
+
+def _cut(local: datetime, name: str) -> datetime:
+    """The beginning of the named field's current value."""
+    midnight = _midnight(local)
+    duration = _FIELDS[name].duration
+    if duration in _TIMES:
+        return local - (local - midnight) % _TIMES[duration]
+    if duration == _DAY:
+        return midnight
+    if duration == _WEEK:
+        return midnight - timedelta(days=local.weekday())
+    if name == "x":
+        return datetime.fromisocalendar(local.isocalendar().year, 1, 1)
+    if duration == _MONTH:
+        return midnight.replace(day=1)
+    return datetime(local.year - local.year % 100 if duration == _CENTURY else local.year, 1, 1)
+
+
+def _midnight(local: datetime) -> datetime:
+    return datetime(local.year, local.month, local.day)
+
+
+def _check(name: str, value: int, low: int, high: int) -> None:
+    if not low <= value <= high:
+        raise _FieldError(f"value {value} for {name} must be in [{low},{high}]")
+
+
+def _year_as(name: str) -> Setter:
+    def put(local: datetime, value: int) -> datetime:
+        _check(name, value, 1, 9999)
+        return local.replace(year=value, day=min(local.day, monthrange(value, local.month)[1]))
+
+    return put
+
+
+_set_year = _year_as("year")
+
+
+def _set_era(local: datetime, value: int) -> datetime:
+    if value == 0:
+        raise _FieldError("the era is BC, and the year must be in [1,9999]")
+    return local
+
+
+def _set_century(local: datetime, value: int) -> datetime:
+    _check("century", value, 1, 99)
+    return _set_year(local, value * 100 + local.year % 100)
+
+
+def _set_month(local: datetime, value: int) -> datetime:
+    _check("month", value, 1, 12)
+    return local.replace(month=value, day=min(local.day, monthrange(local.year, value)[1]))
+
+
+def _set_day(local: datetime, value: int) -> datetime:
+    _check("day of month", value, 1, monthrange(local.year, local.month)[1])
+    return local.replace(day=value)
+
+
+def _set_day_of_year(local: datetime, value: int) -> datetime:
+    _check("day of year", value, 1, 366 if isleap(local.year) else 365)
+    return local.replace(month=1, day=1) + timedelta(days=value - 1)
+
+
+def _set_week_year(local: datetime, value: int) -> datetime:
+    _check("week year", value, 1, 9999)
+    _, week, weekday = local.isocalendar()
+    weeks = min(week, _weeks_in_year(value)) - 1
+    first = datetime.fromisocalendar(value, 1, 1) + (local - _midnight(local))
+    return first + timedelta(weeks=weeks, days=weekday - 1)
+
+
+def _set_week(local: datetime, value: int) -> datetime:
+    year, week, _ = local.isocalendar()
+    _check("week", value, 1, _weeks_in_year(year))
+    return local + timedelta(weeks=value - week)
+
+
+def _weeks_in_year(week_year: int) -> int:
+    return date(week_year, 12, 28).isocalendar().week
+
+
+def _set_weekday(local: datetime, value: int) -> datetime:
+    _check("day of week", value, 1, 7)
+    return local + timedelta(days=value - local.isoweekday())
+
+
+def _set_halfday(local: datetime, value: int) -> datetime:
+    return local.replace(hour=local.hour % 12 + 12 * value)
+
+
+def _clock(name: str, duration: int, low: int, high: int, cycle: int) -> Setter:
+    """A field of the day: `cycle` values of one duration each; a value equal to the cycle is 0 (clock hours)."""
+    unit = _TIMES[duration]
+
+    def put(local: datetime, value: int) -> datetime:
+        _check(name, value, low, high)
+        current = (local - _midnight(local)) // unit % cycle
+        return local + (value % cycle - current) * unit
+
+    return put
+
+
+_FIELDS = {
+    "G": _Field(_ERA, _ERA, _set_era),
+    "C": _Field(_ERA, _CENTURY, _set_century),
+    "y": _Field(_ERA, _YEAR, _set_year),
+    "Y": _Field(_ERA, _YEAR, _year_as("year of era")),
+    "x": _Field(_ERA, _YEAR, _set_week_year),
+    "M": _Field(_YEAR, _MONTH, _set_month),
+    "w": _Field(_YEAR, _WEEK, _set_week),
+    "D": _Field(_YEAR, _DAY, _set_day_of_year),
+    "d": _Field(_MONTH, _DAY, _set_day),
+    "e": _Field(_WEEK, _DAY, _set_weekday),
+    "a": _Field(_DAY, _HALFDAY, _set_halfday),
+    "H": _Field(_DAY, _HOUR, _clock("hour", _HOUR, 0, 23, 24)),
+    "k": _Field(_DAY, _HOUR, _clock("clock hour", _HOUR, 1, 24, 24)),
+    "K": _Field(_HALFDAY, _HOUR, _clock("hour of half day", _HOUR, 0, 11, 12)),
+    "h": _Field(_HALFDAY, _HOUR, _clock("clock hour of half day", _HOUR, 1, 12, 12)),
+    "m": _Field(_HOUR, _MINUTE, _clock("minute", _MINUTE, 0, 59, 60)),
+    "s": _Field(_MINUTE, _SECOND, _clock("second", _SECOND, 0, 59, 60)),
+    "S": _Field(_SECOND, _MILLI, _clock("millisecond", _MILLI, 0, 999, 1000)),
+}

@@ -13,7 +13,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.errors import KeyGenError
-from pyhudi.java.calendar import civil_from_days, julian_from_days
 from pyhudi.java.floats import float_text
 from pyhudi.java.nested_text import nested_texts
 
@@ -26,6 +25,9 @@ _MILLIS_PER_DAY = 86_400_000
 _FIRST_GREGORIAN_MS = -12_219_292_800_000  # 1582-10-15; java.sql.Timestamp prints Julian dates before
 _YEAR_10000_MS = 253_402_300_800_000
 _YEAR_0_DAY, _YEAR_10000_DAY = -719_528, 2_932_897
+_DAYS_PER_ERA = 146_097  # 400 years
+_EPOCH_SHIFT = 719_468  # days from 0000-03-01 to 1970-01-01
+_JULIAN_EPOCH_SHIFT = 719_470
 
 
 def text_of(column: pa.Array, *, consistent_timestamps: bool = False, field: str = "") -> pa.Array:
@@ -104,7 +106,7 @@ def _date_text(column: pa.Array) -> pa.Array:
 
 def _local_date(day: int) -> str:
     """java.time.LocalDate.toString: a sign for years of more than four digits."""
-    year, month, of_month = civil_from_days(day)
+    year, month, of_month = _civil_from_days(day)
     sign = "-" if year < 0 else "+" if year > 9999 else ""
     return f"{sign}{abs(year):04d}-{month:02d}-{of_month:02d}"
 
@@ -124,8 +126,30 @@ def _sql_timestamp_text(column: pa.Array) -> pa.Array:
 
 def _sql_timestamp(millis: int) -> str:
     days, of_day = divmod(millis, _MILLIS_PER_DAY)
-    year, month, day = civil_from_days(days) if millis >= _FIRST_GREGORIAN_MS else julian_from_days(days)
+    year, month, day = _civil_from_days(days) if millis >= _FIRST_GREGORIAN_MS else _julian_from_days(days)
     seconds, fraction = divmod(of_day, 1000)
     digits = f"{fraction:03d}".rstrip("0") or "0"
     clock = f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
     return f"{year:04d}-{month:02d}-{day:02d} {clock}.{digits}"
+
+
+def _civil_from_days(days: int) -> tuple[int, int, int]:
+    """Year, month and day of month, without bounds: Python's datetime ends at years 1 and 9999."""
+    era, of_era = divmod(days + _EPOCH_SHIFT, _DAYS_PER_ERA)
+    year = (of_era - of_era // 1460 + of_era // 36_524 - of_era // 146_096) // 365
+    of_year = of_era - (365 * year + year // 4 - year // 100)
+    return _from_march(era * 400 + year, of_year)
+
+
+def _julian_from_days(days: int) -> tuple[int, int, int]:
+    """Year, month and day of month in the Julian calendar, as Java's older date classes use before 1582-10-15."""
+    era, of_era = divmod(days + _JULIAN_EPOCH_SHIFT, 1461)
+    year = min(of_era // 365, 3)
+    return _from_march(era * 4 + year, of_era - 365 * year)
+
+
+def _from_march(year: int, of_year: int) -> tuple[int, int, int]:
+    shifted = (5 * of_year + 2) // 153
+    day = of_year - (153 * shifted + 2) // 5 + 1
+    month = shifted + 3 if shifted < 10 else shifted - 9
+    return year + (month <= 2), month, day

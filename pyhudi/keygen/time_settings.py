@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.errors import ConfigError
-from pyhudi.java.calendar import UTC, Zone, java_zone
 from pyhudi.java.joda import format_instant, tokenize
 from pyhudi.java.joda_parse import parse_text
+from pyhudi.java.time_zones import UTC, Zone, java_zone
 from pyhudi.storage.clock import SystemClock
 
 __all__ = ["TIMEBASED", "UNITS", "TimeSettings"]
@@ -88,7 +88,7 @@ class TimeSettings:
         return self.output_zone or UTC
 
     def text_path(self, text: str) -> str:
-        """Path text of an input text. Raises ParseError or SkippedTimeError."""
+        """Path text of an input text. Raises ParseError, SkippedTimeError or FarYearError."""
         millis, zone = parse_text(text, self.input_formats, self.input_zone, self.current_year)
         return format_instant(self.output_format, millis, self.output_zone or zone)
 

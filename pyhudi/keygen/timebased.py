@@ -3,7 +3,8 @@
 A value becomes an instant (epoch milliseconds) by the timestamp type, the instant a text by the output format, the
 text a path by URL encoding of the whole and the hive prefix once. Null is the number 1 in the type's unit (or the text
 of the first millisecond), never the default partition. Work in Python is done for distinct values only, after numbers
-have been cut to what the format shows. Source: docs/formats/keys.md, "Times".
+have been cut to what the format shows. Times outside the years 1 to 9999 are refused.
+Source: docs/formats/keys.md, "Times".
 """
 
 from __future__ import annotations
@@ -15,11 +16,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.errors import KeyGenError
-from pyhudi.java.calendar import UTC, SkippedTimeError, Zone
-from pyhudi.java.joda import finest_ms, format_instant, shows_zone
-from pyhudi.java.joda_columns import offsets_at, read_local_times
+from pyhudi.java.joda import FarYearError, finest_ms, format_instant, shows_zone
+from pyhudi.java.joda_columns import Longs, offsets_at, read_local_times
 from pyhudi.java.joda_parse import ParseError
 from pyhudi.java.key_text import RAW_NUMBER_UNITS, epoch_number
+from pyhudi.java.time_zones import FIRST_LOCAL_MS, LAST_LOCAL_MS, UTC, SkippedTimeError, Zone
 from pyhudi.keygen.base import read_field
 from pyhudi.keygen.partition_path import PathStyle, constant_path, place
 from pyhudi.keygen.time_settings import TIMEBASED, UNITS, TimeSettings
@@ -27,6 +28,7 @@ from pyhudi.keygen.time_settings import TIMEBASED, UNITS, TimeSettings
 __all__ = ["timestamp_part"]
 
 _MAX_LONG = 2**63 - 1
+_TWO_DAYS_MS = 2 * 86_400_000  # more than any offset
 
 
 def timestamp_part(
@@ -43,7 +45,7 @@ def timestamp_part(
         column = column.dictionary_decode()
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type) or str(column.type) == "string_view":
         return _from_text(column, field, style, settings, first_row)
-    return _from_millis(_millis(column, field, style, settings), field, style, settings, first_row)
+    return _from_numbers(column, field, style, settings, first_row)
 
 
 def _from_text(column: pa.Array, field: str, style: PathStyle, settings: TimeSettings, first_row: int) -> pa.Array:
@@ -70,7 +72,7 @@ def _from_text(column: pa.Array, field: str, style: PathStyle, settings: TimeSet
         path_of_text[number] = len(shown)
         try:
             shown.append(settings.text_path(text))
-        except (ParseError, SkippedTimeError) as error:
+        except (ParseError, SkippedTimeError, FarYearError) as error:
             row = first_row + pc.index(indices, pa.scalar(number, indices.type)).as_py()
             raise KeyGenError(
                 f"Row {row} (counted from 0 in its partition): partition field {field!r} holds {text!r}: {error}. "
@@ -80,25 +82,37 @@ def _from_text(column: pa.Array, field: str, style: PathStyle, settings: TimeSet
     return place(pa.array(path_of_text).take(indices), paths, null_path, field, first_row)
 
 
-def _from_millis(millis: pa.Array, field: str, style: PathStyle, settings: TimeSettings, first_row: int) -> pa.Array:
+def _from_numbers(column: pa.Array, field: str, style: PathStyle, settings: TimeSettings, first_row: int) -> pa.Array:
+    millis = _millis(column, field, style, settings)
     null_path = style.decorate(field, settings.null_path()) if millis.null_count else ""
     pattern, zone = settings.output_format, settings.number_zone
+    local = _local_times(millis, zone)
+    far = np.flatnonzero((local < FIRST_LOCAL_MS) | (local > LAST_LOCAL_MS))
+    if len(far):
+        row = int(far[0])
+        raise KeyGenError(
+            f"Row {first_row + row} (counted from 0 in its partition): partition field {field!r} holds "
+            f"{column.slice(row, 1).cast(pa.string())[0]}, which timestamp type {settings.timestamp_type} takes for a "
+            f"time outside the years 1 to 9999; format {pattern!r} can't print it. Correct the value, or set "
+            f"{TIMEBASED}timestamp.type to the unit of the column."
+        )
     if not shows_zone(pattern):
         # Local times print the same in any zone, so they can be cut to the finest field that is shown.
-        millis, zone = _cut_local_times(millis, zone, finest_ms(pattern)), UTC
+        unit_ms = finest_ms(pattern)
+        nulls = np.asarray(millis.is_null()) if millis.null_count else None
+        millis, zone = pa.array(local // unit_ms * unit_ms, pa.int64(), mask=nulls), UTC
     encoded = millis.dictionary_encode()
     distinct = cast("list[int]", encoded.dictionary.to_pylist())
     paths = [style.decorate(field, format_instant(pattern, value, zone)) for value in distinct]
     return place(encoded.indices, paths, null_path, field, first_row)
 
 
-def _cut_local_times(millis: pa.Array, zone: Zone, unit_ms: int) -> pa.Array:
-    """Local milliseconds, cut to a whole number of units; null stays null."""
+def _local_times(millis: pa.Array, zone: Zone) -> Longs:
+    """Local milliseconds; of a null those of 1970, of a time outside the years 1 to 9999 some that are outside, too."""
     values = np.asarray(millis.fill_null(0), dtype=np.int64)
-    values = np.clip(values, -(2**62), 2**62)  # beyond year 146 million, where Joda-Time fails
-    local = values + offsets_at(values, zone)
-    cut = local // unit_ms * unit_ms
-    return pa.array(cut, pa.int64(), mask=np.asarray(millis.is_null()) if millis.null_count else None)
+    inside = np.clip(values, FIRST_LOCAL_MS - _TWO_DAYS_MS, LAST_LOCAL_MS + _TWO_DAYS_MS)
+    local: Longs = inside + offsets_at(inside, zone)
+    return local
 
 
 def _millis(column: pa.Array, field: str, style: PathStyle, settings: TimeSettings) -> pa.Array:

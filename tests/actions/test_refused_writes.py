@@ -95,6 +95,31 @@ def test_a_type_that_no_table_can_hold_is_refused_before_there_is_a_table() -> N
     assert not list(table.storage.walk(""))
 
 
+@pytest.mark.parametrize("operation", ["upsert", "insert", "bulk_insert", "insert_overwrite", "delete"])
+@pytest.mark.parametrize("generator", ["TIMESTAMP", "CUSTOM"])
+@pytest.mark.parametrize(("field", "kind"), [("v", "EPOCHMILLISECONDS"), ("p", "DATE_STRING")])
+def test_a_row_whose_time_is_past_year_9999_is_refused_before_anything_is_written(
+    table: TestTable, operation: str, generator: str, field: str, kind: str
+) -> None:
+    time = "hoodie.keygen.timebased."
+    table.options = {
+        **table.options,
+        "hoodie.datasource.write.keygenerator.type": generator,
+        "hoodie.datasource.write.partitionpath.field": field if generator == "TIMESTAMP" else f"{field}:TIMESTAMP",
+        f"{time}timestamp.type": kind,
+        f"{time}output.dateformat": "yyyy/MM/dd",
+        **({f"{time}input.dateformat": "yyyy-MM-dd"} if kind == "DATE_STRING" else {}),
+    }
+    table.upsert(("a", "2024-01-15", 1, 1_705_311_000_000))
+    before = {info.path for info in table.storage.walk("")}
+    far = ("b", "2024-01-15", 1, 253_402_300_800_000) if field == "v" else ("b", "10000-01-01", 1, 1_705_311_000_000)
+    with pytest.raises(KeyGenError, match=f"Row 1 .*'{field}' holds .*9999.*yyyy"):
+        table.write(operation, rows_of(("a", "2024-01-15", 2, 1_705_311_000_001), far))
+
+    assert {info.path for info in table.storage.walk("")} == before
+    assert table.rows() == [("a", "2024-01-15", 1, 1_705_311_000_000)]
+
+
 @pytest.mark.parametrize("operation", ["upsert", "insert", "bulk_insert"])
 def test_a_row_without_key_is_named_by_its_number_in_all_that_was_given(table: TestTable, operation: str) -> None:
     table.engine = LocalEngine(1)

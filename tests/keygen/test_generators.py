@@ -350,3 +350,63 @@ def test_text_under_a_type_of_numbers_is_refused_with_an_input_format_too(
 
     with pytest.raises(KeyGenError, match=f"'t' is text, but timestamp type {kind} reads numbers.*DATE_STRING"):
         made(options).columns(rows)
+
+
+FAR_MS = 253_402_300_800_000  # year 10000 begins
+NUMBERS = {TYPE: "TIMESTAMP", PARTITION: "t", KEY: "id", **TIME, "hoodie.keygen.timebased.timezone": "UTC"}
+TEXTS = {TYPE: "TIMESTAMP", PARTITION: "t", KEY: "id", **TEXT_TIME, "hoodie.keygen.timebased.timezone": "UTC"}
+CUSTOM = {TYPE: "CUSTOM", PARTITION: "t:TIMESTAMP"}
+KIND, UNIT = "hoodie.keygen.timebased.timestamp.type", "hoodie.keygen.timebased.timestamp.scalar.time.unit"
+ZONE, PATTERN = "hoodie.keygen.timebased.timezone", "hoodie.keygen.timebased.output.dateformat"
+
+
+@pytest.mark.parametrize("generator", [{}, CUSTOM], ids=["TIMESTAMP", "CUSTOM"])
+@pytest.mark.parametrize("pattern", ["yyyy/MM/dd", "yyyy/MM/dd/ZZ", "HH"])
+@pytest.mark.parametrize(
+    ("options", "column", "value"),
+    [
+        ({}, pa.array([0, FAR_MS]), str(FAR_MS)),
+        ({}, pa.array([None, -62_135_596_800_001]), "-62135596800001"),
+        ({}, pa.array([0, 2**63 - 1]), "9223372036854775807"),
+        ({ZONE: "Asia/Tokyo"}, pa.array([0, FAR_MS - 1]), str(FAR_MS - 1)),
+        ({KIND: "UNIX_TIMESTAMP"}, pa.array([1, 1_705_311_000_000]), "1705311000000"),
+        ({KIND: "UNIX_TIMESTAMP"}, pa.array([1, 1e300]), "1e[+]300"),
+        ({KIND: "SCALAR", UNIT: "DAYS"}, pa.array([0, 2_932_897], pa.int32()).cast(pa.date32()), "10000-01-01"),
+        ({}, pa.array([0, FAR_MS], pa.timestamp("us")), "1978-01-11 .*"),
+    ],
+)
+def test_numbers_past_year_9999_and_before_year_1_are_refused_by_name(
+    generator: dict[str, str], pattern: str, options: dict[str, str], column: pa.Array, value: str
+) -> None:
+    options = {**NUMBERS, **generator, **options, PATTERN: pattern}
+    kind = options[KIND]
+
+    message = f"Row 11 .*'t' holds {value}, which timestamp type {kind} .*years 1 to 9999; format '{pattern}'.*Correct"
+    with pytest.raises(KeyGenError, match=message):
+        made(options).columns(batch_of(id=["a", "b"], t=column), first_row=10)
+
+
+@pytest.mark.parametrize("generator", [{}, CUSTOM], ids=["TIMESTAMP", "CUSTOM"])
+@pytest.mark.parametrize(
+    ("options", "text", "reason"),
+    [
+        ({}, "10000-01-01 00:00:00", r"value 10000 for year must be in \[1,9999\] \(format 'yyyy-MM-dd HH:mm:ss'\)"),
+        ({}, "0000-12-31 23:00:00", r"value 0 for year must be in \[1,9999\] \(format 'yyyy-MM-dd HH:mm:ss'\)"),
+        ({}, "Jan 5 -44", r"value -44 for year must be in \[1,9999\] \(format 'MMM d yyyy'\)"),
+        ({ZONE: "", "hoodie.keygen.timebased.output.timezone": "Asia/Tokyo"}, "9999-12-31 22:00:00", "can't print it"),
+    ],
+)
+def test_text_of_years_past_9999_and_before_1_is_refused_by_name(
+    generator: dict[str, str], options: dict[str, str], text: str, reason: str
+) -> None:
+    column = pa.array(["2024-01-15 10:00:00", text])
+
+    with pytest.raises(KeyGenError, match=f"Row 11 .*'t' holds '{text}': .*{reason}.*Correct the value"):
+        made({**TEXTS, **generator, **options}).columns(batch_of(id=["a", "b"], t=column), first_row=10)
+
+
+def test_the_year_that_counts_is_that_of_the_zone_in_which_the_path_is_printed() -> None:
+    column = pa.array([FAR_MS + 3_600_000, -62_135_596_800_000 - 3_600_000])
+    for zone, row, path in (("America/New_York", 0, "9999/12/31/20"), ("Asia/Tokyo", 1, "0001/01/01/08")):
+        batch = batch_of(id=["a"], t=column.slice(row, 1))
+        assert made({**NUMBERS, ZONE: zone}).columns(batch).partition_path.to_pylist() == [path]

@@ -14,13 +14,16 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pyhudi.java.calendar import SkippedTimeError, Zone, java_zone
-from pyhudi.java.joda import format_instant
+from pyhudi.java.joda import FarYearError, format_instant
 from pyhudi.java.joda_columns import read_local_times
 from pyhudi.java.joda_parse import ParseError, parse_text
 from pyhudi.java.key_text import text_of
+from pyhudi.java.time_zones import FIRST_LOCAL_MS, LAST_LOCAL_MS, SkippedTimeError, Zone, java_zone
 
 LINES = (Path(__file__).parent / "java_answers.tsv").read_text().split("\n")[:-1]
+# Of the 500 printed and 1,541 read ones those in the years 1 to 9999, or refused by Joda-Time, too.
+FORMATTED, READ = 455, 1530
+
 ANSWERS = [(question.split("\t"), answer) for question, answer in (line.split("\t=>\t") for line in LINES)]
 
 
@@ -44,13 +47,28 @@ def test_there_are_thousands_of_answers() -> None:
     }
 
 
+def is_near(millis: str) -> bool:
+    """Whether Joda-Time's instant is in the years 1 to 9999; no answer is so close to a bound that zones matter."""
+    return FIRST_LOCAL_MS <= int(millis) <= LAST_LOCAL_MS
+
+
 def test_instants_print_as_joda_time_prints_them() -> None:
+    questions = [(question, answer) for question, answer in asked("F") if is_near(question[2])]
     wrong = [
         (question, found, answer)
-        for question, answer in asked("F")
+        for question, answer in questions
         if (found := format_instant(question[0], int(question[2]), java_zone(question[1]))) != answer
     ]
     assert wrong == []
+    assert len(questions) == FORMATTED
+
+
+def test_instants_that_joda_time_prints_before_year_1_or_past_9999_are_refused() -> None:
+    far = [question for question, _ in asked("F") if not is_near(question[2])]
+    for pattern, zone, millis in far:
+        with pytest.raises(FarYearError, match=rf"{millis} are a time outside the years 1 to 9999"):
+            format_instant(pattern, int(millis), java_zone(zone))
+    assert len(far) == 500 - FORMATTED
 
 
 def parsed(patterns: str, zone: str, text: str, year: str) -> str:
@@ -66,8 +84,56 @@ def _zone(name: str) -> Zone | None:
 
 
 def test_text_is_read_as_joda_time_reads_it() -> None:
-    wrong = [(q, found, answer) for q, answer in asked("P") if (found := parsed(*q)) != answer]
+    questions = [(q, answer) for q, answer in asked("P") if answer == "error" or is_near(answer.split("\t")[0])]
+    wrong = [(q, found, answer) for q, answer in questions if (found := parsed(*q)) != answer]
     assert wrong == []
+    assert len(questions) == READ
+
+
+def test_text_that_joda_time_reads_as_before_year_1_or_past_9999_is_refused() -> None:
+    far = [q for q, answer in asked("P") if answer != "error" and not is_near(answer.split("\t")[0])]
+    for patterns, zone, text, year in far:
+        with pytest.raises(ParseError, match=r"must be in \[1,9999\] \(format '"):
+            parse_text(text, patterns.split(" || "), _zone(zone), int(year))
+    assert len(far) == 1541 - READ
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text"),
+    [
+        ("G YYYY", "BC 44"),
+        ("G", "BC"),
+        ("yyyy", "-44"),
+        ("yyyy-MM-dd", "0000-01-01"),
+        ("yyyy", "10000"),
+        ("yy", "12024"),
+        ("x", "10000"),
+        ("CCC", "100"),
+        ("C", "0"),
+        ("xxxx ww e", "9999 52 7"),
+        ("yyyy-MM-dd e", "9999-12-31 6"),
+    ],
+)
+def test_every_field_that_leads_out_of_the_years_1_to_9999_is_refused(pattern: str, text: str) -> None:
+    with pytest.raises(ParseError, match=rf"must be in \[1,99(99)?\] \(format '{pattern}'\)"):
+        parse_text(text, [pattern], None, 2026)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "millis"),
+    [
+        ("yyyy-MM-dd", "0001-01-01", FIRST_LOCAL_MS),
+        ("yyyy-MM-dd HH:mm:ss.SSS", "9999-12-31 23:59:59.999", LAST_LOCAL_MS),
+        ("xxxx-ww-e", "9999-52-5", LAST_LOCAL_MS // 86_400_000 * 86_400_000),
+        ("yyyy D", "9999 365", LAST_LOCAL_MS // 86_400_000 * 86_400_000),
+        ("yyyyyy", "002024", 1_704_067_200_000),
+    ],
+)
+def test_the_first_and_last_days_are_read_and_printed(pattern: str, text: str, millis: int) -> None:
+    for zone in ("UTC", "GMT+5", "GMT-11"):
+        offset = java_zone(zone).offset_at(0)
+        assert parse_text(text, [pattern], java_zone(zone), 2026) == (millis - offset, java_zone(zone))
+        assert format_instant(pattern, millis - offset, java_zone(zone)) == text
 
 
 def test_whole_columns_are_read_as_joda_time_reads_each_text() -> None:

@@ -1,12 +1,7 @@
-"""Calendar arithmetic without bounds: Python's datetime ends at years 1 and 9999, keys of Hudi don't.
-
-Days count from 1970-01-01; years are astronomical (year 0 is 1 BC), the calendar is proleptic Gregorian as in
-Joda-Time's ISO chronology and java.time.
-
-Time zones by the names that Java's `TimeZone` knows, as Joda-Time then sees them.
+"""Time zones by the names that Java's `TimeZone` knows, as Joda-Time then sees them.
 
 Region ids, `GMT+8:00` and the old three-letter names work; every other name, also `+05:30`, silently means GMT in Hudi,
-so it does here, with a warning. Offsets come from the tz database, also beyond years 1 and 9999.
+so it does here, with a warning. Offsets come from the tz database.
 Source: docs/formats/keys.md, "Times"; names checked against Java 17 and Joda-Time 2.14.
 """
 
@@ -23,89 +18,23 @@ from pyhudi.errors import ConfigError
 from pyhudi.model.options import HudiOptionWarning
 
 __all__ = [
+    "EPOCH",
+    "FIRST_LOCAL_MS",
+    "LAST_LOCAL_MS",
     "UTC",
     "SkippedTimeError",
     "Zone",
-    "civil_from_days",
-    "days_from_civil",
-    "days_in_month",
-    "days_in_year",
     "fixed_zone",
-    "is_leap",
-    "iso_week",
     "java_zone",
-    "julian_from_days",
     "offset_text",
     "region",
-    "weeks_in_year",
 ]
 
+EPOCH = datetime(1970, 1, 1)
+# Local times of the years 1 to 9999, which datetime can hold; keys are made of no others.
+FIRST_LOCAL_MS, LAST_LOCAL_MS = -62_135_596_800_000, 253_402_300_799_999
 
-_DAYS_PER_ERA = 146_097  # 400 years
-_EPOCH_SHIFT = 719_468  # days from 0000-03-01 to 1970-01-01
-_JULIAN_EPOCH_SHIFT = 719_470
-
-
-def is_leap(year: int) -> bool:
-    """True for years of 366 days."""
-    return year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
-
-
-def days_in_year(year: int) -> int:
-    """365 or 366."""
-    return 366 if is_leap(year) else 365
-
-
-def days_in_month(year: int, month: int) -> int:
-    """28 to 31."""
-    return 29 if month == 2 and is_leap(year) else (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)[month - 1]
-
-
-def days_from_civil(year: int, month: int, day: int) -> int:
-    """Days since 1970-01-01 of a date; years count from March, so that the leap day is the last one."""
-    year -= month <= 2
-    era, of_era = divmod(year, 400)
-    of_year = (153 * ((month - 3) % 12) + 2) // 5 + day - 1
-    return era * _DAYS_PER_ERA + of_era * 365 + of_era // 4 - of_era // 100 + of_year - _EPOCH_SHIFT
-
-
-def civil_from_days(days: int) -> tuple[int, int, int]:
-    """Year, month and day of month."""
-    era, of_era = divmod(days + _EPOCH_SHIFT, _DAYS_PER_ERA)
-    year = (of_era - of_era // 1460 + of_era // 36_524 - of_era // 146_096) // 365
-    of_year = of_era - (365 * year + year // 4 - year // 100)
-    return _from_march(era * 400 + year, of_year)
-
-
-def julian_from_days(days: int) -> tuple[int, int, int]:
-    """Year, month and day of month in the Julian calendar, as Java's older date classes use before 1582-10-15."""
-    era, of_era = divmod(days + _JULIAN_EPOCH_SHIFT, 1461)
-    year = min(of_era // 365, 3)
-    return _from_march(era * 4 + year, of_era - 365 * year)
-
-
-def _from_march(year: int, of_year: int) -> tuple[int, int, int]:
-    shifted = (5 * of_year + 2) // 153
-    day = of_year - (153 * shifted + 2) // 5 + 1
-    month = shifted + 3 if shifted < 10 else shifted - 9
-    return year + (month <= 2), month, day
-
-
-def iso_week(days: int) -> tuple[int, int, int]:
-    """ISO week year, week and day of week (1 is Monday)."""
-    weekday = (days + 3) % 7  # 1970-01-01 was a Thursday
-    year, _, _ = civil_from_days(days - weekday + 3)  # the Thursday decides
-    return year, (days - weekday + 3 - days_from_civil(year, 1, 1)) // 7 + 1, weekday + 1
-
-
-def weeks_in_year(week_year: int) -> int:
-    """52 or 53."""
-    return iso_week(days_from_civil(week_year, 12, 28))[1]
-
-
-_CYCLE_MS = 146_097 * 86_400_000  # 400 years, after which dates and weekdays repeat
-_FIRST_MS, _LAST_MS = -62_104_060_800_000, 253_370_764_800_000  # a year inside what datetime can hold
-_EPOCH = datetime(1970, 1, 1)
+_MS_PER_DAY = 86_400_000
 _EPOCH_UTC = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _GMT_OFFSET = re.compile(r"GMT([+-])(?:(\d{1,2})|(\d{1,2}):(\d\d)|(\d{1,2})(\d\d))")
 
@@ -157,14 +86,16 @@ class Zone:
         """Milliseconds east of UTC at an instant."""
         if self.fixed_ms is not None:
             return self.fixed_ms
-        moment = _EPOCH_UTC + timedelta(milliseconds=_within_datetime(utc_ms))
-        return _milliseconds(moment.astimezone(_load(self.id)).utcoffset())
+        return _milliseconds(_moment(utc_ms).astimezone(_load(self.id)).utcoffset())
 
     def offset_of_local(self, local_ms: int) -> int:
-        """Offset for a local time; in an overlap that of the earlier instant. Raises SkippedTimeError in a gap."""
+        """Offset for a local time; in an overlap that of the earlier instant.
+
+        Raises: SkippedTimeError in a gap; OverflowError for years outside 1 to 9999.
+        """
         if self.fixed_ms is not None:
             return self.fixed_ms
-        moment = _EPOCH + timedelta(milliseconds=_within_datetime(local_ms))
+        moment = EPOCH + timedelta(milliseconds=local_ms)
         offset = _milliseconds(moment.replace(tzinfo=_load(self.id)).utcoffset())
         if self.offset_at(local_ms - offset) != offset:
             raise SkippedTimeError(f"clocks in {self.id} skipped this local time")
@@ -174,8 +105,7 @@ class Zone:
         """Abbreviation such as PST. Raises ConfigError where the tz database has none: Java has its own then."""
         if self.fixed_ms is not None:
             return self.id
-        moment = _EPOCH_UTC + timedelta(milliseconds=_within_datetime(utc_ms))
-        name = moment.astimezone(_load(self.id)).tzname() or ""
+        name = _moment(utc_ms).astimezone(_load(self.id)).tzname() or ""
         if not name[:1].isalpha():
             raise ConfigError(
                 f"Time zone {self.id} has no short name in the tz database, and Java's would differ between versions. "
@@ -250,13 +180,10 @@ def _check_database() -> None:
         raise ConfigError("No time zone database on this machine: install the package `tzdata`.") from error
 
 
-def _within_datetime(millis: int) -> int:
-    """The same moment of the 400-year cycle inside the years that datetime can hold."""
-    if millis < _FIRST_MS:
-        return millis + -((millis - _FIRST_MS) // _CYCLE_MS) * _CYCLE_MS
-    if millis > _LAST_MS:
-        return millis - -((_LAST_MS - millis) // _CYCLE_MS) * _CYCLE_MS
-    return millis
+def _moment(utc_ms: int) -> datetime:
+    """An instant; those a day from the ends of datetime are moved, so that their local time fits in any zone."""
+    inside = min(max(utc_ms, FIRST_LOCAL_MS + _MS_PER_DAY), LAST_LOCAL_MS - _MS_PER_DAY)
+    return _EPOCH_UTC + timedelta(milliseconds=inside)
 
 
 def _milliseconds(offset: timedelta | None) -> int:
