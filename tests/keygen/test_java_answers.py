@@ -22,7 +22,7 @@ from pyhudi.java.time_zones import FIRST_LOCAL_MS, LAST_LOCAL_MS, SkippedTimeErr
 
 LINES = (Path(__file__).parent / "java_answers.tsv").read_text().split("\n")[:-1]
 # Of the 500 printed and 1,541 read ones those in the years 1 to 9999, or refused by Joda-Time, too.
-FORMATTED, READ = 455, 1530
+FORMATTED, READ = 452, 1530
 
 ANSWERS = [(question.split("\t"), answer) for question, answer in (line.split("\t=>\t") for line in LINES)]
 
@@ -93,7 +93,7 @@ def test_text_is_read_as_joda_time_reads_it() -> None:
 def test_text_that_joda_time_reads_as_before_year_1_or_past_9999_is_refused() -> None:
     far = [q for q, answer in asked("P") if answer != "error" and not is_near(answer.split("\t")[0])]
     for patterns, zone, text, year in far:
-        with pytest.raises(ParseError, match=r"must be in \[1,9999\] \(format '"):
+        with pytest.raises(ParseError, match=r"must be in \[1,9999\] \(format ['\"]"):
             parse_text(text, patterns.split(" || "), _zone(zone), int(year))
     assert len(far) == 1541 - READ
 
