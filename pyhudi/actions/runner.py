@@ -167,7 +167,7 @@ def _complete(
         began,
         latest,
         participant=METADATA_TABLE,
-        written=written,
+        paths_to_sync=written,
         alive=lambda now: _check_alive(inflight, now, heartbeat),
         conflicts=conflicts,
         statuses=statuses,

@@ -87,7 +87,7 @@ def complete_delta_commit(
     )
     time = completion_time_after(table, inflight.requested_time)
     written = [stat.path for own in stats.values() for stat in own if stat.path is not None]
-    commit_part(inflight, table.meta, body, time, written=written)
+    commit_part(inflight, table.meta, body, time, paths_to_sync=written)
     return time
 
 

@@ -161,7 +161,7 @@ def _run_clean(table: MetadataTable, instant: Instant, plan: CleanPlan) -> Metad
         partitions={name: CleanedPartition(plan.policy, names) for name, names in deleted.items()},
     )
     time = completion_time_after(table, instant.requested_time)
-    commit_part(instant, table.meta, metadata, time, written=())
+    commit_part(instant, table.meta, metadata, time, paths_to_sync=())
     return table.reloaded()
 
 

@@ -249,7 +249,7 @@ def _complete(
         return with_rolling_metadata(made, now.meta, now.options.commits)
 
     committed: Committed[CommitMetadata] = commit(
-        instant, context, body, participant=METADATA_TABLE, written=written, alive=alive, statuses=tuple(statuses)
+        instant, context, body, participant=METADATA_TABLE, paths_to_sync=written, alive=alive, statuses=tuple(statuses)
     )
     return committed.instant
 

@@ -91,10 +91,10 @@ def serve(
     """
     storage = with_sync(table if isinstance(table, Storage) else open_storage(table), options.storage_sync)
     meta = MetaClient.load(storage, clock)
-    found = ActionContext(meta, options, table_lock(options, storage, clock), clock, engine)
-    admit(found)
+    opened = ActionContext(meta, options, table_lock(options, storage, clock), clock, engine)
+    admit(opened)
     if dry_run:
-        return service(found)
+        return service(opened)
     context, _ = prepare(meta, engine, options, clock, is_service=True)
     return service(context)
 
@@ -126,9 +126,9 @@ class TableHandle:
         """The options of a call: Hudi's keys (`options`), and options by their Python names (`more`)."""
         return {**self.mergers, **merged_options(options, more)}
 
-    def write_options(self, given: Options) -> WriteOptions:
+    def write_options(self, options: Options) -> WriteOptions:
         """Options of a call, read for this table, with those of the session behind them."""
-        return WriteOptions.parse(given, session_options(self.spark), load_table_config(self.storage))
+        return WriteOptions.parse(options, session_options(self.spark), load_table_config(self.storage))
 
     def serve(
         self,
@@ -266,13 +266,13 @@ def _engine(spark: SparkSession, options: WriteOptions) -> Engine:
 
 def open_place(path: PathLike, storage_options: Mapping[str, str] | None, spark: SparkSession | None) -> Storage:
     """The storage of a path, by these of Hadoop's keys and behind them the session's `spark.hadoop.fs.*`."""
-    given = storage_options or {}
+    options = storage_options or {}
     if spark is None:
-        return open_storage(path, given)
+        return open_storage(path, options)
     from pyhudi.spark.session import store_options
 
-    named = named_options(str(path).partition(":")[0].lower(), given)
-    return open_storage(path, store_options(spark, named))
+    named_by_scheme = named_options(str(path).partition(":")[0].lower(), options)
+    return open_storage(path, store_options(spark, named_by_scheme))
 
 
 def session_options(spark: SparkSession | None) -> dict[str, str]:

@@ -77,9 +77,9 @@ def delete_partitions(
     more: Options,
 ) -> WriteResult:
     """`HudiTable.delete_partitions`."""
-    given = handle.options(options, more)
-    given.setdefault("hoodie.datasource.write.operation", "delete_partition")
-    parsed = handle.write_options(given)
+    write_options = handle.options(options, more)
+    write_options.setdefault("hoodie.datasource.write.operation", "delete_partition")
+    parsed = handle.write_options(write_options)
     action = DeletePartitions(_names(partitions), _names(matching))
     if not (action.paths or action.patterns):
         raise ConfigError("No partitions are named; give their paths, or patterns with * for any text as matching.")

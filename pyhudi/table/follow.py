@@ -70,13 +70,13 @@ def follow(
     """
     if not tables:
         raise ConfigError("follow takes the paths of one table at least, by name: {'orders': path, ...}. Found none.")
-    given = dict(options or {})
-    if _HOLES not in canonical_keys(given):
-        given[_HOLES] = "BLOCK"  # go on when the write is complete, as streams do
+    read_options = dict(options or {})
+    if _HOLES not in canonical_keys(read_options):
+        read_options[_HOLES] = "BLOCK"  # go on when the write is complete, as streams do
     if format is not None:
-        given[_FORMAT] = format
+        read_options[_FORMAT] = format
     opened = {name: HudiTable.open(path, spark=spark, storage_options=storage_options) for name, path in tables.items()}
-    return ChangeFeed(opened, open_place(checkpoint, storage_options, spark), since, given, clock)
+    return ChangeFeed(opened, open_place(checkpoint, storage_options, spark), since, read_options, clock)
 
 
 class ChangeStep(Mapping[str, Scan]):
@@ -189,8 +189,8 @@ class ChangeFeed:
         return {name: self._range(name, meta, begins, now_ms) for name, meta in metas.items()}
 
     def _range(self, name: str, meta: MetaClient, begins: Mapping[str, str], until_ms: int | None) -> tuple[str, str]:
-        known = begins.get(name)
-        begin = self._first_begin(meta) if known is None else known
+        earlier = begins.get(name)
+        begin = self._first_begin(meta) if earlier is None else earlier
         until = None
         if until_ms is not None:
             moment = datetime.fromtimestamp(until_ms / 1000, timezone.utc)
@@ -208,22 +208,22 @@ class ChangeFeed:
     # ---- the checkpoint
 
     def _files(self) -> frozenset[tuple[int, str]]:
-        found = (_FILE.fullmatch(entry.name) for entry in self._checkpoint.list(""))
-        return frozenset((int(match[1]), match[2]) for match in found if match is not None)
+        matches = (_FILE.fullmatch(entry.name) for entry in self._checkpoint.list(""))
+        return frozenset((int(match[1]), match[2]) for match in matches if match is not None)
 
     def _read(self, number: int) -> _Ranges:
         where = f"{self._checkpoint.root}: {number}.step"
         expected = "a JSON object: name of a table to begin and end"
-        found = parse_json(self._checkpoint.read(f"{number}.step"), where, expected)
+        begins = parse_json(self._checkpoint.read(f"{number}.step"), where, expected)
         ranges: _Ranges = {}
-        if isinstance(found, dict):
-            for name, times in found.items():
+        if isinstance(begins, dict):
+            for name, times in begins.items():
                 if not (isinstance(times, list) and len(times) == 2 and all(map(_is_time, times))):
                     break
                 ranges[name] = (times[0], times[1])
             else:
                 return ranges
-        raise CorruptFile(f"{where}: expected {expected}, found {found!r:.200}. Begin a new checkpoint.")
+        raise CorruptFile(f"{where}: expected {expected}, found {begins!r:.200}. Begin a new checkpoint.")
 
 
 def _text(ranges: _Ranges) -> bytes:

@@ -116,8 +116,8 @@ class HudiTable:
         Raises: TableExists, ConfigError, SchemaMismatch.
         """
         columns = {"record_key": record_key, "partition_by": partition_by, "ordering": ordering}
-        given = merged_options(options, {**columns, "table_name": table_name, "table_type": table_type, **more})
-        return cls(create(open_place(path, storage_options, spark), schema, given, spark), spark, given)
+        write_options = merged_options(options, {**columns, "table_name": table_name, "table_type": table_type, **more})
+        return cls(create(open_place(path, storage_options, spark), schema, write_options, spark), spark, write_options)
 
     @staticmethod
     def exists(path: PathLike, *, storage_options: Mapping[str, str] | None = None) -> bool:
@@ -655,5 +655,5 @@ def write_hudi(
     """
     session = spark if spark is not None else getattr(data, "sparkSession", None)
     storage = path if isinstance(path, Storage) else open_place(path, storage_options, session)
-    given = merged_options(options, {**more, "operation": operation})
-    return write(storage, data, given, mode, spark, keeps_history=True)
+    write_options = merged_options(options, {**more, "operation": operation})
+    return write(storage, data, write_options, mode, spark, keeps_history=True)

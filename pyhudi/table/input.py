@@ -104,16 +104,17 @@ def _loses_digits(value: object, data_type: pa.DataType) -> bool:
 
 
 def _refused(name: str, value: object, data_type: pa.DataType | None, reason: object) -> SchemaMismatch:
-    found = "" if value is None else f" {brief(value)} (of type {type(value).__name__})"
+    example = "" if value is None else f" {brief(value)} (of type {type(value).__name__})"
     if data_type is None:
         what = "has a value that no column can hold:" if value is not None else "has values of several types"
         return SchemaMismatch(
-            f"Column {name!r} {what}{found}: {reason}. Give its values one type that Arrow knows. Nothing was written."
+            f"Column {name!r} {what}{example}: {reason}. Give its values one type that Arrow knows. "
+            "Nothing was written."
         )
     wider = _wider(data_type, value)
     way = "" if wider is None else f", or let the column hold them: table.alter(ChangeType({name!r}, pa.{wider}))"
     return SchemaMismatch(
-        f"Column {name!r} is of type {data_type} and can't hold{found or ' these values'}: {reason}. Convert the "
+        f"Column {name!r} is of type {data_type} and can't hold{example or ' these values'}: {reason}. Convert the "
         f"values{way}. Nothing was written."
     )
 
@@ -123,14 +124,14 @@ def _wider(data_type: pa.DataType, value: object) -> str | None:
     if not isinstance(value, int | float | Decimal | str):
         return None
     try:
-        needed = pa.scalar(value).type
+        value_type = pa.scalar(value).type
     except (*NO_FIT, TypeError, ValueError):
         return None
-    if pt.is_decimal(data_type) and pt.is_decimal(needed):
-        scale = max(data_type.scale, needed.scale)
-        precision = max(data_type.precision - data_type.scale, needed.precision - needed.scale) + scale
+    if pt.is_decimal(data_type) and pt.is_decimal(value_type):
+        scale = max(data_type.scale, value_type.scale)
+        precision = max(data_type.precision - data_type.scale, value_type.precision - value_type.scale) + scale
         return f"decimal128({precision}, {scale})" if precision <= 38 else None
-    return _WRITTEN.get(needed) if needed != data_type and can_cast(data_type, needed) else None
+    return _WRITTEN.get(value_type) if value_type != data_type and can_cast(data_type, value_type) else None
 
 
 def check_frame(data: object) -> None:
@@ -156,9 +157,9 @@ def check_frame(data: object) -> None:
 
 def column_refused(data: object, error: BaseException, schema: pa.Schema | None) -> SchemaMismatch:
     """The error for data that Arrow does not take, with the column at fault where it can be told."""
-    for name, taken in _columns(data):
+    for name, convert in _columns(data):
         try:
-            taken()
+            convert()
         except (*NO_FIT, TypeError, ValueError) as own:
             at = -1 if schema is None else schema.get_field_index(name)
             holds = "" if schema is None or at < 0 else f", and the table's is of type {schema.field(at).type}"
@@ -300,8 +301,8 @@ def _with_typed_nulls(
     data: pa.Table | pa.RecordBatchReader, schema: pa.Schema | None
 ) -> pa.Table | pa.RecordBatchReader:
     """A column without a value has no type of its own in pandas and Arrow; it gets the table's."""
-    known = set() if schema is None else set(schema.names)
-    untyped = [field.name for field in data.schema if pa.types.is_null(field.type) and field.name in known]
+    table_columns = set() if schema is None else set(schema.names)
+    untyped = [field.name for field in data.schema if pa.types.is_null(field.type) and field.name in table_columns]
     if schema is None or not untyped:
         return data
     typed = pa.schema([schema.field(field.name) if field.name in untyped else field for field in data.schema])
@@ -325,8 +326,8 @@ def _from_dicts(rows: Sequence[Mapping[str, object]], schema: pa.Schema | None) 
     names = list(dict.fromkeys(name for row in rows for name in row))
     columns = []
     for name in names:
-        known = schema is not None and is_text(name) and schema.get_field_index(name) >= 0
-        data_type = schema.field(name).type if schema is not None and known else None
+        is_table_column = schema is not None and is_text(name) and schema.get_field_index(name) >= 0
+        data_type = schema.field(name).type if schema is not None and is_table_column else None
         columns.append(column_of(name, [row.get(name) for row in rows], data_type))
     return pa.Table.from_arrays(columns, names=names)
 

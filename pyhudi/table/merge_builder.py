@@ -119,9 +119,9 @@ def _check_on(on: str | Sequence[str] | None, meta: MetaClient) -> None:
     """Rows meet by the table's key; other columns would not say which row is meant."""
     if on is None:
         return
-    named = [on] if isinstance(on, str) else list(on)
+    fields = [on] if isinstance(on, str) else list(on)
     keys, partitions = meta.config.record_key_fields, meta.config.partition_fields
-    if not set(keys) <= set(named) <= {*keys, *partitions}:
+    if not set(keys) <= set(fields) <= {*keys, *partitions}:
         raise ConfigError(
             f"on={on!r}: rows of this table meet by its record key, {', '.join(keys) or 'which it does not have'}"
             f"{' (and the partition columns ' + ', '.join(partitions) + ')' if partitions else ''}. Leave on out."

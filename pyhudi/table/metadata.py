@@ -128,12 +128,12 @@ def build_index(
     more: Options,
 ) -> IndexInfo:
     """`HudiTable.create_index`."""
-    wanted = (columns,) if isinstance(columns, str) else tuple(columns)
+    names = (columns,) if isinstance(columns, str) else tuple(columns)
     call = None if expression is None else parse_call(expression)
     if not while_writing and not schedule_only:
-        run = partial(create_index, name=name, columns=wanted, index_type=index_type, expression=call)
+        run = partial(create_index, name=name, columns=names, index_type=index_type, expression=call)
         return handle.serve(run, options, more)
-    index = index_request(name, wanted, index_type, call)
+    index = index_request(name, names, index_type, call)
     plan = handle.serve(partial(schedule_index, index=index), options, more)
     if not schedule_only:
         return handle.serve(partial(run_index_plan, instant_time=plan.requested_time), options, more)

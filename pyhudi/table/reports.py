@@ -80,7 +80,7 @@ def html(meta: MetaClient) -> str:
     """A table as a notebook shows it."""
     config = meta.config
     last = meta.timeline.last_commit()
-    shown = {
+    pairs = {
         "table": config.table_name,
         "path": meta.storage.root,
         "type": f"{config.table_type}, version {config.table_version}",
@@ -88,4 +88,4 @@ def html(meta: MetaClient) -> str:
         "partitioned by": ", ".join(config.partition_fields) or "nothing",
         "last commit": last.requested_time if last else "none yet",
     }
-    return html_pairs(shown.items())
+    return html_pairs(pairs.items())

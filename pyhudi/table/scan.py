@@ -113,8 +113,8 @@ class Scan:
         scan = copy(self)
         parts = (self._where, parse_where(where))
         scan._where = conjunction(tuple(part for part in parts if part != Constant(True)))
-        wanted = self._query.columns if columns is None else tuple(columns)
-        scan._query = replace(self._query, columns=wanted, where=scan._where)
+        names = self._query.columns if columns is None else tuple(columns)
+        scan._query = replace(self._query, columns=names, where=scan._where)
         scan._planned, scan._lock = None, threading.Lock()
         return scan
 
@@ -164,15 +164,15 @@ class Scan:
         """The files that the scan reads, without skipped ones: columns of `FILES_SCHEMA`, paths below the table."""
         rows = [
             {
-                "partition_path": found.group.partition_path,
-                "file_id": found.group.file_id,
-                "path": found.base_file.path if found.base_file is not None else None,
-                "instant_time": found.base_instant,
+                "partition_path": slice.group.partition_path,
+                "file_id": slice.group.file_id,
+                "path": slice.base_file.path if slice.base_file is not None else None,
+                "instant_time": slice.base_instant,
                 "size_bytes": read.size_bytes,
-                "log_files": len(found.log_files) if read.merges else 0,
+                "log_files": len(slice.log_files) if read.merges else 0,
             }
             for read in self.plan.slices
-            for found in (read.file_slice,)
+            for slice in (read.file_slice,)
         ]
         return pa.Table.from_pylist(rows, FILES_SCHEMA)
 
@@ -243,13 +243,13 @@ def scan(
     options: Options | None,
 ) -> Scan:
     """`HudiTable.scan`."""
-    given = {**handle.mergers, **(options or {})}
-    read_options = ReadOptions.parse(given, session_options(handle.spark))
+    options_read = {**handle.mergers, **(options or {})}
+    read_options = ReadOptions.parse(options_read, session_options(handle.spark))
     incremental = read_options.incremental
-    returned = _given_once(_FORMAT, "incremental_format", incremental_format, incremental.format, given)
+    returned = _given_once(_FORMAT, "incremental_format", incremental_format, incremental.format, options_read)
     if returned not in ("latest_state", "cdc"):
         raise ConfigError(f"incremental_format={returned!r}: expected 'latest_state' or 'cdc'.")
-    kind = _given_once(_QUERY_TYPE, "query_type", query_type, read_options.query_type, given)
+    kind = _given_once(_QUERY_TYPE, "query_type", query_type, read_options.query_type, options_read)
     if incremental_format is not None and kind != "incremental":
         raise ConfigError(
             f"incremental_format={incremental_format!r} with a query of type {kind}: give "
@@ -259,9 +259,9 @@ def scan(
 
     def moment(key: str, name: str, argument: AsOf | None, option: str | None) -> AsOf | None:
         """What the option means to Hudi; what the argument means in Python."""
-        time = _given_once(key, name, argument, option, given)
+        time = _given_once(key, name, argument, option, options_read)
         is_misplaced = (key == AS_OF) is (kind == "incremental")  # which is refused below
-        if argument is None or time is None or is_misplaced or key in canonical_keys(given):
+        if argument is None or time is None or is_misplaced or key in canonical_keys(options_read):
             return time
         time = in_session_zone(time, handle.spark)
         return as_of_time(time, meta) if key == AS_OF else time_of_range(name, time, meta, incremental)
@@ -284,10 +284,10 @@ def scan(
     )
 
 
-def _given_once(key: str, name: str, argument: T | None, option: T, given: Options) -> T:
+def _given_once(key: str, name: str, argument: T | None, option: T, options: Options) -> T:
     """The argument, else the option. Raises ConfigError when the call gives both and they differ."""
     if argument is None:
         return option
-    if key in canonical_keys(given) and argument != option:
+    if key in canonical_keys(options) and argument != option:
         raise ConfigError(f"{key} is given twice, as {option!r} in options and as {name}={argument!r}. Keep one.")
     return argument

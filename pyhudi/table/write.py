@@ -209,13 +209,13 @@ def change_table(
     if meta.config.is_merge_on_read and not isinstance(change, DeletePartitions):
         change = replace(change, kind=ActionKind.DELTACOMMIT)
     lock = table_lock(options, storage, clock)
-    asked = ActionContext(meta, options, lock, clock, engine)
-    asked = with_table_index(asked) if isinstance(change, ChangeRows) else asked
-    change.schedule(asked)  # what can be refused is refused first
+    context_at_first = ActionContext(meta, options, lock, clock, engine)
+    context_at_first = with_table_index(context_at_first) if isinstance(change, ChangeRows) else context_at_first
+    change.schedule(context_at_first)  # what can be refused is refused first
     rows = change.source if isinstance(change, ChangeRows) else None
 
     def attempt(number: int) -> _Written:
-        context, undone = prepare(meta.reload() if number else meta, engine, asked.options, clock)
+        context, undone = prepare(meta.reload() if number else meta, engine, context_at_first.options, clock)
         return _run(change, context, undone, number)
 
     return _with_services(with_retries(attempt, options, rows, clock))
@@ -238,10 +238,10 @@ def _run(action: Action[Any], context: ActionContext, undone: tuple[str, ...], n
     return _Written(replace(result, retries=number) if number else result, context)
 
 
-def _with_services(written: _Written) -> WriteResult:
+def _with_services(attempt: _Written) -> WriteResult:
     """The result of a write that is complete, after the table services that its options want."""
-    result = written.result
-    served, seconds = serve_after_write(written.context)
+    result = attempt.result
+    served, seconds = serve_after_write(attempt.context)
     return replace(result, services=served, seconds={**result.seconds, **seconds}) if served else result
 
 
@@ -287,8 +287,8 @@ def write_rows(
     handle: TableHandle, data: TableInput, operation: str, options: Options | None, more: Options
 ) -> WriteResult:
     """Write rows to a table that there is: `HudiTable.upsert`, `insert` and their like."""
-    given = handle.options(options, {**more, "operation": operation})
-    result = write(handle.storage, data, given, "append", handle.spark)
+    write_options = handle.options(options, {**more, "operation": operation})
+    result = write(handle.storage, data, write_options, "append", handle.spark)
     assert result is not None
     return result
 
@@ -319,27 +319,27 @@ def write(
     word = canonical_mode(mode, has_replace=keeps_history)
     source = input_of(data, spark)
     session = source.session_options
-    given = _with_partition_by(options, partition_by)
+    write_options = _with_partition_by(options, partition_by)
     in_place = None
     if word in ("overwrite", REPLACE):
-        unbound = WriteOptions.parse(given, session, None)
+        unbound = WriteOptions.parse(write_options, session, None)
         in_place = operation_in_place(unbound)
         if word == "overwrite" and keeps_history and table_exists(storage):
-            return _overwritten(storage, source, options_in_place(given, unbound), is_named)
+            return _overwritten(storage, source, options_in_place(write_options, unbound), is_named)
     written = word in ("ignore", "error") and is_written(storage)
     decision = decide_save(mode, is_written=written, operation_in_place=in_place, root=storage.root)
     if decision.skips:
         return None
     check_place(storage, overwrite=decision.replaces_table)
     if decision.operation is not None:
-        given = {**given, _OPERATION: decision.operation}
-    return _written(storage, source, given, is_named, replaces_table=decision.replaces_table)
+        write_options = {**write_options, _OPERATION: decision.operation}
+    return _written(storage, source, write_options, is_named, replaces_table=decision.replaces_table)
 
 
-def _overwritten(storage: Storage, source: WriteInput, given: Options, is_named: bool) -> WriteResult:
+def _overwritten(storage: Storage, source: WriteInput, options: Options, is_named: bool) -> WriteResult:
     """Rows in the place of all rows of a table that is there. What doesn't fit it is refused, and the way out named."""
     try:
-        return _written(storage, source, given, is_named)
+        return _written(storage, source, options, is_named)
     except (SchemaMismatch, ConfigError) as error:
         raise type(error)(
             f"{error} Mode overwrite keeps the table, its columns and its history; mode='replace' makes a new table in "
@@ -348,22 +348,22 @@ def _overwritten(storage: Storage, source: WriteInput, given: Options, is_named:
 
 
 def _written(
-    storage: Storage, source: WriteInput, given: Options, is_named: bool, *, replaces_table: bool = False
+    storage: Storage, source: WriteInput, options: Options, is_named: bool, *, replaces_table: bool = False
 ) -> WriteResult:
     session = source.session_options
     # A table that is to be replaced need not be readable.
     meta = MetaClient.load(storage) if not replaces_table and table_exists(storage) else None
-    for_new = _with_name(given, storage) if is_named else given
+    for_new = _with_name(options, storage) if is_named else options
     if meta is None:
         parsed, is_new = WriteOptions.parse(for_new, session, None), True
     else:
-        parsed, is_new = options_for(storage, given, session, meta.config, for_new)
+        parsed, is_new = options_for(storage, options, session, meta.config, for_new)
     names = source.column_names(None if is_new else meta)
     if is_new:
         # What can be refused is refused before the old table goes.
         new_table_properties(new_table(parsed))
         check_fields(parsed, names)
-    rows, engine = source.rows(parsed, given)
+    rows, engine = source.rows(parsed, options)
     if replaces_table:
         source.check_outlives(storage, rows)
         remove_table(with_sync(storage, parsed.storage_sync), parsed.lock)
@@ -372,19 +372,19 @@ def _written(
 
 def _with_partition_by(options: Options, columns: Sequence[str]) -> dict[str, object]:
     """The options with `partitionBy` as the partition fields."""
-    given = dict(options)
+    with_fields = dict(options)
     if not columns:
-        return given
-    named = [key for key in given if canonical_keys([key]) == {_PARTITION_FIELDS} and given[key]]
-    for key in named:
-        if [text.strip().partition(":")[0] for text in str(given[key]).split(",")] != list(columns):
+        return with_fields
+    keys = [key for key in with_fields if canonical_keys([key]) == {_PARTITION_FIELDS} and with_fields[key]]
+    for key in keys:
+        if [text.strip().partition(":")[0] for text in str(with_fields[key]).split(",")] != list(columns):
             raise ConfigError(
-                f"partitionBy names {', '.join(columns)}, but {key}={given[key]}. Give one of them, or the "
+                f"partitionBy names {', '.join(columns)}, but {key}={with_fields[key]}. Give one of them, or the "
                 "same columns."
             )
-    if not named:
-        given[_PARTITION_FIELDS] = ",".join(columns)
-    return given
+    if not keys:
+        with_fields[_PARTITION_FIELDS] = ",".join(columns)
+    return with_fields
 
 
 def _with_name(options: Options, storage: Storage) -> dict[str, object]:

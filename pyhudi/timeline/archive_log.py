@@ -51,8 +51,8 @@ class ArchiveLog:
 
     def times(self, since: str | None = None, until: str | None = None) -> tuple[Instant, ...]:
         """Completed instants with a requested time in [since, until], oldest first; no bodies are kept."""
-        found = (_instant(entry) for entry in self.entries(_NAME_FIELDS))
-        return tuple(sorted({i for i in found if i is not None and _within(i, since, until)}, key=_order))
+        instants = (_instant(entry) for entry in self.entries(_NAME_FIELDS))
+        return tuple(sorted({i for i in instants if i is not None and _within(i, since, until)}, key=_order))
 
     def completed_after(self, time: str, until: str | None = None) -> tuple[Instant, ...]:
         """Instants that were complete after this time, with a requested time of `until` or less, oldest first. One
@@ -122,8 +122,8 @@ class ArchiveLog:
             return  # a writer died in it; its instants are still on the active timeline
 
     def _files(self) -> list[tuple[int, str]]:
-        found = ((_NAME.fullmatch(entry.name), entry) for entry in self.storage.list(self.folder))
-        return [(int(match[1]), entry.path) for match, entry in found if match is not None and entry.size_bytes]
+        matches = ((_NAME.fullmatch(entry.name), entry) for entry in self.storage.list(self.folder))
+        return [(int(match[1]), entry.path) for match, entry in matches if match is not None and entry.size_bytes]
 
     def _next_path(self) -> str:
         names = (_NAME.fullmatch(entry.name) for entry in self.storage.list(self.folder))

@@ -51,18 +51,18 @@ class CommitBodies:
         """
         assert instant.is_completed, instant
         with self._lock:
-            known = self._cache.get(instant)
-        if known is None:
-            known = self._load(instant)
+            body = self._cache.get(instant)
+        if body is None:
+            body = self._load(instant)
             with self._lock:
-                self._cache[instant] = known
-        return known
+                self._cache[instant] = body
+        return body
 
     def at_hand(self, instant: Instant) -> CommitMetadata | None:
         """The body, if it need not be read; else None."""
         with self._lock:
-            known = self._cache.get(instant)
-        return known or peek(self._storage, instant_path(instant, self._config), _PART, CommitMetadata)
+            cached = self._cache.get(instant)
+        return cached or peek(self._storage, instant_path(instant, self._config), _PART, CommitMetadata)
 
     def _load(self, instant: Instant) -> CommitMetadata:
         try:
@@ -95,10 +95,10 @@ class CommitBodies:
     def schema_json_as_of(self, timeline: Timeline, instant_time: str) -> str | None:
         """The same from active and archived commits with a requested time of `instant_time` or less."""
         newest = self._newest_with_schema(timeline.up_to(instant_time))
-        since, found = timeline.active_since, newest.requested_time if newest is not None else None
+        since, newest_time = timeline.active_since, newest.requested_time if newest is not None else None
         # Archiving goes past savepointed commits: a newer one may be in the history.
-        if found is None or (found != instant_time and since is not None and found < since):
-            for archived in load_archived_timeline(self._storage, self._config).instants(found, instant_time):
+        if newest_time is None or (newest_time != instant_time and since is not None and newest_time < since):
+            for archived in load_archived_timeline(self._storage, self._config).instants(newest_time, instant_time):
                 body = archived.commit()
                 if body is not None and _tells_schema(body):
                     return body.schema_json

@@ -54,10 +54,10 @@ class Heartbeat:
         self._beating.start()
 
     @contextmanager
-    def begun(self, wanted: bool) -> Iterator[None]:
+    def begun(self, is_on: bool) -> Iterator[None]:
         """Beat from before the block on, if `wanted`; a block that fails ends the beating."""
         try:
-            if wanted:
+            if is_on:
                 self.start()
             yield
         except BaseException:

@@ -43,8 +43,8 @@ def timeline_of(entries: Iterable[FileInfo], config: TableConfig) -> Timeline:
         if instant is None:
             continue
         key = (instant.requested_time, instant.action.completed_as)
-        known = states.get(key)
-        if known is None or instant.state > known.state:
+        latest = states.get(key)
+        if latest is None or instant.state > latest.state:
             states[key] = instant
     return Timeline(tuple(states.values()))
 
@@ -66,14 +66,14 @@ def list_instant_files(storage: Storage, config: TableConfig) -> tuple[FileInfo,
     Raises: StorageError when no two listings agree.
     """
     folder = config.timeline_path
-    known: frozenset[str] | None = None
+    previous: frozenset[str] | None = None
     for _ in range(_LISTINGS_MAX):
         entries = storage.list(folder)
         names = frozenset(entry.name for entry in entries)
         # Where nothing comes at once, an empty listing does not either: its only instant may have left just now.
-        if 0 < storage.listed_at_once >= len(entries) or names == known:
+        if 0 < storage.listed_at_once >= len(entries) or names == previous:
             return entries
-        known = names
+        previous = names
         if is_local(storage) and names == names_in(storage, folder):
             return entries
     raise StorageError(

@@ -93,8 +93,8 @@ class LsmHistory:
 
         Files have no order of completion times: of those in which all was complete by then the footer is read.
         """
-        found = self._retry_on_missing_file(lambda: self._times(None, until, time))
-        return tuple(i for i in found if (i.completion_time or i.requested_time) > time)
+        instants = self._retry_on_missing_file(lambda: self._times(None, until, time))
+        return tuple(i for i in instants if (i.completion_time or i.requested_time) > time)
 
     def instants(self, since: str | None = None, until: str | None = None) -> Iterator[LsmInstant]:
         """Completed instants with a requested time in [since, until] and their bodies, newest first.
@@ -105,13 +105,13 @@ class LsmHistory:
         attempts = _ATTEMPTS
         while True:
             try:
-                for found in self._newest_first(since, until):
-                    if found.instant.requested_time != until:
+                for entry in self._newest_first(since, until):
+                    if entry.instant.requested_time != until:
                         yielded.clear()
-                    if found.instant not in yielded:
-                        until = found.instant.requested_time
-                        yielded.append(found.instant)
-                        yield found
+                    if entry.instant not in yielded:
+                        until = entry.instant.requested_time
+                        yielded.append(entry.instant)
+                        yield entry
                 return
             except PathNotFound:  # compaction and cleaning took files away that an older manifest had named
                 attempts -= 1
@@ -130,15 +130,17 @@ class LsmHistory:
             path = self._path(file.name)
             return read_history_file(self.storage, path, TIME_COLUMNS, since, until, completed_after=completed_after)
 
-        found: dict[tuple[str, str], Instant] = {}
+        instants: dict[tuple[str, str], Instant] = {}
         with ThreadPoolExecutor(_READ_THREADS, thread_name_prefix="hudi-history") as pool:
             tables = list(pool.map(read, self.files(since, until)))
         for table in tables:
             for time, completion, word in zip(*(table.column(n).to_pylist() for n in TIME_COLUMNS), strict=True):
                 action = _ACTIONS.get(word)
                 if time and action is not None:
-                    found[time, word] = Instant(time, action.completed_as, State.COMPLETED, completion)
-        return tuple(sorted(found.values(), key=lambda i: (i.requested_time, i.action.value, i.completion_time or "")))
+                    instants[time, word] = Instant(time, action.completed_as, State.COMPLETED, completion)
+        return tuple(
+            sorted(instants.values(), key=lambda i: (i.requested_time, i.action.value, i.completion_time or ""))
+        )
 
     def _newest_first(self, since: str | None, until: str | None) -> Iterator[LsmInstant]:
         groups = [
@@ -175,8 +177,8 @@ class LsmHistory:
         name = HistoryFile.name_of(times[0].as_py(), times[-1].as_py(), 0)
         manifest = load_manifest(self.storage, self.folder)
         size_bytes = write_history_file(self.storage, self._path(name), [rows])
-        made = HistoryFile(name, size_bytes)
-        write_manifest(self.storage, self.folder, Manifest(manifest.version + 1, (*manifest.files, made)), [made])
+        file = HistoryFile(name, size_bytes)
+        write_manifest(self.storage, self.folder, Manifest(manifest.version + 1, (*manifest.files, file)), [file])
         return name
 
     def compact(self, batch_size: int, target_bytes: int) -> tuple[str, ...]:
@@ -209,20 +211,20 @@ class LsmHistory:
             for source, group in groups
         )
         size_bytes = write_history_file(self.storage, self._path(name), map(_sorted, tables))
-        made = HistoryFile(name, size_bytes)
-        files = (*(file for file in manifest.files if file not in sources), made)
-        write_manifest(self.storage, self.folder, Manifest(manifest.version + 1, files), [made])
+        merged = HistoryFile(name, size_bytes)
+        files = (*(file for file in manifest.files if file not in sources), merged)
+        write_manifest(self.storage, self.folder, Manifest(manifest.version + 1, files), [merged])
         return name
 
 
 def _up_to(files: Sequence[HistoryFile], target_bytes: int) -> list[HistoryFile]:
-    taken, size_bytes = [], 0
+    merged, size_bytes = [], 0
     for file in files:
         size_bytes += file.size_bytes
         if size_bytes > target_bytes:
             break
-        taken.append(file)
-    return taken
+        merged.append(file)
+    return merged
 
 
 def _clusters(groups: Sequence[tuple[RowGroup, str]]) -> Iterator[list[tuple[RowGroup, str]]]:
@@ -247,13 +249,13 @@ def _rows_newest_first(tables: Sequence[pa.Table]) -> Iterator[LsmInstant]:
     rows = pa.concat_tables(tables)
     columns = (rows.column(name).to_pylist() for name in ("instantTime", "action", "completionTime"))
     completed_as = {word: action.completed_as for word, action in _ACTIONS.items()}
-    known = [
+    keys = [
         (time, completed_as[word], done, n)
         for n, (time, word, done) in enumerate(zip(*columns, strict=True))
         if time and word in completed_as
     ]
     last: tuple[str, ActionKind] | None = None
-    for time, action, done, n in sorted(known, key=itemgetter(0, 1), reverse=True):
+    for time, action, done, n in sorted(keys, key=itemgetter(0, 1), reverse=True):
         if (time, action) != last:  # archived twice
             last = (time, action)
             yield LsmInstant(Instant(time, action, State.COMPLETED, done), rows, n)

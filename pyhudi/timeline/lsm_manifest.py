@@ -73,9 +73,9 @@ def load_manifest(storage: Storage, folder: str) -> Manifest:
     """
     version = _stored_version(storage, folder)
     if version is not None:
-        found = _read(storage, folder, version)
-        if found is not None:
-            return found
+        manifest = _read(storage, folder, version)
+        if manifest is not None:
+            return manifest
     for version in sorted(_versions(storage.list(folder)), reverse=True):
         try:
             return _read(storage, folder, version) or Manifest()
@@ -84,12 +84,12 @@ def load_manifest(storage: Storage, folder: str) -> Manifest:
     return Manifest()
 
 
-def write_manifest(storage: Storage, folder: str, manifest: Manifest, made: Iterable[HistoryFile] = ()) -> None:
+def write_manifest(storage: Storage, folder: str, manifest: Manifest, files: Iterable[HistoryFile] = ()) -> None:
     """Make a version the newest one; `made`: the files that are new in it. Hold the table's lock."""
     body = {"files": [{"fileName": file.name, "fileLen": file.size_bytes} for file in manifest.files]}
     # A leftover of this name is of a writer that died before it moved the version.
     path, version_path = f"{folder}/manifest_{manifest.version}", f"{folder}/{_VERSION_NAME}"
-    storage.sync([f"{folder}/{file.name}" for file in made])  # first, for without a version the newest manifest counts
+    storage.sync([f"{folder}/{file.name}" for file in files])  # first, for without a version the newest manifest counts
     storage.write(path, pretty_json(body).encode())
     storage.sync([path])
     storage.write(version_path, str(manifest.version).encode())
@@ -102,9 +102,9 @@ def clean_manifests(storage: Storage, folder: str, keep: int) -> tuple[str, ...]
     entries = [entry for entry in storage.list(folder) if not entry.is_dir]
     versions = sorted(version for version in _versions(entries) if version <= current)
     stale, kept = versions[: -max(1, keep)], versions[-max(1, keep) :]
-    named = {file.name for version in kept for file in (_read(storage, folder, version) or Manifest()).files}
+    in_use = {file.name for version in kept for file in (_read(storage, folder, version) or Manifest()).files}
     deleted = [f"manifest_{version}" for version in stale]
-    deleted += [entry.name for entry in entries if is_history_file(entry.name) and entry.name not in named]
+    deleted += [entry.name for entry in entries if is_history_file(entry.name) and entry.name not in in_use]
     for name in deleted:
         storage.delete(f"{folder}/{name}")
     return tuple(deleted)

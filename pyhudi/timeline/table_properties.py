@@ -141,14 +141,14 @@ def update_table_config(
     # Hudi deletes the file before it writes the new one. Replacing it leaves no moment without it on stores that
     # replace in one step, and elsewhere readers find a torn file, reject it and take the backup, just as they would.
     storage.write(PROPERTIES_PATH, _print(properties, "Updated at", clock))
-    written = _read_valid(storage, PROPERTIES_PATH)
-    if written is None and storage.stat(PROPERTIES_PATH) is not None:
+    read_back = _read_valid(storage, PROPERTIES_PATH)
+    if read_back is None and storage.stat(PROPERTIES_PATH) is not None:
         storage.write(PROPERTIES_PATH, _print(before.properties, "Updated at", clock))
         raise CorruptFile(
             f"{storage.full_path(PROPERTIES_PATH)} does not read back as it was written. The old properties count, and "
             f"are in {PROPERTIES_BACKUP_PATH}, too; check the disk and try again."
         )
-    if written != properties:
+    if read_back != properties:
         raise _changed_by_another(storage)
     storage.delete(PROPERTIES_BACKUP_PATH)
     storage.sync([PROPERTIES_PATH])  # the new ones from here on: what belonged to the old ones may go
@@ -190,8 +190,8 @@ def _read_valid(storage: Storage, path: str) -> dict[str, str] | None:
         data = _read(storage, path)
         return None if data is None else _valid(data, path)
 
-    found = get_or_load(storage, path, "properties", read, _size_of)
-    return None if found is None else dict(found)
+    properties = get_or_load(storage, path, "properties", read, _size_of)
+    return None if properties is None else dict(properties)
 
 
 def _size_of(properties: dict[str, str] | None) -> int:
@@ -225,20 +225,20 @@ def _unreadable(storage: Storage) -> CorruptFile:
     except CorruptFile as error:
         return error
     if data is None:
-        found = "no such file, and no whole backup"
+        problem = "no such file, and no whole backup"
     elif not data.endswith((b"\n", b"\r")):
-        found = f"{len(data)} bytes that end within a line: the file is cut off"
+        problem = f"{len(data)} bytes that end within a line: the file is cut off"
     else:
         try:
             properties = parse_properties(data, PROPERTIES_PATH)
-            wanted = table_checksum(properties)
-            found = f"{CHECKSUM_KEY}={properties.get(CHECKSUM_KEY)}, where the table's name gives {wanted}"
+            checksum = table_checksum(properties)
+            problem = f"{CHECKSUM_KEY}={properties.get(CHECKSUM_KEY)}, where the table's name gives {checksum}"
         except CorruptFile as error:
-            found = str(error)
+            problem = str(error)
     return CorruptFile(
-        f"{where}: expected properties with a right {CHECKSUM_KEY}, found {found}. {PROPERTIES_BACKUP_PATH} is missing "
-        f"or damaged too. Restore the file from another copy of the table; if it was edited by hand and is whole, set "
-        f"{CHECKSUM_KEY} right and end the last line."
+        f"{where}: expected properties with a right {CHECKSUM_KEY}, found {problem}. {PROPERTIES_BACKUP_PATH} is "
+        "missing or damaged too. Restore the file from another copy of the table; if it was edited by hand and is "
+        f"whole, set {CHECKSUM_KEY} right and end the last line."
     )
 
 

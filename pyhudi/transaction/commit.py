@@ -89,7 +89,7 @@ def commit(
     body: Callable[[ContextT], BodyT],
     *,
     participant: Participant[ContextT],
-    written: Iterable[str],
+    paths_to_sync: Iterable[str],
     alive: Check[ContextT] = _nothing,
     conflicts: Check[ContextT] = _nothing,
     last: Check[ContextT] = _nothing,
@@ -100,14 +100,14 @@ def commit(
     Args:
         body: makes the body, from the table as it is now; it may change what has to be changed under the lock.
         participant: the table that follows this one.
-        written: paths of files that the action made, by whichever process, or deleted, and that nobody synced yet.
+        paths_to_sync: paths of files that the action made, by whichever process, or deleted, and that nobody synced yet.
         alive: do other processes count this one among the living? conflicts: did others change what it changes?
         last: deletes what must not be there with the completed instant; called after all checks.
         statuses: what the tasks reported, for the participant.
     Raises: TakenOver when the instant is not inflight any more, WriteConflict when the lock was lost, and what the
         participant and the checks raise. Nothing is complete then.
     """
-    context.meta.storage.sync(written)  # before the lock is taken: others need not wait for the disk
+    context.meta.storage.sync(paths_to_sync)  # before the lock is taken: others need not wait for the disk
     with context.locked():
         return commit_locked(
             inflight,
@@ -138,14 +138,14 @@ def commit_locked(
     alive(now)
     conflicts(now)
     _check_still_held(inflight, now)
-    made = body(now)
-    change = change_of(made)
-    followed = participant.take_part(inflight, made, change, statuses, now)
+    metadata = body(now)
+    change = change_of(metadata)
+    followed = participant.take_part(inflight, metadata, change, statuses, now)
     last(now)
     completion_time = draw_completion_time(inflight, now, after=followed)
-    encoded = _encoded(made, inflight, now.meta)
+    encoded = _encoded(metadata, inflight, now.meta)
     _check_still_held(inflight, now)
-    return Committed(_completed(inflight, completion_time, encoded, now.meta), made, change)
+    return Committed(_completed(inflight, completion_time, encoded, now.meta), metadata, change)
 
 
 def commit_part(
@@ -154,14 +154,14 @@ def commit_part(
     body: CommitMetadata | CleanMetadata,
     completion_time: str,
     *,
-    written: Iterable[str],
+    paths_to_sync: Iterable[str],
 ) -> Instant:
     """Complete an instant of a participant.
 
     The lock of the table that it follows is held since before the instant began, and keeps all others from this
     timeline too. So there is nothing to look for, and the time, which orders this timeline alone, is the caller's.
     """
-    meta.storage.sync(written)
+    meta.storage.sync(paths_to_sync)
     return _completed(inflight, completion_time, _encoded(body, inflight, meta), meta)
 
 
@@ -180,10 +180,10 @@ def after_commit(what: str, instant: Instant, context: TableContext, work: Calla
 
 
 def _check_inflight(inflight: Instant, now: TableContext) -> None:
-    found = now.meta.timeline.find(inflight.requested_time, inflight.action)
-    if found is not None and found.state is State.INFLIGHT:
+    current = now.meta.timeline.find(inflight.requested_time, inflight.action)
+    if current is not None and current.state is State.INFLIGHT:
         return
-    state = "missing" if found is None else found.state.name.lower()
+    state = "missing" if current is None else current.state.name.lower()
     raise TakenOver(
         f"{now.meta.storage.root}: {inflight.action.value} {inflight.requested_time} is {state} by now: another "
         f"process considered this one dead and completed it, or rolled it back. Nothing was completed here; look at "

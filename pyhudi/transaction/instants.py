@@ -47,12 +47,12 @@ __all__ = [
 def instant_times(context: TableContext) -> InstantTimes:
     """Times for this table; the expected skew of clocks is the lock provider's unless the caller gave one."""
     options = context.options
-    given = "hoodie.time.generator.max_expected_clock_skew_ms" in options.explicit
+    has_skew = "hoodie.time.generator.max_expected_clock_skew_ms" in options.explicit
     return InstantTimes(
         context.clock,
         context.meta.config.timeline_zone,
         context.lock,
-        options.max_clock_skew_ms if given else None,
+        options.max_clock_skew_ms if has_skew else None,
         options.lock.wait_timeout_s,
     )
 
@@ -102,9 +102,9 @@ def drop(instant: Instant, meta: MetaClient) -> None:
 
 def drop_if_pending(instant: Instant, meta: MetaClient) -> None:
     """As `drop`, unless the instant is complete, or gone already, in the table as `meta` has it."""
-    found = meta.timeline.find(instant.requested_time, instant.action)
-    if found is not None and not found.is_completed:
-        drop_savepoint(found, meta) if found.action is ActionKind.SAVEPOINT else drop(found, meta)
+    pending = meta.timeline.find(instant.requested_time, instant.action)
+    if pending is not None and not pending.is_completed:
+        drop_savepoint(pending, meta) if pending.action is ActionKind.SAVEPOINT else drop(pending, meta)
 
 
 def drop_savepoint(instant: Instant, meta: MetaClient) -> None:

@@ -118,9 +118,9 @@ def _give_up(
                 if not isinstance(error, TakenOver):
                     with context.locked():
                         now = context.reloaded()
-                        found = now.meta.timeline.find(inflight.requested_time, inflight.action)
-                        if found is not None and found.state is State.INFLIGHT:
-                            _take_back(kind, found, plan, now)
+                        current = now.meta.timeline.find(inflight.requested_time, inflight.action)
+                        if current is not None and current.state is State.INFLIGHT:
+                            _take_back(kind, current, plan, now)
             finally:
                 heartbeat.stop()  # not before: without it others would run the plan, too
         except Exception as second:
@@ -133,9 +133,9 @@ def _take_back(kind: WaitingPlan[ContextT, PlanT], inflight: Instant, plan: Plan
     take_back(inflight, now.meta)
 
 
-def take_back(instant: Instant, meta: MetaClient, made: Iterable[str] = ()) -> Instant:
+def take_back(instant: Instant, meta: MetaClient, paths: Iterable[str] = ()) -> Instant:
     """A pending plan as requested, without the files that runs of it have made. Hold the lock."""
-    delete_files(made, meta.storage)
+    delete_files(paths, meta.storage)
     delete_markers(meta.storage, instant.requested_time)
     return to_plan(instant, meta) if instant.state is State.INFLIGHT else instant
 

@@ -64,12 +64,12 @@ def requests_of_slices(target: Instant, meta: MetaClient) -> tuple[RollbackReque
     """
     if meta.config.table_version >= 8 or not meta.config.is_merge_on_read:
         return ()
-    found = []
+    requests = []
     for path in _listed(target, meta.storage):
         partition_path, _, name = path.rpartition("/")
         if LogFileName.parse(name) is not None:
-            found.append(RollbackRequest(partition_path, files_to_be_deleted=(_absolute(meta.storage, path),)))
-    return tuple(sorted(found, key=lambda request: request.files_to_be_deleted))
+            requests.append(RollbackRequest(partition_path, files_to_be_deleted=(_absolute(meta.storage, path),)))
+    return tuple(sorted(requests, key=lambda request: request.files_to_be_deleted))
 
 
 def has_logs_of(instant: Instant, storage: Storage) -> bool:
@@ -84,9 +84,9 @@ def _of_paths(paths: Iterable[str], target: Instant, storage: Storage) -> list[R
         log = LogFileName.parse(name)
         if log is None or log.instant_time == target.requested_time:
             requests.append(RollbackRequest(partition_path, files_to_be_deleted=(_absolute(storage, path),)))
-        elif (found := storage.stat(path)) is not None:
+        elif (entry := storage.stat(path)) is not None:
             requests.append(
-                _of_blocks(partition_path, log.file_id, log.instant_time, {path: found.size_bytes}, storage)
+                _of_blocks(partition_path, log.file_id, log.instant_time, {path: entry.size_bytes}, storage)
             )
     return requests
 
@@ -163,7 +163,7 @@ def _of_profile(target: Instant, meta: MetaClient) -> list[RollbackRequest]:
             for stat in stats
             if stat.file_id and stat.prev_commit not in (None, "null")
         }
-    return [request for found in sorted(slices) for request in _of_slice(*found, target, storage)]
+    return [request for slice in sorted(slices) for request in _of_slice(*slice, target, storage)]
 
 
 def _slices_with_logs(storage: Storage) -> set[tuple[str, str, str]]:
@@ -180,12 +180,12 @@ def _of_slice(
     partition_path: str, file_id: str, base_instant: str, target: Instant, storage: Storage
 ) -> list[RollbackRequest]:
     """A request for the log files of a slice that hold blocks of the target."""
-    found = {
+    logs = {
         path: size
         for path, size, _ in _logs(partition_path, file_id, base_instant, storage)
         if any(block.instant_time == target.requested_time for block in _blocks(storage, path))
     }
-    return [_of_blocks(partition_path, file_id, base_instant, found, storage)] if found else []
+    return [_of_blocks(partition_path, file_id, base_instant, logs, storage)] if logs else []
 
 
 def _logs(
@@ -201,7 +201,7 @@ def _logs(
 def _blocks(storage: Storage, path: str) -> list[LogBlock]:
     """The sound blocks of a log file; none when a dead writer left it without even a beginning."""
     try:
-        return [found for found in scan_log(storage, path) if isinstance(found, LogBlock)]
+        return [block for block in scan_log(storage, path) if isinstance(block, LogBlock)]
     except CorruptFile:
         return []
 
@@ -247,7 +247,7 @@ def undo_files(plan: RollbackPlan, rollback_time: str, storage: Storage) -> dict
     undone: dict[str, _Undone] = {}
     check_plan(plan, storage)  # all of it, before the first file goes
     for request in plan.requests:
-        done = undone.setdefault(request.partition_path, _Undone())
+        partition = undone.setdefault(request.partition_path, _Undone())
         to_delete = [*request.files_to_be_deleted]
         commanded = False
         for path, size in request.log_blocks_to_be_deleted.items():
@@ -255,23 +255,23 @@ def undo_files(plan: RollbackPlan, rollback_time: str, storage: Storage) -> dict
             if log is not None and log.instant_time == target:
                 to_delete.append(path)  # from version 8 on a log file has one writer
                 continue
-            done.failed_logs[path] = size
+            partition.failed_logs[path] = size
             commanded = True
         for path in to_delete:
             storage.delete(data_path(request.partition_path, path.rpartition("/")[2]))
-            done.deleted.append(path)
+            partition.deleted.append(path)
         if commanded:
             path, size = _command(request, target, rollback_time, storage)
-            done.command_logs[storage.full_path(path)] = size
+            partition.command_logs[storage.full_path(path)] = size
     # Before the target's instant files go: without them nobody would know what a file is that comes back.
     storage.sync(
         data_path(partition_path, path.rpartition("/")[2])
-        for partition_path, done in undone.items()
-        for path in (*done.deleted, *done.command_logs)
+        for partition_path, partition in undone.items()
+        for path in (*partition.deleted, *partition.command_logs)
     )
     return {
-        path: RollbackPartition(path, tuple(done.deleted), (), done.command_logs, done.failed_logs)
-        for path, done in undone.items()
+        path: RollbackPartition(path, tuple(partition.deleted), (), partition.command_logs, partition.failed_logs)
+        for path, partition in undone.items()
     }
 
 

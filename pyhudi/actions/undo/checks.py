@@ -49,7 +49,7 @@ def check_replaced_files_exist(targets: Iterable[Instant], context: ActionContex
     targets = tuple(targets)
     undone = frozenset(target.requested_time for target in targets)
     bodies = {target: meta.commits.metadata(target) for target in targets if target.is_completed}
-    made = {
+    written = {
         (stat.partition_path or "", stat.file_id)
         for body in bodies.values()
         for stat in body.stats()
@@ -60,7 +60,7 @@ def check_replaced_files_exist(targets: Iterable[Instant], context: ActionContex
         if body.compacted and target.action is ActionKind.COMMIT:
             missing = next(_missing_inputs(target, undone, folders), None)
         else:
-            missing = next(_missing_versions(body, undone, made, folders), None)
+            missing = next(_missing_versions(body, undone, written, folders), None)
         if missing is not None:
             raise TableError(
                 f"{meta.storage.root}: {target.requested_time} can't be undone, because cleaning has deleted what it "
@@ -86,11 +86,11 @@ class _Folders:
     def instants_of(self, partition: str, file_id: str) -> set[str]:
         """Instants of the base files of a group."""
         if partition not in self._bases:
-            found: dict[str, set[str]] = defaultdict(set)
+            instants: dict[str, set[str]] = defaultdict(set)
             for name in map(BaseFileName.parse, self.names(partition)):
                 if name is not None:
-                    found[name.file_id].add(name.instant_time)
-            self._bases[partition] = found
+                    instants[name.file_id].add(name.instant_time)
+            self._bases[partition] = instants
         return self._bases[partition].get(file_id, set())
 
     def groups(self, partition: str) -> frozenset[str]:
@@ -102,7 +102,7 @@ class _Folders:
 
 
 def _missing_versions(
-    body: CommitMetadata, undone: frozenset[str], made: set[tuple[str, str]], folders: _Folders
+    body: CommitMetadata, undone: frozenset[str], written: set[tuple[str, str]], folders: _Folders
 ) -> Iterator[str]:
     for stat in body.stats():
         partition, before = stat.partition_path or "", stat.prev_commit
@@ -116,7 +116,7 @@ def _missing_versions(
             yield f"the version of {before} of file group {stat.file_id} in partition {partition!r}"
     for partition, file_ids in (body.partition_to_replace_file_ids or {}).items():
         for file_id in file_ids:
-            if (partition, file_id) not in made and file_id not in folders.groups(partition):
+            if (partition, file_id) not in written and file_id not in folders.groups(partition):
                 yield f"file group {file_id} in partition {partition!r}"
 
 

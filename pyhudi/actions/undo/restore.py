@@ -168,22 +168,24 @@ def _perform(instant: Instant, plan: RestorePlan, context: ActionContext) -> Res
             heartbeat.start()
         started_s = context.clock.monotonic_s()
         inflight = start(instant, context.meta) if instant.state is State.REQUESTED else instant
-        done = {info.commit_time: tuple(_undo(info, inflight, context)) for info in plan.instants}
+        rollbacks_by_time = {info.commit_time: tuple(_undo(info, inflight, context)) for info in plan.instants}
         seconds = context.clock.monotonic_s() - started_s
         metadata = RestoreMetadata(
             instant.requested_time,
             int(seconds * 1000),
             plan.instants,
-            {time: rollbacks for time, rollbacks in done.items() if rollbacks},
+            {time: rollbacks for time, rollbacks in rollbacks_by_time.items() if rollbacks},
         )
-        commit(inflight, context, lambda now: metadata, participant=METADATA_TABLE, written=())
+        commit(inflight, context, lambda now: metadata, participant=METADATA_TABLE, paths_to_sync=())
         after_commit("ending its heartbeat", instant, context, heartbeat.stop)
     except BaseException:
         with suppress(Exception):  # the error that is on its way says more
             heartbeat.stop()
         raise
     after_commit("deleting the plans of its rollbacks", instant, context, lambda: _drop_rollbacks(instant, context))
-    undone = RollbackResult.of(context.meta.storage.root, [r for rollbacks in done.values() for r in rollbacks])
+    undone = RollbackResult.of(
+        context.meta.storage.root, [r for rollbacks in rollbacks_by_time.values() for r in rollbacks]
+    )
     undone = RollbackResult(context.meta.storage.root, plan.instants, undone.files_deleted, undone.logs_written)
     return RestoreResult(context.meta.storage.root, plan.restore_to or "", instant.requested_time, undone)
 
@@ -238,8 +240,8 @@ def _delete_rollbacks_of_completed_restores(context: ActionContext) -> None:
         for rollback, plan in _rollbacks_of(restored, context):
             undone = plan.instant_to_rollback
             where = f"{context.meta.storage.root}: the plan of {rollback.requested_time}"
-            left = context.meta.timeline.find(undone.commit_time, action_of(undone, where))
-            if left is None and rollback.requested_time < (restored.completion_time or ""):
+            target = context.meta.timeline.find(undone.commit_time, action_of(undone, where))
+            if target is None and rollback.requested_time < (restored.completion_time or ""):
                 _drop(rollback, context)
 
 

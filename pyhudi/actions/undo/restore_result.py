@@ -23,14 +23,14 @@ class RollbackResult:
     logs_written: int = 0
 
     @classmethod
-    def of(cls, table: str, done: Iterable[RollbackMetadata]) -> RollbackResult:
+    def of(cls, table: str, bodies: Iterable[RollbackMetadata]) -> RollbackResult:
         """Add up rollbacks."""
-        done = tuple(done)
+        bodies = tuple(bodies)
         return cls(
             table,
-            tuple(instant for metadata in done for instant in metadata.instants_rollback),
-            sum(metadata.total_files_deleted for metadata in done),
-            sum(len(p.rollback_log_files) for metadata in done for p in metadata.partitions.values()),
+            tuple(instant for metadata in bodies for instant in metadata.instants_rollback),
+            sum(metadata.total_files_deleted for metadata in bodies),
+            sum(len(p.rollback_log_files) for metadata in bodies for p in metadata.partitions.values()),
         )
 
     @property

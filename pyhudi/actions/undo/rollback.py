@@ -77,19 +77,19 @@ def undo(instant: Instant, context: ActionContext, *, frees_space: bool = False)
             always do; below, readers may have listed its log files, whose names don't tell them apart.
     """
     context = context.reloaded()
-    found = context.meta.timeline.find(instant.requested_time, instant.action)
-    if found is None:
+    current = context.meta.timeline.find(instant.requested_time, instant.action)
+    if current is None:
         return
-    if found.is_completed:
-        _delete_markers_and_heartbeat(found.requested_time, context)
+    if current.is_completed:
+        _delete_markers_and_heartbeat(current.requested_time, context)
         return
-    if found.state is State.REQUESTED:
-        _delete_markers_and_heartbeat(found.requested_time, context)
-        drop(found, context.meta)
+    if current.state is State.REQUESTED:
+        _delete_markers_and_heartbeat(current.requested_time, context)
+        drop(current, context.meta)
     else:
         if frees_space or context.meta.config.table_version >= 8:
-            _delete_marked(found, context)
-        _roll_back_dead(found, context)
+            _delete_marked(current, context)
+        _roll_back_dead(current, context)
 
 
 def _roll_back_dead(instant: Instant, context: ActionContext) -> RollbackMetadata | None:
@@ -175,21 +175,21 @@ def _roll_back(target: Instant, context: ActionContext) -> RollbackMetadata | No
     """Undo a write; None when there is nothing to undo any more: it has completed meanwhile, or was undone."""
     with context.locked():
         context = context.reloaded()
-        found = context.meta.timeline.find(target.requested_time, target.action)
-        if found is None or found.is_completed > target.is_completed:
+        current = context.meta.timeline.find(target.requested_time, target.action)
+        if current is None or current.is_completed > target.is_completed:
             return None
-        check_is_uncommitted(found, context)
-        planned = _planned_already(found, context)
+        check_is_uncommitted(current, context)
+        planned = _planned_already(current, context)
         if planned is None:
             plan = RollbackPlan(
-                InstantInfo(found.requested_time, found.action.value),
-                () if found.state is State.REQUESTED else requests_of(found, context.meta),
+                InstantInfo(current.requested_time, current.action.value),
+                () if current.state is State.REQUESTED else requests_of(current, context.meta),
             )
-            forget_buckets((found,), context)
+            forget_buckets((current,), context)
             check_plan(plan, context.meta.storage)  # a plan that is wrong would wait on the timeline for good
             requested = request(ActionKind.ROLLBACK, encode_rollback_plan(plan), context)
             planned = start(requested, context.meta), plan
-    return _perform(*planned, found, context)
+    return _perform(*planned, current, context)
 
 
 def forget_buckets(targets: Iterable[Instant], context: ActionContext) -> None:
@@ -197,8 +197,8 @@ def forget_buckets(targets: Iterable[Instant], context: ActionContext) -> None:
     say counts then. Hold the lock.
     """
     meta = context.meta
-    done = [target for target in targets if target.is_completed and target.action.is_replacing]
-    kinds = {meta.commits.metadata(target).operation_type for target in done if meta.config.buckets is not None}
+    replacing = [target for target in targets if target.is_completed and target.action.is_replacing]
+    kinds = {meta.commits.metadata(target).operation_type for target in replacing if meta.config.buckets is not None}
     if OperationType.INSERT_OVERWRITE_TABLE in kinds:
         update_table_config(meta.storage, {}, BUCKET_KEYS, context.clock)
 
@@ -222,19 +222,19 @@ def _resume(instant: Instant, context: ActionContext) -> str | None:
     """Finish a pending rollback by its plan; returns the instant that it undoes, None when another was faster."""
     with context.locked():
         context = context.reloaded()
-        found = context.meta.timeline.find(instant.requested_time, ActionKind.ROLLBACK)
-        if found is None or found.is_completed:
+        pending = context.meta.timeline.find(instant.requested_time, ActionKind.ROLLBACK)
+        if pending is None or pending.is_completed:
             return None
-        plan = context.meta.reader.rollback_plan(found)
-        info, where = plan.instant_to_rollback, f"{context.meta.storage.root}: the plan of {found.requested_time}"
+        plan = context.meta.reader.rollback_plan(pending)
+        info, where = plan.instant_to_rollback, f"{context.meta.storage.root}: the plan of {pending.requested_time}"
         target = context.meta.timeline.find(info.commit_time, action_of(info, where))
         if target is not None:
-            check_is_newest(target, found.requested_time, context)
+            check_is_newest(target, pending.requested_time, context)
             check_is_uncommitted(target, context)
         check_plan(plan, context.meta.storage)
-        if found.state is State.REQUESTED:
-            found = start(found, context.meta)
-    _perform(found, plan, target, context)
+        if pending.state is State.REQUESTED:
+            pending = start(pending, context.meta)
+    _perform(pending, plan, target, context)
     return info.commit_time
 
 
@@ -248,7 +248,12 @@ def _perform(instant: Instant, plan: RollbackPlan, target: Instant | None, conte
 
     try:
         commit(
-            instant, context, lambda now: metadata, participant=METADATA_TABLE, written=(), last=delete_target_instant
+            instant,
+            context,
+            lambda now: metadata,
+            participant=METADATA_TABLE,
+            paths_to_sync=(),
+            last=delete_target_instant,
         )
     except TakenOver:
         return metadata  # another process did the same at the same time

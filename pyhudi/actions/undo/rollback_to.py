@@ -32,11 +32,11 @@ def roll_back(context: ActionContext, *, instant_time: str | None = None, to: st
     targets = _targets(context, instant_time, to)
     if to is not None:
         check_replaced_files_exist(targets, context)  # before the first one is undone
-    done = []
+    bodies = []
     for target in targets:
-        done.append(rollback(context, target.requested_time))
+        bodies.append(rollback(context, target.requested_time))
         context = context.reloaded()
-    return RollbackResult.of(root, done)
+    return RollbackResult.of(root, bodies)
 
 
 def _targets(context: ActionContext, instant_time: str | None, to: str | None) -> tuple[Instant, ...]:

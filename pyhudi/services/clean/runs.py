@@ -174,7 +174,7 @@ def _run(instant: Instant, context: ActionContext, fresh_plan: CleanPlan | None)
         # What a completed clean has deleted must not come back: it may be what an archived write had replaced.
         deleted_paths = [data_path(path, name) for path, names in deleted.items() for name in names]
         committed: Committed[CleanMetadata] = commit(
-            instant, context, metadata, participant=METADATA_TABLE, written=deleted_paths
+            instant, context, metadata, participant=METADATA_TABLE, paths_to_sync=deleted_paths
         )
     except TakenOver:
         return None
