@@ -100,7 +100,7 @@ def commit(
     Args:
         body: makes the body, from the table as it is now; it may change what has to be changed under the lock.
         participant: the table that follows this one.
-        paths_to_sync: paths of files that the action made, by whichever process, or deleted, and that nobody synced yet.
+        paths_to_sync: files that the action made, by whichever process, or deleted, and that nobody synced yet.
         alive: do other processes count this one among the living? conflicts: did others change what it changes?
         last: deletes what must not be there with the completed instant; called after all checks.
         statuses: what the tasks reported, for the participant.
