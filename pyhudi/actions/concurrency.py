@@ -63,7 +63,7 @@ def check_others(
         conflict_strategy(options),
         logs_are_parted=now.config.table_version >= 8,
     )
-    known = {instant.requested_time for instant in began.meta.timeline}
+    times_at_first = {instant.requested_time for instant in began.meta.timeline}
     if options.concurrency.is_non_blocking and body.operation_type != OperationType.BULK_INSERT:
         _check_only_logs(ours)
     else:
@@ -71,7 +71,7 @@ def check_others(
     if options.concurrency.guards_new_keys and body.operation_type == OperationType.UPSERT:
         stats = [status.stat for status in statuses]
         check_inserted_keys(inflight, stats, _completed_since(began, now), replace(began, meta=now))
-    times = {instant.requested_time for instant in now.timeline.pending()} - known
+    times = {instant.requested_time for instant in now.timeline.pending()} - times_at_first
     if times:
         compactions = pending_compactions(now) if now.config.is_merge_on_read else {}
         clusterings = {group: instant.requested_time for group, instant in pending_clusterings(now).items()}
@@ -133,8 +133,8 @@ def check_preferred_writers(service: Instant, body: CommitMetadata, now: ActionC
 
 def _completed_since(began: ActionContext, now: MetaClient) -> Iterator[tuple[Instant, CommitMetadata]]:
     """Compactions change no row, so it is enough to have known of one."""
-    known = {i.requested_time for i in began.meta.timeline if i.is_completed or i.action is ActionKind.COMPACTION}
-    since = (instant for instant in now.timeline.commits() if instant.requested_time not in known)
+    earlier = {i.requested_time for i in began.meta.timeline if i.is_completed or i.action is ActionKind.COMPACTION}
+    since = (instant for instant in now.timeline.commits() if instant.requested_time not in earlier)
     return ((instant, now.commits.metadata(instant)) for instant in since)
 
 

@@ -121,12 +121,12 @@ _SHOWN = 3
 
 def groups_of(metadata: CommitMetadata) -> frozenset[FileGroupId]:
     """File groups that a completed write wrote or replaced."""
-    written = frozenset(
+    written_groups = frozenset(
         FileGroupId(partition, stat.file_id)
         for partition, stats in metadata.partition_to_write_stats.items()
         for stat in stats
     )
-    return written | groups_replaced_by(metadata)
+    return written_groups | groups_replaced_by(metadata)
 
 
 def groups_replaced_by(metadata: CommitMetadata) -> frozenset[FileGroupId]:
@@ -216,5 +216,5 @@ def _groups(statuses: Iterable[WriteStatus]) -> frozenset[FileGroupId]:
 
 
 def _listed(groups: list[FileGroupId]) -> str:
-    listed = ", ".join(f"{group.file_id} in {group.partition_path!r}" for group in groups[:_SHOWN])
-    return listed + (f" and {len(groups) - _SHOWN} more" if len(groups) > _SHOWN else "")
+    names = ", ".join(f"{group.file_id} in {group.partition_path!r}" for group in groups[:_SHOWN])
+    return names + (f" and {len(groups) - _SHOWN} more" if len(groups) > _SHOWN else "")

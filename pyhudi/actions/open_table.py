@@ -111,24 +111,24 @@ def delete_orphaned_files(context: ActionContext) -> Opened:
     the context was loaded are neither complete nor archived in it, so files of running writers stay.
     """
     storage, timeline = context.meta.storage, context.meta.timeline
-    done = {instant.requested_time for instant in timeline.completed()}
-    done -= {instant.requested_time for instant in timeline.pending()}
+    completed = {instant.requested_time for instant in timeline.completed()}
+    completed -= {instant.requested_time for instant in timeline.pending()}
 
     def is_over(instant_time: str) -> bool:
-        return instant_time in done or (timeline.first_time is not None and instant_time < timeline.first_time)
+        return instant_time in completed or (timeline.first_time is not None and instant_time < timeline.first_time)
 
     for entry in storage.list(TEMPORARY_FOLDER):
         if entry.is_dir and is_over(entry.name):
             delete_markers(storage, entry.name)
-    known = {instant.requested_time for instant in timeline}
+    on_timeline = {instant.requested_time for instant in timeline}
     for entry in storage.list(INDEX_PIECES_FOLDER):
         # Real Hudi, which knows nothing of pieces, may have undone one: whatever is gone began before others did.
-        was_undone = entry.name not in known and entry.name < (timeline.latest_time or "")
+        was_undone = entry.name not in on_timeline and entry.name < (timeline.latest_time or "")
         if entry.is_dir and (is_over(entry.name) or was_undone):
             delete_staged_index(storage, entry.name)
     for entry in storage.list(HEARTBEAT_FOLDER):
         # A heartbeat starts before its instant exists: a writer that died in between has left nothing else.
-        if is_over(entry.name) or (entry.name not in known and context.is_dead(entry.name)):
+        if is_over(entry.name) or (entry.name not in on_timeline and context.is_dead(entry.name)):
             storage.delete(heartbeat_path(entry.name))
     return context, ()
 
@@ -220,13 +220,13 @@ def _fault(meta: MetaClient) -> HudiError | None:
 
 
 def _built_anew(meta: MetaClient, fault: HudiError, options: MetadataOptions) -> MetaClient:
-    listed = (*meta.config.metadata_partitions, *meta.config.metadata_partitions_inflight)
-    if listed and options.if_stale == REFUSE:
+    partitions = (*meta.config.metadata_partitions, *meta.config.metadata_partitions_inflight)
+    if partitions and options.if_stale == REFUSE:
         raise MetadataTableDamaged(
             f"{fault} Nothing was written, as hoodie.pyhudi.metadata.stale=refuse says; with `rebuild` a write builds "
             f"it anew."
         ) from fault
-    if listed:
+    if partitions:
         warn_caller(f"{fault} It was built anew before this write.", MetadataTableRebuilt)
         return build_anew(meta, options)
     remove_metadata_table(meta)

@@ -97,8 +97,8 @@ def _perform(
     finally:
         for frame in prepared.kept:
             context.engine.release(frame)
-    kept = [path for status in statuses for path in status.stat.paths]
-    watch.time("sweep", lambda: sweep(storage, instant.requested_time, kept))
+    paths = [path for status in statuses for path in status.stat.paths]
+    watch.time("sweep", lambda: sweep(storage, instant.requested_time, paths))
     metadata = action.summarise(prepared, statuses, context)
     changes = statuses or groups_replaced_by(metadata) or action.operation == OperationType.ALTER_SCHEMA
     if not (changes or _may_be_empty(action, context.options)):
@@ -106,7 +106,7 @@ def _perform(
         return statuses, None, prepared.not_found
     save_new_schema(prepared.schedule, instant, context)
     committed = watch.time(
-        "commit", lambda: _complete(metadata, prepared, inflight, statuses, kept, context, heartbeat)
+        "commit", lambda: _complete(metadata, prepared, inflight, statuses, paths, context, heartbeat)
     )
     return statuses, committed, prepared.not_found
 
@@ -146,7 +146,7 @@ def _complete(
     prepared: PreparedWrite[PlanT],
     inflight: Instant,
     statuses: tuple[WriteStatus, ...],
-    written: Sequence[str],
+    paths_to_sync: Sequence[str],
     began: ActionContext,
     heartbeat: Heartbeat,
 ) -> Committed[CommitMetadata]:
@@ -159,15 +159,15 @@ def _complete(
         check_is_new(began.options.stream, began.meta, now.meta)
 
     def latest(now: ActionContext) -> CommitMetadata:
-        found = with_latest_schema(body, inflight, prepared.schedule, began, now.meta)
-        return with_rolling_metadata(found, now.meta, began.options.commits)
+        metadata = with_latest_schema(body, inflight, prepared.schedule, began, now.meta)
+        return with_rolling_metadata(metadata, now.meta, began.options.commits)
 
     return commit(
         inflight,
         began,
         latest,
         participant=METADATA_TABLE,
-        paths_to_sync=written,
+        paths_to_sync=paths_to_sync,
         alive=lambda now: _check_alive(inflight, now, heartbeat),
         conflicts=conflicts,
         statuses=statuses,

@@ -164,8 +164,8 @@ def start_over(at: Progress) -> Progress:
 def take_back(at: Progress) -> Progress:
     """When there are delta commits of what is undone, or of this instant, which an attempt at it has left that died."""
     times = (*at.undone, at.commit.instant.requested_time)
-    taken = [forget(at.table, time) for time in times if time not in at.merged]
-    return replace(at, table=at.table.reloaded()) if any(taken) else at
+    taken_back = [forget(at.table, time) for time in times if time not in at.merged]
+    return replace(at, table=at.table.reloaded()) if any(taken_back) else at
 
 
 def stop(at: Progress) -> Progress:
@@ -223,14 +223,14 @@ def _update(table: MetadataTable, partition: str, commit: TableCommit) -> Partit
 def _undone_before(table: MetadataTable) -> tuple[str, ...]:
     """Instants that the metadata table has and the table does not: an attempt at a restore that died undid them."""
     since = table.data.timeline.active_since
-    known = {i.requested_time for i in table.data.timeline}
+    active = {i.requested_time for i in table.data.timeline}
     return tuple(
         i.requested_time
         for i in table.meta.timeline
         if i.action is ActionKind.DELTACOMMIT
         and len(i.requested_time) == INSTANT_TIME_DIGITS
         and not i.requested_time.startswith(SOLO)
-        and i.requested_time not in known
+        and i.requested_time not in active
         and since is not None
         and i.requested_time > since
         and not is_log_compaction(table, i)

@@ -48,8 +48,8 @@ class MetadataTableRebuilt(UserWarning):
 def partitions_of_options(config: TableConfig, options: MetadataOptions) -> tuple[str, ...]:
     """Partitions that a new metadata table gets, in the order in which they are built."""
     statistics = statistics_partitions(options, config.table_version, is_partitioned=bool(config.partition_fields))
-    wanted = options.record_index.is_global or options.record_index.is_partitioned
-    return (MetadataKind.FILES.value.prefix, *statistics, *((_RECORD_INDEX,) if wanted else ()))
+    has_record_index = options.record_index.is_global or options.record_index.is_partitioned
+    return (MetadataKind.FILES.value.prefix, *statistics, *((_RECORD_INDEX,) if has_record_index else ()))
 
 
 def build(data: MetaClient, partitions: Sequence[str], options: MetadataOptions) -> MetaClient:
@@ -89,16 +89,16 @@ def build_anew(data: MetaClient, options: MetadataOptions) -> MetaClient:
     and this release keeps up.
     """
     config = data.config
-    known = (*config.metadata_partitions, *config.metadata_partitions_inflight, *config.metadata_to_build)
-    names = dict.fromkeys((_FILES, *known))
+    partitions = (*config.metadata_partitions, *config.metadata_partitions_inflight, *config.metadata_to_build)
+    names = dict.fromkeys((_FILES, *partitions))
     return build(data, tuple(name for name in names if is_supported_in(name, config.table_version)), options)
 
 
 def missing_partitions(data: MetaClient, options: MetadataOptions) -> tuple[str, ...]:
     """What the options name by themselves (not by default), and the metadata table that there is does not have."""
-    listed = data.config.metadata_partitions
-    wanted = options.record_index.is_global or options.record_index.is_partitioned
-    return (_RECORD_INDEX,) if listed and wanted and _RECORD_INDEX not in listed else ()
+    partitions = data.config.metadata_partitions
+    has_record_index = options.record_index.is_global or options.record_index.is_partitioned
+    return (_RECORD_INDEX,) if partitions and has_record_index and _RECORD_INDEX not in partitions else ()
 
 
 def build_missing(data: MetaClient, partitions: Sequence[str], options: MetadataOptions) -> MetaClient:

@@ -81,10 +81,10 @@ def compact_archived(table: MetadataTable) -> MetadataTable:
     what was archived after it for uncommitted.
     Raises: MetadataTableDamaged when they can't be compacted now.
     """
-    known = {i.requested_time for i in table.meta.timeline}
-    if table.data.config.table_version < BY_COMPLETION or not known:
+    active = {i.requested_time for i in table.meta.timeline}
+    if table.data.config.table_version < BY_COMPLETION or not active:
         return table
-    archived = [s for name in table.partitions for s in table.slices(name) if s.base_instant not in known]
+    archived = [s for name in table.partitions for s in table.slices(name) if s.base_instant not in active]
     if not archived:
         return table
     instant_time = _instant_time(table)
@@ -170,13 +170,13 @@ def service_time(table: MetadataTable, suffix: str) -> str | None:
     """The instant time of a service now: below version 8 the last delta commit's with the suffix behind it, None when
     there is one already.
     """
-    taken = _taken(table)
+    times_in_use = _taken(table)
     if table.data.config.table_version < BY_COMPLETION:
         deltas = (i for i in table.meta.timeline.completed() if i.action is ActionKind.DELTACOMMIT)
         time = max(i.requested_time for i in deltas) + suffix
-        return None if time in taken else time
+        return None if time in times_in_use else time
     time = completion_time_after(table, "")
-    while time in taken:
+    while time in times_in_use:
         time = next_instant_time(time)
     return time
 
@@ -190,10 +190,10 @@ def _compactable(table: MetadataTable, partition: str, instant_time: str) -> Ite
     late = frozenset[str]()
     if table.data.config.table_version >= BY_COMPLETION:
         late = frozenset(i.requested_time for i in table.meta.timeline if (i.completion_time or "9") >= instant_time)
-    for found in table.slices(partition):
-        logs = tuple(log for log in found.log_files if log.instant_time not in late)
-        if logs and found.base_instant < instant_time:
-            yield replace(found, log_files=logs)
+    for slice in table.slices(partition):
+        logs = tuple(log for log in slice.log_files if log.instant_time not in late)
+        if logs and slice.base_instant < instant_time:
+            yield replace(slice, log_files=logs)
 
 
 # ---- doing it --------------------------------------------------------------------------------------------------------

@@ -80,14 +80,14 @@ def complete_delta_commit(
 ) -> str:
     """Sync the files that the stats name, and complete; the completion time. Compactions complete in the same way."""
     body = CommitMetadata(
-        {partition: tuple(own) for partition, own in stats.items()},
+        {partition: tuple(of_partition) for partition, of_partition in stats.items()},
         {"schema": record_schema(table.data.config.table_version)},
         operation,
         compacted=compacted,
     )
     time = completion_time_after(table, inflight.requested_time)
-    written = [stat.path for own in stats.values() for stat in own if stat.path is not None]
-    commit_part(inflight, table.meta, body, time, paths_to_sync=written)
+    paths = [stat.path for of_partition in stats.values() for stat in of_partition if stat.path is not None]
+    commit_part(inflight, table.meta, body, time, paths_to_sync=paths)
     return time
 
 
@@ -100,27 +100,27 @@ def completion_time_after(table: MetadataTable, instant_time: str) -> str:
     moment = datetime.fromtimestamp(now_ms // 1000, timezone.utc).replace(microsecond=now_ms % 1000 * 1000)
     now = format_instant_time(moment, table.data.config.timeline_zone)
     # Below version 8 an instant time may have digits that say what the instant was; they are no time.
-    known = (instant_time, table.meta.timeline.latest_time or "")
-    latest = max(time[:INSTANT_TIME_DIGITS] for time in known)
+    earlier = (instant_time, table.meta.timeline.latest_time or "")
+    latest = max(time[:INSTANT_TIME_DIGITS] for time in earlier)
     return now if now > latest else next_instant_time(latest)
 
 
 def _log_files(table: MetadataTable, partition: str, instant_time: str, update: PartitionUpdate) -> Iterator[WriteStat]:
     """One log file for each file group that records or deletes go to."""
-    slices = {found.group.file_id: found for found in table.slices(partition)}
+    slices = {slice.group.file_id: slice for slice in table.slices(partition)}
     by_prefix = groups_by_prefix(slices)
     if not update.of_groups:
         for file_ids in by_prefix.values():
             yield from _logs_of_groups(table, [slices[file_id] for file_id in file_ids], instant_time, update)
         return
-    for prefix, own in update.of_groups.items():
-        if own.is_empty:
+    for prefix, group_update in update.of_groups.items():
+        if group_update.is_empty:
             continue
         if prefix in by_prefix:
             groups: Sequence[FileSlice] = [slices[file_id] for file_id in by_prefix[prefix]]
         else:
             groups = _new_groups(table, partition, prefix, instant_time, update.new_groups)
-        yield from _logs_of_groups(table, groups, instant_time, own)
+        yield from _logs_of_groups(table, groups, instant_time, group_update)
 
 
 def _new_groups(table: MetadataTable, partition: str, prefix: str, instant_time: str, count: int) -> list[FileSlice]:
@@ -153,9 +153,9 @@ def _writing(
     version, partition = table.data.config.table_version, groups[0].group.partition_path
     files = GroupFiles(table.meta.storage, version, instant_time)
     keys = update.records.column("key")
-    left = pc.invert(pc.is_in(update.deleted, value_set=keys)) if len(update.deleted) else None
-    deleted = update.deleted if left is None else update.deleted.filter(left)
-    own = KeysByGroup.of(partition, keys, len(groups), version, pool)
+    is_gone = pc.invert(pc.is_in(update.deleted, value_set=keys)) if len(update.deleted) else None
+    deleted = update.deleted if is_gone is None else update.deleted.filter(is_gone)
+    keys_by_group = KeysByGroup.of(partition, keys, len(groups), version, pool)
     own_deleted = group_numbers(partition, deleted, len(groups), version)
     bodies = update.records.drop_columns(["key"]).combine_chunks()
     of_group = staged_by_group(update.pieces)
@@ -163,7 +163,7 @@ def _writing(
 
     def written(number: int) -> WriteStat:
         name = next_log_name(table, groups[number], instant_time)
-        rows, in_order = own.rows(number)
+        rows, in_order = keys_by_group.rows(number)
         values = encoded_records(bodies.take(rows), version) if together is None else together.take(rows)
         removed = deleted.filter(pa.array(own_deleted == number))
         pieces = of_group.get(number, ())
@@ -172,27 +172,27 @@ def _writing(
         records = len(rows) + sum(piece.records for piece in pieces)
         return _stat(groups[number], name, path, size_bytes, records, len(removed))
 
-    return written, sorted({*own.groups().tolist(), *own_deleted.tolist(), *of_group})
+    return written, sorted({*keys_by_group.groups().tolist(), *own_deleted.tolist(), *of_group})
 
 
-def next_log_name(table: MetadataTable, found: FileSlice, instant_time: str) -> LogFileName:
+def next_log_name(table: MetadataTable, slice: FileSlice, instant_time: str) -> LogFileName:
     """From version 8 on the instant's own file; below, the next version of the slice, counted over all files there."""
-    group = found.group
+    group = slice.group
     if table.data.config.table_version >= OWN_LOG_FILES:
         return LogFileName(group.file_id, instant_time, 1, _TOKEN)
     names = (LogFileName.parse(entry.name) for entry in table.meta.storage.list(group.partition_path))
-    taken = (name for name in names if name is not None and name.file_id == group.file_id)
-    versions = [name.version for name in taken if name.instant_time == found.base_instant]
-    return LogFileName(group.file_id, found.base_instant, max(versions, default=0) + 1, _TOKEN)
+    of_group = (name for name in names if name is not None and name.file_id == group.file_id)
+    versions = [name.version for name in of_group if name.instant_time == slice.base_instant]
+    return LogFileName(group.file_id, slice.base_instant, max(versions, default=0) + 1, _TOKEN)
 
 
-def _stat(found: FileSlice, name: LogFileName, path: str, size_bytes: int, records: int, deletes: int) -> WriteStat:
-    base = found.base_file
-    older = (log.name for log in found.log_files) if name.instant_time == found.base_instant else ()
+def _stat(slice: FileSlice, name: LogFileName, path: str, size_bytes: int, records: int, deletes: int) -> WriteStat:
+    base = slice.base_file
+    older = (log.name for log in slice.log_files) if name.instant_time == slice.base_instant else ()
     return WriteStat(
         file_id=name.file_id,
         path=path,
-        partition_path=found.group.partition_path,
+        partition_path=slice.group.partition_path,
         prev_commit=name.instant_time,
         num_writes=records,
         num_update_writes=records,

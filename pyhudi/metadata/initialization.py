@@ -185,20 +185,20 @@ def _next_build_time(table: MetadataTable) -> str:
 
     From version 8 on 17 digits, counted from 0; below, the table's latest completed instant and digits from 010 on.
     """
-    taken = {instant.requested_time for instant in table.meta.timeline}
+    times_in_use = {instant.requested_time for instant in table.meta.timeline}
     if table.data.config.table_version >= BY_COMPLETION:
         times = (f"{number:017d}" for number in count())
     else:
         completed = (i.requested_time for i in table.data.timeline if i.is_completed)
         base = max(completed, default=SOLO)
         times = (f"{base}{number:03d}" for number in range(_FIRST_SUFFIX, 10**3))
-    found = next((time for time in times if time not in taken), None)
-    if found is None:
+    free_time = next((time for time in times if time not in times_in_use), None)
+    if free_time is None:
         raise MetadataTableDamaged(
             f"{table.meta.storage.root}: partitions were built {10**3 - _FIRST_SUFFIX} times since the last instant of "
             f"the table; there are no more digits for another. Write to the table first."
         )
-    return found
+    return free_time
 
 
 def _stat(partition: str, file_id: str, path: str, size_bytes: int, rows: int) -> WriteStat:
@@ -216,8 +216,8 @@ def _stat(partition: str, file_id: str, path: str, size_bytes: int, rows: int) -
 def _listed(table: MetadataTable, partition: str) -> MetadataTable:
     """The table's properties list the partition from here on."""
     data = table.data
-    listed = sorted({*data.config.metadata_partitions, partition})
-    properties = {METADATA_PARTITIONS: ",".join(listed)}
+    partitions = sorted({*data.config.metadata_partitions, partition})
+    properties = {METADATA_PARTITIONS: ",".join(partitions)}
     building = data.config.metadata_partitions_inflight
     if partition in building:
         properties[METADATA_PARTITIONS_INFLIGHT] = ",".join(name for name in building if name != partition)

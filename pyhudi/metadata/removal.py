@@ -37,8 +37,8 @@ class MetadataTableRemoved(UserWarning):
 
 def has_metadata_table(meta: MetaClient) -> bool:
     """True when the properties list partitions of it, or its folder exists."""
-    listed = meta.config.metadata_partitions or meta.config.metadata_partitions_inflight
-    return bool(listed) or bool(meta.storage.list(METADATA_TABLE_FOLDER))
+    partitions = meta.config.metadata_partitions or meta.config.metadata_partitions_inflight
+    return bool(partitions) or bool(meta.storage.list(METADATA_TABLE_FOLDER))
 
 
 def remove_metadata_table(meta: MetaClient, *, why: str = "", to_build: Collection[str] = ()) -> None:
@@ -46,42 +46,42 @@ def remove_metadata_table(meta: MetaClient, *, why: str = "", to_build: Collecti
 
     Args:   to_build: partitions that are built anew afterwards: by the next write, should this process die before.
     """
-    listed = meta.config.metadata_partitions
+    partitions = meta.config.metadata_partitions
     changed = {METADATA_TO_BUILD: ",".join(to_build)} if to_build else {}
     forgotten = () if to_build else (METADATA_TO_BUILD,)
-    if listed or meta.config.metadata_partitions_inflight:
+    if partitions or meta.config.metadata_partitions_inflight:
         changed |= {_PARTITIONS: "", _INFLIGHT: ""}
     update_table_config(meta.storage, changed, forgotten)
     meta.storage.delete_tree(METADATA_TABLE_FOLDER)
-    if listed and why:
+    if partitions and why:
         warn_caller(
-            f"{meta.storage.root}: the metadata table ({', '.join(listed)}) was taken out: {why} Readers list folders "
-            f"until there is one again, and data skipping and lookups through it are off.",
+            f"{meta.storage.root}: the metadata table ({', '.join(partitions)}) was taken out: {why} Readers list "
+            f"folders until there is one again, and data skipping and lookups through it are off.",
             MetadataTableRemoved,
         )
 
 
 def unlist_partitions(meta: MetaClient, partitions: Collection[str]) -> None:
     """Readers use these partitions no longer; they are built anew, by the next write should this process die."""
-    listed = meta.config.metadata_partitions
-    kept = ",".join(name for name in listed if name not in partitions)
-    to_build = ",".join(dict.fromkeys((*listed, *partitions)))
-    update_table_config(meta.storage, {_PARTITIONS: kept, METADATA_TO_BUILD: to_build}, ())
+    names = meta.config.metadata_partitions
+    others = ",".join(name for name in names if name not in partitions)
+    to_build = ",".join(dict.fromkeys((*names, *partitions)))
+    update_table_config(meta.storage, {_PARTITIONS: others, METADATA_TO_BUILD: to_build}, ())
 
 
 def drop_partitions(meta: MetaClient, partitions: Collection[str], why: str = "") -> None:
     """Take single partitions out, with a warning if `why` says why: first from the properties, then their folders. The
     caller holds the table's lock.
     """
-    kept = {
-        key: ",".join(name for name in listed if name not in partitions)
-        for key, listed in (
+    changes = {
+        key: ",".join(name for name in names if name not in partitions)
+        for key, names in (
             (_PARTITIONS, meta.config.metadata_partitions),
             (_INFLIGHT, meta.config.metadata_partitions_inflight),
         )
-        if listed
+        if names
     }
-    update_table_config(meta.storage, kept, ())
+    update_table_config(meta.storage, changes, ())
     for name in partitions:
         meta.storage.delete_tree(child(METADATA_TABLE_FOLDER, inside(name, meta.storage.root)))
     if why:

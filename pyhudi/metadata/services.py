@@ -96,8 +96,8 @@ def clean_if_due(table: MetadataTable, delta_commits_max: int) -> MetadataTable:
     instant_time = _instant_time(table, commits)
     if not files or instant_time is None:
         return table
-    kept = RetainedInstant(earliest.requested_time, earliest.action.value, earliest.state.name)
-    plan = CleanPlan(KEEP_LATEST_COMMITS, kept, commits[-1].requested_time, files)
+    retained = RetainedInstant(earliest.requested_time, earliest.action.value, earliest.state.name)
+    plan = CleanPlan(KEEP_LATEST_COMMITS, retained, commits[-1].requested_time, files)
     body = encode_clean_plan(plan, lambda path: _absolute(table, path))
     return _run_clean(table, request_at(instant_time, ActionKind.CLEAN, table.meta, body), plan)
 
@@ -114,23 +114,23 @@ def run_pending_cleans(table: MetadataTable) -> MetadataTable:
     return table
 
 
-def _is_due(table: MetadataTable, commits: Sequence[Instant], wanted: int) -> bool:
+def _is_due(table: MetadataTable, commits: Sequence[Instant], deltas_min: int) -> bool:
     """Some delta commits after the last compaction, if no clean came after it."""
     compaction = max((i.requested_time for i in commits if i.action is ActionKind.COMMIT), default="")
     since = [i for i in commits if max(i.requested_time, i.completion_time or "") > compaction]
     deltas = sum(i.action is ActionKind.DELTACOMMIT for i in since)
     cleans = table.meta.timeline.of([ActionKind.CLEAN]).instants
     cleaned = max((i.requested_time for i in cleans), default="")
-    return bool(compaction) and compaction > cleaned and deltas >= wanted
+    return bool(compaction) and compaction > cleaned and deltas >= deltas_min
 
 
 def _instant_time(table: MetadataTable, commits: Sequence[Instant]) -> str | None:
-    taken = {i.requested_time for meta in (table.meta, table.data) for i in meta.timeline}
+    times_in_use = {i.requested_time for meta in (table.meta, table.data) for i in meta.timeline}
     if table.data.config.table_version < BY_COMPLETION:
         time = max(i.requested_time for i in commits if i.action is ActionKind.DELTACOMMIT) + _CLEAN_SUFFIX
-        return None if time in taken else time
+        return None if time in times_in_use else time
     time = completion_time_after(table, "")
-    while time in taken:
+    while time in times_in_use:
         time = next_instant_time(time)
     return time
 
@@ -174,10 +174,12 @@ def _delete(table: MetadataTable, instant: Instant, plan: CleanPlan) -> Mapping[
     for partition, names in plan.files.items():
         inside(partition, storage.root)
         newest = FileSystemView.load(table.meta, partitions=(partition,)).slices(partition)
-        kept = {name for file_slice in newest for name in _names(file_slice)}
-        own = tuple(name for name in names if name not in kept and (instant_of(name) or "") < instant.requested_time)
-        delete_files([data_path(partition, name) for name in own], storage)
-        deleted[partition] = own
+        newest_names = {name for file_slice in newest for name in _names(file_slice)}
+        replaced_names = tuple(
+            name for name in names if name not in newest_names and (instant_of(name) or "") < instant.requested_time
+        )
+        delete_files([data_path(partition, name) for name in replaced_names], storage)
+        deleted[partition] = replaced_names
     return deleted
 
 
@@ -200,7 +202,9 @@ def log_compact_if_due(table: MetadataTable, options: MetadataOptions) -> Metada
     """
     if not options.log_compaction or _may_change(table):
         return table
-    due = [found for name in table.partitions for found in _due(table, name, options.log_blocks_min)]
+    due = [
+        slice_and_blocks for name in table.partitions for slice_and_blocks in _due(table, name, options.log_blocks_min)
+    ]
     instant_time = service_time(table, _LOG_COMPACTION_SUFFIX) if due else None
     return table if instant_time is None else _run_log_compaction(table, instant_time, due)
 
@@ -227,15 +231,15 @@ def _due(table: MetadataTable, partition: str, blocks_min: int) -> Iterator[tupl
     is_counted = kind_of(partition) is MetadataKind.COLUMN_STATS
     if is_counted and table.data.config.table_version < LOG_COMPACTED_STATISTICS:
         return
-    for found in table.slices(partition):
-        logs = replace(found, base_file=None)
+    for slice in table.slices(partition):
+        logs = replace(slice, base_file=None)
         if len(logs.log_files) * _BLOCKS_A_FILE < blocks_min:
             continue
         if sum(log.size_bytes for log in logs.log_files) > MAX_LOG_COMPACTED_BYTES:
             continue
         blocks = _reader(table, logs).blocks
         if len(blocks) >= blocks_min and len({block.instant_time for block in blocks}) > 1:
-            yield found, blocks
+            yield slice, blocks
 
 
 def _reader(table: MetadataTable, logs: FileSlice) -> GroupReader:
@@ -246,14 +250,14 @@ def _run_log_compaction(
     table: MetadataTable, instant_time: str, due: Sequence[tuple[FileSlice, Sequence[LogBlock]]]
 ) -> MetadataTable:
     version = table.data.config.table_version
-    operations = tuple(operation_of(found) for found, _ in due)
+    operations = tuple(operation_of(slice) for slice, _ in due)
     plan = CompactionPlan(operations, CompactionStrategyInfo(_EXECUTOR), preserve_meta_columns=True)
     body = encode_compaction_plan(plan, version)
     inflight = start(request_at(instant_time, ActionKind.LOGCOMPACTION, table.meta, body), table.meta)
     stats: dict[str, list[WriteStat]] = {}
-    for found, blocks in due:
-        for stat in _merged(table, instant_time, found, blocks):
-            stats.setdefault(found.group.partition_path, []).append(stat)
+    for slice, blocks in due:
+        for stat in _merged(table, instant_time, slice, blocks):
+            stats.setdefault(slice.group.partition_path, []).append(stat)
     if not stats:
         drop(inflight, table.meta)
         return table.reloaded()
@@ -262,18 +266,18 @@ def _run_log_compaction(
 
 
 def _merged(
-    table: MetadataTable, instant_time: str, found: FileSlice, blocks: Sequence[LogBlock]
+    table: MetadataTable, instant_time: str, slice: FileSlice, blocks: Sequence[LogBlock]
 ) -> Iterator[WriteStat]:
     """The log file of one slice; none when its records can't be told from its log files alone."""
-    version, partition = table.data.config.table_version, found.group.partition_path
+    version, partition = table.data.config.table_version, slice.group.partition_path
     with as_corrupt(f"{table.meta.storage.root}/{partition}", "its records"):
-        versions = _reader(table, replace(found, base_file=None)).all()
+        versions = _reader(table, replace(slice, base_file=None)).all()
         merged = merged_logs(versions, kind_of(partition))
     if merged is None:
         return
     records, deleted = merged
     rows = of_schema(records, record_fields(version, kind_of(partition))) if records.num_rows else records
-    name = next_log_name(table, found, instant_time)
+    name = next_log_name(table, slice, instant_time)
     files = GroupFiles(table.meta.storage, version, instant_time)
     keys = rows.column("key").combine_chunks()
     values = encoded_records(rows.drop_columns(["key"]), version) if len(keys) else keys  # deletes alone: of none
@@ -282,7 +286,7 @@ def _merged(
         file_id=name.file_id,
         path=path,
         partition_path=partition,
-        prev_commit=found.base_instant,
+        prev_commit=slice.base_instant,
         num_writes=rows.num_rows,
         num_update_writes=rows.num_rows,
         num_deletes=len(deleted),
@@ -290,11 +294,11 @@ def _merged(
         file_size_in_bytes=size_bytes,
         log_version=name.version,
         log_offset=0,
-        base_file="" if found.base_file is None else found.base_file.name,
+        base_file="" if slice.base_file is None else slice.base_file.name,
         log_files=(str(name),),
         total_log_records=versions.num_rows,
-        total_log_files_compacted=len(found.log_files),
-        total_log_size_compacted=sum(log.size_bytes for log in found.log_files),
+        total_log_files_compacted=len(slice.log_files),
+        total_log_size_compacted=sum(log.size_bytes for log in slice.log_files),
         total_updated_records_compacted=rows.num_rows,
         total_log_blocks=len(blocks),
     )

@@ -91,53 +91,55 @@ class MetadataTable:
 
     def load_slices(self, partitions: Sequence[str]) -> None:
         """Look for the `slices` of several partitions at once: their commits are gone through once."""
-        wanted = [name for name in partitions if name not in self._slices]
-        if not wanted:
+        missing = [name for name in partitions if name not in self._slices]
+        if not missing:
             return
-        view = FileSystemView.load(self.meta, partitions=wanted)
-        found = {name: view.slices(name) for name in wanted}
-        for name, slices in found.items():
+        view = FileSystemView.load(self.meta, partitions=missing)
+        by_partition = {name: view.slices(name) for name in missing}
+        for name, slices in by_partition.items():
             self._check_slices(name, slices)
-        checked = iter(self._since_built(with_committed_bytes(self.meta, [s for own in found.values() for s in own])))
-        for name, slices in found.items():
+        checked = iter(
+            self._since_built(with_committed_bytes(self.meta, [s for own in by_partition.values() for s in own]))
+        )
+        for name, slices in by_partition.items():
             self._slices[name] = tuple(islice(checked, len(slices)))
 
-    def _check_slices(self, partition: str, found: Sequence[FileSlice]) -> None:
+    def _check_slices(self, partition: str, slices: Sequence[FileSlice]) -> None:
         # A record index with file groups for each partition of the table has none while there is no partition.
         may_be_empty = partition == MetadataKind.RECORD_INDEX.value.prefix
-        if (not found and not may_be_empty) or (partition == MetadataKind.FILES.value.prefix and len(found) != 1):
+        if (not slices and not may_be_empty) or (partition == MetadataKind.FILES.value.prefix and len(slices) != 1):
             raise MetadataTableDamaged(
-                f"{self.meta.storage.root}: the partition {partition!r} has {len(found)} file groups; expected "
+                f"{self.meta.storage.root}: the partition {partition!r} has {len(slices)} file groups; expected "
                 f"{'exactly one' if partition == MetadataKind.FILES.value.prefix else 'at least one'}."
             )
-        self._check_base_files(partition, found)
+        self._check_base_files(partition, slices)
 
     def _check_base_files(self, partition: str, slices: Sequence[FileSlice]) -> None:
         """Raises MetadataTableDamaged when a base file is missing that the newest instant to write one names: its slice
         would be read as what came after it.
         """
-        left = {found.group.file_id: found for found in slices}
+        unchecked = {slice.group.file_id: slice for slice in slices}
         for instant in self._base_file_writers:
             for stat in self.meta.commits.metadata(instant).partition_to_write_stats.get(partition, ()):
                 name = BaseFileName.parse((stat.path or "").rpartition("/")[2])
-                found = None if name is None else left.get(name.file_id)
-                if name is None or found is None or self._when(instant) < self._began(found):
+                slice = None if name is None else unchecked.get(name.file_id)
+                if name is None or slice is None or self._when(instant) < self._began(slice):
                     continue  # of a file group that is there no more: its partition was dropped, and built anew
-                base = found.base_file
+                base = slice.base_file
                 if self.data.config.table_version < BY_COMPLETION and base is not None and _is_build(base.instant_time):
                     continue  # its time is that of an instant of the table: nothing says when it was built
-                del left[name.file_id]
-                if found.base_file is None or found.base_file.instant_time != name.instant_time:
+                del unchecked[name.file_id]
+                if slice.base_file is None or slice.base_file.instant_time != name.instant_time:
                     raise MetadataTableDamaged(f"{self.meta.storage.root}: the base file {stat.path} is missing.")
-            if not left:
+            if not unchecked:
                 return
 
     def _when(self, instant: Instant) -> str:
         by_completion = self.data.config.table_version >= BY_COMPLETION
         return (instant.completion_time or "") if by_completion else instant.requested_time
 
-    def _began(self, found: FileSlice) -> str:
-        instant = self.meta.timeline.find(found.base_instant)
+    def _began(self, slice: FileSlice) -> str:
+        instant = self.meta.timeline.find(slice.base_instant)
         return "" if instant is None else self._when(instant)
 
     def _since_built(self, slices: Sequence[FileSlice]) -> tuple[FileSlice, ...]:
@@ -149,22 +151,22 @@ class MetadataTable:
         def was_removed(log: LogFile, since: str) -> bool:
             return log.is_missing and completed.get(log.instant_time, "") <= since
 
-        found = []
+        trimmed = []
         for one in slices:
             since = completed.get(one.base_instant, "") if one.base_instant.startswith(SOLO) else ""
             logs = tuple(log for log in one.log_files if not was_removed(log, since))
-            found.append(one if len(logs) == len(one.log_files) else replace(one, log_files=logs))
-        return tuple(found)
+            trimmed.append(one if len(logs) == len(one.log_files) else replace(one, log_files=logs))
+        return tuple(trimmed)
 
     @lazy_property
     def _base_file_writers(self) -> Sequence[Instant]:
         """Compactions, and instants that built partitions; the newest first."""
-        found = [
+        writers = [
             i
             for i in self.meta.timeline.completed()
             if i.action is ActionKind.COMMIT or (i.action is ActionKind.DELTACOMMIT and _is_build(i.requested_time))
         ]
-        return sorted(found, key=self._when, reverse=True)
+        return sorted(writers, key=self._when, reverse=True)
 
     def records(self, partition: str, without: str | None = None) -> pa.Table:
         """All live records of a partition: `key`, `type` and the fields that say what the partition knows.
@@ -179,20 +181,20 @@ class MetadataTable:
 
         Raises: MetadataTableDamaged, CorruptFile.
         """
-        wanted = pa.array(sorted(set(keys)), pa.string())
+        ordered = pa.array(sorted(set(keys)), pa.string())
         version, kind = self.data.config.table_version, kind_of(partition)
         with self._as_corrupt(partition):
             readers = {reader.file_slice.group.file_id: reader for reader in self._readers(partition)}
-            found = []
+            batches = []
             for file_ids in groups_by_prefix(readers).values():
-                numbers = group_numbers(partition, wanted, len(file_ids), version)
-                own = [
-                    (readers[file_ids[number]], wanted.filter(pa.array(numbers == number)))
+                numbers = group_numbers(partition, ordered, len(file_ids), version)
+                keys_of_groups = [
+                    (readers[file_ids[number]], ordered.filter(pa.array(numbers == number)))
                     for number in np.unique(numbers).tolist()
                 ]
-                if own:
-                    found.append(merged_records(with_keys(own), kind))
-            return self._together(found, kind)
+                if keys_of_groups:
+                    batches.append(merged_records(with_keys(keys_of_groups), kind))
+            return self._together(batches, kind)
 
     def with_prefixes(self, partition: str, prefixes: Sequence[str]) -> pa.Table:
         """The live records whose keys begin with one of the prefixes."""
@@ -206,13 +208,17 @@ class MetadataTable:
         prefixes = [secondary_key_prefix(value) for value in values]
         if self.data.config.table_version < SECONDARY_BY_VALUE:
             return self.with_prefixes(partition, prefixes)
-        ids = [found.group.file_id for found in self.slices(partition)]
+        ids = [slice.group.file_id for slice in self.slices(partition)]
         numbers = group_numbers(partition, pa.array(prefixes, pa.string()), len(ids), self.data.config.table_version)
-        own = {ids[number]: np.array(prefixes)[numbers == number].tolist() for number in np.unique(numbers).tolist()}
+        prefixes_of_group = {
+            ids[number]: np.array(prefixes)[numbers == number].tolist() for number in np.unique(numbers).tolist()
+        }
 
         def read(reader: GroupReader) -> pa.Table:
-            wanted = own.get(reader.file_slice.group.file_id)
-            return reader.with_prefixes(wanted) if wanted else reader.with_keys(pa.array([], pa.string()))
+            group_prefixes = prefixes_of_group.get(reader.file_slice.group.file_id)
+            return (
+                reader.with_prefixes(group_prefixes) if group_prefixes else reader.with_keys(pa.array([], pa.string()))
+            )
 
         return self._merged(partition, read)
 
@@ -224,8 +230,8 @@ class MetadataTable:
     def _as_corrupt(self, partition: str) -> AbstractContextManager[None]:
         return as_corrupt(f"{self.meta.storage.root}/{partition}", "its records")
 
-    def _together(self, found: Sequence[pa.Table], kind: MetadataKind) -> pa.Table:
-        filled = [records for records in found if records.num_rows]
+    def _together(self, batches: Sequence[pa.Table], kind: MetadataKind) -> pa.Table:
+        filled = [records for records in batches if records.num_rows]
         return concat_records(filled) if filled else record_fields(self.data.config.table_version, kind).empty_table()
 
     def _readers(self, partition: str) -> Iterator[GroupReader]:
@@ -275,8 +281,8 @@ def check_log_files(table: MetadataTable, partition: str) -> None:
 
     Nothing is read but the listing and the commits; other damage shows when the files are read.
     """
-    for found in table.slices(partition):
-        for log in found.log_files:
+    for slice in table.slices(partition):
+        for log in slice.log_files:
             expected = max((written.size_bytes for written in log.committed), default=0)
             if log.is_missing or log.size_bytes < expected:
                 state = "missing" if log.is_missing else f"{log.size_bytes:,} bytes long"

@@ -28,14 +28,14 @@ def is_compacted(table: MetadataTable, instant_time: str) -> bool:
     """Is what this instant wrote in a base file, or a block of a log compaction, so that it can't be told apart any
     more? Also when it was archived.
     """
-    own = [i for i in table.meta.timeline if i.requested_time == instant_time]
+    instants = [i for i in table.meta.timeline if i.requested_time == instant_time]
     oldest = min((i.requested_time for i in table.meta.timeline), default="")
     compactions = [i.requested_time for i in table.meta.timeline.completed() if _is_compaction(table, i)]
-    if not own:
+    if not instants:
         return instant_time < oldest
     by_completion = table.data.config.table_version >= BY_COMPLETION
-    when = (own[0].completion_time or "") if by_completion else instant_time
-    return own[0].is_completed and any(compaction > when for compaction in compactions)
+    when = (instants[0].completion_time or "") if by_completion else instant_time
+    return instants[0].is_completed and any(compaction > when for compaction in compactions)
 
 
 def _is_compaction(table: MetadataTable, instant: Instant) -> bool:
@@ -64,10 +64,10 @@ def is_built_of(table: MetadataTable, partition: str, instant_time: str) -> bool
 
 def _built(table: MetadataTable, partition: str) -> Iterator[FileSlice]:
     """The slices that a build began; what a compaction has is told by its time."""
-    for found in table.slices(partition):
-        time = found.base_instant
+    for slice in table.slices(partition):
+        time = slice.base_instant
         if time.startswith(SOLO) or time[INSTANT_TIME_DIGITS:] >= _FIRST_BUILD:
-            yield found
+            yield slice
 
 
 def forget(table: MetadataTable, instant_time: str) -> bool:
@@ -75,10 +75,12 @@ def forget(table: MetadataTable, instant_time: str) -> bool:
 
     A death in between leaves it inflight, and this is called again.
     """
-    found = [i for i in table.meta.timeline if i.requested_time == instant_time and i.action is ActionKind.DELTACOMMIT]
-    if not found:
+    instants = [
+        i for i in table.meta.timeline if i.requested_time == instant_time and i.action is ActionKind.DELTACOMMIT
+    ]
+    if not instants:
         return False
-    completed = next((i for i in found if i.is_completed), found[0])
+    completed = next((i for i in instants if i.is_completed), instants[0])
     take_off(completed, table.meta, files_written_by(table, instant_time))
     return True
 

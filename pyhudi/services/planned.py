@@ -145,8 +145,8 @@ def run_plan(service: Service[PlanT, TaskT, RunT], context: ActionContext, insta
         now = context.reloaded()
         schema = plan_schema(instant_time, now.meta)
         statuses = watch.time("execute", lambda: _execute(service, instant, plan, schema, now))
-        kept = [status.stat.path for status in statuses if status.stat.path is not None]
-        watch.time("sweep", lambda: service.delete_files(instant, plan, now.meta, keep=kept, by_listing=False))
+        paths = [status.stat.path for status in statuses if status.stat.path is not None]
+        watch.time("sweep", lambda: service.delete_files(instant, plan, now.meta, keep=paths, by_listing=False))
         completed = watch.time("commit", lambda: _complete(service, instant, plan, statuses, schema, now))
         after_commit("tidying up after it", completed, now, lambda: service.completed(completed, plan, now))
         after_commit("deleting its markers", completed, now, lambda: delete_markers(now.meta.storage, instant_time))
@@ -235,7 +235,7 @@ def _complete(
     context: ActionContext,
 ) -> Instant:
     """Make the result visible, unless another process considered this run dead and deleted its files."""
-    written = [status.stat.path for status in statuses if status.stat.path is not None]
+    paths = [status.stat.path for status in statuses if status.stat.path is not None]
 
     def alive(now: ActionContext) -> None:
         _check_files_exist(instant, statuses, now)
@@ -243,13 +243,13 @@ def _complete(
 
     def body(now: ActionContext) -> CommitMetadata:
         entries = schema_metadata(instant.requested_time, schema, now.meta)
-        made = commit_body(service.operation, Schedule(schema.columns, entries["schema"]), tuple(statuses), now)
-        made = service.finish(plan, instant, replace(made, extra_metadata=entries), now)
-        check_preferred_writers(instant, made, now)
-        return with_rolling_metadata(made, now.meta, now.options.commits)
+        metadata = commit_body(service.operation, Schedule(schema.columns, entries["schema"]), tuple(statuses), now)
+        metadata = service.finish(plan, instant, replace(metadata, extra_metadata=entries), now)
+        check_preferred_writers(instant, metadata, now)
+        return with_rolling_metadata(metadata, now.meta, now.options.commits)
 
     committed: Committed[CommitMetadata] = commit(
-        instant, context, body, participant=METADATA_TABLE, paths_to_sync=written, alive=alive, statuses=tuple(statuses)
+        instant, context, body, participant=METADATA_TABLE, paths_to_sync=paths, alive=alive, statuses=tuple(statuses)
     )
     return committed.instant
 

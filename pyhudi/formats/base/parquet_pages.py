@@ -59,14 +59,14 @@ class _Pages:
         """About what this takes in memory."""
         return 200 * (2 + len(self.data))
 
-    def with_rows(self, wanted: Rows) -> tuple[_Page, ...]:
+    def with_rows(self, rows: Rows) -> tuple[_Page, ...]:
         """The data pages that have these rows."""
-        last, found = -1, []
-        for row in wanted.tolist():
+        last, pages = -1, []
+        for row in rows.tolist():
             if row > last:
-                found.append(self.data[bisect_right(self.data, row, key=_first_row) - 1])
-                last = found[-1].first_row + found[-1].rows - 1
-        return tuple(found)
+                pages.append(self.data[bisect_right(self.data, row, key=_first_row) - 1])
+                last = pages[-1].first_row + pages[-1].rows - 1
+        return tuple(pages)
 
 
 def _first_row(page: _Page) -> int:
@@ -195,9 +195,9 @@ def _flat(elements: Sequence[_Element]) -> Iterator[tuple[str, bytes]]:
 
 def _behind(elements: Sequence[_Element], position: int) -> int:
     """Where the next one begins that is not below an element."""
-    left = 1
-    while left:
-        left += elements[position].children - 1
+    unread = 1
+    while unread:
+        unread += elements[position].children - 1
         position += 1
     return position
 
@@ -211,25 +211,25 @@ def rows_of_pages(source: pa.NativeFile, columns: Sequence[PagedColumn], wanted:
     for column in columns:
         pages = column.pages.with_rows(wanted)
         alike.setdefault(tuple((page.first_row, page.rows) for page in pages), []).append((column, pages))
-    found: dict[str, pa.ChunkedArray] = {}
+    values: dict[str, pa.ChunkedArray] = {}
     for ranges, group in alike.items():
         rows = sum(count for _, count in ranges)
         data = _small_file(source, group, rows)
         table = pq.ParquetFile(pa.BufferReader(data)).read(use_threads=False)
         if table.num_rows != rows:
             raise pa.ArrowInvalid(f"pages of {rows} rows have {table.num_rows}")
-        taken = table.take(pa.array(_positions(ranges, wanted)))
-        found |= dict(zip(table.column_names, taken.columns, strict=True))
-    return [found[column.name] for column in columns]
+        picked = table.take(pa.array(_positions(ranges, wanted)))
+        values |= dict(zip(table.column_names, picked.columns, strict=True))
+    return [values[column.name] for column in columns]
 
 
-def _positions(ranges: Sequence[tuple[int, int]], wanted: Rows) -> Rows:
+def _positions(ranges: Sequence[tuple[int, int]], rows: Rows) -> Rows:
     """Where the wanted rows are among those of some pages."""
     firsts = np.array([first for first, _ in ranges], np.int64)
     starts = np.cumsum([0, *(count for _, count in ranges)])[:-1]
-    page = np.searchsorted(firsts, wanted, side="right") - 1
-    found: Rows = wanted - firsts[page] + starts[page]
-    return found
+    page = np.searchsorted(firsts, rows, side="right") - 1
+    positions: Rows = rows - firsts[page] + starts[page]
+    return positions
 
 
 def _small_file(source: pa.NativeFile, group: Sequence[tuple[PagedColumn, Sequence[_Page]]], rows: int) -> bytes:

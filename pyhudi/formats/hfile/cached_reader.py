@@ -44,15 +44,15 @@ def open_hfile(
             yield HFileReader(source, where, offset, size_bytes)
         return
     key = (state, path, "hfile", offset)
-    found = FILES.take(key)  # a second thread that comes meanwhile makes its own
-    if not isinstance(found, _Kept):
+    opened = FILES.take(key)  # a second thread that comes meanwhile makes its own
+    if not isinstance(opened, _Kept):
         file = SameFile(storage, path, state)
         try:
-            found = _Kept(HFileReader(file, where, offset, size_bytes, blocks=KeptBlocks(key)), file)
+            opened = _Kept(HFileReader(file, where, offset, size_bytes, blocks=KeptBlocks(key)), file)
         finally:
             file.close()
     try:
-        yield found.reader
+        yield opened.reader
     finally:
-        found.source.close()
-    FILES.put(key, found, found.reader.forget_bytes())
+        opened.source.close()
+    FILES.put(key, opened, opened.reader.forget_bytes())

@@ -119,9 +119,9 @@ def gathered(parts: Iterable[Entries], limit_bytes: int = GATHER_BYTES) -> Itera
     held: list[pa.Array] = []
     held_bytes = 0
     for part in parts:
-        found = pieces(part.content, [part.key_starts, part.key_ends, part.value_starts, part.value_ends])
-        held.append(found)
-        held_bytes += found.nbytes
+        piece = pieces(part.content, [part.key_starts, part.key_ends, part.value_starts, part.value_ends])
+        held.append(piece)
+        held_bytes += piece.nbytes
         if held_bytes >= limit_bytes:
             yield _joined(held)
             held, held_bytes = [], 0
@@ -129,8 +129,8 @@ def gathered(parts: Iterable[Entries], limit_bytes: int = GATHER_BYTES) -> Itera
         yield _joined(held)
 
 
-def _joined(found: list[pa.Array]) -> Entries:
-    both = found[0] if len(found) == 1 else pa.concat_arrays(found)
+def _joined(arrays: list[pa.Array]) -> Entries:
+    both = arrays[0] if len(arrays) == 1 else pa.concat_arrays(arrays)
     _, offsets, content = both.buffers()
     places = buffer_numbers(offsets, np.int32, len(both) + 1, both.offset * 4).astype(np.int64)
     data = content.to_pybytes() if content is not None else b""
@@ -254,8 +254,8 @@ def _of_one_length(content: bytes) -> Entries | None:
 
 
 def _one_by_one(content: bytes, where: str) -> Entries:
-    found = array("q")
-    position, size, unpack, note = 0, len(content), _STEP.unpack_from, found.append
+    offsets = array("q")
+    position, size, unpack, note = 0, len(content), _STEP.unpack_from, offsets.append
     least = size - _LENGTHS.size
     # A loop over entries: each one says where the next one starts. What else they say is checked for all at once.
     while 0 <= position <= least:
@@ -264,9 +264,9 @@ def _one_by_one(content: bytes, where: str) -> Entries:
         if key_length < _ROW.size or value_length < 0:
             break
         position += _STEP.size + key_length + value_length + len(_MEMSTORE_TIME)
-    if not found and size:
+    if not offsets and size:
         raise CorruptFile(f"{where}: the block ends within entry 0.")
-    starts = np.frombuffer(found, np.int64)
+    starts = np.frombuffer(offsets, np.int64)
     key_lengths, value_lengths, row_lengths = _lengths(content, starts)
     keys = starts + _LENGTHS.size
     key_ends = keys + row_lengths

@@ -206,19 +206,19 @@ class IndexTree:
         """The places of blocks that the root index names, by their numbers."""
         return [BlockPlace(self.top.offsets[number], self.top.sizes[number]) for number in numbers]
 
-    def shares(self, wanted: KeyColumn) -> list[Share]:
+    def shares(self, keys: KeyColumn) -> list[Share]:
         """The data blocks that may have these keys, with the keys. Raises CorruptFile."""
-        return list(self._shares(self.top, self.levels, wanted, 0, len(wanted)))
+        return list(self._shares(self.top, self.levels, keys, 0, len(keys)))
 
-    def _shares(self, index: BlockIndex, level: int, wanted: KeyColumn, first: int, end: int) -> Iterator[Share]:
+    def _shares(self, index: BlockIndex, level: int, keys: KeyColumn, first: int, end: int) -> Iterator[Share]:
         """The blocks below an index that may have the keys `first` to `end`: a step for each, not for each key."""
         while first < end:
-            number = index.block_of(wanted[first])
-            behind = _keys_before(index, number + 1, wanted, first, end)
+            number = index.block_of(keys[first])
+            behind = _keys_before(index, number + 1, keys, first, end)
             if number >= 0 and level == 1:
                 yield Share(BlockPlace(index.offsets[number], index.sizes[number]), first, behind)
             elif number >= 0:
-                yield from self._shares(self._below(index, number), level - 1, wanted, first, behind)
+                yield from self._shares(self._below(index, number), level - 1, keys, first, behind)
             first = behind
 
     def places_of(self, keys: PrefixRange) -> Iterator[BlockPlace]:
@@ -239,14 +239,14 @@ class IndexTree:
         return self._inner[offset]
 
 
-def _keys_before(index: BlockIndex, number: int, wanted: KeyColumn, first: int, end: int) -> int:
+def _keys_before(index: BlockIndex, number: int, keys: KeyColumn, first: int, end: int) -> int:
     """The first of the keys `first + 1` to `end` with which the block `number` begins."""
     if number >= len(index.rows):
         return end
-    if first + 1 == end or wanted[first + 1] >= index.rows[number]:
+    if first + 1 == end or keys[first + 1] >= index.rows[number]:
         return first + 1  # seldom are two of a few keys in one block
     low, high, row = first + 1, end, index.rows[number]
     while low < high:
         middle = (low + high) // 2
-        low, high = (middle + 1, high) if wanted[middle] < row else (low, middle)
+        low, high = (middle + 1, high) if keys[middle] < row else (low, middle)
     return low

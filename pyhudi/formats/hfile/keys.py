@@ -59,19 +59,19 @@ class KeyColumn(Sequence[bytes]):
         """Those of the keys for which the mask is true."""
         return KeyColumn(self.content, self.starts[mask], self.ends[mask])
 
-    def rows_of(self, wanted: KeyColumn) -> Places:
+    def rows_of(self, keys: KeyColumn) -> Places:
         """The rows, ascending, of those of the wanted keys that are here; of equal keys the first."""
-        if len(wanted) <= _FEW:
-            return self._rows_of_few(wanted)
+        if len(keys) <= _FEW:
+            return self._rows_of_few(keys)
         length = self._one_length()
         if length:
-            return self._rows_of_one_length(wanted, length)
-        found = pc.index_in(wanted.array(), self.array())
-        return np.sort(found.drop_null().to_numpy()).astype(np.int64)
+            return self._rows_of_one_length(keys, length)
+        positions = pc.index_in(keys.array(), self.array())
+        return np.sort(positions.drop_null().to_numpy()).astype(np.int64)
 
-    def _rows_of_few(self, wanted: KeyColumn) -> Places:
+    def _rows_of_few(self, keys: KeyColumn) -> Places:
         rows, row = [], 0
-        for key in wanted:
+        for key in keys:
             row = bisect_left(self, key, row)
             if row == len(self):
                 break
@@ -79,9 +79,9 @@ class KeyColumn(Sequence[bytes]):
                 rows.append(row)
         return np.array(rows, np.int64)
 
-    def _rows_of_one_length(self, wanted: KeyColumn, length: int) -> Places:
+    def _rows_of_one_length(self, keys: KeyColumn, length: int) -> Places:
         # NumPy's bytes take zeros at the end for padding, which among keys of one length changes nothing.
-        alike = wanted.filter(wanted.ends - wanted.starts == length)
+        alike = keys.filter(keys.ends - keys.starts == length)
         mine, theirs = self._side_by_side(length), alike._side_by_side(length)
         rows = np.searchsorted(mine, theirs)
         inside = rows < len(mine)
@@ -168,13 +168,13 @@ def ranges_of(prefixes: Iterable[bytes]) -> list[PrefixRange]:
 def rows_in(keys: KeyColumn, ranges: Sequence[PrefixRange]) -> Places:
     """The rows, ascending, of the keys that lie in one of the ranges, which ascend."""
     if len(ranges) > _FEW:
-        places = keys.places_of([wanted.first for wanted in ranges] + [wanted.behind or b"" for wanted in ranges])
+        places = keys.places_of([range_.first for range_ in ranges] + [range_.behind or b"" for range_ in ranges])
         if places is not None:
-            return _between(places, len(keys), [wanted.behind is None for wanted in ranges])
+            return _between(places, len(keys), [range_.behind is None for range_ in ranges])
     rows, end = [np.zeros(0, np.int64)], 0
-    for wanted in ranges:
-        start = bisect_left(keys, wanted.first, end)
-        end = len(keys) if wanted.behind is None else bisect_left(keys, wanted.behind, start)
+    for range_ in ranges:
+        start = bisect_left(keys, range_.first, end)
+        end = len(keys) if range_.behind is None else bisect_left(keys, range_.behind, start)
         rows.append(np.arange(start, end))
     return np.concatenate(rows)
 

@@ -84,9 +84,9 @@ class HFilePatch:
         numbers = [max(0, reader.block_of(key)) for key, _ in changed]
         edits, least, greatest = _Edits(), b"", b""
         for number, (stored, block) in enumerate(reader.stored_blocks()):
-            own = changed[bisect_left(numbers, number) : bisect_left(numbers, number + 1)]
-            body = edits.edited(block.body, own, f"{where} at byte {block.offset}") if own else block.body
-            if own:
+            changes = changed[bisect_left(numbers, number) : bisect_left(numbers, number + 1)]
+            body = edits.edited(block.body, changes, f"{where} at byte {block.offset}") if changes else block.body
+            if changes:
                 writer.write_blocks(body)
             else:
                 writer.copy_block(stored, len(body), rows[number])
@@ -114,20 +114,20 @@ class _Edits:
     def edited(self, body: bytes, changed: Sequence[tuple[bytes, bytes | None]], where: str) -> bytes:
         """The body of a block with changed entries in their place. A loop over these: a block has few of them."""
         old = decode_entries(body, where)
-        keys, parts, done, row = old.key_column, list[bytes](), 0, 0
+        keys, parts, copied, row = old.key_column, list[bytes](), 0, 0
         for key, value in changed:
             row = bisect_left(keys, key, row)
             start = old.start(row)
             is_there = row < len(keys) and keys[row] == key
-            parts.append(body[done:start])
-            done = old.start(row + 1) if is_there else start
+            parts.append(body[copied:start])
+            copied = old.start(row + 1) if is_there else start
             if is_there:
                 self._count(key, old.value(row), -1)
             if value is not None:
                 parts.append(encode_entry(key, value))
                 self._count(key, value, 1)
                 self.new_keys += [] if is_there else [key]
-        return b"".join((*parts, body[done:]))
+        return b"".join((*parts, body[copied:]))
 
     def _count(self, key: bytes, value: bytes, times: int) -> None:
         self.entries += times

@@ -67,8 +67,8 @@ class KeptBlocks:
 
     def get(self, offset: int) -> Entries | None:
         """A block, None when it is not here."""
-        found = self._memory.get((self._key, offset))
-        return found if isinstance(found, Entries) else None
+        entries = self._memory.get((self._key, offset))
+        return entries if isinstance(entries, Entries) else None
 
     def put(self, offset: int, entries: Entries) -> None:
         """Keep a block."""
@@ -196,27 +196,27 @@ class HFileReader:
         Args:    keys: text or binary, in any order, some twice; nulls are not looked up; or `sorted_keys` of them.
         Raises:  CorruptFile.
         """
-        wanted = keys if isinstance(keys, KeyColumn) else sorted_keys(keys)
-        shares = self._index.shares(wanted)
-        hopeful = self._hopeful(wanted, shares)
-        if len(hopeful) < len(wanted):
-            wanted, shares = hopeful, self._index.shares(hopeful)
+        ordered = keys if isinstance(keys, KeyColumn) else sorted_keys(keys)
+        shares = self._index.shares(ordered)
+        hopeful = self._hopeful(ordered, shares)
+        if len(hopeful) < len(ordered):
+            ordered, shares = hopeful, self._index.shares(hopeful)
         if len(shares) > _KEPT_BLOCKS:
             parts = self._many(shares)
         else:
             parts = zip(shares, self._data_blocks([share.place for share in shares]), strict=True)
         for share, entries in parts:
-            rows = entries.key_column.rows_of(wanted[share.first : share.end])
+            rows = entries.key_column.rows_of(ordered[share.first : share.end])
             if len(rows):
                 yield entries.select(rows)
 
     def _many(self, shares: Sequence[Share]) -> Iterator[tuple[Share, Entries]]:
         """The entries of many blocks, some blocks at a time, with the keys that these may have. None of them is kept:
         they would take the place of what look-ups of few keys ask for."""
-        done = 0
+        first = 0
         for blocks in _together(self._read_blocks([share.place for share in shares])):
-            run = shares[done : done + len(blocks)]
-            done += len(blocks)
+            run = shares[first : first + len(blocks)]
+            first += len(blocks)
             yield Share(run[0].place, run[0].first, run[-1].end), self._entries_of(blocks)
 
     def lookup(self, keys: Iterable[bytes]) -> Iterator[tuple[bytes, bytes]]:
@@ -228,9 +228,9 @@ class HFileReader:
 
         Raises CorruptFile.
         """
-        wanted = ranges_of(prefixes)
+        ranges = ranges_of(prefixes)
         of_blocks: dict[BlockPlace, list[PrefixRange]] = {}
-        for keys in wanted:
+        for keys in ranges:
             for place in self._index.places_of(keys):
                 of_blocks.setdefault(place, []).append(keys)
         if len(of_blocks) > _KEPT_BLOCKS:
@@ -246,10 +246,10 @@ class HFileReader:
         self, of_blocks: Mapping[BlockPlace, list[PrefixRange]]
     ) -> Iterator[tuple[list[PrefixRange], Entries]]:
         """As `_many`, with the ranges of keys that are wanted of these blocks."""
-        wanted, done = list(of_blocks.values()), 0
+        shares, first = list(of_blocks.values()), 0
         for blocks in _together(self._read_blocks(list(of_blocks))):
-            run = wanted[done : done + len(blocks)]
-            done += len(blocks)
+            run = shares[first : first + len(blocks)]
+            first += len(blocks)
             yield list(dict.fromkeys(chain.from_iterable(run))), self._entries_of(blocks)
 
     def with_prefixes(self, prefixes: Iterable[bytes]) -> Iterator[tuple[bytes, bytes]]:
@@ -258,16 +258,16 @@ class HFileReader:
 
     # ---- the bloom filter
 
-    def _hopeful(self, wanted: KeyColumn, shares: Sequence[Share]) -> KeyColumn:
+    def _hopeful(self, keys: KeyColumn, shares: Sequence[Share]) -> KeyColumn:
         """The keys without those that surely are not in the file."""
-        bloom_filter = self._bloom_filter(len(wanted), shares)
+        bloom_filter = self._bloom_filter(len(keys), shares)
         if bloom_filter is None:
-            return wanted
+            return keys
         try:
-            texts = wanted.array().cast(pa.string())
+            texts = keys.array().cast(pa.string())
         except pa.ArrowInvalid:
-            return wanted  # the filter has texts
-        return wanted.filter(np.asarray(bloom_filter.might_contain(texts)))
+            return keys  # the filter has texts
+        return keys.filter(np.asarray(bloom_filter.might_contain(texts)))
 
     def _bloom_filter(self, keys: int, shares: Sequence[Share]) -> BloomFilter | None:
         """The file's filter, if there is one that it pays to ask for so many keys."""

@@ -140,8 +140,8 @@ class HFileWriter:
         starts = [0]
         if blocks > 1:
             entries = decode_entries(body, "new entries")
-            wanted = np.arange(1, blocks) * len(body) // blocks
-            starts += [entries.start(row) for row in np.searchsorted(entries.key_starts, wanted).tolist()]
+            ends = np.arange(1, blocks) * len(body) // blocks
+            starts += [entries.start(row) for row in np.searchsorted(entries.key_starts, ends).tolist()]
         for start, end in zip(starts, [*starts[1:], len(body)], strict=True):
             if start < end:
                 self._first_waiting = first_key(body, start)
