@@ -11,6 +11,7 @@ Source: tried on Spark 3.5, 4.0 and 4.3, classic and Connect.
 
 from __future__ import annotations
 
+import atexit
 import copy
 import json
 import re
@@ -155,6 +156,7 @@ class EntryReader:
         """The session in which entries are described, made when the first one is."""
         if self._aside is None:
             aside = _new_session(self._spark)
+            _without_calls_at_exit(aside)
             with suppress(Exception):  # a jar has the format, and then Spark needs no other
                 _register_format(aside)
             aside.conf.set(_V1_SOURCES, f"{aside.conf.get(_V1_SOURCES)},{_OF_PYTHON}")
@@ -185,6 +187,17 @@ def _new_session(spark: SparkSession) -> SparkSession:
     connection = copy.copy(spark.client._builder)  # type: ignore[attr-defined]
     connection._params = {key: value for key, value in connection._params.items() if key != "session_id"}
     return type(spark)(connection)  # type: ignore[call-arg, arg-type]
+
+
+def _without_calls_at_exit(spark: SparkSession) -> None:
+    """Keep a session on Connect from calling its server when Python ends: `stop` of the user's session may have ended
+    that server, and PySpark would try for ten minutes. The server forgets sessions that nobody uses.
+    """
+    client = getattr(spark, "client", None)
+    for name in ("_on_exit", "_cleanup_ml_cache"):  # since 4.2; before
+        call = getattr(client, name, None)
+        if call is not None:
+            atexit.unregister(call)
 
 
 def _register_format(spark: SparkSession) -> None:

@@ -1,7 +1,8 @@
-"""Ctrl-C while Spark is at work."""
+"""The ends of processes: Ctrl-C while Spark is at work, and an exit when the server is gone."""
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -75,3 +76,26 @@ def test_ctrl_c_in_a_write_on_spark_reaches_the_caller_who_writes_on_at_once(tmp
     command = [sys.executable, "-c", SCRIPT, str(tmp_path / "t")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert done.stdout.split() == ["got", "KeyboardInterrupt", "rows", "6", "pending", "0"], done.stderr[-3000:]
+
+
+STOPPED = """
+import sys
+import pyhudi
+from pyspark.sql import SparkSession
+
+spark = SparkSession.builder.remote("local[2]").getOrCreate()
+pyhudi.enable(spark)
+spark.sql(f"CREATE TABLE t (id INT, v STRING) USING hudi LOCATION '{sys.argv[1]}' TBLPROPERTIES (primaryKey = 'id')")
+spark.sql("INSERT INTO t VALUES (1, 'a')")
+print("rows", spark.sql("SELECT id FROM t").count())
+spark.stop()
+"""
+
+
+@pytest.mark.cluster
+@pytest.mark.skipif(os.environ.get("PYHUDI_SPARK") != "connect", reason="of Spark Connect")
+def test_a_process_whose_session_is_stopped_ends_at_once(tmp_path: Path) -> None:
+    """No session of ours calls the server that is gone: PySpark would try for ten minutes."""
+    command = [sys.executable, "-c", STOPPED, str(tmp_path / "t")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout.split()) == (0, ["rows", "1"]), done.stderr[-3000:]
