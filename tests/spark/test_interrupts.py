@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from pyhudi.spark.failures import translated
+from tests.support.spark.sessions import FLAVOUR
 
 
 class OfTheCancelledJob(Exception):
@@ -93,7 +93,7 @@ spark.stop()
 
 
 @pytest.mark.cluster
-@pytest.mark.skipif(os.environ.get("PYHUDI_SPARK") != "connect", reason="of Spark Connect")
+@pytest.mark.skipif(FLAVOUR != "connect", reason="of Spark Connect")
 def test_a_process_whose_session_is_stopped_ends_at_once(tmp_path: Path) -> None:
     """No session of ours calls the server that is gone: PySpark would try for ten minutes."""
     command = [sys.executable, "-c", STOPPED, str(tmp_path / "t")]
