@@ -1,8 +1,9 @@
 """Long tests of many cases: which cases `make test` runs; the others have the marker `sweep`.
 
 One rule, by the hash of a test's id: where tests write tables (`ROOMS`), of the cases of a test one in `SHARE` is run
-(with Spark one in `SHARE_WITH_SPARK`, for those take less time than the others), and at least one. So every test function is in `make test`, a case is in it or not whatever other cases there are (but
-for a test's only one), and nobody keeps lists. `make sweeps` runs all of them, and with Spark `make sparks`.
+(with Spark one in `SHARE_WITH_SPARK`, for those take less time than the others), and at least one. So every test
+function is in `make test`, a case is in it or not whatever other cases there are (but for a test's only one), and
+nobody keeps lists. `make sweeps` runs all of them, and with Spark `make sparks`.
 """
 
 from __future__ import annotations
