@@ -115,13 +115,17 @@ class GroupReader:
     def _from_memory(
         self, builder: RecordBatchBuilder, rows_of: Callable[[KeyColumn], Places]
     ) -> Callable[[LogBlock, int], bool]:
-        """Puts what is wanted of a small block, whose records stay in memory, to what was found; False for others."""
+        """Adds the records of a small block, which stay in memory, to the builder; False for other blocks."""
 
         def small(block: LogBlock, number: int) -> bool:
-            rows = self._kept_rows(block)
-            if rows is not None:
-                builder.add_rows(rows.take(rows_of(key_column(rows.column(KEY).combine_chunks()))), number)
-            return rows is not None
+            records = self._kept_rows(block)
+            if records is None:
+                return False
+            rows = rows_of(key_column(records.column(KEY).combine_chunks()))
+            if len(rows):  # to take rows of nested columns costs much, and most blocks have none or all of them
+                is_whole = np.array_equal(rows, np.arange(records.num_rows))
+                builder.add_rows(records if is_whole else records.take(rows), number)
+            return True
 
         return small
 
