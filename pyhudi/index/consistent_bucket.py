@@ -1,17 +1,19 @@
-"""Index BUCKET, engine CONSISTENT_HASHING: the file group of a key is a node of its partition's ring.
+"""The index BUCKET with the engine CONSISTENT_HASHING, and the rings that say which file group a key belongs to.
 
-The first write to a partition makes its ring; clustering splits and merges nodes.
-Source: docs/formats/indexes.md, "Consistent hashing".
-
-The rings of consistent hashing of a table: one file per partition and resize, and which of them counts.
+Each partition has a ring, and each node of the ring is a file group. The first write to a partition makes its ring;
+clustering splits and merges nodes. Each resize of a partition adds a ring file:
 
     .hoodie/.bucket_index/consistent_hashing_metadata/<partition>/<instant>.hashing_meta    the ring
                                                                   <instant>.commit          it counts
 
-The newest ring counts that was there from the beginning, has the marker, or is of a completed instant of the active
-timeline. Below version 8 the marker is in the partition's own folder: Hudi before 1.0 puts it there, and fails to
-find a ring at its next resize when it is next to the ring. A ring that a dead resize left never counts, not even
-when the timeline has been archived beyond it. Source: docs/formats/indexes.md, "Consistent hashing".
+A ring counts if it was there from the beginning, has the marker, or belongs to a completed instant of the active
+timeline. The newest ring that counts is the partition's ring. A ring that a dead resize left never counts, not even
+after archiving has moved the timeline beyond it.
+
+Below version 8 the marker is in the partition's own folder. Hudi before 1.0 puts it there, and a marker next to the
+ring keeps it from finding the ring at its next resize.
+
+Source: docs/formats/indexes.md, "Consistent hashing".
 """
 
 from __future__ import annotations

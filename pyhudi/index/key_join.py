@@ -1,4 +1,6 @@
-"""Large batches: incoming keys joined with all stored ones by the engine, nothing of either in the planner.
+"""Joins of rows with the places of their keys, by the engine or in this process, and counts of rows.
+
+For a large batch, `tag_by_join` lets the engine join the incoming keys with all stored ones. The planner holds neither:
 
     fan_out   every stored key of the candidates, with its place     whatever the files: tasks read them
     join      rows, left, on their key
@@ -6,15 +8,14 @@
 Each step streams or shuffles, so memory does not grow with the batch. A native scan of the key columns instead of the
 fan-out was measured: it is no faster (docs/benchmarks.md), and can't read ORC, keys that are not stored, or log files.
 
-Where log files delete keys, "stored" means in the merged slice when only live keys count. Otherwise a key's place is
-its base file, alive or not: a delete in the log must meet the row that comes after it. Only a key that base files of
-one partition hold twice must be checked in the merged slice, because a row would go to both places. Such keys are rare,
-so the logs stay closed until the number of tagged rows tells of one: a second place makes a second row.
-Source: docs/formats/indexes.md, "Finding keys".
+Log files can delete keys. When only live keys count, a key is stored if the merged slice has it. Otherwise a key's
+place is its base file, alive or not: a delete in the log must meet the row that comes after it. A row would go to two
+places only if base files of one partition hold its key twice, so only such keys must be checked in the merged slice.
+Such keys are rare, and a second place makes a second row: the logs stay closed until the number of tagged rows shows
+one of them.
 
-Places of rows that are in this process: looked up and put next to the rows, where a join would copy all of them.
-
-Rows of a frame counted where they are: by partition path, by file group.
+`join_locations` puts places next to rows that are in this process, where a join would copy all of them. `CountRows`
+counts the rows of a frame where they are, by partition path and by file group.
 
 Source: docs/formats/indexes.md, "Finding keys".
 """

@@ -1,19 +1,21 @@
-"""KeyLookupIndex: SIMPLE, BLOOM, their global forms and INMEMORY read the keys of candidate files for matches.
-
-Of a batch of moderate size the incoming keys travel to the tasks, and only hits come back. A file is opened once; its
-footer says by key range (and bloom filter) whether its key column is worth reading. A batch with more bytes of keys and
-places than `key_bytes_in_tasks_max` is joined by the engine instead (`key_join.py`).
-
-Log files hold no keys that their base file lacks, so for the place of a key base files are enough. Whether it is still
-alive there the merged slice says, for global indexes (a key that moved away stays in the old base file, deleted in its
-log), for inserts that check for known keys, and for a key that was found in two file groups of its partition.
-Source: docs/formats/indexes.md, "Finding keys", "Bloom look-up".
-
-Indexes SIMPLE, BLOOM and their global forms: key columns of base files are read and matched.
+"""The indexes SIMPLE, BLOOM and their global forms: key columns of base files are read and matched.
 
     SIMPLE, BLOOM    a key is unique in its partition: base files of the batch's partitions are candidates
     GLOBAL_*         a key is unique in the table: base files of all partitions are candidates
     *BLOOM           key ranges and bloom filters in the footers say which key columns are read; else key ranges alone
+
+`KeyLookupIndex` is their base, and that of INMEMORY (`in_memory.py`).
+
+The incoming keys of a moderate batch travel to the tasks, and only hits come back. A task opens each file once and
+reads its key column only if the footer says that it may hold one of the keys. A batch with more bytes of keys and
+places than `key_bytes_in_tasks_max` is joined by the engine instead (`key_join.py`).
+
+Log files hold no keys that their base file lacks, so base files are enough to place a key. The merged slice says
+whether the key is still alive there. Three cases ask it:
+
+- A global index: a key that moved away stays in the old base file, deleted in its log.
+- An insert that checks for known keys.
+- A key that two file groups of its partition hold.
 
 Source: docs/formats/indexes.md, "Finding keys", "Bloom look-up".
 """

@@ -4,15 +4,15 @@
     Spark                   keys go to the tasks by file group of the index, and no key to the planner
     keys of all blocks      are searched in the base files, where that takes less time (`files_are_cheaper`)
 
-What the index says is checked: a file group that the table does not have means that the index is wrong. Without a
-record index, or with one that is not up to date or can't be read, GLOBAL_SIMPLE and SIMPLE find the rows.
+A few keys touch a few blocks of the index. Keys by the thousand touch all of them, and to unpack a key with its record
+takes twice as long as to unpack it from a column of Parquet. `files_are_cheaper` compares the two ways by sizes alone;
+both find the same places. docs/benchmarks.md, "Metadata table", has the measurements.
+
+Every answer of the index is checked: if it names a file group that the table does not have, the index is wrong.
+GLOBAL_SIMPLE and SIMPLE find the rows when the table has no record index, and when the index is not up to date or
+can't be read.
+
 Source: docs/formats/indexes.md, "Finding keys", "Record index".
-
-For many keys, the key columns of the base files are read in less time than the record index.
-
-A few keys touch a few blocks of the index. Keys by the thousand touch all of them, and a key with its record takes
-twice the time to unpack that it takes in a column of Parquet. Estimated from sizes alone; the places are the same.
-Measured in docs/benchmarks.md, "Metadata table".
 """
 
 from __future__ import annotations
