@@ -1,15 +1,16 @@
-"""Text of floating-point numbers as Java before 19 prints them (`Double.toString`, `Float.toString`).
+"""Texts of floating-point numbers as Java before 19 prints them (`Double.toString`, `Float.toString`).
 
-Most values have their shortest text, in Java's own layout (`1.0`, `1.0E10`). Older Java's digit generation misses the
-shortest text of some values (2e23 is `1.9999999999999998E23`), and Hudi tables have those in keys, so the generation is
-played back with whole numbers here: digits of value = B / S are taken one by one until the rest is within half a unit
-in the last place, M. Source: docs/formats/keys.md, "Text of values"; checked against Java 17.
+Java prints plain notation for 0.001 <= |x| < 10,000,000, with at least one digit after the point (`1.0`), else
+scientific notation (`1.0E10`). Most values have their shortest text.
 
-Text of floating-point columns as Java 17 prints them (`Float.toString`, `Double.toString`).
+`float_text` prints whole columns. Nearly every number of the plain range has its shortest text in Java too, and Arrow
+prints that. The others go through `double_texts` or `float_texts`, each distinct number once.
 
-Plain notation for 0.001 <= |x| < 10,000,000 with at least one digit after the point (`1.0`), else scientific
-(`1.0E10`). Nearly every number of the plain range has its shortest text in Java too, and Arrow prints that for whole
-columns; the others go through `java_float`, each distinct number once. Source: docs/formats/keys.md, "Text of values".
+Those two play back the digit generation of older Java with whole numbers. It misses the shortest text of some values
+(2e23 is `1.9999999999999998E23`), and Hudi tables have such texts in keys. Digits of value = B / S are taken one by
+one until the rest is within half a unit in the last place, M. The texts were checked against Java 17.
+
+Source: docs/formats/keys.md, "Text of values".
 """
 
 from __future__ import annotations

@@ -1,15 +1,21 @@
-"""Text of structs, lists and maps as Avro's and Java's `toString` print them. Row by row: such keys are rare.
+"""Texts of nested values as Java prints them in keys, and of whole rows as JSON in queries of changes.
 
-At the top a list is `[a, b]` and a map `{a=1}` (Java collections), a struct is JSON-like (`{"x": 1, "y": "z"}`), and
-so is everything within a struct. Values whose text depends on Java's internals are refused by name.
-Source: docs/formats/keys.md, "Text of values".
+`nested_texts` prints structs, lists and maps as the `toString` of Avro and Java does. It goes row by row, because such
+keys are rare. At the top a list is `[a, b]` and a map `{a=1}` (Java collections). A struct is JSON-like
+(`{"x": 1, "y": "z"}`), and so is everything within a struct. Values whose text depends on Java's internals are refused
+by name.
 
-Rows as JSON texts, a column of objects: what queries of changes return as the row before and after.
+`image_texts` prints a column of rows as JSON objects: queries of changes return them as the row before and after.
 
-Strings, booleans and numbers are JSON's; dates and times are the whole numbers that Avro stores; numbers that are none
-are `"NaN"` and `"Infinity"` in quotes, decimals numbers with all their digits, bytes Base64. Change logs have a blank
-behind `:` and `,`, as Avro prints records; rows from other files have none.
-Source: docs/formats/incremental.md, "Changes".
+    strings, booleans, numbers    as in JSON
+    not a number, infinity        `"NaN"` and `"Infinity"`, in quotes
+    decimals                      numbers with all their digits
+    dates and times               the whole numbers that Avro stores
+    bytes                         Base64
+
+Change logs have a blank behind `:` and `,`, as Avro prints records; rows from other files have none.
+
+Source: docs/formats/keys.md, "Text of values"; docs/formats/incremental.md, "Changes".
 """
 
 from __future__ import annotations
