@@ -1,18 +1,19 @@
-"""Files of the metadata table: base files, log files with a block of records and one of deletes, and the empty log
+"""Files of the metadata table: their bytes, and base files that a compaction makes by patching the older ones.
+
+`GroupFiles` writes three kinds: base files, log files with a block of records and one of deletes, and the empty log
 file with which a file group begins.
 
-Source: docs/formats/metadata-table.md, "Records", "Writing"; docs/formats/hfile.md, "Entries"; docs/formats/log.md,
-"Block frame", "Delete block".
-
-Base files of a compaction that are made from the older ones: a few records of many were changed by the log files.
+`patch_of` serves a compaction whose log files changed only a few of many records:
 
     log files of the slice  → the keys that they have, or delete
     these keys              → with their versions in the base file, where these count → live records, merged as always
     the base file           → its blocks, with those records in their place (`formats/hfile/patching.py`)
 
-So a compaction costs what was written since the last one, and a copy of the rest. Records that are copied keep the name
-of the file that they were first written to as `_hoodie_file_name`, which nobody reads.
-Source: docs/formats/metadata-table.md, "Compaction and cleaning"; docs/decisions/0017-patched-base-files.md.
+So a compaction costs as much as the writes since the last one, and a copy of the rest. A copied record keeps the name
+of its first file as `_hoodie_file_name`, which nobody reads.
+
+Source: docs/formats/metadata-table.md, "Records", "Writing", "Compaction and cleaning"; docs/formats/hfile.md,
+"Entries"; docs/formats/log.md, "Block frame", "Delete block"; docs/decisions/0017-patched-base-files.md.
 """
 
 from __future__ import annotations

@@ -1,25 +1,18 @@
-"""Keys of metadata records, and the file group that a key belongs to.
+"""Keys of metadata records: how they are spelled, which file group each belongs to, and how they are put in order.
 
     column_stats     B64(xx64(column)) B64(xx64(partition)) B64(md5(file name))     48 characters
     partition_stats  B64(xx64(column)) B64(xx64(partition))                         24
     bloom_filters    B64(xx64(partition)) B64(md5(file name))                       36
     secondary index  escaped secondary key "$" escaped record key
 
-A partition is named here as it is stored: "." (`stored_partition`) in a table without partitions.
-Source: docs/formats/metadata-table.md, "Keys", "File groups of a key".
+A key names a partition as the table stores it (`stored_partition`): "." in a table without partitions.
 
-Which file group of a partition of the metadata table a key belongs to.
+`KeysByGroup` splits the rows of an update among file groups and puts each group's rows in the order of its files. It
+looks at keys piece by piece, as their tasks reported them, so that several threads can share the work.
 
-Source: docs/formats/metadata-table.md, "File groups of a key".
+`in_order` sorts rows with keys in bounded memory; `GroupStream` gives them out by file group.
 
-Which rows of an update go to which file group, each in the order that its files have.
-
-Keys are looked at piece by piece, as their tasks reported them, so that several threads can share the work.
-Source: docs/formats/metadata-table.md, "File groups of a key"; docs/formats/hfile.md, "Entries".
-
-Rows with keys of the metadata table in the order of their keys, in bounded memory, and by file group.
-
-Source: docs/formats/metadata-table.md, "Building", "File groups of a key".
+Source: docs/formats/metadata-table.md, "Keys", "File groups of a key", "Building"; docs/formats/hfile.md, "Entries".
 """
 
 from __future__ import annotations

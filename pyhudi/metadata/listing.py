@@ -1,14 +1,15 @@
-"""Files of the table's partitions from the metadata table, instead of a listing of folders, when it is up to date.
+"""Files of the table's partitions from the metadata table, and their names as they will be after an instant.
 
-Nothing in Hudi notices a metadata table that a write did not keep up, and readers then lose that write's rows. So each
-completed write and clean of the active timeline has to be in it: as an instant of its own, or from before its partition
-`files` was built. Otherwise, and when it can't be read, folders are listed.
-Source: docs/formats/metadata-table.md, "Is it up to date?".
+The metadata table replaces a listing of folders when it is up to date. Nothing in Hudi notices a metadata table that a
+write did not keep up, and readers then lose that write's rows. So the metadata table must have each completed write and
+clean of the active timeline: as an instant of its own, or from before its partition `files` was built. If one is
+missing, or the metadata table can't be read, folders are listed.
 
-Names of the files of a partition's newest slices: as they are, and as they will be when an instant is complete; and
-whether one that is pending may bring others, which nobody knows yet.
+`names_of` names the files of the newest slices as they are, `file_names_after` as they will be when an instant is
+complete. `has_earlier_writes` tells whether a pending write may bring other files, whose names nobody knows yet.
 
-Source: docs/formats/file-names.md, "Visible slices"; docs/formats/metadata-table.md, "Statistics of partitions".
+Source: docs/formats/metadata-table.md, "Is it up to date?", "Statistics of partitions"; docs/formats/file-names.md,
+"Visible slices".
 """
 
 from __future__ import annotations

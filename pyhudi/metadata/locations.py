@@ -1,26 +1,21 @@
-"""RecordLookup: the places of keys by the record index of the metadata table.
+"""Places of keys in the record index: how they are looked up, how records store them, and what a commit changes.
 
-A key belongs to one file group of the index, whose HFiles find it by their own indexes: what is read grows with the
-keys that are wanted, not with the table. A task needs the slices of the index and which of their blocks count.
-Source: docs/formats/metadata-table.md, "Record index", "File groups of a key", "Is it up to date?".
+`RecordLookup` finds the places of keys. A key belongs to one file group of the index, whose HFiles find it by their own
+indexes. So the bytes that are read grow with the number of keys, not with the table. A task needs the slices of the
+index and which of their blocks count.
 
-Records of a record index: which file group has a key, and since which instant.
+A record says which file group has a key, and since which instant. Its file id is a UUID as two numbers with the count
+behind it, or the file id as it is. Places are few and keys are many, so `location_records` encodes each place once, and
+a key takes the record of its place.
 
-Places are few and keys are many: each place is encoded once, and a key takes the record of its place.
-Source: docs/formats/metadata-table.md, "Record index".
-
-File ids in a record index: a UUID as two numbers and the count behind it, or the file id as it is.
-
-Source: docs/formats/metadata-table.md, "Record index".
-
-What one commit changes in a record index: keys that came to file groups, and keys that left all of them.
+`record_index_update` makes the records that one commit changes:
 
     inserted, or written to another file group      a record
     deleted, or in a file group that was replaced   deleted
     both in one commit (moved)                      a record
     updated where it was, compacted                 nothing
 
-Source: docs/formats/metadata-table.md, "Record index".
+Source: docs/formats/metadata-table.md, "Record index", "File groups of a key", "Is it up to date?".
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""What is found in the HFiles of the metadata table: entries, decoded together into records.
+"""Records of the metadata table: collected from HFiles, decoded together, and searched for equal rows.
 
-There may be few records in each of many files, and to decode a few takes as long as to decode hundreds.
-Source: docs/formats/metadata-table.md, "Records".
+`RecordBatchBuilder` gathers entries of several files and decodes them at once. Each of many files may hold only a few
+records, and a few take as long to decode as hundreds.
 
-Rows that are the same: found column by column, without a look at whole rows.
+`dictionary_rows` finds equal rows column by column, without a look at whole rows. Equal rows are common in a record
+index: its records say where a key is, and all keys of a file are in the same place.
 
-The records of a record index say where a key is, and a file's keys are all there.
-Source: docs/formats/metadata-table.md, "Record index".
+Source: docs/formats/metadata-table.md, "Records", "Record index".
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
-"""Avro schemas of the metadata table's records, one per table version that has one.
+"""Kinds of partitions of the metadata table, names of their file groups, and Avro schemas of their records.
 
-Source: docs/formats/metadata-table.md, "Records", "Bounds".
+`MetadataKind` says what each kind of partition holds. `record_schema` gives the Avro schema of a table version.
 
-Partitions of the metadata table: what each kind holds, and the names of its file groups.
-
-Source: docs/formats/metadata-table.md, "Partitions".
+Source: docs/formats/metadata-table.md, "Records", "Bounds", "Partitions".
 """
 
 from __future__ import annotations

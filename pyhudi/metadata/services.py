@@ -1,28 +1,27 @@
-"""What keeps a metadata table small: compactions and cleaning of its own. Hold the data table's lock.
+"""The services that keep a metadata table small: compaction, cleaning and log compaction of its own.
 
-They come before the delta commit of an instant of the table, while that instant is inflight. So a reader never waits
-for them, and one that dies leaves a plan, which the next instant executes. Its timeline is archived together with the
-table's (`services/archive`). Source: docs/formats/metadata-table.md, "Compaction and cleaning", "Log compaction".
+Hold the data table's lock. `run_services` runs all three (`compaction.py` has the first) before the delta commit of an
+instant of the table, while that instant is inflight. So a reader never waits for them, and a compaction or a clean that
+dies leaves a plan, which the next instant executes. The metadata table's timeline is archived together with the table's
+(`services/archive`).
 
-Cleaning of the metadata table: slices that compactions have replaced, and that no running query may still read.
+Cleaning deletes slices that compactions have replaced and that no running query may still read. The slices of the last
+commits stay, and two of each file group in any case, so a query that began before a compaction goes on undisturbed.
+Each compaction brings one clean, some delta commits later.
 
-The last commits' slices stay, and two of each file group in any case: a query that began before a compaction goes on
-undisturbed. It runs some delta commits after a compaction, once for each. Hold the data table's lock.
-Source: docs/formats/metadata-table.md, "Compaction and cleaning"; docs/formats/table-services.md, "Cleaning plan".
-
-Log compaction of the metadata table: the log blocks of a slice become one log file, base files stay. Off by default.
+A log compaction joins the log blocks of a slice in one log file; base files stay. It is off by default.
 
     <T>.logcompaction.requested   the plan: each slice with blocks enough
     <T>.logcompaction.inflight    empty
     <partition>/<log file>        its blocks name the instants whose blocks they stand for
     <T> completed                 a delta commit
 
-It comes after the compaction that would be due, and before the delta commit of an instant of the table, under the
-table's lock. The new blocks take the place of the newest one that they stand for. So there is none while an instant of
-the table is pending that is older than that: what it writes would come before all of them, and what it has written may
-be taken back. A plan that waits is of a process that died: it is dropped with its files.
-Source: docs/formats/metadata-table.md, "Log compaction", "Merging records"; docs/formats/table-services.md,
-"Log compaction plan".
+It runs after a due compaction. Its blocks take the place of the newest block that they stand for. So it does not run
+while an older instant of the table is pending. The blocks of that instant would come before all of them, and blocks
+that it has already written may be taken back. A waiting plan belongs to a dead process: it is dropped with its files.
+
+Source: docs/formats/metadata-table.md, "Compaction and cleaning", "Log compaction", "Merging records";
+docs/formats/table-services.md, "Cleaning plan", "Log compaction plan".
 """
 
 from __future__ import annotations

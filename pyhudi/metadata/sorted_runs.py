@@ -1,13 +1,14 @@
-"""Records of several HFiles in the order of their keys, in pieces: what is compacted need not fit in memory.
+"""Records of the metadata table in bounded memory: HFiles merged in the order of keys, and groups held in local files.
 
-Each file comes ascending by key. A piece reaches up to the least key that ends what is held of a file, so all versions
-of a key are in one piece. Source: docs/formats/metadata-table.md, "Compaction and cleaning"; docs/formats/hfile.md,
+`sorted_runs` gives out the records of several HFiles in pieces, so that a compaction need not fit in memory. Each file
+comes ascending by key. A piece ends at the least of the last keys that are held of the files, so all versions of a key
+are in one piece.
+
+`spilled` puts the records of a new partition into files of this machine. A build reads the table without its lock, and
+the records wait there until the lock is held.
+
+Source: docs/formats/metadata-table.md, "Compaction and cleaning", "Built while writers go on"; docs/formats/hfile.md,
 "Layout".
-
-Records of a partition that is being built, in files of this machine: the table is read without its lock, and the
-records wait here until the lock is held.
-
-Source: docs/formats/metadata-table.md, "Built while writers go on".
 """
 
 from __future__ import annotations

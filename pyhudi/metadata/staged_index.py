@@ -1,18 +1,18 @@
-"""Index pieces: records of the record index that the tasks of a large write make of the keys that they wrote.
+"""Staged index files: pieces of the record index, which the tasks of a large write make of the keys that they wrote.
+
+Without these pieces all keys would travel to one process, which alone would sort and compress them. The tasks share the
+work with the commit, and the pieces wait in a folder of the table until then:
 
     a task        the keys of its files; for each file group of the index a sorted HFile of them; one temporary file
     the commit    copies the HFiles into log files of the index, under the table's lock
 
-Otherwise all keys travel to one process, which alone sorts and compresses them. A commit that finds that the index has
-other file groups by now, or that keys left the table, reads the keys back.
-
     .hoodie/.aux/pyhudi_index_pieces/<instant>/<write token>-<number>     deleted when the instant is complete or undone
 
-Source: docs/formats/metadata-table.md, "Record index", "Writing".
+A commit reads the keys back if the index has other file groups by now, or if keys left the table.
 
-Index pieces of many tasks: those of one file group of the index are joined, each group in a task of its own.
+A look-up opens every HFile of a file group, so a commit must not bring as many as a load had tasks. `merge_staged`
+joins the pieces of many tasks first, those of each file group of the index in a task of its own.
 
-A look-up opens every HFile of a file group, so that a commit must not bring as many as a load had tasks.
 Source: docs/formats/metadata-table.md, "Record index", "Writing".
 """
 

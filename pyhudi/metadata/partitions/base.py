@@ -1,11 +1,9 @@
-"""PartitionWriter: how one kind of partition of the metadata table is built and kept up. One file and one row of
-`registry.PARTITIONS` per kind.
+"""The protocol of the metadata table's partitions: `PartitionWriter` builds and updates one kind.
 
-Source: docs/formats/metadata-table.md, "Building", "Writing".
+Each kind has one file and one row of `registry.PARTITIONS`. A `TableCommit` tells a writer of an instant that is about
+to complete. The writer answers with a `PartitionUpdate`: what the instant writes into one partition.
 
-PartitionUpdate: what one instant writes into one partition of the metadata table.
-
-Source: docs/formats/metadata-table.md, "Records", "Merging records".
+Source: docs/formats/metadata-table.md, "Building", "Writing", "Records", "Merging records".
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
-"""The partition `bloom_filters`: the bloom filter of each base file.
+"""The partition `bloom_filters`: the bloom filter of each base file, as its footer has it.
 
-Source: docs/formats/metadata-table.md, "Bloom filters", "Building", "Writing".
+`BloomFiltersPartition` builds the partition and keeps it up; `bloom_filters_update` and `bloom_filter_deletions` make
+the records that an instant writes into it.
 
-What an instant writes into `bloom_filters`: the filters in the footers of base files.
-
-Source: docs/formats/metadata-table.md, "Keys", "Bloom filters".
+Source: docs/formats/metadata-table.md, "Bloom filters", "Building", "Writing", "Keys".
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
 """The partitions `expr_index_<name>`: which values a function of a column has, in each file and each partition.
 
-Source: docs/formats/metadata-table.md, "Expression index", "Building", "Writing".
+`ExpressionIndexPartition` builds them and keeps them up. `call_of_definition` reads the function call from the index
+definition, and `why_no_expression_index` tells whether this release can follow it.
 
-What an expression index is of: the call that its definition means, and whether this release can follow it.
-
-Source: docs/formats/metadata-table.md, "Expression index", "Index definitions".
+Source: docs/formats/metadata-table.md, "Expression index", "Building", "Writing", "Index definitions".
 """
 
 from __future__ import annotations

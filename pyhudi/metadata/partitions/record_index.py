@@ -1,18 +1,16 @@
 """The partition `record_index`: which file group has each key.
 
-Source: docs/formats/metadata-table.md, "Record index", "Building", "Writing".
+`RecordIndexPartition` builds the partition and keeps it up. `record_index_group_count` decides how many file groups a
+new index gets; their number never changes after that.
 
-The records that a new record index begins with: one for each key of the table, file group by file group, in order.
+`FirstRecords` makes the records that a new index begins with: one for each key of the table, file group by file group,
+in order. Its memory does not grow with the table:
 
     slices, one after the other      keys, each with the number of its slice
     sorted by file group and key     in memory, or range by range through temporary files
     records                          of one file group after the other; a key in several rows has the newest slice's
 
-Memory does not grow with the table. Source: docs/formats/metadata-table.md, "Record index", "File groups of a key".
-
-How many file groups a record index gets when it is made; their number never changes after that.
-
-Source: docs/formats/metadata-table.md, "Partitions", "Record index".
+Source: docs/formats/metadata-table.md, "Record index", "Building", "Writing", "File groups of a key", "Partitions".
 """
 
 from __future__ import annotations

@@ -1,14 +1,10 @@
 """The partitions `secondary_index_<name>`: which record keys have a value of a column.
 
-Source: docs/formats/metadata-table.md, "Secondary index", "Building", "Writing".
+`SecondaryIndexPartition` builds them and keeps them up. `secondary_keys` spells the keys of whole columns: the escaped
+text of a value, `$`, and the escaped record key. `SecondaryPairs` streams the keys of slices, sorts them and compares
+them in bounded memory.
 
-The keys of a secondary index that slices give: streams of them, sorted and compared in bounded memory.
-
-Source: docs/formats/metadata-table.md, "Secondary index", "Building".
-
-Keys of a secondary index, column by column: the escaped text of a value, `$`, and the escaped record key.
-
-Source: docs/formats/metadata-table.md, "Keys", "Secondary index".
+Source: docs/formats/metadata-table.md, "Secondary index", "Building", "Writing", "Keys".
 """
 
 from __future__ import annotations

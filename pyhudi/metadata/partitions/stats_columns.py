@@ -1,15 +1,15 @@
-"""Bounds of column statistics as values of the column's type.
+"""Column statistics of the metadata table: which columns have them, and their bounds as values of the column's type.
 
-A bound is a union of wrappers (`member0` Boolean, 1 Int, 2 Long, 3 Float, 4 Double, 5 Bytes, 6 String, 7 Date,
-8 Decimal, 9 TimeMicros, 10 TimestampMicros, 11 LocalDate). Which one holds a value depends on Hudi's release, so the
-column's type decides what is read from whichever is there. Source: docs/formats/metadata-table.md, "Bounds".
-
-Which columns of a table have statistics in its metadata table.
+`indexed_columns` names the columns:
 
     version 8, 9    three meta columns, and those that are named or the first of the table, of types that have bounds
     below           all columns, the five meta columns among them, or exactly those that are named
 
-Source: docs/formats/metadata-table.md, "Indexed columns".
+`bounds` reads a bound, which is a union of wrappers (`member0` Boolean, 1 Int, 2 Long, 3 Float, 4 Double, 5 Bytes,
+6 String, 7 Date, 8 Decimal, 9 TimeMicros, 10 TimestampMicros, 11 LocalDate). Hudi's release decides which wrapper holds
+a value. So the column's type decides how the value is read, whichever wrapper has it.
+
+Source: docs/formats/metadata-table.md, "Bounds", "Indexed columns".
 """
 
 from __future__ import annotations

@@ -1,13 +1,16 @@
 """What an instant writes into `column_stats` and `partition_stats`: pure functions of statistics that are read already.
 
-Records of files that went away are deleted; below version 8, which has no delete blocks here, they say so themselves.
+Records of deleted files are deleted. Below version 8 the metadata table has no delete blocks, so such a record itself
+says that it is deleted.
+
+`joined_stats` makes the statistics of a whole partition from those of its files, column by column: it joins ranges and
+adds counts and sizes. It says nothing that is not sure:
+
+- If one file does not tell a column's bounds, the partition has no bounds of it.
+- If one file's statistics lack the column, or have it in another form (its type was widened since), the partition has
+  no row of it.
+
 Source: docs/formats/metadata-table.md, "Keys", "Statistics", "Statistics of partitions".
-
-Statistics of a whole partition from those of its files: ranges joined, counts and sizes added, column by column.
-
-What is not sure is not said: where one file does not tell a column's bounds, there are none, and where its statistics
-lack the column or have it in another form (a type that was widened since), there is no row of it. Source:
-docs/formats/metadata-table.md, "Statistics of partitions".
 """
 
 from __future__ import annotations
