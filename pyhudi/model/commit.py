@@ -1,15 +1,16 @@
-"""The bodies of completed writes: write stats and commit metadata.
+"""Completed actions: write stats and commit metadata, the reports of write tasks, and what changed in the table.
 
-Source: docs/formats/timeline.md, "Records", "Bodies", "Commit metadata", "Extra metadata". Field names are Hudi's in
-snake case; `formats/timeline/instant_files.py` spells them.
+    WriteStat, CommitMetadata    the body of a completed write
+    WriteStatus                  the report of a write task, one for each file that it wrote; a task that fails raises
+    TableChange                  by partition: files written, files deleted, file groups replaced
 
-WriteStatus: what a write task reports, one row per file it wrote. A task that fails raises.
+Field names are Hudi's in snake case; `instant_files.py` and `write_stats.py` in `formats/timeline` spell them as Hudi
+does.
 
-TableChange: what a completed action changed, by partition: files written, files deleted, file groups replaced.
+Every completed instant has a `TableChange`, which follows from its body alone (`change_of`). The metadata table keeps
+a listing, statistics of files and places of keys. To update them after an action of any kind, it needs nothing else.
 
-Every completed instant has one: it follows from the body alone. What is kept up to date together with the table (its
-listing, statistics of its files, where its keys are) needs nothing else to learn of an action, whatever its kind.
-Source: docs/formats/timeline.md, "Commit metadata", "Records", "Rollback".
+Source: docs/formats/timeline.md, "Records", "Bodies", "Commit metadata", "Extra metadata", "Rollback".
 """
 
 from __future__ import annotations

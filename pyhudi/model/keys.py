@@ -1,8 +1,9 @@
-"""Names of the meta columns, and of the control columns that travel with rows inside a write.
+"""Names of the meta columns, the control columns of a write, and the key generators.
 
-Source: docs/formats/base-files.md, "Meta columns". Control columns never reach a file.
+Control columns travel with rows inside a write and never reach a file. `hoodie.properties` names a key generator by its
+type from table version 8 on, by a Java class below.
 
-How `hoodie.properties` names key generators: a type from table version 8 on, a Java class below.
+Source: docs/formats/base-files.md, "Meta columns".
 """
 
 from __future__ import annotations

@@ -1,16 +1,12 @@
-"""The properties of a new table: the keys that Hudi's DataFrame writer stores, version by version.
+"""Properties of a new table with their checksum, and the table versions from which rules of the metadata table hold.
 
-Source: docs/formats/table-config.md, "New tables"; docs/formats/merging.md, "What properties say", "Mode of a table",
-"Payload classes".
+`new_table_properties` gives the keys that Hudi's DataFrame writer stores, version by version. The checksum in
+`hoodie.properties` hashes the table's name only (`table_checksum`). Each rule of the metadata table has one name here,
+with the first table version that follows it.
 
-From which table version on something holds of the metadata table: each rule with one name.
-
-Source: docs/formats/metadata-table.md, "Timeline", "Which blocks count", "Partitions", "Index definitions",
-"Secondary index", "Taking back", "Built while writers go on", "Log compaction".
-
-The checksum in `hoodie.properties`: it hashes the table's name only.
-
-Source: docs/formats/table-config.md, "Checksum".
+Source: docs/formats/table-config.md, "New tables", "Checksum"; docs/formats/merging.md, "What properties say",
+"Mode of a table", "Payload classes"; docs/formats/metadata-table.md, "Timeline", "Which blocks count", "Partitions",
+"Index definitions", "Secondary index", "Taking back", "Built while writers go on", "Log compaction".
 """
 
 from __future__ import annotations

@@ -1,18 +1,14 @@
-"""Plans and bodies of the actions that are not writes: rollback, compaction and log compaction.
+"""Plans and bodies of the actions that are not writes.
 
-Source: docs/formats/timeline.md, "Records", "Rollback"; docs/formats/table-services.md, "Compaction plan".
+    rollback                       what to undo, file by file, and what was undone
+    compaction, log compaction     the slices to compact
+    clustering                     groups of file slices whose rows go to new file groups
+    clean                          the files to delete, and those that were deleted
+    indexing                       the partitions of the metadata table to build, and those that were built
+    savepoint, restore             the files that must stay; the instants to roll back, and what that did
 
-What a clustering is to do: groups of file slices whose rows go to new file groups.
-
-Source: docs/formats/timeline.md, "Records"; docs/formats/table-services.md, "Clustering plan".
-
-What cleaning is going to delete, and what it deleted: bodies of the clean action.
-
-Source: docs/formats/timeline.md, "Records"; docs/formats/table-services.md, "Cleaning plan".
-
-Bodies of indexing instants. Source: docs/formats/timeline.md, "Records".
-
-Bodies of savepoints and restores. Source: docs/formats/timeline.md, "Records", "Savepoint and restore".
+Source: docs/formats/timeline.md, "Records", "Rollback", "Savepoint and restore"; docs/formats/table-services.md,
+"Compaction plan", "Clustering plan", "Cleaning plan".
 """
 
 from __future__ import annotations

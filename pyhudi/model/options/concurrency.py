@@ -1,11 +1,10 @@
-"""How a write lives with other writers: the mode, checked with what it needs, and signs of life.
+"""Options of a write beside other writers: the mode of concurrency, signs of life, and the lock.
+
+`ConcurrencyOptions` has the mode, which is checked together with the options that it needs. `LivenessOptions` has the
+signs of life. `LockOptions` says which lock a writer takes and how.
 
 Source: Hudi's documented keys; docs/formats/writers.md, "Conflicts", "Early conflict detection",
-"Non-blocking writers"; sides taken are in docs/compatibility.md.
-
-LockOptions: which lock a writer takes and how.
-
-Source: Hudi's documented keys; docs/formats/writers.md, "Locks"; sides taken are in docs/compatibility.md.
+"Non-blocking writers", "Locks"; sides taken are in docs/compatibility.md.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
-"""Options of base files and log files: formats, sizes, codecs, what log blocks hold.
+"""Options of base files and log files: formats, sizes, codecs, contents of log blocks, and how damage is treated.
 
-Source: Hudi's documented keys; sides taken are in docs/compatibility.md.
+`DamageOptions` says what happens when a log file lacks bytes that a completed write put into it. Hudi passes over such
+bytes without a word.
 
-DamageOptions: what happens when a log file lacks bytes that a completed write put into it.
-
-Source: docs/formats/log.md, "Damaged log files". Hudi passes over such bytes without a word.
+Source: Hudi's documented keys; docs/formats/log.md, "Damaged log files"; sides taken are in docs/compatibility.md.
 """
 
 from __future__ import annotations

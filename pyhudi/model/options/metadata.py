@@ -1,11 +1,9 @@
-"""MetadataOptions: which partitions the metadata table has, and how large they are made.
+"""Options of the metadata table: its partitions, their sizes, and the record index.
 
-Partitions that exist are kept up whatever a call says; these options say what is in a metadata table that is made, and
-with how many file groups. Source: Hudi's documented keys; docs/formats/metadata-table.md, "Indexed columns".
+Partitions that exist are kept up whatever a call says. `MetadataOptions` decides which partitions a new metadata table
+gets, and with how many file groups. `RecordIndexOptions` are those of its record index.
 
-RecordIndexOptions: the record index of the metadata table.
-
-Source: Hudi's documented keys.
+Source: Hudi's documented keys; docs/formats/metadata-table.md, "Indexed columns".
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
-"""What one write does: its operation, its schema rules, the partitions it replaces, its commit, the engine it runs on.
+"""Options of one write: operation, schema rules, replaced partitions, commit and engine; and those of an INSERT of SQL.
+
+`StatementOptions` holds the part for SQL, the other classes the part for every write.
 
 Source: Hudi's documented keys; sides taken are in docs/compatibility.md.
-
-StatementOptions: what an INSERT of SQL does.
-
-Source: Hudi's documented keys.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""CompactionOptions: what a write or a call of a service asks of compaction and log compaction.
-
-Source: Hudi's documented keys; sides taken are in docs/compatibility.md.
-
-ClusteringOptions: what a write or a call of the service asks of clustering.
+"""Options of compaction, log compaction and clustering, for a write or a call of a service.
 
 Source: Hudi's documented keys; sides taken are in docs/compatibility.md.
 """

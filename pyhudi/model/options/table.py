@@ -1,8 +1,7 @@
-"""What a table is, but for its keys and how its rows merge; and what steps between table versions leave unchecked.
+"""Options of a table, of its record keys and partition paths, and of steps between table versions.
 
-Source: Hudi's documented keys; sides taken are in docs/compatibility.md.
-
-Options of record keys and partition paths.
+`TableOptions` says what a table is, but for its keys (`KeyOptions`) and how its rows merge (`merging.py`).
+`VersionOptions` says what steps between table versions leave unchecked.
 
 Source: Hudi's documented keys; sides taken are in docs/compatibility.md.
 """
