@@ -2,10 +2,10 @@
 
     range → commits → write stats and replaced file groups → GroupChange each → ReadPlan
 
-In the order of the commits; of one commit, deletes of whole file groups come first.
-Source: docs/formats/incremental.md, "Changes".
+Changes come in the order of the commits; within a commit, deletes of whole file groups come first.
 
-The files that hold the changes of commits: named by write stats; for images, by listings too.
+Write stats name the files that hold the changes; for images, listings do so, too. Each kind of file tells its changes
+in a way of its own:
 
     change logs named                       their records
     base file of new rows only              all its rows are inserts

@@ -1,13 +1,14 @@
 """A predicate meets a schema: names are resolved, literals get the column's type, Arrow gets its expression.
 
-Literals are made to fit the column, not the other way round, so that the filter, the partition pruning and the
-row-group pruning compare the same values. A text is read as date, time or number where the column is one; a time
-without a zone is in the zone that the caller names, UTC where it names none.
+A literal is made to fit the column, never the column to fit the literal. So the filter, the partition pruning and the
+row-group pruning compare the same values. A text is read as date, time or number where the column is one. A time
+without a zone is in the zone of the caller: UTC by default, and with None such a time is refused.
 
-Functions of columns as Arrow expressions, so that Arrow filters by them as it does by its own.
+`call_expression` makes Arrow expressions of functions of columns, so that Arrow filters by them as it does by its own.
+Arrow has no kernels with Spark's meaning. When a filter first names a function with its arguments and the type of its
+column, the three together become a new function of Arrow's.
 
-Arrow has no kernels with Spark's meaning; a function with its arguments and the type of its column becomes one of
-Arrow's functions when a filter first names it. Source: docs/formats/metadata-table.md, "Expression index".
+Source: docs/formats/metadata-table.md, "Expression index".
 """
 
 from __future__ import annotations

@@ -2,22 +2,22 @@
 
     range → commits → files of their write stats → ReadPlan, with the commit time as one more filter
 
-Deletes are no rows. In log files only blocks of these commits count. Source: docs/formats/incremental.md.
+Deletes are no rows. In log files only blocks of these commits count. `plan_query` plans a query of any type.
 
-Which files hold the rows of commits: from their write stats, without listing a folder.
+`files_of_commits` finds the files that hold the rows. It reads write stats and lists no folder:
 
     commit        its base file takes the place of all files of the group before; its log files join them
     overwrite     replaced groups leave
     compaction    its base file takes the place of what it was made of, if that was of the range; else it is left out
     clustering    where it replaced groups of the range, its files of those partitions are read in their place
 
-Source: docs/formats/incremental.md, "Files of a range".
-
-Partial updates in a range of commits: their other columns are in the slice that the log files join.
+Log files of the range may hold partial updates. The other columns of such rows are in the slice that the log files
+join, and `WholeSlices` finds it:
 
     log files of the range → the newest slice that has one of them → what was complete at the end of the range
 
-Only where a block of such a log file is a partial update is the slice looked for, when it is read.
+The slice is looked for only when a log file is read and one of its blocks is a partial update.
+
 Source: docs/formats/incremental.md, "Files of a range"; docs/formats/log.md, "Partial blocks".
 """
 

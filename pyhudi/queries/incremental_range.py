@@ -1,13 +1,13 @@
-"""Which commits an incremental query asks for: those in a range of times whose begin is left out and whose end is in.
+"""The range of an incremental query: which commits are in it, and the pattern that paths of their files must match.
+
+A range is one of times: its begin is left out and its end is in.
 
     version 8 and later: completion times      older versions: instant times
 
-Source: docs/formats/incremental.md, "The range", "Holes".
+`path_pattern` reads `hoodie.datasource.read.incr.path.glob`. Its patterns are those of Hadoop with two differences: a
+star goes over folders, and only the end of the full path is compared.
 
-Patterns of file paths, as `hoodie.datasource.read.incr.path.glob` has them: those of Hadoop, but a star goes over
-folders, and only the end of the full path is compared.
-
-Source: docs/formats/incremental.md, "Options".
+Source: docs/formats/incremental.md, "The range", "Holes", "Options".
 """
 
 from __future__ import annotations

@@ -1,12 +1,11 @@
-"""Literals of a filter as values of the column that they are compared with.
+"""Literals of a filter as values of the column that they are compared with, one by one and as lists.
 
-The literal is made to fit the column, never the column to fit the literal. A time without a zone, compared with a
-column of moments, is in a zone that the caller names, or refused where nobody says which. Where no value fits (1.5
-with an integer column), the comparison itself is turned into one that means the same.
+A literal is made to fit the column, never the column to fit the literal. A time without a zone, compared with a column
+of moments, is in the zone of the caller: UTC by default, and with None such a time is refused. If no value fits (1.5
+with an integer column), the comparison itself is turned into one with the same meaning.
 
-Lists of values to compare a column with: `IN`, and the many comparisons that mean the same.
-
-A list is one look into a hash table for each row, however long it is; a comparison is a pass over all rows.
+`IN` compares a column with a list. `merged_lists` makes such a list of many comparisons with the same meaning. A list
+costs one look into a hash table for each row, however long it is; a comparison costs a pass over all rows.
 """
 
 from __future__ import annotations

@@ -1,15 +1,17 @@
-"""Query: columns, rows and moment, independent of the state of the table. Planners take it as it is.
+"""Columns, rows and moment of a query (`Query`), and time travel: which moments `as_of` can name.
 
-Source: docs/architecture.md, "How a table is read".
+A query is independent of the state of the table, and planners take it as it is.
 
-Time travel: what `as_of` may be, and whether the table still has the files for it.
+An instant time is compared as text. Dates and times without a zone are read in the timeline's zone, as Hudi reads
+`as.of.instant`. With a Spark session, Python's words are read in the session's zone (`in_zone`). Times with a zone are
+brought into the timeline's zone.
 
-An instant time is compared as text (docs/formats/timeline.md, "Instant times"). Dates and times without a zone are read
-in the timeline's zone, as Hudi reads `as.of.instant`, but with a Spark session Python's words are read in the session's
-zone (`in_zone`); those with a zone are brought into the timeline's.
+Hudi's options compare the time with instant times alone. Python's own words (`as_of_time`, `commit_at`) mean the table
+that a reader saw at that time: a moment in the middle of a write is before it.
 
-Hudi's options compare the time with instant times alone. Python's own words (`as_of_time`, `commit_at`) mean the
-table that a reader saw: a moment in the middle of a write is before it.
+`check_not_cleaned` refuses a moment if cleaning has removed files that a read of it needs.
+
+Source: docs/architecture.md, "How a table is read"; docs/formats/timeline.md, "Instant times".
 """
 
 from __future__ import annotations

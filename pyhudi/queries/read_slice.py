@@ -1,10 +1,9 @@
-"""ReadSlice: one file slice as a query reads it.
+"""One file slice as a query reads it (`ReadSlice`), and the rules that merge a slice with its log files (`slice_spec`).
 
-Source: docs/architecture.md, "How a table is read".
+The rules are the table's: its merge rules, its keys, and which log blocks count.
 
-How a query merges slices with log files: the table's merge rules, its keys, and which log blocks count.
-
-Source: docs/formats/log.md, "Which blocks count"; docs/formats/merging.md, "Modes and ids", "Two versions of a key".
+Source: docs/architecture.md, "How a table is read"; docs/formats/log.md, "Which blocks count";
+docs/formats/merging.md, "Modes and ids", "Two versions of a key".
 """
 
 from __future__ import annotations
