@@ -1,17 +1,19 @@
-"""Writes during a pending clustering: may they update file groups of its plan?
+"""Writes that meet a pending clustering, and the file groups in pending plans of table services.
 
-    REJECT     no: the write fails, and names plan and file group (the default)
-    ALLOW      yes: the plan is stale then, and is dropped when somebody wants to execute it
-    DUPLICATE  yes: the plan of a resize is rolled back, and the next call makes it anew. Hudi writes rows to the old
+An update strategy says whether a write may update the file groups of a pending clustering:
+
+    REJECT     no: the write fails, and its error names plan and file group (the default)
+    ALLOW      yes: the plan is stale from then on, and is dropped when somebody tries to execute it
+    DUPLICATE  yes: the plan of a resize is rolled back, and the next call makes a new one. Hudi writes rows to the old
                and to the new buckets: below version 8 log files of the new ones are named after the plan, so readers
-               pass over them, but from 8 on names say nothing of it, and rows would be read twice
+               pass over them, but from 8 on their names do not tell, and rows would be read twice
 
-New rows never go to such file groups. A write configured so rolls the clustering back and goes on.
-Source: docs/formats/table-services.md, "Clustering plan".
+New rows never go to file groups of a pending clustering. With
+`hoodie.clustering.rollback.pending.replacecommit.on.conflict` a write rolls the clustering back and goes on.
 
-File groups in pending plans of table services: other plans must leave them out.
+A new plan of a table service must leave out the file groups of pending plans (`groups_in_pending_plans`).
 
-Source: docs/formats/table-services.md, "Compaction plan"; docs/formats/timeline.md, "Bodies".
+Source: docs/formats/table-services.md, "Clustering plan", "Compaction plan"; docs/formats/timeline.md, "Bodies".
 """
 
 from __future__ import annotations

@@ -1,19 +1,21 @@
-"""Do two writes conflict? Pure.
+"""Conflicts between two writes, and the strategies that define them. Pure: nothing here reads or writes files.
 
-A write that finds, at its end, a commit that completed since it began and that changed one of the same file groups has
-merged into an old version of that group: it must not complete. New file groups never collide (new ones of one bucket
-do). Compactions change no rows, so appended log files live next to them: those planned before the write began, which
-the write knew of, and from table version 8 on all, because completion times part log files. A base file that was
-rewritten during a compaction of its group would be lost. Source: docs/formats/writers.md, "Conflicts";
-docs/formats/file-names.md, "File groups and slices".
+At its end a write looks for commits that completed after it began. If one of them changed a file group that the write
+changed too, the write has merged into an old version of that group and must not complete. New file groups never
+collide, except for two new ones of one bucket.
 
-Which writes conflict: a strategy is a small class, and one row of CONFLICT_STRATEGIES.
+A compaction changes no rows, so log files may be appended beside it. Below table version 8 this holds for compactions
+that were planned before the write began, because the write knew of them. From version 8 on it holds for all, because
+completion times part the log files. A base file that was rewritten during a compaction of its group would be lost.
 
-SIMPLE         the same file group; plans of table services made since the write began count, too
-PREFER_WRITER  the same file group; a write ignores such plans, and it is the service that gives way
-BUCKET         the same bucket of a partition, so that two writers don't both make its first file group
+A strategy is a small class, and one row of CONFLICT_STRATEGIES. It says which writes conflict:
 
-Source: docs/formats/writers.md, "Conflicts"; Hudi's conflict resolution strategies.
+    SIMPLE         the same file group; plans of table services made since the write began count, too
+    PREFER_WRITER  the same file group; a write ignores such plans, and the service gives way
+    BUCKET         the same bucket of a partition, so that two writers don't both make its first file group
+
+Source: docs/formats/writers.md, "Conflicts"; docs/formats/file-names.md, "File groups and slices"; Hudi's conflict
+resolution strategies.
 """
 
 from __future__ import annotations

@@ -1,14 +1,13 @@
-"""Create a table from the options of its first write, and check whether this release can write to a table.
+"""Creating a table by its first write, checking that this release can write to it, and removing it on failure.
+
+The first write chooses a table's key, partitions and type. If that write fails, `table_removed_on_error` removes the
+table. Otherwise the next write, with the mistake corrected, would be told that the table was made with other options,
+and readers would find a table without columns. A process that dies leaves such a table all the same; the next first
+write may recreate it. This applies only to tables without a completed write that were not made with columns
+(`HudiTable.create`).
 
 Source: docs/formats/table-config.md, "New tables"; docs/formats/keys.md, "Which generator"; docs/formats/merging.md,
 "Mode of a table".
-
-A table is removed again when the write that created it fails.
-
-A table's key, partitions and type are chosen by its first write. Were the table to outlive a first write that fails,
-the next one, with the mistake mended, would be told that the table was made otherwise, and readers would find a table
-without columns. A process that dies leaves such a table all the same; the next first write may recreate it. All this
-is for tables in which no write was ever completed, and which were not made with columns (`HudiTable.create`).
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
-"""Work on incoming rows between the caller's frame and the write tasks: keys, combining, counting, moves, slots.
+"""The way of incoming rows from the caller's frame to the write tasks, and the rules by which they merge.
 
-Columns that travel (all but the data columns are control columns):
+Rows get their keys, are combined and counted, move between partitions, and get slots. They carry these columns, of
+which all but the data columns are control columns:
 
     data columns | RECORD_KEY | PARTITION_PATH | ARRIVAL | IS_DELETE | LOCATION ... | SLOT
 
-Source: docs/formats/merging.md, "Deletes", "Two versions of a key"; docs/formats/indexes.md, "Finding keys",
-"Global indexes".
+Rows merge by the rules of the table. Where the table stores none, the rules come from the call (`table_rules`,
+`input_rules`).
 
-How rows of a write are merged: by the rules of the table, and what the call itself says where the table stores none.
-
-Source: docs/formats/merging.md, "What properties say", "Mode of a table", "Two versions of a key".
+Source: docs/formats/merging.md, "Deletes", "Two versions of a key", "What properties say", "Mode of a table";
+docs/formats/indexes.md, "Finding keys", "Global indexes".
 """
 
 from __future__ import annotations

@@ -1,12 +1,14 @@
-"""What a save mode means for a write, for every entry point alike.
+"""Save modes, with one meaning for every entry point, and the replacement of a table by a new one.
+
+`decide_save` says what a write with a save mode does. `check_place` says what may be in the folder of a new table, and
+`remove_table` deletes the old table in a fixed order.
+
+Replacing a table is not atomic, as in Hudi. After the first deletion the old table no longer exists, and until the new
+one's first commit there are no rows. A crash in between leaves no table, and readers say so; overwriting again finishes
+the work.
 
 Source: Spark's save modes, as Hudi's data source takes them; docs/overwriting.md for those of `write_hudi`, where mode
 overwrite keeps the table and its history, and mode replace makes a new one.
-
-Replacing a table by a new one: what may be in its folder, and in which order it is deleted.
-
-It is not atomic, as in Hudi: from the first deletion on there is no old table any more, and until the new one's first
-commit no rows. What a crash leaves is no table (readers say so), and overwriting again finishes the work.
 """
 
 from __future__ import annotations

@@ -1,13 +1,14 @@
-"""The key generator of a table, as a write uses it.
+"""The key generator of a table, as a write uses it, and the check for rows of one batch with colliding keys.
 
-The table says what its keys are; a call may name the same again, and must name a generator of its own class. For
-COMPLEX with one key field the keys in the table's files decide between Hudi's two spellings of them (the trap of
-docs/formats/keys.md, "Record keys").
+The table says what its keys are, and a call may repeat it. If the table's generator is a class of the user's own, the
+call must name that class. For COMPLEX with one key field Hudi has two spellings of a key (a trap): the keys in the
+table's files decide between them.
 
-Rows of one batch that have the same record key, though their key fields differ.
+`key_collisions` finds rows of one batch that have the same record key although their key fields differ. The form
+`f1:v1,f2:v2` escapes nothing, so ("1,b:2", "3") and ("1", "2,b:3") make one key of the fields a and b. Null makes the
+same key as the text `__null__`, and "" the same key as `__empty__`. The form is Hudi's and stays; a caller who loses
+rows by it is told.
 
-`f1:v1,f2:v2` escapes nothing, so ("1,b:2", "3") and ("1", "2,b:3") make one key of the fields a and b; null makes that
-of `__null__`, and "" that of `__empty__`. The form is Hudi's and stays; whoever loses rows by it is told.
 Source: docs/formats/keys.md, "Record keys"; docs/compatibility.md, "Sides taken".
 """
 

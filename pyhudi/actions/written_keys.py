@@ -1,13 +1,15 @@
-"""Two writers upsert one new key at the same time: neither finds it stored, and each would insert it.
+"""Record keys in written files: keys that two writers insert at once, and keys that a write takes out of the table.
 
-Hudi's conflict strategies compare file groups, and new ones never collide, so that both rows stay. A writer that names
-no concurrency mode looks at the keys, too: those in files that got inserts, of itself and of the writes that completed
-since it began. Buckets need none of it, since two writers of a key meet in one bucket.
-Source: docs/formats/writers.md, "Conflicts"; docs/compatibility.md, "Sides taken".
+Two writers may upsert one new key at the same time. Neither finds it stored, so each would insert it. Hudi's conflict
+strategies compare file groups, and new ones never collide, so both rows would stay. A writer that names no concurrency
+mode therefore compares keys, too (`check_inserted_keys`): those in files that got inserts, its own and those of the
+writes that completed since it began. Buckets need no such check, since two writers of a key meet in one bucket.
 
-The keys in file groups that a write takes out of the table, read by tasks: a record index forgets them.
+When a write takes file groups out of the table, tasks read their keys (`replaced_keys`), and a record index forgets
+them.
 
-Source: docs/formats/table-services.md, "Replaced file groups"; docs/formats/metadata-table.md, "Record index".
+Source: docs/formats/writers.md, "Conflicts"; docs/compatibility.md, "Sides taken"; docs/formats/table-services.md,
+"Replaced file groups"; docs/formats/metadata-table.md, "Record index".
 """
 
 from __future__ import annotations

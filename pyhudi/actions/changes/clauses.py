@@ -1,7 +1,7 @@
-"""Clauses: what happens to which rows. A row takes the first clause of its kind whose condition is true.
+"""The clauses of a change: each says what happens to which rows.
 
-What a column is set to: a constant, a column, an Arrow expression, or a function of the rows. And what rows a clause
-sees:
+A row takes the first clause of its kind whose condition is true. A clause sets a column to a constant, a column, an
+Arrow expression, or the result of a function of the rows. The kind of a clause decides which columns it sees:
 
     update, delete              the table's columns
     merge, matched              the table's columns; struct columns `source` and `target` with those of each side

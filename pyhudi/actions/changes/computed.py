@@ -1,15 +1,16 @@
-"""Changes whose rows an engine has computed from a query of the table: each row says by a number what becomes of it.
+"""Changes whose rows an engine has computed from a query of the table, and the write that they become.
 
-The rows have Hudi's meta columns of the row of the table that they came from, so no index looks for their keys; rows
-without them are new. They hold the columns that are set, and no others: a write task reads the rest where it is.
+The number of a computed row says what becomes of it (`NumberedClause`). A row that comes from the table has the Hudi
+meta columns of its stored row, so no index looks for its key. A row without meta columns is new. Computed rows hold the
+columns that are set, and no others: a write task reads the rest where it is stored.
 
-Source: docs/sql-dml.md, "How a statement becomes a commit"; docs/formats/merging.md, "Two versions of a key".
-
-Computed rows to write tasks: their places are known, only rows that may be new are looked for in the index.
+`placed_write` makes write tasks of computed rows. It knows the places of stored rows, and asks the index only for rows
+that may be new:
 
     computed rows → keys, places, moves → (index, for new rows) → counts → slots
 
-Source: docs/sql-dml.md, "How a statement becomes a commit"; docs/architecture.md, "How a table changes".
+Source: docs/sql-dml.md, "How a statement becomes a commit"; docs/formats/merging.md, "Two versions of a key";
+docs/architecture.md, "How a table changes".
 """
 
 from __future__ import annotations

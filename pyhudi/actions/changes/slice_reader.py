@@ -1,12 +1,13 @@
-"""The rows of a slice twice: as they are stored, to be rewritten, and as a query shows them, for conditions.
+"""The rows of a slice for a change: as they are stored, for rewrites, and as a query shows them, for conditions.
 
-The two differ in partition columns: a query takes their values from the partition's path where the path gives them.
+The two forms differ in partition columns: a query takes their values from the partition's path where the path gives
+them. `StoredColumns` names the columns that a task must read of its slice before it writes.
 
-A row may have beaten a version in the log files that has an older ordering value. A partial update put behind that late
-version would be merged with it first and carry its values into the table, so such rows are marked: they are written
-whole. Source: docs/formats/merging.md, "Two versions of a key", "Partial updates".
+A row may have won against a version that came later in the log files, with an older ordering value. A partial update
+written behind that late version would be merged with it first, and would carry its values into the table. `SliceReader`
+marks such rows, and they are written whole.
 
-What a change has to know of stored rows: which columns a task reads of its slice before it writes.
+Source: docs/formats/merging.md, "Two versions of a key", "Partial updates".
 """
 
 from __future__ import annotations

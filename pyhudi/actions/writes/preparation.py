@@ -1,19 +1,16 @@
-"""What every write needs: the incoming schema fitted to the table, how files are written, the body of its commit.
+"""Preparation of a write: the incoming schema fitted to the table, options for its files, the body of its commit.
 
-Source: docs/formats/schema.md, "Schema of a table", "Evolution on write"; docs/formats/timeline.md, "Extra metadata".
+In a table with a schema history, files have the columns of the newest schema, under its names. Rows with new columns or
+wider types add a schema to the history, and its version is the instant of their write. Readers choose the schema of a
+file by the file's instant. A schema change during a write is therefore a conflict. A write that changes the schema also
+conflicts with a write that began after it and completed before it.
 
-Writes to tables with a schema history: files have the columns of the newest schema, under its names.
+Every commit and clean copies the rolling metadata, so that the newest one has it (`with_rolling_metadata`). It consists
+of the keys in `hoodie.write.rolling.metadata.keys`. An instant without a value of its own for a key takes the newest
+one among the last commits and cleans. The look-up happens under the table's lock, right before the instant completes.
 
-Rows with new columns or wider types add a schema to the history, whose version is the instant of their write. Readers
-take the columns of a file for those of its instant, so a schema that changes while a write runs is a conflict, and so
-is a write that was begun after, and is complete before, one that changes the schema.
-Source: docs/formats/schema.md, "Schema history".
-
-Rolling metadata: extra metadata that every commit and clean copies, so that the newest one has it.
-
-For each key of `hoodie.write.rolling.metadata.keys` that an instant has no value of its own for, the newest value among
-the last commits and cleans is taken. It is looked up under the table's lock, right before the instant is complete.
-Source: Hudi's documentation of rolling extra metadata (1.2).
+Source: docs/formats/schema.md, "Schema of a table", "Evolution on write", "Schema history"; docs/formats/timeline.md,
+"Extra metadata"; Hudi's documentation of rolling extra metadata (1.2).
 """
 
 from __future__ import annotations
