@@ -1,13 +1,14 @@
-"""Column statistics of files: of one that is there, and of a log file that is being written.
+"""Statistics of base and log files: of columns, and of the expressions of expression indexes.
 
-A base file has a row for each indexed column that it has. A log file has one for each indexed column of the table, of
-the rows in its data blocks: of deletes nobody knows more than the key, so a log file of deletes alone has rows without
-values. Source: docs/formats/metadata-table.md, "Statistics".
+Column statistics are read from a stored file, or collected while a log file is being written (`LogStats`). A base file
+has a row for each indexed column that it holds. A log file has a row for each indexed column of the table, and the row
+covers its data blocks. Of deletes only the keys are known, so a log file of deletes alone has rows without values.
 
-What an expression index knows of a file: the range of the expression's values, or a bloom filter of them.
+For an expression index a file has the range of the expression's values (`stats_of_expression`) or a bloom filter of
+them (`bloom_filters_of_expression`). Log files have the rows of their data blocks; a file without rows, of deletes
+alone, has no statistics. Counts are numbers of rows. Sizes are estimated from the size of the file, as in Apache Hudi.
 
-Log files have the rows of their data blocks; one without rows, of deletes alone, has nothing. Counts are of rows; sizes
-are an estimate from the file's, as Apache Hudi's are. Source: docs/formats/metadata-table.md, "Expression index".
+Source: docs/formats/metadata-table.md, "Statistics", "Expression index".
 """
 
 from __future__ import annotations

@@ -1,13 +1,11 @@
-"""Which blocks of a slice's log files count, in the order in which they are merged.
+"""The blocks of a slice's log files that count, in merge order, and log files that lack bytes of completed writes.
 
-Source: docs/formats/file-names.md, "Visible slices"; docs/formats/log.md, "Which blocks count".
+A write stat says how many bytes its write put into a log file. All of them are there when the whole blocks of that
+instant have this size together, wherever they are in the file. Otherwise committed rows or deletes can't be read any
+more. No stat names the blocks of a writer that never completed, so these blocks are no damage.
 
-Log files that lack bytes which completed writes put into them.
-
-A write stat says how many bytes its write put into a log file. They are all there when the whole blocks of that instant
-are as large together, wherever they are; otherwise rows or deletes that were committed can't be read any more. What a
-writer left behind that never completed is named by no stat, so it is no damage.
-Source: docs/formats/log.md, "Damaged log files"; docs/formats/timeline.md, "Commit metadata".
+Source: docs/formats/file-names.md, "Visible slices"; docs/formats/log.md, "Which blocks count", "Damaged log files";
+docs/formats/timeline.md, "Commit metadata".
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Which rows of a base file match log records of its slice: by the row numbers that their blocks name, or by key.
+"""Matching base rows with the log records of their slice, and reading only the base rows of a few keys.
 
-Source: docs/formats/log.md, "Record positions".
+Rows match by the row numbers that log blocks name (`PositionMatching`), or by key (`KeyMatching`).
 
-KeyFilter: the rows of a few keys alone, from the parts of a base file that have them.
+`KeyFilter` reads the rows of a few keys from the parts of a base file that have them. It opens the key column first, in
+the parts whose statistics allow the keys. Then it opens the other columns, in the parts that have one of the keys.
 
-A reader opens the column of keys first, in the parts of the file whose statistics allow them; then the other columns,
-in the parts that have them. Source: docs/architecture.md, "How a table is read".
+Source: docs/formats/log.md, "Record positions"; docs/architecture.md, "How a table is read".
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
 """The log records of one file slice: added oldest first, merged to one version per key.
 
-Rows, and the keys and ordering values by which they are merged, go to temporary Arrow files once they pass a limit, and
-are read back by position from a memory map; keys that passed it are merged in shares that fit. Some 20 bytes for each
-key stay in memory: where its row is, and whether it is a delete.
-Source: docs/formats/merging.md, "Deletes", "Two versions of a key".
+Rows go to temporary Arrow files once they pass a limit, and so do the keys and ordering values by which they merge.
+They are read back by position from a memory map. Keys beyond the limit are merged in shares that fit into memory. For
+each key some 20 bytes stay in memory: the place of its row, and whether it is a delete.
 
-What merging needs of stored rows: their record keys, and which of them are deletes.
+Merging also needs the record keys of stored rows (`with_record_keys`) and their delete flags (`delete_flags`).
+
+Source: docs/formats/merging.md, "Deletes", "Two versions of a key".
 """
 
 from __future__ import annotations

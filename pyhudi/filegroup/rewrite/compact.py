@@ -1,14 +1,14 @@
-"""Compaction of one slice: base and log files become the next base file of the file group.
+"""Compaction and log compaction of one slice.
 
-Rows keep the meta columns that they were written with, but for the file name.
+A compaction (`compact_slice`) merges base and log files into the next base file of the file group. Rows keep the meta
+columns that they were written with, except for the file name.
+
+A log compaction (`compact_logs`) merges the log blocks into one data block and one delete block in a new log file. Rows
+of partial updates go to one block for each set of columns. The old log files stay. Their blocks give way to the new
+ones, whose headers name the instants that they merge.
+
 Source: docs/formats/merging.md, "Two versions of a key"; docs/formats/timeline.md, "Commit metadata";
-docs/formats/table-services.md, "Compaction plan".
-
-Log compaction of one slice: its log blocks become one data block and one delete block in a new log file.
-
-The old log files stay. Their blocks give way to the new ones, whose headers name the instants that they merge.
-Rows of partial updates go to one block for each set of columns that they hold.
-Source: docs/formats/log.md, "Which blocks count"; docs/formats/table-services.md, "Log compaction plan".
+docs/formats/table-services.md, "Compaction plan", "Log compaction plan"; docs/formats/log.md, "Which blocks count".
 """
 
 from __future__ import annotations

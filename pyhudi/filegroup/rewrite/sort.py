@@ -1,10 +1,11 @@
-"""The order of rows in new files: by columns in turn, or along a space-filling curve through them.
+"""The order of rows in new files, and the sorting of a group's rows within bounded memory.
 
-All rows of a group in order, within bounded memory.
+`RowOrder` orders rows by columns in turn, or along a space-filling curve through them. `SortedRows` gives out all rows
+of a group in that order:
 
-fits in memory    rows → one table → positions → pieces in order
-does not          rows → a file in a temporary folder, the columns that decide stay → positions → each row's rank
-                  → the file again, rows to one file per run of ranks → run by run in order
+    fits in memory    rows → one table → positions → pieces in order
+    does not          rows → a file in a temporary folder, the columns that decide stay → positions → each row's rank
+                      → the file again, rows to one file per run of ranks → run by run in order
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
 """Appending to one file slice: updates as data blocks, deletes as delete blocks, in new log files.
 
+The names of the new files depend on the table version:
+
     version below 8   .<file id>_<base instant>.log.<next version>_<token>      the slice's next version
     from version 8    .<file id>_<own instant>.log.1_<token>                    each delta commit has its own files
 
-Source: docs/formats/file-names.md, "Data files"; docs/formats/log.md, "Block frame", "Header";
+The header of a block may say at which rows of the slice's base file its keys are (`BasePositions`).
+
+Source: docs/formats/file-names.md, "Data files"; docs/formats/log.md, "Block frame", "Header", "Record positions";
 docs/formats/timeline.md, "Commit metadata"; docs/formats/writers.md, "Markers".
-
-At which rows of a slice's base file keys are, for the headers of log blocks.
-
-Source: docs/formats/log.md, "Record positions".
 """
 
 from __future__ import annotations

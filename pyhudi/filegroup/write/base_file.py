@@ -1,16 +1,13 @@
 """One new base file of an instant: its name, marker, columns, bloom filter, key range and footer.
 
-`create` and `merge` decide which rows go in; this is the hand that writes them.
+Its callers (`new_files`, `merge`, and those in `filegroup/rewrite`) decide which rows go in. `NewBaseFile` writes the
+rows and their five meta columns.
 
-The five meta columns of rows that a write puts into a base file.
+The bloom filter and key range of a rewritten file start from those in the footer of the old version (`ReusedFooter`).
+Hashing every stored key again would cost as much as a third of the rewrite. The old filter holds all stored keys, and
+new keys are added to it. Deleted keys stay in it as false positives; when there are too many, the filter is rebuilt.
 
 Source: docs/formats/base-files.md, "Meta columns".
-
-The bloom filter and key range of a rewritten base file, starting from those of the old version's footer.
-
-Hashing every stored key again would cost as much as a third of the rewrite. The old filter holds all stored keys, so
-new keys are added to it; keys that were deleted stay in it as false positives, until they are too many and it is
-rebuilt.
 """
 
 from __future__ import annotations

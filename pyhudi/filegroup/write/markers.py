@@ -1,13 +1,15 @@
-"""Markers: what each attempt of a write is about to create, so that what failed can be undone.
+"""Markers: each attempt of a write announces its files, so that failures can be undone and conflicts seen early.
+
+There are two layouts; this package writes the first one and reads both:
 
     .hoodie/.temp/<instant>/<partition>/<data file>.marker.<CREATE|MERGE|APPEND>    empty, made before the data file
     .hoodie/.temp/<instant>/MARKERS.type, MARKERS0, MARKERS1, ...                   timeline server: one marker a line
 
-We write the first layout and read both. Source: docs/formats/writers.md, "Markers".
+Before a task creates a file, `EarlyConflicts` looks for another live writer that began earlier and has announced a file
+of the same file group. This saves work that would be lost. The check at the end of a write finds the conflicts that
+this one misses.
 
-Has another live writer announced a file of the same file group? Checked before a file is created, to save the work.
-
-The check at the end of a write finds what this misses. Source: docs/formats/writers.md, "Early conflict detection".
+Source: docs/formats/writers.md, "Markers", "Early conflict detection".
 """
 
 from __future__ import annotations

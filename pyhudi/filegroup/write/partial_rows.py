@@ -1,8 +1,9 @@
-"""Columns that an incoming row lacks: it keeps the value of the stored row whose place it takes.
+"""Incoming rows that lack columns, and rows of two origins in one table.
+
+Where an incoming row lacks a column, it keeps the value of the stored row whose place it takes (`UnchangedColumns`).
+`concat_rows` joins rows of two origins without giving up the dictionaries of the first table, the larger one.
 
 Source: docs/sql-dml.md, "How a statement becomes a commit".
-
-Rows of two origins in one table, without giving up the dictionaries of the larger one.
 """
 
 from __future__ import annotations
