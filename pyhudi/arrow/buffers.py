@@ -1,9 +1,9 @@
-"""Numbers in the buffers of an Arrow array, without a copy: where strings end, bytes, decimals.
+"""Buffers of Arrow arrays as numbers, without a copy, and the order of binary values by their bytes.
 
-The order of binary values by their bytes.
+The numbers say where strings end, or are bytes or decimals.
 
-Most keys differ in the first bytes behind what they all begin with: as whole numbers these are sorted several times as
-fast as texts are compared.
+Most keys differ in the first bytes behind their common beginning. `order_of_bytes` sorts these bytes as whole numbers,
+which is several times as fast as comparing texts.
 """
 
 from __future__ import annotations

@@ -1,13 +1,14 @@
-"""Column statistics of one file as rows of `ColumnStatsMetadata`, in the form of a table version.
+"""Column statistics of one file: ranges of its columns, and the rows of `ColumnStatsMetadata` that store them.
 
-A bound is in the member of the union that real Hudi writes for the column's type; from table version 9 on the row says
-the type. Source: docs/formats/metadata-table.md, "Statistics", "Bounds".
+A `ColumnRange` has the least and the greatest value of a column in one file, and counts its values and nulls. Bounds
+are plain, so they are compared and joined without Arrow. Numbers, text and bytes stay as they are. Dates, times and
+timestamps are whole numbers in the unit of their type, decimals are unscaled numbers. A bound that is not known is
+None: of a float column with a not-a-number, of a type that has no order.
 
-ColumnRange: least and greatest value of a column in one file, and how many values and nulls it has.
+`stats_rows` makes rows in the form of a table version. A bound is in the member of the union that real Hudi writes for
+the column's type. From table version 9 on the row says the type.
 
-Bounds are plain: numbers, text and bytes as they are, dates, times and timestamps as whole numbers in the unit of their
-type, decimals as unscaled numbers. So they are compared and joined without Arrow. A bound that is not known is None: of
-a float column with a not-a-number, of a type that has no order. Source: docs/formats/metadata-table.md, "Statistics".
+Source: docs/formats/metadata-table.md, "Statistics", "Bounds".
 """
 
 from __future__ import annotations

@@ -1,16 +1,15 @@
-"""What decoders stumble over in damaged bytes, as errors of the family.
+"""Damaged bytes: errors of decoders as CorruptFile, limits for decoded sizes, and the check that text is UTF-8.
 
-Decoders report the damage that they see. Arrow, fastavro, zlib or Python find the rest, in errors of
-their own kinds: these become CorruptFile where a kind of input is decoded, not at each line that may raise one.
+Decoders report the damage that they see. Arrow, fastavro, zlib or Python meet the rest, and raise errors of their own
+kinds. `as_corrupt` turns these into CorruptFile where a kind of input is decoded, not at each line that may raise one.
 
-How much larger than its bytes a part of a file may become when it is decoded.
+`check_inflated` limits how much larger than its bytes a part of a file may become. A few kB of Parquet or of an HFile
+can stand for gigabytes: pages of one value, bodies of zeros. Writers make parts of bounded size, because a log block
+has a limit and because keys differ.
 
-A few kB of Parquet or of an HFile can say gigabytes: pages of one value, bodies of zeros. What writers make of rows is
-bounded, by the size of a log block and because keys differ.
-
-Is text really UTF-8? Arrow and Spark take any bytes for text; Avro and HFile blocks with such bytes can't be read.
-
-Looked at before anything is written: Arrow's own check of whole columns, about a nanosecond for a byte.
+`check_text` looks at text before anything is written. Arrow and Spark take any bytes for text, but Avro and HFile
+blocks with bytes that are not UTF-8 can't be read. Arrow's own check looks at whole columns, and takes about a
+nanosecond for a byte.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""Index BUCKET, simple engine: the bucket of a key is a hash of it, and a partition has one file group per bucket.
+"""Index BUCKET, simple engine, and the engine and number of buckets of a table whose properties don't name them.
 
-The number is in the first eight characters of the file id (`00000077-...-0`), so nothing is looked up but names. A row
-of a bucket without file group gets those eight characters as LOCATION; the planner makes the file id from them.
-Source: docs/formats/indexes.md, "Buckets".
+The bucket of a key is a hash of it, and a partition has one file group per bucket. The first eight characters of the
+file id hold the bucket's number (`00000077-...-0`), so only names are looked up. A row of a bucket without file group
+gets those eight characters as LOCATION; the planner makes the file id from them.
 
-Whether the file groups of a table are buckets, and how many, where its properties don't say so.
+Hudi stores neither the index nor the number of buckets. The names of the file groups tell the engine: they are numbers
+below a bound, or nodes of a ring (`bucket_engine`). The keys tell the number of buckets: the hash of each key, less the
+number of its bucket, is a multiple of it (`BucketSample`).
 
-Hudi stores neither the index nor the number of buckets. Names of file groups tell the engine: numbers below a bound, or
-nodes of a ring. How many there are the keys tell: the hash of each, less the number of its bucket, is a multiple of it.
 Source: docs/formats/indexes.md, "Buckets", "Consistent hashing".
 """
 

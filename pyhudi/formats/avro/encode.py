@@ -1,12 +1,12 @@
-"""An Arrow batch → one Avro binary per row, column by column.
+"""Encoding an Arrow batch, column by column, into one Avro binary per row.
 
-Each field gives pieces of a few bytes per row, which are joined (`pieces.py`). Byte-identical to a record-wise
-encoder. Source: Avro specification 1.11, "Binary encoding".
+Each field gives pieces of a few bytes per row, and `joined` makes one binary of the pieces of a row. The result is
+byte-identical to that of a record-wise encoder.
 
-Pieces of Avro records, each some bytes per row, and how the pieces of a row become one binary.
+Arrow joins pieces in C++, but the price for each piece of each row is many times that of a few bytes. So neighbouring
+short pieces (numbers, the branches of unions, lengths of texts) are first put together in one matrix.
 
-Arrow joins pieces in C++, at a price for each piece of each row that is many times that of a few bytes. So short pieces
-that follow each other (numbers, the branches of unions, lengths of texts) are put together in one matrix before.
+Source: Avro specification 1.11, "Binary encoding".
 """
 
 from __future__ import annotations

@@ -1,18 +1,13 @@
-"""Readers of Avro fields that are one value: numbers, text, bytes, decimals, enums.
+"""Readers of Avro fields, and the walk over many Avro binaries of one schema (`Walk`), with one position per record.
 
-Each makes a reader for an Avro type that goes into a column of the given Arrow type. A reader raises CorruptFile for
-bytes that are no value of its type.
-Source: Avro specification 1.11, "Binary encoding", "Logical Types".
+Each function makes a reader for an Avro type that goes into a column of the given Arrow type. Some fields are one
+value: numbers, text, bytes, decimals, enums. Others are made of fields: unions, records, arrays and maps. A reader
+raises CorruptFile for bytes that are no value of its type.
 
-Readers of Avro fields that are made of others: unions, records, arrays and maps.
+Where a field may be null, its reader visits only the positions that have a value. Arrays and maps are read in waves:
+the k-th item of every record.
 
-Nulls are read by visiting only the positions that have a value, arrays and maps in waves: the k-th item of every
-record. A reader raises CorruptFile for bytes that are no value of its type.
-Source: Avro specification 1.11, "Binary encoding", "Complex Types".
-
-A walk over many Avro binaries of one schema: one position per record, and what a reader of a field is.
-
-Source: Avro specification 1.11, "Binary encoding".
+Source: Avro specification 1.11, "Binary encoding", "Logical Types", "Complex Types".
 """
 
 from __future__ import annotations

@@ -1,21 +1,21 @@
-"""Table schemas as Avro JSON, the way Hudi's Spark writers print them, and back.
+"""Table schemas as Avro JSON, the way Hudi's Spark writers print them, and Avro schemas as Arrow types.
+
+`avro_from_arrow` writes the schema of a table by these rules. Illegal characters of the table name become "__":
 
     record `<table>_record` in namespace `hoodie.<table>`      nullable T = ["null", T] with default null
     struct column c   = record `c`, namespace = the parent's full name (for list items and map values too)
     decimal column c  = fixed `fixed` of the least size, namespace = the parent's full name + "." + c
     meta columns      = first, ["null","string"] with an empty doc
 
-Illegal characters of the table name become "__". Source: docs/formats/base-files.md, "Avro schema of a table"; golden
-tables `types_*`.
+`arrow_from_avro` has one Arrow type for every Avro type. It refuses types that Spark and Hudi can't hold either:
+recursive records, real unions. A union of a type with null, in either order, is nullable. A field's `doc` travels as
+Arrow field metadata `doc`.
 
-Avro schema → Arrow types.
+Hudi's own records (the metadata table) have real unions. On request such a union becomes a struct with a nullable
+member for each of its types, `member0` and so on, as Hudi's table function `hudi_metadata` shows it.
 
-Every Avro type has one Arrow type; what Spark and Hudi can't hold either (recursive records, real unions) is refused.
-Nullable is the union of a type with null, in either order. A field's `doc` travels as Arrow field metadata `doc`.
-Records of Hudi's own (the metadata table) have real unions: on request such a union is a struct with a nullable member
-for each of its types, `member0` and so on, as Hudi's table function `hudi_metadata` shows it.
-Source: docs/formats/base-files.md, "Avro schema of a table"; Avro specification 1.11, "Schema declaration" and
-"Logical types".
+Source: docs/formats/base-files.md, "Avro schema of a table"; golden tables `types_*`; Avro specification 1.11, "Schema
+declaration" and "Logical types".
 """
 
 from __future__ import annotations

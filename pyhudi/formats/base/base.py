@@ -1,13 +1,13 @@
-"""What a base file is to the rest of the package: columns in batches, a footer, and a writer.
+"""Base files as the rest of the package sees them: columns in batches, a footer, a writer, and the stored schema.
+
+`BaseFormat`, `BaseFileReader` and `BaseFileWriter` are the protocols of a format. All formats share the functions for
+files that can't be opened, read or finished.
+
+`file_schema` gives the Arrow schema that a base file stores for a table schema. Its types are those that a Hudi table
+can hold (Avro knows no byte and no short). Every column may be null, and so may every list item, map value and struct
+field.
 
 Source: docs/formats/base-files.md, "Parquet layouts", "Footer".
-
-What all formats of base files share about files that can't be opened, read or finished.
-
-The Arrow schema that a base file stores for a table schema.
-
-Types are those that a Hudi table can hold (Avro knows no byte and no short); every column may be null, and so may every
-list item, map value and struct field. Source: docs/formats/base-files.md, "Parquet layouts".
 """
 
 from __future__ import annotations

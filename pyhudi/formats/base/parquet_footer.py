@@ -1,14 +1,14 @@
-"""The footer of a Parquet file, and which of its column chunks can be asked for what they say of themselves.
+"""The footer of a Parquet file, the column chunks that PyArrow can read safely, and Thrift's compact protocol.
 
-PyArrow ends the process when it is asked for a chunk without metadata, an encrypted one, or one with histograms of more
-or fewer levels than its column has; and for the statistics of one whose type is not its column's, or whose bounds are
-shorter than a value of the type. They are decoded where no error can come out. So the footer's bytes are looked at
-before. Source: docs/formats/base-files.md, "Footer"; the compact protocol of Apache
-Thrift.
+PyArrow ends the process when it is asked for a chunk without metadata, for an encrypted one, or for one whose
+histograms have more or fewer levels than its column. It does the same when it is asked for the statistics of a chunk
+whose type is not its column's, or whose bounds are shorter than a value of the type: it decodes them where no error can
+come out. So `ParquetFooter` looks at the bytes of the footer first.
 
-Thrift's compact protocol, as much of it as footers and page headers of Parquet files have.
+`CompactReader` and `CompactWriter` know as much of the compact protocol as the footers and page headers of Parquet
+files need.
 
-Source: the compact protocol of Apache Thrift; docs/formats/base-files.md, "Footer".
+Source: docs/formats/base-files.md, "Footer"; the compact protocol of Apache Thrift.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
-"""Writing Parquet base files: v1 data pages, optional columns, three-level lists, statistics, and a dictionary only for
-columns where a sample says that it pays.
+"""The writer of Parquet base files, and its choice of the columns that get a dictionary.
+
+Files have v1 data pages, optional columns, three-level lists and statistics. A column gets a dictionary only where a
+sample says that it pays.
+
+On a column of mostly different values a dictionary is paid twice, in time and in size; on few values it is the best
+encoding. Two samples of the first row group decide, leaf by leaf. One has rows spread over the group. It gives an
+estimate for the number of different values (Chao's estimator: values seen once against values seen twice). The other
+has neighbouring rows, which show the runs of sorted data.
 
 Source: docs/formats/base-files.md, "Parquet layouts", "Footer".
-
-Which columns of a Parquet file are worth a dictionary.
-
-A dictionary on a column of mostly different values is paid twice, in time and in size; on few values it is the best
-encoding. Two samples of the first row group decide, leaf by leaf: rows spread over the group, from which the number of
-different values is estimated (Chao's estimator: values seen once against values seen twice), and neighbouring rows,
-which show the runs of sorted data.
 """
 
 from __future__ import annotations

@@ -1,20 +1,18 @@
-"""Ranges of columns from what a Parquet footer says of their chunks, without a look at the data.
+"""Ranges of columns, row groups and record keys of a base file, from its footer where that says enough.
 
-A footer says enough where each chunk has exact bounds and counts its nulls. It does not for INT96, for text that was
-cut or left out as too long, and for float columns: most writers leave not-a-numbers out of the bounds. Java's take them
-for the greatest values. Source: docs/formats/metadata-table.md, "Statistics"; docs/formats/base-files.md, "Footer".
+`FooterRanges` tells the range of a column from its chunks. A footer says enough where each chunk has exact bounds and
+counts its nulls. It does not for INT96, for text that was cut or left out as too long, and for float columns. Most
+writers leave not-a-numbers out of the bounds; Java's take them for the greatest values. There `ranges_of_file` reads
+the rows.
 
-What a Parquet row group says of its columns, as ranges for pruning.
+`row_groups_that_may_match` prunes row groups. It takes bounds only where they are promises for each row: not for INT96,
+not for repeated columns. Since writers leave not-a-number out of the bounds, a float column may always hold one.
 
-Bounds are only taken where they are promises for each row: not for INT96, not for repeated columns. Not-a-number is
-left out of the bounds by writers, so a float column may always hold one.
+`KeyRange` is the least and the greatest record key of a file. Java compares strings by UTF-16 unit. That is the order
+of UTF-8 bytes, except that characters beyond U+FFFF come before those from U+E000 on. Hudi's row writer compares bytes
+and its look-up compares units, so for such keys a range is only a hint.
 
-The least and the greatest record key of a base file, as its footer names them.
-
-Java compares strings by UTF-16 unit. That is the order of UTF-8 bytes, except that characters beyond U+FFFF come before
-those from U+E000 on. Hudi's row writer compares bytes and its look-up compares units, so for such keys a range is only
-a hint.
-Source: docs/formats/base-files.md, "Key range".
+Source: docs/formats/metadata-table.md, "Statistics"; docs/formats/base-files.md, "Footer", "Key range".
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""Indexes of an HFile: the first key (or one before it) of each block, where it is, and how large it is.
+"""Indexes of an HFile: their bytes, and the data blocks that may have keys or prefixes.
 
-The root index and the index of meta blocks have one form, leaf and intermediate indexes another. Keys of data blocks
-begin with the length of their row; what HBase puts behind it is passed over. Source: docs/formats/hfile.md, "Indexes".
+An entry has the first key of a block (or a key before it), the block's place and its size. The root index and the index
+of meta blocks have one form, leaf and intermediate indexes another. Keys of data blocks begin with the length of their
+row; `row_of` passes over the bytes that HBase puts behind the row. Numbers in an index are Hadoop's VInts
+(`hadoop_vint`).
 
-Which data blocks of an HFile may have keys or prefixes, by its index: one level, or indexes of indexes.
+`IndexTree` finds the data blocks, through one level or through indexes of indexes.
 
 Source: docs/formats/hfile.md, "Indexes".
-
-Hadoop's VInt, the numbers in the indexes of an HFile. Source: docs/formats/hfile.md, "Indexes".
 """
 
 from __future__ import annotations

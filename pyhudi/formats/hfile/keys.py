@@ -1,10 +1,9 @@
-"""Keys where they lie in a block, sorted: cut out, searched, found again, without a loop over them.
+"""Sorted keys where they lie in a block, and prefixes as ranges of keys.
 
-Source: docs/formats/hfile.md, "Entries".
+A `KeyColumn` cuts the keys out, searches them and finds others among them, without a loop over them. A `PrefixRange`
+goes from the prefix up to the first text that no longer begins with it.
 
-Prefixes as ranges of keys: from the prefix on, up to the first text that no longer begins with it.
-
-Source: docs/formats/hfile.md, "Lookups".
+Source: docs/formats/hfile.md, "Entries", "Lookups".
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""The trailer of an HFile (its last 4096 bytes) and its file info.
+"""The trailer of an HFile (its last 4096 bytes), its file info, and names in base files of the metadata table.
 
-Source: docs/formats/hfile.md, "File info", "Trailer".
+The names are those of a meta block (`BLOOM_FILTER`) and of entries in the file info (`BLOOM_FILTER_TYPE`, `LEAST_KEY`,
+`GREATEST_KEY`).
 
-Names in base files of the metadata table. Source: docs/formats/hfile.md, "Meta blocks", "File info".
+Source: docs/formats/hfile.md, "File info", "Trailer", "Meta blocks".
 """
 
 from __future__ import annotations

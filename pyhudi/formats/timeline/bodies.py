@@ -1,9 +1,12 @@
-"""Types of what bodies hold: decoded, and not known to Python's types.
+"""The fields of decoded bodies, Avro or JSON, with checked types, and Python types for bodies and Avro schemas.
 
-Fields of bodies that were decoded, Avro or JSON: each is of the type that was asked for, or the file is damaged.
+A body is a file that anyone may have written: Avro's header brings its own schema, and JSON has none. So `Fields`
+checks each field: it has the type that a caller asks for, or the file is damaged. Numbers are Java's longs. A field
+that is null or absent is empty.
 
-A body is a file that anyone may have written: Avro's header brings its own schema, and JSON has none. Numbers are
-Java's longs. What is null or absent is empty. Source: docs/formats/timeline.md, "Bodies", "Records".
+The types `Body`, `NewBody` and `AvroType` stand for contents that Python's types can't describe.
+
+Source: docs/formats/timeline.md, "Bodies", "Records".
 """
 
 from __future__ import annotations

@@ -1,22 +1,17 @@
-"""Plans of compactions and log compactions: bytes ↔ the model.
+"""Plans of compactions, log compactions and clusterings, and bodies of indexing instants: bytes ↔ the model.
 
-We write version 2, whose files are bare names; version 1 had absolute paths, of which the names count. Table versions
-below 8 have no `missingSchedulePartitions` and no extra metadata. Source: docs/formats/timeline.md, "Records";
-docs/formats/table-services.md, "Compaction plan".
+Compaction and clustering plans both say which files make up a slice (`PlannedSlice`). A plan is untrusted, so the files
+are checked. Plans of table versions below 8 have no `missingSchedulePartitions`.
 
-The part that compaction and clustering plans share: which files make up a slice. Checked, for a plan is untrusted.
+Compactions and log compactions: this package writes version 2, whose files are bare names. Version 1 had absolute
+paths, of which only the names count. Plans of table versions below 8 have no extra metadata either.
 
-Source: docs/formats/table-services.md, "Compaction plan", "Clustering plan".
+Clusterings: paths are absolute, as Hudi writes them. A moved table has stale ones, so only partition path and file name
+count.
 
-Plans of clusterings: bytes ↔ the model.
+Indexing: the bodies are Avro containers in all table versions.
 
-Paths in them are absolute, as Hudi writes them; a moved table has stale ones, so partition path and file name count.
-Plans of table versions below 8 have no `missingSchedulePartitions`. Source: docs/formats/timeline.md, "Records";
-docs/formats/table-services.md, "Clustering plan".
-
-Bodies of indexing instants: bytes ↔ the model. Avro containers in all table versions.
-
-Source: docs/formats/timeline.md, "Records".
+Source: docs/formats/timeline.md, "Records"; docs/formats/table-services.md, "Compaction plan", "Clustering plan".
 """
 
 from __future__ import annotations
