@@ -1,13 +1,11 @@
-"""The schema that a query returns: meta columns first, then the table's columns as of the query's instant.
+"""The schema of a query's result, and partition columns whose values come from the path.
 
-Snapshot queries use the table's newest schema, time travel the schema of its instant. Tables without populated meta
-columns (virtual keys) return none, and tables that drop partition columns from their files return them from the path.
+The meta columns come first, then the table's columns. A snapshot query uses the table's newest schema, a time travel
+query the schema of its instant. A table without populated meta columns (virtual keys) returns none of them. A table
+that drops partition columns from its files returns these columns too: `with_path_values` fills them from the
+partition's path.
 Source: docs/formats/schema.md, "Schema of a table", "Reading older files"; docs/formats/base-files.md, "Meta columns";
 docs/formats/keys.md, "Partition paths".
-
-Columns whose value the partition's path tells.
-
-Source: docs/formats/keys.md, "Partition paths".
 """
 
 from __future__ import annotations

@@ -1,15 +1,17 @@
-"""Reading a plan without Spark: base files to Arrow batches, in the plan's order, several files side by side.
+"""Reading a plan without Spark: its files become Arrow batches, in the plan's order.
+
+`read_batches` reads several files side by side, each in these steps:
 
     file → row groups that may match → batches → the query's schema → rows that match → the wanted columns
 
-Memory stays bounded: each of the files being read ahead holds one row group and a few batches.
+Memory stays bounded: each file that is read ahead holds one row group and a few batches.
 
-RowFilter: the rows of batches that a plan's filter keeps, made once for all batches of a file.
+`RowFilter` picks the rows that pass the plan's filter. One is made for all batches of a file. For a list of values in
+one column, it looks into a hash table. Every other filter is an Arrow expression, whose evaluation takes longer to
+begin than such a look takes for thousands of rows.
 
-A list of values of one column is one look into a hash table; all else is an Arrow expression, whose evaluation takes
-longer to begin than such a look takes for thousands of rows.
-
-The error of a query when a planned file was deleted since: the query came too late, the table is right.
+`stale_read_if_missing` raises the error of a query whose planned file was deleted in the meantime: the query came too
+late, the table is right.
 """
 
 from __future__ import annotations

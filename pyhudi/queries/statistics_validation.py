@@ -1,10 +1,10 @@
-"""Statistics and bloom filters of the metadata table against what they are of.
+"""Checks of the metadata table's statistics and bloom filters, and the common terms of all its checks.
 
-Source: docs/formats/metadata-table.md, "Statistics", "Statistics of partitions", "Bloom filters".
-
-What a check of the metadata table looks at, and what it finds wrong.
-
-Source: docs/reading.md, "The metadata table"; docs/formats/metadata-table.md, "Records".
+`column_stats`, `partition_stats` and `bloom_filters` compare the records of one partition of the metadata table with
+the rows and files that they describe. Every check of the metadata table takes a `Compared`, the part of the table that
+it looks at, and yields a `Difference` for each error.
+Source: docs/formats/metadata-table.md, "Statistics", "Statistics of partitions", "Bloom filters", "Records";
+docs/reading.md, "The metadata table".
 """
 
 from __future__ import annotations

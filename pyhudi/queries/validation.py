@@ -1,4 +1,6 @@
-"""Does the metadata table say what is true? Its records against the files and rows of the table.
+"""Does the metadata table tell the truth? Its records against the files and rows of the table.
+
+`validate` compares each partition of the metadata table:
 
     files            against a listing of the table's folders: the visible files, with their sizes
     column_stats     against the rows of the visible base files: counts are equal, bounds hold
@@ -8,13 +10,12 @@
     secondary_...    against the rows: exactly the pairs of value and key
     all of them      each record is in the file group that its key belongs to, where a look-up searches it
 
-A sample is of file groups: their files and rows must be told rightly; what the metadata table says beyond them is not
-looked at. Real Hudi never looks: with a stale metadata table it loses rows silently.
-Source: docs/formats/metadata-table.md, "Records"; docs/reading.md, "The metadata table".
+The checks of statistics and bloom filters are in `statistics_validation.py`, those of the indexes of rows here.
 
-Indexes of rows in the metadata table, against the rows.
-
-Source: docs/formats/metadata-table.md, "Record index", "Secondary index".
+A sample consists of file groups. The metadata table must describe their files and rows rightly; its other records are
+not looked at. Real Hudi never looks: with a stale metadata table it loses rows silently.
+Source: docs/formats/metadata-table.md, "Records", "Record index", "Secondary index"; docs/reading.md, "The metadata
+table".
 """
 
 from __future__ import annotations

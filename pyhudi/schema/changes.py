@@ -1,12 +1,11 @@
-"""Changes of a table's schema, as `ALTER TABLE` makes them, on schemas whose columns have ids.
+"""Changes of a table's schema, as `ALTER TABLE` makes them, and the ids of new columns.
 
-A column is named by its path: `address.city`, in a list `items.element.price`, in a map `prices.value.amount`. Names
-are found whatever their case, as Spark finds them.
-Source: docs/formats/schema.md, "Schema history".
+`changed_schema` works on schemas whose columns have ids. A change names a column by its path: `address.city`, in a list
+`items.element.price`, in a map `prices.value.amount`. Names match whatever their case, as in Spark.
 
-Ids for columns that have none yet: for the schema of a table before its first change, and for new columns.
-
-The columns of one record get theirs before those inside of them, in the order of the schema.
+Columns without an id get one: `numbered_schema` numbers the schema of a table before its first change,
+`numbered_column` a new column. The columns of one record get their ids before the columns inside them, in the order of
+the schema.
 Source: docs/formats/schema.md, "Schema history".
 """
 

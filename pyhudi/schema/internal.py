@@ -1,12 +1,11 @@
-"""Schema on read: schemas whose columns have ids, so that a file is read rightly after a rename, drop or re-add.
+"""Schema on read: schemas whose columns have ids, their history, and their JSON.
 
-The history is one JSON file, `{"schemas": [newest, ..., oldest]}`, under `.hoodie/.schema`; a schema's `version_id` is
-the instant of the change that made it, 0 for the schema before the first change. A column keeps its id for life; a
-column dropped and added again is another column. `changes.py` changes schemas, `internal_json.py` encodes them.
-Source: docs/formats/schema.md, "Schema history".
+By the ids a file is read rightly after a rename, drop or re-add. A column keeps its id for life; a column that is
+dropped and added again is another column.
 
-Schemas with ids of columns as JSON, as real Hudi writes them; `internal.py` reads them.
-
+The history is one JSON file, `{"schemas": [newest, ..., oldest]}`, under `.hoodie/.schema`. The `version_id` of a
+schema is the instant of the change that made it, 0 for the schema before the first change. `decode_history` and
+`encode_history` read and write the JSON as real Hudi does. `changes.py` changes schemas.
 Source: docs/formats/schema.md, "Schema history".
 """
 

@@ -1,15 +1,14 @@
 """Projecting data into a schema: by name, at every level of nesting.
 
-A file keeps the schema that it was written with; readers and rewriting writers bring its rows into the table's. A
-missing column or struct field is null, columns that the target does not name are left out, and types are widened as
-Hudi does (`casts.py`). List items and map entries match whatever Parquet calls them (`element`, `array`, `key_value`).
-Source: docs/formats/schema.md, "Reading older files".
+A file keeps the schema of its writer. Readers and rewriting writers bring its rows into the table's schema with
+`project`. A missing column or struct field becomes null, columns that the target does not name are left out, and types
+are widened as in Hudi (`casts.py`). List items and map entries match under any name that Parquet gives them (`element`,
+`array`, `key_value`).
 
-Reading an array's buffers as another type of the same layout, without a copy.
-
-Files disagree on names and nullability inside nested types (`list<array: int not null>`, `list<element: int>`), while
-the bytes are the same. Arrow's own cast refuses some of these or copies.
-Source: Arrow columnar format, C data interface.
+`as_type` reads an array's buffers as another type with the same layout, without a copy. Files disagree on names and
+nullability inside nested types (`list<array: int not null>`, `list<element: int>`), while the bytes are the same.
+Arrow's own cast refuses some of these types or copies the data.
+Source: docs/formats/schema.md, "Reading older files"; Arrow columnar format, C data interface.
 """
 
 from __future__ import annotations

@@ -1,16 +1,18 @@
-"""Expression indexes of the metadata table: what they say of functions of columns in a filter.
+"""Expression indexes of the metadata table: the ranges and the bloom filters of functions of columns.
+
+An expression index serves a filter that has exactly its function of its column:
 
     from_unixtime(ts, 'yyyy-MM-dd') = '2024-01-01'    an index of exactly this function of this column
 
-Functions of times are those of UTC here, and of the session's time zone where Spark wrote the index: nothing says
-which. So a range of such an index is widened to every zone; where that is not possible, the index is not used. Ranges
-are read by `statistics.ColumnStatistics`. Source: docs/formats/metadata-table.md, "Expression index", "Bounds".
+`statistics.ColumnStatistics` reads the ranges. PyHudi computes functions of times in UTC, Spark in the time zone of its
+session, and no index names its zone. So `in_any_zone` widens the range of such an index to every zone. Where that is
+not possible, the index is not used.
 
-BloomFilters: it skips base files by the bloom filters of expression indexes.
+`BloomFilters` skips base files by the bloom filters of expression indexes:
 
     lower(city) = 'bern'    base files without log files whose filter surely lacks the text 'bern'
 
-Source: docs/formats/metadata-table.md, "Expression index".
+Source: docs/formats/metadata-table.md, "Expression index", "Bounds".
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
-"""RecordIndex and SecondaryIndexes: they skip file groups without the keys, or without the values, of the filter.
+"""Skipping file groups without the keys, or the values, of the filter: `RecordIndex` and `SecondaryIndexes`.
 
-    RecordIndex           key = 'a', key IN ('a', 'b'), and the same of the fields that keys are made of
+Each of them takes two steps:
+
+    RecordIndex           key = 'a', key IN ('a', 'b'), and the same on the fields that keys are made of
       exact keys          as the table's key generator makes them
       record index        their file groups; slices of all others are skipped
 
@@ -8,9 +10,10 @@
       secondary index     the record keys with these values
       record index        the file groups of these keys; slices of all others are skipped
 
-Both work within AND and OR. Both are of the newest snapshot, and of rows that are alive, so that other queries go
-without them. The record index has one location for a key, and would lose rows of one key that inserts put into several
-file groups: queries use it where the caller says that there are none (`hoodie.pyhudi.read.unique.keys`).
+Both work within AND and OR. Both indexes describe only the live rows of the newest snapshot, so other queries do
+without them. The record index has one location for a key. If inserts put rows with one key into several file groups, a
+query would lose rows. So queries use the index only if the caller says that there are no such keys
+(`hoodie.pyhudi.read.unique.keys`).
 Source: docs/formats/metadata-table.md, "Record index", "Secondary index"; docs/reading.md, "The metadata table".
 """
 

@@ -1,4 +1,6 @@
-"""Files that a query need not open, by indexes and statistics of the metadata table, asked one after the other.
+"""Skipping files that a query need not open, by indexes and statistics of the metadata table.
+
+`skip_slices` asks the skippers one after the other:
 
     record index               the file groups that have the keys of the filter
     statistics of partitions   all files of a partition whose values can't pass
@@ -6,11 +8,12 @@
     column statistics          each file whose values can't pass
     bloom filters              each base file without the values of a function in the filter
 
-`Scan.explain` shows how many files each of them skips, and why. After an answer of the record index nobody else is
-asked: the files that stay have the rows. Nor is anybody asked for the keys of a query that has one file left to read.
+`Scan.explain` shows how many files each skipper takes out, and why. The record index has the last word: after its
+answer no other skipper is asked, because the remaining files have the rows. No skipper is asked for the keys of a query
+that has one file left to read.
 
-A metadata table that is damaged, or not up to date, skips nothing: the caller gets a warning, and the query reads all
-files that the folders list.
+A metadata table that is damaged or out of date skips nothing: the caller gets a warning, and the query reads all files
+that the folders list.
 Source: docs/reading.md, "The metadata table"; docs/architecture.md, "How a table is read";
 docs/formats/metadata-table.md, "Is it up to date?".
 """

@@ -1,19 +1,18 @@
-"""Partitions and files that a query need not open, by the statistics of the metadata table.
+"""Skipping partitions and files that a query need not open, by the statistics of the metadata table.
 
-What can't be known is not skipped: columns without statistics in one of a slice's files, columns whose value comes from
-the path, tables with a schema history. The range of a slice is that of all its files together, since a merged row may
-have one column from the base file and another from a log file.
+`PartitionStatistics` skips whole partitions, `ColumnStatistics` single files. `stored_ranges` turns the statistics of
+files into ranges in the column's type.
 
-Statistics of whole partitions go first. Only their bounds are taken, and those only of columns without floats: a file
-that lacks a column is not in them, and neither is, in real Hudi, what a not-a-number hides. They are of the newest
-state, and so for nothing else. On merge-on-read tables below version 9 they are not used: while a compaction is pending
-Hudi 1.0 forgets base files in them.
-Source: docs/formats/metadata-table.md, "Bounds", "Keys", "Statistics of partitions"; docs/reading.md, "The metadata
-table".
+A file stays where its range is uncertain: for columns without statistics in one of a slice's files, for columns whose
+value comes from the path, and for tables with a schema history. The range of a slice covers all its files together,
+because a merged row may take one column from the base file and another from a log file.
 
-Statistics of the metadata table as ranges of the column's type, in columns.
-
-Source: docs/formats/metadata-table.md, "Bounds", "Statistics".
+Statistics of whole partitions go first. Queries use only their bounds, and only for columns without floats. A file that
+lacks a column is not in these statistics, and in real Hudi neither are the values that a not-a-number hides. The
+statistics describe the newest state, so only queries of that state use them. On merge-on-read tables below version 9 no
+query does: Hudi 1.0 forgets base files in them while a compaction is pending.
+Source: docs/formats/metadata-table.md, "Bounds", "Keys", "Statistics of partitions", "Statistics"; docs/reading.md,
+"The metadata table".
 """
 
 from __future__ import annotations
