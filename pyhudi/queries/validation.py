@@ -14,8 +14,8 @@ The checks of statistics and bloom filters are in `statistics_validation.py`, th
 
 A sample consists of file groups. The metadata table must describe their files and rows rightly; its other records are
 not looked at. Real Hudi never looks: with a stale metadata table it loses rows silently.
-Source: docs/formats/metadata-table.md, "Records", "Record index", "Secondary index"; docs/reading.md, "The metadata
-table".
+Source: docs/formats/metadata-table.md, "Records", "Record index", "Secondary index"; docs/reading.md,
+"The metadata table".
 """
 
 from __future__ import annotations

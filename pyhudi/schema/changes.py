@@ -1,4 +1,4 @@
-"""Changes of a table's schema, as `ALTER TABLE` makes them, and the ids of new columns.
+"""Changes of a table's schema, as `ALTER TABLE` makes them, and ids for columns that have none.
 
 `changed_schema` works on schemas whose columns have ids. A change names a column by its path: `address.city`, in a list
 `items.element.price`, in a map `prices.value.amount`. Names match whatever their case, as in Spark.

@@ -1,17 +1,17 @@
-"""The files that runs of a compaction's plan have made.
+"""The files of a plan: the schema of the new ones, their removal, and a check of the log files behind them.
 
+`plan_schema` gives the schema of the new files, and `schema_metadata` the entries for it in the commit metadata.
+Ordinarily this is the table's schema when the plan runs. If the table has a schema history, it is the schema that held
+when the plan was made, however late the plan runs: readers match the columns of its files by the schema of the plan's
+instant.
+
+`delete_files_of_run` deletes the files that runs of a compaction's plan have made.
+
+`check_logs` keeps damaged log files out of a plan, unless the options allow them: the bytes that they lack would be
+lost for good, and the files with them.
 Source: docs/formats/table-services.md, "Compaction plan", "Clustering plan"; docs/formats/writers.md, "Markers";
-docs/formats/timeline.md, "Rollback"; docs/formats/file-names.md, "File groups and slices".
-
-The schema that the files of a plan are written in, and its commit metadata.
-
-Ordinarily that is the table's schema when the plan runs. Where the table has a schema history it is the one that held
-when the plan was made, however late it runs: readers take the columns of its files for those of the plan's instant.
-Source: docs/formats/schema.md, "Schema history"; docs/formats/timeline.md, "Bodies".
-
-No plan takes damaged log files: what they lack would be lost for good, and the files with it.
-
-Source: docs/formats/log.md, "Damaged log files".
+docs/formats/timeline.md, "Rollback", "Bodies"; docs/formats/file-names.md, "File groups and slices";
+docs/formats/schema.md, "Schema history"; docs/formats/log.md, "Damaged log files".
 """
 
 from __future__ import annotations

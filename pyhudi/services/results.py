@@ -1,8 +1,8 @@
 """Results of compaction, log compaction and clustering: a plan, and the runs of plans.
 
-CompactionResult: what a compaction or log compaction did, or would do, for its caller.
-
-ClusteringResult: what a clustering did, or would do, for its caller.
+`CompactionResult` reports a compaction or log compaction to its caller, `ClusteringResult` a clustering. Each lists the
+plan that the call made, or would make, and a run for each plan that it executed. `PlanResult` and `PlanRun` hold the
+common part.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
-"""Whether Spark itself knows `hudi` as a data source, which tables of its catalog and streams from tables need.
+"""Spark's data source `hudi`: its registration with a session, and the functions behind it.
 
-Spark asks a Python for it. Where that is another than this process's, `enable` registers the source with the session,
-and where it can't, on a Connect server whose Python lacks pyhudi, says what to set. Source: Spark's Python data source
-API; tried on Spark 4.0 to 4.3.
+Tables of Spark's catalog, and streams from tables, need a Spark that itself knows `hudi` as a data source. Spark asks a
+Python for it. If that is another Python than this process's, `enable` registers the source with the session
+(`show_data_source`). Where it can't, as on a Connect server whose Python lacks pyhudi, a warning names the variable to
+set.
 
-What the data source `hudi` (module `pyspark_hudi`) does, once it is called.
-
-Every function is called in a Python process of its own: schema, plan and reading share nothing but what is pickled.
+The data source itself (module `pyspark_hudi`) calls `source_schema`, `source_tasks` and `read_task`. Every function is
+called in a Python process of its own: schema, plan and reading share only pickled values.
+Source: Spark's Python data source API; tried on Spark 4.0 to 4.3.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Writes of a DataFrame to a table by name: `saveAsTable`, `insertInto` and `writeTo` after `enable`.
 
-A new name is registered as CREATE TABLE … USING hudi does it. Rows for a table that is there are an INSERT, by name or
-by position as Spark has it. Source: Spark's documentation of `DataFrameWriter` and `DataFrameWriterV2`.
-
-`df.writeTo(name)` after `enable`.
+A new name is registered as CREATE TABLE … USING hudi does it. Rows for an existing table are an INSERT, by name or by
+position as in Spark. `HudiAwareTableWriter` takes the place of `df.writeTo(name)`.
+Source: Spark's documentation of `DataFrameWriter` and `DataFrameWriterV2`.
 """
 
 from __future__ import annotations

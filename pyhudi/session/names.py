@@ -1,14 +1,15 @@
-"""Queries with names of Hudi tables in them: each name is given to Spark as a DataFrame of the table's native plan.
+"""Names of Hudi tables in queries: Spark gets each of them as a DataFrame of the table's native plan.
 
-The user's text stays as it is but for the names. Spark's own way to say a DataFrame in a text, `{name}`, makes and
-drops the views that it needs, on Connect too. Source: Spark's documentation of `SparkSession.sql`.
+`with_names` changes the user's text only at the names. Spark's own way to put a DataFrame into a text, `{name}`, makes
+and drops the necessary views, on Connect too.
 
-Names as one statement finds them: each is looked up once, however many of its pieces Spark evaluates.
+`StatementNames` looks up each name once for a statement, however many pieces of the statement Spark evaluates. A look
+into the catalog costs as much as a small query, and a MERGE INTO names its source in three of its pieces. Names that
+stand in the statement's text are looked up together.
 
-A look into the catalog costs as much as a small query, and a MERGE INTO names its source in three of its pieces. Names
-that a statement is seen to have are looked up together.
-
-Hudi's table functions in a query: `hudi_table_changes('db.t', 'latest_state', 'earliest')` and its like.
+`function_frame` runs Hudi's table functions in a query: `hudi_table_changes('db.t', 'latest_state', 'earliest')` and
+its like.
+Source: Spark's documentation of `SparkSession.sql`.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""`spark.sql` and `spark.table` after `enable`: Hudi's statements are ours, all others go to Spark unchanged.
+"""`spark.sql` and `spark.table` after `enable`: PyHudi runs Hudi's statements, all others go to Spark unchanged.
 
-A Spark session as what SQL statements run in: names of its catalog, its settings, its evaluation of expressions.
+`SparkSqlSession` lets SQL statements run in a Spark session: it gives them the names of its catalog, its settings, and
+its evaluation of expressions.
 
+`schema_of` has Spark read the columns that a CREATE TABLE lists: every type that Spark knows, NOT NULL and comments.
 Source: tried on Spark 4.3, classic and Connect.
-
-Columns as a CREATE TABLE lists them, read by Spark: every type that it knows, NOT NULL and comments.
 """
 
 from __future__ import annotations

@@ -1,16 +1,19 @@
 """Writing the batches of a stream to a table, each exactly once: `write_batches_to`.
 
+`BatchWriter` is called with each batch:
+
     batch n → is n in the table? ─ yes → nothing to do
                                  └ no  → the usual write, whose commit says that it is batch n → services next to it
 
-Spark calls the function of `foreachBatch` again with the batch that it can't be sure of. In a classic session that is
-in the driver's process; on Spark Connect it is pickled and called in a process on the server, where this package must
-be installed. Source: Spark's guide to Structured Streaming; docs/formats/incremental.md, "Checkpoint of a sink".
+Spark calls the function of `foreachBatch` again with a batch if it can't be sure of the first call. In a classic
+session the call comes in the driver's process. On Spark Connect the function is pickled and called in a process on the
+server, where this package must be installed.
 
-Which streaming query a batch is of: the id in the metadata of its checkpoint, which outlasts restarts.
-
-In a classic session Spark tells it to the tasks of the thread that runs the query. On Spark Connect nothing tells it to
-the function of `foreachBatch`, so there the checkpoint location must be known.
+A batch belongs to a streaming query, named by the id in the metadata of its checkpoint. This id outlasts restarts. In a
+classic session Spark tells it to the tasks of the thread that runs the query (`query_of_thread`). On Spark Connect
+nothing tells it to the function of `foreachBatch`, so there the checkpoint location must be known
+(`query_of_checkpoint`).
+Source: Spark's guide to Structured Streaming; docs/formats/incremental.md, "Checkpoint of a sink".
 """
 
 from __future__ import annotations

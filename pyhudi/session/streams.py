@@ -1,13 +1,12 @@
-"""Streams after `enable`: `spark.readStream.format("hudi")` and `df.writeStream.format("hudi")`.
+"""Streams after `enable`, by path and by name: `spark.readStream` and `df.writeStream` with format `hudi`.
 
-Spark's Python data source is the only stream that Python can give to Spark, so reading stays what it is without
-`enable` (`pyspark_hudi`), with the session's options as well. Writing becomes `foreachBatch` with PyHudi's own writer;
-triggers, names, checkpoints and output modes stay with Spark. Source: Spark's guide to Structured Streaming.
+Spark's Python data source is the only stream that Python can give to Spark. So reading is the same as without `enable`
+(`pyspark_hudi`), with the session's options added. Writing becomes `foreachBatch` with PyHudi's own writer; triggers,
+names, checkpoints and output modes stay with Spark.
 
-Tables that streams read and write by name: `readStream.table` and `writeStream.toTable` after `enable`.
-
-The name is looked up when the query starts; from then on the stream is one of the table's path. Source: Spark's guide
-to Structured Streaming, "Streaming Table APIs".
+Streams read and write tables by name with `readStream.table` and `writeStream.toTable`. The name is looked up when the
+query starts; from then on the stream uses the table's path.
+Source: Spark's guide to Structured Streaming, "Streaming Table APIs".
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
-"""Frames in a text of SQL where a session takes none: Spark Connect 3.5 has no `spark.sql("… {df}", df=df)`.
+"""Spark's own methods behind those of `enable`, and frames in SQL texts on Spark Connect 3.5.
 
-Each frame gets a view of its own. The server reads the text anew whenever the frame that came of it is used, so a view
-stays until nobody holds that frame's plan any more, and goes at the session's next such statement, or with the session.
+`spark_sql`, `spark_table` and `spark_reader` call Spark's own methods, past those that `enable` puts in their place.
+
+Spark Connect 3.5 has no `spark.sql("… {df}", df=df)`: there `sql_with_views` gives each frame a view of its own. The
+server reads the text anew at every use of the resulting frame. So a view stays until nobody holds that frame's plan any
+more. It goes at the session's next such statement, or with the session.
 Source: tried on Spark Connect 3.5; Spark's documentation of `SparkSession.sql`.
-
-Spark's own methods, past those that `enable` puts in their place.
 """
 
 from __future__ import annotations

@@ -1,13 +1,14 @@
-"""What the PySpark that is installed has: the one module that asks, and the only one where versions matter.
+"""The abilities of the installed PySpark: the one module that asks for them, and the only one where versions matter.
 
-It looks for the attribute itself, not for a number. What PySpark lacks has another way:
-`routing.py` (rows to the task of their slot), `exchange.py` (Arrow tables to frames and back), `engine.py` (columns
-that Python computes), `session.py` (the settings of a session), `session/temp_views.py` (frames in SQL of
-Connect), `session/catalog.py` (names of tables). All but the last run on the newest PySpark, too, when
-`PRESENT` says that it lacks everything, and so the tests try them there. Source: PySpark's own "versionadded" notes;
-docs/decisions/0013-spark-3.5-is-the-floor.md.
+It looks for the attribute itself, not for a version number. Where PySpark lacks one, these modules have another way:
+`tasks.py` (rows to the task of their slot), `arrow_transfer.py` (Arrow tables to frames and back), `engine.py` (columns
+that Python computes), `session.py` (the settings of a session), `session/temp_views.py` (frames in SQL of Connect),
+`session/catalog.py` (names of tables). All but the last also run on the newest PySpark when `PRESENT` says that it
+lacks everything, and so the tests try them there.
 
-What stands in for Spark's classes of Python data sources where there are none (3.5): whoever makes one is told.
+Spark 3.5 has no Python data sources. `DataSource` and the classes after it stand in for Spark's own there: `DataSource`
+raises ConfigError when one is made.
+Source: PySpark's own "versionadded" notes; docs/decisions/0013-spark-3.5-is-the-floor.md.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Errors on their way back from Spark's workers.
+"""Spark's Python workers: the way back of their errors, and their garbage collection.
 
-Only the text of an exception survives the trip, wrapped in stack traces of two languages. `spelled_out` writes an
-error of the family into that text, and `translated` makes it an error again, with its own message only. Source: tried
-on Spark 4.3, classic and Connect.
+Only the text of an exception survives the way back from a worker, wrapped in stack traces of two languages.
+`spelled_out` writes an error of the family into that text, and `translated` makes it an error again, with its own
+message only.
 
-A Python worker of Spark while it runs a task of ours: how its errors leave, and what its collector walks through.
-
-Source: daemon.py and worker.py of PySpark 3.5 to 4.3.
+`in_worker` surrounds every task: it spells out the task's errors, and keeps imported modules out of the collector's
+walks.
+Source: tried on Spark 4.3, classic and Connect; daemon.py and worker.py of PySpark 3.5 to 4.3.
 """
 
 from __future__ import annotations

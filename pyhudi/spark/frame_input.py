@@ -1,12 +1,9 @@
-"""A Spark DataFrame as the input of a write: its options, its checks, and who writes its rows.
+"""A Spark DataFrame as the input of a write: its options, its checks, and the engine that writes its rows.
 
-Small inputs are fetched once and written by this process (`fetching`), larger ones by Spark. Either way it is the same
-action on the same files. Source: docs/decisions/0002-two-engines.md.
-
-Which inputs this process writes, and how their rows get here.
-
-A warm Spark job that runs Python costs more than the whole write of a small batch, so batches under a limit are fetched
-once. Source: docs/decisions/0002-two-engines.md.
+A warm Spark job that runs Python costs more than the whole write of a small batch. So `fetched` brings the rows of an
+input under a limit to this process once, and this process writes them. Spark writes larger inputs. Either way it is the
+same action on the same files.
+Source: docs/decisions/0002-two-engines.md.
 """
 
 from __future__ import annotations

@@ -1,17 +1,19 @@
 """A Hudi table as a DataFrame: the plan is made here, the reading is Spark's own Parquet (or ORC) scan.
 
+`read_frame` goes from options to a DataFrame:
+
     options → plan (files, schema) → files by shape → one native scan per shape → columns as wanted → union
 
 Usually there is one shape, and the DataFrame is the native scan itself: column pruning, filter push-down, `_metadata`.
-In a hive-style table Spark prunes partitions by their paths, where those have the same values as the files. Files that
-Spark can't convert are read by Python tasks. Source: docs/decisions/0003-table-data-stays-out-of-the-jvm.md;
-docs/formats/schema.md, "Schema of a table", "Reading older files".
+In a hive-style table Spark prunes partitions by their paths, if the paths have the same values as the files. Python
+tasks read the files that Spark can't convert.
 
-A small increment is read by this process when it is loaded, and handed to Spark as rows.
-
-Spark's job over the files that a commit of a few rows wrote takes longer than reading these rows here: on a local
-master with the same cores. What is not small is not begun: the commits say how many rows they wrote, and their files
-are bounded, too. Source: docs/decisions/0002-two-engines.md; measured in docs/benchmarks.md.
+`few_rows` reads a small increment in this process as soon as it is loaded, and hands it to Spark as rows. It does so on
+a local master: there, with the same cores, Spark's job over the files of a commit with a few rows takes longer. A large
+increment is not begun: the commits say how many rows they wrote, and there is a limit for the bytes of their files,
+too.
+Source: docs/decisions/0003-table-data-stays-out-of-the-jvm.md; docs/decisions/0002-two-engines.md;
+docs/formats/schema.md, "Schema of a table", "Reading older files"; measured in docs/benchmarks.md.
 """
 
 from __future__ import annotations

@@ -1,18 +1,18 @@
-"""What runs inside Spark's Python workers: PyHudi's work wrapped as functions that `mapInArrow` and `arrow_udf` call.
+"""PyHudi's work inside Spark's Python workers, and the routing of rows to the task of their slot.
 
-Each wrapper is a small picklable value. It turns Spark's batches (time stamps labelled with the session's zone,
-sometimes large strings) into batches of exactly the declared schema, hands them to the work together with a
-TaskContext, and turns the answer into what Spark expects. An error of the family is spelled into the exception's text,
-because only text survives the way back (`pyhudi.spark.failures` reads it). `in_worker` is around the work of each.
+`StreamTask` and its like wrap the work as functions that `mapInArrow` and `arrow_udf` call. Each wrapper is a small
+picklable value. It turns Spark's batches (time stamps labelled with the session's zone, sometimes large strings) into
+batches of exactly the declared schema. It hands them to the work together with a TaskContext, and returns the answer in
+the form that Spark expects. An error of the family is spelled into the exception's text, because only text survives the
+way back (`pyhudi.spark.failures` reads it). `in_worker` surrounds the work of each wrapper.
 
 Workers import this module and nothing above it: imports stay light.
 
-Rows to the Spark task of their slot.
-
-`repartitionById(n, slot)` does it where Spark has it. Elsewhere `repartition(n, column)` puts a row into the partition
-`pmod(hash(column), n)`, with Spark's own hash, so every slot is replaced by a number whose hash is `slot` modulo n. The
-numbers are found once for each n. Adaptive execution leaves a given number of partitions alone. Source:
-Spark's `HashPartitioning` (Murmur3 x86 32-bit of one int, seed 42) and its shuffle origin REPARTITION_BY_NUM.
+`routed` brings each row to the task of its slot. Spark's `repartitionById(n, slot)` does it where it exists. Elsewhere
+`repartition(n, column)` puts a row into the partition `pmod(hash(column), n)`, with Spark's own hash. So every slot is
+replaced by a number whose hash is `slot` modulo n. The numbers are computed once for each n. Adaptive execution leaves
+a given number of partitions alone.
+Source: Spark's `HashPartitioning` (Murmur3 x86 32-bit of one int, seed 42) and its shuffle origin REPARTITION_BY_NUM.
 """
 
 from __future__ import annotations

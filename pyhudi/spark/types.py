@@ -1,12 +1,12 @@
-"""Types across the border: Spark's StructType and Arrow's Schema.
+"""Types across the border, Spark's StructType and Arrow's Schema, and columns by their literal names.
 
-Going to Arrow, a Spark TIMESTAMP is `timestamp[us, UTC]` whatever the session's zone, strings are `string` and binary
-is `binary`. Coming from Arrow, what Spark has no type for becomes the next wider one (milliseconds become
-microseconds, large and fixed-size kinds become plain ones). Nullability of columns is kept both ways; fields inside
-structs become nullable, because Arrow's casts refuse a null struct whose fields may not be null.
+On the way to Arrow, a Spark TIMESTAMP becomes `timestamp[us, UTC]` whatever the session's zone, strings become `string`
+and binary becomes `binary`. On the way from Arrow, a type that Spark lacks becomes the next wider one (milliseconds
+become microseconds, large and fixed-size kinds become plain ones). Columns keep their nullability both ways. Fields
+inside structs become nullable, because Arrow's casts refuse a null struct whose fields may not be null.
+
+`column` and `quoted` name top-level columns by their literal names, dots and all.
 Source: Spark's documentation of data types; Hudi's types, docs/formats/base-files.md, "Avro schema of a table".
-
-Top-level columns by their literal names, dots and all.
 """
 
 from __future__ import annotations

@@ -1,12 +1,11 @@
-"""ArrowStorage: a table on S3, Google Cloud Storage, Azure or HDFS, through pyarrow.fs.
+"""`ArrowStorage`: a table on S3, Google Cloud Storage, Azure or HDFS, through pyarrow.fs.
 
 Object stores replace whole objects, so `write` is atomic there. pyarrow.fs has no conditional put: `create_new` goes
-through obstore (extra `pyhudi[aws]`, `[gcs]`, `[azure]`), and on HDFS through a rename, which HDFS refuses when the
+through obstore (extra `pyhudi[aws]`, `[gcs]`, `[azure]`). On HDFS it goes through a rename, which HDFS refuses when the
 name is taken.
 
-Writing an object as a stream that is nothing before it is closed.
-
-For Azure: pyarrow's stream empties the old object when it opens, and what a dead writer left would be an empty file.
+`open_object_stream` writes an object as a stream, and the object does not exist before the stream is closed. It is for
+Azure: pyarrow's stream empties the old object when it opens, so a dead writer would leave an empty file.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""Storage: the only access to file systems.
+"""`Storage`: the only access to file systems, with its limits and its errors.
 
 A storage is rooted at one table. All paths are relative to it, "/"-separated, without a leading slash; "" is the root.
-A path that would leave the root, or is no text, is refused with StorageError; entries whose names are no text are not
-listed. Storages other than the in-memory one are picklable and
-travel to executors.
+A storage refuses a path that would leave the root, or is no text, with StorageError. It does not list entries whose
+names are no text. Storages other than the in-memory one are picklable and travel to executors.
 
-How large a file may be that is read into memory as a whole; looked at before any of it is read.
+`check_size` refuses a file that is too large to be read into memory as a whole, before any of it is read.
 
-What goes wrong while a stream of a store or a temporary file is written: a full disk, a quota, a lost connection.
+`as_storage_error` and `as_temporary_error` turn errors into StorageError while a stream of a store or a temporary file
+is written: a full disk, a quota, a lost connection.
 """
 
 from __future__ import annotations

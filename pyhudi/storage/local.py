@@ -1,13 +1,13 @@
-"""LocalStorage: a table in a folder of this machine, or on anything mounted here.
+"""`LocalStorage`: a table in a folder of this machine, or on anything mounted here.
 
 `write` and `create_new` fill a temporary file in the target's folder and then put it in place in one step:
-`os.replace`, or `os.link`, which refuses an existing name. So no reader ever sees a part. For what a power cut leaves,
-see `storage/synced.py`; for symbolic links docs/decisions/0011-what-a-symbolic-link-means.md.
+`os.replace`, or `os.link`, which refuses an existing name. So no reader ever sees a part. `storage/synced.py` describes
+the effects of a power cut.
 
-Symbolic links to folders, while a table's folders are walked through: each folder of the disk is in a table once.
-
-A link may lead to a folder on another disk. One that leads up, into the table, or where another link of the table leads
-would show the same files under several names: with links in a circle, without an end.
+`FolderLinks` follows symbolic links to folders while a table's folders are walked through: each folder of the disk is
+in a table once. A link may lead to a folder on another disk. It must not lead up, into the table, or to the target of
+another link in the table. Such a link would show the same files under several names, and links in a circle would show
+them without end.
 Source: docs/decisions/0011-what-a-symbolic-link-means.md.
 """
 

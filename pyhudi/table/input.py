@@ -1,8 +1,9 @@
-"""What callers hand in as data, as Arrow: tables and batches, pandas, whatever speaks Arrow's C stream, lists of dicts.
+"""The data of callers as Arrow: tables and batches, pandas, Arrow's C stream, lists of dicts.
 
-Nothing is read here that need not be: a stream stays a stream, and is read once, by the write.
+`ArrowInput` reads nothing without need: a stream stays a stream, and the write reads it once.
 
-Values of callers as columns, and what is said of those that a column can't hold: which it is, and the way out.
+`column_of` makes a column of a caller's values. If the column can't hold one of them, the error names the value and a
+way out.
 """
 
 from __future__ import annotations

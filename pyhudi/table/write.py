@@ -1,15 +1,15 @@
-"""From the public API to the write path: what a save mode means, and which engine takes the data.
+"""The way of a write: from the public API to the write path, and from the table's path to the result.
 
-Spark DataFrames are written by either engine (`spark/frame_input.py`), everything else is Arrow and is written by the
-LocalEngine. Source: Hudi's meaning of Spark's save modes.
+`write` gives a save mode its meaning and chooses the engine. Either engine writes Spark DataFrames
+(`spark/frame_input.py`). All other data is Arrow, and the LocalEngine writes it.
 
-One write from the table's path to its result: the common path of all entry points.
+`write_table` is the common path of all entry points:
 
     open or create the table → make its metadata table, or build it anew → undo dead writers → run the action
 
 A write that gave way to another writer goes this way again, from its beginning.
-
-Source: docs/architecture.md, "How a table changes"; docs/formats/writers.md, "Steps of a write".
+Source: Hudi's meaning of Spark's save modes; docs/architecture.md, "How a table changes"; docs/formats/writers.md,
+"Steps of a write".
 """
 
 from __future__ import annotations

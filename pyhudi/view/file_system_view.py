@@ -1,19 +1,15 @@
-"""FileSystemView: which files are the table, as of now or of an earlier instant. Found by listing folders,
-or told by the metadata table.
+"""`FileSystemView`: the files of a table as of now or of an earlier instant, and the listing of its folders.
+
+The view takes the files from the metadata table, or from `listed_partitions`, which lists folders. It reads their
+names:
 
     folder with .hoodie_partition_metadata   = partition
     base file <fileId>_<token>_<instant>.ext = opens the slice of its instant
     log file  .<fileId>_<instant>.log.<v>_.. = joins a slice of its group (other rules from version 8 on)
 
-A file counts when its instant is committed (docs/formats/timeline.md, "What a reader sees") and its group has not been
-replaced.
+A file counts when its instant is committed and its group has not been replaced.
 Source: docs/formats/file-names.md, "File groups and slices", "Visible slices", "Partition metadata";
 docs/formats/timeline.md, "What a reader sees".
-
-The partitions of a table and their files, by listing folders.
-
-A folder with a file .hoodie_partition_metadata is a partition.
-Source: docs/formats/file-names.md, "Partition metadata".
 """
 
 from __future__ import annotations

@@ -1,18 +1,15 @@
-"""File groups that a pending clustering will replace: writes must not go to them, or it must not complete.
+"""Pending plans of clustering and compaction: the file groups that they will change, and the slices that they name.
 
-Source: docs/formats/table-services.md, "Clustering plan"; docs/formats/timeline.md, "Bodies"; docs/formats/writers.md,
-"Table services and concurrent writers".
+A pending clustering will replace the file groups of `pending_clusterings`. Writes must not go to them, or the
+clustering must not complete.
 
-File groups that a pending compaction will rewrite, and the slices that log files of theirs go to meanwhile.
+A pending compaction will rewrite the file groups of `pending_compactions`. Meanwhile log files go to the slices of
+`slices_to_append_to`. Below table version 8 the plan opens a slice under its own instant, and log files written from
+then on name that instant. From version 8 on they name their own delta commit, and completion times part them.
 
-Below table version 8 the plan opens a slice under its own instant, and log files written from then on name that
-instant; from version 8 on they name their own delta commit, and completion times part them.
-Source: docs/formats/file-names.md, "File groups and slices"; docs/formats/table-services.md, "Compaction plan".
-
-File slices as plans of table services name them, and the slices that a plan names.
-
-Source: docs/formats/table-services.md, "Compaction plan", "Clustering plan"; docs/formats/file-names.md,
-"File groups and slices".
+`operation_of` describes a file slice as plans of table services name it. `slices_of` goes from a plan to its slices.
+Source: docs/formats/table-services.md, "Clustering plan", "Compaction plan"; docs/formats/timeline.md, "Bodies";
+docs/formats/writers.md, "Table services and concurrent writers"; docs/formats/file-names.md, "File groups and slices".
 """
 
 from __future__ import annotations

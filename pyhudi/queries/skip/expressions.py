@@ -1,6 +1,6 @@
-"""Expression indexes of the metadata table: the ranges and the bloom filters of functions of columns.
+"""Expression indexes of the metadata table: ranges and bloom filters for functions of columns.
 
-An expression index serves a filter that has exactly its function of its column:
+An expression index belongs to one function of one column, and serves filters with exactly this function:
 
     from_unixtime(ts, 'yyyy-MM-dd') = '2024-01-01'    an index of exactly this function of this column
 

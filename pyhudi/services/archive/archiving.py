@@ -1,25 +1,29 @@
 """Archiving: old instants move from the active timeline to the history, so that opening a table stays fast.
 
+`archive` works under the table's lock, in these steps:
+
     history written          version 6: one archive file; from 8 on: a Parquet file and a manifest
     left markers deleted
     active files deleted     pending states of all, then completed ones, oldest first
     metadata table           the same with its timeline
 
-All under the table's lock. A run that dies leaves instants that are in both; the next one passes over those that the
-history has, and deletes them. Source: docs/formats/history.md, "Archive log", "Merge tree".
+A run that dies leaves instants in both places. The next run passes over the instants that the history has, and deletes
+their active files.
 
-The metadata table's timeline is archived with the table's: its oldest instants, as many as nobody needs.
+The metadata table's timeline is archived together with the table's. `instants_to_archive` chooses its oldest instants,
+as many as nobody needs. Three limits keep the others in place:
 
     the table's own timeline     an instant that is there must be found here, else the metadata table is out of date
     the last compaction          slices since then are parted by what the timeline says of their log files
     pending work                 as everywhere
 
-And the table's timeline is not archived past what its metadata table has compacted: below version 8 blocks of log
-files count only while the instant that wrote them is on the table's active timeline, and real Hudi does the same in all
-versions. Source: docs/formats/metadata-table.md, "Compaction and cleaning"; docs/formats/history.md,
-"What may be archived".
+The table's timeline, in turn, is not archived past the last compaction of its metadata table. Below version 8 the
+blocks of log files count only while the instant that wrote them is on the table's active timeline. Real Hudi keeps this
+limit in all versions.
 
-ArchiveResult: what an archiving run took off the active timeline, or would take.
+`ArchiveResult` lists the instants that an archiving run took off the active timeline, or would take.
+Source: docs/formats/history.md, "Archive log", "Merge tree", "What may be archived"; docs/formats/metadata-table.md,
+"Compaction and cleaning".
 """
 
 from __future__ import annotations

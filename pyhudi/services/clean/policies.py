@@ -1,6 +1,7 @@
-"""Policies of cleaning: it may delete file slices that no allowed query needs. Decisions only; nothing is deleted here.
+"""Policies of cleaning: they choose the file slices that a clean may delete. Nothing is deleted here.
 
-Allowed are queries of the newest rows, as of every instant since the earliest that is retained, and of savepoints:
+A clean may delete a slice that no allowed query needs. Allowed queries ask for the newest rows, for the rows as of
+every instant since the earliest retained one, or for the rows of savepoints. Each policy retains:
 
     KEEP_LATEST_COMMITS        the N newest commits, but never beyond a pending write
     KEEP_LATEST_BY_HOURS       the commits of the last hours
@@ -8,10 +9,11 @@ Allowed are queries of the newest rows, as of every instant since the earliest t
                                of a group that was replaced before it: nothing
     KEEP_LATEST_FILE_VERSIONS  the N newest slices of a group; of a replaced group nothing
 
-Slices with savepointed files and those that pending plans read stay. Source: docs/formats/table-services.md,
-"Cleaning plan".
+Slices with savepointed files stay, and so do slices that pending plans read.
 
-Deletions: the slices that a clean deletes, as columns. There may be a million of them, and most are only counted.
+`Deletions` holds the slices that a clean deletes, as columns. There may be a million of them, and most are only
+counted.
+Source: docs/formats/table-services.md, "Cleaning plan".
 """
 
 from __future__ import annotations

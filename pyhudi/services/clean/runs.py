@@ -1,9 +1,12 @@
-"""Executing cleans: the files of a plan are deleted, then partitions that are empty, then the clean is complete.
+"""Execution of cleans, and `CleanResult`, which reports them to the caller.
 
-Every step may be repeated; a process that dies leaves the rest to the next one. What has become untouchable since the
-plan was made stays. Source: docs/formats/timeline.md, "Bodies"; docs/formats/table-services.md, "Cleaning plan".
+`run_cleans` deletes the files of a plan, then the empty partitions, and then completes the clean. Every step may be
+repeated: if a process dies, the next one does the rest. A file that has become untouchable since the plan was made
+stays.
 
-CleanResult: what cleaning did, or would do and why, for its caller.
+`CleanResult` lists the slices that a call plans to delete, each with its reason, and the cleans that it executed. After
+a dry run it has the plan only.
+Source: docs/formats/timeline.md, "Bodies"; docs/formats/table-services.md, "Cleaning plan".
 """
 
 from __future__ import annotations

@@ -1,18 +1,18 @@
 """Clustering: the rows of small file groups, optionally sorted, are rewritten to larger ones that replace them.
 
+The service `Clustering` has three steps:
+
     plan          groups of newest slices that no other pending plan works on, as the strategy chooses
     run           each group is read, merged, sorted and written by one task
     completion    a replacecommit that names new files and replaced file groups; only if nobody wrote to these meanwhile
 
-Below table version 8 a plan waits as a replacecommit, from 8 on as a clustering. A plan whose file groups were changed
-can't be executed any more: it is stale.
+Below table version 8 a plan waits as a replacecommit, from 8 on as a clustering.
+
+A plan whose file groups were changed since it was made is stale, and `check_fresh` raises StalePlan for it. A write may
+have added rows to a file group of the plan in the meantime. The new files lack these rows, which would be lost with the
+old files.
 Source: docs/formats/table-services.md, "Clustering plan"; docs/formats/timeline.md, "Steps of an instant", "Bodies";
 docs/formats/writers.md, "Conflicts".
-
-Can a clustering's plan still be executed? Not when its file groups were changed since it was made.
-
-What a write adds to a file group of the plan is not in the new files, and would be lost with the old ones.
-Source: docs/formats/table-services.md, "Clustering plan"; docs/formats/writers.md, "Conflicts".
 """
 
 from __future__ import annotations

@@ -1,27 +1,24 @@
-"""Compaction: log files are merged into base files.
+"""Compaction and log compaction: log files are merged into base files, or log blocks into one log file.
 
-Which slices: the newest ones with log files whose file groups no other pending plan works on, as the strategies choose.
-When: the trigger looks at delta commits and time. Below table version 8 no write may be pending when a plan is made,
-for its log files would carry the name of the old slice; from 8 on completion times part them.
-Source: docs/formats/table-services.md, "Compaction plan"; docs/formats/writers.md,
-"Table services and concurrent writers"; docs/formats/file-names.md, "File groups and slices".
+`CompactionService` is the service behind both. Its plans name file slices whose log files are merged.
 
-Log compaction: the log blocks of a slice are merged into one log file; base files stay.
+`COMPACTION` merges log files into base files. It takes the newest slices with log files whose file groups no other
+pending plan works on, as the strategies choose. The trigger decides when: it looks at delta commits and time. Below
+table version 8 no write may be pending when a plan is made, because its log files would carry the name of the old
+slice. From 8 on completion times part them.
 
-Source: docs/formats/table-services.md, "Log compaction plan"; docs/formats/log.md, "Which blocks count".
+`LOG_COMPACTION` merges the log blocks of a slice into one log file; base files stay.
 
-Compaction and log compaction as services: plans of file slices whose log files are merged.
-
-Source: docs/formats/table-services.md, "Compaction plan", "Log compaction plan".
-
-Calls of compaction and log compaction: by a user, and at the end of a write.
+A user runs either service with `call`:
 
     dry run         the plan, nothing on disk
     schedule only   the plan goes to the timeline
     else            plans that wait are executed, then what is left is planned and executed
 
-Source: docs/formats/table-services.md, "Compaction plan", "Log compaction plan"; docs/compatibility.md for when a write
-compacts.
+At the end of a write, `compact_after_write` compacts, only schedules, or compacts logs, as the write's options say.
+Source: docs/formats/table-services.md, "Compaction plan", "Log compaction plan"; docs/formats/writers.md,
+"Table services and concurrent writers"; docs/formats/file-names.md, "File groups and slices"; docs/formats/log.md,
+"Which blocks count"; docs/compatibility.md for when a write compacts.
 """
 
 from __future__ import annotations

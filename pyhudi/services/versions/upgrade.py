@@ -1,15 +1,18 @@
 """Upgrade and downgrade: a table goes from one version to another, step by step, and only on request.
 
+`change_version` works in this order:
+
     admit: properties and checks of all steps                what can be refused is refused before anything changes
     for each step:
         failed writes undone, plans run, log files compacted outside the lock; other writers may still be there
         under the lock: still nothing pending? convert the files, replace the properties, tidy up
 
 The properties change last and at once: a reader sees the table of the old version or of the new one. A call that died
-leaves a table of one of the versions on the way, and files that the next call throws away or finishes to delete.
-Source: docs/formats/table-config.md, "Steps between versions".
+leaves a table of one of the versions on the way. It may also leave files, which the next call throws away or finishes
+to delete.
 
-VersionChange: what an upgrade or downgrade did, for its caller.
+`VersionChange` reports the steps to the caller.
+Source: docs/formats/table-config.md, "Steps between versions".
 """
 
 from __future__ import annotations

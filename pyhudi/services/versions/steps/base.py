@@ -1,16 +1,16 @@
-"""VersionStep: one upgrade or downgrade between two table versions.
+"""`VersionStep`: one upgrade or downgrade between two table versions, and the preparation of a table for it.
+
+A step has three parts:
 
     properties   which keys of hoodie.properties change: a pure function, called for all steps before anything changes
     convert      files that only readers of the target version look at; nobody reads them yet
     (the properties are replaced: from here the table has the target version)
     tidy         files that only readers of the source version looked at
 
-Every part may be repeated, so a step that died anywhere is simply taken again. Source: docs/formats/table-config.md,
-"Steps between versions".
+Every part may be repeated, so a step that died anywhere is simply taken again.
 
-Before a step: pending writes are rolled back, pending plans run, and log files compacted.
-
-Versions differ in how log files are named and merged, so real Hudi too compacts them before a step.
+`rollback_and_compact` prepares the table: it rolls back pending writes, runs pending plans and compacts log files.
+Versions name and merge log files differently, so real Hudi too compacts them before a step.
 Source: docs/formats/table-config.md, "Steps between versions".
 """
 

@@ -1,25 +1,25 @@
-"""The active timeline, rewritten in the other layout: names, places and bodies of instant files.
+"""The timeline, rewritten for another table version: active instants, archived instants and completion times.
+
+`copy_timeline` rewrites the active timeline in the other layout: names, places and bodies of instant files.
 
     layout 1 (table version 6)    .hoodie/<T>.<action>                   JSON commits    completed when last modified
     layout 2 (from version 8 on)  .hoodie/timeline/<T>_<C>.<action>      Avro commits
 
-The files of the other layout lie where nobody looks before the properties name that layout, so a copy that stopped
-half-way is thrown away and made again. Source: docs/formats/timeline.md, "File names", "Bodies";
-docs/formats/table-config.md, "Steps between versions".
+Nobody looks at the files of the other layout before the properties name that layout. So a copy that stopped half-way is
+thrown away and made again.
 
-The archived timeline, rewritten in the other form: log files of entries (version 6), a merge tree (from 8 on).
+`archive_to_history` and `history_to_archive` rewrite the archived timeline in the other form: log files of entries in
+version 6, a merge tree from 8 on. A table that leaves a form does not delete it, as in real Hudi. On the way back,
+instants that this form already holds are not added again.
 
-Neither is deleted when the table leaves it, as with real Hudi; on the way back, what it holds already is not added
-again. Source: docs/formats/history.md, "Archive log", "Merge tree"; docs/formats/table-config.md,
-"Steps between versions".
-
-When the instants of a table of version 6 completed, for version 8, which writes it into their names.
-
-Below version 8 the completed file's modification time is all there is, and a copy of a table has new ones. From 8 on
-log files join the newest base file that was requested before they completed: a wrong time would put log files of
-version 6 (named after their base file) on a later base file, and old rows over new ones. So the slices that version 6
-reads off the names have the last word. Source: docs/formats/timeline.md, "File names", "What a reader sees";
-docs/formats/table-config.md, "Steps between versions"; docs/formats/file-names.md, "File groups and slices".
+`completion_times` tells when the instants of a version 6 table completed, because version 8 writes these times into the
+names of instant files. Below version 8 the only sign is the completed file's modification time, and a copy of a table
+has new ones. From 8 on a log file joins the newest base file that was requested before the log file completed. With a
+wrong time, log files of version 6 (named after their base file) would join a later base file, and put old rows over new
+ones. So the slices that version 6 reads off the names have the last word.
+Source: docs/formats/timeline.md, "File names", "Bodies", "What a reader sees"; docs/formats/table-config.md,
+"Steps between versions"; docs/formats/history.md, "Archive log", "Merge tree"; docs/formats/file-names.md,
+"File groups and slices".
 """
 
 from __future__ import annotations
