@@ -4,7 +4,7 @@ Object stores replace whole objects, so `write` is atomic there. pyarrow.fs has 
 through obstore (extra `pyhudi[aws]`, `[gcs]`, `[azure]`). On HDFS it goes through a rename, which HDFS refuses when the
 name is taken.
 
-`open_object_stream` writes an object as a stream, and the object does not exist before the stream is closed. It is for
+`open_object_stream` writes an object as a stream, and nothing of it is there before the stream is closed. It is for
 Azure: pyarrow's stream empties the old object when it opens, so a dead writer would leave an empty file.
 """
 
