@@ -1,17 +1,17 @@
 """The index BUCKET with the engine CONSISTENT_HASHING, and the rings that say which file group a key belongs to.
 
-Each partition has a ring, and each node of the ring is a file group. The first write to a partition makes its ring;
-clustering splits and merges nodes. Each resize of a partition adds a ring file:
+Each partition has a ring, and each node of the ring is a file group. The first write to a partition makes its ring.
+Clustering splits and merges nodes, and each such resize adds a ring file:
 
     .hoodie/.bucket_index/consistent_hashing_metadata/<partition>/<instant>.hashing_meta    the ring
                                                                   <instant>.commit          it counts
 
-A ring counts if it was there from the beginning, has the marker, or belongs to a completed instant of the active
+A ring counts if it was there from the beginning, has the marker `.commit`, or is of a completed instant of the active
 timeline. The newest ring that counts is the partition's ring. A ring that a dead resize left never counts, not even
 after archiving has moved the timeline beyond it.
 
-Below version 8 the marker is in the partition's own folder. Hudi before 1.0 puts it there, and a marker next to the
-ring keeps it from finding the ring at its next resize.
+Below version 8 the marker is in the partition's own folder, where Hudi before 1.0 puts it. If the marker is next to the
+ring, that Hudi fails to find the ring at its next resize.
 
 Source: docs/formats/indexes.md, "Consistent hashing".
 """

@@ -8,14 +8,13 @@ For a large batch, `tag_by_join` lets the engine join the incoming keys with all
 Each step streams or shuffles, so memory does not grow with the batch. A native scan of the key columns instead of the
 fan-out was measured: it is no faster (docs/benchmarks.md), and can't read ORC, keys that are not stored, or log files.
 
-Log files can delete keys. When only live keys count, a key is stored if the merged slice has it. Otherwise a key's
-place is its base file, alive or not: a delete in the log must meet the row that comes after it. A row would go to two
-places only if base files of one partition hold its key twice, so only such keys must be checked in the merged slice.
-Such keys are rare, and a second place makes a second row: the logs stay closed until the number of tagged rows shows
-one of them.
+Log files can delete keys. When only live keys count, a key counts as stored only if the merged slice has it. Otherwise
+a key's place is its base file, alive or not: a delete in the log must meet the row that comes after it. A row would go
+to two places only if base files of one partition hold its key twice, so only such keys must be checked in the merged
+slice. They are rare, and each makes a second row. So the logs stay closed until the number of tagged rows shows one.
 
-`join_locations` puts places next to rows that are in this process, where a join would copy all of them. `CountRows`
-counts the rows of a frame where they are, by partition path and by file group.
+`join_locations` looks up the places of rows that are in this process and puts them next to the rows. A join would copy
+all rows. `CountRows` counts the rows of a frame where they are, by partition path and by file group.
 
 Source: docs/formats/indexes.md, "Finding keys".
 """

@@ -11,7 +11,7 @@ reads its key column only if the footer says that it may hold one of the keys. A
 places than `key_bytes_in_tasks_max` is joined by the engine instead (`key_join.py`).
 
 Log files hold no keys that their base file lacks, so base files are enough to place a key. The merged slice says
-whether the key is still alive there. Three cases ask it:
+whether the key is still alive there. It is asked in three cases:
 
 - A global index: a key that moved away stays in the old base file, deleted in its log.
 - An insert that checks for known keys.

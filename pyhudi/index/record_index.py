@@ -1,5 +1,7 @@
 """GLOBAL_RECORD_LEVEL_INDEX and RECORD_LEVEL_INDEX: keys are looked up in the metadata table's record index.
 
+A batch goes one of three ways:
+
     rows in this process    keys by file group of the index → one task each, with its keys
     Spark                   keys go to the tasks by file group of the index, and no key to the planner
     keys of all blocks      are searched in the base files, where that takes less time (`files_are_cheaper`)
@@ -9,8 +11,8 @@ takes twice as long as to unpack it from a column of Parquet. `files_are_cheaper
 both find the same places. docs/benchmarks.md, "Metadata table", has the measurements.
 
 Every answer of the index is checked: if it names a file group that the table does not have, the index is wrong.
-GLOBAL_SIMPLE and SIMPLE find the rows when the table has no record index, and when the index is not up to date or
-can't be read.
+GLOBAL_SIMPLE and SIMPLE find the rows when the table has no record index, and when the index is not up to date or can't
+be read.
 
 Source: docs/formats/indexes.md, "Finding keys", "Record index".
 """

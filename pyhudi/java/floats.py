@@ -6,9 +6,9 @@ scientific notation (`1.0E10`). Most values have their shortest text.
 `float_text` prints whole columns. Nearly every number of the plain range has its shortest text in Java too, and Arrow
 prints that. The others go through `double_texts` or `float_texts`, each distinct number once.
 
-Those two play back the digit generation of older Java with whole numbers. It misses the shortest text of some values
-(2e23 is `1.9999999999999998E23`), and Hudi tables have such texts in keys. Digits of value = B / S are taken one by
-one until the rest is within half a unit in the last place, M. The texts were checked against Java 17.
+Those two play back the digit generation of older Java with whole numbers. Older Java misses the shortest text of some
+values (2e23 is `1.9999999999999998E23`), and Hudi tables have such texts in keys. Digits of value = B / S are taken one
+by one until the rest is within half a unit in the last place, M. The texts were checked against Java 17.
 
 Source: docs/formats/keys.md, "Text of values".
 """

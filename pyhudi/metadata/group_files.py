@@ -1,7 +1,7 @@
 """Files of the metadata table: their bytes, and base files that a compaction makes by patching the older ones.
 
-`GroupFiles` writes three kinds: base files, log files with a block of records and one of deletes, and the empty log
-file with which a file group begins.
+`GroupFiles` writes three kinds of files: base files, log files with a block of records and one of deletes, and the
+empty log file with which a file group begins.
 
 `patch_of` serves a compaction whose log files changed only a few of many records:
 

@@ -7,8 +7,8 @@
 
 A key names a partition as the table stores it (`stored_partition`): "." in a table without partitions.
 
-`KeysByGroup` splits the rows of an update among file groups and puts each group's rows in the order of its files. It
-looks at keys piece by piece, as their tasks reported them, so that several threads can share the work.
+`KeysByGroup` splits the rows of an update among file groups and puts each group's rows in the order that its files
+have. It looks at keys piece by piece, as their tasks reported them, so that several threads can share the work.
 
 `in_order` sorts rows with keys in bounded memory; `GroupStream` gives them out by file group.
 

@@ -1,7 +1,7 @@
 """Records of the metadata table: collected from HFiles, decoded together, and searched for equal rows.
 
-`RecordBatchBuilder` gathers entries of several files and decodes them at once. Each of many files may hold only a few
-records, and a few take as long to decode as hundreds.
+`RecordBatchBuilder` gathers entries of several files and decodes them together. There may be few records in each of
+many files, and a few take as long to decode as hundreds.
 
 `dictionary_rows` finds equal rows column by column, without a look at whole rows. Equal rows are common in a record
 index: its records say where a key is, and all keys of a file are in the same place.

@@ -17,8 +17,9 @@ A log compaction joins the log blocks of a slice in one log file; base files sta
     <T> completed                 a delta commit
 
 It runs after a due compaction. Its blocks take the place of the newest block that they stand for. So it does not run
-while an older instant of the table is pending. The blocks of that instant would come before all of them, and blocks
-that it has already written may be taken back. A waiting plan belongs to a dead process: it is dropped with its files.
+while the table has a pending instant that is older than this block. Later blocks of that instant would come before all
+of the new ones, and its earlier blocks may be taken back. A plan that waits belongs to a dead process: it is dropped
+with its files.
 
 Source: docs/formats/metadata-table.md, "Compaction and cleaning", "Log compaction", "Merging records";
 docs/formats/table-services.md, "Cleaning plan", "Log compaction plan".

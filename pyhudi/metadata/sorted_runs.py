@@ -1,8 +1,8 @@
-"""Records of the metadata table in bounded memory: HFiles merged in the order of keys, and groups held in local files.
+"""Records of the metadata table in bounded memory: HFiles merged in the order of keys, and file groups on local disk.
 
 `sorted_runs` gives out the records of several HFiles in pieces, so that a compaction need not fit in memory. Each file
-comes ascending by key. A piece ends at the least of the last keys that are held of the files, so all versions of a key
-are in one piece.
+comes ascending by key, and memory holds some rows of each. A piece ends at the smallest of their last keys, so all
+versions of a key are in one piece.
 
 `spilled` puts the records of a new partition into files of this machine. A build reads the table without its lock, and
 the records wait there until the lock is held.

@@ -1,7 +1,7 @@
-"""Staged index files: pieces of the record index, which the tasks of a large write make of the keys that they wrote.
+"""Staged index files: pieces of the record index that the tasks of a large write make from their keys.
 
-Without these pieces all keys would travel to one process, which alone would sort and compress them. The tasks share the
-work with the commit, and the pieces wait in a folder of the table until then:
+Without these pieces all keys would travel to one process, which alone would sort and compress them. The tasks do both
+instead, and leave their pieces in temporary files of the table for the commit:
 
     a task        the keys of its files; for each file group of the index a sorted HFile of them; one temporary file
     the commit    copies the HFiles into log files of the index, under the table's lock
@@ -10,8 +10,8 @@ work with the commit, and the pieces wait in a folder of the table until then:
 
 A commit reads the keys back if the index has other file groups by now, or if keys left the table.
 
-A look-up opens every HFile of a file group, so a commit must not bring as many as a load had tasks. `merge_staged`
-joins the pieces of many tasks first, those of each file group of the index in a task of its own.
+A look-up opens every HFile of a file group, so a commit must not bring as many HFiles as a load had tasks.
+`merge_staged` joins the pieces of many tasks first, those of each file group of the index in a task of its own.
 
 Source: docs/formats/metadata-table.md, "Record index", "Writing".
 """

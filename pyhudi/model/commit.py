@@ -1,5 +1,7 @@
 """Completed actions: write stats and commit metadata, the reports of write tasks, and what changed in the table.
 
+The main classes:
+
     WriteStat, CommitMetadata    the body of a completed write
     WriteStatus                  the report of a write task, one for each file that it wrote; a task that fails raises
     TableChange                  by partition: files written, files deleted, file groups replaced
@@ -7,8 +9,8 @@
 Field names are Hudi's in snake case; `instant_files.py` and `write_stats.py` in `formats/timeline` spell them as Hudi
 does.
 
-Every completed instant has a `TableChange`, which follows from its body alone (`change_of`). The metadata table keeps
-a listing, statistics of files and places of keys. To update them after an action of any kind, it needs nothing else.
+Every completed instant has a `TableChange`, which follows from its body alone (`change_of`). The metadata table keeps a
+listing, statistics of files and places of keys. To update them after an action of any kind, it needs nothing else.
 
 Source: docs/formats/timeline.md, "Records", "Bodies", "Commit metadata", "Extra metadata", "Rollback".
 """

@@ -1,5 +1,7 @@
 """Plans and bodies of the actions that are not writes.
 
+By action, they say:
+
     rollback                       what to undo, file by file, and what was undone
     compaction, log compaction     the slices to compact
     clustering                     groups of file slices whose rows go to new file groups

@@ -4,8 +4,7 @@
 
 Changes come in the order of the commits; within a commit, deletes of whole file groups come first.
 
-Write stats name the files that hold the changes; for images, listings do so, too. Each kind of file tells its changes
-in a way of its own:
+Write stats name the files that hold the changes; for images, listings are needed, too. The files tell the changes so:
 
     change logs named                       their records
     base file of new rows only              all its rows are inserts

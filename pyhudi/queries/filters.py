@@ -2,11 +2,11 @@
 
 A literal is made to fit the column, never the column to fit the literal. So the filter, the partition pruning and the
 row-group pruning compare the same values. A text is read as date, time or number where the column is one. A time
-without a zone is in the zone of the caller: UTC by default, and with None such a time is refused.
+without a zone, compared with a column of moments, is in the caller's zone: UTC by default; with None it is refused.
 
 `call_expression` makes Arrow expressions of functions of columns, so that Arrow filters by them as it does by its own.
 Arrow has no kernels with Spark's meaning. When a filter first names a function with its arguments and the type of its
-column, the three together become a new function of Arrow's.
+column, this combination is registered as a new function of Arrow.
 
 Source: docs/formats/metadata-table.md, "Expression index".
 """

@@ -1,6 +1,6 @@
 """The range of an incremental query: which commits are in it, and the pattern that paths of their files must match.
 
-A range is one of times: its begin is left out and its end is in.
+A range is one of times: its begin is left out and its end is in. Which times count goes by the table's version:
 
     version 8 and later: completion times      older versions: instant times
 

@@ -1,11 +1,11 @@
 """Literals of a filter as values of the column that they are compared with, one by one and as lists.
 
 A literal is made to fit the column, never the column to fit the literal. A time without a zone, compared with a column
-of moments, is in the zone of the caller: UTC by default, and with None such a time is refused. If no value fits (1.5
-with an integer column), the comparison itself is turned into one with the same meaning.
+of moments, is in the caller's zone: UTC by default; with None it is refused. If no value fits (1.5 with an integer
+column), the comparison itself is turned into one that means the same.
 
-`IN` compares a column with a list. `merged_lists` makes such a list of many comparisons with the same meaning. A list
-costs one look into a hash table for each row, however long it is; a comparison costs a pass over all rows.
+`IN` compares a column with a list. `merged_lists` turns many comparisons into a list that means the same. A list costs
+one look into a hash table for each row, however long it is; a comparison costs a pass over all rows.
 """
 
 from __future__ import annotations

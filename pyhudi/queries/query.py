@@ -3,11 +3,11 @@
 A query is independent of the state of the table, and planners take it as it is.
 
 An instant time is compared as text. Dates and times without a zone are read in the timeline's zone, as Hudi reads
-`as.of.instant`. With a Spark session, Python's words are read in the session's zone (`in_zone`). Times with a zone are
-brought into the timeline's zone.
+`as.of.instant`. With a Spark session, the arguments of Python calls are read in the session's zone (`in_zone`). Times
+with a zone are brought into the timeline's zone.
 
-Hudi's options compare the time with instant times alone. Python's own words (`as_of_time`, `commit_at`) mean the table
-that a reader saw at that time: a moment in the middle of a write is before it.
+Hudi's options compare the time with instant times alone. In Python calls a time (`as_of_time`, `commit_at`) means the
+table that a reader saw then: a moment in the middle of a write is before it.
 
 `check_not_cleaned` refuses a moment if cleaning has removed files that a read of it needs.
 

@@ -1,7 +1,7 @@
 """The protocol of the metadata table's partitions: `PartitionWriter` builds and updates one kind.
 
-Each kind has one file and one row of `registry.PARTITIONS`. A `TableCommit` tells a writer of an instant that is about
-to complete. The writer answers with a `PartitionUpdate`: what the instant writes into one partition.
+Each kind has one file and one row of `registry.PARTITIONS`. A `TableCommit` describes an instant that is about to
+complete. The writer answers with a `PartitionUpdate`: the records and deletes that the instant writes into a partition.
 
 Source: docs/formats/metadata-table.md, "Building", "Writing", "Records", "Merging records".
 """

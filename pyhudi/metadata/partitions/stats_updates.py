@@ -6,9 +6,9 @@ says that it is deleted.
 `joined_stats` makes the statistics of a whole partition from those of its files, column by column: it joins ranges and
 adds counts and sizes. It says nothing that is not sure:
 
-- If one file does not tell a column's bounds, the partition has no bounds of it.
+- If one file does not tell a column's bounds, the partition has no bounds for it.
 - If one file's statistics lack the column, or have it in another form (its type was widened since), the partition has
-  no row of it.
+  no row for it.
 
 Source: docs/formats/metadata-table.md, "Keys", "Statistics", "Statistics of partitions".
 """

@@ -1,7 +1,7 @@
 """Options of the metadata table: its partitions, their sizes, and the record index.
 
 Partitions that exist are kept up whatever a call says. `MetadataOptions` decides which partitions a new metadata table
-gets, and with how many file groups. `RecordIndexOptions` are those of its record index.
+gets, and with how many file groups. `RecordIndexOptions` has the options of its record index.
 
 Source: Hudi's documented keys; docs/formats/metadata-table.md, "Indexed columns".
 """

@@ -1,6 +1,6 @@
-"""Options of one write: operation, schema rules, replaced partitions, commit and engine; and those of an INSERT of SQL.
+"""Options of one write (operation, schema rules, replaced partitions, commit, engine) and of an INSERT of SQL.
 
-`StatementOptions` holds the part for SQL, the other classes the part for every write.
+`StatementOptions` is for an INSERT of SQL alone; the other classes are for every write.
 
 Source: Hudi's documented keys; sides taken are in docs/compatibility.md.
 """
