@@ -18,7 +18,7 @@ import pytest
 from pyhudi.engine.local import LocalEngine
 from pyhudi.engine.sorted_ranges import SortedRanges
 from pyhudi.errors import StorageError
-from pyhudi.filegroup.read import record_buffer
+from pyhudi.filegroup.read import spill as spill_files
 from pyhudi.filegroup.rewrite.sort import RowOrder, SortedRows
 from pyhudi.storage import MemoryStorage
 from tests.support.tables.small import TestTable
@@ -111,7 +111,7 @@ def sort_rows() -> None:
 
 
 def keep_log_rows() -> None:
-    spill = record_buffer._Spill(many_rows().schema, None)
+    spill = spill_files._Spill(many_rows().schema, None)
     spill.write([many_rows()])
     spill.read()
 

@@ -15,6 +15,7 @@ import pytest
 
 from pyhudi.errors import ConfigError, CorruptFile
 from pyhudi.filegroup.read import record_buffer
+from pyhudi.filegroup.read import spill as spill_files
 from pyhudi.filegroup.read.matching import KeyMatching
 from pyhudi.filegroup.read.record_buffer import LogRecords, RecordBuffer
 from pyhudi.formats.log.blocks import delete
@@ -38,7 +39,7 @@ def folders(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     made: list[Any] = []
     real = tempfile.NamedTemporaryFile
     monkeypatch.setattr(
-        record_buffer.tempfile, "NamedTemporaryFile", lambda **how: made.append(how["dir"]) or real(**how)
+        spill_files.tempfile, "NamedTemporaryFile", lambda **how: made.append(how["dir"]) or real(**how)
     )
     return made
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pyhudi import ConfigError, HudiOptionWarning, HudiTable
-from pyhudi.filegroup.read import record_buffer
+from pyhudi.filegroup.read import spill as spill_files
 from tests.support.tables.rides import ROWS, SCHEMA
 
 LIMIT, FOLDER = "hoodie.memory.merge.max.size", "hoodie.memory.spillable.map.path"
@@ -39,7 +39,7 @@ def test_log_rows_beyond_the_limit_wait_in_the_named_folder(
     made: list[Any] = []
     real = tempfile.NamedTemporaryFile
     monkeypatch.setattr(
-        record_buffer.tempfile, "NamedTemporaryFile", lambda **how: made.append(how["dir"]) or real(**how)
+        spill_files.tempfile, "NamedTemporaryFile", lambda **how: made.append(how["dir"]) or real(**how)
     )
     folder = tmp_path / "scratch"
     folder.mkdir()

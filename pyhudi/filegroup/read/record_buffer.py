@@ -11,16 +11,16 @@ Source: docs/formats/merging.md, "Deletes", "Two versions of a key".
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyhudi.errors import ConfigError, SchemaMismatch
+from pyhudi.errors import SchemaMismatch
+from pyhudi.filegroup.read.spill import Positions, StoredRows, WaitingRows, keep_to
 from pyhudi.formats.base import BATCH_ROWS
 from pyhudi.formats.log.blocks.delete import DeleteRecords
 from pyhudi.java.hashes import java_string_hash
@@ -32,14 +32,12 @@ from pyhudi.merge.pairs import pair_merger
 from pyhudi.merge.rules import MergeRules, marked_deletes
 from pyhudi.merge.versions import Versions, merge_versions
 from pyhudi.model.keys import DELETE_FLAG_COLUMN, META_COLUMNS, RECORD_KEY
-from pyhudi.storage.base import as_temporary_error
 
 __all__ = ["DEFAULT_MEMORY_BYTES", "LogRecords", "RecordBuffer", "delete_flags", "with_record_keys"]
 
 
 DEFAULT_MEMORY_BYTES = 256 * 1024 * 1024
 
-Positions = npt.NDArray[np.int64]
 _NO_ROW = -1
 _NONE = np.zeros(0, np.int64)
 _ENTRY = (pa.field(RECORD_KEY, pa.string()), pa.field("is delete", pa.bool_()), pa.field("row", pa.int64()))
@@ -61,9 +59,9 @@ class LogRecords:
     is_delete: Mask
     absent: Mapping[str, Mask]
     positions: Positions | None
-    _entries: _Stored
+    _entries: StoredRows
     _at: Positions  # where the entries of these versions are
-    _rows: _Stored
+    _rows: StoredRows
     _row_numbers: Positions
 
     def __len__(self) -> int:
@@ -122,10 +120,10 @@ class RecordBuffer:
         self._positions: list[Positions | None] = []
         self._entries, self._rows = self._waiting()
 
-    def _waiting(self) -> tuple[_Waiting, _Waiting]:
+    def _waiting(self) -> tuple[WaitingRows, WaitingRows]:
         ordering = [pa.field(f"ordering {i}", kind) for i, kind in enumerate(self._ordering_types)]
         entries = pa.schema([*_ENTRY, *ordering])
-        return _Waiting(entries, self._spill_folder), _Waiting(self._schema, self._spill_folder)
+        return WaitingRows(entries, self._spill_folder), WaitingRows(self._schema, self._spill_folder)
 
     def add_rows(
         self,
@@ -155,7 +153,7 @@ class RecordBuffer:
     def _note(self, keys: pa.Array, ordering: Sequence[pa.Array], is_delete: Mask, numbers: Positions) -> None:
         columns = [keys, pa.array(is_delete), pa.array(numbers), *ordering]
         self._entries.add(pa.Table.from_arrays(columns, schema=self._entries.schema))
-        _keep_to(self._memory_bytes, self._entries, self._rows)
+        keep_to(self._memory_bytes, self._entries, self._rows)
 
     def add_deletes(self, deletes: DeleteRecords) -> None:
         """Deletes of one block, or of a part of it; `add_positions` follows."""
@@ -193,7 +191,7 @@ class RecordBuffer:
         entries, rows = self._entries.stored().joined(), self._rows.stored()
         return self._in_pairs_merged(entries, rows) if self._in_pairs else self._picked(entries, rows)
 
-    def _picked(self, entries: _Stored, rows: _Stored) -> LogRecords:
+    def _picked(self, entries: StoredRows, rows: StoredRows) -> LogRecords:
         """The version that wins of each key."""
         mode = merge_mode(self._rules.mode, self._rules.ordering_fields)
         firsts, winners, deletes, numbers = [_NONE], [_NONE], [_NONE.astype(np.bool_)], [_NONE]
@@ -212,7 +210,7 @@ class RecordBuffer:
             entries, won = entries.only(won), np.arange(len(won))
         return LogRecords(is_delete, {}, of_base, entries, won, rows, number)
 
-    def _in_pairs_merged(self, entries: _Stored, rows: _Stored) -> LogRecords:
+    def _in_pairs_merged(self, entries: StoredRows, rows: StoredRows) -> LogRecords:
         """All versions of each key, merged."""
         merger, masks = pair_merger(self._rules), self._absent_masks()
         merged_entries, merged_rows = self._waiting()
@@ -230,7 +228,7 @@ class RecordBuffer:
             noted = [keys.take(pa.array(first)), pa.array(merged.is_delete), numbers, *merged.ordering]
             merged_entries.add(pa.Table.from_arrays(noted, schema=merged_entries.schema))
             merged_rows.add(merged.rows)
-            _keep_to(self._memory_bytes, merged_entries, merged_rows)
+            keep_to(self._memory_bytes, merged_entries, merged_rows)
         first = np.concatenate(firsts)
         order = np.argsort(first, kind="stable")
         masks = {name: mask[order] for name, mask in _joined_masks(absent).items()}
@@ -238,7 +236,7 @@ class RecordBuffer:
         is_delete = np.concatenate(deletes)[order]
         return LogRecords(is_delete, masks, of_base, merged_entries.stored(), order, merged_rows.stored(), order)
 
-    def _shares(self, entries: _Stored) -> Iterator[tuple[Positions, pa.Table]]:
+    def _shares(self, entries: StoredRows) -> Iterator[tuple[Positions, pa.Table]]:
         """The entries, all of one key together, and where they are: at once, or by hashes of their keys so many at a
         time as fit into memory.
         """
@@ -282,128 +280,6 @@ def _joined_masks(parts: Sequence[tuple[int, Mapping[str, Mask]]]) -> dict[str, 
     return {
         name: np.concatenate([masks.get(name, np.zeros(rows, np.bool_)) for rows, masks in parts]) for name in names
     }
-
-
-def _keep_to(limit_bytes: int, entries: _Waiting, rows: _Waiting) -> None:
-    """Rows go to their file first, entries when these alone take half of the limit."""
-    if entries.waiting_bytes + rows.waiting_bytes > limit_bytes:
-        rows.spill()
-    if entries.waiting_bytes > limit_bytes // 2:
-        entries.spill()
-
-
-@dataclass(frozen=True, slots=True)
-class _Stored:
-    """Rows in memory or mapped from a file, taken by their numbers."""
-
-    schema: pa.Schema
-    batches: Sequence[pa.RecordBatch]
-    in_file: bool
-
-    @property
-    def count(self) -> int:
-        return sum(len(batch) for batch in self.batches)
-
-    @property
-    def size_bytes(self) -> int:
-        return sum(batch.nbytes for batch in self.batches)
-
-    def joined(self) -> _Stored:
-        """The same as one batch, if they are in memory."""
-        return self if self.in_file else replace(self, batches=self.whole().combine_chunks().to_batches())
-
-    def only(self, at: Positions) -> _Stored:
-        """Some of the rows, in memory."""
-        return _Stored(self.schema, self.take(at).combine_chunks().to_batches(), in_file=False)
-
-    def whole(self, columns: Sequence[str] | None = None) -> pa.Table:
-        table = pa.Table.from_batches(list(self.batches), self.schema)
-        return table if columns is None else table.select(list(columns))
-
-    def take(self, at: Positions, columns: Sequence[str] | None = None) -> pa.Table:
-        """Rows by their numbers."""
-        if not self.in_file:
-            return self.whole(columns).take(pa.array(at))
-        # Batch by batch: Arrow would join what is mapped from the file, in memory, to take from it.
-        ends = np.cumsum([len(batch) for batch in self.batches])
-        batch_of = np.searchsorted(ends, at, side="right")
-        order = np.argsort(batch_of, kind="stable")
-        bounds = np.searchsorted(batch_of[order], np.arange(len(ends) + 1))
-        parts = []
-        for number in np.unique(batch_of):
-            batch = self.batches[number] if columns is None else self.batches[number].select(list(columns))
-            rows = at[order[bounds[number] : bounds[number + 1]]] - (ends[number] - len(batch))
-            parts.append(batch.take(pa.array(rows)))
-        schema = self.schema if columns is None else pa.schema([self.schema.field(name) for name in columns])
-        taken = pa.Table.from_batches(parts, schema)
-        if (order[1:] > order[:-1]).all():
-            return taken
-        place = np.empty_like(order)
-        place[order] = np.arange(len(order))
-        return taken.take(pa.array(place))
-
-
-class _Waiting:
-    """Tables that come one after the other: in memory, and from `spill` on in a temporary Arrow file."""
-
-    def __init__(self, schema: pa.Schema, folder: str | None) -> None:
-        self.schema, self._folder = schema, folder
-        self.count = self.waiting_bytes = 0
-        self._tables: list[pa.Table] = []
-        self._file: _Spill | None = None
-
-    def add(self, rows: pa.Table) -> None:
-        self._tables.append(rows)
-        self.count += len(rows)
-        self.waiting_bytes += rows.nbytes
-
-    def spill(self) -> None:
-        """Write what waits in memory."""
-        if self._tables:
-            self._file = self._file or _Spill(self.schema, self._folder)
-            self._file.write(self._tables)
-            self._tables, self.waiting_bytes = [], 0
-
-    def stored(self) -> _Stored:
-        """All of them; none is added afterwards."""
-        spilled = [self._file.read()] if self._file is not None else []
-        table = pa.concat_tables([self.schema.empty_table(), *spilled, *self._tables])
-        self._tables = []
-        return _Stored(self.schema, table.to_batches(), bool(spilled))
-
-
-_SPILL_FOLDER = "hoodie.memory.spillable.map.path"
-
-
-class _Spill:
-    """Rows in a temporary Arrow file, in the order in which they came."""
-
-    def __init__(self, schema: pa.Schema, folder: str | None) -> None:
-        # Deleted with this object and the tables mapped from it.
-        try:
-            self._file = tempfile.NamedTemporaryFile(  # noqa: SIM115
-                prefix="pyhudi-log-records-", suffix=".arrow", dir=folder
-            )
-        except OSError as error:
-            raise ConfigError(
-                f"Log rows that don't fit into memory can't be written to {folder or tempfile.gettempdir()} ({error}); "
-                f"name a folder in {_SPILL_FOLDER} that every machine can write to."
-            ) from error
-        with as_temporary_error(self._file.name, _SPILL_FOLDER):
-            self._sink = pa.OSFile(self._file.name, "wb")
-            self._writer = pa.ipc.new_file(self._sink, schema)
-
-    def write(self, tables: Sequence[pa.Table]) -> None:
-        with as_temporary_error(self._file.name, _SPILL_FOLDER):
-            for table in tables:
-                self._writer.write_table(table)
-
-    def read(self) -> pa.Table:
-        """All rows, mapped into memory; no writes afterwards."""
-        with as_temporary_error(self._file.name, _SPILL_FOLDER):
-            self._writer.close()
-            self._sink.close()
-            return pa.ipc.open_file(pa.memory_map(self._file.name)).read_all()
 
 
 def with_record_keys(generator: KeyGenerator | None, rows: pa.Table) -> pa.Table:

@@ -22,11 +22,11 @@ from pyhudi.filegroup.read.matching import KeyFilter, KeyMatching, Matching, Pos
 from pyhudi.filegroup.read.record_buffer import (
     DEFAULT_MEMORY_BYTES,
     LogRecords,
-    Positions,
     RecordBuffer,
     delete_flags,
     with_record_keys,
 )
+from pyhudi.filegroup.read.spill import Positions
 from pyhudi.filegroup.write.partial_rows import concat_rows
 from pyhudi.formats.base import BATCH_ROWS, BaseFileReader, open_base_file
 from pyhudi.formats.log.envelope import CorruptRange

@@ -21,8 +21,9 @@ import numpy as np
 import pyarrow as pa
 
 from pyhudi.engine.base import TaskContext
-from pyhudi.filegroup.read.record_buffer import LogRecords, Positions
+from pyhudi.filegroup.read.record_buffer import LogRecords
 from pyhudi.filegroup.read.slice import SliceMerge, SliceSpec
+from pyhudi.filegroup.read.spill import Positions
 from pyhudi.filegroup.write.append import LogFiles, LogOptions
 from pyhudi.filegroup.write.base_file import NewBaseFile, ReusedFooter, no_values, stored_columns
 from pyhudi.filegroup.write.markers import CREATE, MERGE
