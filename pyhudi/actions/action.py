@@ -66,7 +66,7 @@ class PreparedWrite(Generic[PlanT]):
     """Second phase: what to write, and with what.
 
     `profile`: body of the inflight file, None for an empty one. `frame`: None where no rows come. `plan`: what the
-    action makes of it for itself. `kept`: frames that the engine holds for it.
+    action makes of it for itself. `cached`: frames that the engine holds for it.
     `not_found`: rows of a delete whose key the index does not find in the table.
     """
 
@@ -76,7 +76,7 @@ class PreparedWrite(Generic[PlanT]):
     profile: CommitMetadata | None
     frame: Frame | None
     plan: PlanT
-    kept: tuple[Frame, ...] = ()
+    cached: tuple[Frame, ...] = ()
     not_found: int = 0
 
 

@@ -261,7 +261,7 @@ def options_for(
 
     An unfinished table that was made otherwise than the options say is removed, when they are enough for a new one.
 
-    Args:    new: the options to make a new table with, when they are not `given`.
+    Args:    new: the options to make a new table with, when they are not those of the call.
     Raises:  ConfigError.
     """
     try:

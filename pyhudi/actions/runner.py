@@ -95,7 +95,7 @@ def _perform(
         inflight = start(instant, context.meta, body)
         statuses = watch.time("execute", lambda: action.execute(prepared, context))
     finally:
-        for frame in prepared.kept:
+        for frame in prepared.cached:
             context.engine.release(frame)
     paths = [path for status in statuses for path in status.stat.paths]
     watch.time("sweep", lambda: sweep(storage, instant.requested_time, paths))

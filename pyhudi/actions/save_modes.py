@@ -120,7 +120,7 @@ def options_in_place(call_options: Mapping[str, object], options: WriteOptions) 
 
     Rows of one key inside the batch are combined where the operation that the caller means would combine them.
 
-    Args:    options: `given`, read.
+    Args:    options: `call_options`, read.
     Raises:  ConfigError for operations that don't go with mode overwrite.
     """
     operation = operation_in_place(options)

@@ -15,7 +15,7 @@ __all__ = ["matching", "row_pairs"]
 def matching(batches: Iterable[pa.RecordBatch], key_values: Mapping[str, pa.Array]) -> Iterator[pa.RecordBatch]:
     """Rows whose key columns each hold a known value: more than enough rows, in far less memory.
 
-    `known`: by key column the values of the other side.
+    `key_values`: by key column the values of the other side.
     """
     for group in _chunks_of(batches, 1 << 20):
         keep = None

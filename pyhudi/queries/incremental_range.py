@@ -130,7 +130,7 @@ def time_of_range(name: str, moment: AsOf, meta: MetaClient, options: Incrementa
     """The begin or end that a caller of Python means: a time of an instant that is known, requested or completed, means
     that instant, and a moment stays a moment. Hudi's options don't ask: from version 8 on theirs are completion times.
 
-    Args:    name: of the argument, for errors. given: a moment, as `incremental_range` takes it.
+    Args:    name: of the argument, for errors. moment: as `incremental_range` takes it.
     Raises:  ConfigError for what is no moment.
     """
     if _is_earliest(moment):

@@ -139,7 +139,7 @@ def with_names(
 
     Args:
         args: Spark's parameters, as given to `spark.sql`.
-        given: its keywords; with them the text is a template, in which braces have a meaning.
+        frames_by_name: its keywords; with them the text is a template, in which braces have a meaning.
     """
     frames_by_name = frames_by_name or {}
     tokens, references = _read(text)

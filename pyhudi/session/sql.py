@@ -71,10 +71,10 @@ def as_frame(frame: SqlFrame) -> DataFrame:
 class SparkSqlSession:
     """`SqlSession` on Spark, classic or Connect."""
 
-    def __init__(self, spark: SparkSession, args: object = None, given: Mapping[str, object] | None = None) -> None:
-        """`args`, `given`: parameters of the statement, which every text that it lets Spark evaluate may name."""
+    def __init__(self, spark: SparkSession, args: object = None, frames: Mapping[str, object] | None = None) -> None:
+        """`args`, `frames`: parameters of the statement, which every text that it lets Spark evaluate may name."""
         self.spark = spark
-        self._args, self._given = args, given
+        self._args, self._frames = args, frames
         self._catalog = StatementNames(catalog_of(spark))
 
     @property
@@ -124,7 +124,7 @@ class SparkSqlSession:
         return HudiTable.create(location, schema, spark=self.spark, options=options)
 
     def query(self, text: str) -> SqlFrame:
-        return SqlFrame(with_names(self.spark, self, text, self._args, self._given))
+        return SqlFrame(with_names(self.spark, self, text, self._args, self._frames))
 
     @contextmanager
     def view_of(self, frame: SqlFrame) -> Iterator[str]:

@@ -74,7 +74,7 @@ ORIGINALS: dict[tuple[type, str], Original] = {}
 
 
 def spark_sql(spark: SparkSession, text: str, args: object = None, **frames: object) -> DataFrame:
-    """`SparkSession.sql` as Spark has it. `given`: what the text names in braces, which makes it a template."""
+    """`SparkSession.sql` as Spark has it. `frames`: what the text names in braces, which makes it a template."""
     original = cast("Callable[..., DataFrame]", _original(spark, "sql"))
     if frames and is_on_connect(spark) and not capabilities.PRESENT.connect_takes_frames:
         return sql_with_views(spark, original, text, args, frames)

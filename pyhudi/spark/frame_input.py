@@ -41,7 +41,7 @@ _ROW_NUMBER_BITS = 33
 
 
 def fetched(df: DataFrame, options: WriteOptions, given_keys: Iterable[str]) -> pa.Table | None:
-    """The input's rows if this process is to write them, None if Spark is. `said`: the option keys that were given."""
+    """The input's rows if this process is to write them, None if Spark is. `given_keys`: options of the caller."""
     if options.engine == "local":
         return collect_arrow(df)
     if options.engine == "spark" or options.operation.lower() == "bulk_insert":
@@ -125,7 +125,7 @@ class FrameInput:
         return tuple(names)
 
     def rows(self, options: WriteOptions, keys: Iterable[str]) -> tuple[Frame, Engine]:
-        """The rows as a frame, and the engine that it is for. `given`: keys of the options that the caller gave."""
+        """The rows as a frame, and the engine that it is for. `keys`: of the options that the caller gave."""
         rows = fetched(self.df, options, canonical_keys([*keys, *self.session_options]))
         if rows is not None:
             return in_this_process(rows)

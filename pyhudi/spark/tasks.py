@@ -181,16 +181,16 @@ class AppendTask:
     columns: tuple[str, ...]
     incoming: pa.Schema
     outgoing: pa.Schema
-    kept: tuple[str, ...]
+    unchanged: tuple[str, ...]
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        schema = pa.schema([*(self.incoming.field(name) for name in self.kept), *self.outgoing])
+        schema = pa.schema([*(self.incoming.field(name) for name in self.unchanged), *self.outgoing])
         with in_worker():
             for arrived in batches:
                 batch = conform(arrived, self.incoming)
                 answer = conform(self.work(task_context(), batch.select(list(self.columns))), self.outgoing)
                 assert answer.num_rows == batch.num_rows, f"{self.work!r} gave {answer.num_rows} for {batch.num_rows}"
-                columns = [*(batch.column(name) for name in self.kept), *answer.columns]
+                columns = [*(batch.column(name) for name in self.unchanged), *answer.columns]
                 yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
 

@@ -296,7 +296,7 @@ class LocalStorage:
 
 
 def with_sync(storage: Storage, syncs: bool) -> Storage:
-    """The storage, but `wanted` False: one that waits for no disk, where it is a local one."""
+    """The storage; with `syncs` False a local one that waits for no disk."""
     return replace(storage, syncs=False) if isinstance(storage, LocalStorage) and not syncs else storage
 
 

@@ -209,8 +209,8 @@ class WriteInput(Protocol):
         """The columns, which are checked. `table`: None for a new one. Raises errors of the family."""
         ...
 
-    def rows(self, options: WriteOptions, given: Iterable[str]) -> tuple[Frame, Engine]:
-        """The rows as a frame, and the engine that it is for. `given`: keys of the options that the caller gave."""
+    def rows(self, options: WriteOptions, keys: Iterable[str]) -> tuple[Frame, Engine]:
+        """The rows as a frame, and the engine that it is for. `keys`: of the options that the caller gave."""
         ...
 
     def check_outlives(self, storage: Storage, rows: Frame) -> None:
@@ -230,7 +230,7 @@ class ArrowInput:
         self._rows = to_arrow_rows(self.data, None if table is None else table.table_schema())
         return tuple(self._rows.schema.names)
 
-    def rows(self, options: WriteOptions, given: Iterable[str]) -> tuple[Frame, Engine]:
+    def rows(self, options: WriteOptions, keys: Iterable[str]) -> tuple[Frame, Engine]:
         rows = to_arrow_rows(self.data) if self._rows is None else self._rows
         return in_this_process(rows)
 

@@ -55,7 +55,7 @@ class Heartbeat:
 
     @contextmanager
     def begun(self, is_on: bool) -> Iterator[None]:
-        """Beat from before the block on, if `wanted`; a block that fails ends the beating."""
+        """Beat from before the block on, if `is_on`; a block that fails ends the beating."""
         try:
             if is_on:
                 self.start()

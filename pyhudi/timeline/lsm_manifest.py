@@ -85,7 +85,7 @@ def load_manifest(storage: Storage, folder: str) -> Manifest:
 
 
 def write_manifest(storage: Storage, folder: str, manifest: Manifest, files: Iterable[HistoryFile] = ()) -> None:
-    """Make a version the newest one; `made`: the files that are new in it. Hold the table's lock."""
+    """Make a version the newest one; `files`: those that are new in it. Hold the table's lock."""
     body = {"files": [{"fileName": file.name, "fileLen": file.size_bytes} for file in manifest.files]}
     # A leftover of this name is of a writer that died before it moved the version.
     path, version_path = f"{folder}/manifest_{manifest.version}", f"{folder}/{_VERSION_NAME}"

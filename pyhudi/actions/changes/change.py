@@ -183,7 +183,7 @@ class ChangeRows:
         stored = SliceReader(reading, replace(plan, slices=(), merge=None))
         options = context.options
         in_logs = _partial_columns(clauses, spec, rules, context)
-        in_files = _kept_columns(clauses, spec, rules)
+        in_files = _untouched_columns(clauses, spec, rules)
         is_placed = self.computed is not None and self.computed.is_placed
         work = ChangeSlot(
             WriteSlot(
@@ -194,7 +194,7 @@ class ChangeRows:
                 context.clock,
                 log_options(options),
                 in_logs,
-                kept=in_files,
+                unchanged=in_files,
                 appended=appended_keys(spec, context),
             ),
             stored,
@@ -216,7 +216,7 @@ class ChangeRows:
             profile,
             prepared.frame,
             changes,
-            prepared.kept,
+            prepared.cached,
             prepared.not_found,
         )
 
@@ -267,7 +267,7 @@ def _slots_of(reads: Sequence[ReadSlice], instant: Instant, context: ActionConte
     return plan_slots(_counts(reads), {path: view.base_files(path) for path in paths}, sizing(context), logs=logs)
 
 
-def _kept_columns(
+def _untouched_columns(
     clauses: Sequence[BoundClause | NumberedClause], spec: WriteSpec, rules: MergeRules
 ) -> Mapping[int, frozenset[str]]:
     """By the number of a clause the columns that it does not set, which a rewrite of the file takes from its rows."""

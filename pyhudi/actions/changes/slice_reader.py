@@ -59,7 +59,7 @@ class StoredColumns:
         """For the clauses of a change.
 
         Args:
-            kept: by the number of a clause the columns that the rewrite of a file takes from its rows.
+            untouched: by the number of a clause the columns that the rewrite of a file takes from its rows.
             partial: by the number of a clause the columns of its partial updates.
             is_placed: the rows of the change say which rows of the table they came from.
         """

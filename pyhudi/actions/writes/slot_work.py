@@ -45,8 +45,8 @@ class WriteSlot:
 
     `combining` says how rows of one key become one; None keeps them side by side. `match_keys` False appends rows to a
     file without looking for their keys in it (operation insert). `logs`: how log files are written, for merge-on-read
-    tables; `partial`: see `append_log`; `kept`: see `merge_file`. `key_fields`: of which keys are made, where different
-    ones could make the same.
+    tables; `partial`: see `append_log`; `unchanged`: see `merge_file`. `key_fields`: of which keys are made,
+    where different ones could make the same.
     `appended`: reports what becomes of the keys of an append, None: nobody wants to know. `deleted`: all rows are
     deletes by key, and those that go to log files have the ordering values of the rows that it finds.
     """
@@ -58,7 +58,7 @@ class WriteSlot:
     clock: Clock
     logs: LogOptions = field(default_factory=LogOptions)
     partial: Mapping[int, frozenset[str]] = field(default_factory=dict)
-    kept: Mapping[int, frozenset[str]] = field(default_factory=dict)
+    unchanged: Mapping[int, frozenset[str]] = field(default_factory=dict)
     key_fields: tuple[str, ...] = ()
     appended: AppendedKeys | None = None
     deleted: DeletedRows | None = None
@@ -76,7 +76,7 @@ class WriteSlot:
             rows = self._fitted(table)
             status = merge_file(
                 self.spec, context, task.base_file, rows, self.clock,
-                match_keys=self.match_keys, first_seq=first_seq, unchanged=self.kept,
+                match_keys=self.match_keys, first_seq=first_seq, unchanged=self.unchanged,
             )  # fmt: skip
             yield to_batch([replace(status, warning=warning)])
         elif task.kind == "append":

@@ -183,7 +183,7 @@ def find_damage(
 ) -> str | None:
     """The bytes that a log file lacks, as the beginning of a message; None when it has all of completed writes.
 
-    Args:    log: with what they put into it; found: its blocks and what is none, from `scan_log`.
+    Args:    log: with what they put into it; parts: its blocks and what is none, from `scan_log`.
     """
     corrupt = [part for part in parts if isinstance(part, CorruptRange)]
     committed = log.committed

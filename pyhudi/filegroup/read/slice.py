@@ -182,7 +182,8 @@ class SliceMerge:
         """Read the log files of a slice; of the whole one instead where blocks of some instants lack columns.
 
         Args:    needed: the columns of the result, see `SliceSpec.needed`; needs_keys: False when base rows may lack
-                 their record key, should the logs say where they are; only: other rows may be left out.
+                 their record key, should the logs say where they are; key_filter: other rows
+                 may be left out.
         Raises:  DamagedLog if `spec.damage` says so; UnsupportedTable for rows that only other commits make whole.
         """
         parts = scan_slice(spec.storage, file_slice, spec.damage)
@@ -226,8 +227,8 @@ class SliceMerge:
     def rows(
         self, base: BaseFileReader | None, batch_rows: int = BATCH_ROWS, key_filter: KeyFilter | None = None
     ) -> Iterator[pa.Table]:
-        """All merged rows: those of the base file in its order, then those that only logs have. `only`: of the base
-        file no others need to be there.
+        """All merged rows: those of the base file in its order, then those that only logs have. `key_filter`: of the
+        base file no others need to be there.
         """
         if base is not None and key_filter is not None and key_filter.applies_to(base):
             yield from (self.with_base(stored) for stored in self._filtered_rows(base, key_filter))

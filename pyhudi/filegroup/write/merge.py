@@ -358,8 +358,8 @@ class _Merge:
 
 
 def _positions(keys: pa.ChunkedArray, incoming_keys: pa.Array) -> npt.NDArray[np.int32]:
-    """For each key its position in `wanted`, -1 when it is not there."""
-    # One call for the whole column: each call builds the hash table of `wanted` again.
+    """For each key its position in `incoming_keys`, -1 when it is not there."""
+    # One call for the whole column: each call builds the hash table of `incoming_keys` again.
     numbers = pc.fill_null(pc.index_in(keys, value_set=incoming_keys), -1)
     positions: npt.NDArray[np.int32] = numbers.to_numpy()
     return positions

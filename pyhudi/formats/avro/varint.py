@@ -24,7 +24,7 @@ _LOW_MASKS = np.array([(1 << (8 * length)) - 1 for length in range(9)], dtype=np
 class Buffer:
     """Bytes of many Avro records with views for gathers at any position.
 
-    `data`: uint8, followed by PADDING_BYTES of zeros; `size` is the length without them.
+    `content`: uint8, followed by PADDING_BYTES of zeros; `size` is the length without them.
     """
 
     __slots__ = ("bytes", "data", "size", "words")

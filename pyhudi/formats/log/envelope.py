@@ -136,7 +136,7 @@ class _Window:
         return layout.unpack(data)
 
     def find(self, mark: bytes, position: int, size: int) -> int:
-        """Where the next `wanted` begins from `position` on; `size`, the file's, when there is none."""
+        """Where the next `mark` begins from `position` on; `size`, the file's, when there is none."""
         while position < size:
             if not 0 <= position - self._start <= len(self._held) - len(mark):
                 self._start, self._held = position, self._fetched(position, SEARCH_WINDOW_BYTES)

@@ -45,9 +45,9 @@ _MERGE_KEYS = (MERGE_MODE, PAYLOAD_CLASS, STRATEGY_ID)
 
 
 def keep_to_table(options: Mapping[str, str], explicit: frozenset[str], table: TableConfig) -> dict[str, str]:
-    """`given` with the table's facts in place.
+    """The options with the table's facts in place.
 
-    Args:    given: canonical key → text. explicit: the keys that the call itself gave; the others are session-wide.
+    Args:    options: canonical key → text. explicit: the keys that the call itself gave; the others are session-wide.
     Raises:  ConfigError naming the option, the call's value and the table's.
     """
     result = dict(options)

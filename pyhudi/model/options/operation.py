@@ -230,7 +230,7 @@ class CommitOptions:
 
 
 def operation_options(values: Values, arguments: Mapping[str, object]) -> OperationOptions:
-    """The options of a write. `given`: what the call gave, keys that are not Hudi's among them."""
+    """The options of a write. `arguments`: of the call, some of which Hudi has no keys for."""
     options = parse(OperationOptions, values)
     keyless = not values.texts.get(RECORD_KEY)
     prefix = values.texts.get(_METADATA_PREFIX.key, "_")
