@@ -95,7 +95,9 @@ def python_of(version: str) -> str | None:
 
 
 def uv(*arguments: object) -> None:
-    subprocess.run([sys.executable, "-m", "uv", *map(str, arguments)], check=True)
+    """Run uv with a cache of its own: it keeps a gigabyte for each build of PySpark from its sources."""
+    environment = {**os.environ, "UV_CACHE_DIR": str(ENVIRONMENTS / "cache")}
+    subprocess.run([sys.executable, "-m", "uv", *map(str, arguments)], check=True, env=environment)
 
 
 def build() -> Path:
@@ -214,6 +216,7 @@ def main(arguments: Sequence[str]) -> int:
             if outcome is not None:
                 print(f"--- {case.name}, {play}: {outcome}", flush=True)
         shutil.rmtree(ENVIRONMENTS / case.name)
+        uv("cache", "prune", "--quiet")
         failed += sum(outcome is not None for outcome in outcomes.values())
         passed += sum(outcome is None for outcome in outcomes.values())
     print(f"{passed} passed, {failed} failed, {absent} skipped")
