@@ -200,7 +200,12 @@ def ordered_by(sort_columns: str | Sequence[str] | None, layout: str | None) -> 
 
 
 def undo(
-    handle: TableHandle, instant_time: AsOf | None, to: AsOf | None, options: Options | None, more: Options
+    handle: TableHandle,
+    instant_time: AsOf | None,
+    to: AsOf | None,
+    options: Options | None,
+    more: Options,
+    dry_run: bool = False,
 ) -> RollbackResult:
     """`HudiTable.rollback`."""
     if instant_time is not None and to is not None:
@@ -212,7 +217,8 @@ def undo(
         )
     undone = None if instant_time is None else handle.commit_time(instant_time)
     target = None if to is None else handle.commit_time(to)
-    return handle.serve(partial(roll_back, instant_time=undone, to=target), options, more)
+    call = partial(roll_back, instant_time=undone, to=target, dry_run=dry_run)
+    return handle.serve(call, options, more, dry_run=dry_run)
 
 
 def change_version(

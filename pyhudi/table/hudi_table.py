@@ -25,6 +25,7 @@ from pyhudi.services.partition_ttl import expire_partitions
 from pyhudi.services.savepoint import delete_savepoint, load_savepoints, savepoint
 from pyhudi.storage import open_storage
 from pyhudi.storage.base import Storage
+from pyhudi.table.at import TableAt
 from pyhudi.table.calls import Options, PathLike, TableHandle, change_version, open_place, open_table, ordered_by, undo
 from pyhudi.table.change import alter, delete, delete_partitions, static_partitions, update
 from pyhudi.table.merge_builder import Merge
@@ -217,6 +218,14 @@ class HudiTable:
         Raises: ConfigError for arguments that contradict each other; the rest when rows are fetched.
         """
         return scan(self._handle, columns, where, as_of, query_type, begin, end, incremental_format, options)
+
+    def at(self, moment: AsOf) -> TableAt:
+        """The table as of a moment, for reading only: `table.at("2024-01-31").to_pandas()`.
+
+        Args:   moment: as `as_of` of `scan`.
+        Raises: ConfigError for no moment; TableError for one before the first commit, or that cleaning has passed.
+        """
+        return TableAt.of(self._handle, moment)
 
     def changes(
         self,
@@ -546,6 +555,7 @@ class HudiTable:
         instant_time: AsOf | None = None,
         *,
         to: AsOf | None = None,
+        dry_run: bool = False,
         options: Options | None = None,
         **more: object,
     ) -> RollbackResult:
@@ -555,10 +565,11 @@ class HudiTable:
             instant_time: the write to undo: the newest completed one, which None means, or a pending one.
             to: undo all writes after this commit, newest first, each with a rollback of its own. `restore` undoes them
                 as one action.
+            dry_run: only say which writes and files would go.
         Raises: TableError when later writes built on it, a savepoint protects it, or cleaning has deleted what it
             replaced; ConfigError when both arguments are given.
         """
-        return undo(self._handle, instant_time, to, options, more)
+        return undo(self._handle, instant_time, to, options, more, dry_run)
 
     def savepoint(
         self,
@@ -585,18 +596,21 @@ class HudiTable:
         """The savepoints, oldest first; prints as a table."""
         return load_savepoints(self._handle.fresh())
 
-    def restore(self, to: AsOf, *, options: Options | None = None, **more: object) -> RestoreResult:
+    def restore(
+        self, to: AsOf, *, dry_run: bool = False, options: Options | None = None, **more: object
+    ) -> RestoreResult:
         """Take the table back to a savepoint, or to another commit whose files are all there.
 
         Nobody may write meanwhile. Later commits are lost for good. A restore that died is finished by the next write
         or service.
 
         Args:   to: instant time of the commit, or a moment as `as_of` of `scan` takes it: the newest commit that was
-                    complete then.
+                    complete then. dry_run: only say which writes and files would go.
         Raises: TableError when it can't be restored (later savepoints, cleaned or archived), WriteConflict while others
             write.
         """
-        return self._handle.serve(partial(restore, to=self._handle.commit_time(to)), options, more)
+        call = partial(restore, to=self._handle.commit_time(to), dry_run=dry_run)
+        return self._handle.serve(call, options, more, dry_run=dry_run)
 
     # ---- its end and its version
 

@@ -21,6 +21,7 @@ from pyhudi.actions.action import ActionContext
 from pyhudi.actions.clustering_updates import is_clustering
 from pyhudi.actions.metadata_participant import METADATA_TABLE
 from pyhudi.actions.undo.checks import check_replaced_files_exist
+from pyhudi.actions.undo.dry_run import would_undo
 from pyhudi.actions.undo.plan_targets import action_of, check_is_uncommitted, check_restore
 from pyhudi.actions.undo.restore_result import RestoreResult, RollbackResult
 from pyhudi.actions.undo.rollback import forget_buckets, roll_back_failed_writes, undo_planned
@@ -47,12 +48,17 @@ from pyhudi.view.readable_history import load_readable_history
 __all__ = ["finish_restores", "restore"]
 
 
-def restore(context: ActionContext, to: str) -> RestoreResult:
-    """Undo whatever came after the commit `to`.
+def restore(context: ActionContext, to: str, *, dry_run: bool = False) -> RestoreResult:
+    """Undo whatever came after the commit `to`. `dry_run`: only say what that is.
 
     Raises TableError when there is no such commit, savepoints came after it, or cleaning or archiving has passed it;
     WriteConflict while others write.
     """
+    if dry_run:
+        target = _target(context.meta, to)
+        doomed = _newer(context.meta, target)
+        _check(context, target, doomed)
+        return RestoreResult(context.meta.storage.root, to, None, would_undo(doomed, context.meta))
     if roll_back_failed_writes(context):
         context = context.reloaded()
     with context.locked():

@@ -14,13 +14,14 @@ __all__ = ["RestoreResult", "RollbackResult"]
 @dataclass(frozen=True, slots=True)
 class RollbackResult:
     """`rolled_back`: the undone writes, newest first. `files_deleted`: data files. `logs_written`: log files that take
-    blocks of others back (table version 6, merge-on-read).
+    blocks of others back (table version 6, merge-on-read). `dry_run`: this is what would happen; nothing was changed.
     """
 
     table: str
     rolled_back: tuple[InstantInfo, ...] = ()
     files_deleted: int = 0
     logs_written: int = 0
+    dry_run: bool = False
 
     @classmethod
     def of(cls, table: str, bodies: Iterable[RollbackMetadata]) -> RollbackResult:
@@ -43,6 +44,8 @@ class RollbackResult:
             return "rollback: nothing to do"
         undone = ", ".join(f"{instant.commit_time} ({instant.action})" for instant in self.rolled_back)
         logs = f", {self.logs_written:,} log files written" if self.logs_written else ""
+        if self.dry_run:
+            return f"would roll back {undone}: {self.files_deleted:,} files deleted{logs}"
         return f"rolled back {undone}: {self.files_deleted:,} files deleted{logs}"
 
     def _repr_html_(self) -> str:
@@ -52,7 +55,7 @@ class RollbackResult:
 @dataclass(frozen=True, slots=True)
 class RestoreResult:
     """`restored_to`: the instant whose state the table has now. `instant_time`: the restore itself, None when there was
-    nothing to undo.
+    nothing to undo, and for a dry run.
     """
 
     table: str
@@ -65,7 +68,14 @@ class RestoreResult:
         """The undone instants."""
         return self.undone.rolled_back
 
+    @property
+    def dry_run(self) -> bool:
+        """True when this is what would happen, and nothing was changed."""
+        return self.undone.dry_run
+
     def __str__(self) -> str:
+        if self.undone.dry_run:
+            return f"would restore to {self.restored_to}; {self.undone}"
         if self.instant_time is None:
             return f"restore: the table is as of {self.restored_to} already"
         return f"restored to {self.restored_to} by {self.instant_time}; {self.undone}"

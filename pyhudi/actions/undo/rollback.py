@@ -39,7 +39,15 @@ from pyhudi.transaction.instants import drop, reopen, request, start
 from pyhudi.transaction.undo import check_plan, requests_of, undo_files
 from pyhudi.view.pending_plans import pending_compactions
 
-__all__ = ["forget_buckets", "is_being_rolled_back", "roll_back_failed_writes", "rollback", "undo", "undo_planned"]
+__all__ = [
+    "forget_buckets",
+    "is_being_rolled_back",
+    "roll_back_failed_writes",
+    "rollback",
+    "rollback_target",
+    "undo",
+    "undo_planned",
+]
 
 _REPLACING = frozenset(kind.value for kind in ActionKind if kind.is_replacing)
 _LOWEST_TIME = "00000000000002"  # this and lower ones are Hudi's bootstraps
@@ -114,6 +122,18 @@ def rollback(context: ActionContext, instant_time: str) -> RollbackMetadata:
 
     Raises TableError when there is no such write, a later one is complete, or a savepoint protects it.
     """
+    target = rollback_target(context, instant_time)
+    undone = _roll_back(target, context)
+    if undone is None:
+        raise WriteConflict(
+            f"{context.meta.storage.root}: {instant_time} has completed, or was rolled back, while this rollback "
+            "began. Look at the table again, and roll back again if need be."
+        )
+    return undone
+
+
+def rollback_target(context: ActionContext, instant_time: str) -> Instant:
+    """The write of this instant time, if it can be undone. Raises TableError as `rollback`; nothing is changed."""
     timeline = context.meta.timeline
     target = timeline.find(instant_time)
     where = context.meta.storage.root
@@ -136,13 +156,7 @@ def rollback(context: ActionContext, instant_time: str) -> RollbackMetadata:
     _check_no_plan_needs(target, context)
     if target.is_completed:
         check_can_be_undone(target, context)
-    undone = _roll_back(target, context)
-    if undone is None:
-        raise WriteConflict(
-            f"{where}: {instant_time} has completed, or was rolled back, while this rollback began. Look at the table "
-            f"again, and roll back again if need be."
-        )
-    return undone
+    return target
 
 
 def _check_no_plan_needs(target: Instant, context: ActionContext) -> None:

@@ -8,24 +8,30 @@ from __future__ import annotations
 
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.undo.checks import check_replaced_files_exist
+from pyhudi.actions.undo.dry_run import would_undo
 from pyhudi.actions.undo.restore_result import RollbackResult
-from pyhudi.actions.undo.rollback import roll_back_failed_writes, rollback
+from pyhudi.actions.undo.rollback import roll_back_failed_writes, rollback, rollback_target
 from pyhudi.errors import TableError
 from pyhudi.model.instant import Instant
 
 __all__ = ["roll_back"]
 
 
-def roll_back(context: ActionContext, *, instant_time: str | None = None, to: str | None = None) -> RollbackResult:
+def roll_back(
+    context: ActionContext, *, instant_time: str | None = None, to: str | None = None, dry_run: bool = False
+) -> RollbackResult:
     """Undo a write.
 
     Args:    instant_time: a pending write, or the newest completed one (None: that). to: undo all completed writes
-             after this commit instead.
+             after this commit instead. dry_run: only say what would be undone.
     Raises:  TableError; with `to`, either before anything is undone or between two writes.
     """
     root = context.meta.storage.root
     pending = context.meta.timeline.find(instant_time) if instant_time is not None else None
-    if pending is not None and not pending.is_completed:
+    is_pending = pending is not None and not pending.is_completed
+    if dry_run:
+        return _looked_at((pending,) if is_pending and pending else _targets(context, instant_time, to), context)
+    if is_pending and pending:
         return RollbackResult.of(root, [rollback(context, pending.requested_time)])
     if roll_back_failed_writes(context):
         context = context.reloaded()
@@ -37,6 +43,14 @@ def roll_back(context: ActionContext, *, instant_time: str | None = None, to: st
         bodies.append(rollback(context, target.requested_time))
         context = context.reloaded()
     return RollbackResult.of(root, bodies)
+
+
+def _looked_at(targets: tuple[Instant, ...], context: ActionContext) -> RollbackResult:
+    """What a rollback would undo. Raises what it would raise before it undoes the first write."""
+    if targets:
+        rollback_target(context, targets[0].requested_time)
+    check_replaced_files_exist([target for target in targets if target.is_completed], context)
+    return would_undo(targets, context.meta)
 
 
 def _targets(context: ActionContext, instant_time: str | None, to: str | None) -> tuple[Instant, ...]:
