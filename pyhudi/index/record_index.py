@@ -8,7 +8,7 @@ A batch goes one of three ways:
 
 A few keys touch a few blocks of the index. Keys by the thousand touch all of them, and to unpack a key with its record
 takes twice as long as to unpack it from a column of Parquet. `files_are_cheaper` compares the two ways by sizes alone;
-both find the same places. docs/benchmarks.md, "Metadata table", has the measurements.
+both find the same places. docs/measurements.md, "Metadata table", has the measurements.
 
 Every answer of the index is checked: if it names a file group that the table does not have, the index is wrong.
 GLOBAL_SIMPLE and SIMPLE find the rows when the table has no record index, and when the index is not up to date or can't

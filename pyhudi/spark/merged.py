@@ -7,7 +7,7 @@ the rows that leave, and the rows that come from the log files.
 
 Columns are pruned and filters pushed down in the scan; of base files tasks read only keys and ordering values. Both
 joins read one broadcast. Source: docs/decisions/0002-two-engines.md,
-docs/decisions/0003-table-data-stays-out-of-the-jvm.md; measured in docs/benchmarks.md.
+docs/decisions/0003-table-data-stays-out-of-the-jvm.md; measured in docs/measurements.md.
 """
 
 from __future__ import annotations

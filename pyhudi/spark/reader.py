@@ -13,7 +13,7 @@ a local master: there, with the same cores, Spark's job over the files of a comm
 increment is not begun: the commits say how many rows they wrote, and there is a limit for the bytes of their files,
 too.
 Source: docs/decisions/0003-table-data-stays-out-of-the-jvm.md; docs/decisions/0002-two-engines.md;
-docs/formats/schema.md, "Schema of a table", "Reading older files"; measured in docs/benchmarks.md.
+docs/formats/schema.md, "Schema of a table", "Reading older files"; measured in docs/measurements.md.
 """
 
 from __future__ import annotations
