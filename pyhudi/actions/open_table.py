@@ -45,7 +45,7 @@ from pyhudi.model.options.metadata import REFUSE, MetadataOptions
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import Clock
 
-__all__ = ["STEPS", "MetadataTableRebuilt", "prepare", "table_lock"]
+__all__ = ["STEPS", "MetadataTableRebuilt", "metadata_fault", "prepare", "table_lock"]
 
 Opened: TypeAlias = tuple[ActionContext, tuple[str, ...]]  # the table after a step, and the instants that it undid
 
@@ -181,7 +181,7 @@ def _settled(meta: MetaClient, options: MetadataOptions) -> MetaClient:
     for name, why in unsupported.items():
         drop_partitions(meta, (name,), why)
         meta = meta.reload()
-    fault = _fault(meta)
+    fault = metadata_fault(meta)
     meta = meta if fault is None else _built_anew(meta, fault, options)
     return build_missing(meta, missing_partitions(meta, options), options)
 
@@ -194,10 +194,10 @@ def _is_settled(meta: MetaClient, options: MetadataOptions) -> bool:
         return not options.enable
     if options.enable is False or unsupported_partitions(meta) or missing_partitions(meta, options):
         return False
-    return _fault(meta) is None
+    return metadata_fault(meta) is None
 
 
-def _fault(meta: MetaClient) -> HudiError | None:
+def metadata_fault(meta: MetaClient) -> HudiError | None:
     """Why the metadata table must not be kept up from here; None when it may."""
     try:
         table = MetadataTable.open(meta)

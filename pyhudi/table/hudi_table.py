@@ -30,7 +30,7 @@ from pyhudi.table.calls import Options, PathLike, TableHandle, change_version, o
 from pyhudi.table.change import alter, delete, delete_partitions, static_partitions, update
 from pyhudi.table.merge_builder import Merge
 from pyhudi.table.metadata import TableMetadata, build_index
-from pyhudi.table.reports import data_schema, files, history, html, one_line, partitions
+from pyhudi.table.reports import data_schema, files, health, history, html, one_line, partitions
 from pyhudi.table.scan import Scan, scan
 from pyhudi.table.write import create, write, write_rows
 from pyhudi.timeline.table_properties import table_exists
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from pyhudi.schema.changes import SchemaChange
     from pyhudi.services.archive.archiving import ArchiveResult
     from pyhudi.services.clean.runs import CleanResult
+    from pyhudi.services.health import TableHealth
     from pyhudi.services.indexes import IndexInfo, IndexList
     from pyhudi.services.partition_ttl import TtlResult
     from pyhudi.services.results import ClusteringResult, CompactionResult
@@ -181,6 +182,17 @@ class HudiTable:
     def partitions(self) -> pa.Table:
         """The partitions: partition_path ("" for a table without), files, size_bytes, log_files."""
         return partitions(self._handle.fresh())
+
+    def health(self, *, options: Options | None = None) -> TableHealth:
+        """What makes the table slow or large, and the calls that mend it; prints as a table.
+
+        Small files, log files that wait for a compaction, missing statistics, a metadata table that is missing or not
+        up to date, plans that wait, and what dead writers left. It lists files and reads none, and changes nothing.
+
+        Args:    options: Hudi's own keys: the limits, such as `hoodie.parquet.small.file.limit`.
+        Raises:  CorruptFile for a timeline that can't be read.
+        """
+        return health(self._handle, options)
 
     def scan(
         self,

@@ -9,13 +9,15 @@ from pyhudi.model.keys import META_COLUMNS
 from pyhudi.queries.history import History, load_table_history
 from pyhudi.queries.query import AsOf, parse_as_of
 from pyhudi.queries.schema import read_schema
-from pyhudi.table.calls import TableHandle, in_session_zone
+from pyhudi.services.health import TableHealth
+from pyhudi.services.health import health as check_health
+from pyhudi.table.calls import Options, TableHandle, in_session_zone
 from pyhudi.table.scan import FILES_SCHEMA
 from pyhudi.text_table import html_pairs
 from pyhudi.view.consistent_read import read_consistently
 from pyhudi.view.file_system_view import FileSystemView
 
-__all__ = ["data_schema", "files", "history", "html", "one_line", "partitions"]
+__all__ = ["data_schema", "files", "health", "history", "html", "one_line", "partitions"]
 
 _PARTITIONS_SCHEMA = pa.schema(
     [("partition_path", pa.string()), ("files", pa.int64()), ("size_bytes", pa.int64()), ("log_files", pa.int64())]
@@ -35,6 +37,11 @@ def history(handle: TableHandle, limit: int | None, archived: bool, since: AsOf 
         None if end is None else parse_as_of(in_session_zone(end, handle.spark), zone) for end in (since, until)
     )
     return load_table_history(meta, limit, archived=archived, since=first, until=last)
+
+
+def health(handle: TableHandle, options: Options | None) -> TableHealth:
+    """`HudiTable.health`."""
+    return handle.serve(check_health, options, {}, dry_run=True, admit=lambda context: None)
 
 
 def files(meta: MetaClient) -> pa.Table:

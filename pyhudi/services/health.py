@@ -1,0 +1,340 @@
+"""The health of a table in one look: what makes it slow or large, who left work behind, and the call that mends it.
+
+One listing of the files, by the metadata table where it is up to date, and one of the timeline; no file is opened.
+Nothing is changed. Each check makes findings: a warning where the table is slower or larger than it need be by much, or
+where something went wrong; a note for what may be meant so.
+
+Source: docs/reading.md, "The health of a table".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+
+from pyhudi.actions.action import ActionContext
+from pyhudi.actions.open_table import metadata_fault
+from pyhudi.errors import HudiError
+from pyhudi.meta_client import MetaClient
+from pyhudi.metadata.listing import listed_files
+from pyhudi.metadata.partitions.registry import is_supported_in
+from pyhudi.metadata.removal import has_metadata_table
+from pyhudi.metadata.schema import MetadataKind
+from pyhudi.metadata.table import MetadataTable
+from pyhudi.model.buckets import TableBuckets
+from pyhudi.model.filenames import HEARTBEAT_FOLDER, TEMPORARY_FOLDER
+from pyhudi.model.instant import ActionKind, Instant
+from pyhudi.result import Result
+from pyhudi.text_table import html_table, readable_bytes, text_table
+from pyhudi.view.consistent_read import read_consistently
+from pyhudi.view.file_system_view import FileSystemView
+
+__all__ = ["FileCounts", "Finding", "TableHealth", "health"]
+
+_FILES_TO_MENTION = 10  # fewer that could be spared are no reason to rewrite anything
+_HEADER = ("", "about", "finding", "to run")
+_STATISTICS = tuple(kind.value.prefix for kind in (MetadataKind.COLUMN_STATS, MetadataKind.PARTITION_STATS))
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Finding(Result):
+    """`level`: "warning" or "note". `about`: small files, log files, statistics, metadata table, waiting services,
+    dead writers, timeline. `run`: the call of Python that mends it, "" where the next write does.
+    """
+
+    level: str
+    about: str
+    text: str
+    run: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.level}: {self.about}: {self.text}{f' → {self.run}' if self.run else ''}"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class FileCounts(Result):
+    """The newest slices of a table, counted. `small_files`: base files below `hoodie.parquet.small.file.limit`;
+    `files_to_spare`: how many fewer there would be if clustering brought them together. `deep_slices`: slices with as
+    many log files as compaction waits for, or more; `log_files_deepest`: the most log files of one slice. `old_files`:
+    earlier versions of base files, which only time travel reads.
+    """
+
+    partitions: int = 0
+    file_groups: int = 0
+    base_files: int = 0
+    base_bytes: int = 0
+    small_files: int = 0
+    small_bytes: int = 0
+    files_to_spare: int = 0
+    log_files: int = 0
+    log_bytes: int = 0
+    log_files_deepest: int = 0
+    deep_slices: int = 0
+    old_files: int = 0
+    old_bytes: int = 0
+
+    def __str__(self) -> str:
+        logs = f", {self.log_files:,} log files ({readable_bytes(self.log_bytes)})" if self.log_files else ""
+        return (
+            f"{self.file_groups:,} file groups in {self.partitions:,} partitions, {self.base_files:,} base files "
+            f"({readable_bytes(self.base_bytes)}){logs}"
+        )
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class TableHealth(Result):
+    """A table as of its newest commit, `instant_time`, None before the first one.
+
+    `commits`: on the active timeline. `writers`: pending writes that give a sign of life; `dead_writers`: the instants
+    of those that don't. `waiting`: instants of table services that are scheduled or running. `lists_files`: "metadata
+    table" or "folders".
+    """
+
+    table: str
+    table_type: str
+    table_version: int
+    instant_time: str | None
+    files: FileCounts
+    commits: int
+    writers: int
+    dead_writers: tuple[str, ...]
+    waiting: tuple[str, ...]
+    lists_files: str
+    metadata_partitions: tuple[str, ...]
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def is_healthy(self) -> bool:
+        """True without a warning; notes may be there."""
+        return not self.warnings
+
+    @property
+    def warnings(self) -> tuple[Finding, ...]:
+        """The findings that call for a run."""
+        return tuple(one for one in self.findings if one.level == "warning")
+
+    def _summary(self) -> str:
+        notes = len(self.findings) - len(self.warnings)
+        about = ", ".join(dict.fromkeys(one.about for one in self.warnings))
+        state = f"{len(self.warnings)} to mend ({about})" if self.warnings else "healthy"
+        return f"{self.table}: {state}{f', {notes} to note' if notes else ''}; {self.files}, {self.commits:,} commits"
+
+    def _rows(self) -> list[tuple[str, str, str, str]]:
+        marks = {"warning": "!", "note": "-"}
+        return [(marks[one.level], one.about, one.text, one.run) for one in self.findings]
+
+    def __str__(self) -> str:
+        return f"{self._summary()}\n{text_table(_HEADER, self._rows())}" if self.findings else self._summary()
+
+    def _repr_html_(self) -> str:
+        table = html_table(_HEADER, self._rows()) if self.findings else ""
+        return f"<div>{escape(self._summary())}</div>{table}"
+
+
+def health(context: ActionContext) -> TableHealth:
+    """The health of a table: see `HudiTable.health`. Raises what listing the table raises."""
+    meta = context.meta
+    fault = metadata_fault(meta) if has_metadata_table(meta) else None
+    view, by_metadata = _view(meta, use_metadata=fault is None)
+    files = _files(view, context)
+    pending = meta.timeline.pending().instants
+    services = [instant for instant in pending if _service_of(instant, meta) is not None]
+    writes = [instant for instant in pending if instant not in services]
+    dead = [instant for instant in writes if context.is_dead(instant.requested_time)]
+    commits = meta.timeline.commits()
+    newest = commits.last_commit()
+    findings = (
+        *_about_metadata(meta, fault, context),
+        *_about_dead(dead, meta),
+        *_about_leftovers(meta),
+        *_about_services(services, meta),
+        *_about_small_files(files, meta),
+        *_about_logs(files, context),
+        *_about_statistics(meta, fault),
+        *_about_timeline(len(commits), context),
+    )
+    return TableHealth(
+        meta.storage.root,
+        meta.config.table_type,
+        meta.config.table_version,
+        None if newest is None else newest.requested_time,
+        files,
+        commits=len(commits),
+        writers=len(writes) - len(dead),
+        dead_writers=tuple(instant.requested_time for instant in dead),
+        waiting=tuple(instant.requested_time for instant in services),
+        lists_files="metadata table" if by_metadata else "folders",
+        metadata_partitions=meta.config.metadata_partitions,
+        findings=tuple(sorted(findings, key=lambda one: one.level != "warning")),
+    )
+
+
+# ---- files
+
+
+def _view(meta: MetaClient, use_metadata: bool) -> tuple[FileSystemView, bool]:
+    """The files of the table, and whether the metadata table told them."""
+    if use_metadata:
+        try:
+            table = MetadataTable.open(meta)
+            if table is not None:
+                return FileSystemView.load(meta, listed=listed_files(table)), True
+        except HudiError:
+            pass  # the listing below works without it, and a damaged one is a finding of its own
+    return read_consistently(meta, FileSystemView.load), False
+
+
+def _files(view: FileSystemView, context: ActionContext) -> FileCounts:
+    small_limit, file_bytes = context.options.small_file_limit_bytes, context.options.max_file_size_bytes
+    slices = view.all_slices()
+    bases = [s.base_file.size_bytes for s in slices if s.base_file is not None]
+    logs = [log.size_bytes for s in slices for log in s.log_files]
+    depths = [len(s.log_files) for s in slices]
+    old = [
+        one.base_file.size_bytes
+        for groups in view.groups.values()
+        for group in groups
+        for one in group.slices[1:]
+        if one.base_file is not None
+    ]
+    small = [size for size in bases if size < small_limit]
+    spared = 0
+    for partition in view.partitions():
+        together = [s.base_file.size_bytes for s in view.slices(partition) if s.base_file is not None]
+        together = [size for size in together if size < small_limit]
+        spared += len(together) - -(-sum(together) // file_bytes)
+    return FileCounts(
+        len(view.partitions()),
+        len(slices),
+        len(bases),
+        sum(bases),
+        len(small),
+        sum(small),
+        spared,
+        len(logs),
+        sum(logs),
+        max(depths, default=0),
+        sum(depth >= context.options.compaction.delta_commits_max for depth in depths),
+        len(old),
+        sum(old),
+    )
+
+
+def _about_small_files(files: FileCounts, meta: MetaClient) -> Iterator[Finding]:
+    if files.files_to_spare < _FILES_TO_MENTION:
+        return
+    level = "warning" if files.files_to_spare * 2 >= files.base_files else "note"
+    text = f"{files.small_files:,} of {files.base_files:,} base files are small ({readable_bytes(files.small_bytes)})"
+    if TableBuckets.of(meta.config.properties) is not None:
+        yield Finding("note", "small files", f"{text}: the table has more buckets than its rows need")
+        return
+    text = f"{text}; {files.base_files - files.files_to_spare:,} would do"
+    yield Finding(level, "small files", text, "table.cluster()")
+
+
+def _about_logs(files: FileCounts, context: ActionContext) -> Iterator[Finding]:
+    if not files.deep_slices:
+        return
+    limit, size = context.options.compaction.delta_commits_max, readable_bytes(files.log_bytes)
+    text = (
+        f"{files.deep_slices:,} of {files.file_groups:,} file groups have {limit} log files or more, up to "
+        f"{files.log_files_deepest:,}; snapshots merge {size} of them"
+    )
+    yield Finding("warning", "log files", text, "table.compact()")
+
+
+# ---- the metadata table
+
+
+def _about_metadata(meta: MetaClient, fault: HudiError | None, context: ActionContext) -> Iterator[Finding]:
+    run = "table.metadata.rebuild()"
+    if fault is not None:
+        why = str(fault).removeprefix(f"{meta.storage.root}: ").rstrip(".")
+        yield Finding("warning", "metadata table", f"{why}; readers list folders meanwhile", run)
+    elif meta.config.metadata_to_build:
+        yield Finding("warning", "metadata table", "it was taken out to be built anew, which never ended", run)
+    elif not has_metadata_table(meta):
+        yield Finding("note", "metadata table", "there is none: readers list folders, and skip no files", run)
+
+
+def _about_statistics(meta: MetaClient, fault: HudiError | None) -> Iterator[Finding]:
+    """Only of a metadata table that is there: without one its own finding says more."""
+    config = meta.config
+    if fault is not None or not config.metadata_partitions:
+        return
+    listed = {*config.metadata_partitions, *config.metadata_partitions_inflight}
+    for name in _STATISTICS:
+        is_of_use = name != MetadataKind.PARTITION_STATS.value.prefix or config.partition_fields
+        if name not in listed and is_of_use and is_supported_in(name, config.table_version):
+            what = "files" if name == MetadataKind.COLUMN_STATS.value.prefix else "partitions"
+            text = f"no {name}: filters skip no {what} by their values"
+            yield Finding("note", "statistics", text, f"table.create_index({name!r})")
+            return
+
+
+# ---- the timeline
+
+
+def _service_of(instant: Instant, meta: MetaClient) -> str | None:
+    """The call that runs the plan of a pending instant; None for what is no table service."""
+    match instant.action:
+        case ActionKind.COMPACTION:
+            return "compact"
+        case ActionKind.LOGCOMPACTION:
+            return "log_compact"
+        case ActionKind.CLEAN:
+            return "clean"
+        case ActionKind.INDEXING:
+            return "build_indexes"
+        case ActionKind.CLUSTERING:
+            return "cluster"
+        case ActionKind.REPLACECOMMIT if meta.reader.clustering_plan(instant) is not None:
+            return "cluster"
+    return None
+
+
+def _about_services(services: Sequence[Instant], meta: MetaClient) -> Iterator[Finding]:
+    by_call: dict[str, list[Instant]] = {}
+    for instant in services:
+        by_call.setdefault(str(_service_of(instant, meta)), []).append(instant)
+    for call, instants in by_call.items():
+        oldest = instants[0].requested_time
+        plans = "1 plan waits" if len(instants) == 1 else f"{len(instants):,} plans wait"
+        text = f"{plans} or run{'s' if len(instants) == 1 else ''}: {call} since {oldest}"
+        yield Finding("warning", "waiting services", text, f"table.{call}()")
+
+
+def _about_dead(dead: Sequence[Instant], meta: MetaClient) -> Iterator[Finding]:
+    for instant in dead:
+        time, action = instant.requested_time, instant.action.value
+        if instant.action.is_undoing:
+            yield Finding("warning", "dead writers", f"a {action} at {time} died half way; the next write finishes it")
+            continue
+        text = f"the {action} of {time} gives no sign of life; the next write undoes it"
+        yield Finding("warning", "dead writers", text, f"table.rollback({time!r})")
+
+
+def _about_leftovers(meta: MetaClient) -> Iterator[Finding]:
+    """Markers and heartbeats of instants that are complete or archived."""
+    pending = {instant.requested_time for instant in meta.timeline.pending()}
+    first = meta.timeline.first_time
+    completed = {instant.requested_time for instant in meta.timeline.completed()} - pending
+
+    def count(names: Iterable[str]) -> int:
+        return sum(name in completed or (first is not None and name < first) for name in names)
+
+    markers = count(entry.name for entry in meta.storage.list(TEMPORARY_FOLDER) if entry.is_dir)
+    heartbeats = count(entry.name for entry in meta.storage.list(HEARTBEAT_FOLDER))
+    if markers or heartbeats:
+        text = (
+            f"markers of {markers:,} and heartbeats of {heartbeats:,} writes that are over; the next write deletes them"
+        )
+        yield Finding("note", "dead writers", text)
+
+
+def _about_timeline(commits: int, context: ActionContext) -> Iterator[Finding]:
+    limit = context.options.archiving.commits_kept_max
+    if commits > 2 * limit:
+        text = f"{commits:,} commits on the active timeline, which every reader lists; archiving keeps {limit:,}"
+        yield Finding("warning", "timeline", text, "table.archive()")
