@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from pyhudi.session.stream_sink import write_batches_to
     from pyhudi.sql.duckdb_frames import SqlResult
     from pyhudi.sql.duckdb_session import DuckDbSession, sql
-    from pyhudi.sql.procedures.calling import call
+    from pyhudi.sql.procedures.registry import call
     from pyhudi.table import HudiTable, write_hudi
     from pyhudi.table.follow import follow
 
@@ -84,7 +84,7 @@ _HOME = {
     "HudiTable": "pyhudi.table",
     "SqlResult": "pyhudi.sql.duckdb_frames",
     "WriteResult": "pyhudi.actions.result",
-    "call": "pyhudi.sql.procedures.calling",
+    "call": "pyhudi.sql.procedures.registry",
     "disable": "pyhudi.session.enable",
     "enable": "pyhudi.session.enable",
     "follow": "pyhudi.table.follow",

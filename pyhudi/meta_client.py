@@ -16,8 +16,7 @@ from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import Clock, SystemClock
 from pyhudi.storage.place import names_in
 from pyhudi.timeline.commits import CommitBodies
-from pyhudi.timeline.load import is_complete, list_instant_files, timeline_of
-from pyhudi.timeline.read import TimelineReader
+from pyhudi.timeline.read import TimelineReader, is_complete, list_instant_files, timeline_of
 from pyhudi.timeline.table_properties import load_table_config
 
 __all__ = ["MetaClient"]

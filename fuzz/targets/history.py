@@ -16,7 +16,7 @@ from pyhudi.formats.timeline.instant_files import encode_commit
 from pyhudi.model.commit import CommitMetadata, WriteStat
 from pyhudi.model.instant import ActionKind, State
 from pyhudi.storage import MemoryStorage
-from pyhudi.timeline.archive_log import ArchiveLog
+from pyhudi.timeline.archived_timeline import ArchiveLog
 from pyhudi.timeline.lsm_history import LsmHistory
 from pyhudi.timeline.lsm_manifest import HistoryFile, Manifest, clean_manifests, load_manifest, write_manifest
 

@@ -15,9 +15,8 @@ from typing import NamedTuple, TypeAlias
 
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.undo.damaged_plans import drop_damaged_plans
-from pyhudi.actions.undo.dead_indexing import clear_dead_indexing
 from pyhudi.actions.undo.restore import finish_restores
-from pyhudi.actions.undo.rollback import roll_back_failed_writes
+from pyhudi.actions.undo.rollback import clear_dead_indexing, roll_back_failed_writes
 from pyhudi.caller_warnings import warn_caller
 from pyhudi.engine.base import Engine
 from pyhudi.errors import HudiError, MetadataTableDamaged

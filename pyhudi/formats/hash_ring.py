@@ -19,8 +19,7 @@ import pyarrow as pa
 from pyhudi.errors import ConfigError, CorruptFile
 from pyhudi.formats.json_text import parse_json, pretty_json
 from pyhudi.formats.timeline.bodies import LONG_MAX, Body, Fields
-from pyhudi.formats.xx_hash import xx_hash32
-from pyhudi.java.hashes import bucket_text
+from pyhudi.java.hashes import bucket_text, xx_hash32
 from pyhudi.model.filenames import new_file_id
 
 __all__ = [

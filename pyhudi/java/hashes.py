@@ -1,23 +1,29 @@
-"""Java's `String.hashCode` and the buckets of a SIMPLE bucket index, for whole columns.
+"""Hashes as Hudi computes them, for whole columns: Java's `String.hashCode`, buckets of a SIMPLE bucket index, xxHash.
 
 `hashCode` is `31 * h + unit` over UTF-16 code units, in 32 bits. The bucket of a key is `(h & 0x7fffffff) mod
-buckets`, where h is Java's list hash of the values of the hash fields. Source: docs/formats/file-names.md,
-"Data files"; docs/formats/indexes.md, "Buckets".
+buckets`, where h is Java's list hash of the values of the hash fields. xxHash gives ids of texts (names of locks) and
+the places of keys in consistent hashing. Hudi's HashID is XXH64 with the seed 0xdabadaba as a signed int, sixteen
+hexadecimal digits. Source: docs/formats/file-names.md, "Data files"; docs/formats/indexes.md, "Buckets",
+"Consistent hashing".
+
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+from xxhash import xxh32_intdigest, xxh64_intdigest
 
 from pyhudi.arrow.buffers import buffer_numbers
 from pyhudi.errors import ConfigError
 
-__all__ = ["bucket_hashes", "bucket_ids", "bucket_text", "java_string_hash"]
+__all__ = ["bucket_hashes", "bucket_ids", "bucket_text", "hash_id_64", "java_string_hash", "xx_hash32"]
+
 
 _BLOCK = 8192
 _31 = np.uint32(31)
@@ -190,3 +196,23 @@ def _marks(keys: pa.Array) -> tuple[str, str]:
     candidates = [chr(code) for code in (*range(1, 9), *range(0xE000, 0xE100))]
     free = (mark for mark in candidates if not pc.any(pc.match_substring(keys, mark)).as_py())
     return next(free), next(free)
+
+
+_HUDI_SEED = (0xDABADABA - (1 << 32)) % (1 << 64)
+_STRINGS_AT_ONCE = 1 << 16  # strings that are Python objects together
+
+
+def hash_id_64(text: str) -> str:
+    """The 64-bit id that Hudi gives a text."""
+    return f"{xxh64_intdigest(text.encode('utf-8'), _HUDI_SEED):016X}"
+
+
+def xx_hash32(strings: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.uint32]:
+    """The hash of the UTF-8 bytes of each string; a null counts as an empty one."""
+    column = pc.fill_null(strings, "").cast(pa.large_binary())
+    hashes = np.empty(len(column), np.uint32)
+    for first in range(0, len(column), _STRINGS_AT_ONCE):
+        # A call for each value: measured against numpy over columns, see docs/dependencies.md.
+        texts = cast("list[bytes]", column.slice(first, _STRINGS_AT_ONCE).to_pylist())
+        hashes[first : first + _STRINGS_AT_ONCE] = np.fromiter(map(xxh32_intdigest, texts), np.uint32, len(texts))
+    return hashes

@@ -15,8 +15,7 @@ from pyhudi.keygen.base import BuiltInKey, top_level
 from pyhudi.keygen.partition_path import PLAIN, PathStyle, join_parts, value_part
 from pyhudi.keygen.record_keys import composite_key, single_key
 from pyhudi.keygen.settings import PARTITION_PATH, KeySettings
-from pyhudi.keygen.time_settings import TimeSettings
-from pyhudi.keygen.timebased import timestamp_part
+from pyhudi.keygen.timestamp import TimeSettings, timestamp_part
 
 __all__ = ["CustomKey"]
 

@@ -1,19 +1,25 @@
-"""What a lock provider is: made from LockOptions, the table's storage and a clock.
+"""The protocol of a lock provider, and asking for a lock again and again until it is given or time is up.
 
-The lock guards drawing instant times, making requested and completed files, config updates and upgrades. Every writer
-of a table must use the same provider. It is not re-entrant. Source: docs/formats/writers.md, "Locks".
+A provider is made from LockOptions, the table's storage and a clock. The lock guards drawing instant times, making
+requested and completed files, config updates and upgrades. Every writer of a table must use the same provider. It is
+not re-entrant. Source: docs/formats/writers.md, "Locks".
+
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
 
+from pyhudi.interrupts import let_interrupts_through, uninterrupted
 from pyhudi.model.options import LockOptions, declare
+from pyhudi.storage.clock import Clock
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-__all__ = ["LockOptions", "LockProvider", "own_options"]
+__all__ = ["LockOptions", "LockProvider", "Pauses", "own_options", "retry_until"]
+
 
 Options = TypeVar("Options", bound="DataclassInstance")
 
@@ -49,3 +55,28 @@ class LockProvider(Protocol):
     def release(self) -> None:
         """Give the lock back."""
         ...
+
+
+Pauses = tuple[float, float]  # first and longest pause between two attempts, in seconds
+
+
+def retry_until(attempt: Callable[[], bool], timeout_s: float, pauses: Pauses, clock: Clock) -> bool:
+    """Call `attempt` until it is True or `timeout_s` seconds have passed; pauses double up to the longest.
+
+    Ctrl-C ends the waiting, but never an attempt half way: a lock is taken and known to be, or it is not taken.
+    """
+    deadline_s = clock.monotonic_s() + timeout_s
+    pause_s, longest_s = pauses
+    while not _whole(attempt):
+        let_interrupts_through()
+        remaining_s = deadline_s - clock.monotonic_s()
+        if remaining_s <= 0:
+            return False
+        clock.sleep_s(min(pause_s, remaining_s))
+        pause_s = min(pause_s * 2, longest_s)
+    return True
+
+
+def _whole(attempt: Callable[[], bool]) -> bool:
+    with uninterrupted():
+        return attempt()

@@ -20,10 +20,9 @@ from typing import TypeAlias
 
 from pyhudi.errors import ConfigError, StorageError
 from pyhudi.formats.timeline.bodies import Body, NewBody
-from pyhudi.formats.xx_hash import hash_id_64
-from pyhudi.locks.base import LockOptions
+from pyhudi.java.hashes import hash_id_64
+from pyhudi.locks.base import LockOptions, Pauses, retry_until
 from pyhudi.locks.renewal import Renewal
-from pyhudi.locks.waiting import Pauses, retry_until
 from pyhudi.shown_text import quoted
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import Clock

@@ -18,10 +18,9 @@ from contextlib import suppress
 
 from pyhudi.caller_warnings import warn_caller
 from pyhudi.errors import PathExists, PathNotFound, StorageError
-from pyhudi.locks.base import LockOptions
+from pyhudi.locks.base import LockOptions, Pauses, retry_until
 from pyhudi.locks.process import is_note, is_renewed, is_surely_dead, note_of_this_process
 from pyhudi.locks.renewal import Renewal
-from pyhudi.locks.waiting import Pauses, retry_until
 from pyhudi.model.filenames import LOCK_FILE_NAME, META_FOLDER
 from pyhudi.shown_text import quoted
 from pyhudi.storage import open_storage

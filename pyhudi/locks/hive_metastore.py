@@ -16,9 +16,8 @@ from collections.abc import Callable
 from typing import Protocol, TypeVar
 
 from pyhudi.errors import ConfigError, StorageError
-from pyhudi.locks.base import LockOptions
+from pyhudi.locks.base import LockOptions, Pauses, retry_until
 from pyhudi.locks.renewal import Renewal
-from pyhudi.locks.waiting import Pauses, retry_until
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import Clock
 

@@ -19,9 +19,8 @@ from dataclasses import dataclass, replace
 
 from pyhudi.caller_warnings import warn_caller
 from pyhudi.errors import CorruptFile, StorageError
-from pyhudi.locks.base import LockOptions
+from pyhudi.locks.base import LockOptions, Pauses, retry_until
 from pyhudi.locks.renewal import Renewal
-from pyhudi.locks.waiting import Pauses, retry_until
 from pyhudi.model.filenames import META_FOLDER
 from pyhudi.shown_text import quoted
 from pyhudi.storage.base import Storage

@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Protocol
 
 from pyhudi.errors import ConfigError, StorageError
-from pyhudi.formats.xx_hash import hash_id_64
+from pyhudi.java.hashes import hash_id_64
 from pyhudi.locks.base import LockOptions
 from pyhudi.shown_text import quoted
 from pyhudi.storage.base import Storage

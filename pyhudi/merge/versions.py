@@ -2,7 +2,12 @@
 
 The simple modes pick a winner per key in one sort (`MergeMode.last_of_each`). Where a result can take columns from both
 versions, versions of a key are merged from the oldest to the newest, all keys at once: the k-th turn merges the k-th
-newer version of every key that has one. Source: docs/formats/merging.md, "Two versions of a key".
+newer version of every key that has one.
+
+`INSERT INTO` may put a key into a file group twice, so a key alone does not name a stored row there. Its sequence
+number is drawn once for each row that a commit writes, so both together do (`stored_row_names`).
+Source: docs/formats/merging.md, "Two versions of a key"; docs/formats/base-files.md, "Meta columns".
+
 """
 
 from __future__ import annotations
@@ -14,10 +19,12 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pyhudi.merge.base import Mask, Place
 
-__all__ = ["PairMerger", "Versions", "merge_versions"]
+__all__ = ["PairMerger", "Versions", "merge_versions", "row_names", "stored_row_names"]
+
 
 Positions = npt.NDArray[np.int64]
 
@@ -115,3 +122,18 @@ def columns_from(names: Sequence[str], first: pa.Table, second: pa.Table, from_s
             both = pa.chunked_array([*first.column(name).chunks, *second.column(name).chunks], kind)
             columns.append(both.take(pa.array(np.arange(rows) + rows * mask)))
     return pa.Table.from_arrays(columns, schema=first.schema)
+
+
+_BETWEEN = "\0"  # in no sequence number, so a name is no other row's
+
+
+def stored_row_names(keys: pa.ChunkedArray, sequence_numbers: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The names of stored rows; null for rows without a sequence number, which are new."""
+    return pc.binary_join_element_wise(keys, sequence_numbers, _BETWEEN)
+
+
+def row_names(stored_rows: pa.ChunkedArray, keys: pa.ChunkedArray) -> pa.ChunkedArray:
+    """What rows on their way into a file are matched by: the name of the stored row that each replaces, for new rows
+    their key, which is the name of no stored row.
+    """
+    return pc.coalesce(stored_rows, keys)

@@ -33,7 +33,7 @@ Parse = Callable[[str, Sequence[SqlToken], "SqlSession"], "Statement | None"]
 # First words → "module:function". The longest row that fits counts.
 _ROWS: Mapping[str, str] = {
     "ALTER TABLE": "pyhudi.sql.alter_table:parse_alter",
-    "CALL": "pyhudi.sql.procedures.calling:parse",
+    "CALL": "pyhudi.sql.procedures.registry:parse",
     "CREATE EXTERNAL TABLE": "pyhudi.sql.create_table:parse_create",
     "CREATE INDEX": "pyhudi.sql.index_statements:parse",
     "CREATE OR REPLACE TABLE": "pyhudi.sql.create_table:parse_create",

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.create_table import check_files_writable
 from pyhudi.actions.open_table import prepare, table_lock
+from pyhudi.actions.undo.restore import roll_back
 from pyhudi.actions.undo.restore_result import RollbackResult
-from pyhudi.actions.undo.rollback_to import roll_back
 from pyhudi.engine.base import Engine, as_engine
 from pyhudi.engine.local import LocalEngine
 from pyhudi.errors import ConfigError

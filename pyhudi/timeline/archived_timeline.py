@@ -1,21 +1,175 @@
-"""The archived timeline of a table, whichever form its version gives it. Read lazily, by range of requested time.
+"""The archived timeline of a table, whichever form its version gives it. It is read lazily, by range of requested time.
 
+From table version 8 on it is a merge tree (`timeline/lsm_history.py`). Below, it is log files
+`.hoodie/archived/.commits_.archive.<N>_<token>`. Each archiving run makes one file, N counting up. A file has blocks of
+entries, one entry per state of an instant, in the order in which the run took them, which is not that of time. An entry
+that was archived twice, by a run that died before it had deleted the active files or by Hudi's downgrade, counts once.
 Source: docs/formats/history.md, "Archive log", "Merge tree".
+
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
+from pyhudi.errors import CorruptFile
+from pyhudi.formats.log.reader import LogBlock, scan_log
+from pyhudi.formats.log.writer import LogFileWriter
+from pyhudi.formats.timeline.archive_entries import commit_of_entry, encode_entries, entries_of
+from pyhudi.formats.timeline.bodies import Body
 from pyhudi.model.commit import CommitMetadata
-from pyhudi.model.instant import Instant
+from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.model.table_config import TableConfig
 from pyhudi.storage.base import Storage
-from pyhudi.timeline.archive_log import ArchiveLog
 from pyhudi.timeline.lsm_history import LsmHistory
 
-__all__ = ["ArchivedInstant", "ArchivedTimeline", "archive_log", "load_archived_timeline", "lsm_history"]
+__all__ = [
+    "ArchiveLog",
+    "ArchiveLogInstant",
+    "ArchivedInstant",
+    "ArchivedTimeline",
+    "archive_log",
+    "load_archived_timeline",
+    "lsm_history",
+]
+
+
+_NAME = re.compile(r"\.commits_\.archive\.(\d+)(?:_(\d+-\d+-\d+))?")
+_TOKEN = "1-0-1"  # Hudi's token of logs that no task writes
+_NAME_FIELDS = ("commitTime", "actionType", "actionState", "stateTransitionTime")
+_ACTIONS = {kind.value: kind for kind in ActionKind}
+
+Key = tuple[str, str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveLogInstant:
+    """A completed instant of the archive. `entries`: state's name → its entry (see formats.archive_entries)."""
+
+    instant: Instant
+    entries: Mapping[str, Body] = field(default_factory=dict)
+
+    def commit(self) -> CommitMetadata | None:
+        """The commit metadata of a write, None for other actions."""
+        return commit_of_entry(self.entries.get(State.COMPLETED.name) or {})
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveLog:
+    """The archive files in one folder."""
+
+    storage: Storage
+    folder: str
+
+    def times(self, since: str | None = None, until: str | None = None) -> tuple[Instant, ...]:
+        """Completed instants with a requested time in [since, until], oldest first; no bodies are kept."""
+        instants = (_instant(entry) for entry in self.entries(_NAME_FIELDS))
+        return tuple(sorted({i for i in instants if i is not None and _within(i, since, until)}, key=_order))
+
+    def completed_after(self, time: str, until: str | None = None) -> tuple[Instant, ...]:
+        """Instants that were complete after this time, with a requested time of `until` or less, oldest first. One
+        whose completion time is not known counts by its requested time.
+        """
+        return tuple(i for i in self.times(None, until) if (i.completion_time or i.requested_time) > time)
+
+    def instants(self, since: str | None = None, until: str | None = None) -> Iterator[ArchiveLogInstant]:
+        """Completed instants with a requested time in [since, until] and their entries, newest first."""
+        by_time: dict[str, dict[tuple[str, str], Body]] = {}
+        for entry in self.entries():
+            time = str(entry.get("commitTime") or "")
+            if (since is None or time >= since) and (until is None or time <= until):
+                key = (str(entry.get("actionType")), str(entry.get("actionState")))
+                by_time.setdefault(time, {}).setdefault(key, entry)
+        for time in sorted(by_time, reverse=True):
+            states = by_time[time]
+            for instant in sorted(filter(None, map(_instant, states.values())), key=_order, reverse=True):
+                mine = {s: e for (a, s), e in states.items() if _completes_as(a) is instant.action}
+                yield ArchiveLogInstant(instant, mine)
+
+    def entries(self, columns: Sequence[str] | None = None) -> Iterator[Body]:
+        """All entries, newest file first; what is damaged is passed over."""
+        for _, path in sorted(self._files(), reverse=True):
+            yield from self._entries_in(path, columns)
+
+    def newest_keys(self) -> frozenset[Key]:
+        """(time, action, state) of the entries in the newest file: what a run that died may have archived."""
+        files = self._files()
+        if not files:
+            return frozenset()
+        return frozenset(_key(entry) for entry in self._entries_in(max(files)[1], _NAME_FIELDS))
+
+    def append(self, entries: Iterable[Sequence[Body]], batch_size: int) -> str | None:
+        """Make one file of the entries of instants; its path, None when there is nothing to archive.
+
+        Args:    entries: for each instant the entries of its states; an instant is never parted by blocks.
+                 batch_size: entries that a block has at least (the last one may have fewer).
+        """
+        path, file = "", None
+        waiting: list[Body] = []
+        for states in entries:
+            waiting += states
+            if len(waiting) >= batch_size:
+                if file is None:
+                    path = self._next_path()
+                    file = LogFileWriter(self.storage, path)
+                file.append(encode_entries(waiting))
+                waiting = []
+        if waiting:
+            if file is None:
+                path = self._next_path()
+                file = LogFileWriter(self.storage, path)
+            file.append(encode_entries(waiting))
+        if file is None:
+            return None
+        file.close()
+        self.storage.sync([path])  # the active files may be deleted
+        return path
+
+    def _entries_in(self, path: str, columns: Sequence[str] | None) -> Iterator[Body]:
+        try:
+            for block in scan_log(self.storage, path):
+                if isinstance(block, LogBlock) and block.is_data:
+                    yield from entries_of(block, columns)
+        except CorruptFile:
+            return  # a writer died in it; its instants are still on the active timeline
+
+    def _files(self) -> list[tuple[int, str]]:
+        matches = ((_NAME.fullmatch(entry.name), entry) for entry in self.storage.list(self.folder))
+        return [(int(match[1]), entry.path) for match, entry in matches if match is not None and entry.size_bytes]
+
+    def _next_path(self) -> str:
+        names = (_NAME.fullmatch(entry.name) for entry in self.storage.list(self.folder))
+        number = max((int(match[1]) for match in names if match is not None), default=0) + 1
+        return f"{self.folder}/.commits_.archive.{number}_{_TOKEN}"
+
+
+def _instant(entry: Body) -> Instant | None:
+    """The instant of an entry of a completed state; None for other states and for actions of other releases."""
+    action = _completes_as(str(entry.get("actionType")))
+    if entry.get("actionState") != State.COMPLETED.name or action is None or not entry.get("commitTime"):
+        return None
+    return Instant(str(entry["commitTime"]), action, State.COMPLETED, entry.get("stateTransitionTime"))
+
+
+def _order(instant: Instant) -> tuple[str, str, str]:
+    """That of instants; one may say when it completed while its double does not."""
+    return instant.requested_time, instant.action.value, instant.completion_time or ""
+
+
+def _completes_as(word: str) -> ActionKind | None:
+    action = _ACTIONS.get(word)
+    return None if action is None else action.completed_as
+
+
+def _within(instant: Instant, since: str | None, until: str | None) -> bool:
+    return (since is None or instant.requested_time >= since) and (until is None or instant.requested_time <= until)
+
+
+def _key(entry: Body) -> Key:
+    return str(entry.get("commitTime")), str(entry.get("actionType")), str(entry.get("actionState"))
 
 
 class ArchivedInstant(Protocol):

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pyhudi.actions.undo import restore as restoring
-from pyhudi.actions.undo.rollback_to import roll_back
+from pyhudi.actions.undo.restore import roll_back
 from pyhudi.engine.local import LocalEngine
 from pyhudi.errors import WriteConflict
 from pyhudi.model.instant import ActionKind

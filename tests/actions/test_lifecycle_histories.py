@@ -11,8 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pyhudi.actions.undo.restore import restore
-from pyhudi.actions.undo.rollback_to import roll_back
+from pyhudi.actions.undo.restore import restore, roll_back
 from pyhudi.errors import TableError, WriteConflict
 from pyhudi.queries.validation import validate
 from pyhudi.services.archive.archiving import archive

@@ -7,8 +7,7 @@ from functools import partial
 
 import pytest
 
-from pyhudi.actions.undo.restore import restore
-from pyhudi.actions.undo.rollback_to import roll_back
+from pyhudi.actions.undo.restore import restore, roll_back
 from pyhudi.errors import TableError, WriteConflict
 from pyhudi.formats.timeline.savepoints import decode_restore_metadata, decode_restore_plan, decode_savepoint
 from pyhudi.model.instant import ActionKind, State

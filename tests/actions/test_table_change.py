@@ -13,8 +13,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from pyhudi.actions.action import ActionContext
-from pyhudi.actions.undo.restore import restore
-from pyhudi.actions.undo.rollback_to import roll_back
+from pyhudi.actions.undo.restore import restore, roll_back
 from pyhudi.errors import TableError, WriteConflict
 from pyhudi.model.commit import TableChange
 from pyhudi.model.instant import Instant, State

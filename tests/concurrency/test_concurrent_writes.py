@@ -12,7 +12,7 @@ from functools import partial
 
 import pytest
 
-from pyhudi.actions.undo.rollback_to import roll_back
+from pyhudi.actions.undo.restore import roll_back
 from pyhudi.errors import LockTimeout, PathNotFound, WriteConflict
 from pyhudi.model.options import WriteOptions
 from pyhudi.services.clean.cleaning import clean

@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from pyhudi.actions.undo.restore import restore
-from pyhudi.actions.undo.rollback_to import roll_back
+from pyhudi.actions.undo.restore import restore, roll_back
 from pyhudi.engine.local import LocalEngine
 from pyhudi.errors import WriteConflict
 from pyhudi.locks.in_process import InProcessLock

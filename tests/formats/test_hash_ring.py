@@ -23,8 +23,7 @@ from pyhudi.formats.hash_ring import (
     initial_ring,
     places_on_ring,
 )
-from pyhudi.formats.xx_hash import xx_hash32
-from pyhudi.java.hashes import bucket_text
+from pyhudi.java.hashes import bucket_text, xx_hash32
 from tests.support.golden.folder import GoldenTable
 
 Golden = Callable[[str, str], GoldenTable]

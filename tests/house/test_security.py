@@ -26,7 +26,7 @@ NOT_LIMITS = {
     "pyhudi/filegroup/rewrite/curves.py": {"_BITS_MAX"},
     "pyhudi/formats/hash_ring.py": {"MAX_HASH"},
     "pyhudi/index/key_lookup.py": {"_KEYS_COMPARED_MAX"},
-    "pyhudi/keygen/timebased.py": {"_MAX_LONG"},
+    "pyhudi/keygen/timestamp.py": {"_MAX_LONG"},
     "pyhudi/metadata/staged_index.py": {"_PIECES_MAX"},
     "pyhudi/spark/merged.py": {"_LOG_BYTES_MAX", "_ROWS_MAX"},
     "pyhudi/spark/reader.py": {"_BRANCHES_MAX"},

@@ -13,8 +13,7 @@ from pyhudi import HudiTable, write_hudi
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.instant import ActionKind
 from pyhudi.storage import open_storage
-from pyhudi.timeline.archive_log import ArchiveLogInstant
-from pyhudi.timeline.archived_timeline import load_archived_timeline
+from pyhudi.timeline.archived_timeline import ArchiveLogInstant, load_archived_timeline
 from pyhudi.timeline.lsm_history import LsmInstant
 from tests.support.judge.comparing import assert_pyhudi_reads
 from tests.support.judge.real_hudi import HUDI_OF_TABLE_VERSION, Judge

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from pyhudi.errors import ConfigError
-from pyhudi.keygen.time_settings import TimeSettings
+from pyhudi.keygen.timestamp import TimeSettings
 
 
 def formats(text: str, delimiter: str) -> tuple[str, ...]:
@@ -52,7 +52,7 @@ def test_an_expression_that_would_explode_takes_no_time() -> None:
     program = """
 import resource
 resource.setrlimit(resource.RLIMIT_CPU, (20, 20))
-from pyhudi.keygen.time_settings import TimeSettings
+from pyhudi.keygen.timestamp import TimeSettings
 TimeSettings.parse({
     "timestamp.type": "DATE_STRING", "input.dateformat": "'" + "a" * 5000 + "'", "output.dateformat": "yyyy",
     "input.dateformat.list.delimiter.regex": "(a+)+,",

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from pyhudi import keygen
 from pyhudi.errors import ConfigError, KeyGenError
-from pyhudi.keygen import KeyColumns, timebased
+from pyhudi.keygen import KeyColumns, timestamp
 
 WRITE = "hoodie.datasource.write."
 KEY, PARTITION, TYPE = WRITE + "recordkey.field", WRITE + "partitionpath.field", WRITE + "keygenerator.type"
@@ -327,8 +327,8 @@ def test_a_simple_string_key_is_the_column_itself_without_a_copy() -> None:
 
 def test_dates_that_differ_in_hours_only_are_formatted_once(monkeypatch: pytest.MonkeyPatch) -> None:
     formatted = []
-    real = timebased.format_instant
-    monkeypatch.setattr(timebased, "format_instant", lambda *args: formatted.append(args) or real(*args))
+    real = timestamp.format_instant
+    monkeypatch.setattr(timestamp, "format_instant", lambda *args: formatted.append(args) or real(*args))
     instants = pa.array(range(1_700_000_000_000, 1_700_000_000_000 + 3 * 86_400_000, 60_000))
     options = {TYPE: "TIMESTAMP", KEY: "id", PARTITION: "ms", **TIME}
     options["hoodie.keygen.timebased.output.dateformat"] = "yyyy/MM/dd"

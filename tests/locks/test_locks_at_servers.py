@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from pyhudi.errors import ConfigError, LockTimeout, StorageError
-from pyhudi.formats.xx_hash import hash_id_64
+from pyhudi.java.hashes import hash_id_64
 from pyhudi.locks import LockOptions, LockProvider, hold, open_lock
 from pyhudi.locks.dynamodb import DynamoLock
 from pyhudi.model.options import WriteOptions

@@ -21,8 +21,7 @@ from pyhudi.model.instant import ActionKind
 from pyhudi.storage import open_storage
 from pyhudi.storage.base import Storage
 from pyhudi.storage.memory import MemoryStorage
-from pyhudi.timeline.archive_log import ArchiveLog
-from pyhudi.timeline.archived_timeline import archive_log, load_archived_timeline, lsm_history
+from pyhudi.timeline.archived_timeline import ArchiveLog, archive_log, load_archived_timeline, lsm_history
 from pyhudi.timeline.lsm_history import LsmHistory
 from pyhudi.timeline.lsm_manifest import load_manifest
 from tests.support.golden.folder import Golden

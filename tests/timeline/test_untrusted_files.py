@@ -23,10 +23,10 @@ from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.model.table_config import TableConfig
 from pyhudi.storage.clock import FixedClock
 from pyhudi.storage.memory import MemoryStorage
-from pyhudi.timeline.archive_log import ArchiveLog
-from pyhudi.timeline.load import load_timeline
+from pyhudi.timeline.archived_timeline import ArchiveLog
 from pyhudi.timeline.lsm_history import LsmHistory
 from pyhudi.timeline.lsm_manifest import HistoryFile, Manifest, load_manifest, write_manifest
+from pyhudi.timeline.read import load_timeline
 from pyhudi.timeline.table_properties import load_table_config
 from tests.support.values.damaged import damaged_bytes, with_other_values
 

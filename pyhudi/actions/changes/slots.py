@@ -23,7 +23,7 @@ from pyhudi.keygen.base import read_field
 from pyhudi.merge import combine, merge_mode
 from pyhudi.merge.combine import ordering_columns, single_array
 from pyhudi.merge.rules import MergeRules
-from pyhudi.merge.stored_rows import row_names, stored_row_names
+from pyhudi.merge.versions import row_names, stored_row_names
 from pyhudi.model.keys import (
     CHANGE,
     COMMIT_SEQNO,

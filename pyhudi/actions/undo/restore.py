@@ -1,4 +1,6 @@
-"""Restore: the table goes back to a savepoint, or to another commit whose files are all there.
+"""Undoing several writes: restore, and rollbacks on request.
+
+A restore takes the table back to a savepoint, or to another commit whose files are all there:
 
     <R>.restore.requested    the plan: the instants to undo, newest first         under the lock
     <R>.restore.inflight     empty
@@ -7,8 +9,12 @@
     pending files of those rollbacks deleted
 
 Nobody may write meanwhile. A restore that dies is finished by the next writer: a plan on the timeline is kept to. Until
-then readers see the table as of the instant that was reached. Source: docs/formats/timeline.md,
+then readers see the table as of the instant that was reached.
+
+A rollback on request undoes one write, or all writes after an instant, newest first. Each is a rollback of its own on
+the timeline; one that dies is finished by the next writer. Source: docs/formats/timeline.md, "Rollback",
 "Savepoint and restore".
+
 """
 
 from __future__ import annotations
@@ -20,11 +26,16 @@ from dataclasses import replace
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.clustering_updates import is_clustering
 from pyhudi.actions.metadata_participant import METADATA_TABLE
-from pyhudi.actions.undo.checks import check_replaced_files_exist
+from pyhudi.actions.undo.checks import action_of, check_is_uncommitted, check_replaced_files_exist, check_restore
 from pyhudi.actions.undo.dry_run import would_undo
-from pyhudi.actions.undo.plan_targets import action_of, check_is_uncommitted, check_restore
 from pyhudi.actions.undo.restore_result import RestoreResult, RollbackResult
-from pyhudi.actions.undo.rollback import forget_buckets, roll_back_failed_writes, undo_planned
+from pyhudi.actions.undo.rollback import (
+    forget_buckets,
+    roll_back_failed_writes,
+    rollback,
+    rollback_target,
+    undo_planned,
+)
 from pyhudi.errors import TableError, WriteConflict
 from pyhudi.filegroup.write.markers import delete_markers
 from pyhudi.formats.timeline.instant_files import encode_rollback_plan
@@ -45,7 +56,7 @@ from pyhudi.transaction.instants import drop, request, start
 from pyhudi.transaction.undo import check_plan, requests_of, requests_of_slices
 from pyhudi.view.readable_history import load_readable_history
 
-__all__ = ["finish_restores", "restore"]
+__all__ = ["finish_restores", "restore", "roll_back"]
 
 
 def restore(context: ActionContext, to: str, *, dry_run: bool = False) -> RestoreResult:
@@ -243,19 +254,70 @@ def _rollbacks_of(restoring: Instant, context: ActionContext) -> Iterator[tuple[
 def _delete_rollbacks_of_completed_restores(context: ActionContext) -> None:
     """Pending rollbacks of a restore that died when it was complete, but for these."""
     for restored in context.meta.timeline.completed().of([ActionKind.RESTORE]):
-        for rollback, plan in _rollbacks_of(restored, context):
+        for pending, plan in _rollbacks_of(restored, context):
             undone = plan.instant_to_rollback
-            where = f"{context.meta.storage.root}: the plan of {rollback.requested_time}"
+            where = f"{context.meta.storage.root}: the plan of {pending.requested_time}"
             target = context.meta.timeline.find(undone.commit_time, action_of(undone, where))
-            if target is None and rollback.requested_time < (restored.completion_time or ""):
-                _drop(rollback, context)
+            if target is None and pending.requested_time < (restored.completion_time or ""):
+                _drop(pending, context)
 
 
 def _drop_rollbacks(restored: Instant, context: ActionContext) -> None:
-    for rollback, _ in _rollbacks_of(restored, context.reloaded()):
-        _drop(rollback, context)
+    for pending, _ in _rollbacks_of(restored, context.reloaded()):
+        _drop(pending, context)
 
 
 def _drop(rollback: Instant, context: ActionContext) -> None:
     delete_markers(context.meta.storage, rollback.requested_time)
     drop(rollback, context.meta)
+
+
+def roll_back(
+    context: ActionContext, *, instant_time: str | None = None, to: str | None = None, dry_run: bool = False
+) -> RollbackResult:
+    """Undo a write.
+
+    Args:    instant_time: a pending write, or the newest completed one (None: that). to: undo all completed writes
+             after this commit instead. dry_run: only say what would be undone.
+    Raises:  TableError; with `to`, either before anything is undone or between two writes.
+    """
+    root = context.meta.storage.root
+    pending = context.meta.timeline.find(instant_time) if instant_time is not None else None
+    is_pending = pending is not None and not pending.is_completed
+    if dry_run:
+        return _looked_at((pending,) if is_pending and pending else _targets(context, instant_time, to), context)
+    if is_pending and pending:
+        return RollbackResult.of(root, [rollback(context, pending.requested_time)])
+    if roll_back_failed_writes(context):
+        context = context.reloaded()
+    targets = _targets(context, instant_time, to)
+    if to is not None:
+        check_replaced_files_exist(targets, context)  # before the first one is undone
+    bodies = []
+    for target in targets:
+        bodies.append(rollback(context, target.requested_time))
+        context = context.reloaded()
+    return RollbackResult.of(root, bodies)
+
+
+def _looked_at(targets: tuple[Instant, ...], context: ActionContext) -> RollbackResult:
+    """What a rollback would undo. Raises what it would raise before it undoes the first write."""
+    if targets:
+        rollback_target(context, targets[0].requested_time)
+    check_replaced_files_exist([target for target in targets if target.is_completed], context)
+    return would_undo(targets, context.meta)
+
+
+def _targets(context: ActionContext, instant_time: str | None, to: str | None) -> tuple[Instant, ...]:
+    commits, root = context.meta.timeline.commits(), context.meta.storage.root
+    if to is not None:
+        if commits.find(to) is None:
+            raise TableError(
+                f"{root}: there is no completed commit {to} on the active timeline to go back to; it has those from "
+                f"{commits.first_time} to {commits.latest_time}."
+            )
+        return commits.after(to).instants[::-1]
+    target = commits.last_commit() if instant_time is None else commits.find(instant_time)
+    if target is None:
+        raise TableError(f"{root}: there is no write {instant_time or ''} on the active timeline to roll back.")
+    return (target,)

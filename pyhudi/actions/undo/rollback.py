@@ -8,7 +8,13 @@
     target's instant files deleted, then <R>.rollback                under the lock
 
 Every step may be repeated: a rollback that finds itself half done goes on from its plan, under the same instant time.
-Source: docs/formats/writers.md, "Markers", "Failed writes"; docs/formats/timeline.md, "Rollback".
+
+An abandoned build of an index has no files to undo. A process made its instant under the lock and died, or a build of
+Apache Hudi failed, which leaves it. The plan of an index that is built while writers go on stays: the table's
+properties list that index, and the next builder finishes it.
+Source: docs/formats/writers.md, "Markers", "Failed writes"; docs/formats/timeline.md, "Rollback";
+docs/formats/metadata-table.md, "Made and dropped by name", "Built while writers go on".
+
 """
 
 from __future__ import annotations
@@ -18,9 +24,8 @@ from contextlib import suppress
 
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.metadata_participant import METADATA_TABLE
-from pyhudi.actions.undo.checks import check_can_be_undone
-from pyhudi.actions.undo.plan_targets import action_of, check_is_newest, check_is_uncommitted
-from pyhudi.errors import CorruptFile, StorageError, TableError, WriteConflict
+from pyhudi.actions.undo.checks import action_of, check_can_be_undone, check_is_newest, check_is_uncommitted
+from pyhudi.errors import CorruptFile, PathNotFound, StorageError, TableError, WriteConflict
 from pyhudi.filegroup.write.markers import delete_markers, sweep
 from pyhudi.formats.timeline.instant_files import encode_rollback_plan
 from pyhudi.index.consistent_bucket import delete_rings
@@ -40,6 +45,7 @@ from pyhudi.transaction.undo import check_plan, requests_of, undo_files
 from pyhudi.view.pending_plans import pending_compactions
 
 __all__ = [
+    "clear_dead_indexing",
     "forget_buckets",
     "is_being_rolled_back",
     "roll_back_failed_writes",
@@ -48,6 +54,7 @@ __all__ = [
     "undo",
     "undo_planned",
 ]
+
 
 _REPLACING = frozenset(kind.value for kind in ActionKind if kind.is_replacing)
 _LOWEST_TIME = "00000000000002"  # this and lower ones are Hudi's bootstraps
@@ -322,3 +329,30 @@ def _is_failed_write(instant: Instant, context: ActionContext) -> bool:
     if not instant.action.is_commit or instant.requested_time <= _LOWEST_TIME:
         return False
     return context.meta.reader.clustering_plan(instant) is None
+
+
+def clear_dead_indexing(context: ActionContext) -> tuple[str, ...]:
+    """Delete them; their instant times. The index itself is built, or was never listed."""
+    if not any(_is_dead(instant, context) for instant in _pending(context)):
+        return ()
+    with context.locked():
+        now = context.reloaded()  # who builds under the lock has none now
+        dead = [instant for instant in _pending(now) if _is_dead(instant, now)]
+        for instant in dead:
+            drop(instant, now.meta)
+    return tuple(instant.requested_time for instant in dead)
+
+
+def _pending(context: ActionContext) -> tuple[Instant, ...]:
+    return tuple(context.meta.timeline.pending().of([ActionKind.INDEXING]))
+
+
+def _is_dead(instant: Instant, context: ActionContext) -> bool:
+    meta = context.meta
+    if not context.is_dead(instant.requested_time):
+        return False
+    try:
+        names = meta.reader.index_plan(instant).partitions
+    except (CorruptFile, PathNotFound):
+        return True  # cut off by a power cut, or gone meanwhile
+    return not set(names) & set(meta.config.metadata_partitions_inflight)

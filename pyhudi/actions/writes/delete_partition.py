@@ -21,8 +21,8 @@ from pyhudi.actions.action import ActionContext, PreparedWrite, Schedule
 from pyhudi.actions.rows import batch_by_partition
 from pyhudi.actions.table_keys import PROBE_TIME, table_keygen
 from pyhudi.actions.writes.bulk_insert import AddKeyColumns
+from pyhudi.actions.writes.insert_overwrite import Groups, check_not_planned, existing_groups, replacing
 from pyhudi.actions.writes.preparation import check_keys, commit_body, data_columns, schedule_unchanged, write_spec
-from pyhudi.actions.writes.replacing import Groups, check_not_planned, existing_groups, replacing
 from pyhudi.caller_warnings import warn_caller
 from pyhudi.engine.base import Frame
 from pyhudi.errors import ConfigError

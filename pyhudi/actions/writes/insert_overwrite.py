@@ -3,32 +3,87 @@
     insert_overwrite         the partitions that get rows, or the ones that the call names
     insert_overwrite_table   all partitions
 
-Rows go to new file groups without a look at keys, the same road as insert; when the options name an order of rows
-(`hoodie.bulkinsert.sort.mode`, sort columns), the road of bulk insert. Source: docs/formats/table-services.md,
-"Replaced file groups".
+Rows go to new file groups without a look at keys, as in an insert. When the options name an order of rows
+(`hoodie.bulkinsert.sort.mode`, sort columns), they go there as in a bulk insert.
+
+Every write that replaces file groups, `delete_partition` too, takes these steps:
+
+    <T>.replacecommit.requested   the kind of replacement (docs/formats/timeline.md, "Bodies")
+    <T>.replacecommit.inflight    the workload profile
+    new files                     always base files of new file groups
+    <T>.replacecommit             new files, and the replaced file groups
+
+The replaced groups are those of the table as the write began. Groups that others add to the same partitions meanwhile
+stay, as if they had been added afterwards; a write to a replaced group is a conflict. Files of replaced groups stay
+for readers of earlier instants until cleaning deletes them. Source: docs/formats/table-services.md,
+"Replaced file groups"; docs/formats/timeline.md, "Bodies", "Commit metadata".
+
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Generic, TypeAlias
 
 from pyhudi.actions.action import Action, ActionContext, PlanT, PreparedWrite, Schedule
+from pyhudi.actions.clustering_updates import groups_in_pending_plans
 from pyhudi.actions.partitioner import SlotPlan
 from pyhudi.actions.writes.bulk_insert import BulkInsert
 from pyhudi.actions.writes.keyed_write import KeyedWrite, Rules
-from pyhudi.actions.writes.replacing import Groups, check_not_planned, existing_groups, replacing
 from pyhudi.engine.base import Frame
-from pyhudi.errors import ConfigError
+from pyhudi.errors import ConfigError, WriteConflict
 from pyhudi.formats.timeline.instant_files import encode_requested_replace
 from pyhudi.index.chosen import index_class
 from pyhudi.keygen import KeyGenerator
 from pyhudi.model.commit import CommitMetadata, OperationType, WriteStatus
-from pyhudi.model.instant import ActionKind, Instant
+from pyhudi.model.instant import COMPACTIONS, ActionKind, Instant
 from pyhudi.model.options import WriteOptions
+from pyhudi.view.file_system_view import FileSystemView
 
-__all__ = ["InsertOverwrite", "Overwrite", "insert_overwrite", "insert_overwrite_table"]
+__all__ = [
+    "Groups",
+    "InsertOverwrite",
+    "Overwrite",
+    "check_not_planned",
+    "existing_groups",
+    "insert_overwrite",
+    "insert_overwrite_table",
+    "replacing",
+]
+
+
+Groups = Mapping[str, tuple[str, ...]]
+
+
+def existing_groups(context: ActionContext, partitions: Iterable[str] | None = None) -> Groups:
+    """Partition path → ids of its file groups, as the context has the table. `partitions` None: all of them."""
+    paths_or_all = None if partitions is None else tuple(sorted(partitions))
+    view = FileSystemView.load(context.meta, partitions=paths_or_all)
+    paths = view.partitions() if paths_or_all is None else paths_or_all
+    return {path: tuple(group.group.file_id for group in view.groups.get(path, ())) for path in paths}
+
+
+def check_not_planned(groups: Groups, context: ActionContext, operation: str, *, compactions: bool) -> None:
+    """Raises WriteConflict when a pending clustering (or compaction) is going to rewrite one of the groups.
+
+    Its result would bring the rows back: a clustering writes them to new file groups.
+    """
+    pending_groups = groups_in_pending_plans(context.meta, COMPACTIONS if compactions else ())
+    hit = sorted(group for group in pending_groups if group.file_id in groups.get(group.partition_path, ()))
+    if hit:
+        services = "compaction, log compaction or clustering" if compactions else "clustering"
+        raise WriteConflict(
+            f"{context.meta.storage.root}: {operation.lower()} can't take out {hit[0].file_id} in "
+            f"{hit[0].partition_path!r}, because a pending {services} is going to rewrite it. Nothing was changed; run "
+            "the plan or take it back, then write again."
+        )
+
+
+def replacing(body: CommitMetadata, groups: Groups) -> CommitMetadata:
+    """The body of the completed file. Partitions without files are named too, as Hudi does."""
+    return replace(body, partition_to_replace_file_ids=dict(groups))
+
 
 _SORT_KEYS = frozenset(
     {"hoodie.bulkinsert.sort.mode", "hoodie.bulkinsert.user.defined.partitioner.sort.columns"},

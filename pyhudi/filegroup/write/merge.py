@@ -29,8 +29,7 @@ from pyhudi.merge import merge_mode
 from pyhudi.merge.base import Place
 from pyhudi.merge.combine import deletes_of, ordering_columns, single_array
 from pyhudi.merge.pairs import pair_merger
-from pyhudi.merge.stored_rows import row_names, stored_row_names
-from pyhudi.merge.versions import Versions
+from pyhudi.merge.versions import Versions, row_names, stored_row_names
 from pyhudi.model.commit import WriteStatus
 from pyhudi.model.file_group import BaseFile
 from pyhudi.model.keys import COMMIT_SEQNO, FILE_NAME, META_COLUMNS, RECORD_KEY, STORED_ROW

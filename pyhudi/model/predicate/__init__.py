@@ -2,7 +2,6 @@
 
 from pyhudi.model.predicate.ranges import ValueRange, may_match
 from pyhudi.model.predicate.sql import parse_call, parse_where
-from pyhudi.model.predicate.text import to_sql
 from pyhudi.model.predicate.tree import (
     And,
     Call,
@@ -24,6 +23,7 @@ from pyhudi.model.predicate.tree import (
     is_opaque,
     without_not,
 )
+from pyhudi.model.predicate.where_text import to_sql
 
 __all__ = [
     "And",

@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow as pa
 
 from pyhudi.actions.result import WriteResult
+from pyhudi.actions.undo.restore import roll_back
 from pyhudi.actions.undo.restore_result import RollbackResult
-from pyhudi.actions.undo.rollback_to import roll_back
 from pyhudi.engine.local import LocalEngine
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import WriteOptions

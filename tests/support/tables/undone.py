@@ -6,9 +6,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from pyhudi.actions.undo.restore import restore
+from pyhudi.actions.undo.restore import restore, roll_back
 from pyhudi.actions.undo.restore_result import RestoreResult, RollbackResult
-from pyhudi.actions.undo.rollback_to import roll_back
 from pyhudi.model.options import WriteOptions
 from pyhudi.services.cluster.calls import cluster
 from pyhudi.services.compact.compaction import COMPACTION, LOG_COMPACTION, call

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from pyhudi.actions.undo.restore import restore
-from pyhudi.actions.undo.rollback_to import roll_back
+from pyhudi.actions.undo.restore import restore, roll_back
 from pyhudi.engine.local import LocalEngine
 from pyhudi.model.options import WriteOptions
 from pyhudi.services.archive.archiving import archive

@@ -48,8 +48,7 @@ from pyhudi.model.instant import ActionKind, State, format_instant_time, parse_i
 from pyhudi.model.table_config import TableConfig
 from pyhudi.storage.base import FileInfo
 from pyhudi.storage.paths import child
-from pyhudi.timeline.archive_log import ArchiveLogInstant
-from pyhudi.timeline.archived_timeline import archive_log, load_archived_timeline, lsm_history
+from pyhudi.timeline.archived_timeline import ArchiveLogInstant, archive_log, load_archived_timeline, lsm_history
 from pyhudi.timeline.lsm_history import LsmInstant
 from pyhudi.view.file_system_view import FileSystemView
 
