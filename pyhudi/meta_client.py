@@ -39,6 +39,9 @@ class MetaClient:
         if self._bodies is None:
             object.__setattr__(self, "_bodies", CommitBodies(self.storage, self.config))
 
+    def __repr__(self) -> str:
+        return f"MetaClient({self.storage.root}, {self.config}, {self.timeline})"
+
     @classmethod
     def load(cls, storage: Storage, clock: Clock = _SYSTEM_CLOCK) -> MetaClient:
         """Read the properties and list the timeline.

@@ -31,7 +31,7 @@ class Result:
 
     def to_dict(self) -> dict[str, Json]:
         """The fields by name, and those inside of them, as JSON has values: texts, numbers, lists, objects, null."""
-        return {one.name: plain(getattr(self, one.name)) for one in fields(self)}  # type: ignore[arg-type]
+        return _fields(self)
 
     def to_json(self, *, indent: int | None = None) -> str:
         """`to_dict` as JSON text."""
@@ -91,7 +91,7 @@ def plain(value: object) -> Json:
     """A value as JSON has it. What JSON has no form of becomes its text."""
     match value:
         case Enum():
-            return value.value
+            return value.value if isinstance(value, str) else value.name.lower()
         case None | bool() | int() | str():
             return value
         case float():
@@ -107,8 +107,13 @@ def plain(value: object) -> Json:
         case set() | frozenset():
             return sorted((plain(one) for one in value), key=str)
     if is_dataclass(value) and not isinstance(value, type):
-        return {one.name: plain(getattr(value, one.name)) for one in fields(value) if not one.name.startswith("_")}
+        return _fields(value)
     return fspath(value) if isinstance(value, PathLike) else str(value)
+
+
+def _fields(value: object) -> dict[str, Json]:
+    names = [one.name for one in fields(value) if not one.name.startswith("_")]  # type: ignore[arg-type]
+    return {name: plain(getattr(value, name)) for name in names}
 
 
 def _name(key: object) -> str:

@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 
 from pyhudi.model.commit import WriteStatus
 from pyhudi.model.file_group import FileGroupId
+from pyhudi.result import Result
 from pyhudi.text_table import html_pairs, readable_bytes
 
 __all__ = ["WriteResult"]
 
 
-@dataclass(frozen=True, slots=True)
-class WriteResult:
+@dataclass(frozen=True, slots=True, repr=False)
+class WriteResult(Result):
     """Counts are rows of the table: `inserted`, `updated`, `deleted`; `unchanged` rows lost against a stored row with a
     greater ordering value. Rows that went to log files count as updated or deleted although readers decide what
     becomes of them. `not_found`: rows of a delete by keys whose key the index does not find; one of buckets does not

@@ -16,6 +16,9 @@ from pyhudi.model.change_logs import CDC_ENABLED, DATA_BEFORE_AFTER, LOGGING_MOD
 from pyhudi.model.keys import USER_PROVIDED, key_generator_type
 from pyhudi.model.merge_mode import infer_merge_mode
 from pyhudi.model.new_table import WRITABLE_VERSIONS, NewTable, new_table_properties
+from pyhudi.result import Result
+from pyhudi.shown_text import without_credentials
+from pyhudi.text_table import html_pairs
 
 __all__ = [
     "METADATA_TO_BUILD",
@@ -35,8 +38,8 @@ _SLASH_DATES_KEY = "hoodie.datasource.write.slash.separated.date.partitioning"
 _SLASH_DATES_EXTRACTOR = "SlashEncodedDayPartitionValueExtractor"
 
 
-@dataclass(frozen=True, slots=True)
-class TableConfig:
+@dataclass(frozen=True, slots=True, repr=False)
+class TableConfig(Result):
     """The properties of a table. Attributes read them; absent ones take Hudi's default.
 
     Raises CorruptFile when the name or the version is missing or a number is none.
@@ -55,6 +58,12 @@ class TableConfig:
                 )
         _ = self.table_version, self.layout_version
 
+    def __str__(self) -> str:
+        return f"{self.table_name!r}: {self.description}"
+
+    def _repr_html_(self) -> str:
+        return html_pairs(sorted((key, without_credentials(value)) for key, value in self.properties.items()))
+
     def with_changes(self, set: Mapping[str, str] | None = None, remove: Iterable[str] = ()) -> TableConfig:
         """A config with some keys set and others removed."""
         removed = frozenset(remove)
@@ -63,6 +72,13 @@ class TableConfig:
         )
 
     # What and where
+
+    @property
+    def description(self) -> str:
+        """Type, version, keys and partition columns, in a line."""
+        keys = ", ".join(self.record_key_fields) or "generated keys"
+        partitioning = f", partitioned by {', '.join(self.partition_fields)}" if self.partition_fields else ""
+        return f"{self.table_type}, version {self.table_version}, key {keys}{partitioning}"
 
     @property
     def table_name(self) -> str:

@@ -5,16 +5,21 @@ Source: docs/formats/timeline.md, "Instants and states", "What a reader sees".
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from pyhudi.model.instant import ActionKind, Instant, State
+from pyhudi.result import Result
+from pyhudi.text_table import html_lines, html_table
 
 __all__ = ["Timeline"]
 
+_INSTANTS_SHOWN = 100  # in a notebook
 
-@dataclass(frozen=True, slots=True)
-class Timeline:
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Timeline(Result):
     """Instants in the order of their requested times, one per (requested time, kind of action), in their highest state.
 
     `active_since`: requested time of the first write instant that archiving left, None when there is none. Data of
@@ -31,6 +36,21 @@ class Timeline:
             object.__setattr__(self, "active_since", _first_write(self.instants))
         times = frozenset(i.requested_time for i in self.instants if i.is_completed and i.action.is_commit)
         object.__setattr__(self, "_commit_times", times)
+
+    def __str__(self) -> str:
+        if not self.instants:
+            return "no instants"
+        counts = Counter((instant.action.value, instant.is_completed) for instant in self.instants)
+        kinds = ", ".join(f"{n:,} {action}{'' if done else ' pending'}" for (action, done), n in counts.items())
+        first, last = self.instants[0].requested_time, self.instants[-1].requested_time
+        return f"{len(self.instants):,} instants from {first} to {last}: {kinds}"
+
+    def _repr_html_(self) -> str:
+        rows = [(i.requested_time, i.completion_time, i.action.value, i.state.name.lower()) for i in self.instants]
+        shown = rows[: -_INSTANTS_SHOWN - 1 : -1]
+        table = html_table(("instant", "completed", "action", "state"), shown)
+        more = len(rows) - len(shown)
+        return table + (html_lines(f"and {more:,} earlier ones") if more else "")
 
     def __iter__(self) -> Iterator[Instant]:
         return iter(self.instants)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import merge
 from itertools import islice
@@ -10,20 +10,20 @@ from itertools import islice
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.commit import CommitMetadata
 from pyhudi.model.instant import Instant
-from pyhudi.text_table import html_table, readable_bytes, text_table
+from pyhudi.result import Result, ResultList
+from pyhudi.text_table import readable_bytes
 from pyhudi.timeline.archived_timeline import load_archived_timeline
 from pyhudi.view.readable_history import ReadableHistory, load_readable_history
 
 __all__ = ["History", "HistoryEntry", "load_table_history"]
 
 _COUNTS = ("inserted", "updated", "deleted", "files", "written")
-_HEADER = ("instant", "completed", "action", "state", "operation", *_COUNTS, "as of", "timeline")
 # Extra metadata of every commit that says nothing to people.
 _HIDDEN_KEYS = frozenset({"schema", "latest_schema"})
 
 
-@dataclass(frozen=True, slots=True)
-class HistoryEntry:
+@dataclass(frozen=True, slots=True, repr=False)
+class HistoryEntry(Result):
     """One instant. Row and byte counts are those of its write stats; zero for what is no completed write.
 
     `readable`: the table can still be read as of it; None for what is no completed write. `is_archived`: it has left
@@ -46,6 +46,11 @@ class HistoryEntry:
     is_archived: bool = False
     is_saved: bool = False
 
+    def __str__(self) -> str:
+        rows = f", {self.rows_inserted:,} inserted, {self.rows_updated:,} updated, {self.rows_deleted:,} deleted"
+        done = "" if self.operation is None else f" ({self.operation.lower()}){rows}"
+        return f"{self.instant_time} {self.action} {self.state}{done}"
+
     def _row(self) -> tuple[object, ...]:
         counts: tuple[object, ...] = (None,) * len(_COUNTS)
         if self.operation is not None:
@@ -59,14 +64,14 @@ class HistoryEntry:
         )  # fmt: skip
 
 
-class History(list[HistoryEntry]):
+class History(ResultList[HistoryEntry]):
     """A list of entries that prints as a table."""
 
-    def __repr__(self) -> str:
-        return text_table(_HEADER, [entry._row() for entry in self])
+    entry_type = HistoryEntry
+    header = ("instant", "completed", "action", "state", "operation", *_COUNTS, "as of", "timeline")
 
-    def _repr_html_(self) -> str:
-        return html_table(_HEADER, [entry._row() for entry in self])
+    def _row(self, entry: HistoryEntry) -> Sequence[object]:
+        return entry._row()
 
 
 def load_table_history(

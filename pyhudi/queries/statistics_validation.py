@@ -29,6 +29,7 @@ from pyhudi.model.options.metadata import DEFAULT_METADATA
 from pyhudi.queries.plan import ReadPlan, plan_snapshot
 from pyhudi.queries.query import Query
 from pyhudi.queries.snapshot import read_batches
+from pyhudi.result import Result
 from pyhudi.view.file_system_view import FileSystemView
 
 __all__ = ["KEYS_SHOWN", "Compared", "Difference", "bloom_filters", "column_stats", "partition_stats"]
@@ -37,8 +38,8 @@ __all__ = ["KEYS_SHOWN", "Compared", "Difference", "bloom_filters", "column_stat
 KEYS_SHOWN = 5  # in one difference, which also says how many there are
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+@dataclass(frozen=True, slots=True, repr=False)
+class Difference(Result):
     """One thing that the metadata table says and that is not so. `partition`: of the metadata table."""
 
     partition: str

@@ -40,7 +40,7 @@ from pyhudi.model.instant import ActionKind, Instant
 from pyhudi.model.new_table import LATER_KINDS
 from pyhudi.model.plans import IndexPlan
 from pyhudi.model.predicate import Call
-from pyhudi.text_table import html_table, text_table
+from pyhudi.result import Result, ResultList
 from pyhudi.transaction.commit import commit_locked
 from pyhudi.transaction.instants import drop, drop_if_pending, request, start
 
@@ -65,11 +65,10 @@ _EXPRESSION = MetadataKind.EXPRESSION_INDEX.value.prefix
 _EXPRESSION_TYPES = (_COLUMN_STATS, MetadataKind.BLOOM_FILTERS.value.prefix)
 _BY_TYPE = (_RECORD_INDEX, _COLUMN_STATS, _PARTITION_STATS, MetadataKind.BLOOM_FILTERS.value.prefix)
 _NAME = re.compile(r"[A-Za-z0-9_]{1,100}", re.ASCII)  # it becomes a folder and a part of file names
-_HEADER = ("index", "type", "columns", "function", "state")
 
 
-@dataclass(frozen=True, slots=True)
-class IndexInfo:
+@dataclass(frozen=True, slots=True, repr=False)
+class IndexInfo(Result):
     """`name`: of its partition of the metadata table. `kind`: as index.json says it, else the kind of partition.
     `function`: what is made of the columns, "" for nothing. `is_built`: False while it is being built.
     """
@@ -80,19 +79,23 @@ class IndexInfo:
     function: str = ""
     is_built: bool = True
 
-    def _row(self) -> tuple[object, ...]:
-        state = "built" if self.is_built else "being built"
-        return (self.name, self.kind, ", ".join(self.columns), self.function, state)
+    def __str__(self) -> str:
+        of = f" of {', '.join(self.columns)}" if self.columns else ""
+        function = f", {self.function}" if self.function else ""
+        return f"{self.name}: {self.kind}{of}{function}, {self._state()}"
+
+    def _state(self) -> str:
+        return "built" if self.is_built else "being built"
 
 
-class IndexList(list[IndexInfo]):
+class IndexList(ResultList[IndexInfo]):
     """A list of indexes that prints as a table."""
 
-    def __repr__(self) -> str:
-        return text_table(_HEADER, [info._row() for info in self])
+    entry_type = IndexInfo
+    header = ("index", "type", "columns", "function", "state")
 
-    def _repr_html_(self) -> str:
-        return html_table(_HEADER, [info._row() for info in self])
+    def _row(self, entry: IndexInfo) -> Sequence[object]:
+        return (entry.name, entry.kind, ", ".join(entry.columns), entry.function, entry._state())
 
 
 @dataclass(frozen=True, slots=True)

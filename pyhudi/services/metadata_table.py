@@ -18,14 +18,15 @@ from pyhudi.metadata.removal import drop_partitions, remove_metadata_table
 from pyhudi.metadata.schema import MetadataKind, kind_of
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.queries.validation import Difference, validate
+from pyhudi.result import Result
 
 __all__ = ["MetadataRebuild", "drop_metadata", "rebuild_metadata"]
 
 _FILES = "files"
 
 
-@dataclass(frozen=True, slots=True)
-class MetadataRebuild:
+@dataclass(frozen=True, slots=True, repr=False)
+class MetadataRebuild(Result):
     """`partitions`: those that were, or would be, built. `file_groups`: partition → file ids of the file groups that
     get new files, as far as they are there before. `differences`: what the metadata table said wrongly before; where it
     can't be read, `unreadable` says why. `dry_run`: nothing was done.

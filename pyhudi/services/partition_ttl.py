@@ -21,7 +21,7 @@ from pyhudi.errors import CorruptFile, TableError
 from pyhudi.filegroup.write.partition_metadata import partition_creation_time
 from pyhudi.model.instant import parse_instant_time
 from pyhudi.model.options.retention import KEEP_BY_CREATION_TIME
-from pyhudi.text_table import html_lines
+from pyhudi.result import Result
 from pyhudi.view.file_system_view import FileSystemView
 
 __all__ = ["ExpiredPartition", "TtlResult", "expire_after_write", "expire_partitions", "expired_partitions"]
@@ -37,8 +37,8 @@ class ExpiredPartition:
     since: str
 
 
-@dataclass(frozen=True, slots=True)
-class TtlResult:
+@dataclass(frozen=True, slots=True, repr=False)
+class TtlResult(Result):
     """`expired`: the partitions that went, or would go (dry run). `deleted`: the commit that took them out, if any."""
 
     table: str
@@ -55,9 +55,6 @@ class TtlResult:
         lines = [f"  {partition.partition_path}: since {partition.since}" for partition in self.expired[:_SHOWN]]
         more = [f"  and {len(self.expired) - _SHOWN:,} more"] if len(self.expired) > _SHOWN else []
         return "\n".join([head, *lines, *more])
-
-    def _repr_html_(self) -> str:
-        return html_lines(str(self))
 
 
 def expire_partitions(context: ActionContext, *, dry_run: bool = False) -> TtlResult:

@@ -15,6 +15,7 @@ from typing import Generic, TypeVar
 
 from pyhudi.model.commit import WriteStatus
 from pyhudi.model.plans import ClusteringGroup, ClusteringPlan, CompactionOperation
+from pyhudi.result import Result
 from pyhudi.text_table import html_lines, readable_bytes
 
 __all__ = ["ClusteringResult", "ClusteringRun", "CompactionResult", "CompactionRun", "PlanResult", "PlanRun"]
@@ -24,7 +25,7 @@ PlannedT = TypeVar("PlannedT")
 RunT = TypeVar("RunT", bound="PlanRun")
 
 
-class PlanRun(ABC):
+class PlanRun(Result, ABC):
     """One completed instant. `seconds`: wall time by phase."""
 
     __slots__ = ()
@@ -42,8 +43,11 @@ class PlanRun(ABC):
         """The work of the run, in a line."""
         ...
 
+    def __str__(self) -> str:
+        return f"{self.instant_time} (complete {self.completion_time}): {self._summary()}; {self.total_s:.2f} s"
 
-class PlanResult(ABC, Generic[PlannedT, RunT]):
+
+class PlanResult(Result, ABC, Generic[PlannedT, RunT]):
     """`planned`: what is in the plan that this call made, or would make (dry run). `scheduled`: its instant, None when
     nothing was scheduled. `runs`: plans that this call executed.
     """
@@ -81,10 +85,7 @@ class PlanResult(ABC, Generic[PlannedT, RunT]):
     def __str__(self) -> str:
         name = self._name()
         if self.runs:
-            return "\n".join(
-                f"{name} {run.instant_time} (complete {run.completion_time}): {run._summary()}; {run.total_s:.2f} s"
-                for run in self.runs
-            )
+            return "\n".join(f"{name} {run}" for run in self.runs)
         if not self.planned:
             return f"{name}: nothing to do"
         state = f"scheduled as {self.scheduled}" if self.scheduled else "would take"
@@ -99,7 +100,7 @@ class PlanResult(ABC, Generic[PlannedT, RunT]):
         return f"<div>{escape(str(self))}</div><table><tr>{head}</tr>{body}</table>"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class CompactionRun(PlanRun):
     """One completed instant. `log_records` were read from `log_files` log files; `rows_written` went to the new files,
     `updated`, `inserted` and `deleted` of them by what the logs said. `seconds`: wall time by phase.
@@ -151,7 +152,7 @@ class CompactionRun(PlanRun):
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class CompactionResult(PlanResult[CompactionOperation, CompactionRun]):
     """`operation`: COMPACT or LOG_COMPACT. `planned`: slices of the plan that this call made, or would make (dry run).
     `scheduled`: its instant, None when nothing was scheduled. `runs`: plans that this call executed.
@@ -188,7 +189,7 @@ class CompactionResult(PlanResult[CompactionOperation, CompactionRun]):
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ClusteringRun(PlanRun):
     """One completed instant: `files_written` new files replaced `file_slices`. `seconds`: wall time by phase."""
 
@@ -229,7 +230,7 @@ class ClusteringRun(PlanRun):
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ClusteringResult(PlanResult[ClusteringGroup, ClusteringRun]):
     """`planned`: groups of the plan that this call made, or would make (dry run). `scheduled`: its instant, None when
     nothing was scheduled. `runs`: plans that this call executed.

@@ -9,6 +9,7 @@ Source: docs/formats/timeline.md, "Savepoint and restore".
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -19,9 +20,9 @@ from pyhudi.interrupts import uninterrupted
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.model.plans import SavepointMetadata
+from pyhudi.result import Result, ResultList
 from pyhudi.services.archive.archiving import archive_out_of_turn
 from pyhudi.shown_text import is_text
-from pyhudi.text_table import html_table, text_table
 from pyhudi.transaction.commit import Committed, commit_locked
 from pyhudi.transaction.instants import drop_if_pending, drop_savepoint, start
 from pyhudi.view.file_system_view import FileSystemView
@@ -29,11 +30,9 @@ from pyhudi.view.readable_history import load_readable_history
 
 __all__ = ["Savepoint", "Savepoints", "delete_savepoint", "load_savepoints", "savepoint"]
 
-_HEADER = ("instant", "made", "by", "comment", "partitions", "files")
 
-
-@dataclass(frozen=True, slots=True)
-class Savepoint:
+@dataclass(frozen=True, slots=True, repr=False)
+class Savepoint(Result):
     """`instant_time`: the saved commit. `completion_time`: when the savepoint was made. `files`: how many it keeps."""
 
     instant_time: str
@@ -43,21 +42,18 @@ class Savepoint:
     partitions: int
     files: int
 
-    def _row(self) -> tuple[object, ...]:
-        return (self.instant_time, self.completion_time, self.user, self.comment, self.partitions, self.files)
-
     def __str__(self) -> str:
         return f"savepoint of {self.instant_time}: keeps {self.files:,} files in {self.partitions:,} partitions"
 
 
-class Savepoints(list[Savepoint]):
+class Savepoints(ResultList[Savepoint]):
     """A list of savepoints that prints as a table."""
 
-    def __repr__(self) -> str:
-        return text_table(_HEADER, [savepoint._row() for savepoint in self])
+    entry_type = Savepoint
+    header = ("instant", "made", "by", "comment", "partitions", "files")
 
-    def _repr_html_(self) -> str:
-        return html_table(_HEADER, [savepoint._row() for savepoint in self])
+    def _row(self, entry: Savepoint) -> Sequence[object]:
+        return (entry.instant_time, entry.completion_time, entry.user, entry.comment, entry.partitions, entry.files)
 
 
 def savepoint(context: ActionContext, instant_time: str | None = None, user: str = "", comment: str = "") -> Savepoint:

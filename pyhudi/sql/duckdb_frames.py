@@ -88,12 +88,21 @@ def without_meta(frame: SqlFrame) -> SqlFrame:
     return cast("SqlFrame", rows.project(", ".join(columns))) if len(columns) < len(rows.columns) else frame
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class SqlResult:
     """The result of a statement. Its rows are computed when the caller takes them; it may have no columns."""
 
     _frame: SqlFrame
     _failures: list[HudiError] = field(default_factory=list, repr=False)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        frame = self._frame
+        return tuple(frame.column_names if isinstance(frame, pa.Table) else relation(frame).columns)
+
+    def __repr__(self) -> str:
+        return f"SqlResult({', '.join(self.columns) or 'no columns'})"
 
     def to_batches(self) -> pa.RecordBatchReader:
         """The rows as a stream, in bounded memory. Take them before the session's next statement."""

@@ -74,13 +74,7 @@ def partitions(meta: MetaClient) -> pa.Table:
 
 def one_line(meta: MetaClient) -> str:
     """A table as Python prints it."""
-    config = meta.config
-    keys = ", ".join(config.record_key_fields) or "generated keys"
-    partitioning = f", partitioned by {', '.join(config.partition_fields)}" if config.partition_fields else ""
-    return (
-        f"HudiTable({config.table_name!r} at {meta.storage.root}: {config.table_type}, version {config.table_version}, "
-        f"key {keys}{partitioning})"
-    )
+    return f"HudiTable({meta.config.table_name!r} at {meta.storage.root}: {meta.config.description})"
 
 
 def html(meta: MetaClient) -> str:

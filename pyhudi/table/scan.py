@@ -31,7 +31,7 @@ from pyhudi.queries.plan import ReadPlan, check_query_type
 from pyhudi.queries.query import AsOf, Query, as_of_time, parse_as_of
 from pyhudi.queries.snapshot import READ_THREADS, count_rows, read_batches
 from pyhudi.table.calls import Options, TableHandle, in_session_zone, session_options, session_zone
-from pyhudi.text_table import readable_bytes
+from pyhudi.text_table import html_pairs, readable_bytes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -208,6 +208,19 @@ class Scan:
         rows: ArrowStream = self.to_batches()
         return rows.__arrow_c_stream__(requested_schema)
 
+    def _repr_html_(self) -> str:
+        query = self._query
+        pairs = {
+            "scan of": self._meta.storage.root,
+            "query type": query.query_type,
+            "columns": "all" if query.columns is None else ", ".join(query.columns),
+            "where": "every row" if self._where == Constant(True) else _shortened(to_sql(self._where)),
+            "as of": "now" if query.as_of is None else str(query.as_of),
+        }
+        if self._range is not None:
+            pairs["commits in"] = str(self._range)
+        return html_pairs(pairs.items())
+
     def __repr__(self) -> str:
         query = self._query
         parts = [f"columns={list(query.columns)}" if query.columns is not None else ""]
@@ -227,8 +240,11 @@ def _filter_text(plan: ReadPlan) -> str:
     if plan.keeps_all_rows:
         return "none"
     how = "each row" if is_opaque(plan.predicate) else "row groups by their statistics, then each row"
-    text = to_sql(plan.predicate)
-    return f"{text if len(text) <= _FILTER_CHARS else text[:_FILTER_CHARS] + '...'} ({how})"
+    return f"{_shortened(to_sql(plan.predicate))} ({how})"
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _FILTER_CHARS else f"{text[:_FILTER_CHARS]}..."
 
 
 def scan(

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from html import escape
 
 from pyhudi.model.plans import InstantInfo, RollbackMetadata
+from pyhudi.result import Result
 
 __all__ = ["RestoreResult", "RollbackResult"]
 
 
-@dataclass(frozen=True, slots=True)
-class RollbackResult:
+@dataclass(frozen=True, slots=True, repr=False)
+class RollbackResult(Result):
     """`rolled_back`: the undone writes, newest first. `files_deleted`: data files. `logs_written`: log files that take
     blocks of others back (table version 6, merge-on-read). `dry_run`: this is what would happen; nothing was changed.
     """
@@ -48,12 +48,9 @@ class RollbackResult:
             return f"would roll back {undone}: {self.files_deleted:,} files deleted{logs}"
         return f"rolled back {undone}: {self.files_deleted:,} files deleted{logs}"
 
-    def _repr_html_(self) -> str:
-        return f"<div>{escape(str(self))}</div>"
 
-
-@dataclass(frozen=True, slots=True)
-class RestoreResult:
+@dataclass(frozen=True, slots=True, repr=False)
+class RestoreResult(Result):
     """`restored_to`: the instant whose state the table has now. `instant_time`: the restore itself, None when there was
     nothing to undo, and for a dry run.
     """
@@ -79,6 +76,3 @@ class RestoreResult:
         if self.instant_time is None:
             return f"restore: the table is as of {self.restored_to} already"
         return f"restored to {self.restored_to} by {self.instant_time}; {self.undone}"
-
-    def _repr_html_(self) -> str:
-        return f"<div>{escape(str(self))}</div>"

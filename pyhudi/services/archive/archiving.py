@@ -47,6 +47,7 @@ from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.filenames import TEMPORARY_FOLDER, InstantFileName, pending_actions
 from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.model.new_table import BY_COMPLETION
+from pyhudi.result import Result
 from pyhudi.services.archive.planning import ArchiveLimit, kept_commits, plan_archive, select_instants
 from pyhudi.storage.base import FileInfo, Storage
 from pyhudi.text_table import html_table, text_table
@@ -100,8 +101,8 @@ def _limits(table: MetadataTable) -> Iterator[ArchiveLimit]:
 _HEADER = ("instant", "completed", "action")
 
 
-@dataclass(frozen=True, slots=True)
-class ArchiveResult:
+@dataclass(frozen=True, slots=True, repr=False)
+class ArchiveResult(Result):
     """`archived`: the instants, oldest first. `kept_for`: why more were not taken, None when nothing was in the way.
     `files`: history files that were made. `dry_run`: nothing was done.
     """

@@ -24,6 +24,7 @@ from pyhudi.model.filenames import data_path, instant_of
 from pyhudi.model.instant import ActionKind, Instant
 from pyhudi.model.plans import CleanedPartition, CleanMetadata, CleanPlan
 from pyhudi.model.timeline import Timeline
+from pyhudi.result import Result
 from pyhudi.services.clean.planner import savepointed_files
 from pyhudi.services.clean.policies import Deletions
 from pyhudi.text_table import html_lines
@@ -39,8 +40,8 @@ __all__ = ["CleanResult", "CleanRun", "check_no_restore", "pending_cleans", "run
 _SHOWN = 20
 
 
-@dataclass(frozen=True, slots=True)
-class CleanRun:
+@dataclass(frozen=True, slots=True, repr=False)
+class CleanRun(Result):
     """One completed clean. `earliest`: the table can be read as of this instant and later ones; None when the policy
     names no instant. `partitions_removed`: those that had no files left.
     """
@@ -52,9 +53,15 @@ class CleanRun:
     partitions_removed: tuple[str, ...]
     total_s: float
 
+    def __str__(self) -> str:
+        return (
+            f"clean {self.instant_time} (complete {self.completion_time}): {self.files_deleted:,} files deleted"
+            f"{_and_partitions(self.partitions_removed)}{_since(self.earliest)}; {self.total_s:.2f} s"
+        )
 
-@dataclass(frozen=True, slots=True)
-class CleanResult:
+
+@dataclass(frozen=True, slots=True, repr=False)
+class CleanResult(Result):
     """`planned`: slices of the plan that this call made, or would make (dry run). `scheduled`: its instant, None when
     nothing was scheduled. `earliest`: the table can be read as of this instant and later ones when the plan is done, or
     now, when there is nothing to do; None when the policy names no instant and nothing was cleaned. `runs`: plans that
@@ -85,13 +92,8 @@ class CleanResult:
         )
 
     def __str__(self) -> str:
-        done = [
-            f"clean {run.instant_time} (complete {run.completion_time}): {run.files_deleted:,} files deleted"
-            f"{_and_partitions(run.partitions_removed)}{_since(run.earliest)}; {run.total_s:.2f} s"
-            for run in self.runs
-        ]
-        if done:
-            return "\n".join(done)
+        if self.runs:
+            return "\n".join(map(str, self.runs))
         if not self.planned and not self.partitions_planned:
             return f"clean ({self.policy}): nothing to do{_since(self.earliest)}"
         files = self.planned.file_count

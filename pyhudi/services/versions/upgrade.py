@@ -19,7 +19,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from html import escape
 
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.create_table import check_files_writable
@@ -29,6 +28,7 @@ from pyhudi.metadata.build import build_anew
 from pyhudi.metadata.removal import has_metadata_table, remove_metadata_table
 from pyhudi.model.filenames import META_FOLDER
 from pyhudi.model.table_config import WRITABLE_VERSIONS, TableConfig
+from pyhudi.result import Result
 from pyhudi.services.versions.steps import STEPS, steps_between
 from pyhudi.services.versions.steps.base import (
     PropertyChange,
@@ -43,8 +43,8 @@ from pyhudi.timeline.table_properties import update_table_config
 __all__ = ["StepResult", "VersionChange", "admit_version", "change_version"]
 
 
-@dataclass(frozen=True, slots=True)
-class StepResult:
+@dataclass(frozen=True, slots=True, repr=False)
+class StepResult(Result):
     """One step between two versions. `instants` of the active timeline and `archived` ones were rewritten;
     `properties_set` and `properties_removed` are keys of `hoodie.properties`.
     """
@@ -63,8 +63,8 @@ class StepResult:
         return f"version {self.source} → {self.target}: {changed}{moved}"
 
 
-@dataclass(frozen=True, slots=True)
-class VersionChange:
+@dataclass(frozen=True, slots=True, repr=False)
+class VersionChange(Result):
     """From `source` to `target`. `rolled_back`: failed writes that were undone first; `compacted`: compactions that
     compacted log files first.
     """
@@ -83,9 +83,6 @@ class VersionChange:
         done += [f"  rolled back: {', '.join(self.rolled_back)}"] if self.rolled_back else []
         done += [f"  compacted: {', '.join(self.compacted)}"] if self.compacted else []
         return "\n".join(done)
-
-    def _repr_html_(self) -> str:
-        return "".join(f"<div>{escape(line)}</div>" for line in str(self).split("\n"))
 
 
 _VERSION = "hoodie.table.version"
