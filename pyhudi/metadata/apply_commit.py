@@ -1,18 +1,18 @@
-"""What an instant changes, written to the metadata table before that instant completes: one step after the other.
+"""The steps that write an instant's changes to the metadata table before that instant completes.
 
     step           only when                                  what it leaves
-    settle         something is undone                        no plan that names files which are about to go
-    judge          something is undone                        which of it can't be taken out any more, and from where
-    start_over     a restore, and that is so of `files`       a new metadata table; no step follows
-    take_back      there are delta commits to take out        none of what is undone, nor of a dead attempt at this
+    settle         something is undone                        no plan that names files about to be deleted
+    judge          something is undone                        which instants can't be taken out any more, and from where
+    start_over     a restore can't take back `files`          a new metadata table; no step follows
+    take_back      there are delta commits to take out        no records of undone instants or of a dead attempt
     stop           something is undone, and nothing is left   no step follows: the metadata table is as it should be
     serve          nothing is undone                          cleaned and compacted, if that is due
-    rebuild        partitions can't be taken back             these, built of the table as it is
+    rebuild        partitions can't be taken back             these, built anew from the table as it is
     update         always                                     the records for all others, in memory
     complete       always                                     a delta commit of the instant's time
 
-The steps are a tuple, each one a function of what the steps before it have left. A death between two of them leaves a
-metadata table that readers use as it was, since they leave out what belongs to a pending instant; where it does not,
+The steps are a tuple, each one a function of the `Progress` that the step before it returned. After a crash between two
+steps, readers use the metadata table as it was: they ignore the records of a pending instant. Where that is not enough,
 the table's properties say what the next write has to build. Hold the table's lock. The picture:
 docs/metadata-table-life.md. Source: docs/formats/metadata-table.md, "Writing", "Taking back".
 """
@@ -47,10 +47,10 @@ _FILES = MetadataKind.FILES.value.prefix
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """What the steps so far have left.
+    """The state after the steps so far.
 
     `undone`: instants that `commit` takes out of the table. `merged`: those of them whose delta commits can't be taken
-    out any more. `stale`: partitions that were built of what is undone. `rebuilt`: partitions that need no records.
+    out any more. `stale`: partitions that were built from undone instants. `rebuilt`: partitions that need no records.
     `updates`: records by partition. `is_over`: no step follows. `completed`: when the last instant of the metadata
     table completed, None where nothing had to be written.
     """
@@ -67,12 +67,12 @@ class Progress:
 
     @property
     def is_restore(self) -> bool:
-        """Several instants are undone at once, which attempts that died may have begun with."""
+        """Several instants are undone at once; a dead attempt may have undone some of them already."""
         return self.commit.instant.action is ActionKind.RESTORE
 
     @property
     def partitions(self) -> tuple[str, ...]:
-        """Partitions that take what instants write: those that are built, and those that are being built."""
+        """Partitions that instants write to: the built ones, and those being built."""
         building = self.table.data.config.metadata_partitions_inflight
         begun = (name for name in building if is_supported(name) and self.table.meta.storage.list(name))
         return (*self.table.partitions, *begun)
@@ -82,13 +82,13 @@ Step = Callable[[Progress], Progress]
 
 
 def apply_commit(data: MetaClient, commit: TableCommit) -> str | None:
-    """Write what an instant changed; when that completed. None when there is no metadata table, or nothing to write.
+    """Write an instant's changes; return the completion time, None without a metadata table or without changes.
 
     A metadata table that is found damaged is built anew first, unless the options say to refuse.
 
     Args:   data: the table as it is now, the instant inflight.
-    Raises: WriteConflict when the metadata table lacks a completed instant, which it had before: another writer did not
-            keep it up. MetadataTableDamaged, CorruptFile.
+    Raises: WriteConflict when the metadata table lacks a completed instant that it had before: another writer did not
+            update it. MetadataTableDamaged, CorruptFile.
     """
     table = MetadataTable.open(data)
     if table is None or commit.instant.action in (ActionKind.SAVEPOINT, ActionKind.INDEXING):
@@ -127,10 +127,10 @@ def _check_up_to_date(table: MetadataTable) -> None:
 
 
 def settle(at: Progress) -> Progress:
-    """When something is undone: compactions that wait name files that are about to go. From version 8 on they are taken
-    off the timeline, below they are executed; log compactions that wait are dropped.
+    """When something is undone: pending compactions name files that are about to be deleted. From version 8 on they are
+    taken off the timeline; below, they are executed. Pending log compactions are dropped.
 
-    A restore also undoes what an attempt at it that died has undone already.
+    A restore also undoes the instants that a dead attempt at it has undone already.
     """
     undone = tuple(dict.fromkeys((*at.undone, *_undone_before(at.table)))) if at.is_restore else at.undone
     if not undone:
@@ -139,8 +139,8 @@ def settle(at: Progress) -> Progress:
 
 
 def judge(at: Progress) -> Progress:
-    """When something is undone: a delta commit of it can't be taken out any more when a compaction has merged it, and
-    a partition that was built when an instant was complete has what that did in its base files.
+    """When something is undone: a delta commit can't be taken out once a compaction has merged it, and a partition
+    built after an instant completed has that instant's changes in its base files.
     """
     table, undone = at.table, at.undone
     merged = tuple(one for one in undone if is_compacted(table, one) or is_built_of(table, _FILES, one))
@@ -149,10 +149,10 @@ def judge(at: Progress) -> Progress:
 
 
 def start_over(at: Progress) -> Progress:
-    """When a restore undoes what `files` can't be rid of: only the table itself, as it is now, says what is left. It is
-    built anew, all partitions of it.
+    """When a restore undoes an instant that can't be taken out of `files`: only the table itself shows which files
+    remain. All partitions of the metadata table are built anew.
 
-    A rollback undoes one instant, whose files it knows: `update` says of them that they are gone.
+    A rollback undoes one instant and knows its files: `update` records their deletion.
     """
     if not (at.merged and at.is_restore):
         return at
@@ -162,26 +162,26 @@ def start_over(at: Progress) -> Progress:
 
 
 def take_back(at: Progress) -> Progress:
-    """When there are delta commits of what is undone, or of this instant, which an attempt at it has left that died."""
+    """When there are delta commits of undone instants, or of a dead attempt at this instant."""
     times = (*at.undone, at.commit.instant.requested_time)
     taken_back = [forget(at.table, time) for time in times if time not in at.merged]
     return replace(at, table=at.table.reloaded()) if any(taken_back) else at
 
 
 def stop(at: Progress) -> Progress:
-    """When something is undone, all of it was taken back, and no file came in its place: there is nothing to write."""
+    """When something is undone, all of it was taken back, and no file replaces it: there is nothing to write."""
     is_left = at.merged or at.stale or any(changed.written for changed in at.commit.change.partitions.values())
     return replace(at, is_over=True) if at.undone and not is_left else at
 
 
 def serve(at: Progress) -> Progress:
-    """When nothing is undone: compact and clean, if that is due. What is undone must stay apart until it is gone."""
+    """When nothing is undone: compact and clean, if due. Undone instants must not be merged before they are removed."""
     return at if at.undone else replace(at, table=run_services(at.table, at.commit.options))
 
 
 def rebuild(at: Progress) -> Progress:
-    """When what is undone can't be taken out of partitions: they are built anew, of the table as it is, without the
-    files that this instant has deleted. `files` knows these, and stays.
+    """When undone instants can't be taken out of partitions: these are built anew from the table as it is, without the
+    files that this instant has deleted. `files` knows those, and stays.
     """
     names = tuple(name for name in at.partitions if name != _FILES and (at.merged or name in at.stale))
     if not names:
@@ -193,14 +193,14 @@ def rebuild(at: Progress) -> Progress:
 
 
 def update(at: Progress) -> Progress:
-    """Always: the records that say what the instant changed, of all partitions but those that were built just now."""
+    """Always: make the records of the instant's changes, for all partitions but those that were built just now."""
     names = [name for name in at.partitions if name not in at.rebuilt]
     at.table.load_slices(names)
     return replace(at, updates={name: _update(at.table, name, at.commit) for name in names})
 
 
 def complete(at: Progress) -> Progress:
-    """Always: a delta commit, even without records, for it says that the metadata table knows of the instant."""
+    """Always: write a delta commit, even without records: it marks the instant as known to the metadata table."""
     completed = write_delta_commit(at.table, at.commit.instant.requested_time, at.updates)
     return replace(at, is_over=True, completed=completed)
 
@@ -215,13 +215,13 @@ def _update(table: MetadataTable, partition: str, commit: TableCommit) -> Partit
     try:
         return kind.update(table, partition, commit)
     except WriteConflict:
-        # It began before the index did, so that its tasks did not report what this needs. Who builds the index knows
-        # which instants were pending then, and reads the table when they are complete.
+        # It began before the index did, so its tasks did not report the keys. The builder of the index knows which
+        # instants were pending then, and reads the table when they are complete.
         return kind.update(table, partition, replace(commit, change=TableChange()))
 
 
 def _undone_before(table: MetadataTable) -> tuple[str, ...]:
-    """Instants that the metadata table has and the table does not: an attempt at a restore that died undid them."""
+    """Instants that the metadata table has and the table does not: a dead attempt at a restore undid them."""
     since = table.data.timeline.active_since
     active = {i.requested_time for i in table.data.timeline}
     return tuple(

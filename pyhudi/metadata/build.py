@@ -1,7 +1,7 @@
-"""Which partitions a metadata table has, and how they are built: all of it, single ones, or those that are missing.
+"""Which partitions a metadata table has, and how they are built: all, single or missing ones.
 
-Which kinds there are: `partitions/registry.py`. What each instant writes to them afterwards: `apply_commit.py`. Hold
-the table's lock.
+`partitions/registry.py` lists the kinds; `apply_commit.py` writes the changes of each instant to them. Hold the table's
+lock.
 Source: docs/formats/metadata-table.md, "Building", "Index definitions".
 """
 
@@ -53,10 +53,10 @@ def partitions_of_options(config: TableConfig, options: MetadataOptions) -> tupl
 
 
 def build(data: MetaClient, partitions: Sequence[str], options: MetadataOptions) -> MetaClient:
-    """A new metadata table with these partitions, `files` first; the table with it.
+    """Build a new metadata table with these partitions, `files` first; return the table with it.
 
-    What there is of one goes first. The table's properties say which partitions are to be built until all are: when
-    this process dies, the next write builds them.
+    An existing one is deleted first. Until all partitions are built, the table's properties say which are to be built:
+    when this process dies, the next write builds them.
     """
     remove_metadata_table(data, to_build=partitions)
     if not any(kind_of(name) in _DEFINED_BY_CALLS for name in partitions):
@@ -71,7 +71,7 @@ def build(data: MetaClient, partitions: Sequence[str], options: MetadataOptions)
 def add_partition(table: MetadataTable, partition: str, options: MetadataOptions) -> MetadataTable:
     """Build a partition, or build it anew, and list it in the table's properties; the table with it.
 
-    Raises: UnsupportedTable when it can't be kept up; CorruptFile.
+    Raises: UnsupportedTable when this release can't update it; CorruptFile.
     """
     kind = PARTITIONS[kind_of(partition)]
     groups = kind.define(table, partition, options)
@@ -79,14 +79,14 @@ def add_partition(table: MetadataTable, partition: str, options: MetadataOptions
 
 
 def built(data: MetaClient) -> MetaClient:
-    """The table, all of whose partitions of the metadata table are built."""
+    """The table after all partitions of its metadata table are built."""
     update_table_config(data.storage, {}, (METADATA_TO_BUILD,), data.clock)
     return data.reload()
 
 
 def build_anew(data: MetaClient, options: MetadataOptions) -> MetaClient:
-    """The same partitions as the metadata table has, or is to have, in a new one; those that the table's version has
-    and this release keeps up.
+    """A new metadata table with the partitions that the present one has, or is to have: those that exist in the table's
+    version and that this release updates.
     """
     config = data.config
     partitions = (*config.metadata_partitions, *config.metadata_partitions_inflight, *config.metadata_to_build)
@@ -95,14 +95,14 @@ def build_anew(data: MetaClient, options: MetadataOptions) -> MetaClient:
 
 
 def missing_partitions(data: MetaClient, options: MetadataOptions) -> tuple[str, ...]:
-    """What the options name by themselves (not by default), and the metadata table that there is does not have."""
+    """Partitions that the options name explicitly (not by default) and that the existing metadata table lacks."""
     partitions = data.config.metadata_partitions
     has_record_index = options.record_index.is_global or options.record_index.is_partitioned
     return (_RECORD_INDEX,) if partitions and has_record_index and _RECORD_INDEX not in partitions else ()
 
 
 def build_missing(data: MetaClient, partitions: Sequence[str], options: MetadataOptions) -> MetaClient:
-    """These partitions of the metadata table that there is; the table with them. Raises MetadataTableDamaged."""
+    """Build these partitions of the existing metadata table; return it with them. Raises MetadataTableDamaged."""
     table = MetadataTable.open(data) if partitions else None
     if table is None:
         return data

@@ -5,12 +5,12 @@
     <partition>/<base file>     also of file groups without records
     <T> completed               a commit
 
-It runs while an instant of the table completes, before that instant's own delta commit: the lock is held then, and
-nothing is lost when it dies, for a plan that waits is executed by the next one. What it merges must never be taken
-back. From version 8 on its time says what that is: log files that completed before it. The table's instants that are
-pending, while the metadata table has them already, are of dead processes; the compaction is of the millisecond before
-the first of them. Below version 8 log files are parted by names, so it waits while the table has an instant pending
-that is not later than the last delta commit here. Hold the data table's lock.
+It runs while an instant of the table completes, before that instant's own delta commit. The lock is held then, and a
+crash loses nothing: the next compaction executes the pending plan. Merged records can never be taken back. From version
+8 on, the compaction's time decides which log files it merges: those that completed before it. Pending instants of the
+table that the metadata table has already belong to dead processes; the compaction takes the millisecond before the
+first of them. Below version 8, log files belong to a slice by their names, so the compaction waits while the table has
+a pending instant that is not later than the last delta commit here. Hold the data table's lock.
 Source: docs/formats/metadata-table.md, "Compaction and cleaning", "Timeline".
 """
 
@@ -61,7 +61,7 @@ _SUFFIX = "001"  # below version 8: behind the last delta commit's time
 
 
 def compact_if_due(table: MetadataTable, delta_commits_max: int) -> MetadataTable:
-    """Compact when there are so many delta commits since the last compaction; the table as it is then.
+    """Compact after this many delta commits since the last compaction; return the table as it is then.
 
     Raises: MetadataTableDamaged, CorruptFile.
     """
@@ -75,10 +75,10 @@ def compact_if_due(table: MetadataTable, delta_commits_max: int) -> MetadataTabl
 
 
 def compact_archived(table: MetadataTable) -> MetadataTable:
-    """Compact the file groups whose base files are of archived instants, before an instant that begins with 14 zeros.
+    """Compact the file groups with base files of archived instants, before an instant that begins with 14 zeros.
 
-    From version 8 on such an instant builds a partition. It is then the first of the timeline, and readers would take
-    what was archived after it for uncommitted.
+    From version 8 on such an instant builds a partition. It then comes first on the timeline, and readers would treat
+    instants archived after it as uncommitted.
     Raises: MetadataTableDamaged when they can't be compacted now.
     """
     active = {i.requested_time for i in table.meta.timeline}
@@ -103,9 +103,9 @@ def _scheduled_and_run(table: MetadataTable, instant_time: str, slices: Sequence
 
 
 def run_pending_compactions(table: MetadataTable) -> MetadataTable:
-    """Execute the plans that wait, and those whose processes died; the table as it is then.
+    """Execute the pending plans, and those whose processes died; return the table as it is then.
 
-    From version 8 on a plan is dropped that names files that were deleted: they were taken back.
+    From version 8 on, a plan that names deleted files is dropped: the files were taken back.
     Raises: MetadataTableDamaged, CorruptFile.
     """
     for instant in table.meta.timeline.pending().of([ActionKind.COMPACTION]):
@@ -123,8 +123,8 @@ def run_pending_compactions(table: MetadataTable) -> MetadataTable:
 
 
 def settle_pending_compactions(table: MetadataTable) -> MetadataTable:
-    """Before files that plans name may go: from version 8 on plans part nothing, so they are taken off the timeline;
-    below, log files that come now are not theirs, so they are executed.
+    """Settle pending plans before the files they name are deleted. From version 8 on a plan does not begin a new slice,
+    so it is taken off the timeline; below, new log files belong to the next slice, so the plan is executed.
     """
     if table.data.config.table_version < BY_COMPLETION:
         return run_pending_compactions(table)
@@ -138,7 +138,7 @@ def settle_pending_compactions(table: MetadataTable) -> MetadataTable:
 
 
 def _delta_commits(table: MetadataTable) -> int:
-    """Completed since the last compaction; those that built partitions count, too."""
+    """Delta commits since the last compaction, those that built partitions included."""
     since = _last_compaction(table)
     by_completion = table.data.config.table_version >= BY_COMPLETION
     deltas = (i for i in table.meta.timeline.completed() if i.action is ActionKind.DELTACOMMIT)
@@ -167,8 +167,8 @@ def _instant_time(table: MetadataTable) -> str | None:
 
 
 def service_time(table: MetadataTable, suffix: str) -> str | None:
-    """The instant time of a service now: below version 8 the last delta commit's with the suffix behind it, None when
-    there is one already.
+    """The instant time of a service now: below version 8 the last delta commit's time followed by the suffix, None when
+    that instant exists already.
     """
     times_in_use = _taken(table)
     if table.data.config.table_version < BY_COMPLETION:
@@ -186,7 +186,7 @@ def _taken(table: MetadataTable) -> frozenset[str]:
 
 
 def _compactable(table: MetadataTable, partition: str, instant_time: str) -> Iterator[FileSlice]:
-    """The slices with log files, of which those are left out that are not to be merged."""
+    """The slices with log files, without the log files that must not be merged."""
     late = frozenset[str]()
     if table.data.config.table_version >= BY_COMPLETION:
         late = frozenset(i.requested_time for i in table.meta.timeline if (i.completion_time or "9") >= instant_time)
@@ -247,11 +247,11 @@ def _merged(table: MetadataTable, file_slice: FileSlice) -> Iterator[pa.Table]:
             yield of_schema(live, schema)
 
 
-# ---- plans that wait -------------------------------------------------------------------------------------------------
+# ---- pending plans ---------------------------------------------------------------------------------------------------
 
 
 def _taken_back(table: MetadataTable, instant: Instant, plan: CompactionPlan) -> Instant:
-    """The plan as requested, without files of a run that died."""
+    """The plan as requested, after the files of a dead run are deleted."""
     return take_back(instant, table.meta, _base_files_of(instant, plan, table.meta.storage))
 
 

@@ -1,6 +1,6 @@
 """One write to the metadata table: a delta commit with one new log file for each file group that gets records.
 
-It completes before the data table's instant of the same time does; until that is complete, readers leave it out. Hold
+It completes before the data table's instant of the same time; until that instant is complete, readers ignore it. Hold
 the data table's lock. Source: docs/formats/metadata-table.md, "Timeline", "Writing".
 """
 
@@ -44,15 +44,15 @@ __all__ = [
 ]
 
 _UPDATE = "UPSERT_PREPPED"  # operation of all updates
-_ROWS_OF_ONE_THREAD = 50_000  # sorting and compressing of more is worth several
+_ROWS_OF_ONE_THREAD = 50_000  # beyond it, several threads sort and compress faster
 _THREADS = min(4, os.cpu_count() or 1)
-_TOKEN = "0-1-0"  # write token: what a dead attempt left is deleted before another one begins
+_TOKEN = "0-1-0"  # write token: files of a dead attempt are deleted before another one begins
 
 
 def write_delta_commit(table: MetadataTable, instant_time: str, updates: Mapping[str, PartitionUpdate]) -> str:
-    """Write `updates` (partition → what to write) and complete; the completion time.
+    """Write `updates` (partition → its update) and complete; return the completion time.
 
-    Raises: MetadataTableDamaged when a partition has no file groups; WriteConflict when the instant is there.
+    Raises: MetadataTableDamaged when a partition has no file groups; WriteConflict when the instant exists.
     """
     profile = CommitMetadata({}, operation_type=_UPDATE)
     body = encode_commit(profile, ActionKind.DELTACOMMIT, table.data.config.table_version)
@@ -66,7 +66,7 @@ def write_delta_commit(table: MetadataTable, instant_time: str, updates: Mapping
 
 
 def begin_delta_commit(table: MetadataTable, instant_time: str, profile: bytes = b"") -> Instant:
-    """The inflight instant of a new delta commit. Raises WriteConflict when it is there."""
+    """The inflight instant of a new delta commit. Raises WriteConflict when it exists already."""
     return start(request_at(instant_time, ActionKind.DELTACOMMIT, table.meta), table.meta, profile)
 
 
@@ -78,7 +78,7 @@ def complete_delta_commit(
     *,
     compacted: bool = False,
 ) -> str:
-    """Sync the files that the stats name, and complete; the completion time. Compactions complete in the same way."""
+    """Sync the files that the stats name, and complete; return the completion time. Compactions complete likewise."""
     body = CommitMetadata(
         {partition: tuple(of_partition) for partition, of_partition in stats.items()},
         {"schema": record_schema(table.data.config.table_version)},
@@ -92,14 +92,15 @@ def complete_delta_commit(
 
 
 def completion_time_after(table: MetadataTable, instant_time: str) -> str:
-    """A time later than `instant_time` and than all on the metadata table's timeline.
+    """A time later than `instant_time` and than all times on the metadata table's timeline.
 
-    It orders this timeline alone, and only who holds the data table's lock writes to it: nobody's clock is waited for.
+    It orders this timeline alone, and only the holder of the data table's lock writes to it: there is no clock to wait
+    for.
     """
     now_ms = table.data.clock.now_ms()
     moment = datetime.fromtimestamp(now_ms // 1000, timezone.utc).replace(microsecond=now_ms % 1000 * 1000)
     now = format_instant_time(moment, table.data.config.timeline_zone)
-    # Below version 8 an instant time may have digits that say what the instant was; they are no time.
+    # Below version 8 an instant time may end in digits that name the operation; they are not part of the time.
     earlier = (instant_time, table.meta.timeline.latest_time or "")
     latest = max(time[:INSTANT_TIME_DIGITS] for time in earlier)
     return now if now > latest else next_instant_time(latest)
@@ -124,7 +125,7 @@ def _log_files(table: MetadataTable, partition: str, instant_time: str, update: 
 
 
 def _new_groups(table: MetadataTable, partition: str, prefix: str, instant_time: str, count: int) -> list[FileSlice]:
-    """File groups that begin with this instant, each with its empty log file."""
+    """New file groups of this instant, each with its empty log file."""
     files = GroupFiles(table.meta.storage, table.data.config.table_version, instant_time)
     ids = [numbered_file_id(prefix, number) for number in range(count)]
     table.meta.storage.sync([files.empty_log(partition, file_id) for file_id in ids])
@@ -134,7 +135,7 @@ def _new_groups(table: MetadataTable, partition: str, prefix: str, instant_time:
 def _logs_of_groups(
     table: MetadataTable, groups: Sequence[FileSlice], instant_time: str, update: PartitionUpdate
 ) -> Iterator[WriteStat]:
-    """The log files of file groups that share keys among them."""
+    """The log files of file groups that divide one set of keys among them."""
     if update.records.num_rows <= _ROWS_OF_ONE_THREAD and not update.pieces:
         yield from map(*_writing(table, groups, instant_time, update, None))
         return
@@ -149,7 +150,7 @@ def _writing(
     update: PartitionUpdate,
     pool: ThreadPoolExecutor | None,
 ) -> tuple[Callable[[int], WriteStat], list[int]]:
-    """What writes the log file of one file group, and the numbers of those that get one."""
+    """The function that writes the log file of one file group, and the numbers of the groups that get one."""
     version, partition = table.data.config.table_version, groups[0].group.partition_path
     files = GroupFiles(table.meta.storage, version, instant_time)
     keys = update.records.column("key")
@@ -159,7 +160,7 @@ def _writing(
     own_deleted = group_numbers(partition, deleted, len(groups), version)
     bodies = update.records.drop_columns(["key"]).combine_chunks()
     of_group = staged_by_group(update.pieces)
-    together = encoded_records(bodies, version) if pool is None else None  # to encode a few takes as long as hundreds
+    together = encoded_records(bodies, version) if pool is None else None  # a few take as long to encode as hundreds
 
     def written(number: int) -> WriteStat:
         name = next_log_name(table, groups[number], instant_time)
@@ -176,7 +177,7 @@ def _writing(
 
 
 def next_log_name(table: MetadataTable, slice: FileSlice, instant_time: str) -> LogFileName:
-    """From version 8 on the instant's own file; below, the next version of the slice, counted over all files there."""
+    """From version 8 on the instant's own file; below, the slice's next version, counted over the folder's files."""
     group = slice.group
     if table.data.config.table_version >= OWN_LOG_FILES:
         return LogFileName(group.file_id, instant_time, 1, _TOKEN)

@@ -1,4 +1,4 @@
-"""Files of the metadata table: their bytes, and base files that a compaction makes by patching the older ones.
+"""Files of the metadata table: their content, and base files that a compaction makes by patching older ones.
 
 `GroupFiles` writes three kinds of files: base files, log files with a block of records and one of deletes, and the
 empty log file with which a file group begins.
@@ -6,11 +6,11 @@ empty log file with which a file group begins.
 `patch_of` serves a compaction whose log files changed only a few of many records:
 
     log files of the slice  → the keys that they have, or delete
-    these keys              → with their versions in the base file, where these count → live records, merged as always
+    these keys              → their versions in the base file, where these count → live records, merged as always
     the base file           → its blocks, with those records in their place (`formats/hfile/patching.py`)
 
-So a compaction costs as much as the writes since the last one, and a copy of the rest. A copied record keeps the name
-of its first file as `_hoodie_file_name`, which nobody reads.
+So a compaction costs as much as the writes since the last one, plus a copy of the unchanged blocks. A copied record
+keeps the name of its first file as `_hoodie_file_name`, which nobody reads.
 
 Source: docs/formats/metadata-table.md, "Records", "Writing", "Compaction and cleaning"; docs/formats/hfile.md,
 "Entries"; docs/formats/log.md, "Block frame", "Delete block"; docs/decisions/0017-patched-base-files.md.
@@ -59,15 +59,15 @@ EMPTY_LOG_TOKEN = "0-0-0"  # write token of the log file with which a file group
 _CODED = pa.dictionary(pa.int32(), pa.binary())
 _FIELD_NULL = b"\x00"  # of a union whose first branch is null
 _ROWS_AT_ONCE = 1 << 17  # records encoded together: the pieces of one run are a few tens of MB
-_BLOOM_KEYS, _BLOOM_MAX_KEYS, _BLOOM_ERROR_RATE = 10_000, 100_000, 1e-9  # Hudi's own for the metadata table
+_BLOOM_KEYS, _BLOOM_MAX_KEYS, _BLOOM_ERROR_RATE = 10_000, 100_000, 1e-9  # Hudi's values for the metadata table
 
 
 def encoded_records(bodies: pa.Table, table_version: int, file_name: str | None = None) -> pa.Array:
     """Each record as Avro binary under `stored_record_schema`. The key is empty: the HFile has it.
 
-    Args:   bodies: records without their keys: `type` and payloads, which may be dictionaries; file_name: what
-            `_hoodie_file_name` shall say.
-    Returns: binary, or a dictionary of it where many records are the same but for their keys.
+    Args:   bodies: records without their keys: `type` and payloads, which may be dictionaries; file_name: value of
+                `_hoodie_file_name`.
+    Returns: binary, or a dictionary of it where many records differ only in their keys.
     """
     parts = [_encoded(run, table_version, file_name) for run in bodies.to_batches(_ROWS_AT_ONCE)]
     if parts and all(isinstance(part, pa.DictionaryArray) for part in parts):
@@ -76,7 +76,7 @@ def encoded_records(bodies: pa.Table, table_version: int, file_name: str | None 
 
 
 def _encoded(bodies: pa.RecordBatch, table_version: int, file_name: str | None) -> pa.Array:
-    """Records that are the same but for their keys, as those of all keys in a file are, are encoded once."""
+    """Encode records that differ only in their keys once: all keys of a data file have such records."""
     distinct = dictionary_rows(bodies)
     if distinct is None:
         return _each_encoded(bodies, table_version, file_name)
@@ -85,7 +85,7 @@ def _encoded(bodies: pa.RecordBatch, table_version: int, file_name: str | None) 
 
 
 def _each_encoded(bodies: pa.RecordBatch, table_version: int, file_name: str | None) -> pa.Array:
-    """Fields that the records lack are null: constants, which are put together before the rows are."""
+    """Fields that the records lack are null: constants, which are encoded before the rows."""
     pieces: list[pa.Array | pa.Scalar] = []
     constant = _meta_fields(file_name) + b"\x00"
     for name in stored_fields(table_version)[len(META_COLUMNS) + 1 :]:
@@ -104,7 +104,7 @@ def _each_encoded(bodies: pa.RecordBatch, table_version: int, file_name: str | N
 
 
 def _hfile_content(keys: pa.Array, values: pa.Array, table_version: int) -> bytes:
-    """An HFile of records, as a block of a log file has it; see `GroupFiles.log_file`."""
+    """An HFile of records, as a log file's block holds it; see `GroupFiles.log_file`."""
     sink = io.BytesIO()
     writer = record_file(sink, table_version)
     writer.append_columns(keys, values)
@@ -118,12 +118,12 @@ def record_file(sink: Sink, table_version: int) -> HFileWriter:
 
 
 def record_info(table_version: int) -> dict[str, bytes]:
-    """What HFiles of the metadata table say of themselves."""
+    """The file info of HFiles in the metadata table."""
     return {"schema": stored_record_schema(table_version).encode()}
 
 
 def new_filter() -> BloomFilter:
-    """The filter with which a base file begins."""
+    """An empty filter for a new base file."""
     return BloomFilter(_BLOOM_KEYS, _BLOOM_ERROR_RATE, DYNAMIC_V0, _BLOOM_MAX_KEYS)
 
 
@@ -143,7 +143,7 @@ def _meta_fields(file_name: str | None) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class GroupFiles:
-    """Makes the files of one instant. `storage`: of the metadata table; the folder of the partition is there."""
+    """Makes the files of one instant. `storage`: the metadata table's; the partition's folder exists."""
 
     storage: Storage
     table_version: int
@@ -165,7 +165,7 @@ class GroupFiles:
         stands_for: Sequence[str] = (),
         pieces: Iterable[bytes] = (),
     ) -> tuple[str, int]:
-        """A log file with records, and then the deletes, that there are; its path and its size in bytes.
+        """Write a log file with the records and then the deletes; return its path and its size in bytes.
 
         Args:   keys: of the records, in ascending order of their bytes; values: `encoded_records`, one for each key;
                 deleted: keys; stands_for: instants whose blocks these replace; pieces: HFiles of older records, each
@@ -213,7 +213,7 @@ class GroupFiles:
         return path, size_bytes, count
 
     def patched_file(self, partition: str, name: str, patch: HFilePatch) -> tuple[str, int, int]:
-        """The same, of an older base file and what has changed in it."""
+        """Like `base_file`, from an older base file and the changes to it."""
         path = data_path(partition, name)
         with as_storage_error(self.storage.full_path(path)), self.storage.open_output(path) as sink:
             size_bytes, count = patch.write(sink)
@@ -232,10 +232,10 @@ _FEW_LOG_SHARE = 0.25  # of the base file's bytes: beyond it few blocks would st
 
 @contextmanager
 def patch_of(table: MetadataTable, file_slice: FileSlice, file_name: str) -> Iterator[HFilePatch | None]:
-    """How the base file of a slice becomes one with all that its log files say; None where all of it is to be written
-    anew. The old file is open meanwhile.
+    """The patch that merges a slice's log files into its base file; None where the whole file has to be written anew.
+    The old file stays open meanwhile.
 
-    Args:    file_name: of the new one. Raises: MetadataTableDamaged, CorruptFile.
+    Args:    file_name: the new file's. Raises: MetadataTableDamaged, CorruptFile.
     """
     base, log_bytes = file_slice.base_file, sum(log.size_bytes for log in file_slice.log_files)
     if base is None or log_bytes > min(_FEW_LOG_BYTES, _FEW_LOG_SHARE * base.size_bytes):

@@ -40,7 +40,7 @@ from pyhudi.view.committed_logs import damage_rules
 
 __all__ = ["GroupReader", "with_keys"]
 
-_SMALL_BYTES = 1 << 20  # of a slice whose records are read at once: compressed, some ten times as many in memory
+_SMALL_BYTES = 1 << 20  # of a slice whose records are read at once: compressed; in memory some ten times as much
 _KEPT_BLOCK_BYTES = 128 << 10  # of log files' blocks whose records stay in memory, as a write of some 10,000 rows makes
 _ADVICE = "What the metadata table knows is incomplete without it."
 
@@ -49,8 +49,8 @@ _ADVICE = "What the metadata table knows is incomplete without it."
 class GroupReader:
     """Reads a slice of the metadata table.
 
-    Args: meta: of the metadata table; payloads: the records' fields that are wanted; counts: do blocks of an instant
-          count? raises: a log file that lost blocks is an error, else a warning, and the others are read.
+    Args: meta: of the metadata table; payloads: the records' fields to read; counts: do blocks of an instant count?
+              raises: a log file that lost blocks is an error, else a warning, and the others are read.
     """
 
     meta: MetaClient
@@ -62,14 +62,14 @@ class GroupReader:
     def all(self, without: str | None = None) -> pa.Table:
         """All records: `key`, `type`, the payloads, `sequence`, and `deleted` for keys of delete blocks.
 
-        Args:   without: a key whose records are not wanted, and not decoded.
+        Args:   without: a key whose records are left out, and not decoded.
         """
         builder = RecordBatchBuilder(self.payloads)
         self._find(builder, lambda reader: (_others(entries, without) for entries in reader.scan()), None)
         return builder.table()
 
     def runs(self) -> Iterator[pa.Table]:
-        """The same in pieces that ascend by key, with all versions of a key in one piece; files stay open meanwhile."""
+        """Like `all`, in pieces that ascend by key; one piece has all versions of a key. Files stay open meanwhile."""
         if self.file_slice.size_bytes <= _SMALL_BYTES:
             rows = self.all()
             if rows.num_rows:
@@ -90,7 +90,7 @@ class GroupReader:
                 reader = HFileReader(source, block.where, block.frame.content_offset, block.frame.content_size)
                 files.append(self._pieces(reader, block.where, number))
             for piece in sorted_runs(files, self.file_slice.group.file_id):
-                if TYPE in piece.column_names:  # else deletes alone, of keys that nothing here has
+                if TYPE in piece.column_names:  # else only deletes, of keys without records here
                     yield piece
 
     def with_keys(self, keys: pa.Array) -> pa.Table:
@@ -98,7 +98,7 @@ class GroupReader:
         return with_keys([(self, keys)]) if len(keys) else no_records(self.payloads)
 
     def with_prefixes(self, prefixes: Sequence[str]) -> pa.Table:
-        """The records whose keys begin with one of the prefixes; of deleted keys there may be others, too."""
+        """The records whose keys begin with one of the prefixes; deletes may have other keys, too."""
         builder = RecordBatchBuilder(self.payloads)
         ranges = ranges_of(prefix.encode() for prefix in prefixes)
         firsts = [keys.first for keys in ranges]
@@ -107,7 +107,7 @@ class GroupReader:
         return builder.table()
 
     def find_keys(self, builder: RecordBatchBuilder, keys: pa.Array) -> None:
-        """Put the records with these keys to what was found."""
+        """Add the records with these keys to the builder."""
         ordered = sorted_keys(keys)
         small = self._from_memory(builder, lambda keys: keys.rows_of(ordered))
         self._find(builder, lambda reader: reader.lookup_columns(ordered), keys, small)
@@ -115,14 +115,14 @@ class GroupReader:
     def _from_memory(
         self, builder: RecordBatchBuilder, rows_of: Callable[[KeyColumn], Places]
     ) -> Callable[[LogBlock, int], bool]:
-        """Adds the records of a small block, which stay in memory, to the builder; False for other blocks."""
+        """Add the records of a small block, which stay in memory, to the builder; False for other blocks."""
 
         def small(block: LogBlock, number: int) -> bool:
             records = self._kept_rows(block)
             if records is None:
                 return False
             rows = rows_of(key_column(records.column(KEY).combine_chunks()))
-            if len(rows):  # to take rows of nested columns costs much, and most blocks have none or all of them
+            if len(rows):  # taking rows of nested columns is expensive, and most blocks have none or all of them
                 is_whole = np.array_equal(rows, np.arange(records.num_rows))
                 builder.add_rows(records if is_whole else records.take(rows), number)
             return True
@@ -188,7 +188,7 @@ class GroupReader:
 def with_keys(keys_of_groups: Sequence[tuple[GroupReader, pa.Array]]) -> pa.Table:
     """The records of several file groups with the keys that each of them may have; no key is in two of them.
 
-    They are decoded together: to decode a few records takes as long as to decode hundreds.
+    They are decoded together: decoding a few records takes as long as decoding hundreds.
     """
     builder = RecordBatchBuilder(keys_of_groups[0][0].payloads)
     filled = [(reader, keys) for reader, keys in keys_of_groups if len(keys)]
@@ -207,12 +207,12 @@ def _is_small(block: LogBlock) -> bool:
 
 
 def _keep_fresh(readers: Sequence[GroupReader]) -> None:
-    """Have the records of small blocks in memory that are not there yet, those of the last write above all."""
+    """Load the records of small blocks that are not in memory yet, mostly those of the last write."""
     fresh, fresh_bytes = list[tuple[GroupReader, LogBlock]](), 0
     for reader in readers:
         for block in filter(reader.has_fresh_rows, reader.blocks):
             fresh_bytes += block.frame.content_size
-            if fresh_bytes <= _SMALL_BYTES:  # of more each is decoded when it is read
+            if fresh_bytes <= _SMALL_BYTES:  # of more, each is decoded when it is read
                 fresh.append((reader, block))
     if len(fresh) > 1:
         for (reader, block), rows in zip(fresh, _small_rows(fresh), strict=True):

@@ -1,8 +1,7 @@
-"""`.hoodie/.index_defs/index.json`: what the indexes of the metadata table are of.
+"""`.hoodie/.index_defs/index.json`: the definitions of the metadata table's indexes.
 
-The table's properties say which partitions may be read; a definition alone says nothing, for Hudi leaves those of
-builds that failed. Fields that this release does not know are kept. Source: docs/formats/metadata-table.md, "Index
-definitions".
+The table's properties say which partitions may be read; a definition alone proves nothing, since Hudi leaves those of
+failed builds. Fields unknown to this release are kept. Source: docs/formats/metadata-table.md, "Index definitions".
 """
 
 from __future__ import annotations
@@ -42,9 +41,9 @@ _KNOWN = frozenset({_NAME, _TYPE, _FUNCTION, _SOURCE_FIELDS, _OPTIONS, _VERSION}
 
 @dataclass(frozen=True, slots=True)
 class IndexDefinition:
-    """One index. `name`: its partition of the metadata table; `kind`: Hudi's word for what it is; `function`: what is
-    made of the columns (`column_stats`, `identity`, a function of an expression); `version`: V1 or V2, None before
-    table version 9; `others`: fields that this release does not know.
+    """One index. `name`: its partition of the metadata table; `kind`: Hudi's name of the index type; `function`: the
+    function of the columns (`column_stats`, `identity`, one of an expression); `version`: V1 or V2, None before table
+    version 9; `others`: fields unknown to this release.
     """
 
     name: str
@@ -56,7 +55,7 @@ class IndexDefinition:
     others: Mapping[str, object] = field(default_factory=dict)
 
     def body(self) -> dict[str, object]:
-        """As the file has it."""
+        """The JSON object of the file."""
         body: dict[str, object] = {
             _NAME: self.name,
             _TYPE: self.kind,
@@ -71,13 +70,13 @@ class IndexDefinition:
 
 @dataclass(frozen=True, slots=True)
 class IndexDefinitions:
-    """All indexes of a table, by name, in the order of the file. `others`: what else the file holds."""
+    """All indexes of a table, by name, in the order of the file. `others`: the file's other fields."""
 
     by_name: Mapping[str, IndexDefinition] = field(default_factory=dict)
     others: Mapping[str, object] = field(default_factory=dict)
 
     def merged(self, definitions: Iterable[IndexDefinition]) -> IndexDefinitions:
-        """With these in place of those of the same names, whose unknown fields stay."""
+        """With these definitions in place of those with the same names, whose unknown fields stay."""
         by_name = dict(self.by_name)
         for one in definitions:
             before = by_name.get(one.name)
@@ -85,7 +84,7 @@ class IndexDefinitions:
         return replace(self, by_name=by_name)
 
     def without(self, names: Collection[str]) -> IndexDefinitions:
-        """Without these."""
+        """Without the indexes of these names."""
         return replace(self, by_name={name: one for name, one in self.by_name.items() if name not in names})
 
 
@@ -96,19 +95,19 @@ def column_stats_definition(table_version: int, columns: Sequence[str]) -> Index
 
 
 def is_partitioned_record_index(definitions: IndexDefinitions) -> bool:
-    """Do they say that the record index has file groups for each partition of the table?"""
+    """Does the record index have file groups for each partition of the table?"""
     definition = definitions.by_name.get(MetadataKind.RECORD_INDEX.value.prefix)
     return definition is not None and definition.options.get(_IS_PARTITIONED) == "true"
 
 
 def secondary_index_definition(table_version: int, name: str, column: str) -> IndexDefinition:
-    """The definition of a secondary index. `name`: of its partition."""
+    """The definition of a secondary index. `name`: its partition's name."""
     version = "V2" if table_version >= 9 else None
     return IndexDefinition(name, "secondary_index", "identity", (column,), version=version)
 
 
 def expression_index_definition(table_version: int, name: str, kind: str, call: Call) -> IndexDefinition:
-    """The definition of an expression index. `name`: of its partition; `kind`: `column_stats` or `bloom_filters`."""
+    """The definition of an expression index. `name`: its partition; `kind`: `column_stats` or `bloom_filters`."""
     version = "V2" if table_version >= 9 else None
     options = {EXPRESSION_OPTION: call.function, **dict(call.options)}
     return IndexDefinition(name, kind, call.function, (str(call.column),), options, version)
@@ -129,7 +128,7 @@ def read_index_definitions(storage: Storage) -> IndexDefinitions:
 def write_index_definitions(storage: Storage, definitions: IndexDefinitions) -> None:
     """Make or replace the file; readers see the old or the new one whole. Nothing is written when nothing changes.
 
-    The caller holds the table's lock. Raises CorruptFile when what is there can't be read, StorageError.
+    The caller holds the table's lock. Raises CorruptFile when the existing file can't be read, StorageError.
     """
     if definitions == read_index_definitions(storage):
         return
@@ -139,8 +138,8 @@ def write_index_definitions(storage: Storage, definitions: IndexDefinitions) -> 
 
 
 def delete_unreadable(storage: Storage) -> None:
-    """Delete the file when it can't be read: a process died that was writing it, on a store that does not replace files
-    in one step. For whoever makes all of the definitions anew, under the table's lock.
+    """Delete the file when it can't be read: a process died while writing it, on a store that does not replace files in
+    one step. Call this only before all definitions are made anew, under the table's lock.
     """
     try:
         read_index_definitions(storage)

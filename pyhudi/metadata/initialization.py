@@ -1,4 +1,4 @@
-"""Building the metadata table, and partitions of it, from what the table holds. Hold the table's lock.
+"""Building the metadata table, and partitions of it, from the table's files. Hold the table's lock.
 
     .hoodie/metadata/.hoodie/hoodie.properties      the metadata table is a table of its own
     <partition>/<empty log file of each file group> so that file groups without records can be counted
@@ -46,13 +46,13 @@ METADATA_PARTITIONS_INFLIGHT = "hoodie.table.metadata.partitions.inflight"
 _DEFINITIONS = "hoodie.table.index.defs.path"
 _BUILD = {9: "BULK_INSERT_PREPPED"}  # operation that builds a partition, by table version
 _OLDER_BUILD = "BULK_INSERT"
-_FIRST_SUFFIX = 10  # below version 8: digits behind the instant of which the table is, of its first partition
+_FIRST_SUFFIX = 10  # below version 8: digits behind the table's latest instant, for its first partition
 _TOKEN = "0-0-1"
 _PAYLOAD = "org.apache.hudi.metadata.HoodieMetadataPayload"
 
 
 def create_metadata_table(data: MetaClient) -> MetadataTable:
-    """A metadata table without partitions; what there is in its folder goes first."""
+    """A metadata table without partitions; its folder is emptied first."""
     data.storage.delete_tree(METADATA_TABLE_FOLDER)
     folder = Subfolder(data.storage, METADATA_TABLE_FOLDER)
     create_table(folder, _properties(data), data.clock)
@@ -93,16 +93,16 @@ def _properties(data: MetaClient) -> Mapping[str, str]:
 
 
 def split_by_group(partition: str, records: pa.Table, groups: int, table_version: int) -> Mapping[str, list[pa.Table]]:
-    """Records by the file group that they belong to: file id → its records; all file groups are in it."""
+    """Records by file group: file id → its records, with every file group in the mapping."""
     numbers = group_numbers(partition, records.column("key").combine_chunks(), groups, table_version)
     return {file_group_id(partition, number): [records.filter(pa.array(numbers == number))] for number in range(groups)}
 
 
 def build_partition(table: MetadataTable, partition: str, groups: Mapping[str, Iterable[pa.Table]]) -> MetadataTable:
-    """Build a partition, or build it anew, and list it in the table's properties; the table with it.
+    """Build a partition, or build it anew, and list it in the table's properties; return the table with it.
 
-    Args:   groups: file id → its records, in tables of which only the first may be unsorted: a second one begins
-            behind the first one's last key. File groups may be without records.
+    Args:   groups: file id → its records, in tables of which only the first may be unsorted: a second table begins
+                after the first one's last key. A file group may have no records.
     """
     table = compact_archived(table)
     inflight, empty = _begun(table, partition, groups)
@@ -113,8 +113,8 @@ def build_partition(table: MetadataTable, partition: str, groups: Mapping[str, I
 
 
 def begin_partition(table: MetadataTable, partition: str, file_ids: Sequence[str]) -> MetadataTable:
-    """Begin a partition that is filled later: empty file groups, to which every instant writes from here on. The
-    table's properties list it as one that is being built, which no reader looks at; the table with it.
+    """Begin a partition that is filled later: empty file groups, to which every instant writes from now on. The table's
+    properties list it as being built, so no reader uses it. Return the table with it.
     """
     table = compact_archived(table)
     inflight, empty = _begun(table, partition, file_ids)
@@ -127,8 +127,8 @@ def begin_partition(table: MetadataTable, partition: str, file_ids: Sequence[str
 
 
 def fill_partition(table: MetadataTable, partition: str, groups: Mapping[str, Iterable[pa.Table]]) -> MetadataTable:
-    """Give the file groups of a partition that was begun their base files, below the log files that were written to
-    them since, and list it as built; the table with it. Groups as those of `build_partition`.
+    """Write the base files of a partition that was begun, below the log files written to it since, and list it as
+    built. Return the table with it. `groups`: as for `build_partition`.
     """
     table = compact_archived(table)
     inflight = begin_delta_commit(table, _next_build_time(table))
@@ -137,7 +137,7 @@ def fill_partition(table: MetadataTable, partition: str, groups: Mapping[str, It
 
 
 def _begun(table: MetadataTable, partition: str, file_ids: Iterable[str]) -> tuple[Instant, list[str]]:
-    """The instant that builds a partition, inflight; paths of the empty log files of its file groups."""
+    """The inflight instant that builds a partition, and the paths of its file groups' empty log files."""
     storage = table.meta.storage
     storage.delete_tree(partition)
     instant_time = _next_build_time(table)
@@ -169,7 +169,7 @@ def _complete(table: MetadataTable, partition: str, inflight: Instant, stats: Se
 
 
 def _not_empty(records: Iterable[pa.Table]) -> Iterator[pa.Table] | None:
-    """The tables that have rows, sorted; None when there is none: then there is no base file."""
+    """The tables with rows, sorted; None when there are none: then no base file is written."""
     filled = (sorted_by_key(table) for table in records if table.num_rows)
     first = next(filled, None)
     return None if first is None else _behind(first, filled)
@@ -183,7 +183,8 @@ def _behind(first: pa.Table, others: Iterator[pa.Table]) -> Iterator[pa.Table]:
 def _next_build_time(table: MetadataTable) -> str:
     """The instant time that builds the next partition.
 
-    From version 8 on 17 digits, counted from 0; below, the table's latest completed instant and digits from 010 on.
+    From version 8 on it has 17 digits, counted from 0; below, it is the table's latest completed instant with digits
+    from 010 on.
     """
     times_in_use = {instant.requested_time for instant in table.meta.timeline}
     if table.data.config.table_version >= BY_COMPLETION:
@@ -214,7 +215,7 @@ def _stat(partition: str, file_id: str, path: str, size_bytes: int, rows: int) -
 
 
 def _listed(table: MetadataTable, partition: str) -> MetadataTable:
-    """The table's properties list the partition from here on."""
+    """List the partition in the table's properties."""
     data = table.data
     partitions = sorted({*data.config.metadata_partitions, partition})
     properties = {METADATA_PARTITIONS: ",".join(partitions)}

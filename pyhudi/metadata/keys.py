@@ -1,4 +1,4 @@
-"""Keys of metadata records: how they are spelled, which file group each belongs to, and how they are put in order.
+"""Keys of metadata records: how they are spelled, which file group each belongs to, and how they are sorted.
 
     column_stats     B64(xx64(column)) B64(xx64(partition)) B64(md5(file name))     48 characters
     partition_stats  B64(xx64(column)) B64(xx64(partition))                         24
@@ -8,7 +8,7 @@
 A key names a partition as the table stores it (`stored_partition`): "." in a table without partitions.
 
 `KeysByGroup` splits the rows of an update among file groups and puts each group's rows in the order that its files
-have. It looks at keys piece by piece, as their tasks reported them, so that several threads can share the work.
+have. It processes keys piece by piece, as the tasks reported them, so that several threads can share the work.
 
 `in_order` sorts rows with keys in bounded memory; `GroupStream` gives them out by file group.
 
@@ -69,10 +69,10 @@ ALL_PARTITIONS_KEY = "__all_partitions__"
 NON_PARTITIONED = "."  # partition path of a table without partitions, in `files` and in the keys of statistics
 PARTITION_STATS_MARK = "__partition_stat__"  # in keys of an expression index's statistics of whole partitions
 
-_NAMES = 4096  # columns and partitions whose hashes are kept: keys of many files begin with the same ones
+_NAMES = 4096  # columns and partitions whose hashes are cached: keys of many files begin with the same ones
 _SEED = 0xFFFFFFFFDABADABA
 _MD5_CHARACTERS = 24
-_PADDING = b"\x00\x00"  # 16 bytes and 2 are 24 characters, of which the last two say nothing
+_PADDING = b"\x00\x00"  # 16 bytes and 2 are 24 characters; the last two carry nothing
 _NULL = "\x00"
 _SEPARATOR = "$"
 _PREFIX_END = r"^(?:[^\\$]|\\.)*\$"  # up to the first separator that is not escaped
@@ -89,7 +89,7 @@ def column_stats_key(column: str, partition: str, file_name: str) -> str:
 
 
 def column_stats_prefix(column: str, partition: str | None = None) -> str:
-    """What the keys of a column's statistics begin with, in all partitions or in one."""
+    """The prefix of the keys of a column's statistics, in all partitions or in one."""
     return _hash64(column) + ("" if partition is None else _hash64(partition))
 
 
@@ -99,7 +99,7 @@ def partition_stats_key(column: str, partition: str) -> str:
 
 
 def expression_partition_key(column: str, partition: str) -> str:
-    """Key of the statistics that an expression index has of a whole partition."""
+    """Key of an expression index's statistics of a whole partition."""
     return _hash64(column) + _hash64(PARTITION_STATS_MARK) + _hash64(partition)
 
 
@@ -109,8 +109,8 @@ def bloom_filter_key(partition: str, file_name: str) -> str:
 
 
 def file_keys(partitions: Iterable[str], file_names: Iterable[str]) -> list[str]:
-    """What the keys of a column's statistics in these files end with, behind `column_stats_prefix` of the column."""
-    new = hashlib.md5(usedforsecurity=False).copy  # in half of the time that a new one takes
+    """The ends of the keys of a column's statistics in these files, after the column's `column_stats_prefix`."""
+    new = hashlib.md5(usedforsecurity=False).copy  # takes half the time of a new one
     digests = list[bytes]()
     for name in file_names:
         md5 = new()
@@ -123,7 +123,7 @@ def file_keys(partitions: Iterable[str], file_names: Iterable[str]) -> list[str]
 
 
 def secondary_key_prefix(value: str | None) -> str:
-    """What the keys of all rows with this secondary value begin with."""
+    """The prefix of the keys of all rows with this secondary value."""
     return (_NULL if value is None else _escaped(value)) + _SEPARATOR
 
 
@@ -147,8 +147,8 @@ def shards(keys: pa.Array, groups: int, *, by_secondary_value: bool = False) -> 
     Args: by_secondary_value: only what comes before the record key counts (secondary indexes of version V2).
     """
     hashed = _secondary_prefixes(keys) if by_secondary_value else keys
-    # Java's Math.abs leaves the least number negative, and its % has the sign of the dividend, which is taken off
-    # then: the same as the remainder of 2^31, which an unsigned number holds.
+    # Java's Math.abs leaves the least number negative, and its % has the sign of the dividend, which is dropped then.
+    # The result is the remainder of 2^31, which an unsigned number holds.
     absolute = np.abs(java_string_hash(hashed)).view(np.uint32)
     return (absolute % np.uint32(groups)).astype(np.int32)
 
@@ -180,11 +180,11 @@ def _unescaped(text: str) -> str:
     return "".join(parts)
 
 
-_GROUP_NUMBER = re.compile(r"\d{4}(-0)?$", re.ASCII)  # in a file id, of its number among the file groups
+_GROUP_NUMBER = re.compile(r"\d{4}(-0)?$", re.ASCII)  # in a file id: its number among the file groups
 
 
 def groups_by_prefix(file_ids: Iterable[str]) -> Mapping[str, list[str]]:
-    """File ids by what comes before their number, each in its order: one prefix, but in a record index that has file
+    """File ids by the prefix before their number, in order. There is one prefix, except in a record index with file
     groups for each partition of the table.
     """
     groups: dict[str, list[str]] = {}
@@ -213,7 +213,7 @@ class KeysByGroup:
     def of(
         cls, partition: str, keys: pa.ChunkedArray, groups: int, table_version: int, pool: Executor | None = None
     ) -> KeysByGroup:
-        """Args: keys: text without nulls; pool: for as many threads as it has, None: in this one."""
+        """Args: keys: text without nulls; pool: its threads share the work, None: this thread does it."""
         starts = [(chunk, start) for chunk in keys.chunks for start in range(0, len(chunk), _PIECE_ROWS)]
         pieces = [chunk.slice(start, _PIECE_ROWS) for chunk, start in starts]
 
@@ -223,7 +223,7 @@ class KeysByGroup:
         return cls(pieces, list(map(numbers, pieces) if pool is None else pool.map(numbers, pieces)))
 
     def groups(self) -> npt.NDArray[np.int32]:
-        """The numbers of file groups that there are keys of."""
+        """The numbers of the file groups that get keys."""
         return np.unique(np.concatenate([np.zeros(0, np.int32), *map(np.unique, self.numbers)]))
 
     def rows(self, group: int) -> tuple[pa.Array, pa.Array]:
@@ -238,8 +238,8 @@ class KeysByGroup:
 
 
 def one_per_key(keys: pa.Array, rows: npt.NDArray[np.int64]) -> tuple[pa.Array, pa.Array]:
-    """Rows, whose keys these are, in ascending order of the keys' bytes, of several with one key the last; and their
-    keys, binary.
+    """The rows with these keys in ascending order of the keys' bytes, the last of several with one key; and their keys,
+    binary.
     """
     texts = keys.cast(pa.binary())
     if not is_ascending(texts):  # as a sorted batch has them
@@ -252,14 +252,14 @@ def one_per_key(keys: pa.Array, rows: npt.NDArray[np.int64]) -> tuple[pa.Array, 
 
 
 def sorted_by_key(records: pa.Table) -> pa.Table:
-    """In ascending order of the keys' bytes, as an HFile has them."""
+    """The records in ascending order of the keys' bytes, as an HFile has them."""
     keys = records.column("key").combine_chunks().cast(pa.binary())
     return records if is_ascending(keys) else records.take(pa.array(order_of_bytes(keys)))
 
 
-BUILDING_BYTES = 64 << 20  # keys held in memory; they are there some times over while they are sorted
-_RANGE_BYTES = 16 << 20  # about what is sorted at a time beyond that
-_RECORDS = 1 << 17  # of a batch that is handed out
+BUILDING_BYTES = 64 << 20  # keys held in memory; sorting takes several times as much
+_RANGE_BYTES = 16 << 20  # about as much is sorted at a time beyond that
+_RECORDS = 1 << 17  # of a batch that is returned
 
 Group = TypeVar("Group", bound=Hashable)
 
@@ -267,7 +267,7 @@ Group = TypeVar("Group", bound=Hashable)
 def in_order(
     schema: pa.Schema, batches: Iterator[pa.RecordBatch], memory_bytes: int = BUILDING_BYTES
 ) -> Iterator[pa.RecordBatch]:
-    """The rows, ascending by all columns of the schema; beyond `memory_bytes` they wait in temporary files."""
+    """The rows, ascending by all columns of the schema; beyond `memory_bytes` they spill to temporary files."""
     ranges = SortedRanges(schema, schema.names, 0, memory_bytes, min(_RANGE_BYTES, memory_bytes))
     table = ranges.take_in(batches)
     if table is None:
@@ -280,14 +280,14 @@ def in_order(
 
 
 class GroupStream(Generic[Group]):
-    """Tables of file groups that come one after the other, given out file group by file group."""
+    """A stream of tables, ordered by file group, read one file group at a time."""
 
     def __init__(self, tables: Iterator[tuple[Group, pa.Table]]) -> None:
         self._tables = tables
         self._next: tuple[Group, pa.Table] | None = None
 
     def of(self, group: Group) -> Iterator[pa.Table]:
-        """The tables of one file group. To be read in the order in which they come, each once."""
+        """The tables of one file group. Read the groups in the order of the stream, each once."""
         while True:
             self._next = self._next or next(self._tables, None)
             if self._next is None or self._next[0] != group:

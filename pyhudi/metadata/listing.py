@@ -1,12 +1,12 @@
 """Files of the table's partitions from the metadata table, and their names as they will be after an instant.
 
-The metadata table replaces a listing of folders when it is up to date. Nothing in Hudi notices a metadata table that a
-write did not keep up, and readers then lose that write's rows. So the metadata table must have each completed write and
-clean of the active timeline: as an instant of its own, or from before its partition `files` was built. If one is
+The metadata table replaces a listing of folders when it is up to date. Hudi does not notice a metadata table that a
+write failed to update, and readers then lose that write's rows. So the metadata table must have each completed write
+and clean of the active timeline: as an instant of its own, or because its partition `files` was built later. If one is
 missing, or the metadata table can't be read, folders are listed.
 
 `names_of` names the files of the newest slices as they are, `file_names_after` as they will be when an instant is
-complete. `has_earlier_writes` tells whether a pending write may bring other files, whose names nobody knows yet.
+complete. `has_earlier_writes` says whether a pending write may add other files, whose names are not known yet.
 
 Source: docs/formats/metadata-table.md, "Is it up to date?", "Statistics of partitions"; docs/formats/file-names.md,
 "Visible slices".
@@ -40,14 +40,14 @@ __all__ = ["file_names_after", "has_earlier_writes", "listed_files", "missing_in
 
 _FILES = MetadataKind.FILES.value.prefix
 _BASE_TIME_DIGITS = 17
-_FILE_BYTES = 200  # about what an entry takes in memory
+_FILE_BYTES = 200  # about the size of an entry in memory
 
 
 def missing_instants(table: MetadataTable) -> tuple[str, ...]:
     """Completed writes and cleans of the table that its metadata table does not have, oldest first."""
     completed = {i.requested_time for i in table.meta.timeline if i.is_completed}
     built = _built(table)
-    # Archiving begins with the oldest: as long as the building of `files` is there, nothing after it was archived.
+    # Archiving begins with the oldest: while the instant that built `files` is active, no later one was archived.
     oldest = min(completed, default=None) if built is None else None
     missing = []
     for instant in table.data.timeline:
@@ -62,8 +62,9 @@ def missing_instants(table: MetadataTable) -> tuple[str, ...]:
 
 
 def _built(table: MetadataTable) -> str | None:
-    """Until when the listing reaches from which `files` was built: a completion time; below version 8 the latest
-    instant that it has. None when that was archived."""
+    """How far the listing that built `files` reaches: a completion time; below version 8 its latest instant. None when
+    that was archived.
+    """
     by_completion = table.data.config.table_version >= BY_COMPLETION
     times = []
     for instant in table.meta.timeline:
@@ -76,7 +77,7 @@ def _built(table: MetadataTable) -> str | None:
 
 
 def _is_initialization(instant_time: str) -> bool:
-    """Below version 8: a partition that was built when the table had this instant."""
+    """Is it the instant (below version 8) that built a partition?"""
     return len(instant_time) > _BASE_TIME_DIGITS and instant_time[_BASE_TIME_DIGITS:] >= "010"
 
 
@@ -84,7 +85,7 @@ def listed_files(table: MetadataTable, partitions: Collection[str] | None = None
     """Partition path → its files. Sizes are right; modification times are not known, and 0.
 
     Args:   partitions: only those with these paths; None: all.
-    Returns: not to be changed.
+    Returns: a shared mapping; don't change it.
     Raises: CorruptFile, MetadataTableDamaged.
     """
     if partitions is not None:
@@ -93,7 +94,7 @@ def listed_files(table: MetadataTable, partitions: Collection[str] | None = None
     cached = None if key is None else FILES.get(key)
     if cached is not None:
         return cast("Mapping[str, list[FileInfo]]", cached)
-    # The list of all partitions is one value of as many items, which are read one after the other.
+    # The list of all partitions is one value with an item each; items are read one after the other.
     listing = _listed(table, table.records(_FILES, without=ALL_PARTITIONS_KEY))
     if key is not None:
         FILES.put(key, listing, _FILE_BYTES * len(listing.names))
@@ -101,8 +102,8 @@ def listed_files(table: MetadataTable, partitions: Collection[str] | None = None
 
 
 def _listing_key(table: MetadataTable) -> Hashable | None:
-    """What the listing follows from: the files of `files` in their states, and which of their blocks count. None where
-    a file may be changing.
+    """The inputs of the listing: the files of `files` in their states, and which of their blocks count. None where a
+    file may be changing.
     """
     (file_slice,) = table.slices(_FILES)
     reader = table.reader(file_slice)
@@ -112,7 +113,7 @@ def _listing_key(table: MetadataTable) -> Hashable | None:
     if (base is not None and state is None) or any(block.state is None for block in blocks):
         return None
     if base is None and not blocks:
-        return None  # nothing in it says which table it is of
+        return None  # nothing in it identifies the table
     counted = tuple((block.state, block.path, block.frame.offset) for block in blocks)
     return "listing", base and base.path, state, counted, table.deleted, table.data.config.table_version
 
@@ -135,8 +136,8 @@ def _listed(table: MetadataTable, records: pa.Table) -> _Listed:
 
 @dataclass(frozen=True, slots=True)
 class _Listed(Mapping[str, list[FileInfo]]):
-    """The files of a partition, made when they are asked for: of very many, an object each takes longer to keep than
-    to make. `rows`: partition path → its entries in the columns.
+    """The files of each partition, made on demand: for very many files, keeping an object each costs more than making
+    it again. `rows`: partition path → its entries in the columns.
     """
 
     rows: Mapping[str, range]
@@ -166,8 +167,8 @@ def names_of(slices: Sequence[FileSlice]) -> Collection[str]:
 
 
 def file_names_after(data: MetaClient, change: TableChange) -> Mapping[str, Collection[str]]:
-    """Path of each partition that the instant writes to, or replaces files of → names of its files then, without
-    folders; none where nothing is left.
+    """Path of each partition that the instant writes to or replaces files in → names of its files then, without
+    folders; empty where no file remains.
     """
     paths = sorted(
         {stat.partition_path or "" for stat in change.stats} | {g.partition_path for g in change.groups_replaced}
@@ -184,10 +185,11 @@ def file_names_after(data: MetaClient, change: TableChange) -> Mapping[str, Coll
 
 
 def has_earlier_writes(data: MetaClient, instant: Instant) -> bool:
-    """Is a write pending that began before this one, and may bring rows?
+    """Is an earlier write pending that may add rows?
 
-    Should it complete, what it writes of whole partitions would be older than what this instant writes, by the instant
-    times, and this one does not have its rows: so this one takes away what is known of the partitions that it touches.
+    If that write completes, its statistics of whole partitions count as older than this instant's, by the instant
+    times. This instant's statistics lack its rows. So this instant deletes the statistics of the partitions that it
+    touches.
     """
     return any(i.action.is_commit and i.requested_time < instant.requested_time for i in data.timeline.pending())
 

@@ -1,12 +1,12 @@
-"""Places of keys in the record index: how they are looked up, how records store them, and what a commit changes.
+"""Locations of keys in the record index: how they are looked up, stored in records, and changed by a commit.
 
-`RecordLookup` finds the places of keys. A key belongs to one file group of the index, whose HFiles find it by their own
-indexes. So the bytes that are read grow with the number of keys, not with the table. A task needs the slices of the
-index and which of their blocks count.
+`RecordLookup` finds the locations of keys. A key belongs to one file group of the index, whose HFiles find it by their
+own indexes. So the bytes read grow with the number of keys, not with the table. A task needs the slices of the index
+and which of their blocks count.
 
-A record says which file group has a key, and since which instant. Its file id is a UUID as two numbers with the count
-behind it, or the file id as it is. Places are few and keys are many, so `location_records` encodes each place once, and
-a key takes the record of its place.
+A record says which file group has a key, and since which instant. Its file id is stored as a UUID in two numbers plus a
+count, or as text. Locations are few and keys are many, so `location_records` encodes each location once, and a key
+takes the record of its location.
 
 `record_index_update` makes the records that one commit changes:
 
@@ -64,13 +64,13 @@ __all__ = [
 _PAYLOAD = MetadataKind.RECORD_INDEX.payloads[0]
 
 _UUID = re.compile(r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?:-(0|[1-9][0-9]{0,9}))?", re.ASCII)
-_NO_INDEX = -1  # of a file id that is a UUID alone, and of raw file ids
+_NO_INDEX = -1  # for a file id that is only a UUID, and for raw file ids
 _JAVA_INTS = 2**31  # file ids count in Java's int
 
 
 @dataclass(frozen=True, slots=True)
 class RecordLocation:
-    """A file group, and when its rows came there (`instant_ms`)."""
+    """A file group, and when its rows were written there (`instant_ms`)."""
 
     partition_path: str
     file_id: str
@@ -78,9 +78,9 @@ class RecordLocation:
 
 
 def instant_ms(instant_time: str, zone: tzinfo | None) -> int:
-    """Milliseconds since 1970 of an instant time in the zone of the timeline; 0 for one that is no moment.
+    """Milliseconds since 1970 of an instant time in the timeline's zone; 0 for one that is not a moment.
 
-    Nothing may rest on it (docs/formats/metadata-table.md), so that an odd name of a file is no reason to fail.
+    Nothing may depend on it (docs/formats/metadata-table.md), so an odd file name is no reason to fail.
     """
     try:
         return round(parse_instant_time(instant_time, zone).timestamp() * 1000)
@@ -105,7 +105,7 @@ def location_records(
 
 
 def encoded_locations(table_version: int, places: Sequence[RecordLocation]) -> pa.Array:
-    """What the records of the keys in each of these places say of it."""
+    """The encoded payload of the keys in each of these locations."""
     kind = record_fields(table_version, MetadataKind.RECORD_INDEX).field(_PAYLOAD).type
     encoded: pa.Array = pa.array([_encoded(place) for place in places], kind)
     return encoded
@@ -114,8 +114,8 @@ def encoded_locations(table_version: int, places: Sequence[RecordLocation]) -> p
 def coded_location_records(
     table_version: int, keys: pa.Array | pa.ChunkedArray, encoded: pa.Array, numbers: npt.NDArray[np.int32]
 ) -> pa.Table:
-    """As `location_records`, with the `encoded_locations` as a dictionary: of very many keys that are sorted and
-    written, a number each moves.
+    """As `location_records`, with the `encoded_locations` as a dictionary: sorting and writing very many keys then
+    moves one number per key.
     """
     schema = record_fields(table_version, MetadataKind.RECORD_INDEX)
     if not len(keys):
@@ -127,7 +127,7 @@ def coded_location_records(
 
 
 def _encoded(place: RecordLocation) -> dict[str, object]:
-    """The payload of all rows of a place; `position` (from version 8 on) stays null, as in Hudi."""
+    """The payload of all rows of a location; `position` (from version 8 on) stays null, as in Hudi."""
     same: dict[str, object] = {"partitionName": place.partition_path, "instantTime": place.instant_ms}
     match = _UUID.fullmatch(place.file_id)
     if match is None or int(match[2] or 0) >= _JAVA_INTS:
@@ -139,19 +139,19 @@ def _encoded(place: RecordLocation) -> dict[str, object]:
     return {**same, "fileIdHighBits": high, "fileIdLowBits": low, "fileIndex": index, "fileId": "", "fileIdEncoding": 0}
 
 
-_RAW = 1  # encoding of file ids that are no UUIDs
+_RAW = 1  # encoding of file ids that are not UUIDs
 _DASHES = (8, 13, 18, 23)
 _UUID_CHARS = 36
 _HEX = np.frombuffer(b"0123456789abcdef", np.uint8)
 
 
 def partition_paths(places: pa.Array) -> pa.Array:
-    """Partition path of each place ("" in a table without partitions)."""
+    """Partition path of each location ("" in a table without partitions)."""
     return pc.struct_field(places, "partitionName")
 
 
 def file_ids(places: pa.Array) -> pa.Array:
-    """File id of each place (`recordIndexMetadata`), as in names of files."""
+    """File id of each location (`recordIndexMetadata`), as in file names."""
     raw = pc.struct_field(places, "fileId")
     is_raw = pc.equal(pc.struct_field(places, "fileIdEncoding"), _RAW)
     index = pc.struct_field(places, "fileIndex")
@@ -182,7 +182,7 @@ LOCATIONS = pa.schema([("key", pa.string()), ("partition_path", pa.string()), ("
 
 @dataclass(frozen=True)
 class RecordLookup:
-    """A record index that has all completed instants. Picklable."""
+    """A record index with all completed instants. Picklable."""
 
     table: MetadataTable
 
@@ -198,7 +198,7 @@ class RecordLookup:
 
     @property
     def is_partitioned(self) -> bool:
-        """Has each partition of the table file groups of its own, so that keys are unique in their partition?"""
+        """Does each partition of the table have its own file groups, so that keys are unique within a partition?"""
         return _KIND.value.file_ids not in self._numbers
 
     @property
@@ -209,7 +209,7 @@ class RecordLookup:
         return {prefix: [at[file_id] for file_id in own] for prefix, own in groups_by_prefix(ids).items()}
 
     def groups_of(self, keys: pa.Array, paths: pa.Array | None = None) -> npt.NDArray[np.int32]:
-        """The number of each key's file group; `groups` for keys in partitions of which the index knows nothing.
+        """The number of each key's file group; `groups` for keys in partitions unknown to the index.
 
         Args:   paths: partition path of each key, where the index is partitioned.
         """
@@ -227,8 +227,8 @@ class RecordLookup:
         return groups
 
     def places(self, keys_of_groups: Sequence[tuple[int, pa.Array]]) -> pa.Table:
-        """The places of keys: numbers of file groups, each with its keys; of those that it has one place for each, in
-        any order. Columns: LOCATIONS.
+        """The locations of keys, in any order; keys that the index lacks have none. `keys_of_groups`: numbers of file
+        groups, each with its keys. Columns: LOCATIONS.
 
         Raises: MetadataTableDamaged, CorruptFile, DamagedLog.
         """
@@ -276,8 +276,8 @@ def record_index_update(
 
     Args:
         zone: of the table's timeline, None: the local one; statuses: of the commit, with the keys that their tasks
-            reported, or index pieces; replaced_keys: by partition path, the keys in file groups that the commit takes
-            out of the table, unless their rows were rewritten (clustering, whose statuses have all keys).
+            reported, or staged index files; replaced_keys: by partition path, the keys in file groups that the commit
+            removes from the table, unless their rows were rewritten (clustering, whose statuses have all keys).
     """
     at = instant_ms(instant_time, zone)
     return _update(table_version, at, statuses, replaced_keys.values())
@@ -290,8 +290,8 @@ def partitioned_record_index_updates(
     statuses: Sequence[WriteStatus],
     replaced_keys: Mapping[str, pa.Array] = _NO_KEYS,
 ) -> dict[str, PartitionUpdate]:
-    """The same by partition path of the table, for an index that has file groups for each of them: only partitions of
-    which something is to be written.
+    """Like `record_index_update`, by partition path of the table, for an index with file groups for each partition;
+    partitions without changes are left out.
     """
     at = instant_ms(instant_time, zone)
     by_path: dict[str, list[WriteStatus]] = {path: [] for path in replaced_keys}
@@ -329,7 +329,7 @@ def _update(
         if len(keys) and len(removed_keys)
         else removed_keys
     )
-    # Of a key that came to several files the one that was told last counts.
+    # For a key in several files, the one reported last counts.
     return PartitionUpdate(
         records, removed_keys, pieces=[piece for status in statuses for piece in status.staged_index]
     )

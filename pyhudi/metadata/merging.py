@@ -1,11 +1,11 @@
-"""Which records of the metadata table are live: of several with one key the newest wins, or they are combined.
+"""Which records of the metadata table are live: of several with one key, the newest wins or all are combined.
 
     files                       entries of the newer record are put into the older one's; sizes only grow
     column_stats                ranges are joined, counts added (below version 8 a log file grows by several writes),
                                 unless the newer record is of the whole file (`isTightBound`) or says it is deleted
     all others                  the newer record
 
-A delete takes away all that came before it. Source: docs/formats/metadata-table.md, "Merging records".
+A delete removes all earlier versions of its key. Source: docs/formats/metadata-table.md, "Merging records".
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from pyhudi.metadata.schema import MetadataKind
 
 __all__ = ["COMBINED", "merged_logs", "merged_records"]
 
-COMBINED = frozenset({MetadataKind.FILES, MetadataKind.COLUMN_STATS})  # of which versions of a key are combined
+COMBINED = frozenset({MetadataKind.FILES, MetadataKind.COLUMN_STATS})  # kinds that combine the versions of a key
 
 
 def merged_records(versions: pa.Table, kind: MetadataKind) -> pa.Table:
@@ -54,10 +54,10 @@ def merged_records(versions: pa.Table, kind: MetadataKind) -> pa.Table:
 
 
 def merged_logs(versions: pa.Table, kind: MetadataKind) -> tuple[pa.Table, pa.Array] | None:
-    """What log files say together, to be merged with a base file later: the newest record of each key, or those of it
-    combined, and the keys that are deleted.
+    """Merge log files alone, to be merged with a base file later: the newest or combined record of each key, and the
+    deleted keys.
 
-    None when that can't be said without the base file: where a record follows what takes the older ones away.
+    None when that depends on the base file: where a record follows a delete of its older versions.
 
     Args: versions: as for `merged_records`, of log files alone.
     """
@@ -81,7 +81,7 @@ def merged_logs(versions: pa.Table, kind: MetadataKind) -> tuple[pa.Table, pa.Ar
 
 
 def _follows_deletion(rows: pa.Table, start: int, end: int, kind: MetadataKind) -> bool:
-    """Does a version of a key come after one that takes away what a base file may have?"""
+    """Does a version of a key follow one that deletes the base file's record?"""
     before = rows.slice(start, end - start)
     if pc.any(before.column(DELETED)).as_py():
         return True
@@ -99,13 +99,13 @@ def _follows_deletion(rows: pa.Table, start: int, end: int, kind: MetadataKind) 
 
 
 def _in_order(versions: pa.Table) -> pa.Table:
-    """In the order of the keys, and the versions of a key in that of their sequence."""
+    """The versions, ordered by key and then by sequence."""
     sequence = versions.column(SEQUENCE).to_numpy()
     if (sequence[1:] < sequence[:-1]).any():
         versions = versions.take(pa.array(np.argsort(sequence, kind="stable")))
     rows = versions.combine_chunks()
     keys = rows.column(KEY).combine_chunks().cast(pa.binary())
-    if is_ascending(keys):  # as one file has them
+    if is_ascending(keys):  # true within one file
         return rows
     return rows.take(pa.array(order_of_bytes(keys))).combine_chunks()
 
@@ -118,7 +118,7 @@ def _first_of_each(keys: pa.ChunkedArray) -> npt.NDArray[np.bool_]:
 
 
 def _since_delete(rows: pa.Table, first: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
-    """For each key the row from which on its versions count: the first one, or the one behind the last delete."""
+    """For each key the first row whose version counts: its first row, or the one after its last delete."""
     deleted = rows.column(DELETED).to_numpy()
     starts = np.where(first, np.arange(rows.num_rows), 0)
     behind = np.where(deleted, np.arange(rows.num_rows) + 1, 0)
@@ -135,7 +135,7 @@ def _combined(
     *,
     keeps_deleted: bool = False,
 ) -> list[Body | list[tuple[str, Body]] | None]:
-    """The payloads of keys with several versions. A loop over keys: few have several, and each has its own rules."""
+    """The payloads of keys with several versions. It loops over keys: few have several, and the rules are per key."""
     payloads = rows.column(kind.payloads[0])
     merged = []
     for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
@@ -198,7 +198,7 @@ def _bound(one: Body | None, other: Body | None, *, least: bool) -> Body | None:
 
 
 def _without_marked(rows: pa.Table, payload: str) -> pa.Table:
-    """Without records that say of themselves that they are deleted."""
+    """The rows without records that mark themselves as deleted."""
     column = rows.column(payload)
     if not pa.types.is_struct(column.type) or column.type.get_field_index("isDeleted") < 0:
         return rows

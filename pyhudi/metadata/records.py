@@ -1,10 +1,10 @@
-"""Records of the metadata table: collected from HFiles, decoded together, and searched for equal rows.
+"""Records of the metadata table: collected from HFiles, decoded together, and compared for equal rows.
 
-`RecordBatchBuilder` gathers entries of several files and decodes them together. There may be few records in each of
-many files, and a few take as long to decode as hundreds.
+`RecordBatchBuilder` gathers entries of several files and decodes them together. Many files may hold a few records each,
+and a few take as long to decode as hundreds.
 
-`dictionary_rows` finds equal rows column by column, without a look at whole rows. Equal rows are common in a record
-index: its records say where a key is, and all keys of a file are in the same place.
+`dictionary_rows` finds equal rows column by column, without comparing whole rows. Equal rows are common in a record
+index: its records hold locations, and all keys of a file have the same location.
 
 Source: docs/formats/metadata-table.md, "Records", "Record index".
 """
@@ -44,23 +44,23 @@ __all__ = [
 
 
 KEY, TYPE, SEQUENCE, DELETED = "key", "type", "sequence", "deleted"
-_SCHEMAS = 32  # parsed ones that are kept; releases have a few, and each kind of partition its columns
+_SCHEMAS = 32  # parsed schemas in the cache; releases have a few, and each kind of partition its columns
 
 Take = Callable[[HFileReader], Iterable[Entries]]
 
 
 class RecordBatchBuilder:
-    """What is found in the files of slices of one partition: `key`, `type`, payloads, `sequence` and `deleted`."""
+    """Collects records of slices of one partition: `key`, `type`, payloads, `sequence` and `deleted`."""
 
     def __init__(self, payloads: Sequence[str]) -> None:
         self._payloads, self._columns = payloads, (KEY, TYPE, *payloads)
         self._tables: list[pa.Table] = []
-        self._held: dict[str, list[tuple[Entries, str, int]]] = {}  # by schema: entries, where they were, sequence
+        self._held: dict[str, list[tuple[Entries, str, int]]] = {}  # by schema: entries, their file, sequence
         self._held_bytes = 0
         self._deletes: list[pa.Table] = []
 
     def add(self, reader: HFileReader, where: str, number: int, take: Take) -> None:
-        """Put the entries to it that are taken of a file. `number`: the file's place in the order of writing."""
+        """Add entries of a file. `number`: the file's place in the order of writing."""
         held = self._held.setdefault(_schema_of(reader, where), [])
         for entries in take(reader):
             held.append((entries, where, number))
@@ -69,17 +69,17 @@ class RecordBatchBuilder:
                 self._decode()
 
     def add_rows(self, rows: pa.Table, number: int) -> None:
-        """Put records to it that are decoded already."""
+        """Add decoded records."""
         if rows.num_rows:
             self._tables.append(numbered(rows, pa.repeat(pa.scalar(number, pa.int32()), rows.num_rows)))
 
     def add_deletes(self, block: LogBlock, number: int, keys: pa.Array | None) -> None:
-        """Put what a delete block says of these keys to it; None: of all."""
-        if block.deletes().keys.num_rows:  # a file group that is made begins with a block of none
+        """Add a delete block's entries for these keys; None: for all."""
+        if block.deletes().keys.num_rows:  # a new file group begins with an empty block
             self._deletes.append(deletes_of(block, number, keys))
 
     def table(self) -> pa.Table:
-        """All of it; of delete blocks there are keys alone."""
+        """All records; rows of delete blocks have only keys."""
         self._decode()
         filled = [part for part in (*self._tables, *self._deletes) if part.num_rows]
         return concat_records([no_records(self._payloads), *filled])
@@ -93,7 +93,7 @@ class RecordBatchBuilder:
 
 
 def no_records(payloads: Sequence[str]) -> pa.Table:
-    """No rows, of the columns that records have."""
+    """No rows, in the columns of records."""
     fields = [pa.field(KEY, pa.string()), pa.field(TYPE, pa.int32())]
     fields += [pa.field(name, pa.null()) for name in payloads]
     return pa.schema([*fields, pa.field(SEQUENCE, pa.int32()), pa.field(DELETED, pa.bool_())]).empty_table()
@@ -108,12 +108,12 @@ def decoded_records(reader: HFileReader, where: str, payloads: Sequence[str]) ->
 
 @lru_cache(maxsize=_SCHEMAS)
 def _decoder(schema_json: str, columns: tuple[str, ...]) -> AvroDecoder:
-    """The same for all blocks of one schema: to parse it takes as long as to look up some keys."""
+    """One decoder for all blocks of a schema: parsing it takes as long as looking up some keys."""
     return AvroDecoder(schema_json, columns, unions=True)
 
 
 def concat_records(parts: Sequence[pa.Table]) -> pa.Table:
-    """All records; of columns whose form has changed with the table's version, fields that a part lacks are null."""
+    """All records. In columns whose form changed with the table's version, fields that a part lacks are null."""
     kinds: dict[str, set[pa.DataType]] = {}
     for field in (field for part in parts for field in part.schema if pa.types.is_struct(field.type)):
         kinds.setdefault(field.name, set()).add(field.type)
@@ -124,7 +124,7 @@ def concat_records(parts: Sequence[pa.Table]) -> pa.Table:
 
 
 def _with_optional_fields(part: pa.Table, changed: Collection[str]) -> pa.Table:
-    """With all fields of the structs in these columns optional, so that Arrow joins structs of different fields."""
+    """Make all struct fields in these columns optional, so that Arrow joins structs with different fields."""
     for at, field in enumerate(part.schema):
         if field.name in changed and pa.types.is_struct(field.type):
             column = pa.chunked_array(
@@ -156,7 +156,7 @@ def _decoded_together(held: Sequence[tuple[Entries, str, int]], decoder: AvroDec
         try:
             return numbered(_decoded(together, held[0][1], decoder), numbers)
         except CorruptFile:
-            pass  # one by one, they say which it is
+            pass  # decoding one by one finds the damaged record
     rows = pa.concat_tables([_decoded(entries, where, decoder) for entries, where, _ in held])
     return numbered(rows, numbers)
 
@@ -169,7 +169,7 @@ def _schema_of(reader: HFileReader, where: str) -> str:
 
 
 def numbered(rows: pa.Table, numbers: pa.Array) -> pa.Table:
-    """Records with their `sequence`, none of them `deleted`."""
+    """The records with their `sequence`, none of them `deleted`."""
     rows = rows.append_column(SEQUENCE, numbers)
     return rows.append_column(DELETED, pa.repeat(pa.scalar(False), rows.num_rows))
 
@@ -180,7 +180,7 @@ def _decoded(entries: Entries, where: str, decoder: AvroDecoder) -> pa.Table:
 
 
 def _with_keys(rows: pa.Table, keys: pa.Array, where: str) -> pa.Table:
-    """With the keys of the HFile as `key`: within the values it is empty."""
+    """Set the HFile's keys as `key`, which is empty in the values."""
     try:
         texts = keys.cast(pa.string())
     except pa.ArrowInvalid as error:
@@ -189,7 +189,7 @@ def _with_keys(rows: pa.Table, keys: pa.Array, where: str) -> pa.Table:
 
 
 def deletes_of(block: LogBlock, number: int, keys: pa.Array | None) -> pa.Table:
-    """The keys of a delete block, of these alone where there are some, as `deleted`."""
+    """The keys of a delete block as `deleted` rows, limited to `keys` unless None."""
     deleted = block.deletes().keys.column(RECORD_KEY)
     if keys is not None:
         deleted = deleted.filter(pc.is_in(deleted, keys))
@@ -198,7 +198,7 @@ def deletes_of(block: LogBlock, number: int, keys: pa.Array | None) -> pa.Table:
     return pa.table(dict(zip((KEY, SEQUENCE, DELETED), columns, strict=True)))
 
 
-_MANY = 2  # rows to one that differs: else nothing is gained
+_MANY = 2  # rows per distinct row, at least: else nothing is gained
 _CODES = 2**62
 
 
@@ -211,7 +211,7 @@ class DictionaryRows:
 
 
 def dictionary_rows(rows: pa.RecordBatch) -> DictionaryRows | None:
-    """Which rows are the same; None where most differ, or columns are of types that have no place here."""
+    """Which rows are equal; None where most differ, or columns have unsupported types."""
     most = len(rows) // _MANY
     codes, kinds = np.zeros(len(rows), np.int64), 1
     for column in _leaves(rows.columns):
@@ -227,7 +227,7 @@ def dictionary_rows(rows: pa.RecordBatch) -> DictionaryRows | None:
     if not len(rows) or kinds > most:
         return None
     first = np.empty(kinds, np.int64)
-    first[codes[::-1]] = np.arange(len(codes))[::-1]  # of several that are assigned the last stays
+    first[codes[::-1]] = np.arange(len(codes))[::-1]  # of several assignments the last stays
     return DictionaryRows(pa.array(first), pa.array(codes))
 
 
@@ -239,8 +239,8 @@ def _numbered(codes: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], int]
 
 
 def _leaves(columns: list[pa.Array]) -> Iterator[pa.Array | None]:
-    """Whole numbers and texts of columns and structs, and numbers in dictionaries; None for anything else, and for
-    structs that are null.
+    """Whole numbers and texts of columns and structs, and numbers in dictionaries; None for other types and for null
+    structs.
     """
     for column in columns:
         kind = column.type

@@ -1,10 +1,10 @@
-"""Taking the metadata table, or partitions of it, out of a table: a stale one loses rows silently.
+"""Removing the metadata table, or partitions of it, from a table: a stale one loses rows silently.
 
-A write that says `hoodie.metadata.enable=false` takes it out, as with Hudi; partitions of kinds that nobody here keeps
-up go, too. The order survives a crash at every step: first the properties, then the folder. Readers that find no
-partition in the properties list files; a folder that is left is garbage, which the next write removes. The other order
-would leave properties that name a deleted folder, and real Hudi then fails every write. index.json stays: real Hudi
-builds the indexes that are defined there again.
+A write with `hoodie.metadata.enable=false` removes it, as in Hudi; a write also removes partitions that this release
+can't update. The order survives a crash at every step: first the properties, then the folder. Readers that find no
+partition in the properties list files; a remaining folder is garbage, which the next write removes. The other order
+would leave properties that name a deleted folder, and Apache Hudi then fails every write. index.json stays: Apache Hudi
+rebuilds the indexes defined there.
 Source: docs/decisions/0012-the-metadata-table-is-kept-up.md; docs/formats/metadata-table.md, "Building".
 """
 
@@ -32,7 +32,7 @@ _INFLIGHT = "hoodie.table.metadata.partitions.inflight"
 
 
 class MetadataTableRemoved(UserWarning):
-    """A write has taken out the table's metadata table."""
+    """A write has removed the table's metadata table."""
 
 
 def has_metadata_table(meta: MetaClient) -> bool:
@@ -42,9 +42,9 @@ def has_metadata_table(meta: MetaClient) -> bool:
 
 
 def remove_metadata_table(meta: MetaClient, *, why: str = "", to_build: Collection[str] = ()) -> None:
-    """Take it out, with a warning if `why` says why. The caller holds the table's lock and reloads afterwards.
+    """Remove it, with a warning if `why` gives a reason. The caller holds the table's lock and reloads afterwards.
 
-    Args:   to_build: partitions that are built anew afterwards: by the next write, should this process die before.
+    Args:   to_build: partitions that are built anew afterwards, by the next write if this process dies before.
     """
     partitions = meta.config.metadata_partitions
     changed = {METADATA_TO_BUILD: ",".join(to_build)} if to_build else {}
@@ -62,7 +62,7 @@ def remove_metadata_table(meta: MetaClient, *, why: str = "", to_build: Collecti
 
 
 def unlist_partitions(meta: MetaClient, partitions: Collection[str]) -> None:
-    """Readers use these partitions no longer; they are built anew, by the next write should this process die."""
+    """Make readers ignore these partitions; the next write builds them anew if this process dies."""
     names = meta.config.metadata_partitions
     others = ",".join(name for name in names if name not in partitions)
     to_build = ",".join(dict.fromkeys((*names, *partitions)))
@@ -70,8 +70,8 @@ def unlist_partitions(meta: MetaClient, partitions: Collection[str]) -> None:
 
 
 def drop_partitions(meta: MetaClient, partitions: Collection[str], why: str = "") -> None:
-    """Take single partitions out, with a warning if `why` says why: first from the properties, then their folders. The
-    caller holds the table's lock.
+    """Remove single partitions, with a warning if `why` gives a reason: first from the properties, then their folders.
+    The caller holds the table's lock.
     """
     changes = {
         key: ",".join(name for name in names if name not in partitions)

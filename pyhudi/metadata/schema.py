@@ -54,9 +54,9 @@ class RecordType(int, Enum):
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    prefix: str  # of the partition's name; the whole name where there is one partition of the kind only
-    file_ids: str  # what file ids begin with; "" where the partition's own name says it
-    payloads: tuple[str, ...]  # fields of the record of which one holds what this kind knows
+    prefix: str  # of the partition's name; the whole name where the kind has only one partition
+    file_ids: str  # prefix of file ids; "" where it is the partition's name
+    payloads: tuple[str, ...]  # fields of the record; one of them holds this kind's data
     has_many: bool = False
 
 
@@ -73,16 +73,16 @@ class MetadataKind(Enum):
 
     @property
     def payloads(self) -> tuple[str, ...]:
-        """Fields of a metadata record of which one holds what the kind knows."""
+        """Fields of a metadata record; one of them holds the kind's data."""
         return self.value.payloads
 
     def file_id_prefix(self, partition: str) -> str:
-        """What the file ids of a partition of this kind begin with."""
+        """The prefix of the file ids in a partition of this kind."""
         return self.value.file_ids or partition.replace("_", "-") + "-"
 
 
 def kind_of(partition: str) -> MetadataKind:
-    """The kind of a partition, by its name. Raises UnsupportedTable for one that this release does not know."""
+    """The kind of a partition, by its name. Raises UnsupportedTable for an unknown kind."""
     for kind in MetadataKind:
         if partition == kind.value.prefix or (kind.value.has_many and partition.startswith(kind.value.prefix)):
             return kind
@@ -93,13 +93,13 @@ def kind_of(partition: str) -> MetadataKind:
 
 
 def keeps_record_index(config: TableConfig) -> bool:
-    """Does the table have a record index that every write keeps up?"""
+    """Does the table have a record index that every write updates?"""
     name = MetadataKind.RECORD_INDEX.value.prefix
     return name in config.metadata_partitions or name in config.metadata_partitions_inflight
 
 
 def numbered_file_id(prefix: str, number: int) -> str:
-    """File id of the n-th file group of those whose ids begin with the prefix, from 0 on."""
+    """File id of the n-th file group with this prefix, from 0 on."""
     return f"{prefix}{number:04d}-0"
 
 
@@ -112,13 +112,13 @@ _ESCAPED = re.compile(r'[\x00-\x1f\x7f"#%\'*/:=?\\{\[\]^_-]')
 
 
 def partitioned_prefix(data_partition: str) -> str:
-    """What file ids begin with that a partitioned record index has for a partition of the table."""
+    """The prefix of a partitioned record index's file ids for a partition of the table."""
     escaped = _ESCAPED.sub(lambda match: f"%{ord(match[0]):02X}", data_partition)
     return f"{MetadataKind.RECORD_INDEX.value.file_ids}{escaped}-"
 
 
 def partitioned_file_group_id(data_partition: str, number: int) -> str:
-    """File id of the n-th file group that a partitioned record index has for a partition of the table."""
+    """File id of a partitioned record index's n-th file group for a partition of the table."""
     return numbered_file_id(partitioned_prefix(data_partition), number)
 
 
@@ -145,13 +145,13 @@ _WRAPPERS: tuple[tuple[str, AvroType], ...] = (
 
 @cache
 def record_schema(table_version: int) -> str:
-    """Avro JSON of a metadata record without meta columns, as commits of the metadata table carry it."""
+    """Avro JSON of a metadata record without meta columns, as in commits of the metadata table."""
     return _text(_fields(table_version))
 
 
 @cache
 def stored_record_schema(table_version: int) -> str:
-    """The same with the five meta columns, which come first in files."""
+    """`record_schema` with the five meta columns, which come first in files."""
     return _text([*(_optional(name, "string") for name in META_COLUMNS), *_fields(table_version)])
 
 
@@ -163,7 +163,7 @@ def stored_fields(table_version: int) -> tuple[str, ...]:
 
 @cache
 def one_field_schema(table_version: int, name: str) -> str:
-    """Avro JSON of a record of one of the fields alone: it is encoded as within a whole record."""
+    """Avro JSON of a record with one of the fields: it is encoded as within a whole record."""
     return _text([field for field in _fields(table_version) if field["name"] == name])
 
 
@@ -175,12 +175,12 @@ def record_fields(table_version: int, kind: MetadataKind) -> pa.Schema:
 
 
 def of_schema(records: pa.Table, schema: pa.Schema) -> pa.Table:
-    """The records with these columns; files of other releases may have another form of the same."""
+    """The records in these columns; files of other releases may have other forms of them."""
     return pa.Table.from_arrays([_as(records.column(field.name), field.type) for field in schema], schema=schema)
 
 
 def _as(column: pa.ChunkedArray, target: pa.DataType) -> pa.ChunkedArray:
-    """Arrow refuses some casts that change nothing."""
+    """The column as the target type: Arrow refuses some casts that change nothing."""
     return column if column.type == target else column.cast(target)
 
 

@@ -1,4 +1,4 @@
-"""The services that keep a metadata table small: compaction, cleaning and log compaction of its own.
+"""The services that keep a metadata table small: its compaction, cleaning and log compaction.
 
 Hold the data table's lock. `run_services` runs all three (`compaction.py` has the first) before the delta commit of an
 instant of the table, while that instant is inflight. So a reader never waits for them, and a compaction or a clean that
@@ -6,8 +6,8 @@ dies leaves a plan, which the next instant executes. The metadata table's timeli
 (`services/archive`).
 
 Cleaning deletes slices that compactions have replaced and that no running query may still read. The slices of the last
-commits stay, and two of each file group in any case, so a query that began before a compaction goes on undisturbed.
-Each compaction brings one clean, some delta commits later.
+commits stay, and at least two of each file group, so a query that began before a compaction goes on undisturbed. Each
+compaction brings one clean, some delta commits later.
 
 A log compaction joins the log blocks of a slice in one log file; base files stay. It is off by default.
 
@@ -16,10 +16,9 @@ A log compaction joins the log blocks of a slice in one log file; base files sta
     <partition>/<log file>        its blocks name the instants whose blocks they stand for
     <T> completed                 a delta commit
 
-It runs after a due compaction. Its blocks take the place of the newest block that they stand for. So it does not run
-while the table has a pending instant that is older than this block. Later blocks of that instant would come before all
-of the new ones, and its earlier blocks may be taken back. A plan that waits belongs to a dead process: it is dropped
-with its files.
+It runs after a due compaction. Its blocks replace the newest block that they stand for. So it does not run while the
+table has a pending instant older than this block. Later blocks of that instant would precede all new blocks, and its
+earlier blocks may be taken back. A pending plan belongs to a dead process: it is dropped with its files.
 
 Source: docs/formats/metadata-table.md, "Compaction and cleaning", "Log compaction", "Merging records";
 docs/formats/table-services.md, "Cleaning plan", "Log compaction plan".
@@ -75,16 +74,16 @@ __all__ = [
 ]
 
 
-_COMMITS_RETAINED = 20  # of the metadata table, as Hudi has it: two compactions, as often as they are by default
-_SLICES_KEPT = 2  # of each file group: the newest, and the one that running queries may read
+_COMMITS_RETAINED = 20  # Hudi's value for the metadata table: two compactions, at their default frequency
+_SLICES_KEPT = 2  # of each file group: the newest, and the one that running queries may still read
 _AFTER_COMPACTION = 3  # delta commits after a compaction until the slices before it may be cleaned
 _CLEAN_SUFFIX = "002"  # below version 8: behind the last delta commit's time
 
 
 def clean_if_due(table: MetadataTable, delta_commits_max: int) -> MetadataTable:
-    """Clean when a compaction since the last clean is some delta commits old; the table as it is then.
+    """Clean when a compaction since the last clean is some delta commits old; return the table as it is then.
 
-    Args:   delta_commits_max: so many bring on the next compaction.
+    Args:   delta_commits_max: the number that triggers the next compaction.
     """
     commits = table.meta.timeline.commits().instants
     if len(commits) <= _COMMITS_RETAINED or not _is_due(table, commits, min(_AFTER_COMPACTION, delta_commits_max)):
@@ -103,7 +102,7 @@ def clean_if_due(table: MetadataTable, delta_commits_max: int) -> MetadataTable:
 
 
 def run_pending_cleans(table: MetadataTable) -> MetadataTable:
-    """Finish cleans that died; the table as it is then. Raises CorruptFile."""
+    """Finish cleans that died; return the table as it is then. Raises CorruptFile."""
     for instant in table.meta.timeline.pending().of([ActionKind.CLEAN]):
         plan = table.meta.reader.clean_plan(instant)
         if plan is None:
@@ -115,7 +114,7 @@ def run_pending_cleans(table: MetadataTable) -> MetadataTable:
 
 
 def _is_due(table: MetadataTable, commits: Sequence[Instant], deltas_min: int) -> bool:
-    """Some delta commits after the last compaction, if no clean came after it."""
+    """Are there some delta commits after the last compaction, and no clean?"""
     compaction = max((i.requested_time for i in commits if i.action is ActionKind.COMMIT), default="")
     since = [i for i in commits if max(i.requested_time, i.completion_time or "") > compaction]
     deltas = sum(i.action is ActionKind.DELTACOMMIT for i in since)
@@ -136,7 +135,7 @@ def _instant_time(table: MetadataTable, commits: Sequence[Instant]) -> str | Non
 
 
 def _old_files(view: FileSystemView, partition: str, earliest: Instant) -> Iterator[str]:
-    """Names of the files of slices that are older than the one that was the newest at `earliest`."""
+    """Names of the files in slices older than the one that was the newest at `earliest`."""
     for group in view.groups.get(partition, ()):
         at = next((n for n, s in enumerate(group.slices) if s.base_instant <= earliest.requested_time), None)
         if at is not None:
@@ -166,8 +165,8 @@ def _run_clean(table: MetadataTable, instant: Instant, plan: CleanPlan) -> Metad
 
 
 def _delete(table: MetadataTable, instant: Instant, plan: CleanPlan) -> Mapping[str, tuple[str, ...]]:
-    """Delete the files of a plan but those of the newest slices, and those that are newer than the plan: a plan that
-    was found may name anything, and they were never its to delete. By partition what was deleted.
+    """Delete the files of a plan; return the deleted files by partition. Files of the newest slices and files newer
+    than the plan stay: no valid plan names them, and a plan read from storage may name anything.
     """
     storage = table.meta.storage
     deleted = {}
@@ -184,19 +183,19 @@ def _delete(table: MetadataTable, instant: Instant, plan: CleanPlan) -> Mapping[
 
 
 def _absolute(table: MetadataTable, path: str) -> str:
-    """As Hudi writes it: absolute, without scheme on a local disk."""
+    """The path as Hudi writes it: absolute, without a scheme on a local disk."""
     return table.meta.storage.full_path(path).removeprefix("file://").removeprefix("file:")
 
 
-# Of the log files of one slice: their records become one block, which is in memory whole.
+# Bytes of one slice's log files: their records become one block, which is in memory whole.
 MAX_LOG_COMPACTED_BYTES = 64 * 1024 * 1024
 _EXECUTOR = "org.apache.hudi.table.action.compact.LogCompactionExecutionHelper"
-_BLOCKS_A_FILE = 2  # records and deletes: so many blocks a log file of the metadata table has at most
+_BLOCKS_A_FILE = 2  # at most, in a log file of the metadata table: records and deletes
 _LOG_COMPACTION_SUFFIX = "005"  # below version 8: behind the last delta commit's time
 
 
 def log_compact_if_due(table: MetadataTable, options: MetadataOptions) -> MetadataTable:
-    """Merge the log blocks of the slices that have enough of them; the table as it is then.
+    """Merge the log blocks of the slices that have enough of them; return the table as it is then.
 
     Raises: MetadataTableDamaged, CorruptFile.
     """
@@ -210,7 +209,7 @@ def log_compact_if_due(table: MetadataTable, options: MetadataOptions) -> Metada
 
 
 def drop_pending_log_compactions(table: MetadataTable) -> MetadataTable:
-    """Take plans that wait off the timeline, with the files of a run that died; the table as it is then."""
+    """Take pending plans off the timeline, with the files of a dead run; return the table as it is then."""
     for instant in table.meta.timeline.pending().of([ActionKind.LOGCOMPACTION]):
         take_off(instant, table.meta, files_written_by(table, instant.requested_time))
         table = table.reloaded()
@@ -218,7 +217,7 @@ def drop_pending_log_compactions(table: MetadataTable) -> MetadataTable:
 
 
 def _may_change(table: MetadataTable) -> bool:
-    """Is an instant of the table pending that writes here, and is not later than all that there is?"""
+    """Is an instant of the table pending that writes here, and is not later than all existing ones?"""
     newest = max((i.requested_time for i in table.meta.timeline.completed()), default="")
     return any(
         i.requested_time <= newest and i.action not in (ActionKind.INDEXING, ActionKind.SAVEPOINT)
@@ -227,7 +226,7 @@ def _may_change(table: MetadataTable) -> bool:
 
 
 def _due(table: MetadataTable, partition: str, blocks_min: int) -> Iterator[tuple[FileSlice, Sequence[LogBlock]]]:
-    """Slices with blocks enough, of more than one instant: what one run has merged is not merged again alone."""
+    """Slices with enough blocks, of more than one instant: a merged block is not merged again alone."""
     is_counted = kind_of(partition) is MetadataKind.COLUMN_STATS
     if is_counted and table.data.config.table_version < LOG_COMPACTED_STATISTICS:
         return
@@ -268,7 +267,7 @@ def _run_log_compaction(
 def _merged(
     table: MetadataTable, instant_time: str, slice: FileSlice, blocks: Sequence[LogBlock]
 ) -> Iterator[WriteStat]:
-    """The log file of one slice; none when its records can't be told from its log files alone."""
+    """The log file of one slice; none when its records depend on its base file."""
     version, partition = table.data.config.table_version, slice.group.partition_path
     with as_corrupt(f"{table.meta.storage.root}/{partition}", "its records"):
         versions = _reader(table, replace(slice, base_file=None)).all()
@@ -280,7 +279,7 @@ def _merged(
     name = next_log_name(table, slice, instant_time)
     files = GroupFiles(table.meta.storage, version, instant_time)
     keys = rows.column("key").combine_chunks()
-    values = encoded_records(rows.drop_columns(["key"]), version) if len(keys) else keys  # deletes alone: of none
+    values = encoded_records(rows.drop_columns(["key"]), version) if len(keys) else keys  # only deletes: no values
     path, size_bytes = files.log_file(partition, name, keys, values, deleted, stands_for=_instants(blocks))
     yield WriteStat(
         file_id=name.file_id,
@@ -305,12 +304,12 @@ def _merged(
 
 
 def _instants(blocks: Sequence[LogBlock]) -> tuple[str, ...]:
-    """The instants that wrote the blocks; a former log compaction stands for its own."""
+    """The instants that wrote the blocks; an earlier log compaction stands for those it merged."""
     return tuple(dict.fromkeys(block.instant_time for block in blocks))
 
 
 def run_services(table: MetadataTable, options: MetadataOptions) -> MetadataTable:
-    """Finish what waits, clean and compact what is due; the table as it is then.
+    """Finish pending services, run those that are due, and return the table as it is then.
 
     Raises: MetadataTableDamaged, CorruptFile.
     """

@@ -1,8 +1,8 @@
 """Records of the metadata table in bounded memory: HFiles merged in the order of keys, and file groups on local disk.
 
-`sorted_runs` gives out the records of several HFiles in pieces, so that a compaction need not fit in memory. Each file
-comes ascending by key, and memory holds some rows of each. A piece ends at the smallest of their last keys, so all
-versions of a key are in one piece.
+`sorted_runs` returns the records of several HFiles in pieces, so that a compaction need not fit in memory. Each file
+ascends by key, and memory holds some rows of each. A piece ends at the smallest of their last keys, so all versions of
+a key are in one piece.
 
 `spilled` puts the records of a new partition into files of this machine. A build reads the table without its lock, and
 the records wait there until the lock is held.
@@ -33,7 +33,7 @@ _ROWS_MIN = 1 << 10  # of one file; fewer would cost more in calls than they sav
 def sorted_runs(files: Sequence[Iterator[pa.Table]], where: str) -> Iterator[pa.Table]:
     """All rows of the files, in pieces that ascend by key; within a piece file by file.
 
-    Args:    files: the rows of each, ascending by their column `key`; where: what they are of, for messages.
+    Args:    files: the rows of each, ascending by their column `key`; where: the files' place, for messages.
     Raises:  MetadataTableDamaged when a file's keys do not ascend.
     """
     rows_held = max(_ROWS_MIN, _ROWS_HELD_MAX // max(1, len(files)))
@@ -47,7 +47,7 @@ def sorted_runs(files: Sequence[Iterator[pa.Table]], where: str) -> Iterator[pa.
 
 
 class _Stream:
-    """What is held of one file."""
+    """The rows of one file that are in memory."""
 
     def __init__(self, rows: Iterator[pa.Table], rows_held: int, where: str) -> None:
         self._rows, self._rows_held, self._where = rows, rows_held, where
@@ -55,7 +55,7 @@ class _Stream:
         self.last_key = ""
 
     def fill(self) -> bool:
-        """Hold rows, if none are; False when the file has no more."""
+        """Read rows if none are in memory; False when the file has no more."""
         if self._held is not None and self._held.num_rows:
             return True
         parts: list[pa.Table] = []
@@ -90,7 +90,7 @@ def spilled(groups: Mapping[str, Iterable[pa.Table]], folder: str) -> dict[str, 
 
 
 class _Spilled:
-    """The records of one file group, as often as they are wanted."""
+    """The records of one file group, which can be read repeatedly."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -1,17 +1,17 @@
 """Staged index files: pieces of the record index that the tasks of a large write make from their keys.
 
-Without these pieces all keys would travel to one process, which alone would sort and compress them. The tasks do both
-instead, and leave their pieces in temporary files of the table for the commit:
+Without these pieces, one process would receive, sort and compress all keys. The tasks sort and compress instead, and
+leave their pieces in temporary files of the table for the commit:
 
     a task        the keys of its files; for each file group of the index a sorted HFile of them; one temporary file
     the commit    copies the HFiles into log files of the index, under the table's lock
 
     .hoodie/.aux/pyhudi_index_pieces/<instant>/<write token>-<number>     deleted when the instant is complete or undone
 
-A commit reads the keys back if the index has other file groups by now, or if keys left the table.
+A commit reads the keys back if the index has other file groups by then, or if keys left the table.
 
-A look-up opens every HFile of a file group, so a commit must not bring as many HFiles as a load had tasks.
-`merge_staged` joins the pieces of many tasks first, those of each file group of the index in a task of its own.
+A look-up opens every HFile of a file group, so a commit must not add as many HFiles as a load had tasks. `merge_staged`
+merges the pieces of many tasks first, with one task for each file group of the index.
 
 Source: docs/formats/metadata-table.md, "Record index", "Writing".
 """
@@ -55,15 +55,15 @@ __all__ = [
 _INDEX = MetadataKind.RECORD_INDEX
 _PAYLOAD = _INDEX.payloads[0]
 _NO_KEYS = pa.array([], pa.string())
-_LEAST_KEYS = 50_000  # of a task: fewer are as well written by who commits
+_LEAST_KEYS = 50_000  # of a task: the commit may as well write fewer itself
 _LEAST_KEYS_OF_GROUP = 500  # an HFile of fewer would be headers more than records
-_MOST_KEYS = 1_000_000  # that wait in a task: some tens of MB
+_MOST_KEYS = 1_000_000  # buffered in a task: some tens of MB
 
 
 @dataclass(frozen=True, slots=True)
 class StagedIndexWriter:
-    """Writes staged index files in tasks. Picklable. `at_ms`: the instant as `RecordLocation` has it; `least_keys`: of
-    a task that makes any; `most_keys`: that wait in a task until they are written.
+    """Writes staged index files in tasks. Picklable. `at_ms`: the instant as `RecordLocation` has it; `least_keys`: a
+    task with fewer writes no files; `most_keys`: buffered in a task until they are written.
     """
 
     storage: Storage
@@ -75,7 +75,7 @@ class StagedIndexWriter:
 
     @classmethod
     def of(cls, data: MetaClient, instant_time: str) -> StagedIndexWriter | None:
-        """For the tasks of an instant; None where there is no record index."""
+        """The writer for the tasks of an instant; None for a table without record index."""
         config = data.config
         if not keeps_record_index(config):
             return None
@@ -83,7 +83,7 @@ class StagedIndexWriter:
         return cls(data.storage, config.table_version, instant_time, at_ms, _LEAST_KEYS, _MOST_KEYS)
 
     def reported(self, task: TaskContext, statuses: Iterable[WriteStatus]) -> Iterator[WriteStatus]:
-        """The statuses of a task, with pieces instead of new keys where these are many. Raises StorageError."""
+        """The statuses of a task, with pieces instead of the new keys if there are many. Raises StorageError."""
         held, keys, files = list[WriteStatus](), 0, 0
         for status in statuses:
             held.append(status)
@@ -103,7 +103,7 @@ class StagedIndexWriter:
         return [replace(first, staged_index=pieces), *others]
 
     def _groups(self) -> int:
-        """How many file groups the index has; 0 where it has some for each partition of the table, or none yet."""
+        """The number of the index's file groups; 0 if each partition of the table has its own, or none exists yet."""
         folder = f"{METADATA_TABLE_FOLDER}/{_INDEX.value.prefix}"
         file_ids = {file_id_of(entry.name) for entry in self.storage.list(folder)}
         prefixes = groups_by_prefix(file_id for file_id in file_ids if file_id is not None)
@@ -125,7 +125,7 @@ class StagedIndexWriter:
 
 
 def _encoded_once(records: pa.Table, table_version: int) -> tuple[pa.Array, pa.Array]:
-    """For each record of `key_records` the number of its place, and the encoded record of each place."""
+    """For each record of `key_records` the number of its location, and the encoded record of each location."""
     places = cast("pa.DictionaryArray", records.column(_PAYLOAD).combine_chunks())
     types = records.column(TYPE).combine_chunks().slice(0, 1).take(pa.array(np.zeros(len(places.dictionary), np.int64)))
     bodies = pa.table({TYPE: types, _PAYLOAD: places.dictionary})
@@ -141,8 +141,8 @@ def staged_by_group(pieces: Iterable[StagedIndexFile]) -> dict[int, list[StagedI
 
 
 def staged_content(storage: Storage, piece: StagedIndexFile) -> bytes:
-    """The HFile. `storage`: of the table. Raises StorageError when its file has become shorter, too: the
-    table's metadata table is as sound as it was.
+    """The HFile of a piece. `storage`: the table's. Raises StorageError, also when its file has become shorter: the
+    metadata table itself is not damaged.
     """
     where = storage.full_path(piece.path)
     with storage.open_input(piece.path) as source:
@@ -190,13 +190,13 @@ def _with_keys(status: WriteStatus, keys_by_place: dict[tuple[str, str], list[pa
 
 
 def delete_staged_index(storage: Storage, instant_time: str) -> None:
-    """Forget the pieces of an instant that is complete or undone."""
+    """Delete the pieces of an instant that is complete or undone."""
     storage.delete_tree(staged_index_folder(instant_time))
 
 
-_PIECES_MAX = 8  # that a file group takes as they are: a look-up of a key takes a third of a millisecond more for each
-_JOINED_MAX = 250  # at once: each is an open file
-_RECORDS_MAX = 1_000_000  # of a joined piece: some 25 MB, which are held as a whole when it is copied
+_PIECES_MAX = 8  # more are merged first: each adds a third of a millisecond to a look-up
+_JOINED_MAX = 250  # merged at once: each is an open file
+_RECORDS_MAX = 1_000_000  # of a merged piece: some 25 MB, which are in memory while it is copied
 _KEY, _VALUE = "key", "value"
 _SCHEMA = pa.schema([pa.field("pieces", pa.string(), nullable=False)])
 _PIECES = msgspec.json.Decoder(tuple[StagedIndexFile, ...])
@@ -205,10 +205,10 @@ _PIECES = msgspec.json.Decoder(tuple[StagedIndexFile, ...])
 def merge_staged(
     engine: Engine, writer: StagedIndexWriter | None, statuses: tuple[WriteStatus, ...]
 ) -> tuple[WriteStatus, ...]:
-    """The statuses, with pieces of tasks as they are only where a file group of the index has few of them.
+    """The statuses, with the pieces merged for file groups of the index that have many.
 
-    Where tasks have seen different file groups nothing is joined: the commit can't take any of them as it is.
-    Args:   writer: with which the tasks made pieces, None: they made none.
+    If tasks saw different file groups, nothing is merged: the commit can't use the pieces as they are.
+    Args:   writer: the writer of the pieces, None: there are none.
     Raises: TaskFailed.
     """
     by_group = staged_by_group(piece for status in statuses for piece in status.staged_index)
@@ -229,7 +229,7 @@ def merge_staged(
 
 @dataclass(frozen=True, slots=True)
 class MergeStaged:
-    """Fan-out work: the pieces of one file group become one, or a few of which each has a range of the keys."""
+    """Fan-out work: merge the pieces of one file group into one, or into a few with a range of the keys each."""
 
     writer: StagedIndexWriter
 

@@ -1,8 +1,8 @@
 """MetadataTable: the table below `.hoodie/metadata`, as a reader of the data table may use it.
 
-It is a merge-on-read table of its own. A block of its log files counts when the instant that wrote it is completed in
-the data table, or can't be pending there: an update of the metadata table completes before the write that it belongs
-to, and that write may still fail. The data table's timeline is loaded first, so that nothing is missed.
+It is a separate merge-on-read table. A block of its log files counts when the instant that wrote it is completed in the
+data table, or can't be pending there: an update of the metadata table completes before its write does, and that write
+may still fail. The data table's timeline is loaded first, so that nothing is missed.
 Source: docs/formats/metadata-table.md, "Timeline", "Which blocks count".
 """
 
@@ -35,17 +35,17 @@ from pyhudi.view.file_system_view import FileSystemView
 
 __all__ = ["SOLO", "MetadataTable", "check_log_files"]
 
-SOLO = "0" * 14  # instants that build a partition of a new metadata table begin with it
-_OPERATION_DIGITS = 20  # of an instant time below version 8 that says by three more digits what it was
+SOLO = "0" * 14  # prefix of instants that build a partition of a new metadata table
+_OPERATION_DIGITS = 20  # of an instant time below version 8 with three more digits for the operation
 _OPERATIONS = frozenset({"001", "002", "003", "004", "005", "006"})
 _FIRST_INITIALIZATION = "010"
 
 
 @dataclass(frozen=True)
 class MetadataTable:
-    """The metadata table of `data`, at one moment. `meta`: of the metadata table itself. `raises`: a log file that lost
-    blocks is an error, else a warning. `deleted`: paths of files that `files` lists, though they were deleted: of an
-    instant that is being taken back.
+    """The metadata table of `data`, at one moment. `meta`: the metadata table's own. `raises`: a log file that lost
+    blocks is an error, else a warning. `deleted`: paths of files that `files` still lists though the undoing of an
+    instant has deleted them.
     """
 
     data: MetaClient
@@ -56,10 +56,10 @@ class MetadataTable:
 
     @classmethod
     def open(cls, data: MetaClient) -> MetadataTable | None:
-        """The metadata table, None when the table has none that may be read.
+        """The metadata table, None when the table has no readable one.
 
-        Args:   data: loaded before this is called.
-        Raises: MetadataTableDamaged when the properties list partitions of one that can't be opened.
+        Args:   data: the data table, already loaded.
+        Raises: MetadataTableDamaged when the properties list partitions but it can't be opened.
         """
         if MetadataKind.FILES.value.prefix not in data.config.metadata_partitions:
             return None
@@ -72,7 +72,7 @@ class MetadataTable:
             ) from error
 
     def reloaded(self) -> MetadataTable:
-        """The same with the metadata table as it is now; who holds the data table's lock knows that one unchanged."""
+        """The metadata table as it is now, of the same data table: the holder of its lock knows it as unchanged."""
         return MetadataTable(self.data, self.meta.reload(), self.raises, self.deleted)
 
     @property
@@ -90,7 +90,7 @@ class MetadataTable:
         return self._slices[partition]
 
     def load_slices(self, partitions: Sequence[str]) -> None:
-        """Look for the `slices` of several partitions at once: their commits are gone through once."""
+        """Load the `slices` of several partitions at once: the commits are read once."""
         missing = [name for name in partitions if name not in self._slices]
         if not missing:
             return
@@ -105,7 +105,7 @@ class MetadataTable:
             self._slices[name] = tuple(islice(checked, len(slices)))
 
     def _check_slices(self, partition: str, slices: Sequence[FileSlice]) -> None:
-        # A record index with file groups for each partition of the table has none while there is no partition.
+        # A record index with file groups for each partition of the table has none while the table has no partition.
         may_be_empty = partition == MetadataKind.RECORD_INDEX.value.prefix
         if (not slices and not may_be_empty) or (partition == MetadataKind.FILES.value.prefix and len(slices) != 1):
             raise MetadataTableDamaged(
@@ -115,8 +115,8 @@ class MetadataTable:
         self._check_base_files(partition, slices)
 
     def _check_base_files(self, partition: str, slices: Sequence[FileSlice]) -> None:
-        """Raises MetadataTableDamaged when a base file is missing that the newest instant to write one names: its slice
-        would be read as what came after it.
+        """Raise MetadataTableDamaged when the newest base file that an instant names is missing: its slice would be
+        read without the base file's records.
         """
         unchecked = {slice.group.file_id: slice for slice in slices}
         for instant in self._base_file_writers:
@@ -124,10 +124,10 @@ class MetadataTable:
                 name = BaseFileName.parse((stat.path or "").rpartition("/")[2])
                 slice = None if name is None else unchecked.get(name.file_id)
                 if name is None or slice is None or self._when(instant) < self._began(slice):
-                    continue  # of a file group that is there no more: its partition was dropped, and built anew
+                    continue  # the file group no longer exists: its partition was dropped, and built anew
                 base = slice.base_file
                 if self.data.config.table_version < BY_COMPLETION and base is not None and _is_build(base.instant_time):
-                    continue  # its time is that of an instant of the table: nothing says when it was built
+                    continue  # its time is an instant time of the table: when it was built is unknown
                 del unchecked[name.file_id]
                 if slice.base_file is None or slice.base_file.instant_time != name.instant_time:
                     raise MetadataTableDamaged(f"{self.meta.storage.root}: the base file {stat.path} is missing.")
@@ -143,7 +143,9 @@ class MetadataTable:
         return "" if instant is None else self._when(instant)
 
     def _since_built(self, slices: Sequence[FileSlice]) -> tuple[FileSlice, ...]:
-        """Without the log files that went when their partition was built anew, which older instants still name."""
+        """The slices without log files that were deleted when their partition was built anew; older instants still name
+        them.
+        """
         if self.data.config.table_version < OWN_LOG_FILES:
             return tuple(slices)  # names say the slice
         completed = {i.requested_time: i.completion_time or "" for i in self.meta.timeline}
@@ -169,9 +171,9 @@ class MetadataTable:
         return sorted(writers, key=self._when, reverse=True)
 
     def records(self, partition: str, without: str | None = None) -> pa.Table:
-        """All live records of a partition: `key`, `type` and the fields that say what the partition knows.
+        """All live records of a partition: `key`, `type` and the fields with the partition's data.
 
-        Args:   without: a key whose record is not wanted.
+        Args:   without: a key whose record is left out.
         Raises: MetadataTableDamaged, CorruptFile.
         """
         return self._merged(partition, lambda reader: reader.all(without))
@@ -238,7 +240,7 @@ class MetadataTable:
         return map(self.reader, self.slices(partition))
 
     def reader(self, file_slice: FileSlice) -> GroupReader:
-        """Reads one of the `slices`."""
+        """A reader of one of the `slices`."""
         payloads = kind_of(file_slice.group.partition_path).payloads
         return GroupReader(self.meta, file_slice, payloads, self.counts, self.raises)
 
@@ -249,7 +251,8 @@ class MetadataTable:
         if instant_time in self._data_completed or instant_time in self._rolled_back_here:
             return True
         if self.data.config.table_version >= BY_COMPLETION:
-            # Completed here (else its files would not be seen), so all that can be wrong is that it is pending there.
+            # It is completed here (else its files would not be listed), so the only question is whether it is pending
+            # there.
             return instant_time not in self._data_pending
         return len(instant_time) == _OPERATION_DIGITS and (
             instant_time[-3:] in _OPERATIONS or instant_time[-3:] >= _FIRST_INITIALIZATION
@@ -277,9 +280,9 @@ class MetadataTable:
 
 
 def check_log_files(table: MetadataTable, partition: str) -> None:
-    """Raises MetadataTableDamaged when files of the partition are missing, or shorter than its commits say.
+    """Raise MetadataTableDamaged when files of the partition are missing, or shorter than its commits say.
 
-    Nothing is read but the listing and the commits; other damage shows when the files are read.
+    Only the listing and the commits are read; other damage shows when the files are read.
     """
     for slice in table.slices(partition):
         for log in slice.log_files:

@@ -1,4 +1,4 @@
-"""Slices of the table that a partition of the metadata table is built from, and those that an instant changes.
+"""The table's slices from which a partition of the metadata table is built, and those that an instant changes.
 
 Source: docs/formats/metadata-table.md, "Building", "Secondary index"; docs/formats/file-names.md, "Visible slices".
 """
@@ -36,7 +36,7 @@ def newest_slices(data: MetaClient) -> tuple[FileSlice, ...]:
 
 
 def slice_reading(data: MetaClient) -> SliceSpec:
-    """How slices of the table are read. Raises UnsupportedTable when nobody here knows the table's merger."""
+    """How slices of the table are read. Raises UnsupportedTable when the table's merger is unknown."""
     config = data.config
     schema = pa.schema([*(pa.field(name, pa.string()) for name in META_COLUMNS), *data.stored_schema()])
     rules = merge_rules(config) if config.is_merge_on_read else MergeRules()
@@ -56,7 +56,7 @@ def stored_rows(storage: Storage, slices: Sequence[FileSlice]) -> int:
 @dataclass(frozen=True, slots=True)
 class ChangedSlices:
     """The newest slices of the file groups that an instant changes: as they are, and as they will be when it is
-    complete. A file group that begins, or is replaced, is in one of them only.
+    complete. A new or replaced file group is in only one of the two.
     """
 
     before: tuple[FileSlice, ...]
@@ -64,10 +64,10 @@ class ChangedSlices:
 
 
 def changed_slices(table: MetadataTable, commit: TableCommit) -> ChangedSlices:
-    """Those of an instant that is about to complete. From table version 8 on.
+    """The changed slices of an instant that is about to complete. From table version 8 on.
 
-    Files are those that the metadata table lists and those that the instant says it wrote: what failed attempts of its
-    tasks left in the folders is none of them.
+    They consist of the files that the metadata table lists and those that the instant reports; files of failed task
+    attempts in the folders are in neither.
     """
     data, change = table.data, commit.change
     replaced = change.groups_replaced
@@ -91,7 +91,9 @@ def _files(path: str, commit: TableCommit) -> list[FileInfo]:
 
 
 def _as_completed(data: MetaClient, inflight: Instant) -> MetaClient:
-    """The table as if the instant were complete. What it replaces is not looked up: its body is not there yet."""
+    """The table as if the instant were complete. Replaced file groups are not looked up: the instant's body does not
+    exist yet.
+    """
     action = inflight.action.completed_as
     action = ActionKind.COMMIT if action is ActionKind.REPLACECOMMIT else action
     latest = max(inflight.requested_time, data.timeline.latest_time or "")

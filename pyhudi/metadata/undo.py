@@ -1,4 +1,4 @@
-"""Taking an instant back from the metadata table: what its delta commit wrote there, and the delta commit itself.
+"""Taking an instant back from the metadata table: the files of its delta commit, and the delta commit itself.
 
 Each delta commit has log files of its own, so they are deleted. Below version 8 their names have the instant of their
 slice, and only their blocks say which instant wrote them. Hold the data table's lock.
@@ -21,12 +21,12 @@ from pyhudi.transaction.undo import take_off
 
 __all__ = ["files_written_by", "forget", "is_built_of", "is_compacted", "is_log_compaction"]
 
-_FIRST_BUILD = "010"  # below version 8: digits behind the instant that a partition was built of
+_FIRST_BUILD = "010"  # below version 8: digits behind the instant from which a partition was built
 
 
 def is_compacted(table: MetadataTable, instant_time: str) -> bool:
-    """Is what this instant wrote in a base file, or a block of a log compaction, so that it can't be told apart any
-    more? Also when it was archived.
+    """Are this instant's records merged into a base file or a log compaction's block, so that they can't be taken out?
+    True also when it was archived.
     """
     instants = [i for i in table.meta.timeline if i.requested_time == instant_time]
     oldest = min((i.requested_time for i in table.meta.timeline), default="")
@@ -50,10 +50,10 @@ def is_log_compaction(table: MetadataTable, instant: Instant) -> bool:
 
 
 def is_built_of(table: MetadataTable, partition: str, instant_time: str) -> bool:
-    """Were file groups of the partition built when this instant was complete? They have what it did then, and no delta
-    commit of it that could be taken out tells what was before.
+    """Were file groups of the partition built after this instant completed? Then they include its changes, and no delta
+    commit can be taken out to restore the earlier state.
 
-    Of an instant without a delta commit here nobody knows whether it was complete: that it had begun is enough.
+    Whether an instant without a delta commit here was complete is unknown: that it had begun is enough.
     """
     completed = {i.requested_time: i.completion_time or "" for i in table.meta.timeline if i.is_completed}
     if table.data.config.table_version < OWN_LOG_FILES:
@@ -63,7 +63,7 @@ def is_built_of(table: MetadataTable, partition: str, instant_time: str) -> bool
 
 
 def _built(table: MetadataTable, partition: str) -> Iterator[FileSlice]:
-    """The slices that a build began; what a compaction has is told by its time."""
+    """The slices that a build began: their instant times differ from a compaction's."""
     for slice in table.slices(partition):
         time = slice.base_instant
         if time.startswith(SOLO) or time[INSTANT_TIME_DIGITS:] >= _FIRST_BUILD:
@@ -71,9 +71,9 @@ def _built(table: MetadataTable, partition: str) -> Iterator[FileSlice]:
 
 
 def forget(table: MetadataTable, instant_time: str) -> bool:
-    """Take the delta commit of this instant out; was there one? It must not be compacted (`is_compacted`).
+    """Take out the delta commit of this instant; True if there was one. It must not be compacted (`is_compacted`).
 
-    A death in between leaves it inflight, and this is called again.
+    A crash in between leaves it inflight, and this is called again.
     """
     instants = [
         i for i in table.meta.timeline if i.requested_time == instant_time and i.action is ActionKind.DELTACOMMIT
@@ -98,7 +98,7 @@ def files_written_by(table: MetadataTable, instant_time: str) -> Iterator[str]:
 
 
 def _has_blocks_of(table: MetadataTable, entry: FileInfo, instant_time: str) -> bool:
-    """Is it a log file whose first block is of this instant? The others are then, too."""
+    """Is it a log file whose first block is of this instant? Then its other blocks are, too."""
     if LogFileName.parse(entry.name) is None:
         return False
     first = next(iter(scan_log(table.meta.storage, entry.path)), None)

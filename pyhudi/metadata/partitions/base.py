@@ -34,13 +34,13 @@ def nothing_deleted() -> pa.Array:
 @dataclass(frozen=True, slots=True)
 class PartitionUpdate:
     """`records`: `key`, `type` and the payloads of the partition's kind (`metadata.schema.record_fields`); of several
-    rows with one key the last counts. A payload may be a dictionary where nothing is `joined` with it. `deleted`: keys
-    (text, no nulls) that are taken away; a key that is in `records`, too, stays.
+    rows with one key the last counts. A payload may be a dictionary if the update is never `joined`. `deleted`: keys
+    (text, no nulls) to delete, unless they are in `records`, too.
 
-    `of_groups`: where not all file groups of the partition are for the same keys: the prefix of file ids → what goes
-    to those; nothing goes to others then. File groups of a prefix that there are none of are made, `new_groups` many.
+    `of_groups`: for a partition whose file groups don't all serve the same keys: prefix of file ids → the update of
+    these file groups; others get nothing then. For a prefix without file groups, `new_groups` are made.
 
-    `pieces`: records that tasks have made, in their order, all older than `records`.
+    `pieces`: records staged by tasks, in order, all older than `records`.
     """
 
     records: pa.Table
@@ -56,7 +56,7 @@ class PartitionUpdate:
         return own and all(update.is_empty for update in self.of_groups.values())
 
     def joined(self, others: Iterable[PartitionUpdate]) -> PartitionUpdate:
-        """This and others as one; of several records with one key the last one counts."""
+        """This update and others as one; of several records with one key the last one counts."""
         updates = [self, *others]
         records = pa.concat_tables([update.records for update in updates])
         deleted = pa.concat_arrays([update.deleted for update in updates])
@@ -75,11 +75,11 @@ def _last_of_each(records: pa.Table) -> pa.Table:
 
 @dataclass(frozen=True, slots=True)
 class TableCommit:
-    """An instant of the data table that is about to complete. `change`: what it changed; `statuses`: what its tasks
-    reported, () for actions without tasks, and where another process had run them. `replaced_keys`: by partition path,
-    the keys in file groups that the instant takes out of the table, where somebody keeps a record index; none for file
-    groups whose rows it wrote to others. `options`: of the call. `schema_json`: Avro of the table's columns from this
-    instant on, None where it does not say.
+    """An instant of the data table that is about to complete. `change`: its changes; `statuses`: the reports of its
+    tasks, () for actions without tasks and where another process ran them. `replaced_keys`: by partition path, the keys
+    in file groups that the instant removes from the table, if the table has a record index; none for file groups whose
+    rows it wrote to others. `options`: of the call. `schema_json`: Avro schema of the table's columns from this instant
+    on, None where it names none.
     """
 
     instant: Instant
@@ -99,23 +99,23 @@ class TableCommit:
 
 
 class PartitionWriter(Protocol):
-    """One kind of partition. All calls but `records` are made under the data table's lock."""
+    """One kind of partition. Hold the data table's lock for all calls but `records`."""
 
     def define(self, table: MetadataTable, partition: str, options: MetadataOptions) -> int | None:
-        """Write the definition that a new partition has, if it has one by itself; the number of its file groups.
+        """Write the definition of a new partition, if its kind has one; return the number of its file groups.
 
-        None: they go by the partitions of the table, and only `records` knows them.
+        None: the number depends on the table's partitions, and only `records` knows it.
         """
         ...
 
     def records(
         self, table: MetadataTable, partition: str, options: MetadataOptions, groups: int | None
     ) -> Mapping[str, Iterable[pa.Table]]:
-        """File id → its records, from what the table holds: to be read in this order, each once. In tables of which
-        only the first may be unsorted. `groups`: what `define` has said.
+        """File id → its records, from the table's files. Read them in this order, each once. Of the tables of one file
+        id only the first may be unsorted. `groups`: the result of `define`.
         """
         ...
 
     def update(self, table: MetadataTable, partition: str, commit: TableCommit) -> PartitionUpdate:
-        """What the instant changes in the partition. `table`: as it was before the instant."""
+        """The instant's changes to the partition. `table`: as it was before the instant."""
         ...

@@ -1,7 +1,7 @@
 """The partition `bloom_filters`: the bloom filter of each base file, as its footer has it.
 
-`BloomFiltersPartition` builds the partition and keeps it up; `bloom_filters_update` and `bloom_filter_deletions` make
-the records that an instant writes into it.
+`BloomFiltersPartition` builds and updates the partition; `bloom_filters_update` and `bloom_filter_deletions` make the
+records that an instant writes into it.
 
 Source: docs/formats/metadata-table.md, "Bloom filters", "Building", "Writing", "Keys".
 """
@@ -50,7 +50,7 @@ def bloom_filters_update(
 def bloom_filter_deletions(
     table_version: int, instant_time: str, files: Mapping[str, Collection[str]]
 ) -> PartitionUpdate:
-    """What takes the records of deleted base files away; below version 8 records that say so.
+    """The deletes of the records of deleted base files; below version 8, records that mark the deletion.
 
     Args: files: partition path → names of the deleted base files, without folders.
     """
@@ -86,16 +86,16 @@ def _records(
 
 @dataclass(frozen=True, slots=True)
 class BloomFiltersPartition:
-    """Keeps the partition `bloom_filters`."""
+    """Builds and updates the partition `bloom_filters`."""
 
     def define(self, table: MetadataTable, partition: str, options: MetadataOptions) -> int:
-        """No definition."""
+        """Write no definition."""
         return options.bloom_filters_file_groups
 
     def records(
         self, table: MetadataTable, partition: str, options: MetadataOptions, groups: int | None
     ) -> Mapping[str, Iterable[pa.Table]]:
-        """From the footers of all base files that `files` lists."""
+        """The filters in the footers of all base files that `files` lists."""
         version = table.data.config.table_version
         by_path = {entry.path: path for path, entries in listed_files(table).items() for entry in entries}
         footers = _footers(table.data.storage, by_path)
@@ -105,7 +105,7 @@ class BloomFiltersPartition:
         return split_by_group(partition, records, groups or options.bloom_filters_file_groups, version)
 
     def update(self, table: MetadataTable, partition: str, commit: TableCommit) -> PartitionUpdate:
-        """The filters of new base files; those of deleted ones go."""
+        """Add the filters of new base files; delete those of deleted ones."""
         version, time = table.data.config.table_version, commit.instant.requested_time
         partition_of_path = {
             stat.path: stat.partition_path or "" for stat in commit.change.stats if stat.path is not None

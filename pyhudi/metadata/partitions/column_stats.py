@@ -36,17 +36,17 @@ _NAME = MetadataKind.COLUMN_STATS.value.prefix
 
 @dataclass(frozen=True, slots=True)
 class ColumnStatsPartition:
-    """Keeps the partition `column_stats`."""
+    """Builds and updates the partition `column_stats`."""
 
     def define(self, table: MetadataTable, partition: str, options: MetadataOptions) -> int:
-        """The columns, as the options say."""
+        """Define the columns that the options name."""
         _define(table.data, _columns(table.data, options))
         return options.column_stats_file_groups
 
     def records(
         self, table: MetadataTable, partition: str, options: MetadataOptions, groups: int | None
     ) -> Mapping[str, Iterable[pa.Table]]:
-        """From all files that `files` lists: footers of base files, rows of log files."""
+        """Statistics of all files that `files` lists: from footers of base files and rows of log files."""
         data = table.data
         version, schema = data.config.table_version, data.stored_schema()
         columns = _columns(data, options)
@@ -59,7 +59,7 @@ class ColumnStatsPartition:
         return split_by_group(partition, records, groups or options.column_stats_file_groups, version)
 
     def update(self, table: MetadataTable, partition: str, commit: TableCommit) -> PartitionUpdate:
-        """The statistics of new files; those of deleted files go."""
+        """Add the statistics of new files; delete those of deleted files."""
         data = table.data
         version = data.config.table_version
         columns = columns_with_stats(data, commit.stored_schema(data), commit.options) or ()
@@ -72,7 +72,7 @@ class ColumnStatsPartition:
 
 
 def stats_of_commit(data: MetaClient, commit: TableCommit, columns: Sequence[str]) -> Mapping[str, list[pa.Table]]:
-    """Partition path → statistics of the files that a write made: as its tasks reported them, else from the files."""
+    """Partition path → statistics of the files that a write made: reported by its tasks, else read from the files."""
     by_partition: dict[str, list[pa.Table]] = {}
     reported = {status.stat.path: status.column_stats for status in commit.statuses if status.column_stats is not None}
     missing: dict[str, str] = {}
@@ -97,13 +97,13 @@ def _columns(data: MetaClient, options: MetadataOptions) -> tuple[str, ...]:
 
 
 def _has_statistics(path: str) -> bool:
-    """Change logs have none."""
+    """Does the file have statistics? Change logs have none."""
     name = LogFileName.parse(path.rpartition("/")[2])
     return name is None or not name.suffix
 
 
 def _columns_of(stats: Mapping[str, Sequence[pa.Table]]) -> Collection[str]:
-    """Columns that statistics are of: a write that began before the options changed may have others."""
+    """The columns of the statistics: a write that began before the options changed may have others."""
     names: dict[str, None] = {}
     for tables in stats.values():
         for table in tables:

@@ -1,7 +1,7 @@
 """The partitions `expr_index_<name>`: which values a function of a column has, in each file and each partition.
 
-`ExpressionIndexPartition` builds them and keeps them up. `call_of_definition` reads the function call from the index
-definition, and `why_no_expression_index` tells whether this release can follow it.
+`ExpressionIndexPartition` builds and updates them. `call_of_definition` reads the function call from the index
+definition, and `why_no_expression_index` says why this release does not support a definition.
 
 Source: docs/formats/metadata-table.md, "Expression index", "Building", "Writing", "Index definitions".
 """
@@ -46,14 +46,14 @@ from pyhudi.model.predicate.tree import Call, Column
 __all__ = ["ExpressionIndexPartition", "call_of_definition", "is_bloom_index", "why_no_expression_index"]
 
 
-_FIRST = 8  # table version from which there are expression indexes
-_BY_VALUE_TYPE = 9  # from which they are of version V2
+_FIRST = 8  # first table version with expression indexes
+_BY_VALUE_TYPE = 9  # first table version whose indexes are of version V2
 _COLUMN_STATS, _BLOOM = MetadataKind.COLUMN_STATS.value.prefix, MetadataKind.BLOOM_FILTERS.value.prefix
-_BLOOM_OPTIONS = frozenset({"filtertype", "numentries", "fpp", "maxentries"})  # each filter says its own
+_BLOOM_OPTIONS = frozenset({"filtertype", "numentries", "fpp", "maxentries"})  # each filter carries its own
 
 
 def call_of_definition(definition: IndexDefinition) -> Call:
-    """The function of the column that the index is of. The definition has one column."""
+    """The function call that the index is built on. The definition has one column."""
     (column,) = definition.source_fields
     passed_over = {EXPRESSION_OPTION, *(_BLOOM_OPTIONS if is_bloom_index(definition) else ())}
     options = {name: text for name, text in definition.options.items() if name not in passed_over}
@@ -61,14 +61,14 @@ def call_of_definition(definition: IndexDefinition) -> Call:
 
 
 def is_bloom_index(definition: IndexDefinition) -> bool:
-    """Has it bloom filters of the values, and not their ranges?"""
+    """Does it hold bloom filters of the values instead of their ranges?"""
     return definition.kind == _BLOOM
 
 
 def why_no_expression_index(data: MetaClient, partition: str, definition: IndexDefinition | None = None) -> str | None:
-    """Why this release can't build or keep up an expression index, as a part of a sentence; None when it can.
+    """Why this release can't build or update an expression index, as part of a sentence; None when it can.
 
-    Args:   definition: of one that is to be made; None: as the table has it.
+    Args:   definition: of an index about to be made; None: the table's definition.
     """
     version = data.config.table_version
     if version < _FIRST:
@@ -108,16 +108,16 @@ _Sizes = Mapping[str, Mapping[str, int]]  # partition path â†’ path of a file â†
 
 @dataclass(frozen=True, slots=True)
 class ExpressionIndexPartition:
-    """Keeps the partitions `expr_index_<name>`."""
+    """Builds and updates the partitions `expr_index_<name>`."""
 
     def define(self, table: MetadataTable, partition: str, options: MetadataOptions) -> int:
-        """Whoever makes the index defines it."""
+        """Write no definition: the call that creates the index writes it."""
         return options.expression_file_groups
 
     def records(
         self, table: MetadataTable, partition: str, options: MetadataOptions, groups: int | None
     ) -> Mapping[str, Iterable[pa.Table]]:
-        """From all rows of the newest slices' files. Raises UnsupportedTable when the index can't be kept up."""
+        """The values of all rows in the newest slices. Raises UnsupportedTable when the index can't be updated."""
         data = table.data
         index = _index(data, partition)
         newest = data.timeline.completed().commits().instants
@@ -127,14 +127,14 @@ class ExpressionIndexPartition:
         return split_by_group(partition, records, count, data.config.table_version)
 
     def update(self, table: MetadataTable, partition: str, commit: TableCommit) -> PartitionUpdate:
-        """What new files have; that of deleted files goes. Raises UnsupportedTable."""
+        """Add the values of new files; delete those of deleted files. Raises UnsupportedTable."""
         index = _index(table.data, partition, commit.stored_schema(table.data))
         return index.update(table, partition, commit)
 
 
 @dataclass(frozen=True, slots=True)
 class _StatsIndex:
-    """Ranges of the values, of files and of whole partitions."""
+    """An index of value ranges, per file and per partition."""
 
     data: MetaClient
     reading: ExpressionReading
@@ -162,7 +162,7 @@ class _StatsIndex:
         after: Mapping[str, Collection[str]] = {}
         if commit.instant.action not in COMPACTIONS and (change.stats or change.groups_replaced):
             after = file_names_after(self.data, change)
-        # While the index is being built it does not know the files that were there before.
+        # While the index is being built, it lacks the files that existed before.
         is_known = partition in table.partitions and not has_earlier_writes(self.data, commit.instant)
         filled = [path for path, names in after.items() if names and is_known]
         stats_of = {
@@ -190,7 +190,7 @@ class _StatsIndex:
         return pa.Table.from_struct_array(rows) if isinstance(rows, pa.StructArray) else self._nothing()
 
     def _partitions(self, stats_of: Mapping[str, pa.Table], names: Mapping[str, Collection[str]]) -> PartitionUpdate:
-        """The statistics of whole partitions. A log file of which nothing is known has no rows."""
+        """The statistics of whole partitions. A log file without statistics has no rows."""
         if not self.data.config.partition_fields:
             return partition_stats_update(self._version, (), {}, expression_partition_key)
         whole = {}
@@ -214,7 +214,7 @@ class _StatsIndex:
 
 @dataclass(frozen=True, slots=True)
 class _BloomIndex:
-    """Bloom filters of the values, of base files."""
+    """An index of bloom filters of the values, one per base file."""
 
     data: MetaClient
     reading: ExpressionReading
@@ -270,7 +270,7 @@ def _sizes_written(commit: TableCommit) -> _Sizes:
     sizes: dict[str, dict[str, int]] = {}
     for stat in commit.change.stats:
         name = None if stat.path is None else LogFileName.parse(stat.path.rpartition("/")[2])
-        if stat.path is not None and (name is None or not name.suffix):  # change logs have no rows of the table
+        if stat.path is not None and (name is None or not name.suffix):  # change logs hold no rows of the table
             sizes.setdefault(stat.partition_path or "", {})[stat.path] = stat.file_size_in_bytes
     return sizes
 

@@ -29,26 +29,26 @@ _Entry = dict[str, int | bool]
 
 @dataclass(frozen=True, slots=True)
 class FilesPartition:
-    """Keeps the partition `files`."""
+    """Builds and updates the partition `files`."""
 
     def define(self, table: MetadataTable, partition: str, options: MetadataOptions) -> int:
-        """One file group."""
+        """Define one file group."""
         return 1
 
     def records(
         self, table: MetadataTable, partition: str, options: MetadataOptions, groups: int | None
     ) -> Mapping[str, Iterable[pa.Table]]:
-        """From a listing of the table's folders."""
+        """The files that a listing of the table's folders finds."""
         records = files_of_listing(_committed_files(table.data), table.data.config.table_version)
         return {file_group_id(partition, 0): [records]}
 
     def update(self, table: MetadataTable, partition: str, commit: TableCommit) -> PartitionUpdate:
-        """See `files_of_change`."""
+        """Record the instant's files, see `files_of_change`."""
         return files_of_change(commit.change, table.data.config.table_version)
 
 
 def files_of_change(change: TableChange, table_version: int) -> PartitionUpdate:
-    """What an action writes: files that came or grew, deleted files, and the partitions that it touched.
+    """The update for an action: new and grown files, deleted files, and the partitions that it touched.
 
     A deleted partition loses its record, and is named as deleted among the partitions.
     """
@@ -92,7 +92,7 @@ def _records(
 
 
 def _committed_files(data: MetaClient) -> Iterator[tuple[str, Mapping[str, int]]]:
-    """Partition path → name → size of the data files whose instant is not pending, nor was given up."""
+    """Partition path → name → size of the data files whose instant is neither pending nor abandoned."""
     completed = {i.requested_time for i in data.timeline if i.is_completed}
     pending = {i.requested_time: i.action for i in data.timeline if i.requested_time not in completed}
     oldest = min(completed, default="")
@@ -105,7 +105,7 @@ def _committed_files(data: MetaClient) -> Iterator[tuple[str, Mapping[str, int]]
         if logs_name_slices and isinstance(name, LogFileName):
             action = pending.get(time)  # logs of the slice that a compaction is about to begin may be committed
             return action is ActionKind.COMPACTION if action is not None else time < oldest
-        return time not in pending and time < oldest  # what is older than the timeline was archived
+        return time not in pending and time < oldest  # older instants were archived
 
     for path, entries in listed_partitions(data.storage):
         files = {}

@@ -34,16 +34,16 @@ _PAYLOAD = MetadataKind.COLUMN_STATS.payloads[0]
 
 @dataclass(frozen=True, slots=True)
 class PartitionStatsPartition:
-    """Keeps the partition `partition_stats`, from `column_stats`."""
+    """Builds and updates the partition `partition_stats`, from `column_stats`."""
 
     def define(self, table: MetadataTable, partition: str, options: MetadataOptions) -> int:
-        """No definition."""
+        """Write no definition."""
         return options.partition_stats_file_groups
 
     def records(
         self, table: MetadataTable, partition: str, options: MetadataOptions, groups: int | None
     ) -> Mapping[str, Iterable[pa.Table]]:
-        """From the statistics of all files."""
+        """The joined statistics of all files."""
         data = table.data
         version = data.config.table_version
         columns = columns_with_stats(data, data.stored_schema(), options) or ()
@@ -54,10 +54,10 @@ class PartitionStatsPartition:
         return split_by_group(partition, records, groups or options.partition_stats_file_groups, version)
 
     def update(self, table: MetadataTable, partition: str, commit: TableCommit) -> PartitionUpdate:
-        """The statistics of the partitions that a write has touched, made anew; a compaction changes no values, and
-        what a clean deletes was not visible any more.
+        """Make the statistics of the partitions that a write touched anew. A compaction changes no values, and a clean
+        deletes only files that were no longer visible.
 
-        While an earlier write is pending they are taken away instead (`has_earlier_writes`).
+        While an earlier write is pending they are deleted instead (`has_earlier_writes`).
         """
         data, change = table.data, commit.change
         version = data.config.table_version
@@ -74,7 +74,7 @@ class PartitionStatsPartition:
             return partition_stats_deletions(version, columns, sorted({*paths, *empty}))
         stats_of: dict[str, tuple[pa.Table, Collection[str]]] = {}
         after = file_names_after(data, change)
-        # One lookup for all: each has to look into every file of the partition `column_stats`.
+        # One lookup for all: each lookup reads every file of the partition `column_stats`.
         stored = _known(table, [path for path in after if not _all_of(new.get(path, []), after[path])], columns)
         for path, names in after.items():
             if names:
@@ -87,7 +87,7 @@ class PartitionStatsPartition:
 
 
 def _all_of(stats: Sequence[pa.Table], names: Collection[str]) -> bool:
-    """Are these the statistics of all files? Then there is no need to look for others."""
+    """Do these statistics cover all files? Then no others need to be looked up."""
     with_stats = {name for own in stats for name in pc.unique(own.column("fileName")).to_pylist()}
     return with_stats.issuperset(names)
 
@@ -105,7 +105,7 @@ def _known(table: MetadataTable, paths: Collection[str], columns: Sequence[str])
     stored = pa.Table.from_struct_array(rows)
     if not stored.num_rows:
         return dict.fromkeys(paths, stored)
-    length = len(next(iter(prefixes)))  # they are made of hashes, which have one length
+    length = len(next(iter(prefixes)))  # they are hashes of one length
     starts = pc.utf8_slice_codeunits(records.column("key"), 0, length)
     owners = np.array(list(prefixes.values()))[pc.index_in(starts, pa.array(prefixes, pa.string())).to_numpy()]
     order = np.argsort(owners, kind="stable")

@@ -1,10 +1,10 @@
 """The partition `record_index`: which file group has each key.
 
-`RecordIndexPartition` builds the partition and keeps it up. `record_index_group_count` decides how many file groups a
-new index gets; their number never changes after that.
+`RecordIndexPartition` builds and updates the partition. `record_index_group_count` decides how many file groups a new
+index gets; their number never changes after that.
 
-`FirstRecords` makes the records that a new index begins with: one for each key of the table, file group by file group,
-in order. Its memory does not grow with the table:
+`FirstRecords` makes the records of a new index: one for each key of the table, file group by file group, in order. Its
+memory does not grow with the table:
 
     slices, one after the other      keys, each with the number of its slice
     sorted by file group and key     in memory, or range by range through temporary files
@@ -70,8 +70,8 @@ Numbers = npt.NDArray[np.int64]
 class FirstRecords:
     """A record index about to be built.
 
-    `reading`: how slices are read; `slices`: the newest of each file group; `groups`: file groups of the index by
-    partition path of the table, or under None those for all of them; `zone`: of the timeline.
+    `reading`: how slices are read; `slices`: the newest of each file group; `groups`: the number of the index's file
+    groups by partition path of the table, or under None that for all of them; `zone`: the timeline's.
     """
 
     table_version: int
@@ -84,7 +84,7 @@ class FirstRecords:
     def by_group(self) -> Iterator[tuple[str | None, int, pa.Table]]:
         """(partition path of the table or None, number of the file group, records in order of their keys).
 
-        Tables of a file group come one after the other; a file group without keys has none.
+        Tables of a file group are consecutive; a file group without keys has none.
         Raises: CorruptFile, UnsupportedTable.
         """
         ordered = sorted(self.slices, key=lambda s: (s.base_instant, s.group))
@@ -111,7 +111,7 @@ class FirstRecords:
                     )
 
     def files(self) -> dict[str, Iterator[pa.Table]]:
-        """File id → its records, for `build_partition`: to be read one after the other, in this order, each once."""
+        """File id → its records, for `build_partition`. Read them in this order, each once."""
         stream = GroupStream(((path, number), table) for path, number, table in self.by_group())
         return {
             file_group_id(_PARTITION, number) if path is None else partitioned_file_group_id(path, number): stream.of(
@@ -135,7 +135,7 @@ class FirstRecords:
 
 
 def _one_per_key(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Of rows with one key in one file group the last; batches are in order."""
+    """The last of several rows with one key in one file group; batches are in order."""
     waiting: pa.RecordBatch | None = None  # the last row so far, whose key may go on in the next batch
     for batch in batches:
         if not batch.num_rows:
@@ -154,13 +154,13 @@ def _one_per_key(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield waiting
 
 
-_RECORD_BYTES = 48  # what Hudi takes for the size of a record
+_RECORD_BYTES = 48  # Hudi's estimate of a record's size
 
 
 def record_index_group_count(keys: int, options: RecordIndexOptions, *, of_partition: bool = False) -> int:
-    """File groups for so many keys: room for what the table is expected to grow to, within the options' bounds.
+    """The number of file groups for so many keys: with room for the expected growth, within the options' bounds.
 
-    Args:    of_partition: the file groups of one partition of the table, in an index that has some for each.
+    Args:    of_partition: count the file groups of one partition of the table, in an index with file groups for each.
     """
     least, most = options.groups_min, options.groups_max
     if of_partition:
@@ -176,10 +176,10 @@ _BY_PARTITION = "isPartitioned"  # option of the definition
 
 @dataclass(frozen=True, slots=True)
 class RecordIndexPartition:
-    """Keeps the partition `record_index`."""
+    """Builds and updates the partition `record_index`."""
 
     def define(self, table: MetadataTable, partition: str, options: MetadataOptions) -> int | None:
-        """Where keys are unique."""
+        """Define whether keys are unique in the table or in their partition."""
         data = table.data
         by_partition = _is_by_partition(data, partition, options.record_index)
         _define(data, partition, by_partition=by_partition)
@@ -190,7 +190,7 @@ class RecordIndexPartition:
     def records(
         self, table: MetadataTable, partition: str, options: MetadataOptions, groups: int | None
     ) -> Mapping[str, Iterable[pa.Table]]:
-        """From the keys of all rows. Raises UnsupportedTable when nobody here knows the table's merger."""
+        """The locations of the keys of all rows. Raises UnsupportedTable when the table's merger is unknown."""
         data = table.data
         slices = newest_slices(data)
         counts: Mapping[str | None, int] = {None: groups} if groups is not None else {}
@@ -199,9 +199,9 @@ class RecordIndexPartition:
         return FirstRecords(version, slice_reading(data), slices, counts, zone).files()
 
     def update(self, table: MetadataTable, partition: str, commit: TableCommit) -> PartitionUpdate:
-        """What came and went, as the tasks reported it.
+        """Record the new and deleted keys that the tasks reported.
 
-        Raises: WriteConflict when they did not: the index was built while the write was running.
+        Raises: WriteConflict when they reported none: the index was built while the write was running.
         """
         config = table.data.config
         _check_reported(table.data, commit)
@@ -233,7 +233,7 @@ def _check_reported(data: MetaClient, commit: TableCommit) -> None:
 
 
 def _pieces_fit(commit: TableCommit, groups: int) -> bool:
-    """May index pieces be written as they are? Of keys that leave the table somebody has to say which came again."""
+    """May staged index files be written as they are? Not if keys leave the table: some of them may have come back."""
     pieces = [piece for status in commit.statuses for piece in status.staged_index]
     removed = any(status.removed_keys is not None and len(status.removed_keys) for status in commit.statuses)
     keys_leave = removed or any(len(keys) for keys in commit.replaced_keys.values())
@@ -241,7 +241,7 @@ def _pieces_fit(commit: TableCommit, groups: int) -> bool:
 
 
 def _is_by_partition(data: MetaClient, name: str, options: RecordIndexOptions) -> bool:
-    """Are keys unique in their partition? What a call does not say the definition of the index says that was there."""
+    """Are keys unique in their partition? If the call does not say, the definition of the earlier index does."""
     if options.is_global or options.is_partitioned:
         return options.is_partitioned
     definition = read_index_definitions(data.storage).by_name.get(name)
@@ -249,7 +249,7 @@ def _is_by_partition(data: MetaClient, name: str, options: RecordIndexOptions) -
 
 
 def _define(data: MetaClient, name: str, *, by_partition: bool) -> None:
-    """Say in the table's index definitions what the index is of, as Hudi does from version 9 on."""
+    """Write the index to the table's index definitions, as Hudi does from version 9 on."""
     if data.config.table_version < RECORD_INDEX_DEFINITION:
         return
     definition = IndexDefinition(name, name, options={_BY_PARTITION: str(by_partition).lower()}, version="V1")
@@ -257,7 +257,7 @@ def _define(data: MetaClient, name: str, *, by_partition: bool) -> None:
 
 
 def _groups(storage: Storage, slices: Sequence[FileSlice], options: RecordIndexOptions) -> Mapping[str | None, int]:
-    """How many file groups each partition of the table gets; a footer is read for each base file."""
+    """The number of file groups for each partition of the table; a footer is read for each base file."""
     by_path: dict[str | None, list[FileSlice]] = {}
     for file_slice in slices:
         by_path.setdefault(file_slice.group.partition_path, []).append(file_slice)

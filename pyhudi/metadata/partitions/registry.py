@@ -1,6 +1,6 @@
-"""The registry of the metadata table's partitions: a row per kind, and which of a table this release supports.
+"""The registry of the metadata table's partitions: a row per kind, and which of a table's partitions are supported.
 
-A partition of another kind is taken out of a table before a write: a stale one loses rows silently.
+Before a write, partitions of other kinds are removed from the table: a stale one loses rows silently.
 Source: docs/formats/metadata-table.md, "Building", "Index definitions".
 """
 
@@ -37,7 +37,7 @@ _OF_LATER_VERSIONS = (MetadataKind.PARTITION_STATS, MetadataKind.SECONDARY_INDEX
 
 
 def unsupported_partitions(meta: MetaClient) -> Mapping[str, str]:
-    """Partitions, complete or being built, that this release does not keep up → why not, as a sentence."""
+    """Partitions, complete or being built, that this release can't update → why not, as a sentence."""
     listed = (*meta.config.metadata_partitions, *meta.config.metadata_partitions_inflight)
     reasons = {}
     for name in dict.fromkeys(listed):
@@ -51,14 +51,14 @@ def unsupported_partitions(meta: MetaClient) -> Mapping[str, str]:
 
 
 def is_supported_in(partition: str, table_version: int) -> bool:
-    """Does this release keep partitions of this name up, in tables of this version?"""
+    """Can this release update partitions of this name, in tables of this version?"""
     if not is_supported(partition):
         return False
     return table_version >= LATER_KINDS or kind_of(partition) not in _OF_LATER_VERSIONS
 
 
 def is_supported(partition: str) -> bool:
-    """Does this release keep partitions of this name up?"""
+    """Can this release update partitions of this name?"""
     try:
         return kind_of(partition) in PARTITIONS
     except UnsupportedTable:
@@ -66,7 +66,7 @@ def is_supported(partition: str) -> bool:
 
 
 def is_followed(data: MetaClient, partition: str) -> bool:
-    """Is the definition of a partition of a kept kind one that this release can follow?"""
+    """Does this release support the definition of a partition, whose kind it supports?"""
     return _why_not_followed(data, partition) is None
 
 

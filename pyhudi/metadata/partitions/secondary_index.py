@@ -1,8 +1,8 @@
 """The partitions `secondary_index_<name>`: which record keys have a value of a column.
 
-`SecondaryIndexPartition` builds them and keeps them up. `secondary_keys` spells the keys of whole columns: the escaped
-text of a value, `$`, and the escaped record key. `SecondaryPairs` streams the keys of slices, sorts them and compares
-them in bounded memory.
+`SecondaryIndexPartition` builds and updates them. `secondary_keys` makes the keys of whole columns: the escaped text of
+a value, `$`, and the escaped record key. `SecondaryPairs` streams the keys of slices, sorts them and compares them in
+bounded memory.
 
 Source: docs/formats/metadata-table.md, "Secondary index", "Building", "Writing", "Keys".
 """
@@ -50,7 +50,7 @@ _ESCAPED = r"([\\$\x00])"
 
 
 def has_secondary_text(kind: pa.DataType, table_version: int) -> bool:
-    """Is it known what text Hudi makes of the values of a column of this type? Only such columns are indexed."""
+    """Is Hudi's text of values of this type known? Only columns of such types are indexed."""
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_date32(kind):
         return True
     if kind in (pa.int32(), pa.int64()):
@@ -95,7 +95,7 @@ _BY_KEY = pa.schema([pa.field(_KEY, pa.string()), pa.field(_IS_NEW, pa.bool_())]
 
 
 def secondary_records(table_version: int, keys: pa.Array) -> pa.Table:
-    """Records of a secondary index with these keys. Columns as `record_fields` says for the table version."""
+    """Records of a secondary index with these keys, in the columns of `record_fields` for the table version."""
     schema = record_fields(table_version, _KIND)
     kinds = pa.repeat(pa.scalar(RecordType.SECONDARY_INDEX.value, pa.int32()), len(keys))
     payload = schema.field(_KIND.payloads[0]).type
@@ -113,7 +113,7 @@ class SecondaryPairs:
     memory_bytes: int = BUILDING_BYTES
 
     def files(self, partition: str, slices: Sequence[FileSlice], groups: int) -> dict[str, Iterator[pa.Table]]:
-        """File id → its records, for `build_partition`: to be read one after the other, in this order, each once.
+        """File id → its records, for `build_partition`. Read them in this order, each once.
 
         Raises: CorruptFile, UnsupportedTable.
         """
@@ -121,13 +121,13 @@ class SecondaryPairs:
         return {file_group_id(partition, number): stream.of(number) for number in range(groups)}
 
     def changes(self, slices: ChangedSlices) -> PartitionUpdate:
-        """The pairs that come, and those that leave; what was there and stays is in neither."""
+        """The new and the removed pairs; unchanged pairs are in neither."""
         came, left = [nothing_deleted()], [nothing_deleted()]
         for rows in _runs(in_order(_BY_KEY, self._both(slices), self.memory_bytes), 1):
             firsts = _firsts(rows.column(_KEY))
             is_new = rows.column(_IS_NEW).to_numpy(zero_copy_only=False)
             lasts = np.append(firsts[1:], len(rows)) - 1
-            # Of one key the old rows come first.
+            # Old rows of a key come first.
             keys = rows.column(_KEY).take(pa.array(firsts))
             came.append(keys.filter(pa.array(is_new[firsts])))
             left.append(keys.filter(pa.array(~is_new[lasts])))
@@ -159,7 +159,7 @@ class SecondaryPairs:
 
 
 def _runs(batches: Iterator[pa.RecordBatch], compared: int) -> Iterator[pa.RecordBatch]:
-    """The same rows, cut so that those that are equal in the first `compared` columns are in one batch."""
+    """The same rows, cut so that rows equal in the first `compared` columns are in one batch."""
     waiting: pa.RecordBatch | None = None
     for batch in batches:
         if not len(batch):
@@ -178,24 +178,24 @@ def _runs(batches: Iterator[pa.RecordBatch], compared: int) -> Iterator[pa.Recor
 
 
 def _firsts(keys: pa.Array) -> npt.NDArray[np.int64]:
-    """Where in ordered keys another one begins. Equal keys belong to one file group."""
+    """The first row of each distinct key in ordered keys. Equal keys belong to one file group."""
     first = np.ones(len(keys), np.bool_)
     if len(keys) > 1:
         first[1:] = pc.not_equal(keys.slice(1), keys.slice(0, len(keys) - 1)).to_numpy(zero_copy_only=False)
     return np.flatnonzero(first).astype(np.int64)
 
 
-_FIRST = 8  # table version from which there are secondary indexes
-_BY_VALUE = 9  # from which they are of version V2
+_FIRST = 8  # first table version with secondary indexes
+_BY_VALUE = 9  # first table version whose indexes are of version V2
 _MOVING_ONLY = frozenset({*COMPACTIONS, ActionKind.CLUSTERING})  # rows stay the same
 
 
 @dataclass(frozen=True, slots=True)
 class SecondaryIndexPartition:
-    """Keeps the partitions `secondary_index_<name>`."""
+    """Builds and updates the partitions `secondary_index_<name>`."""
 
     def define(self, table: MetadataTable, partition: str, options: MetadataOptions) -> int:
-        """Whoever makes the index defines it."""
+        """Write no definition: the call that creates the index writes it."""
         return record_index_group_count(
             stored_rows(table.data.storage, newest_slices(table.data)), options.record_index
         )
@@ -203,16 +203,16 @@ class SecondaryIndexPartition:
     def records(
         self, table: MetadataTable, partition: str, options: MetadataOptions, groups: int | None
     ) -> Mapping[str, Iterable[pa.Table]]:
-        """From the values and keys of all rows. Raises UnsupportedTable when the index can't be kept up."""
+        """The values and keys of all rows. Raises UnsupportedTable when the index can't be updated."""
         data = table.data
         pairs = _pairs(data, partition)
         count = groups or self.define(table, partition, options)
         return pairs.files(partition, newest_slices(data), count)
 
     def update(self, table: MetadataTable, partition: str, commit: TableCommit) -> PartitionUpdate:
-        """The pairs that came and went in the file groups that the instant changes.
+        """Record the new and removed pairs in the file groups that the instant changes.
 
-        An instant that takes others back changes none: their own updates are taken out. Raises UnsupportedTable.
+        An instant that undoes others changes none: the updates of those are taken out. Raises UnsupportedTable.
         """
         change = commit.change
         if commit.instant.action in _MOVING_ONLY or not (change.stats or change.groups_replaced):
@@ -230,9 +230,9 @@ def _pairs(data: MetaClient, partition: str) -> SecondaryPairs:
 
 
 def why_no_secondary_index(data: MetaClient, partition: str, definition: IndexDefinition | None = None) -> str | None:
-    """Why this release can't build or keep up a secondary index, as a part of a sentence; None when it can.
+    """Why this release can't build or update a secondary index, as part of a sentence; None when it can.
 
-    Args:   definition: of one that is to be made; None: as the table has it.
+    Args:   definition: of an index about to be made; None: the table's definition.
     """
     config = data.config
     if config.table_version < _FIRST:

@@ -43,7 +43,7 @@ _MEMBERS: dict[str, tuple[str, ...]] = {
     "text": ("member6",),
     "decimal": ("member8", "member5"),
 }
-_OLD_DECIMAL_SCALE = 15  # of all decimals in statistics without a value type
+_OLD_DECIMAL_SCALE = 15  # scale of all decimals in statistics without a value type
 
 
 def bounds(wrapped: pa.Array, data_type: pa.DataType, has_value_type: bool) -> pa.Array:
@@ -93,7 +93,7 @@ def _typed(values: pa.Array, data_type: pa.DataType, has_value_type: bool) -> pa
 
 
 def _decimals(values: pa.Array, data_type: pa.DataType, has_value_type: bool) -> pa.Array:
-    """A loop over values: one per file, and Arrow can't make decimals of bytes of any length."""
+    """Decimals from their bytes. A loop over values: one per file, and Arrow can't convert bytes of varying length."""
     assert isinstance(data_type, pa.Decimal128Type)
     if pa.types.is_decimal(values.type):
         return values.cast(data_type)
@@ -128,11 +128,11 @@ def indexed_columns(
 
 
 def columns_with_stats(meta: MetaClient, schema: pa.Schema, options: MetadataOptions) -> tuple[str, ...] | None:
-    """The columns of which a write to the table reports statistics; None when its metadata table keeps none.
+    """The columns whose statistics a write to the table reports; None when its metadata table has no statistics.
 
-    Those that the index definitions list, and those that the call names: a column that is indexed once stays it, or
-    statistics of partitions would tell of its older values only. Where the first columns of the table are listed, which
-    it had when nobody named any, those that were added since follow.
+    These are the columns in the index definitions and those that the call names. An indexed column stays indexed, or
+    the statistics of partitions would cover its older values only. If the definitions list the table's first columns,
+    because no call named any, columns added since then follow.
 
     Args:   schema: the data columns, as files store them.
     Raises: CorruptFile for index definitions that can't be read.

@@ -1,12 +1,12 @@
-"""What an instant writes into `column_stats` and `partition_stats`: pure functions of statistics that are read already.
+"""An instant's records in `column_stats` and `partition_stats`: pure functions of statistics already read.
 
-Records of deleted files are deleted. Below version 8 the metadata table has no delete blocks, so such a record itself
-says that it is deleted.
+Records of deleted files are deleted. Below version 8 the metadata table has no delete blocks, so such a record marks
+itself as deleted.
 
 `joined_stats` makes the statistics of a whole partition from those of its files, column by column: it joins ranges and
-adds counts and sizes. It says nothing that is not sure:
+adds counts and sizes. It leaves out all that is uncertain:
 
-- If one file does not tell a column's bounds, the partition has no bounds for it.
+- If one file lacks a column's bounds, the partition has no bounds for it.
 - If one file's statistics lack the column, or have it in another form (its type was widened since), the partition has
   no row for it.
 
@@ -62,13 +62,13 @@ _DECIMAL, _NO_TYPE = 10, 1  # ordinals of value types
 
 
 def joined_stats(table_version: int, stats: pa.Table, partitions: Mapping[str, int]) -> pa.Table:
-    """A row for each partition and column of which all its files tell something, in the columns of `stats_schema`.
+    """A row for each partition and column with statistics in all its files, in the columns of `stats_schema`.
 
     Args: stats: a row for each file and column, with the number of its partition as `PARTITION`; partitions: paths, in
           order of their numbers → how many files each has.
     """
     schema = stats_schema(table_version)
-    if table_version >= 9:  # those from before an upgrade have dates and decimals in other members
+    if table_version >= 9:  # statistics from before an upgrade have dates and decimals in other members
         stats = filtered(stats, stats.column("valueType").is_valid())
     flat = _flat(stats)
     joined = flat.group_by([PARTITION, "columnName"], use_threads=False).aggregate(_aggregations(flat.column_names))
@@ -96,7 +96,7 @@ def joined_stats(table_version: int, stats: pa.Table, partitions: Mapping[str, i
 
 
 def filtered(stats: pa.Table, mask: pa.ChunkedArray) -> pa.Table:
-    """The rows that are wanted. Arrow filters structs chunk by chunk, and here each file may be one."""
+    """The rows of the mask. Arrow filters structs chunk by chunk, and here each file may be a chunk."""
     return stats if pc.all(mask, min_count=0).as_py() else stats.combine_chunks().filter(mask.combine_chunks())
 
 
@@ -111,7 +111,7 @@ def _aggregations(names: list[str]) -> list[tuple[str, _How]]:
 
 
 def _same(joined: pa.Table, name: str) -> pa.ChunkedArray:
-    """Do all rows of a column have the same here, those that have something?"""
+    """Are all values of a column equal, nulls aside?"""
     return pc.fill_null(pc.equal(joined.column(f"{name}_min"), joined.column(f"{name}_max")), True)
 
 
@@ -142,7 +142,7 @@ def _flat(stats: pa.Table) -> pa.Table:
             continue
         both = pc.and_(least.is_valid(), greatest.is_valid())
         form = pc.if_else(both, pa.scalar(member, pa.int32()), form)
-        if member in _FLOATS:  # real Hudi writes 0.0 and 0.0 for a column with a not-a-number
+        if member in _FLOATS:  # Apache Hudi writes 0.0 and 0.0 for a column with NaN
             zeros = pc.or_(zeros, pc.fill_null(pc.and_(pc.equal(least, 0.0), pc.equal(greatest, 0.0)), False))
     has_values = pc.fill_null(pc.less(stats.column("nullCount"), stats.column("valueCount")), True).combine_chunks()
     is_known = pc.and_(has_values, pc.and_(form.is_valid(), pc.invert(zeros)))
@@ -151,7 +151,7 @@ def _flat(stats: pa.Table) -> pa.Table:
 
 
 def _members(wrapped: pa.Array, is_decimal: pa.Array) -> dict[int, pa.Array]:
-    """Number of a member → its values, for those that hold any; `_NUMBERS` for unscaled numbers."""
+    """Number of a member → its values, for members with values; `_NUMBERS` for unscaled numbers."""
     members: dict[int, pa.Array] = {}
     for member in range(_WRAPPERS):
         if not pa.types.is_struct(wrapped.type) or wrapped.type.get_field_index(f"member{member}") < 0:
@@ -168,7 +168,7 @@ def _members(wrapped: pa.Array, is_decimal: pa.Array) -> dict[int, pa.Array]:
 
 
 def _numbers(stored: pa.Array) -> pa.Array:
-    """Bytes as whole numbers. A loop over values: Arrow can't make numbers of bytes of any length."""
+    """Bytes as whole numbers. A loop over values: Arrow can't convert bytes of varying length."""
     raw = cast("list[bytes | None]", stored.to_pylist())
     numbers = [None if one is None else decimal.Decimal(int.from_bytes(one, "big", signed=True)) for one in raw]
     return pa.array(numbers, _NUMBER_TYPE)
@@ -215,8 +215,8 @@ def _unscaled_bytes(numbers: pa.Array) -> pa.Array:
 StatsKey: TypeAlias = Callable[[str, str], str]  # column, partition path → key
 
 _STATS = MetadataKind.COLUMN_STATS.payloads[0]
-_ROWS_AT_ONCE = 50_000  # statistics that are worked on together: some tens of MB
-_NOT_KNOWN = -1  # counts in a record that says that its file was deleted
+_ROWS_AT_ONCE = 50_000  # statistics processed together: some tens of MB
+_NOT_KNOWN = -1  # counts in a record that marks its file as deleted
 
 
 def column_stats_update(table_version: int, stats: Mapping[str, Sequence[pa.Table]]) -> PartitionUpdate:
@@ -249,9 +249,9 @@ def column_stats_keys(columns: Sequence[str], files: Mapping[str, Collection[str
 def column_stats_deletions(
     table_version: int, columns: Sequence[str], files: Mapping[str, Collection[str]]
 ) -> PartitionUpdate:
-    """What takes the records of deleted files away.
+    """The deletes of the records of deleted files.
 
-    Args: columns: the indexed ones; files: partition path → names of the deleted files, without folders.
+    Args: columns: the indexed columns; files: partition path → names of the deleted files, without folders.
     """
     keys = column_stats_keys(columns, files)
     if table_version >= DELETE_BLOCKS:
@@ -276,10 +276,10 @@ def partition_stats_update(
 ) -> PartitionUpdate:
     """The statistics of whole partitions, made anew.
 
-    A column that one of the files does not tell all of has none afterwards: the file lacks it, or its type has changed.
+    A column without full statistics in one of the files has none afterwards: the file lacks it, or its type changed.
 
     Args:
-        columns: the indexed ones.
+        columns: the indexed columns.
         partitions: path of each touched partition → statistics of its files (others are passed over), and names of all
             files of its newest slices, without folders.
         key: the key of a column's statistics in a partition.
@@ -298,8 +298,7 @@ def partition_stats_update(
 
 
 def _together(stats: Mapping[str, pa.Table]) -> Iterator[dict[str, pa.Table]]:
-    """Partitions that are worked on at once: it takes as long for the statistics of a few files as for those of
-    hundreds."""
+    """Groups of partitions to process at once: the statistics of a few files take as long as those of hundreds."""
     held, rows = dict[str, pa.Table](), 0
     for path, table in stats.items():
         held[path] = table
@@ -312,7 +311,7 @@ def _together(stats: Mapping[str, pa.Table]) -> Iterator[dict[str, pa.Table]]:
 
 
 def _live(partitions: Mapping[str, tuple[pa.Table, Collection[str]]], paths: Sequence[str]) -> pa.Table:
-    """The statistics of files that these partitions have, with the number of its partition in each row."""
+    """The statistics of these partitions' current files, with the number of its partition in each row."""
     tables = [partitions[path][0] for path in paths]
     numbers = pa.array(np.repeat(np.arange(len(paths)), [stats.num_rows for stats in tables]))
     stats = concat_records(tables).append_column(PARTITION, numbers)
@@ -328,7 +327,7 @@ def partition_stats_deletions(
     partition_paths: Collection[str],
     key: StatsKey = partition_stats_key,
 ) -> PartitionUpdate:
-    """What takes the statistics of deleted partitions away."""
+    """The deletes of the statistics of deleted partitions."""
     keys = [key(name, path) for path in sorted(partition_paths) for name in columns]
     return PartitionUpdate(nothing_known(table_version, MetadataKind.PARTITION_STATS), pa.array(keys, pa.string()))
 
