@@ -1,0 +1,58 @@
+"""DuckDB as the engine of SQL values (`queries/sql_values.py`): one expression over Arrow rows, in their order."""
+
+from __future__ import annotations
+
+import threading
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from pyhudi.errors import ConfigError
+from pyhudi.sql.duckdb_frames import open_duckdb, whole_batches
+from pyhudi.sql.duckdb_text import duckdb_text
+
+if TYPE_CHECKING:
+    import duckdb
+
+    from pyhudi.sql.duckdb_text import Part
+
+__all__ = ["evaluate"]
+
+_ROWS = "__hudi_rows"
+_local = threading.local()
+
+
+def evaluate(text: str, rows: pa.Table) -> pa.ChunkedArray:
+    """The values of a Spark expression for these rows.
+
+    Raises: ConfigError with DuckDB's words for what it can't evaluate, and where it is not installed.
+    """
+    connection = _connection()
+    import duckdb
+
+    connection.register(_ROWS, pa.Table.from_batches(whole_batches(rows.to_batches()), rows.schema))
+    try:
+        values: pa.ChunkedArray = connection.sql(_query(text)).to_arrow_table().column(0)
+    except duckdb.Error as error:
+        raise ConfigError(f"DuckDB can't evaluate {text!r:.200}: {error}") from error
+    finally:
+        connection.unregister(_ROWS)
+    return values
+
+
+@lru_cache(maxsize=100)
+def _query(text: str) -> str:
+    return duckdb_text(f"SELECT {text}\n AS value FROM {_ROWS}", (), _no_part).text
+
+
+def _no_part(part: Part) -> str:
+    raise ConfigError(f"A value is an expression of one row's columns; found the table {part}.")
+
+
+def _connection() -> duckdb.DuckDBPyConnection:
+    """A database of the thread's own."""
+    if getattr(_local, "connection", None) is None:
+        _local.connection = open_duckdb()
+    connection: duckdb.DuckDBPyConnection = _local.connection
+    return connection
