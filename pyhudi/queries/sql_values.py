@@ -31,12 +31,13 @@ from pyhudi.model.predicate.where_text import negative, number_of
 from pyhudi.model.sql_text import MisreadSql, query_of, with_deep_stack
 from pyhudi.queries.filters import bind, to_arrow
 from pyhudi.registry import Registry
+from pyhudi.shown_text import is_text
 from pyhudi.storage.clock import Clock, SystemClock
 
 if TYPE_CHECKING:
     from sqlglot import exp
 
-__all__ = ["EngineValue", "Literal", "SqlValue", "UnknownName", "sql_value"]
+__all__ = ["EngineValue", "Literal", "SqlValue", "UnknownName", "path_of", "sql_value"]
 
 ENGINES: Registry[Callable[[str, pa.Table], pa.ChunkedArray]] = Registry(
     "engine of SQL values", {"DUCKDB": "pyhudi.sql.duckdb_values:evaluate"}
@@ -98,6 +99,8 @@ def _tree(text: str, what: str) -> exp.Expr:
 
     if len(text) > MAX_WHERE_CHARS:
         raise ConfigError(f"{what}: a text of {len(text)} characters; expected at most {MAX_WHERE_CHARS}.")
+    if not is_text(text):
+        raise ConfigError(f"{what}: {brief(text)} has half a character in it, which no file can hold.")
     try:
         query = query_of(f"SELECT {text}\n")
     except MisreadSql as error:
@@ -178,9 +181,11 @@ def _type_of(expression: pc.Expression, schema: pa.Schema) -> pa.DataType:
     rows = acero.Declaration("table_source", acero.TableSourceNodeOptions(schema.empty_table()))
     values = acero.Declaration("project", acero.ProjectNodeOptions([expression], ["value"]))
     try:
-        return acero.Declaration.from_sequence([rows, values]).to_table(use_threads=False).schema.field(0).type
+        computed = acero.Declaration.from_sequence([rows, values]).to_table(use_threads=False)
     except (pa.ArrowException, ValueError, KeyError) as error:
         raise _Beyond from error
+    kind: pa.DataType = computed.schema.field(0).type
+    return kind
 
 
 _ARITHMETIC: Mapping[str, str] = {"Add": "add_checked", "Sub": "subtract_checked", "Mul": "multiply_checked"}
@@ -235,7 +240,7 @@ class _Translation:
             case exp.Length():
                 return _call("utf8_length", self._text(node.this))
             case exp.Trim() if _parts(node) == ["this"]:
-                return pc.utf8_trim(self._text(node.this), characters=" ")
+                return _call("utf8_trim", self._text(node.this), options=pc.TrimOptions(characters=" "))
             case exp.Concat() | exp.DPipe():
                 return self._joined(node)
             case exp.Abs():
@@ -332,7 +337,9 @@ class _Translation:
     def _joined(self, node: exp.Expr) -> pc.Expression:
         parts = node.expressions or [node.this, node.expression]
         texts = [self._as_text(self.of(part)) for part in parts]
-        return pc.binary_join_element_wise(*texts, pc.scalar(""), null_handling="emit_null")
+        return _call(
+            "binary_join_element_wise", *texts, pc.scalar(""), options=pc.JoinOptions(null_handling="emit_null")
+        )
 
     def _as_text(self, value: pc.Expression) -> pc.Expression:
         kind = self._type(value)
@@ -372,7 +379,7 @@ def _as_decimal(number: pc.Expression, kind: pa.DataType, node: exp.Expr) -> pc.
     return number.cast(pa.decimal128({8: 3, 16: 5, 32: 10}.get(kind.bit_width, 20), 0))
 
 
-def _call(name: str, *arguments: pc.Expression) -> pc.Expression:
+def _call(name: str, *arguments: pc.Expression, options: pc.FunctionOptions | None = None) -> pc.Expression:
     """A kernel of Arrow's on expressions; constants alone would be computed at once."""
-    expression: pc.Expression = pc.Expression._call(name, list(arguments))  # type: ignore[attr-defined]
+    expression: pc.Expression = pc.Expression._call(name, list(arguments), options)  # type: ignore[attr-defined]
     return expression

@@ -1,6 +1,6 @@
 """Changing a table by the public API, other than by rows that come in: update, delete, whole partitions, columns.
 
-table.update("status = 'open'", set={"status": "late"})
+table.update("status = 'open'", set={"status": "'late'", "fare": "fare * 2"})
 table.delete(where="day < DATE '2023-01-01'")
 table.delete_partitions("2023-01-01")
 table.alter(AddColumn("note", pa.string()))
@@ -24,6 +24,7 @@ from pyhudi.engine.local import in_this_process
 from pyhudi.errors import ConfigError
 from pyhudi.model.options import WriteOptions
 from pyhudi.queries.filters import Where
+from pyhudi.queries.sql_values import Literal as Constant
 from pyhudi.schema.changes import SchemaChange
 from pyhudi.table.calls import Options, TableHandle, WithHandle, session_zone, with_engine
 from pyhudi.table.input import TableInput, is_spark_frame, to_arrow_rows
@@ -36,10 +37,23 @@ _STATIC_PARTITIONS = "hoodie.static.overwrite.partition.paths"
 
 
 def update(
-    handle: TableHandle, where: Where, values: Mapping[str, object], options: Options | None, more: Options
+    handle: TableHandle,
+    where: Where,
+    set_: Mapping[str, object] | None,
+    values: Mapping[str, object] | None,
+    options: Options | None,
+    more: Options,
 ) -> WriteResult:
     """`HudiTable.update`."""
-    clause = Clause(When.NOT_MATCHED_BY_SOURCE, "update", None, set_values("update", values))
+    if set_ is None and values is None:
+        raise ConfigError("update changes columns; name them, such as set={'n': 'n + 1'} or values={'city': 'rome'}.")
+    assigned = (set_values("update", set_) if set_ is not None else None) or {}
+    constants = (set_values("update", values) if values is not None else None) or {}
+    twice = sorted(map(str, set(assigned) & set(constants)))
+    if twice:
+        raise ConfigError(f"update names {', '.join(twice)} in set= and in values=; give each column once.")
+    assigned |= {name: Constant(value) if isinstance(value, str) else value for name, value in constants.items()}
+    clause = Clause(When.NOT_MATCHED_BY_SOURCE, "update", None, assigned)
     return _change_rows(handle, ChangeRows((clause,), where), handle.options(options, more), "UPDATE")
 
 

@@ -305,17 +305,25 @@ class HudiTable:
         return self.delete(where=where, options=options, **more)
 
     def update(
-        self, where: Where = None, *, set: Mapping[str, object], options: Options | None = None, **more: object
+        self,
+        where: Where = None,
+        *,
+        set: Mapping[str, object] | None = None,
+        values: Mapping[str, object] | None = None,
+        options: Options | None = None,
+        **more: object,
     ) -> WriteResult:
         """Change columns of the rows that pass `where` (see `scan`; None: of all rows).
 
         Args:
-            set: column → its new value: a constant; a `pyarrow.compute` expression over the table's columns
-                (`pc.field("fare") * 2`); or a function that is given rows as a `pyarrow.Table` and returns an array.
+            set: column → its new value: a text is SQL over the table's columns (`"n + 1"`, `"upper(city)"`, and a text
+                itself `"'rome'"`); a `pyarrow.compute` expression (`pc.field("fare") * 2`); a function that is given
+                rows as a `pyarrow.Table` and returns an array; any other Python value is a constant.
+            values: column → a constant, a text as it is: `values={"city": "rome"}`.
         Raises: ConfigError for key and partition columns and for values that don't fit; WriteConflict when another
             write changed the same file groups meanwhile.
         """
-        return update(self._handle, where, set, options, more)
+        return update(self._handle, where, set, values, options, more)
 
     def merge(
         self,

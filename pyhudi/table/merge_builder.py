@@ -34,8 +34,9 @@ class Merge:
 
     A row takes the first clause of its kind whose condition is true, and stays as it is when there is none. Conditions
     are those of `HudiTable.scan`; `source.x` and `target.x` say which side is meant, a bare `x` is the table's, in
-    clauses for new rows the source's. Values to set are constants, the texts "source.x" and "target.x", expressions
-    such as `pyarrow.compute.field("source", "x") + 1`, or functions of the table's rows and the source's.
+    clauses for new rows the source's. Values to set are as in `HudiTable.update`: a text is SQL (`"source.x"`,
+    `"target.n + source.n"`, and a text itself `"'new'"`); expressions such as
+    `pyarrow.compute.field("source", "x") + 1`; functions of the table's rows and the source's; other Python values.
     """
 
     storage: Storage

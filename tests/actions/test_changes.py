@@ -69,7 +69,7 @@ def test_files_without_matching_rows_stay_as_they_are(table_type: str):
     changed = Changed(table_type, 9, "ts")
     changed.upsert(*(row(number) for number in range(8)))
     before = changed.table.files()
-    result = changed.table.update("v > 100", set={"note": "x"})
+    result = changed.table.update("v > 100", values={"note": "x"})
     assert (result.updated, result.files_rewritten, result.log_files_written) == (0, 0, 0)
     assert changed.table.files() == before
     assert changed.table.delete(where="v = 3").partitions == ("y",)
@@ -94,7 +94,7 @@ def test_changes_go_with_every_index(table_type: str, index: str):
     changed = Changed(table_type, 9, "ts")
     changed.options |= {"hoodie.index.type": index, "hoodie.bucket.index.num.buckets": "2"}
     changed.upsert(*(row(number) for number in range(8)))
-    changed.update("v > 4", lambda row: row["v"] > 4, {"note": "u"}, note="u")
+    changed.update("v > 4", lambda row: row["v"] > 4, {"note": "'u'"}, note="u")
     changed.merge([{**row(number, 11, number * 2), "gone": number == 3} for number in range(2, 12)])
     changed.delete("v = 8", lambda row: row["v"] == 8)
     changed.check()
@@ -119,7 +119,7 @@ def test_with_a_global_index_a_merge_leaves_rows_in_their_partition():
 def test_rows_of_a_table_with_generated_keys_can_be_updated_and_deleted():
     table = HudiTable.create(f"memory://changes-{next(NAMES)}", SCHEMA, table_name="t", options=OPTIONS)
     table.insert(pa.Table.from_pylist([row(number) for number in range(4)], SCHEMA))
-    assert table.update("id = 'k1'", set={"note": "u"}).updated == 1
+    assert table.update("id = 'k1'", values={"note": "u"}).updated == 1
     assert table.delete_where("id = 'k2'").deleted == 1
     found = table.to_arrow(["id", "note"]).sort_by("id").to_pylist()
     assert found == [{"id": "k0", "note": "n0"}, {"id": "k1", "note": "u"}, {"id": "k3", "note": "n3"}]
@@ -135,7 +135,7 @@ def test_tables_without_meta_columns_are_changed_by_their_computed_keys(table_ty
         table_type=table_type, options=options,
     )  # fmt: skip
     table.insert(pa.Table.from_pylist([row(number) for number in range(4)], SCHEMA))
-    table.update("v >= 2", set={"note": "u"})
+    table.update("v >= 2", values={"note": "u"})
     table.delete(where="v = 3")
     merge = table.merge([{"id": "k0", "p": "x", "v": 50}]).when_matched_update({"v": "source.v"})
     merge.execute()

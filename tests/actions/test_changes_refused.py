@@ -47,7 +47,7 @@ MERGES: dict[str, tuple[Callable[[HudiTable], Any], type[Exception], str]] = {
     "meta column": (lambda t: t.update(set={"_hoodie_record_key": "x"}), ConfigError, "meta columns"),
     "nothing set": (lambda t: t.update(set={}), ConfigError, "empty"),
     "unknown filter column": (lambda t: t.update("w = 1", set={"v": 1}), ConfigError, "'w'"),
-    "wrong type": (lambda t: t.update(set={"v": "many"}), ConfigError, "'v' is of type int64"),
+    "wrong type": (lambda t: t.update(values={"v": "many"}), ConfigError, "'v' is of type int64"),
     "wrong type of expression": (lambda t: t.update(set={"v": pc.field("tags")}), SchemaMismatch, "'v'"),
     "values that do not fit": (lambda t: t.update(set={"v": pc.divide(pc.field("v"), 2.0)}), SchemaMismatch, "'v'"),
     "function of wrong length": (lambda t: t.update(set={"v": lambda rows: pa.array([1])}), ConfigError, "1 values"),
@@ -135,7 +135,7 @@ def test_a_time_without_a_zone_is_no_moment_to_delete_or_update_by(tmp_path: Pat
     with pytest.raises(ConfigError, match="no time zone"):
         table.merge(rows).when_matched_delete(("at", "<", moment)).execute()
     assert table.scan(where=("at", "<", moment)).count() == 1
-    table.update("at < '2024-06-01 12:00:00Z'", set={"at": "2024-07-01 00:00:00+02:00"})
+    table.update("at < '2024-06-01 12:00:00Z'", values={"at": "2024-07-01 00:00:00+02:00"})
     assert table.to_arrow(["at"])["at"].to_pylist() == [datetime(2024, 6, 30, 22, tzinfo=timezone.utc)]
     assert table.delete(where="at < '2024-07-01 00:00:00+00:00'").deleted == 1
 

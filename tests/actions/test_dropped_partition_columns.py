@@ -37,7 +37,7 @@ def test_a_table_that_was_created_without_rows_is_written_to(table: HudiTable) -
 
 def test_services_and_filters_find_the_columns_in_the_path(table: HudiTable) -> None:
     table.upsert([{"id": "1", "p": "x", "a": "old"}, {"id": "2", "p": "y", "a": "old"}])
-    table.update("p = 'x'", set={"a": "set"})
+    table.update("p = 'x'", values={"a": "set"})
     table.delete(where="p = 'y'")
     if table.config.is_merge_on_read:
         table.compact()

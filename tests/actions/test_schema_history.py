@@ -130,7 +130,7 @@ def test_changes_by_filters_and_merges_find_columns_by_id(version: str, clustere
     hudi = HudiTable(table.meta)
     if clustered:
         hudi.cluster()
-    hudi.update("title = 'n3' OR extra = 'e2'", set={"title": "new"})
+    hudi.update("title = 'n3' OR extra = 'e2'", values={"title": "new"})
     hudi.delete(where="title = 't1'")
     source = [last_row("a", "x", 3, "merged", 8, "em"), last_row("m", "y", 3, "tm", 9, None)]
     hudi.merge(source).when_matched_update_all().when_not_matched_insert_all().execute()

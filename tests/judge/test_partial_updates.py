@@ -35,7 +35,7 @@ def test_partial_updates_are_read_compacted_and_followed_by_real_hudi(
     options = {**NO_COMPACTION, **more, "hoodie.spark.sql.merge.into.partial.updates": "true"}
     table = HudiTable.open(str(path))
 
-    table.update("seq >= 5 AND seq < 20", set={"note": "late", "fare": pc.field("fare") * 2}, options=options)
+    table.update("seq >= 5 AND seq < 20", set={"note": "'late'", "fare": pc.field("fare") * 2}, options=options)
     for number in range(5, 20):
         row = expected[f"k{number:04d}"]
         row |= {"note": "late", "fare": row["fare"] * 2}

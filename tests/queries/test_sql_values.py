@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 import pytest
 
 from pyhudi import ConfigError
-from pyhudi.actions.changes.clauses import computed
+from pyhudi.actions.changes.values import computed
 from pyhudi.queries.sql_values import EngineValue, Literal, UnknownName, sql_value
 
 ROWS = pa.table(

@@ -376,7 +376,7 @@ def test_a_time_without_a_zone_is_in_the_sessions_zone_in_sql_and_in_calls(sql: 
             where = "at = '1970-01-01 09:00:00'"
             assert rows(sql, f"SELECT id FROM hudi.`{path}` WHERE {where}") == [("a",)]
             assert table.scan(where=where).count() == 1
-            assert table.update(where, set={"at": "1970-01-01 09:00:00"}).updated == 1
+            assert table.update(where, values={"at": "1970-01-01 09:00:00"}).updated == 1
         assert pyhudi.HudiTable.open(path).scan(where="at = '1970-01-01'").count() == 1
         assert table.delete(where=where).deleted == 1
     finally:

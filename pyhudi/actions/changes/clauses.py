@@ -1,7 +1,6 @@
 """The clauses of a change: each says what happens to which rows.
 
-A row takes the first clause of its kind whose condition is true. A clause sets a column to a constant, a column, an
-Arrow expression, or the result of a function of the rows. The kind of a clause decides which columns it sees:
+A row takes the first clause of its kind whose condition is true. The kind of a clause decides which columns it sees:
 
     update, delete              the table's columns
     merge, matched              the table's columns; struct columns `source` and `target` with those of each side
@@ -11,223 +10,38 @@ Arrow expression, or the result of a function of the rows. The kind of a clause 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
 from difflib import get_close_matches
 from enum import Enum
-from typing import Literal, cast
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.acero as acero
 import pyarrow.compute as pc
 
-from pyhudi.errors import ConfigError, SchemaMismatch
+from pyhudi.actions.changes.values import (
+    SOURCE,
+    Assignment,
+    ClauseRows,
+    assignment,
+    clause_schema,
+    computed,
+    mask_of,
+)
+from pyhudi.errors import ConfigError
 from pyhudi.merge.base import Mask
-from pyhudi.merge.combine import single_array
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.model.predicate import parse_where
-from pyhudi.model.predicate.limits import brief, check_expressions
+from pyhudi.model.predicate.limits import brief
 from pyhudi.model.table_config import TableConfig
+from pyhudi.queries import sql_values
 from pyhudi.queries.filters import Where, bind, to_arrow
-from pyhudi.queries.literals import in_zone
-from pyhudi.schema.projection import project
+from pyhudi.queries.sql_values import EngineValue
 from pyhudi.shown_text import is_text
 
-__all__ = [
-    "SOURCE",
-    "TARGET",
-    "Assignment",
-    "BoundClause",
-    "Clause",
-    "ClauseRows",
-    "Columns",
-    "When",
-    "assignment",
-    "bound_clauses",
-    "clause_schema",
-    "computed",
-    "mask_of",
-    "set_values",
-]
-
-
-SOURCE, TARGET = "source", "target"
-
-
-@dataclass(frozen=True, slots=True)
-class ClauseRows:
-    """Rows as a clause sees them, row by row: of the table, of the source, or pairs. `merging`: with struct columns."""
-
-    target: pa.Table | None
-    source: pa.Table | None = None
-    merging: bool = False
-
-    @property
-    def rows(self) -> pa.Table:
-        """The columns that conditions and expressions can name."""
-        flat = self.target if self.target is not None else self.source
-        assert flat is not None
-        if not self.merging:
-            return flat
-        for name, side in ((SOURCE, self.source), (TARGET, self.target)):
-            if side is not None:
-                packed = _struct_of(side)
-                at = flat.schema.get_field_index(name)
-                flat = flat.append_column(name, packed) if at < 0 else flat.set_column(at, name, packed)
-        return flat
-
-    @property
-    def sides(self) -> tuple[pa.Table, ...]:
-        """What a function is called with: the table's rows, then the source's."""
-        return tuple(side for side in (self.target, self.source) if side is not None)
-
-    def filter(self, rows: Mask) -> ClauseRows:
-        """Only some of the rows."""
-        if rows.all():
-            return self
-        mask = pa.array(rows)
-        target, source = (None if side is None else side.filter(mask) for side in (self.target, self.source))
-        return ClauseRows(target, source, self.merging)
-
-    def __len__(self) -> int:
-        return len(self.sides[0])
-
-
-def clause_schema(target: pa.Schema | None, source: pa.Schema | None, merging: bool) -> pa.Schema:
-    """The columns of `ClauseRows.rows`."""
-    target_rows, source_rows = (None if side is None else side.empty_table() for side in (target, source))
-    return ClauseRows(target_rows, source_rows, merging).rows.schema
-
-
-def _struct_of(side: pa.Table) -> pa.Array:
-    arrays = [single_array(column) for column in side.columns]  # of dictionaries their values
-    fields = [field.with_type(array.type) for field, array in zip(side.schema, arrays, strict=True)]
-    return pa.StructArray.from_arrays(arrays, fields=fields)
-
-
-@dataclass(frozen=True, slots=True)
-class Assignment:
-    """A column and what it is set to: a scalar of its type, an expression, or a function."""
-
-    column: pa.Field
-    value: pa.Scalar | pc.Expression | Callable[..., object]
-
-    def of(self, clause_rows: ClauseRows) -> pa.ChunkedArray:
-        """The column for these rows. Raises ConfigError, SchemaMismatch when values don't fit the column."""
-        if isinstance(self.value, pa.Scalar):
-            return pa.chunked_array([pa.repeat(self.value, len(clause_rows))])
-        if isinstance(self.value, pc.Expression):
-            values = computed(self.value, clause_rows.rows, f"set={self.column.name!r}")
-        else:
-            values = self._called(clause_rows)
-        return _fitted(values, self.column)
-
-    def _called(self, clause_rows: ClauseRows) -> pa.ChunkedArray:
-        assert callable(self.value)
-        values = self.value(*clause_rows.sides)
-        if isinstance(values, pa.Scalar):
-            return pa.chunked_array([pa.repeat(values, len(clause_rows))])
-        if isinstance(values, pa.Array):
-            values = pa.chunked_array([values])
-        if not isinstance(values, pa.ChunkedArray):
-            try:
-                values = pa.chunked_array([pa.array(cast("Iterable[object]", values), self.column.type)])
-            except (pa.ArrowException, TypeError) as error:
-                raise ConfigError(
-                    f"The function for the column {self.column.name!r} returned {type(values).__name__}; expected an "
-                    f"Arrow array of {self.column.type}: {error}."
-                ) from error
-        if len(values) != len(clause_rows):
-            raise ConfigError(
-                f"The function for the column {self.column.name!r} returned {len(values)} values for "
-                f"{len(clause_rows)} rows."
-            )
-        return values
-
-
-def assignment(column: pa.Field, value: object, schema: pa.Schema, zone: tzinfo | None = None) -> Assignment:
-    """Check what a caller wants to set a column to.
-
-    Args:    value: a constant; "source.x" or "target.x" in a merge; a `pyarrow.compute` expression; a function of the
-             table's rows, the source's, or both; schema: the columns of `ClauseRows.rows`; zone: see `in_zone`.
-    Raises:  ConfigError for values that can't become the column's type.
-    """
-    if isinstance(value, str):
-        side, dot, name = value.partition(".")
-        packed = schema.field(side).type if dot and side in (SOURCE, TARGET) and side in schema.names else None
-        if packed is not None and pa.types.is_struct(packed):
-            if packed.get_field_index(name) >= 0:
-                value = pc.field(side, name)
-            elif name.isidentifier():
-                raise ConfigError(
-                    f"The column {column.name!r} is set to {brief(value)}, but the {side} has no column "
-                    f"{brief(name)}; it has "
-                    f"{', '.join(field.name for field in packed)}. The text itself is pyarrow.scalar({brief(value)})."
-                )
-    if isinstance(value, pc.Expression):
-        check_expressions([value], f"set={column.name!r}")
-        checked = Assignment(column, value)
-        # Types are told by no rows at all; values that don't fit are found when there are some.
-        _fitted(computed(value, schema.empty_table(), f"set={column.name!r}"), column)
-        return checked
-    if callable(value):
-        return Assignment(column, value)
-    scalar = _constant(column, in_zone(value, column.type, zone, f"set= gives the column {column.name}"))
-    if not scalar.is_valid and not column.nullable:
-        raise ConfigError(
-            f"The column {column.name!r} is NOT NULL and can't be set to null; "
-            f"table.alter(DropNotNull({column.name!r})) lets it take nulls."
-        )
-    return Assignment(column, scalar)
-
-
-def _constant(column: pa.Field, value: object) -> pa.Scalar:
-    try:
-        if isinstance(value, pa.Scalar):
-            return value.cast(column.type)
-        if isinstance(value, str) and not pa.types.is_string(column.type):
-            return pa.scalar(value).cast(column.type)
-        return pa.scalar(value, column.type)
-    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-        raise ConfigError(
-            f"The column {column.name!r} is of type {column.type} and can't be set to {brief(value)}: "
-            f"{str(error)[:500]}. What is computed is given as an expression, such as "
-            "pyarrow.compute.field('x') * 2, or as a function of the rows."
-        ) from error
-
-
-def computed(expression: pc.Expression, rows: pa.Table, what: str) -> pa.ChunkedArray:
-    """The values of an expression, row by row. Raises ConfigError with `what` when Arrow can't compute it."""
-    source = acero.Declaration("table_source", acero.TableSourceNodeOptions(rows))
-    project_ = acero.Declaration("project", acero.ProjectNodeOptions([expression], ["value"]))
-    try:
-        return acero.Declaration.from_sequence([source, project_]).to_table(use_threads=False).column(0)
-    except (pa.ArrowException, ValueError, KeyError) as error:
-        raise ConfigError(f"{what} can't be computed: {error}. Columns: {', '.join(rows.column_names)}.") from error
-
-
-def _fitted(values: pa.ChunkedArray, column: pa.Field) -> pa.ChunkedArray:
-    """The values in the column's type: numbers become other numbers when they fit exactly."""
-    if values.type != column.type:
-        try:
-            if pa.types.is_nested(column.type):
-                values = project(pa.table({column.name: values}), pa.schema([column])).column(0)
-            else:
-                values = values.cast(column.type)
-        except pa.ArrowException as error:
-            raise SchemaMismatch(
-                f"The column {column.name!r} is of type {column.type}, its new values of type {values.type} don't fit: "
-                f"{error}. Cast or round them."
-            ) from error
-    return values
-
-
-def mask_of(values: pa.ChunkedArray) -> Mask:
-    """Where a condition is true; unknown is not."""
-    flags: Mask = np.asarray(pc.fill_null(values, False).to_numpy(), dtype=np.bool_)
-    return flags
+__all__ = ["BoundClause", "Clause", "Columns", "When", "bound_clauses", "set_values"]
 
 
 class When(Enum):
@@ -264,13 +78,15 @@ class BoundClause:
 
     when: When
     does: Literal["update", "delete", "insert"]
-    condition: pc.Expression | None
+    condition: pc.Expression | EngineValue | None
     assignments: tuple[Assignment, ...] = ()
 
     def holds(self, clause_rows: ClauseRows) -> Mask:
         """Which rows the condition is true for."""
         if self.condition is None:
             return np.ones(len(clause_rows), np.bool_)
+        if isinstance(self.condition, EngineValue):
+            return mask_of(self.condition(clause_rows.rows))
         return mask_of(computed(self.condition, clause_rows.rows, "The condition"))
 
 
@@ -318,16 +134,35 @@ def bound_clauses(clauses: Sequence[Clause], columns: Columns) -> tuple[BoundCla
 
 def _bound(clause: Clause, columns: Columns) -> BoundClause:
     schema = columns.schema_of(clause.when)
-    condition = None
-    if clause.condition is not None:
-        condition = to_arrow(bind(parse_where(clause.condition), schema, columns.zone), schema)
-        kind = computed(condition, schema.empty_table(), "The condition").type
-        if not pa.types.is_boolean(kind):
-            raise ConfigError(f"The condition {brief(clause.condition)} is of type {kind}; expected true or false.")
+    condition = None if clause.condition is None else _condition(clause.condition, schema, columns.zone)
     assignments = {"update": _updates, "insert": _inserts, "delete": lambda *_: ()}[clause.does](
         clause, columns, schema
     )
     return BoundClause(clause.when, clause.does, condition, tuple(assignments))
+
+
+def _condition(where: Where, schema: pa.Schema, zone: tzinfo | None) -> pc.Expression | EngineValue:
+    """A condition; SQL text that no filter can say is a value that must be true or false."""
+    condition: pc.Expression | EngineValue
+    try:
+        condition = to_arrow(bind(parse_where(where), schema, zone), schema)
+    except ConfigError:
+        if not isinstance(where, str):
+            raise
+        try:
+            value = sql_values.sql_value(where, schema, "The condition")
+        except ConfigError:
+            value = sql_values.Literal(None)
+        if isinstance(value, sql_values.Literal):
+            raise
+        condition = value
+    if isinstance(condition, EngineValue):
+        kind = condition(schema.empty_table()).type
+    else:
+        kind = computed(condition, schema.empty_table(), "The condition").type
+    if not pa.types.is_boolean(kind):
+        raise ConfigError(f"The condition {brief(where)} is of type {kind}; expected true or false.")
+    return condition
 
 
 def _updates(clause: Clause, columns: Columns, schema: pa.Schema) -> Iterable[Assignment]:
@@ -336,7 +171,7 @@ def _updates(clause: Clause, columns: Columns, schema: pa.Schema) -> Iterable[As
         shared = [name for name in columns.stored.names if name in columns.source.names and name not in columns.fixed]
         return [Assignment(columns.stored.field(name), pc.field(SOURCE, name)) for name in shared]
     if not clause.values:
-        raise ConfigError("set= is empty; name the columns to change, such as set={'status': 'done'}.")
+        raise ConfigError("set= is empty; name the columns to change, such as set={'n': 'n + 1'}.")
     fixed = [name for name in clause.values if name in columns.fixed]
     if fixed:
         raise ConfigError(

@@ -24,7 +24,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.actions.action import ActionContext, PreparedWrite, Schedule
-from pyhudi.actions.changes.clauses import Assignment, ClauseRows, When, mask_of
+from pyhudi.actions.changes.clauses import When
+from pyhudi.actions.changes.values import Assignment, ClauseRows, mask_of
 from pyhudi.actions.partitioner import RowCount, SlotPlan, profile_of
 from pyhudi.actions.rows import KEYED_FIELDS, AssignSlots, batch_by_partition
 from pyhudi.actions.table_keys import keys_to_write, table_keygen

@@ -18,8 +18,9 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyhudi.actions.changes.clauses import BoundClause, computed, mask_of
+from pyhudi.actions.changes.clauses import BoundClause
 from pyhudi.actions.changes.computed import NumberedClause
+from pyhudi.actions.changes.values import computed, mask_of
 from pyhudi.filegroup.read.slice import SliceSpec, read_with_late_keys
 from pyhudi.filegroup.write.spec import WriteSpec
 from pyhudi.formats.base import BATCH_ROWS, open_base_file

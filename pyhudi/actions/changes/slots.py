@@ -11,9 +11,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyhudi.actions.changes.clauses import BoundClause, ClauseRows, When
+from pyhudi.actions.changes.clauses import BoundClause, When
 from pyhudi.actions.changes.computed import NumberedClause
 from pyhudi.actions.changes.slice_reader import IS_LATE, SliceReader, StoredColumns
+from pyhudi.actions.changes.values import ClauseRows
 from pyhudi.actions.rows import KEYED_FIELDS, marked_rows
 from pyhudi.actions.writes.slot_work import WriteSlot
 from pyhudi.engine.base import TaskContext

@@ -120,7 +120,7 @@ class Changed:
             {"note": lambda target, _: pc.binary_join_element_wise("m", target["id"], "")}
         )
         merge = merge.when_not_matched_insert_all("not gone")
-        merge.when_not_matched_by_source_update({"note": "unseen"}, "v >= 900").execute()
+        merge.when_not_matched_by_source_update({"note": "'unseen'"}, "v >= 900").execute()
         by_key = {(row["id"], row["p"]): row for row in source}
         self.change(lambda row: (row["id"], row["p"]) not in by_key and row["v"] >= 900, note="unseen")
         for key, row in by_key.items():

@@ -1,0 +1,246 @@
+"""What a column is set to, and the rows that values are made of.
+
+A value is a constant, what SQL text or an Arrow expression says of the rows, or the result of a function of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import tzinfo
+from decimal import Decimal
+from typing import cast
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.acero as acero
+import pyarrow.compute as pc
+
+from pyhudi.errors import ConfigError, SchemaMismatch
+from pyhudi.merge.base import Mask
+from pyhudi.merge.combine import single_array
+from pyhudi.model.predicate.limits import brief, check_expressions
+from pyhudi.queries.literals import in_zone
+from pyhudi.queries.sql_values import EngineValue, Literal, SqlValue, path_of, sql_value
+from pyhudi.schema.projection import project
+
+__all__ = ["SOURCE", "TARGET", "Assignment", "ClauseRows", "assignment", "clause_schema", "computed", "mask_of"]
+
+
+SOURCE, TARGET = "source", "target"
+
+
+@dataclass(frozen=True, slots=True)
+class ClauseRows:
+    """Rows as a clause sees them, row by row: of the table, of the source, or pairs. `merging`: with struct columns."""
+
+    target: pa.Table | None
+    source: pa.Table | None = None
+    merging: bool = False
+
+    @property
+    def rows(self) -> pa.Table:
+        """The columns that conditions and expressions can name."""
+        flat = self.target if self.target is not None else self.source
+        assert flat is not None
+        if not self.merging:
+            return flat
+        for name, side in ((SOURCE, self.source), (TARGET, self.target)):
+            if side is not None:
+                packed = _struct_of(side)
+                at = flat.schema.get_field_index(name)
+                flat = flat.append_column(name, packed) if at < 0 else flat.set_column(at, name, packed)
+        return flat
+
+    @property
+    def sides(self) -> tuple[pa.Table, ...]:
+        """What a function is called with: the table's rows, then the source's."""
+        return tuple(side for side in (self.target, self.source) if side is not None)
+
+    def filter(self, rows: Mask) -> ClauseRows:
+        """Only some of the rows."""
+        if rows.all():
+            return self
+        mask = pa.array(rows)
+        target, source = (None if side is None else side.filter(mask) for side in (self.target, self.source))
+        return ClauseRows(target, source, self.merging)
+
+    def __len__(self) -> int:
+        return len(self.sides[0])
+
+
+def clause_schema(target: pa.Schema | None, source: pa.Schema | None, merging: bool) -> pa.Schema:
+    """The columns of `ClauseRows.rows`."""
+    target_rows, source_rows = (None if side is None else side.empty_table() for side in (target, source))
+    return ClauseRows(target_rows, source_rows, merging).rows.schema
+
+
+def _struct_of(side: pa.Table) -> pa.Array:
+    arrays = [single_array(column) for column in side.columns]  # of dictionaries their values
+    fields = [field.with_type(array.type) for field, array in zip(side.schema, arrays, strict=True)]
+    return pa.StructArray.from_arrays(arrays, fields=fields)
+
+
+def mask_of(values: pa.ChunkedArray) -> Mask:
+    """Where a condition is true; unknown is not."""
+    flags: Mask = np.asarray(pc.fill_null(values, False).to_numpy(), dtype=np.bool_)
+    return flags
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """A column and what it is set to: a scalar of its type, an expression, or a function."""
+
+    column: pa.Field
+    value: pa.Scalar | pc.Expression | EngineValue | Callable[..., object]
+
+    def of(self, clause_rows: ClauseRows) -> pa.ChunkedArray:
+        """The column for these rows. Raises ConfigError, SchemaMismatch when values don't fit the column."""
+        if isinstance(self.value, pa.Scalar):
+            return pa.chunked_array([pa.repeat(self.value, len(clause_rows))])
+        if isinstance(self.value, pc.Expression):
+            values = computed(self.value, clause_rows.rows, f"set={self.column.name!r}")
+        elif isinstance(self.value, EngineValue):
+            values = self.value(clause_rows.rows)
+        else:
+            values = self._called(clause_rows)
+        return _fitted(values, self.column)
+
+    def _called(self, clause_rows: ClauseRows) -> pa.ChunkedArray:
+        assert callable(self.value)
+        values = self.value(*clause_rows.sides)
+        if isinstance(values, pa.Scalar):
+            return pa.chunked_array([pa.repeat(values, len(clause_rows))])
+        if isinstance(values, pa.Array):
+            values = pa.chunked_array([values])
+        if not isinstance(values, pa.ChunkedArray):
+            try:
+                values = pa.chunked_array([pa.array(cast("Iterable[object]", values), self.column.type)])
+            except (pa.ArrowException, TypeError) as error:
+                raise ConfigError(
+                    f"The function for the column {self.column.name!r} returned {type(values).__name__}; expected an "
+                    f"Arrow array of {self.column.type}: {error}."
+                ) from error
+        if len(values) != len(clause_rows):
+            raise ConfigError(
+                f"The function for the column {self.column.name!r} returned {len(values)} values for "
+                f"{len(clause_rows)} rows."
+            )
+        return values
+
+
+def assignment(column: pa.Field, value: object, schema: pa.Schema, zone: tzinfo | None = None) -> Assignment:
+    """Check what a caller wants to set a column to.
+
+    Args:    value: SQL text over the columns of `ClauseRows.rows`, whose `schema` this is; a constant that is no text,
+             or a `Literal`; a `pyarrow.compute` expression; a function of the table's rows, the source's, or both.
+             zone: see `in_zone`.
+    Raises:  ConfigError for values that can't become the column's type.
+    """
+    if isinstance(value, str):
+        value = _of_text(value, column, schema)
+    if isinstance(value, Literal):
+        value = value.value
+    elif isinstance(value, EngineValue):
+        _check_kind(value.text, value(schema.empty_table()).type, column)
+        return Assignment(column, value)
+    if isinstance(value, pc.Expression):
+        check_expressions([value], f"set={column.name!r}")
+        checked = Assignment(column, value)
+        # Types are told by no rows at all; values that don't fit are found when there are some.
+        _fitted(computed(value, schema.empty_table(), f"set={column.name!r}"), column)
+        return checked
+    if callable(value):
+        return Assignment(column, value)
+    scalar = _constant(column, in_zone(value, column.type, zone, f"set= gives the column {column.name}"))
+    if not scalar.is_valid and not column.nullable:
+        raise ConfigError(
+            f"The column {column.name!r} is NOT NULL and can't be set to null; "
+            f"table.alter(DropNotNull({column.name!r})) lets it take nulls."
+        )
+    return Assignment(column, scalar)
+
+
+def _of_text(text: str, column: pa.Field, schema: pa.Schema) -> SqlValue:
+    """The value that a text says. Raises ConfigError, with what to write for the text itself."""
+    side, dot, name = text.partition(".")
+    packed = schema.field(side).type if dot and side in (SOURCE, TARGET) and side in schema.names else None
+    if packed is not None and pa.types.is_struct(packed):
+        if packed.get_field_index(name) >= 0:
+            return pc.field(side, name)
+        if name.isidentifier() and path_of((side, name), schema) is None:
+            raise ConfigError(
+                f"The column {column.name!r} is set to {brief(text)}, but the {side} has no column {brief(name)}; it "
+                f"has {', '.join(field.name for field in packed)}. The text itself is pyarrow.scalar({brief(text)})."
+            )
+    try:
+        value = sql_value(text, schema, f"set= gives the column {column.name!r} SQL text")
+    except ConfigError as error:
+        quoted = text.replace("'", "''")
+        raise ConfigError(
+            f"{error} The text itself is a value as {brief(chr(39) + quoted + chr(39))}, with quotes inside, or as "
+            f"pyarrow.scalar({brief(text)}); update(values={{...}}) takes it as it is."
+        ) from error
+    if isinstance(value, Literal):
+        if isinstance(value.value, int | float | Decimal):
+            _check_kind(text, pa.bool_() if isinstance(value.value, bool) else pa.int64(), column)
+    elif isinstance(value, pc.Expression):
+        _check_kind(text, computed(value, schema.empty_table(), f"set={column.name!r}").type, column)
+    return value
+
+
+def _check_kind(text: str, kind: pa.DataType, column: pa.Field) -> None:
+    """Raises ConfigError where SQL makes numbers or truths of a text for a column of something else.
+
+    `2024-01-05` is a sum, and `5` no text: who writes them means the text.
+    """
+    is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+    to = column.type
+    takes = pa.types.is_integer(to) or pa.types.is_floating(to) or pa.types.is_decimal(to)
+    if (is_number and not takes) or (pa.types.is_boolean(kind) and not pa.types.is_boolean(to)):
+        what = "a number" if is_number else "true or false"
+        raise ConfigError(
+            f"The column {column.name!r} is of type {to}, and the SQL text {brief(text)} is {what}. The text itself is "
+            f"{brief(chr(39) + text + chr(39))}, with quotes inside; a number as text is CAST({text[:100]} AS STRING)."
+        )
+
+
+def _constant(column: pa.Field, value: object) -> pa.Scalar:
+    try:
+        if isinstance(value, pa.Scalar):
+            return value.cast(column.type)
+        if isinstance(value, str) and not pa.types.is_string(column.type):
+            return pa.scalar(value).cast(column.type)
+        return pa.scalar(value, column.type)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+        raise ConfigError(
+            f"The column {column.name!r} is of type {column.type} and can't be set to {brief(value)}: "
+            f"{str(error)[:500]}. What is computed is given as SQL text such as 'x * 2', as an expression such as "
+            "pyarrow.compute.field('x') * 2, or as a function of the rows."
+        ) from error
+
+
+def computed(expression: pc.Expression, rows: pa.Table, what: str) -> pa.ChunkedArray:
+    """The values of an expression, row by row. Raises ConfigError with `what` when Arrow can't compute it."""
+    source = acero.Declaration("table_source", acero.TableSourceNodeOptions(rows))
+    project_ = acero.Declaration("project", acero.ProjectNodeOptions([expression], ["value"]))
+    try:
+        return acero.Declaration.from_sequence([source, project_]).to_table(use_threads=False).column(0)
+    except (pa.ArrowException, ValueError, KeyError) as error:
+        raise ConfigError(f"{what} can't be computed: {error}. Columns: {', '.join(rows.column_names)}.") from error
+
+
+def _fitted(values: pa.ChunkedArray, column: pa.Field) -> pa.ChunkedArray:
+    """The values in the column's type: numbers become other numbers when they fit exactly."""
+    if values.type != column.type:
+        try:
+            if pa.types.is_nested(column.type):
+                values = project(pa.table({column.name: values}), pa.schema([column])).column(0)
+            else:
+                values = values.cast(column.type)
+        except pa.ArrowException as error:
+            raise SchemaMismatch(
+                f"The column {column.name!r} is of type {column.type}, its new values of type {values.type} don't fit: "
+                f"{error}. Cast or round them."
+            ) from error
+    return values
