@@ -60,7 +60,7 @@ _PACKAGE = "org.apache.hudi.keygen."
 
 
 class _GeneratorClass(Protocol):
-    """A class of this package; one of a user's own is made by UserKey."""
+    """A class of this package; UserKey makes a user's class."""
 
     def from_settings(self, settings: KeySettings) -> BuiltInKey: ...
 
@@ -71,7 +71,7 @@ KEY_GENERATORS: Registry[_GeneratorClass] = Registry(
     aliases={
         **KEY_GENERATOR_ALIASES,
         **{spelling.lower(): kind for spelling, kind in KEY_GENERATOR_ALIASES.items() if "." not in spelling},
-        # Without a package, and in the one that Hudi before 0.6 had them in; old tables still say so.
+        # Without a package, and in the package of Hudi before 0.6; old tables still name them so.
         **{
             prefix + name.removeprefix(_PACKAGE): kind
             for name, kind in KEY_GENERATOR_ALIASES.items()
@@ -85,8 +85,8 @@ KEY_GENERATORS: Registry[_GeneratorClass] = Registry(
 def generator_name(options: Mapping[str, str]) -> str:
     """Registered name of the generator that the options ask for: class, else type, else the table's, else inferred.
 
-    A user's "module:Class" stands for itself, in the writer's class option alone: nothing that may come from a table's
-    properties (the type too) can make its readers import code.
+    A user's "module:Class" counts only in the writer's class option: nothing in a table's properties (the type
+    included) can make its readers import code.
     """
     requested = option_text(options, GENERATOR_CLASS)
     if requested:
@@ -115,10 +115,10 @@ def from_options(
 ) -> KeyGenerator:
     """The key generator that Hudi's options describe.
 
-    Args:    schema: of the data; given, key fields that it lacks are reported now and not at the first batch;
-             table_version: of the table (default: the option hoodie.write.table.version, else 9);
-             instant_time: of the commit, for automatic keys; current_year: for texts with years of two digits
-             (default: year of the instant).
+    Args:    schema: the data's; if given, key fields that it lacks are reported now and not at the first batch;
+                 table_version: the table's (default: the option hoodie.write.table.version, else 9); instant_time: the
+                 commit's, for automatic keys; current_year: for texts with two-digit years (default: year of the
+                 instant).
     Raises:  ConfigError for options that contradict each other, lack something or are unknown.
     """
     year = current_year if current_year is not None else _year_of(instant_time)

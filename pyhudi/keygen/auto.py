@@ -1,8 +1,8 @@
 """Automatic record keys `<instant>_<partition number>_<row number>`, for tables without key fields.
 
-They wrap the generator that makes the partition path. A row keeps its key when a task runs again only if the task's
-input has the same rows in the same order, so the writer must number a stored or sorted input, never a second evaluation
-of a query that may answer otherwise. Source: docs/formats/keys.md, "Automatic keys".
+They wrap the generator that makes the partition path. When a task runs again, a row keeps its key only if the task's
+input has the same rows in the same order. So the writer must number a stored or sorted input, never a second evaluation
+of a query that may return different rows. Source: docs/formats/keys.md, "Automatic keys".
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ __all__ = ["AutoKey"]
 
 @dataclass(frozen=True, slots=True)
 class AutoKey(BuiltInKey):
-    """`instant_time`: time of the commit that writes the rows; None until the writer has drawn it."""
+    """`instant_time`: time of the commit that writes the rows; None until the writer draws it."""
 
     partition_part: BuiltInKey
     instant_time: str | None = None
 
     @property
     def type_name(self) -> str:
-        """Name of the wrapped generator: that one is stored in the table's properties."""
+        """Name of the wrapped generator, which is stored in the table's properties."""
         return self.partition_part.type_name
 
     @property

@@ -1,8 +1,8 @@
 """KeyGenerator: the protocol, and the look-up of its columns in a batch.
 
 A key generator gives every row a record key (who the row is) and a partition path (the folder it lives in). It is a
-small frozen value that pickles, so that executors can use it, and it is pure: the same row has the same key whatever
-batch it comes in. Source: docs/formats/keys.md, "Which generator", "Record keys", "Partition paths".
+small frozen value that pickles, so that executors can use it, and it is pure: a row has the same key in any batch.
+Source: docs/formats/keys.md, "Which generator", "Record keys", "Partition paths".
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ class KeyColumns:
 
 @runtime_checkable
 class KeyGenerator(Protocol):
-    """What the write path asks of a key generator."""
+    """The interface of a key generator for the write path."""
 
     @property
     def type_name(self) -> str:
-        """Name in the registry ("SIMPLE"), or "module:Class" for a user's own."""
+        """Name in the registry ("SIMPLE"), or "module:Class" for a user's class."""
         ...
 
     @property
@@ -56,14 +56,14 @@ class KeyGenerator(Protocol):
 
 @runtime_checkable
 class UserKeyGenerator(Protocol):
-    """What a user's own class offers, named "my_package.keys:HashedKey" as the key generator class.
+    """The interface of a user's class, named "my_package.keys:HashedKey" as the key generator class.
 
     It is made as `Class.from_options(options)` when it has that class method, else as
     `Class(record_fields=(...), partition_fields=(...))`, with the names as configured. The instance must pickle.
     """
 
     def columns(self, batch: pa.RecordBatch) -> KeyColumns:
-        """Keys of the rows of `batch`, by a rule that looks at one row only: no counters, no clock, no randomness."""
+        """Keys of the rows of `batch`, by a rule that depends on one row only: no counters, no clock, no randomness."""
         ...
 
 
@@ -98,7 +98,7 @@ def top_level(*field_lists: Iterable[str]) -> tuple[str, ...]:
 
 
 def read_field(batch: pa.RecordBatch | pa.Table, path: str) -> pa.Array | None:
-    """The column behind a dotted field name, null where a struct on the way is null; None when the schema lacks it."""
+    """The column behind a dotted field name, null where an enclosing struct is null; None when the schema lacks it."""
     first, *rest = path.split(".")
     index = batch.schema.get_field_index(first) if is_text(path) else -1
     if index < 0:

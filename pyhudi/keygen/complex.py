@@ -1,8 +1,8 @@
 """Key generator COMPLEX: any number of key fields and partition fields.
 
 The trap (docs/formats/keys.md, "Record keys"): with one key field, Hudi up to 0.14.0 and from 1.0.3 on writes `f:v`,
-the releases between the bare `v`. A table has the one or the other, and mixing them makes duplicates that nothing
-reports, so the writer looks at the table's keys and pins the form.
+the releases between write the bare `v`. A table has one form or the other, and mixing them makes duplicates silently,
+so the writer inspects the table's keys and pins the form.
 """
 
 from __future__ import annotations
@@ -65,10 +65,10 @@ class ComplexKey(BuiltInKey):
 def detect_single_key_encoding(
     sample_keys: Iterable[str], field: str
 ) -> Literal["FIELD_PREFIXED", "VALUE_ONLY"] | None:
-    """Which form the record keys of an existing table have, for one key field.
+    """The form of the record keys in an existing table with one key field.
 
-    Args:    sample_keys: record keys from the table's files, as many as are at hand.
-    Returns: the form, as `hoodie.table.complex.keygenerator.encoding` spells it; None without any key.
+    Args:    sample_keys: record keys from the table's files, as many as are available.
+    Returns: the form, as `hoodie.table.complex.keygenerator.encoding` spells it; None without keys.
     Raises:  KeyGenError when the sample has both forms: the table was written by Hudi releases that disagree.
     """
     prefixed = bare = None

@@ -1,6 +1,6 @@
 """Key generator GLOBAL_DELETE: for deletes through a global index, by key alone.
 
-The key is always `f:v`, also of one field, so it does not match the keys of a SIMPLE table with one key field.
+The key is always `f:v`, even with one field, so it does not match the keys of a SIMPLE table with one key field.
 Source: docs/formats/keys.md, "Record keys".
 """
 

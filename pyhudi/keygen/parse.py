@@ -1,7 +1,7 @@
-"""Back from record keys and partition paths to the values of their fields, as text.
+"""Parsing record keys and partition paths into the values of their fields, as text.
 
-Needed where a table stores the path only (dropped partition columns) and to leave partitions out of a scan. Neither
-form escapes enough to be parsed back in every case; a path that does not fit its fields is an error, not a guess.
+Needed where a table stores only the path (dropped partition columns) and to prune partitions. Neither form escapes
+enough to be parsed in every case; a path that does not fit its fields is an error, not a guess.
 Source: docs/formats/keys.md, "Record keys", "Partition paths".
 """
 
@@ -20,8 +20,8 @@ __all__ = ["partition_values", "record_key_values", "split_partition_path"]
 def record_key_values(key: str, fields: Sequence[str]) -> tuple[str | None, ...]:
     """Values of the key fields, None for null.
 
-    A key without "," or without ":" is one plain value (docs/formats/keys.md, "Record keys"); but `f:v` of the one key
-    field is taken apart. Raises KeyGenError when the key does not have the fields.
+    A key without "," or without ":" is one plain value (docs/formats/keys.md, "Record keys"); but `f:v` with the
+    table's only key field is split. Raises KeyGenError when the key does not have the fields.
     """
     if len(fields) == 1 and not key.startswith(f"{fields[0]}:"):
         return (key,)
@@ -58,7 +58,7 @@ def partition_values(
 ) -> tuple[str | None, ...]:
     """Values of the partition fields from a partition path, None for the default partition.
 
-    Args:    fields: names without ":TYPE"; slash_dates: the single field's "/" were "-" (slash-separated dates);
+    Args:    fields: names without ":TYPE"; slash_dates: "/" in the single field stands for "-" (slash-separated dates);
              old_default: `default` is null too, as below table version 5; from then on it is a value.
     Raises:  KeyGenError when the path can't be divided among the fields: a value has slashes and no encoding.
     """

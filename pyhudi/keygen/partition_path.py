@@ -1,7 +1,8 @@
-"""Partition paths: text of the partition fields, default for nothing, URL encoding, hive style, in this order.
+"""Partition paths: text of the partition fields, the default for missing values, URL encoding, hive style, in this
+order.
 
 Made over the distinct values of a column, since partitions are few. A path that would leave the table's folder, or go
-into its `.hoodie` folder, is refused, though Hudi takes it. Source: docs/formats/keys.md, "Partition paths".
+into its `.hoodie` folder, is refused, though Hudi accepts it. Source: docs/formats/keys.md, "Partition paths".
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ def url_decode(text: str) -> str:
 
 
 def value_part(batch: pa.RecordBatch, field: str, style: PathStyle, first_row: int = 0) -> pa.Array:
-    """Paths made of the text of one field. A field that the data lacks gives the default partition, as in Hudi."""
+    """Paths from the text of one field. A field that the data lacks gives the default partition, as in Hudi."""
     column = read_field(batch, field)
     if column is None:
         return constant_path(style.decorate(field, None), batch.num_rows)
@@ -87,7 +88,7 @@ def value_part(batch: pa.RecordBatch, field: str, style: PathStyle, first_row: i
 def place(indices: pa.Array, paths: Sequence[str], null_path: str, field: str, first_row: int = 0) -> pa.Array:
     """Paths of the rows from those of the distinct values; `indices`: null where the value is null.
 
-    Raises KeyGenError for a path that leaves the folder, with the first row that has it.
+    Raises KeyGenError for a path that leaves the folder, naming its first row.
     """
     for number, path in enumerate(paths):
         problem = check_path(path)
@@ -104,7 +105,7 @@ def place(indices: pa.Array, paths: Sequence[str], null_path: str, field: str, f
 
 
 def check_path(path: str) -> str | None:
-    """What is wrong with a partition path, None when it stays in the table's folder and out of `.hoodie`."""
+    """The fault of a partition path, None when it stays in the table's folder and out of `.hoodie`."""
     if path.startswith("/"):
         return "starts with a slash and so leaves the table's folder"
     segments = path.split("/")
@@ -120,9 +121,9 @@ def check_path(path: str) -> str | None:
 def check_folders(paths: pa.Array) -> None:
     """Refuse paths whose folder would not be found again. Raises KeyGenError with the path.
 
-    `a//b` and `a/` would be stored in `a/b` and `a`: Apache Hudi writes such rows, and its readers find them, but
-    whoever lists the folders looks for other paths than the rows name. A folder `.hoodie` is passed over by Hudi's
-    listing on every level, and one called as the partition metadata file, or so beginning, counts as that file there.
+    `a//b` and `a/` would be stored in `a/b` and `a`: Apache Hudi writes such rows, and its readers find them, but a
+    listing of the folders finds other paths than the rows name. Hudi's listing skips a folder `.hoodie` on every level,
+    and takes a folder whose name begins like the partition metadata file for that file.
     """
     for path in cast("list[str]", pc.unique(paths).to_pylist()):
         reserved = next((segment for segment in path.split("/") if _is_reserved(segment)), None)
@@ -143,7 +144,7 @@ def check_folders(paths: pa.Array) -> None:
 
 
 def _is_reserved(segment: str) -> bool:
-    """A name that no folder of a partition may have."""
+    """Is it a name that no folder of a partition may have?"""
     return segment == META_FOLDER or segment.startswith(PARTITION_METADATA_NAME)
 
 
@@ -153,7 +154,7 @@ def constant_path(path: str, rows: int) -> pa.Array:
 
 
 def join_parts(parts: Sequence[pa.Array], rows: int) -> pa.Array:
-    """Parts joined with "/"; no part at all is the empty path."""
+    """Parts joined with "/"; no parts give the empty path."""
     if not parts:
         return constant_path("", rows)
     return parts[0] if len(parts) == 1 else pc.binary_join_element_wise(*parts, "/")

@@ -1,7 +1,7 @@
 """The two forms of a record key: one bare value, or `field:value,field:value`.
 
 Source: docs/formats/keys.md, "Record keys". Nothing escapes ":" and "," inside values, so the second form can't always
-be parsed back (see parse.py); it is Hudi's, and the keys must match those that Hudi writes.
+        be parsed (see parse.py). It is Hudi's form, and the keys must match those that Hudi writes.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def _empty_mask(texts: pa.Array) -> pa.Array | None:
 
 
 def _check_parents(batch: pa.RecordBatch, field: str, first_row: int) -> None:
-    """A null struct around a nested field: its row lacks the field, which Hudi refuses in this form of the key."""
+    """Refuse a null struct around a nested field, as Hudi does in this form of the key: the row lacks the field."""
     parent, dot, _ = field.rpartition(".")
     if not dot:
         return

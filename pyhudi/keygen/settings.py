@@ -36,7 +36,7 @@ CURRENT_VERSION = 9
 
 @dataclass(frozen=True, slots=True)
 class KeySettings:
-    """Everything that a generator may need."""
+    """All settings that a generator may need."""
 
     record_fields: tuple[str, ...]  # dotted names; () asks for automatic keys
     partition_fields: tuple[str, ...]  # as configured, with ":TYPE" for CUSTOM
@@ -44,7 +44,7 @@ class KeySettings:
     single_field_prefix: bool  # COMPLEX with one key field: `f:v` or the bare value
     timebased: Mapping[str, str]  # settings of the TIMESTAMP generator, without prefix
     current_year: int | None  # for years of two digits
-    options: Mapping[str, str]  # all of them, for a user's class
+    options: Mapping[str, str]  # all options, for a user's class
 
     def single_partition_style(self) -> PathStyle:
         """The style for one partition field among several: slash-separated dates are for a single field only."""
@@ -54,7 +54,7 @@ class KeySettings:
 
 
 def option_text(options: Mapping[str, str], *names: str) -> str:
-    """The first of several options that is given and not blank, trimmed; "" when none is."""
+    """The first option that is set and not blank, trimmed; "" when none is."""
     for name in names:
         text = str(options.get(name) or "").strip()
         if text:
@@ -68,7 +68,7 @@ def split_fields(text: str) -> tuple[str, ...]:
 
 
 def infer(options: Mapping[str, str]) -> str:
-    """Name of the key generator when neither class nor type is given.
+    """Name of the key generator when neither class nor type is set.
 
     No partition field is NON_PARTITION, a first field with ":" CUSTOM, one field SIMPLE, several COMPLEX; SIMPLE with
     several key fields becomes COMPLEX (docs/formats/keys.md, "Which generator").

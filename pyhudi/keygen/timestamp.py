@@ -1,10 +1,10 @@
-"""Key generator TIMESTAMP: one key field as with SIMPLE, the partition from one field that holds a time.
+"""Key generator TIMESTAMP: one key field as with SIMPLE, the partition path from one time field.
 
 CUSTOM makes its time parts by the same functions. A value becomes an instant (epoch milliseconds) by the timestamp
 type, the instant a text by the output format, the text a path by URL encoding of the whole and the hive prefix once.
-Null is the number 1 in the type's unit (or the text of the first millisecond), never the default partition. Work in
-Python is done for distinct values only, after numbers have been cut to what the format shows. Times outside the years 1
-to 9999 are refused. Source: docs/formats/keys.md, "Times"; Hudi's page on key generation.
+Null is the number 1 in the type's unit (or the text of the first millisecond), never the default partition. Python code
+runs only per distinct value, after numbers are truncated to the format's precision. Times outside the years 1 to 9999
+are refused. Source: docs/formats/keys.md, "Times"; Hudi's page on key generation.
 
 """
 
@@ -36,7 +36,7 @@ __all__ = ["TIMEBASED", "UNITS", "TimeSettings", "TimestampKey", "timestamp_part
 
 TIMEBASED = "hoodie.keygen.timebased."
 
-# Milliseconds of one unit, as a fraction; results are cut towards zero.
+# Milliseconds of one unit, as a fraction; results are truncated towards zero.
 UNITS = {
     "NANOSECONDS": (1, 1_000_000),
     "MICROSECONDS": (1, 1000),
@@ -48,16 +48,16 @@ UNITS = {
 }
 _UNIT_OF_TYPE = {"UNIX_TIMESTAMP": "SECONDS", "EPOCHMILLISECONDS": "MILLISECONDS", "EPOCHMICROSECONDS": "MICROSECONDS"}
 _TYPES = (*_UNIT_OF_TYPE, "SCALAR", "DATE_STRING", "MIXED")
-_MARK = "\x00"  # in no date format
+_MARK = "\x00"  # occurs in no date format
 _MILLIS_PER_YEAR = 31_556_952_000
 
 
 @dataclass(frozen=True, slots=True)
 class TimeSettings:
-    """What the options say about time.
+    """The time options.
 
-    Fields:  unit: None for types that read text only; input_zone, output_zone: None when not given;
-             current_year: years of two digits are read as the nearest to thirty years before it, as Joda-Time does.
+    Fields:  unit: None for types that read only text; input_zone, output_zone: None when not set; current_year:
+             two-digit years are read as the nearest to thirty years before it, as Joda-Time does.
     """
 
     timestamp_type: str
@@ -70,7 +70,7 @@ class TimeSettings:
 
     @classmethod
     def parse(cls, settings: Mapping[str, str], *, current_year: int | None = None) -> TimeSettings:
-        """Read settings, given without their prefix. Raises ConfigError for missing, unknown and contradictory ones."""
+        """Read settings whose keys have no prefix. Raises ConfigError for missing, unknown and contradictory ones."""
         kind = settings.get("timestamp.type", "").strip()
         if kind not in _TYPES:
             found = f"is {kind!r}" if kind else "is missing"
@@ -99,7 +99,7 @@ class TimeSettings:
 
     @property
     def number_zone(self) -> Zone:
-        """Zone in which numbers are shown; UTC when none is given (Hudi: the zone of its Java process)."""
+        """Zone in which numbers are formatted; UTC when none is set (Hudi: the zone of its Java process)."""
         return self.output_zone or UTC
 
     def text_path(self, text: str) -> str:
@@ -119,8 +119,8 @@ class TimeSettings:
 def _input_formats(settings: Mapping[str, str]) -> tuple[str, ...]:
     delimiter = settings.get("input.dateformat.list.delimiter.regex", "").strip() or ","
     try:
-        # The expression may come with a table, so it goes to an engine whose time is linear in the text. Marked and
-        # then split: Arrow's own split by an expression never ends where that matches no text.
+        # The expression may come from a table, so it goes to an engine whose time is linear in the text. The text is
+        # marked and then split: Arrow's split by an expression never ends where that matches the empty text.
         text = pa.scalar(settings.get("input.dateformat", "").replace(_MARK, ""), pa.string())
         marked = pc.replace_substring_regex(text, pattern=delimiter, replacement=_MARK)
     except (pa.ArrowException, UnicodeEncodeError) as error:
@@ -155,7 +155,7 @@ _TWO_DAYS_MS = 2 * 86_400_000  # more than any offset
 def timestamp_part(
     batch: pa.RecordBatch, field: str, style: PathStyle, settings: TimeSettings, first_row: int = 0
 ) -> pa.Array:
-    """Paths made of one time field. Raises KeyGenError, with the row, for values that give no time."""
+    """Paths from one time field. Raises KeyGenError, with the row, for values that are not times."""
     style = PathStyle(
         style.hive_style, style.url_encode, False, style.consistent_timestamps
     )  # slashes are the format's
@@ -183,7 +183,7 @@ def _from_text(column: pa.Array, field: str, style: PathStyle, settings: TimeSet
     local, is_time = read_local_times(texts, settings.input_formats[0], settings.input_zone, settings.output_zone)
     if shows_zone(pattern):
         is_time[:] = False
-    # Texts that were read at once share the paths of equal cut times; the others get one path each.
+    # Texts parsed together share the paths of equal truncated times; the others get one path each.
     cut = pa.array(local[is_time] // unit_ms * unit_ms).dictionary_encode()
     shown = [format_instant(pattern, value, UTC) for value in cast("list[int]", cut.dictionary.to_pylist())]
     path_of_text = np.zeros(len(texts), np.int64)
@@ -218,7 +218,7 @@ def _from_numbers(column: pa.Array, field: str, style: PathStyle, settings: Time
             f"{TIMEBASED}timestamp.type to the unit of the column."
         )
     if not shows_zone(pattern):
-        # Local times print the same in any zone, so they can be cut to the finest field that is shown.
+        # Local times print the same in any zone, so they can be truncated to the finest field of the format.
         unit_ms = finest_ms(pattern)
         nulls = np.asarray(millis.is_null()) if millis.null_count else None
         millis, zone = pa.array(local // unit_ms * unit_ms, pa.int64(), mask=nulls), UTC
@@ -229,7 +229,7 @@ def _from_numbers(column: pa.Array, field: str, style: PathStyle, settings: Time
 
 
 def _local_times(millis: pa.Array, zone: Zone) -> Longs:
-    """Local milliseconds; of a null those of 1970, of a time outside the years 1 to 9999 some that are outside, too."""
+    """Local milliseconds; for a null those of 1970, for a time outside the years 1 to 9999 some outside them, too."""
     values = np.asarray(millis.fill_null(0), dtype=np.int64)
     inside = np.clip(values, FIRST_LOCAL_MS - _TWO_DAYS_MS, LAST_LOCAL_MS + _TWO_DAYS_MS)
     local: Longs = inside + offsets_at(inside, zone)
@@ -263,8 +263,8 @@ def _millis(column: pa.Array, field: str, style: PathStyle, settings: TimeSettin
         )
     multiplier, divisor = UNITS[settings.unit]
     if divisor > 1:
-        return pc.divide(number, divisor)  # cuts towards zero, as Java's TimeUnit does
-    # Java's TimeUnit stops at the largest long instead of running over.
+        return pc.divide(number, divisor)  # truncates towards zero, as Java's TimeUnit does
+    # Java's TimeUnit stops at the largest long instead of overflowing.
     bound = _MAX_LONG // multiplier
     inside = pc.min_element_wise(pc.max_element_wise(number, -bound, skip_nulls=False), bound, skip_nulls=False)
     return pc.multiply(inside, multiplier)

@@ -1,7 +1,7 @@
-"""A user's own key generator, named by its class: "my_package.keys:HashedKey".
+"""A user's key generator, named by its class: "my_package.keys:HashedKey".
 
-What it answers is checked before it reaches the table: two string arrays as long as the batch, no nulls, no empty keys,
-no path that leaves the table's folder.
+Its answers are checked before they reach the table: two string arrays as long as the batch, no nulls, no empty keys, no
+path that leaves the table's folder.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class UserKey:
 
     @property
     def input_columns(self) -> tuple[str, ...]:
-        """What the user's class says in `input_columns`; () when it doesn't, so that it gets all columns."""
+        """The `input_columns` of the user's class; () without them, so that it gets all columns."""
         return tuple(getattr(self.generator, "input_columns", ()))
 
     def columns(self, batch: pa.RecordBatch, *, partition_id: int = 0, first_row: int = 0) -> KeyColumns:

@@ -47,16 +47,16 @@ LOCK_PROVIDERS: Registry[Callable[[LockOptions, Storage, Clock], LockProvider]] 
 
 
 def open_lock(options: LockOptions, storage: Storage, clock: Clock | None = None) -> LockProvider:
-    """The lock of the table behind `storage`, not yet taken; where no provider is named, the one for its place.
+    """The lock of the table behind `storage`, not yet taken; without a named provider, the one for its storage.
 
-    Raises ConfigError for a provider that there is not, or that lacks a package or an option.
+    Raises ConfigError for an unknown provider, or one that lacks a package or an option.
     """
     name = options.provider or provider_of_place(storage)
     return LOCK_PROVIDERS.load(name)(options, storage, clock or SystemClock())
 
 
 def provider_of_place(storage: Storage) -> str:
-    """The provider that keeps all processes apart which can reach a table there, without a server."""
+    """The provider that excludes all processes that can reach a table there, without a server."""
     if isinstance(storage, MemoryStorage):
         return "IN_PROCESS"  # no other process can reach it
     return "STORAGE" if has_conditional_put(storage) else "FILESYSTEM"
@@ -65,14 +65,14 @@ def provider_of_place(storage: Storage) -> str:
 def hold(lock: LockProvider, timeout_s: float) -> AbstractContextManager[None]:
     """Hold the lock for a `with` block. Raises LockTimeout, naming who holds it, after `timeout_s` seconds.
 
-    It is given back whatever ends the block, Ctrl-C too. A lock that can't be given back is warned about: what was done
-    under it is done.
+    The lock is released whatever ends the block, Ctrl-C too. A failed release is only warned about: the work under the
+    lock is done.
     """
     return _Held(lock, timeout_s)
 
 
 class _Held(AbstractContextManager[None]):
-    """No generator: between its `yield` and the block an interrupt would leave the lock taken."""
+    """Not a generator: an interrupt between its `yield` and the block would leave the lock taken."""
 
     def __init__(self, lock: LockProvider, timeout_s: float) -> None:
         self._lock, self._timeout_s = lock, timeout_s
@@ -82,7 +82,7 @@ class _Held(AbstractContextManager[None]):
             if self._lock.try_acquire(self._timeout_s):
                 return
         except BaseException:
-            self._give_back(only_if_held=True)  # an interrupt may have come when it was taken already
+            self._give_back(only_if_held=True)  # an interrupt may have come after the lock was taken
             raise
         raise LockTimeout(
             f"The table's lock could not be taken within {self._timeout_s:g} s; held by {self._lock.owner_note}. Wait "
@@ -95,7 +95,7 @@ class _Held(AbstractContextManager[None]):
     ) -> None:
         try:
             self._give_back()
-        except BaseException:  # an interrupt that came before others were put off
+        except BaseException:  # an interrupt that came before interrupts were put off
             self._give_back()
             raise
 

@@ -1,4 +1,4 @@
-"""The protocol of a lock provider, and asking for a lock again and again until it is given or time is up.
+"""The protocol of a lock provider, and retrying until a lock is granted or time is up.
 
 A provider is made from LockOptions, the table's storage and a clock. The lock guards drawing instant times, making
 requested and completed files, config updates and upgrades. Every writer of a table must use the same provider. It is
@@ -25,7 +25,7 @@ Options = TypeVar("Options", bound="DataclassInstance")
 
 
 def own_options(settings: LockOptions, kind: type[Options]) -> Options:
-    """The options that a user's own provider declares in its `options_class`. Raises ConfigError for a wrong value."""
+    """The options that a user's provider declares in its `options_class`. Raises ConfigError for a wrong value."""
     return declare.own_options(kind, settings.own_texts)
 
 
@@ -49,7 +49,7 @@ class LockProvider(Protocol):
         ...
 
     def try_acquire(self, timeout_s: float) -> bool:
-        """Take the lock, waiting up to `timeout_s` seconds (0: one attempt). False when another holds it still."""
+        """Take the lock, waiting up to `timeout_s` seconds (0: one attempt). False when another still holds it."""
         ...
 
     def release(self) -> None:
@@ -63,7 +63,7 @@ Pauses = tuple[float, float]  # first and longest pause between two attempts, in
 def retry_until(attempt: Callable[[], bool], timeout_s: float, pauses: Pauses, clock: Clock) -> bool:
     """Call `attempt` until it is True or `timeout_s` seconds have passed; pauses double up to the longest.
 
-    Ctrl-C ends the waiting, but never an attempt half way: a lock is taken and known to be, or it is not taken.
+    Ctrl-C ends the waiting, but never an attempt half way: a lock is either taken and recorded, or not taken.
     """
     deadline_s = clock.monotonic_s() + timeout_s
     pause_s, longest_s = pauses

@@ -5,8 +5,8 @@ The items and rules are those of Amazon's DynamoDB lock client, which Hudi's pro
     key                  the lock's name          recordVersionNumber   set at each renewal
     ownerName            who holds it             leaseDuration         milliseconds, as text
 
-A lock is free when there is no item or it says `isReleased`; an item whose version number has not changed for its
-lease duration was left behind. Time is measured by the waiting process alone, so clocks need not agree.
+A lock is free when there is no item or it says `isReleased`; an item whose version number has not changed for its lease
+duration is stale. Only the waiting process measures time, so clocks need not agree.
 Source: docs/formats/writers.md, "Locks"; Amazon's lock client.
 """
 
@@ -57,7 +57,7 @@ class DynamoLock:
         self._pauses = _PAUSES if wait is None else (wait / 1000, wait / 1000)
         self._version: str | None = None
         self._valid_until_s = 0.0
-        self._seen: tuple[str, float] | None = None  # version number of another's item, when it was seen first
+        self._seen: tuple[str, float] | None = None  # version number of another's item, and when it was first seen
         self._renewal = Renewal(self._renew, _RENEWAL_S)
         self._make_table()
 
@@ -162,7 +162,7 @@ class DynamoLock:
                 },
             )
         except StorageError:
-            return self.is_held  # the server may answer at the next turn
+            return self.is_held  # the server may answer next time
         if done:
             self._version, self._valid_until_s = newer, began_s + _LEASE_MS / 1000
         else:
@@ -175,7 +175,7 @@ class DynamoLock:
         return item
 
     def _try(self, verb: str, **arguments: object) -> bool:
-        """False when the condition does not hold."""
+        """Send a request; False when its condition does not hold."""
         try:
             self._call(verb, **arguments)
         except _ConditionFailed:
@@ -192,7 +192,7 @@ class DynamoLock:
             raise StorageError(f"DynamoDB table {self._table}: the server refused: {error}") from error
         except self._errors.BotoCoreError as error:
             raise StorageError(f"DynamoDB table {self._table}: no answer: {error}") from error
-        except (ValueError, TypeError, OSError) as error:  # of what can't be sent, and of what is no answer
+        except (ValueError, TypeError, OSError) as error:  # requests that can't be sent, answers that can't be read
             raise StorageError(f"DynamoDB table {self._table}: {error!r}") from error
         return answer
 
@@ -236,14 +236,14 @@ class ImplicitKeyDynamoLock(DynamoLock):
 
 
 def _text(item: Item, name: str) -> str | None:
-    """A text of an item, which anyone may have put there; None for anything else."""
+    """A text of an item; None for anything else, since anyone may have written it."""
     value = item.get(name)
     text = value.get("S") if isinstance(value, dict) else None
     return text if isinstance(text, str) else None
 
 
 def _lease_ms(item: Item) -> int:
-    """The lease of another's item; ours for a text that is no number of milliseconds."""
+    """The lease of another's item; ours if the text is not a number of milliseconds."""
     text = _text(item, "leaseDuration") or ""
     return int(text) if text.isascii() and text.isdigit() and len(text) <= _LEASE_DIGITS_MAX else _LEASE_MS
 

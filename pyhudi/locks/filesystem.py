@@ -1,15 +1,14 @@
 """Lock provider FILESYSTEM: a file named `lock` that only one process can create.
 
-The file lies in the table's `.hoodie`, or where `hoodie.write.lock.filesystem.path` says, as with Hudi's own provider,
-so both exclude each other. Its content says who made it; Hudi does not look at that. Give `expire_min` more minutes
-than any writer ever holds the lock: an older file counts as left behind by a dead process and is taken over. The file
-of a process of this machine that is dead for certain is taken over at once. On disks and mounts the holder renews its
-file's time while it works, so that the file of a machine or container that is gone is taken over after a minute.
+The file lies in the table's `.hoodie` or in `hoodie.write.lock.filesystem.path`, as with Hudi's provider, so both
+exclude each other. Its content names its owner, which Hudi ignores. Set `expire_min` to more minutes than any writer
+ever holds the lock: an older file counts as abandoned by a dead process and is taken over. The file of a process on
+this machine that is certainly dead is taken over at once. On disks and mounts the holder renews its file's time while
+it works, so the file of a lost machine or container is taken over after a minute.
 
-Real Hudi's provider deletes the file twice: when it gives its lock back, and some milliseconds later when it closes,
-without a look at whose it is by then. So after waiting for a lock of Hudi's a new one is looked at again before it
-counts, and `is_held` is what the file says.
-Only for stores with exclusive create. Source: docs/formats/writers.md, "Locks".
+Hudi's provider deletes the file twice: when it releases its lock, and some milliseconds later when it closes, whoever
+owns the file by then. So after waiting for a lock of Hudi's, a new lock is checked again before it counts, and
+`is_held` reads the file. Only for stores with exclusive create. Source: docs/formats/writers.md, "Locks".
 """
 
 from __future__ import annotations
@@ -35,12 +34,12 @@ __all__ = ["FileSystemLock"]
 
 _NEAR: Pauses = (0.002, 0.01)  # this machine's disks: looking costs microseconds
 _FAR: Pauses = (0.05, 1.0)
-_CREATIONS = 2  # in one attempt: once more when the lock went away in between; then there is the wait for the next one
+_CREATIONS = 2  # in one attempt: once more if the lock was released in between; then wait for the next attempt
 _RENEWAL_S = 10.0
 _LEASE_S = 60.0
-_SILENCE_S = 30.0  # seen by the one who waits: the clocks of two machines may differ by more than a lease
-_SKEW_MS = {True: 1, False: 200}  # by whether all that share the table have one clock
-_HUDI_CLOSES_S = 0.05  # seen: up to 4 ms between Hudi's two deletions, on a busy machine
+_SILENCE_S = 30.0  # measured by the waiting process: the clocks of two machines may differ by more than a lease
+_SKEW_MS = {True: 1, False: 200}  # by whether all processes that share the table have one clock
+_HUDI_CLOSES_S = 0.05  # measured: up to 4 ms between Hudi's two deletions, on a busy machine
 
 
 class FileSystemLock:
@@ -56,9 +55,9 @@ class FileSystemLock:
         self.default_skew_ms = _SKEW_MS[is_of_one_machine(storage) and is_of_one_machine(self._storage)]
         _warn_of_place(self._storage)
         self._renewal = Renewal(self._renew, _RENEWAL_S) if isinstance(self._storage, LocalStorage) else None
-        self._silent: tuple[tuple[bytes, int], float] | None = None  # another's file, since when it is as it is
-        self._content: bytes | None = None  # what our own lock file holds, None while we hold none
-        self._refusal: str | None = None  # what is in the way of the last attempt, where no lock file can be seen
+        self._silent: tuple[tuple[bytes, int], float] | None = None  # another's file, and since when it is unchanged
+        self._content: bytes | None = None  # content of our lock file, None while we hold none
+        self._refusal: str | None = None  # the obstacle of the last attempt, where no lock file can be seen
         self._has_waited_for_hudi = False
 
     @property
@@ -92,7 +91,7 @@ class FileSystemLock:
                     return False
                 refusal = str(error)
             except PathNotFound:
-                return False  # a table that is taken back takes its empty folder with it
+                return False  # undoing the creation of a table deletes its empty folder
             except BaseException:
                 self._take_back(content)
                 raise
@@ -107,14 +106,14 @@ class FileSystemLock:
         return False
 
     def _take_back(self, content: bytes) -> None:
-        """The store did not say whether the file was made: it goes, if it was."""
-        with suppress(Exception):  # the error that is on its way says more
+        """Delete the lock file if the store made it but did not say so."""
+        with suppress(Exception):  # the original error says more
             note = self._seen(self._path)
             if note is not None and note[0] == content:
                 self._storage.delete(self._path)
 
     def _outlives_hudi(self) -> bool:
-        """Is the new lock file still there when Hudi, whose lock we waited for, must have closed it?"""
+        """Does the new lock file still exist once Hudi, whose lock we waited for, must have closed?"""
         if self._has_waited_for_hudi:
             self._clock.sleep_s(_HUDI_CLOSES_S)
             if not self.is_held:
@@ -123,13 +122,13 @@ class FileSystemLock:
         return True
 
     def _renew(self) -> bool:
-        """Say that the holder is at work; False when it has no lock any more."""
+        """Show that the holder is at work; False when it no longer has the lock."""
         try:
             if not self.is_held:
                 return False
             self._storage.set_modified(self._path, self._clock.now_ms())
         except StorageError:
-            pass  # a mount that refuses now may answer at the next turn
+            pass  # a mount that refuses now may answer next time
         return True
 
     def release(self) -> None:
@@ -152,10 +151,10 @@ class FileSystemLock:
         )
 
     def _break_expired(self) -> bool:
-        """Remove the lock file if it was left behind. True when it is worth trying again at once.
+        """Remove the lock file if it is stale. True when it is worth trying again at once.
 
-        Of several waiting processes only the one that can create the mark of this very file removes it, and it looks
-        again after that: without the mark a slow process would remove the lock that a faster one has just taken.
+        Only the waiting process that creates the mark of this file removes it, after another look: without the mark a
+        slow process would remove the lock that a faster one has just taken.
         """
         note = self._seen(self._path)
         if note is None:
@@ -183,7 +182,7 @@ class FileSystemLock:
         return is_old or is_surely_dead(content) or (age_ms > _LEASE_S * 1000 and self._is_silent(note))
 
     def _is_silent(self, note: tuple[bytes, int]) -> bool:
-        """Was a lock file that its holder renews not renewed while this process looked at it?"""
+        """Did the holder stop renewing a lock file while this process watched it?"""
         if self._renewal is None or not is_renewed(note[0]):
             return False
         now_s = self._clock.monotonic_s()

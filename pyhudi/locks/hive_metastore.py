@@ -1,7 +1,7 @@
 """Lock provider HIVE_METASTORE: an exclusive lock of a table at a Hive metastore (extra `pyhudi[hive]`).
 
-The requests are those of Hudi's provider, so both exclude each other. The holder sends heartbeats; a lock whose holder
-is silent runs out at the metastore (`hive.txn.timeout`). Source: docs/formats/writers.md, "Locks"; the metastore's
+The requests are those of Hudi's provider, so both exclude each other. The holder sends heartbeats; the metastore
+expires a lock whose holder is silent (`hive.txn.timeout`). Source: docs/formats/writers.md, "Locks"; the metastore's
 Thrift interface.
 """
 
@@ -28,20 +28,20 @@ _PAUSES: Pauses = (0.1, 1.0)
 _PORT = 9083
 _PORT_DIGITS_MAX = 5
 _TIMEOUT_MS = 30_000
-_SILENCES = 2  # so many heartbeat intervals without an answer, and the lock may be another's: far below txn.timeout
+_SILENCES = 2  # after so many heartbeat intervals without an answer the lock may be another's: far below txn.timeout
 
 Answer = TypeVar("Answer")
 
 
 class _LockState(Protocol):
-    """What the metastore says of a lock."""
+    """The metastore's answer about a lock."""
 
     state: int
     lockid: int
 
 
 class _Service(Protocol):
-    """The calls of the metastore's Thrift interface; requests are of classes that Thrift makes."""
+    """The calls of the metastore's Thrift interface; requests are instances of classes that Thrift makes."""
 
     def lock(self, request: object) -> _LockState: ...
 
@@ -79,7 +79,7 @@ class HiveMetastoreLock:
 
     @property
     def is_held(self) -> bool:
-        # The metastore gives up a lock that it hears nothing of, and can't tell a holder that does not reach it.
+        # The metastore drops a lock without heartbeats, and can't inform a holder that does not reach it.
         return self._lock_id is not None and self._clock.monotonic_s() - self._heard_s < self._silence_s
 
     @property
@@ -95,7 +95,7 @@ class HiveMetastoreLock:
             taken = retry_until(lambda: self._attempt(client), timeout_s, self._pauses, self._clock)
         finally:
             if not taken:
-                self._unlock()  # an interrupt may have come when it was taken already
+                self._unlock()  # an interrupt may have come after the lock was taken
         if taken:
             self._renewal.start()
         return taken
@@ -128,7 +128,7 @@ class HiveMetastoreLock:
             self._lock_id = int(answer.lockid)
             self._heard_s = self._clock.monotonic_s()
             return True
-        # A request that waits would take the lock when nobody expects it any more.
+        # A pending request would take the lock after we stopped waiting for it.
         self._call(lambda: client.unlock(types.UnlockRequest(lockid=answer.lockid)))
         return False
 
@@ -141,14 +141,14 @@ class HiveMetastoreLock:
             self._send(lambda client: client.heartbeat(types.HeartbeatRequest(lockid=lock_id)))
             self._heard_s = asked_s
         except (types.NoSuchLockException, types.NoSuchTxnException, types.TxnAbortedException):
-            self._lock_id = None  # the metastore has given it up
+            self._lock_id = None  # the metastore has dropped it
             return False
         except (self._hive.errors.TException, OSError, StorageError, ValueError, EOFError, struct.error):
-            return True  # the metastore may answer at the next turn
+            return True  # the metastore may answer next time
         return True
 
     def _send(self, send: Callable[[_Service], Answer]) -> Answer:
-        """Over the connection of the lock that is held, and over a new one when that is broken."""
+        """Send over the held lock's connection, or over a new one when that is broken."""
         assert self._connection is not None
         try:
             return send(self._connection[0])

@@ -13,7 +13,7 @@ from pyhudi.storage.clock import Clock
 
 __all__ = ["InProcessLock"]
 
-_SLICE_S = 0.1  # so long Ctrl-C waits while we wait for the lock
+_SLICE_S = 0.1  # how long Ctrl-C waits while we wait for the lock
 
 
 class _TableLock:
@@ -54,7 +54,7 @@ class InProcessLock:
         return True
 
     def _taken_within(self, wait_s: float) -> bool:
-        with uninterrupted():  # it is taken and known to be, or it is not taken
+        with uninterrupted():  # the lock is either taken and recorded, or not taken
             taken = self._table.lock.acquire(timeout=wait_s)
             if taken:
                 self._table.holder = threading.current_thread().name
@@ -69,6 +69,6 @@ class InProcessLock:
 
 
 def _name_of(storage: Storage) -> str:
-    """One name for one table, whatever spelling of its path or link to it a writer uses."""
+    """One name for a table, whichever spelling of its path or link to it a writer uses."""
     scheme, _, path = storage.full_path("").partition(":")
     return os.path.realpath(path) if scheme == "file" else f"{scheme}:{path}"

@@ -1,7 +1,7 @@
 """Which process wrote a note, and whether it has certainly ended.
 
-A process id means something only on the machine (and since the boot, and in the namespace) that gave it, and may be
-given again; all of that is in the note. Where the system does not say (only Linux does) every process counts as alive.
+A process id is valid only within one machine, boot and namespace, and may be reused; the note records all of that.
+Where the system does not reveal this (only Linux does), every process counts as alive.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ _PROC = Path("/proc")
 
 
 def note_of_this_process(token: str, *, is_renewed: bool = False) -> bytes:
-    """A note for a file that this process makes; `token` tells it from other notes of the process. `is_renewed`: the
-    file's time is set anew as long as the process is at work with it.
+    """A note for a file that this process makes; `token` distinguishes it from other notes of the process.
+    `is_renewed`: the process keeps renewing the file's time while it uses the file.
     """
     note = {
         "owner": token,
@@ -37,17 +37,17 @@ def note_of_this_process(token: str, *, is_renewed: bool = False) -> bytes:
 
 
 def is_note(content: bytes) -> bool:
-    """Was it made by `note_of_this_process`, in whatever process?"""
+    """Was it made by `note_of_this_process`, in any process?"""
     return isinstance(_fields(content).get("pid"), int)
 
 
 def is_renewed(content: bytes) -> bool:
-    """Is it a note of a file whose time its maker sets anew?"""
+    """Is it a note of a file whose time its maker renews?"""
     return is_note(content) and _fields(content).get("renewed") is True
 
 
 def is_surely_dead(note: bytes) -> bool:
-    """Was the note made by a process of this machine that does not run any more? False when one can't know."""
+    """Was the note made by a process of this machine that no longer runs? False when that can't be known."""
     fields = _fields(note)
     if not is_note(note) or not fields.get("started"):
         return False
@@ -73,23 +73,23 @@ def is_of_this_process(note: bytes) -> bool:
 
 
 def token_of(note: bytes) -> str | None:
-    """What tells a note from others of its process; None for bytes that are no note."""
+    """The token that distinguishes a note from others of its process; None for bytes that are not a note."""
     token = _fields(note).get("owner")
     return token if isinstance(token, str) else None
 
 
 def _fields(note: bytes) -> Body:
-    """What the note says; nothing for bytes that are no note, whatever they are."""
+    """The fields of the note; empty for bytes that are not a note."""
     try:
         fields = json.loads(note)
-    except (ValueError, RecursionError):  # also of a number of thousands of digits, and of brackets in brackets
+    except (ValueError, RecursionError):  # also for a number of thousands of digits, and for deeply nested brackets
         return {}
     return fields if isinstance(fields, dict) else {}
 
 
 @lru_cache(maxsize=1)  # a fork asks for itself
 def _place(own_pid: int) -> str | None:
-    """Where process ids mean the same: this boot of the kernel and this namespace."""
+    """The scope of process ids: this boot of the kernel and this namespace."""
     try:
         boot = (_PROC / "sys/kernel/random/boot_id").read_text().strip()
         return f"{boot} {os.readlink(_PROC / 'self/ns/pid')}"
@@ -103,7 +103,7 @@ def _own_start(own_pid: int) -> str | None:
 
 
 def _is_running(pid: int) -> bool:
-    """Does the kernel know the process? True when one can't know."""
+    """Does the kernel know the process? True when that can't be known."""
     try:
         os.kill(pid, 0)  # signal 0 reaches nobody
     except ProcessLookupError:
@@ -114,9 +114,9 @@ def _is_running(pid: int) -> bool:
 
 
 def _started(pid: int) -> str | None:
-    """When a process began, in ticks since the boot; None when there is no such process, or none that is shown."""
+    """When a process began, in ticks since the boot; None when there is no such process, or it is hidden."""
     try:
-        # Behind the name in brackets, which may hold anything: state is the 3rd field, the start the 22nd.
+        # After the name in brackets, which may hold anything: state is the 3rd field, the start the 22nd.
         return (_PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()[19]
-    except (OSError, IndexError, ValueError):  # ValueError: a name of a process that is no text
+    except (OSError, IndexError, ValueError):  # ValueError: a process name that is not text
         return None

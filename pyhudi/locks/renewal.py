@@ -1,8 +1,8 @@
 """Renewing a lease, or a sign of life, from a daemon thread, which dies with the process.
 
 Most locks are held for less than the time to their first renewal, and most writes end before their second sign of life.
-To start a thread for each would cost more than the rest of the lock. So one thread of the process waits for all of
-them, and only a renewal that becomes due gets a thread of its own: a store that hangs delays no other renewal.
+Starting a thread for each would cost more than the rest of the lock. So one thread per process waits for all of them,
+and only a renewal that becomes due gets its own thread: a hanging store delays no other renewal.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Renewal:
         _waiting().add(self, self._interval_s)
 
     def stop(self) -> None:
-        """End, after a renewal that is under way; again does no harm."""
+        """End, after a running renewal finishes; calling it again does no harm."""
         if self._stopped is None:
             return
         with self._mutex:
@@ -44,7 +44,7 @@ class Renewal:
             thread.join()
 
     def begin(self) -> None:
-        """Renew for the first time and then at each interval, in a thread of its own; called when that is due."""
+        """Renew for the first time and then at each interval, in a new thread; called when the first is due."""
         with self._mutex:
             if self._stopped is not None and not self._stopped.is_set():
                 self._thread = threading.Thread(target=self._run, args=(self._stopped,), name=self._name, daemon=True)
@@ -61,7 +61,7 @@ class _Waiting:
     def __init__(self) -> None:
         self._due_s: dict[Renewal, float] = {}
         self._changed = threading.Condition()
-        self._wakes_s = 0.0  # when the thread looks again by itself
+        self._wakes_s = 0.0  # when the thread next wakes by itself
         threading.Thread(target=self._run, name="hudi-renewals", daemon=True).start()
 
     def add(self, renewal: Renewal, interval_s: float) -> None:
@@ -81,7 +81,7 @@ class _Waiting:
                 renewal.begin()
 
     def _next(self) -> list[Renewal]:
-        """Wait until there may be renewals that are due, and take these out."""
+        """Wait until renewals may be due, and take them out."""
         with self._changed:
             due_s = min(self._due_s.values(), default=float("inf"))
             now_s = _CLOCK.monotonic_s()
@@ -101,7 +101,7 @@ _process_mutex = threading.Lock()
 
 
 def _waiting() -> _Waiting:
-    """That of this process."""
+    """The instance of this process."""
     global _process
     with _process_mutex:
         if _process is None:
@@ -110,7 +110,7 @@ def _waiting() -> _Waiting:
 
 
 def _forget() -> None:
-    """In a fork there are no threads of the process that it was forked from."""
+    """Start afresh in a fork, which has none of its parent's threads."""
     global _process, _process_mutex
     _process, _process_mutex = None, threading.Lock()
 

@@ -2,9 +2,9 @@
 
     .hoodie/.locks/table_lock.json    {"expired":false,"validUntil":<epoch ms>,"owner":"<uuid and more>"}
 
-Whoever replaces a file that is expired, run out or missing holds the lock, renews it while working, and puts
-`"expired":true` there at the end; the file stays. The bytes and rules are those of Hudi's StorageBasedLockProvider, so
-both exclude each other. On local disks, which Hudi's provider does not know, all writers must be on this machine.
+The process that replaces a released, expired or missing file holds the lock, renews it while working, and writes
+`"expired":true` at the end; the file stays. The bytes and rules are those of Hudi's StorageBasedLockProvider, so both
+exclude each other. On local disks, which Hudi's provider does not support, all writers must be on this machine.
 Source: docs/formats/writers.md, "Locks".
 """
 
@@ -30,9 +30,9 @@ from pyhudi.storage.versioned import FileBusy, versioned_files
 __all__ = ["LOCK_PATH", "StorageLock"]
 
 LOCK_PATH = f"{META_FOLDER}/.locks/table_lock.json"
-_CLOCK_DRIFT_MS = 500  # how far clocks of two machines may differ, as Hudi takes it
+_CLOCK_DRIFT_MS = 500  # how far clocks of two machines may differ, as in Hudi
 _RELEASE_ATTEMPTS = 3
-_BUSY_RELEASES = 200  # ten seconds: a lock that is not given back keeps all others waiting for minutes
+_BUSY_RELEASES = 200  # ten seconds: a lock that is not released keeps all others waiting for minutes
 _MS_MAX = 2**63 - 1  # validUntil is a long of Java's
 _NEAR: Pauses = (0.005, 0.02)
 _FAR: Pauses = (0.1, 1.0)
@@ -40,7 +40,7 @@ _FAR: Pauses = (0.1, 1.0)
 
 @dataclass(frozen=True, slots=True)
 class _Lease:
-    """What the file says."""
+    """The content of the lock file."""
 
     expired: bool
     valid_until_ms: int
@@ -85,7 +85,7 @@ class StorageLock:
         self._pauses = (_NEAR if near else _FAR) if wait is None else (wait / 1000, wait / 1000)
         self._mutex = threading.Lock()  # the renewing thread and the working one
         self._held: tuple[_Lease, str] | None = None  # with the file's version
-        self._refusal: str | None = None  # of the last attempt, which found the lock free
+        self._refusal: str | None = None  # the store's refusal at the last attempt, when the lock was free
         self._renewal = Renewal(self._renew, settings.storage.renewal_s)
 
     @property
@@ -129,7 +129,7 @@ class StorageLock:
                     return
 
     def _renew(self) -> bool:
-        """Put the end of the lease further away; False when there is nothing to renew any more."""
+        """Extend the lease; False when there is nothing left to renew."""
         with self._mutex:
             if self._held is None:
                 return False
@@ -138,7 +138,7 @@ class StorageLock:
             try:
                 newer = self._put(longer, version)
             except StorageError:
-                return self.is_held  # the store may answer at the next turn
+                return self.is_held  # the store may answer next time
             self._held = (longer, newer) if newer else (replace(lease, valid_until_ms=0), version)
             return newer is not None
 
@@ -150,14 +150,14 @@ class StorageLock:
         if stored is not None:
             lease = _Lease.decode(stored[0], self._where)
             is_free = lease.expired or now_ms > lease.valid_until_ms + _CLOCK_DRIFT_MS
-            if not is_free and lease.owner != self._owner:  # our own: the answer to an earlier attempt was lost
+            if not is_free and lease.owner != self._owner:  # ours: the answer to an earlier attempt was lost
                 return False
         ours = _Lease(False, now_ms + self._validity_ms, self._owner)
         try:
             version = self._files.replace(LOCK_PATH, ours.encode(), stored[1] if stored is not None else None)
         except FileBusy as error:
             self._refusal = str(error)
-            return False  # others may let go of it while we wait
+            return False  # others may release it while we wait
         except BaseException:
             self._take_back()
             raise
@@ -169,17 +169,17 @@ class StorageLock:
         return True
 
     def _take_back(self) -> None:
-        """The store did not say whether the lease was put: it ends, if it was."""
-        with suppress(Exception):  # the error that is on its way says more
+        """End the lease if the store wrote it but did not say so."""
+        with suppress(Exception):  # the original error says more
             stored = self._files.read(LOCK_PATH)
             lease = _Lease.decode(stored[0], self._where) if stored is not None else None
             if stored is not None and lease is not None and lease.owner == self._owner and not lease.expired:
                 self._files.replace(LOCK_PATH, replace(lease, expired=True).encode(), stored[1])
 
     def _put(self, lease: _Lease, version: str) -> str | None:
-        """Replace our own lease; None when another process has the lock. Raises StorageError.
+        """Replace our lease; None when another process has the lock. Raises StorageError.
 
-        The file may be ours with another version: an earlier put has reached the store and its answer not us.
+        The file may be ours with another version: an earlier put reached the store, but its answer was lost.
         """
         made = self._files.replace(LOCK_PATH, lease.encode(), version)
         if made is None:

@@ -98,7 +98,7 @@ class ZookeeperLock:
             return False
         client = self._connected()
         lock = self._new_lock(client)
-        self._client, self._lock = client, lock  # before it is asked for: an interrupt then finds what to give back
+        self._client, self._lock = client, lock  # before the lock is requested: an interrupt then finds what to release
         taken = False
         try:
             taken = lock.acquire(blocking=timeout_s > 0, timeout=timeout_s if timeout_s > 0 else None)
@@ -119,7 +119,7 @@ class ZookeeperLock:
         try:
             lock.release()
         except self._kazoo.exceptions.KazooException:
-            return  # the node goes with the session, which ends here
+            return  # the node disappears with the session, which ends here
         finally:
             _close(client)
 
@@ -141,7 +141,7 @@ class ZookeeperLock:
             raise StorageError(
                 f"No ZooKeeper answers at {self._hosts} within {self._options.connection_timeout_s:g} s. See {_KEY}url."
             ) from error
-        except BaseException:  # Ctrl-C: threads of the client would go on asking
+        except BaseException:  # Ctrl-C: the client's threads would go on asking
             _close(client)
             raise
         return client
@@ -150,7 +150,7 @@ class ZookeeperLock:
         lock: _Contended = self._kazoo.recipe.lock.Lock(
             client, self._path, f"process {os.getpid()} on {socket.gethostname()}", (_NODE_NAME,)
         )
-        # Curator sorts nodes by what follows this; kazoo's own name would not be in that order.
+        # Curator sorts nodes by the text after this; kazoo's name would not sort in that order.
         lock.prefix = lock.prefix.replace(lock._NODE_NAME, _NODE_NAME)
         lock.create_path = f"{self._path}/{lock.prefix}"
         return lock

@@ -32,7 +32,7 @@ MERGE_MODES: Registry[type[MergeMode]] = Registry(
 def merge_mode(name: str, ordering_fields: Sequence[str] = ()) -> MergeMode:
     """The mode of that name. Event time without ordering fields is commit time, as in Hudi.
 
-    Raises ConfigError for CUSTOM and for names that nobody knows.
+    Raises ConfigError for CUSTOM and for unknown names.
     """
     if name == "CUSTOM":
         raise ConfigError(
@@ -49,14 +49,14 @@ def combine(
     ordering_fields: Sequence[str] = (),
     keys: Sequence[str] = (RECORD_KEY, PARTITION_PATH),
 ) -> pa.Table:
-    """One row per key: the winner among the batch's own rows, deletes included, in the order of the rows that stay.
+    """One row per key: the winner within the batch, deletes included, in the order of the remaining rows.
 
     "Later" is a greater ARRIVAL, or the row order when there is no such column. Ordering fields may be missing when all
-    rows are deletes. The same table comes back when no key is there twice.
+    rows are deletes. Returns the same table when no key occurs twice.
 
     Args:
         data: rows with the key columns, the ordering fields, and IS_DELETE when some rows are deletes.
-        keys: the columns that make a key; for a global index the record key alone.
+        keys: the key columns; for a global index the record key alone.
     """
     table = pa.Table.from_batches([data]) if isinstance(data, pa.RecordBatch) else data
     return combine_rows(table, merge_mode(mode, ordering_fields), ordering_fields, keys)

@@ -1,4 +1,4 @@
-"""What a merge mode answers, and what a delete without ordering value is.
+"""The protocol of merge modes, and deletes without ordering value.
 
 Source: docs/formats/merging.md, "Deletes", "Two versions of a key".
 """
@@ -20,7 +20,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 class Place(Enum):
-    """Where two versions of a row meet. Only payload classes decide otherwise in one place than in another."""
+    """Where two versions of a row meet. Only payload classes decide differently from place to place."""
 
     INPUT = "rows of one batch that is written"
     FILE = "a written row and the stored one, copy-on-write"
@@ -52,7 +52,7 @@ class MergeMode(Protocol):
 
 
 def commit_time_deletes(ordering: Sequence[pa.Array], is_delete: Mask) -> Mask:
-    """Deletes without ordering value: they remove what came before, and whatever comes later replaces them.
+    """Deletes without ordering value: they remove earlier versions, and any later version replaces them.
 
     That is a delete with no ordering field, with null in all of them, or with the int (not long) 0 in the only one,
     which is how Hudi marks the deletes of its `delete` operation.

@@ -34,7 +34,7 @@ def combine_rows(table: pa.Table, mode: MergeMode, ordering_fields: Sequence[str
 
 
 def duplicate_key_rows(table: pa.Table, keys: Sequence[str]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Where the rows are whose key is there more than once, in order of arrival, and per such row its key's number.
+    """Positions of the rows whose key occurs more than once, in order of arrival, and for each the number of its key.
 
     Only these rows compete; most batches have few of them.
     """
@@ -57,15 +57,15 @@ def _key_numbers(table: pa.Table, keys: Sequence[str]) -> npt.NDArray[np.int64]:
 
 
 def _dense(numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """The same grouping numbered from 0 without gaps."""
+    """The same grouping, numbered from 0 without gaps."""
     return np.unique(numbers, return_inverse=True)[1].astype(np.int64)
 
 
 def ordering_columns(table: pa.Table, fields: Sequence[str], rows: pa.Array | None = None) -> list[pa.Array]:
     """Values of the ordering fields (dots go into structs), for all rows or some positions.
 
-    An empty list when a field is missing and all rows are deletes: those have no ordering value. Raises SchemaMismatch
-    when a field is missing otherwise.
+    The list is empty when a field is missing and all rows are deletes, which have no ordering value. Otherwise a
+    missing field raises SchemaMismatch.
     """
     columns = []
     for field in fields:

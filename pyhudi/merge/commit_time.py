@@ -1,4 +1,4 @@
-"""Merge mode COMMIT_TIME_ORDERING: the version that came later wins, whatever its ordering value."""
+"""Merge mode COMMIT_TIME_ORDERING: the later version wins, whatever its ordering value."""
 
 from __future__ import annotations
 

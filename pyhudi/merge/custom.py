@@ -31,7 +31,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class MergeContext:
-    """What a merger knows about its pairs.
+    """A merger's information about its pairs.
 
     `ordering_fields` and `record_key_fields` are the table's; `properties` its settings for mergers
     (`hoodie.record.merge.property.*`, without this prefix). `older_is_delete`, `newer_is_delete`: bool arrays, one
@@ -56,9 +56,9 @@ class Merged:
 class Merger(Protocol):
     """Merges pairs of rows, column-wise. Made without arguments; keep no state between calls.
 
-    `strategy_id`: UUID text, the one that the table stores. An optional class attribute `sees_deletes = True` asks for
-    pairs with deletes as well; otherwise a delete and a row are decided by their ordering values (the later on a tie,
-    or when there are none). A delete by key (operation `delete`) always removes what came before it.
+    `strategy_id`: UUID text, as stored by the table. An optional class attribute `sees_deletes = True` asks for pairs
+    with deletes as well; otherwise a delete and a row are decided by their ordering values (the later on a tie, or when
+    there are none). A delete by key (operation `delete`) always removes earlier versions.
     """
 
     strategy_id: str
@@ -70,7 +70,7 @@ class Merger(Protocol):
 
         Both have all data columns of the table. The answer has the same columns and types, keys as they were, and an
         ordering value wherever one of the two rows has one. Must be associative: versions are merged in groups
-        (batches, log files, compactions) that nobody foresees.
+        (batches, log files, compactions) that can't be foreseen.
         """
         ...
 
@@ -93,8 +93,8 @@ _MERGERS: Registry[_MergerClass] = Registry(kind="record merger", entries={})
 def find_merger(paths: Sequence[str], strategy_id: str) -> str | None:
     """The first path whose class has this `strategy_id` (capitals don't matter), None when none has.
 
-    Paths without ":" are Java classes, which other engines run; they are passed over. Raises ConfigError for a Python
-    class that can't be imported or has no strategy id.
+    Paths without ":" are Java classes for other engines; they are ignored. Raises ConfigError for a Python class that
+    can't be imported or has no strategy id.
     """
     for path in paths:
         if ":" in path and str(merger_class(path).strategy_id).lower() == strategy_id.lower():
@@ -103,7 +103,7 @@ def find_merger(paths: Sequence[str], strategy_id: str) -> str | None:
 
 
 def merger_class(path: str) -> _MergerClass:
-    """The class behind "module:Class". Raises ConfigError when it can't be imported or is no merger."""
+    """The class behind "module:Class". Raises ConfigError when it can't be imported or is not a merger."""
     merger = _MERGERS.load(path)
     if not isinstance(getattr(merger, "strategy_id", None), str) or not callable(getattr(merger, "merge", None)):
         raise ConfigError(

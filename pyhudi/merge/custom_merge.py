@@ -1,4 +1,4 @@
-"""CustomMerge: pairs of versions are merged by the user's merger, and what it answers is checked.
+"""CustomMerge: the user's merger merges pairs of versions, and its answers are checked.
 
 Source: docs/formats/merging.md, "Modes and ids".
 """
@@ -30,7 +30,7 @@ _NOT_DATA = frozenset({*META_COLUMNS, *CONTROL_COLUMNS})
 
 @dataclass(frozen=True, slots=True)
 class CustomMerge:
-    """A `PairMerger` that asks the user's merger, and checks what it answers."""
+    """A `PairMerger` that calls the user's merger and checks its answers."""
 
     rules: MergeRules
 
@@ -104,10 +104,10 @@ class CustomMerge:
             raise self._wrong(f"its rows don't have the table's types: {error}") from error
 
     def _check_keys(self, rows: pa.Table, older: pa.RecordBatch, newer: pa.RecordBatch, live: Mask) -> None:
-        """Key columns are those of the pair; an ordering value that one of them has is there."""
+        """Check that key columns are those of the pair, and that an ordering value of either version is present."""
         for name in self.rules.record_key_fields:
             if name not in rows.column_names:
-                continue  # nested key fields are not looked into
+                continue  # nested key fields are not checked
             either = pc.coalesce(newer.column(name), older.column(name))
             same = pc.fill_null(pc.equal(single_array(rows.column(name)), either), False).to_numpy(zero_copy_only=False)
             if not same[live].all():
@@ -121,7 +121,7 @@ class CustomMerge:
     def _ordering(
         self, older: Versions, newer: Versions, contested: Positions, rows: pa.Table, is_delete: Mask
     ) -> tuple[pa.Array, ...]:
-        """Ordering values of the answers: those of their rows; of a delete the greater one of the pair."""
+        """Ordering values of the answers: those of their rows; for a delete the greater one of the pair."""
         if not self.rules.by_ordering:
             return ()
         wins, taken = pa.array(self._newer_wins(older, newer)[contested]), pa.array(contested)
@@ -182,7 +182,7 @@ def _chosen(older: Versions, newer: Versions, from_newer: Mask, is_delete: Mask)
 def _with_answers(
     chosen: Versions, contested: Positions, rows: pa.Table, is_delete: Mask, ordering: tuple[pa.Array, ...]
 ) -> Versions:
-    """`chosen` with the data columns and ordering values of the answers put in; meta columns stay."""
+    """`chosen` with the data columns and ordering values of the answers; meta columns stay."""
     at = np.arange(len(chosen))
     at[contested] = len(chosen) + np.arange(len(contested))
     taken = pa.array(at)

@@ -1,8 +1,8 @@
-"""Merge mode EVENT_TIME_ORDERING: the greater ordering value wins; of equal ones the version that came later.
+"""Merge mode EVENT_TIME_ORDERING: the greater ordering value wins; on a tie, the later version.
 
-A delete takes part with its own ordering value. A delete without one (see `base.commit_time_deletes`) removes whatever
-came before it, and any row after it lives again. Source: docs/formats/merging.md, "Ordering values", "Deletes",
-"Two versions of a key".
+A delete takes part with its own ordering value. A delete without one (see `base.commit_time_deletes`) removes all
+earlier versions, and any later row lives again. Source: docs/formats/merging.md, "Ordering values", "Deletes", "Two
+versions of a key".
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["EventTimeOrdering"]
 
 @dataclass(frozen=True, slots=True)
 class EventTimeOrdering:
-    """Greater ordering value wins, a tie goes to the later."""
+    """The greater ordering value wins; a tie goes to the later version."""
 
     def replaces(
         self, existing: Sequence[pa.Array], incoming: Sequence[pa.Array], incoming_is_delete: Mask | None
@@ -49,10 +49,10 @@ class EventTimeOrdering:
 
 
 def _after_bare_deletes(groups: npt.NDArray[np.int64], bare: Mask, is_delete: Mask) -> Mask:
-    """Rows that compete by ordering value: those that no delete without ordering value has wiped out.
+    """Rows that compete by ordering value: those that no delete without ordering value has removed.
 
-    After such a delete further deletes change nothing until a row comes; from that row on all compete again. When no
-    row comes, the delete itself is the only one that is left.
+    After such a delete, further deletes change nothing until a row follows; from that row on all compete again. When no
+    row follows, only the delete itself remains.
     """
     rows = len(groups)
     if not bare.any():

@@ -52,7 +52,7 @@ def ordering_keys(fields: Sequence[pa.Array]) -> list[Key]:
 
 @contextmanager
 def _refused() -> Iterator[None]:
-    """Values that no type holds, such as moments beyond its years or text that is no UTF-8, are refused."""
+    """Refuse values that no type holds, such as moments beyond its years or text that is not UTF-8."""
     try:
         yield
     except (pa.ArrowException, ValueError, OverflowError) as error:
@@ -82,7 +82,7 @@ def _one_type(left: pa.Array, right: pa.Array) -> pa.Array:
             target = pa.string()
         else:
             raise SchemaMismatch(f"Ordering values of types {kinds[0]} and {kinds[1]} can't be compared.")
-        # A long is compared with a double as Java does, by the double that is nearest to it.
+        # A long is compared with a double as Java does, through the nearest double.
         is_exact = not pa.types.is_floating(target)
         left, right = left.cast(target, safe=is_exact), right.cast(target, safe=is_exact)
     return pa.concat_arrays([left, right])
@@ -144,7 +144,7 @@ def _ranks(values: pa.Array) -> npt.NDArray[np.int64]:
     if pa.types.is_string(distinct.type) or pa.types.is_large_string(distinct.type):
         texts = cast("list[str]", distinct.to_pylist())  # a dictionary has no nulls
         if any(max(text, default="") > "\uffff" for text in texts):
-            # Only characters beyond U+FFFF make Java's order differ from that of UTF-8 bytes.
+            # Java's order differs from that of UTF-8 bytes only for characters beyond U+FFFF.
             java_order = sorted(range(len(texts)), key=lambda index: texts[index].encode("utf-16-be", "surrogatepass"))
             order = np.array(java_order, np.int64)
     rank = np.empty(len(distinct), np.int64)

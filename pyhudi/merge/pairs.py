@@ -1,4 +1,4 @@
-"""Pair merging where it is needed: which merger a table has, and combining a batch with itself by it.
+"""Pair merging where a table needs it: choosing its merger, and combining a batch with itself.
 
 Source: docs/formats/merging.md, "Within one batch".
 """
@@ -23,15 +23,15 @@ __all__ = ["combine_input", "pair_merger"]
 
 
 def pair_merger(rules: MergeRules) -> PairMerger:
-    """What merges matched pairs under these rules."""
+    """The merger of matched pairs under these rules."""
     return FieldMerge(rules) if rules.merger is None else CustomMerge(rules)
 
 
 def combine_input(table: pa.Table, rules: MergeRules, keys: Sequence[str] = (RECORD_KEY, PARTITION_PATH)) -> pa.Table:
     """One row per key of a batch, by `rules.for_input`, deletes included; "later" as in `combine`.
 
-    Control columns (all but IS_DELETE) are those of a key's latest row, except that a whole row that wins, as in the
-    plain modes, keeps its own.
+    Control columns (all but IS_DELETE) come from a key's latest row; a row that wins whole, as in the plain modes,
+    keeps its own.
     """
     input_rules = rules.for_input
     if not input_rules.needs_pairs:

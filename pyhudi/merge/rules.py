@@ -1,7 +1,7 @@
-"""MergeRules: how versions of a row become one, as the table's properties say it.
+"""MergeRules: how versions of a row become one, according to the table's properties.
 
-Below version 9 a payload class says it; from 9 on a mode, a partial update mode and merge properties; in every version
-a strategy id may name a merger of the user's. All become the same rules here.
+Below version 9 a payload class decides; from 9 on a mode, a partial update mode and merge properties do. In every
+version a strategy id may name a user's merger. All become the same rules here.
 Source: docs/formats/merging.md, "Modes and ids", "What properties say", "Mode of a table", "Two versions of a key",
 "Partial updates", "Payload classes".
 """
@@ -50,15 +50,15 @@ class MergeRules:
 
     `partial_update_mode`: "" takes the winner as it is; IGNORE_DEFAULTS fills its nulls, FILL_UNAVAILABLE its columns
     that hold `unavailable_marker`, from the loser, in the places of `fills_in`. `delete_field` and `delete_marker`:
-    rows whose field has that text are deletes (`delete_any_case`: in capitals or not). `first_wins`: of equal ordering
-    values the earlier version stays. `merger`: the path of a user's merger, which merges pairs of rows; `properties`
-    are what its context gives it.
+    rows whose field has that text are deletes (`delete_any_case`: in capitals or not). `first_wins`: on equal ordering
+    values the earlier version stays. `merger`: the path of a user's merger, which merges pairs of rows; its context
+    passes it `properties`.
 
-    What payload classes do otherwise than the modes: `later_deletes`: where a delete that came later removes the row,
-    whatever their ordering values; `rows_outlive_deletes`: in log files a row that came after a delete lives again,
-    whatever its value; `stamped_by_newer`: a merged row has the meta columns of the version that came later, even when
-    the other one won; `input_fields`: the batch that is written is combined by these fields, the greater tuple winning
-    as a whole row, None: by these rules.
+    Exceptions for payload classes: `later_deletes`: where a later delete removes the row, whatever their ordering
+    values; `rows_outlive_deletes`: in log files a row after a delete lives again, whatever its value;
+    `stamped_by_newer`: a merged row has the meta columns of the later version, even when the other one won;
+    `input_fields`: the written batch is combined by these fields, the greater tuple winning as a whole row, None: by
+    these rules.
     """
 
     mode: str = COMMIT_TIME_ORDERING
@@ -80,12 +80,12 @@ class MergeRules:
 
     @property
     def by_ordering(self) -> bool:
-        """Ordering values are compared."""
+        """True if ordering values are compared."""
         return self.mode == EVENT_TIME_ORDERING and bool(self.ordering_fields)
 
     @property
     def needs_pairs(self) -> bool:
-        """Versions have to be merged pair by pair: a result can have columns of both, or the place matters."""
+        """True if versions must be merged pair by pair: a result can have columns of both, or the place matters."""
         special = bool(self.later_deletes) or self.rows_outlive_deletes
         return bool(self.partial_update_mode) or self.first_wins or self.merger is not None or special
 
@@ -101,8 +101,8 @@ class MergeRules:
 def merge_rules(config: TableConfig, merger_classes: Sequence[str] = ()) -> MergeRules:
     """The rules of a table.
 
-    Args:    merger_classes: paths of the caller's mergers ("module:Class"); never anything that is in the table.
-    Raises:  UnsupportedTable when its merger is a class that nobody here knows: its rows can't be merged by guessing.
+    Args:    merger_classes: paths of the caller's mergers ("module:Class"); never taken from the table.
+    Raises:  UnsupportedTable when its merger is an unknown class: rows are never merged by guessing.
     """
     properties = config.properties
     strategy_id = config.merge_strategy_id
@@ -124,7 +124,7 @@ def merge_rules(config: TableConfig, merger_classes: Sequence[str] = ()) -> Merg
 
 
 def marked_deletes(rules: MergeRules, column: pa.Array) -> Mask:
-    """Where the values of `rules.delete_field` say that the row is a delete; null never does."""
+    """Where the values of `rules.delete_field` mark the row as a delete; null never does."""
     text, marker = column.cast(pa.string()), rules.delete_marker or ""
     if rules.delete_any_case:
         text, marker = pc.utf8_lower(text), marker.lower()
@@ -154,7 +154,7 @@ def _of_merger(config: TableConfig, strategy_id: str, merger_classes: Sequence[s
 
 
 def _of_payload(payload: str, config: TableConfig) -> MergeRules:
-    """A payload class that decides itself, below version 9."""
+    """The rules of a payload class, which decides below version 9."""
     mode, stored = DEPRECATED_PAYLOADS[payload]
     fields = _ordering_fields(config.ordering_fields, stored)
     rules = _of_properties(MergeRules(mode, fields), stored)
@@ -169,14 +169,14 @@ def _of_payload(payload: str, config: TableConfig) -> MergeRules:
         rules = replace(rules, stamped_by_newer=True, later_deletes=frozenset({Place.FILE}))
     if config.table_version >= 8:
         return rules
-    # Hudi 0.x knows no ordering value of deletes in log files but among the log records themselves.
+    # In Hudi 0.x, deletes in log files have an ordering value only among the log records themselves.
     fills_in = EVERYWHERE if partial_update else _STORED
     later_deletes = rules.later_deletes | {Place.SLICE}
     return replace(rules, rows_outlive_deletes=True, later_deletes=later_deletes, fills_in=fills_in)
 
 
 def _ordering_fields(configured: tuple[str, ...], stored: Mapping[str, str]) -> tuple[str, ...]:
-    """Debezium's classes compare columns of their own, whatever the table's ordering field is."""
+    """The fields to compare. Debezium's classes have fixed ones, whatever the table's ordering field is."""
     stored_fields = stored.get("hoodie.table.ordering.fields")
     return configured if stored_fields is None else tuple(stored_fields.split(","))
 

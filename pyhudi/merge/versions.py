@@ -1,11 +1,11 @@
 """Versions of rows, and merging them pair by pair.
 
 The simple modes pick a winner per key in one sort (`MergeMode.last_of_each`). Where a result can take columns from both
-versions, versions of a key are merged from the oldest to the newest, all keys at once: the k-th turn merges the k-th
+versions, versions of a key are merged from the oldest to the newest, all keys at once: the k-th round merges the k-th
 newer version of every key that has one.
 
-`INSERT INTO` may put a key into a file group twice, so a key alone does not name a stored row there. Its sequence
-number is drawn once for each row that a commit writes, so both together do (`stored_row_names`).
+`INSERT INTO` may put a key into a file group twice, so a key alone does not identify a stored row there. Each row that
+a commit writes gets one sequence number, so key and sequence number together do (`stored_row_names`).
 Source: docs/formats/merging.md, "Two versions of a key"; docs/formats/base-files.md, "Meta columns".
 
 """
@@ -34,7 +34,7 @@ class Versions:
     """One version per row: `rows` (nulls where `is_delete`), and per ordering field its values (null = none).
 
     `absent`: columns that some versions do not have at all (partial updates): column → true where it is absent.
-    `is_older`: of merged pairs, where the older version stayed just as it was; None for versions that were not merged.
+    `is_older`: where the older version of a merged pair stayed unchanged; None for versions that were not merged.
     """
 
     rows: pa.Table
@@ -108,7 +108,7 @@ def replaced(versions: Versions, positions: Positions, by: Versions) -> Versions
 
 
 def columns_from(names: Sequence[str], first: pa.Table, second: pa.Table, from_second: Mapping[str, Mask]) -> pa.Table:
-    """Column by column the values of `second` where its mask is true, else those of `first`; rows are pairs."""
+    """For each column the values of `second` where its mask is true, else those of `first`; rows are pairs."""
     rows = len(first)
     columns = []
     for name in names:
@@ -124,7 +124,7 @@ def columns_from(names: Sequence[str], first: pa.Table, second: pa.Table, from_s
     return pa.Table.from_arrays(columns, schema=first.schema)
 
 
-_BETWEEN = "\0"  # in no sequence number, so a name is no other row's
+_BETWEEN = "\0"  # occurs in no sequence number, so names are unique
 
 
 def stored_row_names(keys: pa.ChunkedArray, sequence_numbers: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -133,7 +133,7 @@ def stored_row_names(keys: pa.ChunkedArray, sequence_numbers: pa.ChunkedArray) -
 
 
 def row_names(stored_rows: pa.ChunkedArray, keys: pa.ChunkedArray) -> pa.ChunkedArray:
-    """What rows on their way into a file are matched by: the name of the stored row that each replaces, for new rows
-    their key, which is the name of no stored row.
+    """The names by which rows to be written are matched: the name of the stored row that each replaces; for new rows
+    their key, which is no stored row's name.
     """
     return pc.coalesce(stored_rows, keys)

@@ -1,1 +1,1 @@
-"""How any Hudi table changes, the metadata table included: instants, the commit, undoing, plans that wait."""
+"""How any Hudi table changes, the metadata table included: instants, the commit, undoing, pending plans."""

@@ -1,18 +1,18 @@
 """commit: the only way to complete an instant, in one transaction for every kind of action.
 
-    files synced       what it wrote, what it deleted: both outlast a power cut
+    files synced       new files and deletions outlast a power cut
     lock, reload       the table as it is now
-    inflight           the instant is what its process has left it as; no process has considered that process dead
-    alive, conflicts   what else the kind of action has to look for
+    inflight           the instant is still inflight: no other process considered this one dead
+    alive, conflicts   further checks of the kind of action
     still held         the lock, before anything is changed under it
-    body               with the newest schema and the values that it carries on; with it, what changed
-    participant        the metadata table, which this floor does not know: what changed is written there; readers
-                       leave it out until the instant is completed
+    body               with the newest schema and the values carried over; with it, the table's changes
+    participant        the metadata table, which this floor does not know: the changes are written there; readers
+                       ignore them until the instant is completed
     completion time
     still held         once more: drawing a time waits until all clocks have passed it
-    completed file     readers see the instant; it outlasts a power cut, too, when the call returns
+    completed file     readers see the instant; when the call returns, it outlasts a power cut, too
 
-An error before the last step leaves the instant inflight; what fails after it is warned about (`after_commit`).
+An error before the last step leaves the instant inflight; a failure after it becomes a warning (`after_commit`).
 Source: docs/architecture.md; docs/formats/timeline.md, "Completion times", "Steps of an instant";
 docs/formats/writers.md, "Conflicts", "Steps of a write".
 """
@@ -41,34 +41,34 @@ __all__ = ["Check", "Committed", "Participant", "TakenOver", "after_commit", "co
 BodyT = TypeVar("BodyT", CommitMetadata, CleanMetadata, RollbackMetadata, RestoreMetadata, SavepointMetadata, IndexPlan)
 AnyContext = TypeVar("AnyContext", bound=TableContext, contravariant=True)
 
-Check = Callable[[ContextT], None]  # raises WriteConflict; is handed the table as it is now
+Check = Callable[[ContextT], None]  # takes the table as it is now; raises WriteConflict
 
 
 class Participant(Protocol[AnyContext]):
-    """A table that follows the one that is changed: the metadata table. Its readers leave out what belongs to an
-    instant that is not complete, so it is written first.
+    """A table that follows the changed one: the metadata table. Its readers ignore the records of an instant that is
+    not complete, so it is written first.
     """
 
     def take_part(
         self, inflight: Instant, body: Body, change: TableChange, statuses: tuple[WriteStatus, ...], now: AnyContext
     ) -> str | None:
-        """Write what the instant changes, under the lock; when that completed, None if nothing did.
+        """Write the instant's changes, under the lock; return the completion time, None if nothing was written.
 
-        Args:    change: what `body` says that the instant changed. statuses: what its tasks reported.
+        Args:    change: the instant's changes, as `body` returned them. statuses: the reports of its tasks.
         Raises:  errors of the family; nothing is complete then.
         """
         ...
 
 
 class TakenOver(WriteConflict):
-    """Another process considered this one dead: it has completed its instant, or taken it back. Nothing is left
-    to undo here.
+    """Another process considered this one dead: it has completed this instant, or taken it back. There is nothing to
+    undo here.
     """
 
 
 @dataclass(frozen=True, slots=True)
 class Committed(Generic[BodyT]):
-    """A completed instant with its body, and what it changed in the table."""
+    """A completed instant with its body and its changes to the table."""
 
     instant: Instant
     body: BodyT
@@ -98,14 +98,14 @@ def commit(
     """Complete an instant.
 
     Args:
-        body: makes the body, from the table as it is now; it may change what has to be changed under the lock.
+        body: makes the body from the table as it is now; it may also make changes that need the lock.
         participant: the table that follows this one.
-        paths_to_sync: files that the action made, by whichever process, or deleted, and that nobody synced yet.
-        alive: do other processes count this one among the living? conflicts: did others change what it changes?
-        last: deletes what must not be there with the completed instant; called after all checks.
-        statuses: what the tasks reported, for the participant.
-    Raises: TakenOver when the instant is not inflight any more, WriteConflict when the lock was lost, and what the
-        participant and the checks raise. Nothing is complete then.
+        paths_to_sync: files that any process made or deleted for the action and that are not synced yet.
+        alive: do other processes consider this one alive? conflicts: do changes of others conflict with its own?
+        last: deletes files that must not exist beside the completed instant; called after all checks.
+        statuses: the reports of the tasks, for the participant.
+    Raises: TakenOver when the instant is no longer inflight, WriteConflict when the lock was lost, and the errors of
+            the participant and the checks. Nothing is complete then.
     """
     context.meta.storage.sync(paths_to_sync)  # before the lock is taken: others need not wait for the disk
     with context.locked():
@@ -132,7 +132,7 @@ def commit_locked(
     last: Check[ContextT] = _nothing,
     statuses: tuple[WriteStatus, ...] = (),
 ) -> Committed[BodyT]:
-    """As `commit`, for an action that holds the lock since before its instant began."""
+    """Like `commit`, for an action that has held the lock since before its instant began."""
     now = context.reloaded()
     _check_inflight(inflight, now)
     alive(now)
@@ -158,17 +158,17 @@ def commit_part(
 ) -> Instant:
     """Complete an instant of a participant.
 
-    The lock of the table that it follows is held since before the instant began, and keeps all others from this
-    timeline too. So there is nothing to look for, and the time, which orders this timeline alone, is the caller's.
+    The lock of the table that it follows has been held since before the instant began, and keeps all others from this
+    timeline too. So no checks are needed. The time orders this timeline alone, and the caller chooses it.
     """
     meta.storage.sync(paths_to_sync)
     return _completed(inflight, completion_time, _encoded(body, inflight, meta), meta)
 
 
 def after_commit(what: str, instant: Instant, context: TableContext, work: Callable[[], object]) -> None:
-    """Do what follows a commit. Whatever fails there can't fail the commit, which readers see: it is warned about.
+    """Do the work that follows a commit. A failure there is only warned about: readers see the commit already.
 
-    Args:    what: `work` in words, as a subject.
+    Args:    what: a phrase for `work`, as a subject.
     """
     try:
         work()
@@ -192,7 +192,7 @@ def _check_inflight(inflight: Instant, now: TableContext) -> None:
 
 
 def _check_still_held(inflight: Instant, now: TableContext) -> None:
-    """Raises WriteConflict when the lock ran out or was taken away while it was held: another writer may have it."""
+    """Raise WriteConflict when the lock expired or was taken away: another writer may have it."""
     if not now.lock.is_held:
         raise WriteConflict(
             f"{now.meta.storage.root}: the table's lock ran out, or was removed by another writer, before "

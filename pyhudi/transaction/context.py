@@ -1,4 +1,4 @@
-"""TableContext: what every change of a table needs: the table at one moment, its lock, the clock, the options."""
+"""TableContext: the table at one moment, its lock, the clock and the options, which every change of a table needs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ContextT = TypeVar("ContextT", bound="TableContext")
 
 @dataclass(frozen=True, slots=True)
 class TableContext:
-    """A table as it is at one moment, and the means to change it. Frozen: `reloaded` gives a newer one."""
+    """A table at one moment, and the means to change it. Frozen: `reloaded` returns a newer one."""
 
     meta: MetaClient
     options: WriteOptions
@@ -27,7 +27,7 @@ class TableContext:
     clock: Clock
 
     def reloaded(self: ContextT) -> ContextT:
-        """The same with the table as it is now."""
+        """This context with the table as it is now."""
         return replace(self, meta=self.meta.reload())
 
     def locked(self) -> AbstractContextManager[None]:
@@ -39,7 +39,7 @@ class TableContext:
         return Heartbeat(self.meta.storage, instant_time, self.clock, self.options.heartbeat_interval_ms)
 
     def is_dead(self, instant_time: str) -> bool:
-        """Does the writer of an instant give no sign of life any more? Without a heartbeat it counts as dead."""
+        """Has the writer of an instant stopped its heartbeat? Without one it counts as dead."""
         options, now_ms = self.options, self.clock.now_ms()
         return is_expired(
             self.meta.storage, instant_time, now_ms, options.heartbeat_interval_ms, options.heartbeat_misses

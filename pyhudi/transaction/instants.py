@@ -1,4 +1,4 @@
-"""Instants: their times, and the files that take them from state to state. Nobody else writes files of instants.
+"""Instants: their times, and the files that take them from state to state. Only this module writes them.
 
               request            start               commit (transaction/commit.py)
     nothing ─────────▶ requested ─────▶ inflight ───────────────▶ completed
@@ -6,9 +6,9 @@
        └────── drop ─────┤    └ to_plan ──┘   │ └────── reopen ──────┘
                          └─────── drop ───────┘
 
-`to_plan` is of plans that wait (transaction/plans.py), `reopen` and then `drop` of what is undone
-(transaction/undo.py). Every state is a file of its own that stays, made exclusively. Hold the table's lock when drawing
-a time, until the file with it is made. Source: docs/formats/timeline.md, "File names", "Instant times",
+`to_plan` serves pending plans (transaction/plans.py), `reopen` and then `drop` the undoing of an instant
+(transaction/undo.py). Every state is a separate, lasting file that is created exclusively. Hold the table's lock when
+drawing a time, until the file with it is made. Source: docs/formats/timeline.md, "File names", "Instant times",
 "Completion times", "Steps of an instant", "Rollback".
 """
 
@@ -63,7 +63,7 @@ def draw_time(now: TableContext) -> str:
 
 
 def draw_completion_time(instant: Instant, now: TableContext, *, after: str | None = None) -> str:
-    """The completion time of an inflight instant, later than all times on the timeline, and than `after`. `now` as in
+    """The completion time of an inflight instant, later than all times on the timeline and than `after`. `now` as in
     `draw_time`.
     """
     latest = max(filter(None, (instant.requested_time, now.meta.timeline.latest_time, after)))
@@ -76,45 +76,45 @@ def request(action: ActionKind, body: bytes, now: TableContext) -> Instant:
 
 
 def request_at(time: str, action: ActionKind, meta: MetaClient, body: bytes = b"") -> Instant:
-    """As `request`, at a time that was drawn. Raises WriteConflict when another writer has taken it."""
+    """Like `request`, at a drawn time. Raises WriteConflict when another writer has taken it."""
     return TimelineWriter(meta.storage, meta.config).request(time, action, body)
 
 
 def start(instant: Instant, meta: MetaClient, body: bytes = b"") -> Instant:
-    """The requested instant, inflight: from here on it may write and delete files. See `TimelineWriter.start`."""
+    """Make a requested instant inflight: from now on it may write and delete files. See `TimelineWriter.start`."""
     return TimelineWriter(meta.storage, meta.config).start(instant, body)
 
 
 def to_plan(instant: Instant, meta: MetaClient) -> Instant:
-    """The inflight instant as the plan that it was, to be run again. Its files are gone."""
+    """Turn an inflight instant back into its plan, to be run again. Its files must be deleted already."""
     return TimelineWriter(meta.storage, meta.config).revert_to_requested(instant)
 
 
 def reopen(instant: Instant, meta: MetaClient) -> Instant:
-    """The completed instant, inflight: readers see nothing of it any more, so that its files may go."""
+    """Make a completed instant inflight again: readers no longer see it, so its files may be deleted."""
     return TimelineWriter(meta.storage, meta.config).revert_to_inflight(instant)
 
 
 def drop(instant: Instant, meta: MetaClient) -> None:
-    """Take a pending instant off the timeline. Its files are gone."""
+    """Take a pending instant off the timeline. Its files must be deleted already."""
     TimelineWriter(meta.storage, meta.config).delete_files(instant)
 
 
 def drop_if_pending(instant: Instant, meta: MetaClient) -> None:
-    """As `drop`, unless the instant is complete, or gone already, in the table as `meta` has it."""
+    """Like `drop`, unless the instant in `meta` is complete or no longer exists."""
     pending = meta.timeline.find(instant.requested_time, instant.action)
     if pending is not None and not pending.is_completed:
         drop_savepoint(pending, meta) if pending.action is ActionKind.SAVEPOINT else drop(pending, meta)
 
 
 def drop_savepoint(instant: Instant, meta: MetaClient) -> None:
-    """Take a savepoint off the timeline, in whichever state it is."""
+    """Take a savepoint off the timeline, whatever its state."""
     TimelineWriter(meta.storage, meta.config).delete_savepoint(instant)
 
 
 @dataclass(frozen=True, slots=True)
 class TimelineWriter:
-    """Moves instants through their states. What a body holds is the caller's affair (see formats.instant_files)."""
+    """Moves instants through their states. The caller encodes the bodies (see formats.instant_files)."""
 
     storage: Storage
     config: TableConfig
@@ -122,14 +122,14 @@ class TimelineWriter:
     def request(self, time: str, action: ActionKind, body: bytes = b"") -> Instant:
         """Make the requested file; hold the lock under which `time` was drawn.
 
-        A plan outlasts a power cut from here on. Raises WriteConflict when another writer has taken the same time.
+        A plan outlasts a power cut from now on. Raises WriteConflict when another writer has taken the same time.
         """
         return self._create(Instant(time, action, State.REQUESTED), body, synced=bool(body))
 
     def start(self, instant: Instant, body: bytes = b"") -> Instant:
         """Make the inflight file of a requested instant (of a savepoint: the first file).
 
-        From here on a power cut leaves it pending, so that whatever it writes or deletes next can be put right. Raises
+        From now on a power cut leaves it pending, so that its further writes and deletions can be undone. Raises
         WriteConflict when the requested file is missing, or the instant was started by another writer.
         """
         if instant.action is not ActionKind.SAVEPOINT:
@@ -155,7 +155,7 @@ class TimelineWriter:
         except Exception as error:
             if not self._holds(completed, body):
                 raise
-            # The store refused, or never answered, and has made the file all the same: readers see the instant.
+            # The store refused or never answered, but made the file: readers see the instant.
             if not isinstance(error.__cause__, PathExists):
                 warn_caller(
                     f"{self.storage.full_path(self._path(completed))} is made, so {instant.action.value} "
@@ -163,7 +163,7 @@ class TimelineWriter:
                     f"{type(error).__name__}: {error}"
                 )
         if self.config.layout_version < 2:
-            # Layout 1 has no completion time but the file's own.
+            # In layout 1 the file's time is the only completion time.
             moment = parse_instant_time(completion_time, self.config.timeline_zone)
             with suppress(Exception):  # the write is visible already; it then completed a few milliseconds later
                 self.storage.set_modified(self._path(completed), round(moment.timestamp() * 1000))
@@ -172,7 +172,7 @@ class TimelineWriter:
     def delete_files(self, instant: Instant) -> None:
         """Remove the pending files of an instant that was rolled back: inflight, then requested.
 
-        In this order a crash leaves an instant that is still pending, never an inflight file alone, without its plan.
+        In this order a crash leaves an instant that is still pending, never an inflight file without its plan.
         """
         assert not instant.is_completed, instant
         inflight = self._path(instant.at(State.INFLIGHT))
@@ -181,7 +181,7 @@ class TimelineWriter:
         self.storage.delete(self._path(instant.at(State.REQUESTED)))
 
     def revert_to_inflight(self, instant: Instant) -> Instant:
-        """Take a completed instant back: its data is invisible from now on. For rollbacks that a user asks for."""
+        """Take a completed instant back: its data is invisible from now on. For rollbacks on a user's request."""
         assert instant.is_completed, instant
         action = self._pending_action(instant)
         for state in (State.REQUESTED, State.INFLIGHT):
@@ -189,7 +189,7 @@ class TimelineWriter:
             if self.storage.stat(path) is None:
                 self.storage.create_synced(path, b"")
         self.storage.delete(self._path(instant))
-        self.storage.sync([self._path(instant)])  # before its files go: it must not come back without them
+        self.storage.sync([self._path(instant)])  # before its files are deleted: it must not come back without them
         return Instant(instant.requested_time, action, State.INFLIGHT)
 
     def revert_to_requested(self, instant: Instant) -> Instant:
@@ -199,7 +199,7 @@ class TimelineWriter:
         return instant.at(State.REQUESTED)
 
     def delete_savepoint(self, instant: Instant) -> None:
-        """Remove the files of a savepoint: the completed one, which makes it one, first."""
+        """Remove the files of a savepoint: first the completed one, which makes it valid."""
         assert instant.action is ActionKind.SAVEPOINT, instant
         if instant.is_completed:
             self.storage.delete(self._path(instant))

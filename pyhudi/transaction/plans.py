@@ -1,14 +1,14 @@
-"""Plans that wait on the timeline: any process may run one, and a run that fails or dies leaves the plan as it was.
+"""Pending plans on the timeline: any process may run one, and a run that fails or dies leaves the plan as it was.
 
     request       <T>.<kind>.requested holds the plan                                   under the lock
-    begin         what a run that died has left goes; heartbeat; <T>.<kind>.inflight    under the lock
+    begin         files of a dead run deleted; heartbeat; <T>.<kind>.inflight           under the lock
     work          the caller's: it writes files, and ends with the commit
     take back     files of the run, its markers, then the inflight file                 under the lock
-    drop          a plan that nobody is to run any more leaves the timeline
+    drop          an abandoned plan leaves the timeline
 
-A participant's plans (transaction/commit.py) are run under the lock from beginning to end, so nobody has to give a sign
-of life: they take the same steps without `run`. Source: docs/formats/timeline.md, "Steps of an instant", "Bodies",
-"Rollback"; docs/formats/writers.md, "Table services and concurrent writers".
+A participant's plans (transaction/commit.py) run under the lock from beginning to end, so they need no heartbeat: they
+take the same steps without `run`. Source: docs/formats/timeline.md, "Steps of an instant", "Bodies", "Rollback";
+docs/formats/writers.md, "Table services and concurrent writers".
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ PlanT = TypeVar("PlanT")
 ResultT = TypeVar("ResultT")
 AnyContext = TypeVar("AnyContext", bound=TableContext, contravariant=True)
 
-_EMPTY_INFLIGHT_FROM_VERSION = 9  # of a clean; before, the inflight file repeats the plan
+_EMPTY_INFLIGHT_FROM_VERSION = 9  # for cleans; before, the inflight file repeats the plan
 
 
 class WaitingPlan(Protocol[AnyContext, PlanT]):
@@ -44,15 +44,15 @@ class WaitingPlan(Protocol[AnyContext, PlanT]):
         ...
 
     def check_dead(self, instant: Instant, now: AnyContext) -> None:
-        """Raises WriteConflict when the process that runs the plan is alive."""
+        """Raise WriteConflict when the process that runs the plan is alive."""
         ...
 
     def check(self, instant: Instant, plan: PlanT, now: AnyContext) -> None:
-        """Raises WriteConflict when the plan can't be run now."""
+        """Raise WriteConflict when the plan can't be run now."""
         ...
 
     def delete_files(self, instant: Instant, plan: PlanT, now: AnyContext) -> None:
-        """Delete what runs of the plan have made."""
+        """Delete the files that runs of the plan have made."""
         ...
 
 
@@ -64,11 +64,11 @@ def run(
     *,
     beats: bool,
 ) -> ResultT:
-    """Run a plan that waits. After any error it waits again, unless its instant is complete already.
+    """Run a pending plan. After any error it is pending again, unless its instant is complete already.
 
-    Args:    work: is handed the inflight instant and completes it. beats: with a heartbeat, by which others see that
-             the run is alive.
-    Raises:  what the kind of plan and the work raise.
+    Args:    work: takes the inflight instant and completes it. beats: whether a heartbeat shows others that the run is
+                 alive.
+    Raises:  the errors of the kind of plan and of the work.
     """
     heartbeat = context.heartbeat(instant_time)
     begun: list[tuple[Instant, PlanT]] = []
@@ -92,7 +92,7 @@ def _begin(
     now: ContextT,
     begun: list[tuple[Instant, PlanT]],
 ) -> tuple[Instant, PlanT]:
-    """`begun` gets the instant as soon as there may be something to take back."""
+    """Begin a run. `begun` gets the instant as soon as there may be something to take back."""
     instant, plan = kind.find(instant_time, now)
     if instant.state is State.INFLIGHT:
         kind.check_dead(instant, now)
@@ -111,7 +111,7 @@ def _give_up(
     context: ContextT,
     error: BaseException,
 ) -> None:
-    """Take a run that failed back to its plan. When that fails too, the next run does it."""
+    """Turn a failed run back into its plan. If that fails too, the next run does it."""
     with uninterrupted():
         try:
             try:
@@ -134,15 +134,15 @@ def _take_back(kind: WaitingPlan[ContextT, PlanT], inflight: Instant, plan: Plan
 
 
 def take_back(instant: Instant, meta: MetaClient, paths: Iterable[str] = ()) -> Instant:
-    """A pending plan as requested, without the files that runs of it have made. Hold the lock."""
+    """Turn a pending plan back to requested, and delete the files of its runs. Hold the lock."""
     delete_files(paths, meta.storage)
     delete_markers(meta.storage, instant.requested_time)
     return to_plan(instant, meta) if instant.state is State.INFLIGHT else instant
 
 
 def start_again(clean: Instant, meta: MetaClient) -> Instant:
-    """A clean that is requested, or that died, inflight: files of its plan go from here on, and whoever finds it goes
-    on where it died, for what is deleted stays so.
+    """Make a requested or dead clean inflight. The files of its plan are deleted from now on; after a crash the next
+    run goes on where it stopped.
     """
     if clean.state is not State.REQUESTED:
         return clean

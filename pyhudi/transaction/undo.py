@@ -1,4 +1,4 @@
-"""Undoing an instant: which files it wrote, what becomes of them, and the instant taken off the timeline.
+"""Undoing an instant: finding its files, deleting or revoking them, and taking the instant off the timeline.
 
     base files, and log files named by the instant      deleted
     blocks in log files of another instant's slice      a command block in the slice's next log file takes them back
@@ -39,8 +39,8 @@ _COMMAND_TOKEN = "1-0-1"  # Hudi's token of logs that no task writes
 def requests_of(target: Instant, meta: MetaClient) -> tuple[RollbackRequest, ...]:
     """One request per file that the target wrote.
 
-    A completed target's files are in its body; a pending one's in its markers, or without markers in the folders. Where
-    a power cut may have taken some markers and left their files, in both.
+    A completed target's files are in its body; a pending one's are in its markers, or without markers in the folders.
+    If a power cut may have lost some markers but not their files, both are read.
     """
     storage = meta.storage
     if target.is_completed:
@@ -57,10 +57,10 @@ def requests_of(target: Instant, meta: MetaClient) -> tuple[RollbackRequest, ...
 
 
 def requests_of_slices(target: Instant, meta: MetaClient) -> tuple[RollbackRequest, ...]:
-    """Below version 8: the log files in the slices that the target opened, which bear its name.
+    """Below version 8: the log files in the slices that the target opened, which carry its instant in their names.
 
-    What later writes added to them is undone already. Left behind, they would be taken for slices without a base file,
-    and for those of a commit that was archived as soon as the timeline has moved on.
+    Later writes to them are undone already. If they stayed, they would count as slices without a base file and, once
+    the timeline has moved on, as slices of an archived commit.
     """
     if meta.config.table_version >= 8 or not meta.config.is_merge_on_read:
         return ()
@@ -73,7 +73,7 @@ def requests_of_slices(target: Instant, meta: MetaClient) -> tuple[RollbackReque
 
 
 def has_logs_of(instant: Instant, storage: Storage) -> bool:
-    """Whether there are log files with the instant in their names: below version 8 those of the slices it opened."""
+    """Do log files have the instant in their names? Below version 8 those of the slices that it opened do."""
     return any(LogFileName.parse(path.rpartition("/")[2]) is not None for path in _listed(instant, storage))
 
 
@@ -94,7 +94,7 @@ def _of_paths(paths: Iterable[str], target: Instant, storage: Storage) -> list[R
 def _of_blocks(
     partition_path: str, file_id: str, base_instant: str, logs: dict[str, int], storage: Storage
 ) -> RollbackRequest:
-    # Hudi writes these paths with their scheme, those of files to delete without.
+    # Hudi writes these paths with a scheme, and those of files to delete without one.
     blocks = {storage.full_path(path): size for path, size in logs.items()}
     return RollbackRequest(partition_path, file_id, base_instant, log_blocks_to_be_deleted=blocks)
 
@@ -105,10 +105,10 @@ def _of_markers(target: Instant, storage: Storage) -> list[RollbackRequest]:
         partition_path, _, name = marker.data_path.rpartition("/")
         base = BaseFileName.parse(name)
         if marker.io_type == APPEND and base is not None:
-            # Writers before 0.15 name the base file whose logs they append to.
+            # Markers of writers before 0.15 name the base file whose logs they append to.
             requests += _of_slice(partition_path, base.file_id, base.instant_time, target, storage)
         elif base is not None:
-            # Plans made from markers name a base file's group and instant, others don't: as Hudi writes them.
+            # As in Hudi, only plans made from markers name a base file's group and instant.
             files = (_absolute(storage, marker.data_path),)
             requests.append(RollbackRequest(partition_path, base.file_id, base.instant_time, files))
         else:
@@ -117,7 +117,7 @@ def _of_markers(target: Instant, storage: Storage) -> list[RollbackRequest]:
 
 
 def _of_folders(target: Instant, meta: MetaClient, marked: list[RollbackRequest]) -> list[RollbackRequest]:
-    """What the folders show of a pending target, but the slices with log blocks that markers have named."""
+    """The files of a pending target in the folders, without the slices with log blocks that markers have named."""
     storage = meta.storage
     slices = {(r.partition_path, r.file_id, r.latest_base_instant) for r in marked if r.log_blocks_to_be_deleted}
     blocks = [
@@ -129,8 +129,8 @@ def _of_folders(target: Instant, meta: MetaClient, marked: list[RollbackRequest]
 
 
 def _listed(target: Instant, storage: Storage) -> Iterator[str]:
-    """Data files with the instant in their names, in all partitions, and where a power cut may have taken what makes a
-    folder a partition, in all folders.
+    """Data files with the instant in their names in all partitions, or in all folders if a power cut may have lost a
+    folder's partition metadata.
     """
     folders, links = [""], FolderLinks(storage.root)
     while folders:
@@ -140,7 +140,7 @@ def _listed(target: Instant, storage: Storage) -> Iterator[str]:
             folders.append(entry.path)
         if storage.keeps_order and not any(is_partition_metadata(entry.name) for entry in entries):
             continue
-        for entry in (entry for entry in entries if not entry.is_dir):  # a partition may be called like a file
+        for entry in (entry for entry in entries if not entry.is_dir):  # a partition may have a file's name
             base, log = BaseFileName.parse(entry.name), LogFileName.parse(entry.name)
             instant_time = base.instant_time if base is not None else log.instant_time if log is not None else None
             if instant_time == target.requested_time:
@@ -148,13 +148,13 @@ def _listed(target: Instant, storage: Storage) -> Iterator[str]:
 
 
 def _of_profile(target: Instant, meta: MetaClient) -> list[RollbackRequest]:
-    """Log blocks of a pending write, in the slices that its inflight file says it was going to update."""
+    """Log blocks of a pending write, in the slices that its inflight file announced for update."""
     if meta.config.table_version >= 8 or target.state is not State.INFLIGHT:
         return []
     storage = meta.storage
     try:
         profile = meta.reader.profile(target)
-    except CorruptFile:  # a power cut took what it said
+    except CorruptFile:  # a power cut lost its content
         slices = _slices_with_logs(storage)
     else:
         slices = {
@@ -191,7 +191,7 @@ def _of_slice(
 def _logs(
     partition_path: str, file_id: str, base_instant: str, storage: Storage
 ) -> Iterator[tuple[str, int, LogFileName]]:
-    """Path, size in bytes and name of the log files of one slice whose names say so."""
+    """Path, size in bytes and name of the log files of one slice, going by their names."""
     for entry in storage.list(partition_path):
         name = LogFileName.parse(entry.name)
         if name is not None and (name.file_id, name.instant_time) == (file_id, base_instant):
@@ -199,7 +199,7 @@ def _logs(
 
 
 def _blocks(storage: Storage, path: str) -> list[LogBlock]:
-    """The sound blocks of a log file; none when a dead writer left it without even a beginning."""
+    """The valid blocks of a log file; none when a dead writer left it without a complete header."""
     try:
         return [block for block in scan_log(storage, path) if isinstance(block, LogBlock)]
     except CorruptFile:
@@ -207,7 +207,7 @@ def _blocks(storage: Storage, path: str) -> list[LogBlock]:
 
 
 def _absolute(storage: Storage, path: str) -> str:
-    """As Hudi writes paths of files to delete: absolute, without scheme on a local disk."""
+    """The path as Hudi writes those of files to delete: absolute, without a scheme on a local disk."""
     root = storage.root.removeprefix("file://").removeprefix("file:")
     return f"{root.rstrip('/')}/{path}"
 
@@ -216,14 +216,14 @@ def _absolute(storage: Storage, path: str) -> str:
 
 
 def delete_files(paths: Iterable[str], storage: Storage) -> None:
-    """Delete files of an instant; those that were there stay deleted after a power cut."""
+    """Delete files of an instant; the deletions outlast a power cut."""
     storage.sync([path for path in paths if storage.delete(path)])
 
 
 def take_off(instant: Instant, meta: MetaClient, paths: Iterable[str]) -> None:
     """Take an instant off the timeline with the files that it wrote. Hold the lock.
 
-    A completed one is made invisible first. A death in between leaves it inflight, and this is done again.
+    A completed one is made invisible first. A crash in between leaves it inflight, and this is done again.
     """
     pending = reopen(instant, meta) if instant.is_completed else instant
     delete_files(paths, meta.storage)
@@ -238,14 +238,14 @@ class _Undone:
 
 
 def undo_files(plan: RollbackPlan, rollback_time: str, storage: Storage) -> dict[str, RollbackPartition]:
-    """Do what the plan says; by partition path what was done.
+    """Execute the plan; return the results by partition path.
 
-    A moved table has other absolute paths, so partition and file name decide. Raises CorruptFile for a plan that names
-    files which the target did not write.
+    A moved table has other absolute paths, so only partition and file name count. Raises CorruptFile for a plan that
+    names files which the target did not write.
     """
     target = plan.instant_to_rollback.commit_time
     undone: dict[str, _Undone] = {}
-    check_plan(plan, storage)  # all of it, before the first file goes
+    check_plan(plan, storage)  # the whole plan, before the first file is deleted
     for request in plan.requests:
         partition = undone.setdefault(request.partition_path, _Undone())
         to_delete = [*request.files_to_be_deleted]
@@ -263,7 +263,7 @@ def undo_files(plan: RollbackPlan, rollback_time: str, storage: Storage) -> dict
         if commanded:
             path, size = _command(request, target, rollback_time, storage)
             partition.command_logs[storage.full_path(path)] = size
-    # Before the target's instant files go: without them nobody would know what a file is that comes back.
+    # Before the target's instant files are deleted: without them a reappearing file could not be identified.
     storage.sync(
         data_path(partition_path, path.rpartition("/")[2])
         for partition_path, partition in undone.items()
@@ -276,7 +276,7 @@ def undo_files(plan: RollbackPlan, rollback_time: str, storage: Storage) -> dict
 
 
 def check_plan(plan: RollbackPlan, storage: Storage) -> None:
-    """Raise CorruptFile when a plan names files that its instant did not write: the plan, a marker or a body lied."""
+    """Raise CorruptFile when a plan names files that its instant did not write: some file is wrong."""
     for request in plan.requests:
         _check(request, plan.instant_to_rollback.commit_time, storage)
 
@@ -296,7 +296,7 @@ def _check(request: RollbackRequest, target: str, storage: Storage) -> None:
 
 
 def _command(request: RollbackRequest, target: str, rollback_time: str, storage: Storage) -> tuple[str, int]:
-    """Path and size of the log file that takes the target's blocks of a slice back; an earlier attempt's counts."""
+    """Path and size of the log file that takes back the target's blocks of a slice; an earlier attempt's counts."""
     partition_path, file_id, base_instant = request.partition_path, request.file_id, request.latest_base_instant
     version = 0
     begun = {marker.data_path for marker in list_markers(storage, rollback_time)}
@@ -305,7 +305,7 @@ def _command(request: RollbackRequest, target: str, rollback_time: str, storage:
         if any(block.rollback_target == target for block in blocks):
             return path, size
         if path in begun and not blocks and storage.delete(path):
-            continue  # an attempt died at it; a file without a block is nothing that anybody should list
+            continue  # an attempt died here; a file without a block must not be listed
         version = max(version, name.version)
     path = data_path(partition_path, str(LogFileName(file_id, base_instant, version + 1, _COMMAND_TOKEN)))
     create_marker(storage, rollback_time, path, APPEND)
