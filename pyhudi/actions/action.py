@@ -1,7 +1,7 @@
 """Action: anything that changes the timeline, in four phases. Each phase writes one thing to storage.
 
-    schedule   → the requested file        everything that can be refused without touching a row is refused here
-    prepare    → the inflight file         rows get keys, places and tasks; the workload profile is known
+    schedule   → the requested file        refuses all errors that can be found without touching a row
+    prepare    → the inflight file         rows get keys, locations and tasks; the workload profile is known
     execute    → data files                through the engine
     summarise  → the completed file        the commit's body
 
@@ -32,17 +32,17 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class ActionContext(TableContext):
-    """What an action is handed: the table at one moment, what the caller wants, and the engine."""
+    """The input of an action: the table at one moment, the caller's options, and the engine."""
 
     engine: Engine
 
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """First phase: what is decided before a row is looked at. `schema`: data columns of the table after the action.
+    """First phase: the decisions before any row is read. `schema`: data columns of the table after the action.
 
     `history`: the table's schemas with ids of columns, newest first, () where columns match by name; `internal_schema`:
-    the newest of them as the commit carries it. `new_schema`: the one that this action adds to the history.
+    the newest of them, in the commit's form. `new_schema`: the schema that this action adds to the history.
     """
 
     schema: pa.Schema
@@ -53,7 +53,7 @@ class Schedule:
     new_schema: InternalSchema | None = None
 
     def at(self, instant_time: str) -> Schedule:
-        """The same, when the action's time is known: it is the version of a new schema."""
+        """The schedule with the action's instant time, which is the version of a new schema."""
         if self.new_schema is None:
             return self
         newest = replace(self.new_schema, version_id=int(instant_time))
@@ -63,11 +63,11 @@ class Schedule:
 
 @dataclass(frozen=True, slots=True)
 class PreparedWrite(Generic[PlanT]):
-    """Second phase: what to write, and with what.
+    """Second phase: the rows to write, and the action's plan for them.
 
-    `profile`: body of the inflight file, None for an empty one. `frame`: None where no rows come. `plan`: what the
-    action makes of it for itself. `cached`: frames that the engine holds for it.
-    `not_found`: rows of a delete whose key the index does not find in the table.
+    `profile`: body of the inflight file, None for an empty one. `frame`: None without rows. `plan`: the action's
+    private plan. `cached`: frames that the engine caches for it. `not_found`: number of a delete's rows whose key the
+    index does not find in the table.
     """
 
     instant: Instant
@@ -88,7 +88,7 @@ class Stopwatch:
     seconds: dict[str, float] = field(default_factory=dict)
 
     def time(self, phase: str, run: Callable[[], Result]) -> Result:
-        """Run something and book its time on a phase."""
+        """Run something and add its time to a phase."""
         start = self.clock.monotonic_s()
         try:
             return run()
@@ -101,7 +101,7 @@ class Action(Protocol[PlanT]):
 
     @property
     def kind(self) -> ActionKind:
-        """What the timeline calls it."""
+        """Its name on the timeline."""
         ...
 
     @property
@@ -110,7 +110,7 @@ class Action(Protocol[PlanT]):
         ...
 
     def schedule(self, context: ActionContext) -> Schedule:
-        """Check what can be checked, decide the schema. Raises errors of the family; nothing is on disk yet."""
+        """Run all checks that need no rows, and decide the schema. Raises HudiError; nothing is on disk yet."""
         ...
 
     def prepare(self, schedule: Schedule, instant: Instant, context: ActionContext) -> PreparedWrite[PlanT]:

@@ -1,6 +1,6 @@
 """AlterSchema: a commit without files that changes the table's columns.
 
-    new columns at the end, wider numbers, comments      the commit's schema says so; files are matched by name
+    new columns at the end, wider numbers, comments      only the commit's schema changes; files are matched by name
     everything else                                      the table gets a schema history; files are matched by id
 
 A table that has a history keeps it. Source: docs/formats/schema.md, "Schema history", "Evolution on write".
@@ -35,7 +35,7 @@ from pyhudi.schema.internal import InternalSchema, load_schema_history
 
 __all__ = ["AlterSchema"]
 
-_WIDER = {  # what readers that match by name take
+_WIDER = {  # widenings that readers accept when they match columns by name
     pa.int32(): (pa.int64(), pa.float32(), pa.float64()),
     pa.int64(): (pa.float32(), pa.float64()),
     pa.float32(): (pa.float64(),),
@@ -79,7 +79,7 @@ class AlterSchema:
         return Schedule(columns, text, history=before, new_schema=changed)
 
     def prepare(self, schedule: Schedule, instant: Instant, context: ActionContext) -> PreparedWrite[None]:
-        # No row is written, so neither keys nor the table's merger are needed, which may be unknown here.
+        # No row is written, so keys and the table's merger, which may be unknown here, are not needed.
         spec = write_spec(schedule, None, instant, context, MergeRules())
         return PreparedWrite(instant, schedule, spec, None, None, None)
 
@@ -93,7 +93,7 @@ class AlterSchema:
 
 
 def _needs_ids(change: SchemaChange, before: InternalSchema) -> bool:
-    """Would readers that match columns by name read older files wrong after this change?"""
+    """Would readers that match columns by name misread older files after this change?"""
     if isinstance(change, AddColumn):
         return change.after is not None
     if isinstance(change, ChangeType):
@@ -103,7 +103,7 @@ def _needs_ids(change: SchemaChange, before: InternalSchema) -> bool:
 
 
 def _ordering_that_may_widen(changes: Iterable[SchemaChange], names: Iterable[str], meta: MetaClient) -> set[str]:
-    """Ordering columns that become wider numbers, and nothing else."""
+    """Ordering columns whose only change is to wider numbers."""
     ordering, schema = set(names), meta.table_schema()
     wider = {
         change.path

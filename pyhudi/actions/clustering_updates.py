@@ -3,10 +3,10 @@
 An update strategy says whether a write may update the file groups of a pending clustering:
 
     REJECT     no: the write fails, and its error names plan and file group (the default)
-    ALLOW      yes: the plan is stale from then on, and is dropped when somebody tries to execute it
+    ALLOW      yes: the plan is stale from then on, and is dropped when a process tries to execute it
     DUPLICATE  yes: the plan of a resize is rolled back, and the next call makes a new one. Hudi writes rows to the old
                and to the new buckets: below version 8 log files of the new ones are named after the plan, so readers
-               pass over them, but from 8 on their names do not tell, and rows would be read twice
+               ignore them, but from 8 on their names lack it, and rows would be read twice
 
 New rows never go to file groups of a pending clustering. With
 `hoodie.clustering.rollback.pending.replacecommit.on.conflict` a write rolls the clustering back and goes on.
@@ -58,8 +58,8 @@ UPDATE_STRATEGIES: Registry[UpdateStrategy] = Registry(
 
 @dataclass(frozen=True, slots=True)
 class UpdateStrategy:
-    """`allows_updates`: updates go to file groups of a pending clustering. `plans_give_way`: which is rolled back then,
-    unless somebody is executing it.
+    """`allows_updates`: updates go to file groups of a pending clustering. `plans_give_way`: the clustering is rolled
+    back then, unless a process is executing it.
     """
 
     allows_updates: bool = False
@@ -72,11 +72,11 @@ DUPLICATE = UpdateStrategy(plans_give_way=True)
 
 
 def groups_closed_to_inserts(updated: Iterable[FileGroupId], context: ActionContext) -> frozenset[FileGroupId]:
-    """File groups that new rows must not go to.
+    """File groups that must not take new rows.
 
     Args:    updated: file groups that the write changes.
-    Raises:  StandingConflict, or WriteConflict while it is run, when one of them waits for a clustering and the options
-             don't let the write go on.
+    Raises:  StandingConflict, or WriteConflict while a process executes the plan, when one of them is in a pending
+             clustering and the options don't let the write go on.
     """
     planned = pending_clusterings(context.meta)
     if planned:
@@ -107,14 +107,14 @@ def groups_closed_to_inserts(updated: Iterable[FileGroupId], context: ActionCont
 
 
 def _is_running(instant: Instant, context: ActionContext) -> bool:
-    """Is somebody executing a plan? One of the same process that writes has no heartbeat with the policy EAGER."""
+    """Is a process executing a plan? With the policy EAGER, a run in the writing process itself has no heartbeat."""
     if instant.state is not State.INFLIGHT:
         return False
     return not context.is_dead(instant.requested_time)
 
 
 def drop_expired(context: ActionContext) -> frozenset[Instant]:
-    """Roll back plans that have waited for too long and that nobody is executing, if the options ask for it."""
+    """Roll back plans that are pending for too long and not being executed, if the options ask for it."""
     options, meta = context.options, context.meta
     if not options.clustering.plans_expire:
         return frozenset()

@@ -50,7 +50,7 @@ _PAUSE_MAX_S = 2.0
 def check_others(
     inflight: Instant, statuses: tuple[WriteStatus, ...], body: CommitMetadata, began: ActionContext, now: MetaClient
 ) -> None:
-    """Raises WriteConflict when others changed what this write changes. Hold the lock.
+    """Raise WriteConflict when others changed the same file groups as this write. Hold the lock.
 
     Args: began: the table as it was when the write began; now: as it is.
     """
@@ -83,7 +83,7 @@ def check_others(
 
 
 def early_conflicts(instant: Instant, context: ActionContext) -> EarlyConflicts | None:
-    """How tasks of a write look for other writers; None when the options don't ask for it, and for services."""
+    """How tasks of a write check for other writers; None when the options don't ask for it, and for services."""
     options = context.options
     is_service = instant.action.is_table_service
     if not (options.concurrency.detects_early and options.concurrency.is_optimistic) or is_service:
@@ -93,7 +93,7 @@ def early_conflicts(instant: Instant, context: ActionContext) -> EarlyConflicts 
 
 
 def check_early(instant: Instant, profile: CommitMetadata | None, began: ActionContext) -> None:
-    """Raises WriteConflict when a commit since the write began has changed file groups that it is about to change."""
+    """Raise WriteConflict when a commit since the write began has changed file groups that it is about to change."""
     options = began.options.concurrency
     if profile is None or not (options.is_optimistic and options.detects_early and options.detects_commits_early):
         return
@@ -104,10 +104,10 @@ def check_early(instant: Instant, profile: CommitMetadata | None, began: ActionC
 
 
 def check_preferred_writers(service: Instant, body: CommitMetadata, now: ActionContext) -> None:
-    """Raises WriteConflict when a table service takes file groups away that a writer at work is about to change.
+    """Raise WriteConflict when a table service replaces file groups that a running writer is about to change.
 
-    Only where the strategy prefers writers: otherwise the one that completes last gives way. A writer says in its
-    inflight file what it changes; one whose heartbeat has stopped is dead. Hold the lock.
+    It applies only where the strategy prefers writers; otherwise the one that completes last gives way. A writer
+    announces its changes in its inflight file; one whose heartbeat has stopped is dead. Hold the lock.
     """
     meta, options = now.meta, now.options
     replaced = groups_replaced_by(body)
@@ -132,14 +132,14 @@ def check_preferred_writers(service: Instant, body: CommitMetadata, now: ActionC
 
 
 def _completed_since(began: ActionContext, now: MetaClient) -> Iterator[tuple[Instant, CommitMetadata]]:
-    """Compactions change no row, so it is enough to have known of one."""
+    """Commits since the write began, without compactions that it knew: those change no rows."""
     earlier = {i.requested_time for i in began.meta.timeline if i.is_completed or i.action is ActionKind.COMPACTION}
     since = (instant for instant in now.timeline.commits() if instant.requested_time not in earlier)
     return ((instant, now.commits.metadata(instant)) for instant in since)
 
 
 def _check_only_logs(ours: OurWrite) -> None:
-    """Non-blocking writers append; a base file among their files would take the others' log files out of sight."""
+    """Check that a non-blocking writer only appended: a base file would hide the others' log files."""
     based = sorted(ours.rewritten)
     if based:
         raise WriteConflict(
@@ -152,9 +152,9 @@ def _check_only_logs(ours: OurWrite) -> None:
 def with_latest_schema(
     body: CommitMetadata, ours: Instant, schedule: Schedule, began: ActionContext, now: MetaClient
 ) -> CommitMetadata:
-    """The body with the table's schema: one that began before another write changed it would change it back.
+    """The body with the table's newest schema: a write that began before another changed it would change it back.
 
-    A write that left the schema as it was takes over the new one. Raises WriteConflict when both changed it.
+    A write that did not change the schema takes over the new one. Raises WriteConflict when both changed it.
     """
     if not began.options.concurrency.guards_schema:
         return body
@@ -171,9 +171,9 @@ def with_latest_schema(
 
 
 def check_no_files_removed(ours: Instant, began: MetaClient, now: MetaClient) -> None:
-    """Raises WriteConflict when files that this write had to find may have been deleted before it listed them.
+    """Raise WriteConflict when files that this write needed may have been deleted before it listed them.
 
-    It would take rows of them for new ones, or keep rows of a write that was undone.
+    It would treat their rows as new, or keep rows of a write that was undone.
     """
     undone = is_undone(began, now)
     if undone or is_cleaned(began, now):
@@ -185,11 +185,12 @@ def check_no_files_removed(ours: Instant, began: MetaClient, now: MetaClient) ->
 
 
 def with_retries(attempt: Callable[[int], Result], options: WriteOptions, rows: object, clock: Clock) -> Result:
-    """Make a write; with many writers make it again when it gave way, as often as the options allow.
+    """Run a write; with many writers run it again after a conflict, as often as the options allow.
 
-    Before each further attempt there is a pause, which grows and differs from writer to writer.
+    The pause before each further attempt grows and differs from writer to writer.
 
-    Args:   attempt: the whole write, from loading the table on, as its number, 0 for the first. rows: what it reads.
+    Args:   attempt: the whole write, from loading the table on, called with its number, 0 for the first. rows: its
+                input.
     Raises: WriteConflict and StaleRead after the last attempt, or when the rows can't be read again; StandingConflict
         at once.
     """
@@ -210,11 +211,13 @@ def with_retries(attempt: Callable[[int], Result], options: WriteOptions, rows: 
 
 
 def can_be_read_again(rows: object) -> bool:
-    """False for rows of a large stream, which is gone once it was read."""
+    """False for rows of a large stream, which can be read only once."""
     return not isinstance(rows, LocalFrame) or rows.can_be_read
 
 
 def _pause_s(number: int, clock: Clock) -> float:
-    """The pause after attempt `number`, 0 for the first: between half and three halves of what doubles each time."""
+    """The pause after attempt `number`, 0 for the first: between half and three halves of a value that doubles each
+    time.
+    """
     chance = int(clock.new_uuid()[:8], 16) / (1 << 32)
     return float(min(_PAUSE_MAX_S, _PAUSE_S * 2**number) * (0.5 + chance))

@@ -6,7 +6,8 @@ collide, except for two new ones of one bucket.
 
 A compaction changes no rows, so log files may be appended beside it. Below table version 8 this holds for compactions
 that were planned before the write began, because the write knew of them. From version 8 on it holds for all, because
-completion times part the log files. A base file that was rewritten during a compaction of its group would be lost.
+completion times assign log files to slices. A base file that was rewritten during a compaction of its group would be
+lost.
 
 A strategy is a small class, and one row of CONFLICT_STRATEGIES. It says which writes conflict:
 
@@ -51,15 +52,15 @@ _PACKAGE = "org.apache.hudi.client.transaction."
 
 
 class ConflictStrategy(Protocol):
-    """What the runner checks before it completes a write. Created without arguments."""
+    """The runner's check before it completes a write. Created without arguments."""
 
     @property
     def yields_to_plans(self) -> bool:
-        """Does a write give way to plans of table services that were made since it began?"""
+        """Does a write give way to plans of table services made since it began?"""
         ...
 
     def unit(self, group: FileGroupId) -> FileGroupId:
-        """What is compared instead of a file group; two writes that share one collide."""
+        """The unit of comparison for a file group; two writes that share one collide."""
         ...
 
 
@@ -88,7 +89,7 @@ class BucketStrategy:
     yields_to_plans: bool = True
 
     def unit(self, group: FileGroupId) -> FileGroupId:
-        """The bucket; a file group of none stands for itself."""
+        """The bucket; a file group outside buckets is its own unit."""
         if bucket_of_file_id(group.file_id) is None:
             return group
         return FileGroupId(group.partition_path, group.file_id[:BUCKET_DIGITS])
@@ -132,7 +133,7 @@ def groups_of(metadata: CommitMetadata) -> frozenset[FileGroupId]:
 
 
 def groups_replaced_by(metadata: CommitMetadata) -> frozenset[FileGroupId]:
-    """File groups that a write takes out of the table."""
+    """File groups that a write replaces."""
     replaced = metadata.partition_to_replace_file_ids or {}
     return frozenset(
         FileGroupId(partition, file_id) for partition, file_ids in replaced.items() for file_id in file_ids
@@ -141,9 +142,9 @@ def groups_replaced_by(metadata: CommitMetadata) -> frozenset[FileGroupId]:
 
 @dataclass(frozen=True, slots=True)
 class OurWrite:
-    """The write that wants to complete.
+    """The write that is about to complete.
 
-    `replaced`: file groups that it takes out of the table. `logs_are_parted`: from table version 8 on compactions and
+    `replaced`: file groups that it removes from the table. `logs_are_parted`: from table version 8 on compactions and
     appended log files don't collide.
     """
 
@@ -161,14 +162,14 @@ class OurWrite:
 
     @property
     def rewritten(self) -> frozenset[FileGroupId]:
-        """Those that get a base file, or go."""
+        """File groups that get a base file, or are removed."""
         return self.replaced | _groups(s for s in self.statuses if s.stat.log_version is None)
 
 
 def check_conflicts(ours: OurWrite, others: Iterable[tuple[Instant, CommitMetadata]]) -> None:
-    """Raises WriteConflict naming the instants and the shared file groups.
+    """Raise WriteConflict, naming the instants and the shared file groups.
 
-    Args: others: writes that completed since ours began, with their bodies, but for compactions that it knew of.
+    Args: others: writes that completed since ours began, with their bodies, without compactions that it knew.
     """
     touched, rewritten = _by_unit(ours.touched, ours.strategy), _by_unit(ours.rewritten, ours.strategy)
     for instant, metadata in others:
@@ -185,11 +186,11 @@ def check_conflicts(ours: OurWrite, others: Iterable[tuple[Instant, CommitMetada
 
 
 def check_plans(ours: OurWrite, compactions: Mapping[FileGroupId, str], clusterings: Mapping[FileGroupId, str]) -> None:
-    """Raises WriteConflict when a plan that was made since ours began would leave out what it wrote.
+    """Raise WriteConflict when a plan made since ours began would leave out our files.
 
     Args: compactions, clusterings: file group → instant of such a plan, still pending.
     """
-    # A compaction would lose a rewritten base file; log files are lost to it only below version 8.
+    # A compaction would lose a rewritten base file; it loses log files only below version 8.
     endangered = ours.rewritten if ours.logs_are_parted else ours.touched
     _check_plan(ours, endangered, compactions, "compaction", "append during it")
     if ours.strategy.yields_to_plans:

@@ -1,10 +1,9 @@
 """Creating a table by its first write, checking that this release can write to it, and removing it on failure.
 
 The first write chooses a table's key, partitions and type. If that write fails, `table_removed_on_error` removes the
-table. Otherwise the next write, with the mistake corrected, would be told that the table was made with other options,
-and readers would find a table without columns. A process that dies leaves such a table all the same; the next first
-write may recreate it. This applies only to tables without a completed write that were not made with columns
-(`HudiTable.create`).
+table. Otherwise the next write, with the mistake corrected, would fail because the table has other options, and readers
+would find a table without columns. A process that dies still leaves such a table; the next first write may recreate it.
+This applies only to tables without a completed write that were not made with columns (`HudiTable.create`).
 
 Source: docs/formats/table-config.md, "New tables"; docs/formats/keys.md, "Which generator"; docs/formats/merging.md,
 "Mode of a table".
@@ -67,7 +66,7 @@ __all__ = [
 
 
 def planned_table(storage: Storage, options: WriteOptions, clock: Clock) -> MetaClient | None:
-    """The table that `open_or_create` would make, None when there is one. Nothing is on disk: for checks beforehand."""
+    """The table that `open_or_create` would make, None when there is one. Nothing is written: for checks beforehand."""
     if table_exists(storage):
         return None
     config = TableConfig(new_table_properties(new_table(options)))
@@ -76,10 +75,10 @@ def planned_table(storage: Storage, options: WriteOptions, clock: Clock) -> Meta
 
 
 def open_or_create(storage: Storage, options: WriteOptions, clock: Clock) -> tuple[MetaClient, bool]:
-    """The table at this place, and whether this call made it with the options' properties, because there was none."""
+    """The table at this path, and whether this call created it, with the options' properties."""
     is_ours = False
     if not table_exists(storage):
-        # Another writer may be faster: then its table is written, if it is what our options say.
+        # Another writer may be faster: then this write goes to its table, if that agrees with our options.
         with suppress(TableExists):
             create_from_options(storage, options, clock)
             is_ours = True
@@ -91,7 +90,7 @@ def open_or_create(storage: Storage, options: WriteOptions, clock: Clock) -> tup
 def create_from_options(
     storage: Storage, options: WriteOptions, clock: Clock, create_schema: str | None = None
 ) -> TableConfig:
-    """Make the table. Its properties say which partitions of a metadata table its first write is to build.
+    """Make the table. Its properties say which partitions of a metadata table the first write builds.
 
     Raises: ConfigError, TableExists.
     """
@@ -103,16 +102,16 @@ def create_from_options(
     check_writable(config, options)
     to_build = _metadata_partitions(config, options)
     marked = {METADATA_TO_BUILD: ",".join(to_build)} if to_build else {}
-    # Under the lock, since a first write that failed deletes its table, and an overwrite the old one, under it, too.
+    # Under the lock: a failed first write deletes its table under it, too, as an overwrite does the old table.
     with hold(open_lock(options.lock, storage, clock), options.lock.wait_timeout_s):
         return create_table(storage, {**properties, **marked}, clock)
 
 
 def _metadata_partitions(config: TableConfig, options: WriteOptions) -> tuple[str, ...]:
-    """Partitions of the metadata table that a new table gets, unless the options say that it shall have none.
+    """Partitions of a new table's metadata table, unless the options switch it off.
 
-    Below version 8 those without column statistics, as in the releases that write such tables, unless the options name
-    either.
+    Below version 8 column statistics are left out unless the options name them, as in the releases that write such
+    tables.
     """
     metadata = options.metadata
     if metadata.enable is False:
@@ -124,7 +123,7 @@ def _metadata_partitions(config: TableConfig, options: WriteOptions) -> tuple[st
 
 
 def new_table(options: WriteOptions, create_schema: str | None = None) -> NewTable:
-    """What the options say a new table shall be. Raises ConfigError when they don't say enough."""
+    """The new table that the options describe. Raises ConfigError when they are incomplete."""
     if not options.table_name:
         raise ConfigError("A new table needs a name: give hoodie.table.name.")
     return NewTable(
@@ -168,9 +167,9 @@ def _key_generator(options: WriteOptions) -> str:
 
 
 def check_fields(options: WriteOptions, columns: Sequence[str]) -> None:
-    """Raises ConfigError when the options of a new table name fields that its first rows don't have.
+    """Raise ConfigError when the options of a new table name fields that its first rows lack.
 
-    A generator of the user's own may make what it wants of its fields; deletes need no ordering value.
+    A user's key generator may use its fields freely; deletes need no ordering value.
     """
     own_generator = ":" in (options.key_generator or "")
     fields_of_key = {
@@ -194,7 +193,7 @@ def check_fields(options: WriteOptions, columns: Sequence[str]) -> None:
 
 
 def check_files_writable(config: TableConfig) -> None:
-    """Raises UnsupportedTable for tables whose files this release can't write, whatever rows go into them."""
+    """Raise UnsupportedTable for tables whose files this release can't write, whatever the rows."""
     config.check_writable()
     if config.base_file_format not in BASE_FORMATS.entries:
         raise UnsupportedTable(
@@ -202,18 +201,18 @@ def check_files_writable(config: TableConfig) -> None:
             f"{' and '.join(BASE_FORMATS.entries)}."
         )
     if config.cdc_enabled:
-        _ = config.logging_mode  # raises when nobody here knows it
+        _ = config.logging_mode  # raises when it is unknown
 
 
 def check_writable(config: TableConfig, options: WriteOptions) -> None:
-    """Raises UnsupportedTable for tables that this release must not write to: it would lose or distort something."""
+    """Raise UnsupportedTable for tables that this release must not write to: it would lose or distort data."""
     check_files_writable(config)
-    merge_rules(config, options.merger_classes)  # raises when nobody here knows how the table's rows merge
+    merge_rules(config, options.merger_classes)  # raises when the table's merge rules are unknown
 
 
 @contextmanager
 def table_removed_on_error(context: ActionContext) -> Iterator[None]:
-    """Around the write that created the table: when it fails, the table is removed, unless another writer has begun."""
+    """Around the write that created the table: remove the table if the write fails, unless another writer has begun."""
     try:
         yield
     except BaseException as error:
@@ -232,7 +231,7 @@ def table_removed_on_error(context: ActionContext) -> Iterator[None]:
 
 
 def is_unfinished(meta: MetaClient) -> bool:
-    """Whether no write to the table was ever completed; what a dead or running first write left may be there."""
+    """Is the table without any completed write? Files of a dead or running first write may exist."""
     return (
         meta.config.create_schema is None
         and all(instant.action is ActionKind.ROLLBACK for instant in meta.timeline.completed())
@@ -241,13 +240,13 @@ def is_unfinished(meta: MetaClient) -> bool:
 
 
 def is_written(storage: Storage) -> bool:
-    """Whether there is a table that a save mode has to respect: not one that a dead first write left."""
+    """Is there a table that a save mode has to respect? The table of a dead first write does not count."""
     if not table_exists(storage):
         return False
     try:
         return not is_unfinished(MetaClient.load(storage))
     except HudiError:
-        return True  # what can't be read is somebody's table
+        return True  # an unreadable table may still be in use
 
 
 def options_for(
@@ -257,11 +256,11 @@ def options_for(
     config: TableConfig,
     new: Mapping[str, object] | None = None,
 ) -> tuple[WriteOptions, bool]:
-    """The options of a write to the table that is there, and whether they are those of a new table in its place.
+    """The options of a write to the existing table, and whether they are those of a new table in its place.
 
-    An unfinished table that was made otherwise than the options say is removed, when they are enough for a new one.
+    An unfinished table that disagrees with the options is removed if they suffice for a new one.
 
-    Args:    new: the options to make a new table with, when they are not those of the call.
+    Args:    new: the options for a new table, if other than those of the call.
     Raises:  ConfigError.
     """
     try:
@@ -278,7 +277,7 @@ def options_for(
 
 
 def _cleared(storage: Storage, options: WriteOptions) -> bool:
-    """Undo the dead writers of an unfinished table and remove it; False when there is more to it, and it stays."""
+    """Undo the dead writers of an unfinished table and remove it; False when it holds more, and stays."""
     clock = SystemClock()
     meta = MetaClient.load(storage, clock)
     if not is_unfinished(meta):
@@ -288,9 +287,9 @@ def _cleared(storage: Storage, options: WriteOptions) -> bool:
 
 
 def _take_back(context: ActionContext) -> bool:
-    """Remove a table without writes and data; False when it has some. What else lies in its folder stays.
+    """Remove a table without writes and data; False when it has some. Other files in its folder stay.
 
-    Writers put their instants on the timeline under the lock, and look whether the table is still there.
+    Writers put their instants on the timeline under the lock, and check that the table still exists.
     """
     with hold(context.lock, context.options.lock.wait_timeout_s):
         now = context.reloaded().meta
@@ -300,7 +299,7 @@ def _take_back(context: ActionContext) -> bool:
         for folder in sorted(partitions, key=len, reverse=True):
             _remove_partition(now.storage, folder)
         for path in (PROPERTIES_PATH, PROPERTIES_BACKUP_PATH):
-            now.storage.delete(path)  # from here on there is no table
+            now.storage.delete(path)  # from now on there is no table
         delete_meta_folder(now.storage)
     delete_if_empty(context.meta.storage, META_FOLDER)
     return True
@@ -320,7 +319,7 @@ def _empty_partitions(storage: Storage) -> set[str] | None:
 
 
 def _remove_partition(storage: Storage, folder: str) -> None:
-    """The mark of a partition, and the folders that hold nothing else."""
+    """Delete the metadata file of a partition, and the folders that hold nothing else."""
     for entry in storage.list(folder):
         if entry.name in PARTITION_METADATA_NAMES:
             storage.delete(entry.path)

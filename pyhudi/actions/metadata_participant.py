@@ -1,4 +1,4 @@
-"""The metadata table as a commit sees it: a participant, which writes down what an instant changes before it completes.
+"""The metadata table as a participant of a commit: it records an instant's changes before the instant completes.
 
 Source: docs/metadata-table-life.md; docs/formats/metadata-table.md, "Writing".
 """
@@ -21,12 +21,12 @@ __all__ = ["METADATA_TABLE", "MetadataParticipant"]
 
 
 class MetadataParticipant:
-    """The metadata table of the table that is changed, if it has one."""
+    """The metadata table of the changed table, if it has one."""
 
     def take_part(
         self, inflight: Instant, body: Body, change: TableChange, statuses: tuple[WriteStatus, ...], now: ActionContext
     ) -> str | None:
-        """Keep it up; when that completed. Raises WriteConflict when another writer did not keep it up."""
+        """Update it; return the completion time. Raises WriteConflict when another writer did not update it."""
         keys = _replaced_keys(body, change, now)
         schema_json = body.schema_json if isinstance(body, CommitMetadata) else None
         return apply_commit(now.meta, TableCommit(inflight, change, statuses, keys, now.options.metadata, schema_json))
@@ -36,6 +36,6 @@ METADATA_TABLE = MetadataParticipant()
 
 
 def _replaced_keys(body: Body, change: TableChange, now: ActionContext) -> Mapping[str, pa.Array]:
-    """The keys that leave the table with file groups, where a record index has to know them."""
+    """The keys in replaced file groups, if a record index has to delete them."""
     rewrites = isinstance(body, CommitMetadata) and body.operation_type == OperationType.CLUSTER
     return replaced_keys(change.groups_replaced, now) if keeps_record_index(now.meta.config) and not rewrites else {}

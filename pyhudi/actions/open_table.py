@@ -1,7 +1,7 @@
-"""All that happens to a table before anything changes: STEPS, one after the other.
+"""All that happens to a table before it is changed: STEPS, one after the other.
 
-The metadata table is up to date or there is none, what dead writers left is undone or deleted, a restore is finished.
-A table service takes the steps that are marked for it; it is no writer, so it undoes nobody else's failed writes.
+They bring the metadata table up to date or remove it, undo dead writes and delete their files, and finish a restore. A
+table service takes only the steps marked for it; it is not a writer, so it undoes no failed writes of others.
 
 Source: docs/formats/writers.md, "Steps of a write", "Markers", "Heartbeats"; docs/formats/metadata-table.md,
 "Building", "Is it up to date?".
@@ -59,7 +59,7 @@ class Step(NamedTuple):
 def prepare(
     meta: MetaClient, engine: Engine, options: WriteOptions, clock: Clock, *, is_service: bool = False
 ) -> Opened:
-    """The table as a change may begin on it, and which instants were undone.
+    """The table, ready for a change, and the instants that were undone.
 
     Args:   is_service: only the steps for services are taken.
     Raises: WriteConflict when another process restores the table; MetadataTableDamaged, and errors of storage.
@@ -82,8 +82,8 @@ def table_lock(options: WriteOptions, storage: Storage, clock: Clock) -> LockPro
 
 
 def settle_metadata_table(context: ActionContext) -> Opened:
-    """When the metadata table is not what the options and the table's state ask for: it is made, built anew, or taken
-    out, under the table's lock. A look without the lock comes first, so that most writes need not take it.
+    """When the metadata table does not match the options and the table's state: it is created, built anew, or removed,
+    under the table's lock. A check without the lock comes first, so that most writes need not take it.
     """
     options = context.options
     if _is_settled(context.meta, options.metadata):
@@ -98,16 +98,16 @@ def drop_unreadable_plans(context: ActionContext) -> Opened:
 
 
 def finish_dead_restores(context: ActionContext) -> Opened:
-    """When a restore has died: it is finished, for nothing may happen to the table before."""
+    """When a restore has died: it is finished before anything else happens to the table."""
     return _reloaded(context, finish_restores(context))
 
 
 def delete_orphaned_files(context: ActionContext) -> Opened:
     """Writers: markers, staged index files and heartbeats of instants that are complete or archived are deleted. Their
-    writers died before they did it.
+    writers died before deleting them.
 
-    They are harmless, but they would stay: a rollback deletes those of pending instants only. Instants that began after
-    the context was loaded are neither complete nor archived in it, so files of running writers stay.
+    They are harmless, but would stay: a rollback deletes only those of pending instants. Instants that began after the
+    context was loaded are neither complete nor archived in it, so files of running writers stay.
     """
     storage, timeline = context.meta.storage, context.meta.timeline
     completed = {instant.requested_time for instant in timeline.completed()}
@@ -121,25 +121,25 @@ def delete_orphaned_files(context: ActionContext) -> Opened:
             delete_markers(storage, entry.name)
     on_timeline = {instant.requested_time for instant in timeline}
     for entry in storage.list(INDEX_PIECES_FOLDER):
-        # Real Hudi, which knows nothing of pieces, may have undone one: whatever is gone began before others did.
+        # Apache Hudi, which does not know staged files, may have undone the instant: it is gone, but later ones exist.
         was_undone = entry.name not in on_timeline and entry.name < (timeline.latest_time or "")
         if entry.is_dir and (is_over(entry.name) or was_undone):
             delete_staged_index(storage, entry.name)
     for entry in storage.list(HEARTBEAT_FOLDER):
-        # A heartbeat starts before its instant exists: a writer that died in between has left nothing else.
+        # A heartbeat starts before its instant exists: a writer that died in between left nothing else.
         if is_over(entry.name) or (entry.name not in on_timeline and context.is_dead(entry.name)):
             storage.delete(heartbeat_path(entry.name))
     return context, ()
 
 
 def clear_abandoned_index_builds(context: ActionContext) -> Opened:
-    """Writers: plans of indexes whose builders died go, if the index is built or was never listed."""
+    """Writers: plans of indexes whose builders died are deleted, if the index is built or was never listed."""
     context, _ = _reloaded(context, clear_dead_indexing(context))
     return context, ()
 
 
 def undo_failed_writes(context: ActionContext) -> Opened:
-    """Writers, as the policy of failed writes says: pending writes of dead writers are undone."""
+    """Writers: pending writes of dead writers are undone, depending on the policy for failed writes."""
     return _reloaded(context, roll_back_failed_writes(context))
 
 
@@ -162,7 +162,7 @@ STEPS = (
 
 
 def _settled(meta: MetaClient, options: MetadataOptions) -> MetaClient:
-    """The table as a write may begin on it: with a metadata table that is up to date, or with none.
+    """The table, ready for a write: with an up-to-date metadata table, or without one.
 
     Hold the table's lock. Raises: MetadataTableDamaged when it is not up to date and the options say to refuse.
     """
@@ -173,7 +173,7 @@ def _settled(meta: MetaClient, options: MetadataOptions) -> MetaClient:
         remove_metadata_table(meta, why="hoodie.metadata.enable=false was given.")
         return meta.reload()
     if to_build and not set(to_build) <= set(meta.config.metadata_partitions):
-        return build_anew(meta, options)  # a process died that had begun to
+        return build_anew(meta, options)  # a process died while building it
     if to_build:
         meta = built(meta)
     unsupported = unsupported_partitions(meta)
@@ -186,7 +186,7 @@ def _settled(meta: MetaClient, options: MetadataOptions) -> MetaClient:
 
 
 def _is_settled(meta: MetaClient, options: MetadataOptions) -> bool:
-    """True when a write may begin as it is: looked at without the lock, so that most writes need not take it."""
+    """May a write begin on the table as it is? Checked without the lock, so that most writes need not take it."""
     if meta.config.metadata_to_build:
         return False
     if not has_metadata_table(meta):
@@ -197,7 +197,7 @@ def _is_settled(meta: MetaClient, options: MetadataOptions) -> bool:
 
 
 def metadata_fault(meta: MetaClient) -> HudiError | None:
-    """Why the metadata table must not be kept up from here; None when it may."""
+    """Why the metadata table must not be updated from its present state; None when it may."""
     try:
         table = MetadataTable.open(meta)
         if table is None:
@@ -207,7 +207,7 @@ def metadata_fault(meta: MetaClient) -> HudiError | None:
         table.load_slices(table.partitions)
         for partition in table.partitions:
             check_log_files(table, partition)
-        read_index_definitions(meta.storage)  # a death may have left a half of them
+        read_index_definitions(meta.storage)  # a crash may have left half of them
         missing = missing_instants(table)
     except HudiError as error:
         return error

@@ -1,10 +1,10 @@
 """Which task writes which rows: updates to their file groups, inserts to small files or new file groups. Pure.
 
-A *slot* is one write task. Every file group that is hit gets one slot; a small file that takes inserts shares the slot
-of its updates; new file groups get slots of their own. Rows find their slot column-wise (`SlotPlan.slots_of`).
+A *slot* is one write task. Every updated file group gets one slot; a small file that takes inserts shares the slot of
+its updates; each new file group gets its own slot. Rows find their slot column-wise (`SlotPlan.slots_of`).
 
-With log files (`LogPlan`) updates of a file group are appended to its newest slice, but for a small file that takes
-inserts: that one is rewritten.
+With log files (`LogPlan`) updates of a file group are appended to its newest slice, except for a small file that takes
+inserts, which is rewritten.
 Source: docs/formats/table-services.md, "Where inserts go".
 """
 
@@ -39,10 +39,9 @@ __all__ = [
 ]
 
 
-# What earlier commits say of a row's size is believed between these: a forged or odd write stat (one row of 200 MB, or
-# a billion rows of 100 MB) would make a file for each row, or one task of everything. Compressed rows of a key, a
-# sequence number and little else take about 10 bytes. Rows beyond 1 MiB are more than a file's worth for their task,
-# which then writes several files, for files are closed by their size.
+# Bounds for a row's size taken from earlier commits: a forged or odd write stat (one row of 200 MB, or a billion rows
+# of 100 MB) would make a file for each row, or a single task. Compressed rows with little more than a key and a
+# sequence number take about 10 bytes. A task of rows beyond 1 MiB writes several files, since files are closed by size.
 MIN_RECORD_BYTES = 8
 MAX_RECORD_BYTES = 1 << 20
 
@@ -58,7 +57,7 @@ class RowCount:
 
 @dataclass(frozen=True, slots=True)
 class Sizing:
-    """How large files should get. `small_file_limit_bytes` <= 0 fills no small files."""
+    """Target sizes of files. With `small_file_limit_bytes` <= 0 small files are not filled."""
 
     small_file_limit_bytes: int
     max_file_size_bytes: int
@@ -74,18 +73,18 @@ class Sizing:
 
 @dataclass(frozen=True, slots=True)
 class WriteTask:
-    """What one slot does. `drop` takes rows that no file needs: deletes of unknown keys."""
+    """The work of one slot. `drop` takes rows that no file needs: deletes of unknown keys."""
 
     kind: Literal["create", "merge", "append", "drop"]
     partition_path: str = ""
     base_file: BaseFile | None = None  # merge: the file to rewrite
-    file_id: str | None = None  # create: None lets the writer name the file groups, and roll over to more of them
+    file_id: str | None = None  # create: None lets the writer name file groups and roll over to further ones
     file_slice: FileSlice | None = None  # append: the slice that gets log files
     is_new_group: bool = False  # append: the file group begins with these log files
 
     @property
     def updated_file(self) -> tuple[str, str] | None:
-        """File id and base instant of the file group that is changed, None when it is a new one."""
+        """File id and base instant of the changed file group, None when it is new."""
         if self.base_file is not None:
             return self.base_file.file_id, self.base_file.instant_time
         if self.file_slice is not None and not self.is_new_group:
@@ -95,11 +94,11 @@ class WriteTask:
 
 @dataclass(frozen=True, slots=True)
 class LogPlan:
-    """What planning must know of a merge-on-read table.
+    """Input of the planning for a merge-on-read table.
 
-    `slices`: by partition path the slices that log files go to. `compacting`: file groups of pending compactions, which
-    must not be rewritten. `new_slice_instant`: base instant of slices that begin with a log file; None: inserts of a
-    bucket without file group make a base file.
+    `slices`: by partition path the slices that take log files. `compacting`: file groups of pending compactions, which
+    must not be rewritten. `new_slice_instant`: base instant of slices that begin with a log file; None: inserts into a
+    bucket without a file group make a base file.
     """
 
     slices: Mapping[str, Sequence[FileSlice]]
@@ -110,7 +109,7 @@ class LogPlan:
     def small_files(
         self, partition_path: str, limit_bytes: int, closed: Container[FileGroupId] = frozenset()
     ) -> tuple[BaseFile, ...]:
-        """The base files that may be rewritten to take inserts: small ones of slices without log files."""
+        """The base files that may be rewritten to take inserts: small ones in slices without log files."""
         free = (
             s.base_file
             for s in self.slices.get(partition_path, ())
@@ -159,7 +158,7 @@ class SlotPlan:
                 continue
             shares = np.array([share for share, _ in targets])
             numbers = np.array([slot for _, slot in targets], dtype=np.int32)
-            # By hash of the key: rows of one key meet in one slot, where one of them wins.
+            # By hash of the key: all rows of a key go to one slot, where one of them wins.
             position = np.searchsorted(shares, _unit_hash(keys.take(pa.array(rows))), side="right")
             slots[rows] = numbers[np.minimum(position, len(numbers) - 1)]
 
@@ -172,7 +171,7 @@ def _joined(partition_path: str, file_id: str) -> str:
 
 
 def _unit_hash(keys: pa.Array) -> npt.NDArray[np.float64]:
-    """A number in [0, 1) for each key. Java's hash is poor in its high bits, so it is multiplied out."""
+    """A number in [0, 1) for each key. Java's hash has poor high bits, so it is mixed by multiplication."""
     mixed = java_string_hash(keys).astype(np.int64).astype(np.uint32) * np.uint32(2654435769)
     return (mixed ^ (mixed >> np.uint32(15))).astype(np.uint32) / np.float64(1 << 32)
 
@@ -190,10 +189,10 @@ def plan_slots(
     """Slots for a batch.
 
     Args:    counts: rows by file group; `base_files`: latest base files of every partition that occurs in `counts`;
-             new_file_id: makes the whole file id from a location that is no file id of a base file yet (bucket index);
-             drop_inserts: rows without location are deletes of unknown keys; logs: for a merge-on-read table;
-             closed: file groups that take no inserts, whatever their size.
-    Returns: the plan, the same for the same input. Engines begin with the first slots: those that take longest.
+             new_file_id: makes the whole file id from a location without base file (bucket index); drop_inserts: rows
+                 without location are deletes of unknown keys; logs: for a merge-on-read table; closed: file groups that
+                 take no inserts, whatever their size.
+    Returns: the plan, deterministic for its input. Engines begin with the first slots, which take longest.
     """
     task_numbers = _known_groups(base_files, logs)
     tasks: list[WriteTask] = []
@@ -228,8 +227,8 @@ def plan_slots(
 
 
 def _longest_first(plan: SlotPlan, counts: Sequence[RowCount], sizing: Sizing) -> SlotPlan:
-    """The plan with its slots by falling bytes to be written, and by partition path as before: a long task that begins
-    last leaves all but one processor idle.
+    """The plan with its slots by descending bytes to write, then in their former order: a long task that begins last
+    leaves all other processors idle.
     """
     rows = np.zeros(len(plan.tasks))
     for count in counts:
@@ -305,7 +304,7 @@ def _place_inserts(
         group = (file.partition_path, file.file_id)
         rewrite = WriteTask("merge", file.partition_path, base_file=file)
         if group in updates:
-            tasks[updates[group]] = rewrite  # its updates would have been appended to a log file
+            tasks[updates[group]] = rewrite  # otherwise its updates would go to a log file
         else:
             updates[group] = len(tasks)
             tasks.append(rewrite)
@@ -334,10 +333,10 @@ def record_size_bytes(
 ) -> int:
     """Bytes of one row on disk: from the newest commit that wrote more than `threshold_bytes`, else the default.
 
-    What commits say is kept within MIN_RECORD_BYTES and MAX_RECORD_BYTES; the default, which the caller gives, is not.
+    Sizes from commits are limited to MIN_RECORD_BYTES and MAX_RECORD_BYTES; the caller's default is not.
     """
     for commit in commits_newest_first:
-        stats = [stat for stat in commit.stats() if stat.log_version is None]  # log files hold rows in other forms
+        stats = [stat for stat in commit.stats() if stat.log_version is None]  # log files store rows in other forms
         written_bytes = sum(stat.total_write_bytes for stat in stats)
         rows = sum(stat.num_writes for stat in stats)
         if rows > 0 and written_bytes > threshold_bytes:
@@ -346,8 +345,8 @@ def record_size_bytes(
 
 
 def profile_of(counts: Iterable[RowCount], plan: SlotPlan, operation: str) -> CommitMetadata:
-    """Body of the inflight file: per partition the inserts, then each file group to be updated
-    (docs/formats/timeline.md, "Bodies").
+    """Body of the inflight file: per partition the inserts, then each updated file group (docs/formats/timeline.md,
+    "Bodies").
     """
     inserts: dict[str, int] = {}
     updates: dict[str, dict[str, tuple[str, int]]] = {}

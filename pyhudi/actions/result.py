@@ -16,14 +16,14 @@ __all__ = ["WriteResult"]
 @dataclass(frozen=True, slots=True, repr=False)
 class WriteResult(Result):
     """Counts are rows of the table: `inserted`, `updated`, `deleted`; `unchanged` rows lost against a stored row with a
-    greater ordering value. Rows that went to log files count as updated or deleted although readers decide what
-    becomes of them. `not_found`: rows of a delete by keys whose key the index does not find; one of buckets does not
-    look. `seconds`: wall time by phase, in the order of the phases.
+    greater ordering value. Rows written to log files count as updated or deleted, although readers decide whether they
+    win. `not_found`: rows of a delete by keys whose key the index does not find; a bucket index does not look.
+    `seconds`: wall time by phase, in the order of the phases.
     """
 
     table: str
     operation: str
-    instant_time: str  # "" when there was nothing to commit, and empty commits are not allowed
+    instant_time: str  # "" when there was nothing to commit and empty commits are off
     completion_time: str
     inserted: int = 0
     updated: int = 0

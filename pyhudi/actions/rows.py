@@ -1,4 +1,4 @@
-"""The way of incoming rows from the caller's frame to the write tasks, and the rules by which they merge.
+"""The path of incoming rows from the caller's frame to the write tasks, and their merge rules.
 
 Rows get their keys, are combined and counted, move between partitions, and get slots. They carry these columns, of
 which all but the data columns are control columns:
@@ -87,7 +87,7 @@ class AddKeys:
 
 
 def marked_rows(batch: pa.RecordBatch, rules: MergeRules) -> pa.Array:
-    """Which rows say of themselves that they are deletes: by the flag column, or by the table's marker."""
+    """Which rows are marked as deletes, by the flag column or by the table's marker."""
     flags = pa.repeat(pa.scalar(False), batch.num_rows)
     if DELETE_FLAG_COLUMN in batch.schema.names:
         flags = pc.fill_null(batch.column(DELETE_FLAG_COLUMN), False)
@@ -115,7 +115,7 @@ def marker_columns(schema: pa.Schema, rules: MergeRules) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class CombineRows:
-    """Stream work: one row for each key among a task's rows, which hold all rows of their keys."""
+    """Stream work: one row for each key; a task has all rows of its keys."""
 
     keys: tuple[str, ...]
     rules: MergeRules
@@ -127,7 +127,7 @@ class CombineRows:
 
 
 def batch_by_partition(engine: Engine, with_keys: Frame) -> dict[str, PartitionRows]:
-    """How much of the batch goes to each partition path."""
+    """Partition path → the count and size of the batch's rows for it."""
     work = CountRows((PARTITION_PATH,), key_bytes=True)
     counted = engine.collect(engine.map(engine.select(with_keys, [RECORD_KEY, PARTITION_PATH]), work, work.schema))
     rows: Counter[str] = Counter()
@@ -140,11 +140,11 @@ def batch_by_partition(engine: Engine, with_keys: Frame) -> dict[str, PartitionR
 
 @dataclass(frozen=True, slots=True)
 class MoveRows:
-    """Stream work for a global index: what becomes of rows whose key lives in another partition.
+    """Stream work for a global index: handles rows whose key lives in another partition.
 
     Without `update_partition_path` they go to the partition where the key is. With it, a row that wins against the
-    stored one is written to its new partition as an insert, with a delete of the old place; a row that loses, and a
-    delete, goes to the old place alone. Extra columns of the index are taken out.
+    stored one is written to its new partition as an insert, with a delete in the old one; a row that loses, and a
+    delete, goes only to the old one. Extra columns of the index are removed.
     """
 
     schema: pa.Schema  # result: the rows with LOCATION
@@ -165,7 +165,7 @@ class MoveRows:
             )
             stays = pc.and_(elsewhere, pc.invert(moves))
             at_home = pc.if_else(elsewhere, batch.column(LOCATION_PARTITION), batch.column(PARTITION_PATH))
-            # Rows that stay where their key is (all of them updates), and the inserts of rows that move.
+            # Rows that stay in their key's partition (all of them updates), and the inserts of rows that move.
             yield self._with(
                 batch,
                 pc.if_else(stays, batch.column(LOCATION_PARTITION), batch.column(PARTITION_PATH)),
@@ -178,7 +178,7 @@ class MoveRows:
                 yield deletes.filter(moves)
 
     def _check_moves(self) -> None:
-        """A row that moves is written whole; the stored one is in another file, out of reach of a merge."""
+        """Refuse moves that need a merge: a moved row is written whole, and its stored row is in another file."""
         if self.rules.needs_pairs:
             raise UnsupportedTable(
                 "Rows of this batch would move to another partition, and this table merges rows column by column; "
@@ -188,7 +188,7 @@ class MoveRows:
             )
 
     def _moves(self, batch: pa.RecordBatch) -> pa.Array:
-        """True where the incoming row replaces the stored one and is no delete."""
+        """True where the incoming row replaces the stored one and is not a delete."""
         wins = pa.repeat(True, len(batch))
         stored = [name for name in batch.schema.names if name.startswith(STORED_ORDERING)]
         if stored:
@@ -208,7 +208,7 @@ class MoveRows:
 
 @dataclass(frozen=True, slots=True)
 class KeepUnknown:
-    """Stream work: rows whose key no file holds. `refuses`: a row of another kind is an error."""
+    """Stream work: keeps rows whose key no file holds. `refuses`: other rows are an error."""
 
     refuses: bool
 
@@ -247,16 +247,16 @@ _LATEST = MergeRules(COMMIT_TIME_ORDERING)
 
 
 def ordering_fields(context: ActionContext) -> tuple[str, ...]:
-    """What rows are ordered by: the table's fields, else the call's own, which then only combine its batch."""
+    """The ordering fields: the table's, else the call's, which then only combine its batch."""
     return context.meta.config.ordering_fields or context.options.ordering_fields
 
 
 def table_rules(context: ActionContext) -> MergeRules:
     """How a written row and the stored one become one.
 
-    A copy-on-write table below version 8 stores nothing about it; there each write says it (as in Hudi 0.x), by default
-    the later row wins. Raises UnsupportedTable when nobody here knows the table's merger, ConfigError when the call
-    marks deletes otherwise than the table.
+    A copy-on-write table below version 8 stores no rules: each write sets them (as in Hudi 0.x), and by default the
+    later row wins. Raises UnsupportedTable when the table's merger is unknown, ConfigError when the call marks deletes
+    otherwise than the table.
     """
     config, options = context.meta.config, context.options
     if config.table_version < 8 and config.payload_class is None and config.merge_strategy_id is None:
@@ -278,11 +278,11 @@ def table_rules(context: ActionContext) -> MergeRules:
 
 
 def input_rules(context: ActionContext) -> MergeRules:
-    """How rows of one key in a batch become one, before they meet the table."""
+    """How rows of one key in a batch become one, before they are merged with the table."""
     rules = table_rules(context).for_input
     if rules.needs_pairs:
         return rules
-    # Hudi 0.x keeps the row with the greater ordering value within a batch, whatever the payload does later.
+    # Hudi 0.x keeps the row with the greater ordering value within a batch, whatever the payload class does later.
     fields = rules.ordering_fields if rules.by_ordering else ordering_fields(context)
     by_value = rules.mode == EVENT_TIME_ORDERING or context.meta.config.table_version < 8
     return MergeRules(EVENT_TIME_ORDERING, fields) if by_value and fields else _LATEST

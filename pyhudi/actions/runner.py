@@ -1,14 +1,14 @@
 """The order of phases of every action: schedule, prepare, execute, summarise.
 
-    schedule          refuse what can be refused          nothing on disk
+    schedule          refuse all errors found so far      nothing on disk
     request           instant time drawn under the lock   <T>.<action>.requested
     prepare, start    rows to tasks                       <T>.inflight with the workload profile
     execute, sweep    data files                          markers first; leftovers of failed attempts deleted
     complete          under the lock: look for conflicts, make the completed file (`transaction/commit.py`)
 
-A failure anywhere before the last step leaves an instant that is not completed: readers never see it, and it is undone
-here, or by the next writer if this process can't. Source: docs/architecture.md, "How a table changes";
-docs/formats/timeline.md, "Completion times", "Steps of an instant"; docs/formats/writers.md, "Steps of a write".
+A failure before the last step leaves an instant that is not completed: readers never see it, and it is undone here, or
+by the next writer if this process can't. Source: docs/architecture.md, "How a table changes"; docs/formats/timeline.md,
+"Completion times", "Steps of an instant"; docs/formats/writers.md, "Steps of a write".
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ __all__ = ["run"]
 
 
 def run(action: Action[PlanT], context: ActionContext, rolled_back: tuple[str, ...] = ()) -> WriteResult:
-    """Take an action from nothing to completed.
+    """Run an action up to its completed instant.
 
     Args:    rolled_back: instants that were undone before, for the result.
-    Raises:  errors of the family; unless the completed file is there, nothing of the action is visible.
+    Raises:  errors of the family; unless the completed file exists, nothing of the action is visible.
     """
     watch = Stopwatch(context.clock)
     schedule = watch.time("schedule", lambda: action.schedule(context))
@@ -71,7 +71,7 @@ def run(action: Action[PlanT], context: ActionContext, rolled_back: tuple[str, .
 
 
 def _forget(instant: Instant, statuses: Sequence[WriteStatus], context: ActionContext) -> None:
-    """Delete what a write that is over needs no longer."""
+    """Delete the files that a finished write no longer needs."""
     storage, time = context.meta.storage, instant.requested_time
     after_commit("deleting its markers", instant, context, lambda: delete_markers(storage, time))
     if any(status.staged_index for status in statuses):
@@ -112,7 +112,9 @@ def _perform(
 
 
 def _may_be_empty(action: Action[PlanT], options: WriteOptions) -> bool:
-    """A commit without files: Hudi makes one by default; where nothing matches what is to be deleted only if set."""
+    """May it commit without files? As in Hudi, yes by default; a delete that matches nothing only if an option asks for
+    it.
+    """
     is_explicit = "hoodie.allow.empty.commit" in options.explicit
     deletes = action.operation in (OperationType.DELETE, OperationType.DELETE_PARTITION)
     return options.commits.allow_empty and (is_explicit or not deletes)
@@ -131,12 +133,12 @@ def _request(action: Action[PlanT], schedule: Schedule, begun: _Begun) -> tuple[
         time = draw_time(now)
         heartbeat = now.heartbeat(time)
         begun.context, begun.heartbeat = now, heartbeat
-        with heartbeat.begun(context.options.failed_writes_policy == "LAZY"):  # with EAGER nobody looks at it
+        with heartbeat.begun(context.options.failed_writes_policy == "LAZY"):  # with EAGER it is not used
             begun.instant = instant = Instant(time, action.kind, State.REQUESTED)
             try:
                 request_at(time, action.kind, now.meta, schedule.body)
             except WriteConflict:
-                begun.instant = None  # another writer's
+                begun.instant = None  # it is another writer's
                 raise
     return schedule.at(time), instant, heartbeat
 
@@ -150,7 +152,7 @@ def _complete(
     began: ActionContext,
     heartbeat: Heartbeat,
 ) -> Committed[CommitMetadata]:
-    """Make the write visible, unless another one got in its way. `began`: the table as the write began."""
+    """Make the write visible, unless another one conflicts. `began`: the table as the write began."""
 
     def conflicts(now: ActionContext) -> None:
         check_no_files_removed(inflight, began.meta, now.meta)
@@ -175,7 +177,7 @@ def _complete(
 
 
 def _check_alive(inflight: Instant, now: ActionContext, heartbeat: Heartbeat) -> None:
-    """Raises WriteConflict when other writers may consider this one dead, or do so already."""
+    """Raise WriteConflict when other writers may consider this one dead, or do so already."""
     late = now.options.failed_writes_policy == "LAZY" and heartbeat.is_expired(now.options.heartbeat_misses)
     if late or is_being_rolled_back(inflight, now.meta):
         what = "expired while it was running, so others may have" if late else "stopped for a while, so others have"
@@ -187,19 +189,19 @@ def _check_alive(inflight: Instant, now: ActionContext, heartbeat: Heartbeat) ->
 
 @dataclass
 class _Begun:
-    """What a write has put into the table so far. `context`: the table as it was when it began."""
+    """A write's state in the table so far. `context`: the table as it was when the write began."""
 
     context: ActionContext
     instant: Instant | None = None
     heartbeat: Heartbeat | None = None
 
     def end(self) -> None:
-        """The write is over."""
+        """End a completed write."""
         if self.instant is not None and self.heartbeat is not None:
             after_commit("ending its heartbeat", self.instant, self.context, self.heartbeat.stop)
 
     def undo(self, error: BaseException) -> None:
-        """The write has failed; Ctrl-C and a handler of SIGTERM that raises are errors, too.
+        """Undo a failed write; Ctrl-C and a SIGTERM handler that raises count as errors, too.
 
         When undoing fails (no connection to the store, no lock) the instant stays pending; the next writer undoes it.
         """

@@ -1,13 +1,13 @@
 """Save modes, with one meaning for every entry point, and the replacement of a table by a new one.
 
-`decide_save` says what a write with a save mode does. `check_place` says what may be in the folder of a new table, and
+`decide_save` decides what a write with a save mode does. `check_place` checks the folder of a new table, and
 `remove_table` deletes the old table in a fixed order.
 
 Replacing a table is not atomic, as in Hudi. After the first deletion the old table no longer exists, and until the new
 one's first commit there are no rows. A crash in between leaves no table, and readers say so; overwriting again finishes
 the work.
 
-Source: Spark's save modes, as Hudi's data source takes them; docs/overwriting.md for those of `write_hudi`, where mode
+Source: Spark's save modes, as in Hudi's data source; docs/overwriting.md for those of `write_hudi`, where mode
 overwrite keeps the table and its history, and mode replace makes a new one.
 """
 
@@ -45,10 +45,10 @@ _ERRORS = ("error", "errorifexists", "default")
 
 @dataclass(frozen=True, slots=True)
 class SaveDecision:
-    """What a write with a save mode does.
+    """The effect of a save mode on a write.
 
-    `skips`: nothing, for there is a table. `replaces_table`: the table is recreated, and what is there is deleted.
-    `operation`: the operation by which the rows of the table are replaced in one commit; None: the caller's own.
+    `skips`: nothing is written, because the table exists. `replaces_table`: the old table is deleted and a new one
+    created. `operation`: the operation that replaces the table's rows in one commit; None: the caller's operation.
     """
 
     skips: bool = False
@@ -57,7 +57,7 @@ class SaveDecision:
 
 
 def canonical_mode(mode: str, *, has_replace: bool = False) -> str:
-    """append, overwrite, ignore or error; also replace, where there is such a mode. Raises ConfigError for others."""
+    """append, overwrite, ignore or error; also replace with `has_replace`. Raises ConfigError for others."""
     words = (*SAVE_MODES[:2], REPLACE, *SAVE_MODES[2:]) if has_replace else SAVE_MODES
     word = mode.lower() if isinstance(mode, str) else ""
     if word not in words:
@@ -66,14 +66,14 @@ def canonical_mode(mode: str, *, has_replace: bool = False) -> str:
 
 
 def decide_save(mode: str, *, is_written: bool, operation_in_place: str | None, root: str) -> SaveDecision:
-    """What to do.
+    """Decide what a write does.
 
     Args:
         mode: one of SAVE_MODES, or REPLACE.
-        is_written: there is a table, and not one that a first write left which died.
+        is_written: a table exists that is not the leftover of a dead first write.
         operation_in_place: how mode overwrite replaces rows, by the options; None: it recreates the table.
-        root: where the table is, for messages.
-    Raises: TableExists for mode error when there is a table, ConfigError for other words.
+        root: the table's path, for messages.
+    Raises: TableExists for mode error when the table exists, ConfigError for unknown modes.
     """
     word = canonical_mode(mode, has_replace=True)
     if word == REPLACE:
@@ -100,7 +100,7 @@ _PROPERTIES = (".hoodie/hoodie.properties", ".hoodie/hoodie.properties.backup")
 
 
 def operation_in_place(options: WriteOptions) -> str | None:
-    """The operation by which save mode overwrite replaces rows in one commit of a table that is there.
+    """The operation by which save mode overwrite replaces an existing table's rows in one commit.
 
     Returns: None when the table is to be recreated. Raises ConfigError for operations that don't go with the mode.
     """
@@ -116,11 +116,11 @@ def operation_in_place(options: WriteOptions) -> str | None:
 
 
 def options_in_place(call_options: Mapping[str, object], options: WriteOptions) -> dict[str, object]:
-    """The options of a write that replaces the rows of a table that is there, and not the table.
+    """The options of a write that replaces the rows of an existing table instead of the table.
 
-    Rows of one key inside the batch are combined where the operation that the caller means would combine them.
+    Rows of one key inside the batch are combined where the caller's operation would combine them.
 
-    Args:    options: `call_options`, read.
+    Args:    options: `call_options`, parsed.
     Raises:  ConfigError for operations that don't go with mode overwrite.
     """
     operation = operation_in_place(options)
@@ -133,10 +133,10 @@ def options_in_place(call_options: Mapping[str, object], options: WriteOptions) 
 
 
 def check_place(storage: Storage, *, overwrite: bool) -> None:
-    """Whether a new table may be made here. Raises ConfigError, naming what lies there.
+    """Check that a new table may be made here. Raises ConfigError, naming the files in the way.
 
-    Overwriting deletes what is in the folder, so only a table, or what an interrupted overwrite left, may be there. And
-    leftovers of an interrupted overwrite are no place for an append: their data files would count as the table's.
+    Overwriting deletes the folder's content, so it may hold only a table or the remains of an interrupted overwrite. An
+    append to such remains is refused: their data files would count as the table's.
     """
     if table_exists(storage):
         return
@@ -159,11 +159,11 @@ def check_place(storage: Storage, *, overwrite: bool) -> None:
 
 
 def remove_table(storage: Storage, options: LockOptions = _BY_PLACE) -> None:
-    """Delete all that is in the table's folder, but for what a lock leaves there.
+    """Delete the content of the table's folder, except a lock's files.
 
-    The properties go first, so that a reader finds no table instead of a part of one; the rest of `.hoodie` goes last,
-    because data files without it would count as committed in a table that is made there next. After a power cut, too.
-    Nothing goes where it is known before that something would have to stay. Raises LockTimeout, StorageError.
+    The properties are deleted first, so that a reader finds no table instead of a part of one. The rest of `.hoodie` is
+    deleted last, because data files without it would count as committed in the next table made there. This order
+    outlasts a power cut. If some file is known to be undeletable, nothing is deleted. Raises LockTimeout, StorageError.
     """
     storage.check_deletable("")
     with hold(open_lock(options, storage), options.wait_timeout_s):
@@ -180,7 +180,9 @@ def remove_table(storage: Storage, options: LockOptions = _BY_PLACE) -> None:
 
 
 def delete_meta_folder(storage: Storage) -> None:
-    """Delete `.hoodie` with all in it but the lock of the table, which is held: without it two might hold one."""
+    """Delete `.hoodie` with its content, except the held lock of the table: without its file two processes might hold
+    it.
+    """
     rest = storage.list(META_FOLDER)
     locks = [entry for entry in rest if entry.name.startswith(_OF_LOCKS)]
     if not locks:

@@ -1,7 +1,7 @@
-"""Batches of a stream that are in the table: each once, however often the stream tries to write them.
+"""Batches of a stream in the table: each is written once, however often the stream retries it.
 
 The commit of a batch names the stream, the number of the batch and its query in its extra metadata, so the batch and
-the note that it is done become visible together. Source: docs/formats/incremental.md, "Checkpoint of a sink".
+its note become visible together. Source: docs/formats/incremental.md, "Checkpoint of a sink".
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pyhudi.timeline.archived_timeline import load_archived_timeline
 
 __all__ = ["WRITER", "check_is_missing", "check_is_new", "is_written", "last_batch"]
 
-WRITER = "writer:"  # before the id of a writer that does not know its query
+WRITER = "writer:"  # prefix of the id of a writer that does not know its query
 
 _NUMBER = re.compile(r"\d{1,19}", re.ASCII)  # a Java long
 
@@ -27,18 +27,18 @@ _NUMBER = re.compile(r"\d{1,19}", re.ASCII)  # a Java long
 def last_batch(meta: MetaClient, identifier: str) -> int | None:
     """The number of the newest batch of a stream that is in the table, None when there is none.
 
-    The newest write that names the stream tells; others may have written since, and archived what it wrote.
+    The newest write that names the stream decides; others may have written since, and archived it.
     Raises CorruptFile for a note that can't be read.
     """
     return next((note.number for note in _notes(meta, identifier)), None)
 
 
 def is_written(meta: MetaClient, stream: StreamOptions, batch_id: int) -> bool:
-    """Is this batch in the table? Spark hands the newest batch over again when it can't be sure of it.
+    """Is this batch in the table? Spark repeats the newest batch when it can't be sure of its commit.
 
-    Batches of other streams count from 0, too. Those without a name are told apart by their queries; commits of Hudi
-    and of older releases note none, and count for all. Raises ConfigError where a later batch of the stream is there,
-    and where nothing tells whose batch is there; CorruptFile.
+    Batches of other streams count from 0, too. Streams without a name are distinguished by their queries; commits of
+    Hudi and of older releases note none, and count for all streams. Raises ConfigError where the table has a later
+    batch of the stream, or a batch whose stream is unknown; CorruptFile.
     """
     passed = False
     for note in _notes(meta, stream.identifier):
@@ -60,8 +60,8 @@ def is_written(meta: MetaClient, stream: StreamOptions, batch_id: int) -> bool:
 
 
 def check_is_new(options: StreamOptions, began: MetaClient, now: MetaClient) -> None:
-    """Raises StandingConflict when the batch has come into the table while it was written: by a writer that was
-    believed dead. `began`: the table as this write began.
+    """Raise StandingConflict when another writer, which was considered dead, committed the batch during this write.
+    `began`: the table as this write began.
     """
     if options.batch_id is None:
         return
@@ -80,7 +80,7 @@ def check_is_new(options: StreamOptions, began: MetaClient, now: MetaClient) -> 
 
 
 def check_is_missing(options: StreamOptions, meta: MetaClient) -> None:
-    """Raises StandingConflict when the batch is in the table: another process brought it between two attempts."""
+    """Raise StandingConflict when the batch is in the table: another process wrote it between two attempts."""
     if options.batch_id is None:
         return
     notes = (note for note in _notes(meta, options.identifier) if not _is_another_query(note, options))
@@ -95,25 +95,25 @@ def check_is_missing(options: StreamOptions, meta: MetaClient) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Note:
-    """What a commit says of a stream. `query`: None where it names none."""
+    """A commit's note about a stream. `query`: None where it names none."""
 
     number: int
     query: str | None
 
 
 def _is_another_query(note: _Note, stream: StreamOptions) -> bool:
-    """Is the batch surely of another stream, one without a name as well?"""
+    """Does the batch certainly belong to another stream without a name?"""
     comparable = _is_query_id(note.query) and _is_query_id(stream.query)
     return not stream.is_named and comparable and note.query != stream.query
 
 
 def _is_query_id(text: str | None) -> bool:
-    """Is it the id of a query, not only that of a writer, which is another one after a restart?"""
+    """Is it the id of a query, not that of a writer, which changes with a restart?"""
     return text is not None and not text.startswith(WRITER)
 
 
 def _notes(meta: MetaClient, identifier: str) -> Iterator[_Note]:
-    """What commits say of the stream, newest first."""
+    """The notes of commits about the stream, newest first."""
     for instant_time, body in _newest_first(meta):
         note = _note(body, identifier, f"{meta.storage.root}: the commit {instant_time}")
         if note is not None:

@@ -1,13 +1,13 @@
 """The key generator of a table, as a write uses it, and the check for rows of one batch with colliding keys.
 
-The table says what its keys are, and a call may repeat it. If the table's generator is a class of the user's own, the
-call must name that class. For COMPLEX with one key field Hudi has two spellings of a key (a trap): the keys in the
-table's files decide between them.
+The table's properties define its keys, and a call may repeat them. If the table's generator is a user's class, the call
+must name that class. For COMPLEX with one key field Hudi has two spellings of a key (a trap): the keys in the table's
+files decide between them.
 
 `key_collisions` finds rows of one batch that have the same record key although their key fields differ. The form
 `f1:v1,f2:v2` escapes nothing, so ("1,b:2", "3") and ("1", "2,b:3") make one key of the fields a and b. Null makes the
-same key as the text `__null__`, and "" the same key as `__empty__`. The form is Hudi's and stays; a caller who loses
-rows by it is told.
+same key as the text `__null__`, and "" the same key as `__empty__`. The form is Hudi's and stays; a warning tells a
+caller who loses rows.
 
 Source: docs/formats/keys.md, "Record keys"; docs/compatibility.md, "Sides taken".
 """
@@ -52,15 +52,15 @@ __all__ = [
 ]
 
 
-PROBE_TIME = "19700101000000000"  # stands for the instant time while columns are checked, before it is drawn
+PROBE_TIME = "19700101000000000"  # placeholder for the instant time while columns are checked, before it is drawn
 
 _ENCODING = "hoodie.table.complex.keygenerator.encoding"
-_ENCODING_FROM_VERSION = 9  # from here on Hudi always writes `f:v`
+_ENCODING_FROM_VERSION = 9  # from this version on Hudi always writes `f:v`
 _SAMPLED_KEYS = 1000
 
 
 def keygen_options(config: TableConfig, options: WriteOptions) -> dict[str, str]:
-    """Options for `keygen.from_options`: what the table stores, completed by what only writers know."""
+    """Options for `keygen.from_options`: the stored ones, completed by those that only writers know."""
     properties = {
         "hoodie.datasource.write.recordkey.field": ",".join(config.record_key_fields),
         "hoodie.datasource.write.partitionpath.field": ",".join(_partition_fields(config, options)),
@@ -84,7 +84,7 @@ def keygen_options(config: TableConfig, options: WriteOptions) -> dict[str, str]
 
 
 def is_automatic(config: TableConfig) -> bool:
-    """True when the table has no key fields: every row gets a key of its own."""
+    """True when the table has no key fields: every row gets an automatic key."""
     return not config.record_key_fields
 
 
@@ -100,7 +100,7 @@ def table_keygen(context: ActionContext, instant_time: str) -> KeyGenerator:
 
 @dataclass(frozen=True)
 class _DividedPaths:
-    """Keys for a table whose files leave the partition columns out: a path has to tell the value of each."""
+    """Keys for a table whose files leave the partition columns out: a path has to contain the value of each."""
 
     generator: KeyGenerator
     config: TableConfig
@@ -114,7 +114,7 @@ class _DividedPaths:
         return self.generator.input_columns
 
     def columns(self, batch: pa.RecordBatch, *, partition_id: int = 0, first_row: int = 0) -> KeyColumns:
-        """Raises KeyGenError also for a path that readers can't divide among the fields."""
+        """See `KeyGenerator.columns`. Raises KeyGenError also for a path that readers can't divide among the fields."""
         keys = self.generator.columns(batch, partition_id=partition_id, first_row=first_row)
         for path in cast("list[str]", pc.unique(keys.partition_path).to_pylist()):
             partition_values(
@@ -127,13 +127,13 @@ class _DividedPaths:
 
 
 def stored_generator(generator: KeyGenerator) -> KeyGenerator:
-    """The generator that the table's properties name, without what `table_keygen` puts around it."""
+    """The generator that the table's properties name, without the wrapper of `table_keygen`."""
     return generator.generator if isinstance(generator, _DividedPaths) else generator
 
 
 def keys_to_write(generator: KeyGenerator, batch: pa.RecordBatch, partition_id: int, first_row: int) -> KeyColumns:
-    """Keys of rows that are going to be written. Raises KeyGenError also for paths that no folder can be called, and
-    ConfigError for key and partition columns with text that is not UTF-8.
+    """Keys of rows to be written. Raises KeyGenError also for paths that can't be folder names, and ConfigError for key
+    and partition columns with text that is not UTF-8.
     """
     columns = generator.input_columns or batch.schema.names
     check_text(batch.select([name for name in batch.schema.names if name in columns]), first_row)
@@ -144,12 +144,12 @@ def keys_to_write(generator: KeyGenerator, batch: pa.RecordBatch, partition_id: 
 
 @dataclass(frozen=True)
 class RowNumbers:
-    """The numbers of rows in column work, which sees a batch at a time. An attempt that is a retry starts again."""
+    """The numbers of rows in column work, which sees a batch at a time. A retry starts again."""
 
     _arrived: dict[TaskContext, int] = field(default_factory=dict, compare=False, repr=False)
 
     def first_of(self, context: TaskContext, batch: pa.RecordBatch) -> int:
-        """The number of the batch's first row in its task attempt; the batches are to come in order, each once."""
+        """The number of the batch's first row in its task attempt; batches must come in order, each once."""
         first = self._arrived.get(context, 0)
         self._arrived[context] = first + batch.num_rows
         return first
@@ -177,7 +177,7 @@ def _with_stored_form(
 
 
 def _sample_keys(context: ActionContext) -> list[str]:
-    """Some record keys of the newest base file that has rows, and of the oldest."""
+    """Some record keys of the newest and the oldest base file with rows."""
     files = sorted(FileSystemView.load(context.meta).all_base_files(), key=lambda file: file.instant_time)
     keys: list[str] = []
     for file in dict.fromkeys((*reversed(files[-2:]), *files[:1])):
@@ -222,10 +222,10 @@ def _text(flag: bool) -> str:
 
 
 def key_collisions(rows: pa.Table, fields: Sequence[str]) -> str:
-    """What is wrong with the keys of a batch, "" when nothing is.
+    """The fault of the keys in a batch, "" when there is none.
 
     Args:    rows: with RECORD_KEY and PARTITION_PATH; fields: the key fields, in their order. Rows that lack a field,
-             as those of a delete by keys do, are not looked at.
+                 as in a delete by keys, are not checked.
     """
     if len(fields) < 2 or not all(name.partition(".")[0] in rows.column_names for name in fields):
         return ""
@@ -263,7 +263,7 @@ def _column(rows: pa.Table, field: str) -> pa.Array:
 
 
 def _may_collide(columns: Sequence[pa.Array], fields: Sequence[str]) -> bool:
-    """Does a value hold what separates two fields, or what stands for nothing? Numbers and dates never do."""
+    """Does a value contain the separator of fields, or a placeholder for null? Numbers and dates never do."""
     for column, (_, following) in zip(columns, pairwise((*fields, "")), strict=True):
         if pa.types.is_primitive(column.type):
             continue

@@ -1,11 +1,11 @@
-"""Record keys in written files: keys that two writers insert at once, and keys that a write takes out of the table.
+"""Record keys in written files: keys that two writers insert at once, and keys that a write removes from the table.
 
 Two writers may upsert one new key at the same time. Neither finds it stored, so each would insert it. Hudi's conflict
 strategies compare file groups, and new ones never collide, so both rows would stay. A writer that names no concurrency
-mode therefore compares keys, too (`check_inserted_keys`): those in files that got inserts, its own and those of the
-writes that completed since it began. Buckets need no such check, since two writers of a key meet in one bucket.
+mode therefore compares keys, too (`check_inserted_keys`): those in files with inserts, its own and those of writes that
+completed since it began. Buckets need no such check, since two writers of a key collide in one bucket.
 
-When a write takes file groups out of the table, tasks read their keys (`replaced_keys`), and a record index forgets
+When a write removes file groups from the table, tasks read their keys (`replaced_keys`), and a record index deletes
 them.
 
 Source: docs/formats/writers.md, "Conflicts"; docs/compatibility.md, "Sides taken"; docs/formats/table-services.md,
@@ -40,17 +40,16 @@ from pyhudi.view.file_system_view import FileSystemView
 __all__ = ["check_inserted_keys", "replaced_keys"]
 
 
-_ROWS_MAX = 5_000_000  # of all writes that are compared; the table's lock is held meanwhile
+_ROWS_MAX = 5_000_000  # of all compared writes; the table's lock is held meanwhile
 _MOVES_ROWS = frozenset({OperationType.CLUSTER, OperationType.COMPACT, OperationType.LOG_COMPACT})
 
 
 def check_inserted_keys(
     ours: Instant, stats: Iterable[WriteStat], others: Iterable[tuple[Instant, CommitMetadata]], now: ActionContext
 ) -> None:
-    """Raises WriteConflict when another write has inserted a key that this upsert inserts, too. Hold the lock.
+    """Raise WriteConflict when another write has inserted a key that this upsert inserts, too. Hold the lock.
 
-    Args: stats: of the files that the upsert wrote; others: writes that completed since it began; now: the table as it
-        is.
+    Args: stats: of the upsert's files; others: writes that completed since it began; now: the table as it is.
     """
     index = index_class(now.options)
     if index.hashes_keys:
@@ -74,7 +73,7 @@ def check_inserted_keys(
 
 
 def _files_with_inserts(stats: Iterable[WriteStat]) -> tuple[BaseFile, ...]:
-    """Base files that got new keys; such an index never has any inserted into log files."""
+    """Base files with new keys; with such an index log files never get any."""
     files = []
     for stat in stats:
         name = BaseFileName.parse((stat.path or "").rpartition("/")[2])
@@ -87,16 +86,14 @@ def _files_with_inserts(stats: Iterable[WriteStat]) -> tuple[BaseFile, ...]:
 def _common_key(
     ours: Sequence[BaseFile], theirs: Sequence[BaseFile], spec: SliceSpec, *, is_global: bool
 ) -> str | None:
-    """What the files of both have in common, for a message; None for nothing. Files whose key ranges lie apart are not
-    read.
-    """
+    """The keys common to files of both, for a message; None without any. Files with disjoint key ranges are not read."""
     ranges = {file.path: _KeyRange.of(file, spec) for file in (*ours, *theirs)}
     pairs = [
         (one, other)
         for one in ours
         for other in theirs
         if (is_global or one.partition_path == other.partition_path)
-        and one.group != other.group  # whoever shares a file group conflicts anyway
+        and one.group != other.group  # writes that share a file group conflict anyway
         and ranges[one.path].overlaps(ranges[other.path])
     ]
     if not pairs:
@@ -113,7 +110,7 @@ def _common_key(
 
 
 class _KeyRange(NamedTuple):
-    """The least and the greatest key of a file in the order of UTF-16, b"" where it does not say; its rows."""
+    """The least and the greatest key of a file in the order of UTF-16, b"" if unknown; the number of its rows."""
 
     least: bytes
     greatest: bytes
@@ -139,13 +136,13 @@ def _keys(file: BaseFile, spec: SliceSpec) -> pa.ChunkedArray:
     return pa.chunked_array(slice_keys(spec, FileSlice(file.group, file.instant_time, file)), pa.string())
 
 
-_SHARES = 256  # tasks; a task has several slices where there are more
+_SHARES = 256  # tasks; with more slices, a task has several
 
 
 def replaced_keys(groups: Collection[FileGroupId], context: ActionContext) -> Mapping[str, pa.Array]:
     """The keys of the newest slices of these file groups, by partition path.
 
-    Args:    context: with the table as it is before the write is complete.
+    Args:    context: with the table as it is before the write completes.
     Raises:  CorruptFile, UnsupportedTable.
     """
     if not groups:

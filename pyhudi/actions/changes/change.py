@@ -1,13 +1,13 @@
 """ChangeRows: the action of update, delete by a filter, and merge.
 
-Rows are read as of the moment when the action's instant is drawn, and a write that completes in the meantime in one of
-the same file groups is a conflict: nothing that others wrote is lost.
+Rows are read as of the moment when the action's instant is drawn. A write that completes in the meantime in one of the
+same file groups is a conflict, so no other write is lost.
 
-    no source    the slices that the filter leaves → each is read, changed and written by one task
-    source       the road of upsert for the source's rows; the task that has a slot reads its slice and pairs the rows
+    no source    the slices that the filter selects → each is read, changed and written by one task
+    source       upsert's path for the source's rows; the task of a slot reads its slice and pairs the rows
 
 Changed rows carry the ordering value of the stored row unless they set it, so that they win the tie against it. On
-merge-on-read tables an update of some columns may write those only (`_partial_columns` says where).
+merge-on-read tables an update of some columns may write only those (see `_partial_columns`).
 Source: docs/formats/log.md, "Header", "Partial blocks"; docs/formats/merging.md, "Two versions of a key",
 "Partial updates".
 """
@@ -67,7 +67,7 @@ _LATEST = MergeRules("COMMIT_TIME_ORDERING")
 
 @dataclass(frozen=True, slots=True)
 class ChangePlan:
-    """`work` for all slots; `alone`: the slots that get no source rows."""
+    """`work`: for all slots; `alone`: the slots without source rows."""
 
     work: ChangeSlot
     slots: int
@@ -79,8 +79,8 @@ class ChangeRows:
     """Change rows by clauses.
 
     `where`: only these rows of the table can change; `source`: rows to merge, with keys. `computed`: the source was
-    computed from the table and says by numbers what happens to its rows. `zone`: that of times which name none; None:
-    such are refused where the column holds moments.
+    computed from the table, and numbers in it select the clause of each row. `zone`: the zone of times that name none;
+    None: such times are refused where the column holds moments.
     """
 
     clauses: tuple[Clause, ...] | tuple[NumberedClause, ...]
@@ -96,7 +96,7 @@ class ChangeRows:
 
     @property
     def _keys_suffice(self) -> bool:
-        """Rows are deleted, and nothing else; the deletes of a merge have the ordering value of the row, as in Hudi."""
+        """True if rows are only deleted, except by a merge: its deletes carry the row's ordering value, as in Hudi."""
         only_deletes = self.source is None if self.computed is None else self.computed.only_deletes
         return only_deletes and all(clause.does == "delete" for clause in self.clauses)
 
@@ -163,7 +163,7 @@ class ChangeRows:
         instant: Instant,
         context: ActionContext,
     ) -> PreparedWrite[ChangePlan]:
-        """The order with what its tasks do; `alone`: slices that no source row belongs to and that may change."""
+        """The prepared write with the work of its tasks; `alone`: slices without source rows that may change."""
         plan_alone = _slots_of(alone, instant, context)
         by_key = prepared.plan
         first = len(by_key.tasks)
@@ -174,7 +174,7 @@ class ChangeRows:
         spec = prepared.spec
         schema = spec.schema
         if self._keys_suffice:
-            # As the delete operation: these deletes win whatever ordering value is stored.
+            # As in the delete operation, these deletes win against any stored ordering value.
             spec = replace(spec, merge_mode=_LATEST.mode, rules=None)
             schema = pa.schema([schema.field(name) for name in ordered_deletes(spec, context)])
         reading = replace(stored_slices(spec.key_generator, context), history=spec.history)
@@ -255,7 +255,7 @@ def _group(read: ReadSlice) -> tuple[str, str]:
 
 
 def _counts(reads: Iterable[ReadSlice]) -> list[RowCount]:
-    """How many rows change is known when they have been read, which is when they are written."""
+    """Row counts: how many rows change is unknown until they are read, which happens when they are written."""
     return [RowCount(*_group(read), 0) for read in reads]
 
 
@@ -270,11 +270,11 @@ def _slots_of(reads: Sequence[ReadSlice], instant: Instant, context: ActionConte
 def _untouched_columns(
     clauses: Sequence[BoundClause | NumberedClause], spec: WriteSpec, rules: MergeRules
 ) -> Mapping[int, frozenset[str]]:
-    """By the number of a clause the columns that it does not set, which a rewrite of the file takes from its rows."""
+    """By clause number, the columns that the clause does not set: a rewrite of the file copies them from its rows."""
     computed = all(isinstance(clause, NumberedClause) for clause in clauses)
     if not computed or not spec.populate_meta_fields or rules.needs_pairs:
         return {}
-    # Rows are judged by their ordering values before they meet, and rows without a required value are refused.
+    # Ordering values are compared before rows are merged, and rows without a required value are refused.
     required = {name.partition(".")[0] for name in rules.ordering_fields}
     required |= {field.name for field in spec.schema if not field.nullable}
     untouched = {}
@@ -288,15 +288,15 @@ def _untouched_columns(
 def _partial_columns(
     clauses: Sequence[BoundClause | NumberedClause], spec: WriteSpec, rules: MergeRules, context: ActionContext
 ) -> Mapping[int, frozenset[str]]:
-    """By the number of a clause the columns of its partial updates; clauses that write whole rows are left out.
+    """By clause number, the columns of its partial updates; clauses that write whole rows are left out.
 
-    Log records are merged among themselves before they meet the base row. So a row that comes late, behind a partial
-    update, lends it the columns that it lacks, and with them wins against the base row. Unless the caller asks for
-    Hudi's way, there are partial updates only where no row comes late.
+    Log records are merged among themselves before they are merged with the base row. So a late row after a partial
+    update fills the columns that the update lacks, and with them wins against the base row. Unless the caller asks for
+    Hudi's behaviour, partial updates are written only where no row can be late.
 
-    Where rows win by ordering value, the ordering columns go along: without them real Hudi's readers compare the value
-    with the int 0 that they take for "none", and fail on the whole slice. Where the row written last wins, Hudi 1.0,
-    the reader of version 8, has no merger for partial updates and fails on the slice too.
+    Where rows win by ordering value, the update includes the ordering columns: without them Hudi's readers compare the
+    value with the int 0, their "none", and fail on the whole slice. Where the row written last wins, Hudi 1.0, the
+    reader of version 8, has no merger for partial updates and fails on the slice, too.
     """
     config, in_part = context.meta.config, context.options.partial_updates
     if in_part is None:

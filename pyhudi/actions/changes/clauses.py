@@ -1,4 +1,4 @@
-"""The clauses of a change: each says what happens to which rows.
+"""The clauses of a change: each selects rows and says how they change.
 
 A row takes the first clause of its kind whose condition is true. The kind of a clause decides which columns it sees:
 
@@ -45,7 +45,7 @@ __all__ = ["BoundClause", "Clause", "Columns", "When", "bound_clauses", "set_val
 
 
 class When(Enum):
-    """Which rows a clause is about."""
+    """The kind of rows that a clause applies to."""
 
     MATCHED = "rows of the table that a source row has the key of"
     NOT_MATCHED = "source rows whose key the table does not have"
@@ -54,7 +54,7 @@ class When(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """As the caller says it. `values`: column → value; None: every column that the source has."""
+    """A clause as the caller states it. `values`: column → value; None: every column of the source."""
 
     when: When
     does: Literal["update", "delete", "insert"]
@@ -63,7 +63,7 @@ class Clause:
 
 
 def set_values(call: str, values: object, *, has_all: bool = False) -> dict[str, object] | None:
-    """Columns and their values, None for all columns of the source. Raises ConfigError for what is neither."""
+    """Columns and their values, None for all columns of the source. Raises ConfigError for anything else."""
     if has_all and isinstance(values, str) and values.strip() == "*":
         return None
     if not isinstance(values, Mapping):
@@ -74,7 +74,7 @@ def set_values(call: str, values: object, *, has_all: bool = False) -> dict[str,
 
 @dataclass(frozen=True, slots=True)
 class BoundClause:
-    """A clause that was checked against the columns of both sides. Picklable when its functions are."""
+    """A clause checked against the columns of both sides. Picklable when its functions are."""
 
     when: When
     does: Literal["update", "delete", "insert"]
@@ -92,8 +92,9 @@ class BoundClause:
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The columns that clauses can name. `stored`: the table's data columns; `shown`: what a query of it returns;
-    `source`: of the other side of a merge, None without one; `zone`: that of times which name none, see `in_zone`.
+    """The columns that clauses can name. `stored`: the table's data columns; `shown`: the columns that a query of it
+    returns; `source`: those of the other side of a merge, None without one; `zone`: the zone of times that name none,
+    see `in_zone`.
     """
 
     config: TableConfig
@@ -103,14 +104,14 @@ class Columns:
     zone: tzinfo | None = None
 
     def schema_of(self, when: When) -> pa.Schema:
-        """What a clause of this kind sees."""
+        """The columns that a clause of this kind sees."""
         target = None if when is When.NOT_MATCHED else self.shown
         source = None if when is When.NOT_MATCHED_BY_SOURCE else self.source
         return clause_schema(target, source, self.source is not None)
 
     @property
     def fixed(self) -> frozenset[str]:
-        """Columns that say who a row is and where it lives."""
+        """Columns that identify a row and its partition; they can't change."""
         fields = (*self.config.record_key_fields, *self.config.partition_fields)
         return frozenset(name.partition(".")[0] for name in fields)
 
@@ -142,7 +143,7 @@ def _bound(clause: Clause, columns: Columns) -> BoundClause:
 
 
 def _condition(where: Where, schema: pa.Schema, zone: tzinfo | None) -> pc.Expression | EngineValue:
-    """A condition; SQL text that no filter can say is a value that must be true or false."""
+    """A condition; SQL text that no filter can express becomes a boolean value."""
     condition: pc.Expression | EngineValue
     try:
         condition = to_arrow(bind(parse_where(where), schema, zone), schema)

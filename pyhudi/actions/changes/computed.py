@@ -1,13 +1,13 @@
-"""Changes whose rows an engine has computed from a query of the table, and the write that they become.
+"""Changes whose rows an engine has computed from a query of the table, and the write made of them.
 
-The number of a computed row says what becomes of it (`NumberedClause`). A row that comes from the table has the Hudi
-meta columns of its stored row, so no index looks for its key. A row without meta columns is new. Computed rows hold the
-columns that are set, and no others: a write task reads the rest where it is stored.
+The number of a computed row selects its clause (`NumberedClause`). A row from the table has the Hudi meta columns of
+its stored row, so no index look-up is needed. A row without meta columns is new. Computed rows hold only the columns
+that are set: a write task reads the others from the stored row.
 
-`placed_write` makes write tasks of computed rows. It knows the places of stored rows, and asks the index only for rows
-that may be new:
+`placed_write` makes write tasks of computed rows. It knows the locations of stored rows, and asks the index only about
+rows that may be new:
 
-    computed rows → keys, places, moves → (index, for new rows) → counts → slots
+    computed rows → keys, locations, moves → (index, for new rows) → counts → slots
 
 Source: docs/sql-dml.md, "How a statement becomes a commit"; docs/formats/merging.md, "Two versions of a key";
 docs/architecture.md, "How a table changes".
@@ -59,13 +59,13 @@ __all__ = [
 _TASK_BITS = 40  # rows of one task are numbered below this, tasks above
 
 CLAUSE = "_pyhudi_clause"  # int32: the clause that takes the row, null for none
-NEW_CLAUSE = "_pyhudi_new_clause"  # int32: the clause that takes it if its key turns out to be new
-NEW_VALUE = "_pyhudi_new_"  # + column: what a new row gets, where that differs from what a stored row gets
+NEW_CLAUSE = "_pyhudi_new_clause"  # int32: the clause that takes the row if its key is new
+NEW_VALUE = "_pyhudi_new_"  # + column: value of a new row, where it differs from that of a stored row
 
 
 @dataclass(frozen=True, slots=True)
 class NumberedClause:
-    """What happens to rows with a number. `columns`: what is set, data column → column of the computed rows."""
+    """The clause for rows with a number. `columns`: data column that is set → column of the computed rows."""
 
     when: When
     does: Literal["update", "delete", "insert"]
@@ -75,7 +75,7 @@ class NumberedClause:
     assignments: tuple[Assignment, ...] = ()
 
     def bound(self, schema: pa.Schema) -> NumberedClause:
-        """With the columns of the table that are set."""
+        """The clause with the table's columns that it sets."""
         assignments = tuple(Assignment(schema.field(name), _FromRows(source)) for name, source in self.columns.items())
         return replace(self, assignments=assignments)
 
@@ -100,11 +100,11 @@ class _FromRows:
 class Computed:
     """How the rows of a change were computed.
 
-    `read`: the completed commits of the table that the query saw, None for one that did not look.
-    `is_placed`: rows have the meta columns of their row of the table; else they are found by their keys. `moving`:
-    numbers of updates that can change the partition of a row, which is then deleted where it was (`leaves`) and
-    inserted anew (`arrives`). `looks_up`: new rows may have a key that is there; then they update it. `only_deletes`: a
-    DELETE, which wins over any ordering value.
+    `read`: the completed commits of the table that the query saw, None for a query that did not read it. `is_placed`:
+    rows have the meta columns of their stored row; else they are found by their keys. `moving`: numbers of updates that
+    can change a row's partition; the row is then deleted from the old one (`leaves`) and inserted into the new one
+    (`arrives`). `looks_up`: new rows may have an existing key; then they update its row. `only_deletes`: a DELETE,
+    which wins over any ordering value.
     """
 
     read: Timeline | None = None
@@ -120,7 +120,7 @@ class Computed:
 class PlaceRows:
     """Stream work: KEYED_FIELDS and LOCATION of each computed row; a row that moves becomes two.
 
-    Args: schema: of the result; keygen: of the table, for new rows and new places.
+    Args: schema: the result's; keygen: the table's, for new rows and new partitions.
     """
 
     schema: pa.Schema
@@ -152,7 +152,7 @@ class PlaceRows:
         yield self._numbered(self._new(context, away, first), self.computed.arrives)
 
     def _moving(self, context: TaskContext, stored: pa.RecordBatch, first: int) -> Mask | None:
-        """Which rows get a partition that they are not in; None for none."""
+        """Which rows move to another partition; None for none."""
         if not self.computed.moving or not stored.num_rows:
             return None
         numbers = pa.array(sorted(self.computed.moving), pa.int32())
@@ -164,7 +164,7 @@ class PlaceRows:
         return moves if moves.any() else None
 
     def _at_home(self, stored: pa.RecordBatch, first: int) -> pa.RecordBatch:
-        """Rows where their row of the table is: a file's name begins with the id of its file group."""
+        """Rows with the location of their stored row: a file's name begins with the id of its file group."""
         groups = pc.list_element(pc.split_pattern(stored.column(FILE_NAME), "_", max_splits=1), 0)
         return self._made(stored, stored.column(RECORD_KEY), stored.column(PARTITION_PATH), groups, first)
 
@@ -196,14 +196,14 @@ def _number(context: TaskContext, first: int) -> int:
 
 
 def placed_schema(schema: pa.Schema) -> pa.Schema:
-    """The columns that `PlaceRows` makes of computed rows."""
+    """The columns that `PlaceRows` adds to computed rows."""
     control_columns = {FILE_NAME, *(field.name for field in KEYED_FIELDS)}
     data = [field for field in schema if field.name not in control_columns]
     return pa.schema([*data, *KEYED_FIELDS, pa.field(LOCATION, pa.string())])
 
 
 def check_places(counts: Iterable[tuple[str, str | None]], stored_groups: Iterable[tuple[str, str]], root: str) -> None:
-    """Raises CorruptFile when meta columns of stored rows name a file group that the table does not have."""
+    """Raise CorruptFile when meta columns of stored rows name a file group that the table lacks."""
     groups = set(stored_groups)
     for path, file_id in counts:
         if file_id is not None and (path, file_id) not in groups:
@@ -213,13 +213,13 @@ def check_places(counts: Iterable[tuple[str, str | None]], stored_groups: Iterab
             )
 
 
-_PLACE = "_pyhudi_place"  # string: LOCATION by the meta columns, while the index makes its own
+_PLACE = "_pyhudi_place"  # string: LOCATION from the meta columns, while the index adds its own
 
 
 def placed_write(
     write: KeyedWrite, computed: Computed, schedule: Schedule, instant: Instant, context: ActionContext
 ) -> PreparedWrite[SlotPlan]:
-    """The order for computed rows. `write`: its frame has the meta columns of rows that are there.
+    """The prepared write of computed rows. `write`: its frame has the meta columns of existing rows.
 
     Raises: CorruptFile for meta columns that name no file group of the table; KeyGenError for keys of new rows.
     """
@@ -249,7 +249,7 @@ def placed_write(
 def _looked_up(
     rows: Frame, computed: Computed, index: Index, keygen: KeyGenerator, context: ActionContext
 ) -> tuple[Frame, tuple[Frame, ...]]:
-    """Rows without a place get that of their key, if the table has it."""
+    """Give rows without a location that of their key, if the table has it."""
     engine = context.engine
     schema = engine.schema(rows)
     aside = pa.schema([field.with_name(_PLACE) if field.name == LOCATION else field for field in schema])
@@ -274,9 +274,9 @@ class _Renamed:
 
 @dataclass(frozen=True, slots=True)
 class _Settled:
-    """Stream work: the place by meta columns, else the index's; a global index says the partition, too.
+    """Stream work: the location from meta columns, else from the index; a global index sets the partition, too.
 
-    `arrives`: the number of rows that come from another partition, where a global index still finds them.
+    `arrives`: the number of rows from another partition, where a global index still finds them.
     """
 
     schema: pa.Schema

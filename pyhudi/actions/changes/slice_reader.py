@@ -1,11 +1,11 @@
-"""The rows of a slice for a change: as they are stored, for rewrites, and as a query shows them, for conditions.
+"""The rows of a slice for a change: stored rows for rewrites, and rows as a query shows them for conditions.
 
-The two forms differ in partition columns: a query takes their values from the partition's path where the path gives
-them. `StoredColumns` names the columns that a task must read of its slice before it writes.
+The two forms differ in partition columns: a query takes their values from the partition's path where the path has them.
+`StoredColumns` names the columns that a task must read from its slice before it writes.
 
-A row may have won against a version that came later in the log files, with an older ordering value. A partial update
-written behind that late version would be merged with it first, and would carry its values into the table. `SliceReader`
-marks such rows, and they are written whole.
+A row may have won against a later version in the log files with an older ordering value. A partial update after that
+late version would be merged with it first, and would carry its values into the table. `SliceReader` marks such rows,
+and they are written whole.
 
 Source: docs/formats/merging.md, "Two versions of a key", "Partial updates".
 """
@@ -37,7 +37,7 @@ __all__ = ["ALL_COLUMNS", "IS_LATE", "SliceReader", "StoredColumns"]
 
 @dataclass(frozen=True, slots=True)
 class StoredColumns:
-    """Columns by what the task writes: a new version of the base file, or blocks of a log file. None: all.
+    """Columns to read, depending on whether the task writes a new base file or log blocks. None: all.
 
     `whole`: for rows that are written whole.
     """
@@ -60,9 +60,9 @@ class StoredColumns:
         """For the clauses of a change.
 
         Args:
-            untouched: by the number of a clause the columns that the rewrite of a file takes from its rows.
-            partial: by the number of a clause the columns of its partial updates.
-            is_placed: the rows of the change say which rows of the table they came from.
+            untouched: by clause number, the columns that the rewrite of a file copies from its rows.
+            partial: by clause number, the columns of its partial updates.
+            is_placed: the rows of the change name the stored rows they came from.
         """
         if not spec.populate_meta_fields or not all(isinstance(clause, NumberedClause) for clause in clauses):
             return cls()
@@ -97,8 +97,8 @@ IS_LATE = "_pyhudi_late"  # bool
 class SliceReader:
     """How slices are read. Picklable.
 
-    `spec`: all columns that the table stores, meta columns first; `plan`: what a query of the whole table returns, and
-    the filter for the rows that are meant.
+    `spec`: all columns that the table stores, meta columns first; `plan`: the columns that a query of the whole table
+    returns, and the filter for the affected rows.
     """
 
     spec: SliceSpec
@@ -110,7 +110,7 @@ class SliceReader:
         """(stored, shown): rows that pass the filter; `stored` has the column IS_LATE if any row is marked.
 
         Args:
-            columns: all that a change needs to know of stored rows; with fewer than all nothing is shown differently.
+            columns: the stored columns that a change needs; if not all, rows are shown as they are stored.
             rewrites: the slice's base file is rewritten; else its rows go to a log file.
         Raises: CorruptFile, ConfigError, SchemaMismatch.
         """
@@ -155,7 +155,7 @@ class SliceReader:
     def _whole(
         self, read: ReadSlice, names: tuple[str, ...] | None, first: int
     ) -> Iterator[tuple[pa.RecordBatch, pa.Array]]:
-        """The rows from the `first` one on, soon behind which a late one comes: such rows are written whole."""
+        """The rows from `first` on, with all columns: a late row follows, and rows that it affects are written whole."""
         columns, end = list(names or self.spec.schema.names), 0
         for rows, late in read_with_late_keys(self.spec, read.file_slice, columns):
             start, end = end, end + len(rows)

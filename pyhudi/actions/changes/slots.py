@@ -43,13 +43,14 @@ _WHOLE_ROW = -1  # no clause has this number
 
 @dataclass(frozen=True, slots=True)
 class ChangeSlot:
-    """Group work with the source rows of a slot, and fan-out work (`alone`) for slots without any.
+    """Group work with the source rows of a slot, and fan-out work (`alone`) for slots without source rows.
 
-    Rows meet by their keys. Where a file group has a key twice and its rows change differently, they meet by the names
-    of single rows (`by_row`); log files have none, so that is an error there.
+    Rows are matched by their keys. Where a file group has a key twice and its rows change differently, they are matched
+    by the names of single rows (`by_row`); log files have no such names, so that is an error there.
 
     `reads`: by slot the slice whose rows may change; `schema`: the table's data columns, none when every clause
-    deletes; `merging`: there is a source, `computed`: from a query of the table. `columns`: what is read of the slice.
+    deletes; `merging`: there is a source, `computed`: from a query of the table. `columns`: the columns to read from
+    the slice.
     """
 
     write: WriteSlot
@@ -70,7 +71,7 @@ class ChangeSlot:
             return
         rows = pa.Table.from_batches(arrived)
         try:
-            # A slot's rows are gathered before a file is begun, so nothing is written when they turn out to be twins.
+            # A slot's rows are collected before a file is begun, so nothing is written if two of them conflict.
             yield from self._written(context, slot, self._merged(slot, rows))
         except _StoredTwice as twice:
             if kind != "merge":
@@ -85,12 +86,12 @@ class ChangeSlot:
             raise twice.refusal() from None
 
     def alone(self, context: TaskContext, slot: int) -> Iterator[pa.RecordBatch]:
-        """Change the rows of a slice that no source row belongs to."""
+        """Change the rows of a slice without source rows."""
         yield from self._written(context, slot, self._without_source(slot))
 
     def _written(self, context: TaskContext, slot: int, changed: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         first = next(changed, None)
-        if first is not None:  # a slice without changes is left as it is
+        if first is not None:  # a slice without changes stays as it is
             yield from self.write(context, slot, chain([first], changed))
 
     def _without_source(self, slot: int) -> Iterator[pa.RecordBatch]:
@@ -129,24 +130,24 @@ class ChangeSlot:
 
     @property
     def _name(self) -> str:
-        """The column of the source rows that stored rows are found by."""
+        """The column of the source rows by which stored rows are matched."""
         return STORED_ROW if self.by_row else RECORD_KEY
 
     def _names_of(self, stored: pa.Table, arrived: pa.Table) -> pa.ChunkedArray:
-        """What stored rows are found by."""
+        """The values by which stored rows are matched."""
         keys = stored.column(RECORD_KEY)
         if not self.by_row:
             return keys
         fresh = pc.is_in(keys, value_set=single_array(arrived.column(self._name)))
-        if pc.any(fresh).as_py():  # which of its rows a new row would replace, nobody says
+        if pc.any(fresh).as_py():  # which of the key's rows a new row would replace is undefined
             raise _StoredTwice(keys.filter(fresh)[0].as_py())
         return stored_row_names(keys, stored.column(COMMIT_SEQNO))
 
     def _one_per_key(self, arrived: pa.Table) -> pa.Table:
         """The source rows of a slot, one for each key, or for each row by name.
 
-        Computed rows may meet: of several for one row the one with the greatest ordering value stays, as Hudi does, and
-        deletes agree. Anything else would leave open what the row of the table becomes, and is an error.
+        Several computed rows may match one stored row: as in Hudi, the one with the greatest ordering value stays, and
+        several deletes agree. All other cases are ambiguous, and an error.
         """
         keys = single_array(arrived.column(self._name))
         if pc.count_distinct(keys).as_py() == len(keys):
@@ -177,10 +178,10 @@ class ChangeSlot:
         return reduce(pc.or_, flags)
 
     def _check_siblings(self, stored: pa.Table, unique: pa.Table, at: pa.Array, arrived: pa.Table) -> None:
-        """Raises _StoredTwice when a change of some rows of a key would take others of it in the file group along.
+        """Raise _StoredTwice when a change of some rows of a key would also change its other rows in the file group.
 
-        Files are rewritten by key. `stored`: rows of the table; `unique`, `at`: computed rows, and which of them is for
-        each; `arrived`: all computed rows.
+        Files are rewritten by key. `stored`: rows of the table; `unique`, `at`: computed rows, and the one that matches
+        each stored row; `arrived`: all computed rows.
         """
         if not self.computed or self.by_row or COMMIT_SEQNO not in arrived.column_names:
             return
@@ -198,7 +199,7 @@ class ChangeSlot:
             raise _StoredTwice(missing.column(RECORD_KEY)[0].as_py())
 
     def _changed(self, when: When, rows: pa.Table, clause_rows: ClauseRows) -> Iterator[pa.RecordBatch]:
-        """Rows that a clause takes, as that clause makes them."""
+        """The rows that a clause takes, with its changes."""
         open_rows = np.ones(len(rows), np.bool_)
         for number, clause in enumerate(self.clauses):
             if clause.when is not when or not open_rows.any():
@@ -217,7 +218,7 @@ class ChangeSlot:
         count = len(rows)
         values = {assigned.column.name: assigned.of(clause_rows) for assigned in clause.assignments}
         for name, column in values.items():
-            check_text_column(name, column)  # functions of the caller's make them
+            check_text_column(name, column)  # the caller's functions may return them
         data = []
         for column_field in self.schema:
             if column_field.name in values:
@@ -244,9 +245,9 @@ class ChangeSlot:
         yield pa.RecordBatch.from_arrays([*data, *control], schema=pa.schema(fields))
 
     def _in_time(self, changed: pa.RecordBatch, stored: pa.Table) -> pa.RecordBatch:
-        """Partial updates without those whose ordering value is less than the stored row's.
+        """The partial updates whose ordering value is not below the stored row's.
 
-        They change nothing, but would lend their columns to a partial update that comes after them.
+        The others change nothing, but a later partial update would take over their columns.
         """
         if not self.rules.by_ordering:
             return changed
@@ -265,7 +266,7 @@ def _change_numbers(number: int, rows: pa.Table) -> pa.Array:
 
 
 def _with_path(stored: pa.Table, read: ReadSlice) -> pa.Table:
-    """Rows with the partition path that they are in."""
+    """The rows with their partition path."""
     path = pa.chunked_array([pa.repeat(pa.scalar(read.file_slice.group.partition_path), len(stored))])
     at = stored.schema.get_field_index(PARTITION_PATH)
     return stored.append_column(PARTITION_PATH, path) if at < 0 else stored.set_column(at, PARTITION_PATH, path)
@@ -281,7 +282,7 @@ def _not_unique(keys: pa.Array) -> ConfigError:
 
 
 def _named(arrived: pa.Table) -> pa.Table:
-    """Computed rows with the names of their rows of the table; new rows with their keys."""
+    """Computed rows with the names of their stored rows; new rows with their keys."""
     keys = arrived.column(RECORD_KEY)
     return arrived.append_column(STORED_ROW, row_names(stored_row_names(keys, arrived.column(COMMIT_SEQNO)), keys))
 
@@ -294,14 +295,14 @@ def _stored_rows(rows: pa.Table) -> pa.Array:
 
 
 class _StoredTwice(Exception):
-    """A file group has a key twice, and its rows change differently. `key`: which one."""
+    """A file group has the key `key` twice, and its rows change differently."""
 
     def __init__(self, key: object) -> None:
         super().__init__(key)
         self.key = key
 
     def refusal(self) -> ConfigError:
-        """What to raise where single rows can't be named."""
+        """The error for files where single rows have no names."""
         return ConfigError(
             f"The table has the key {self.key!r} twice in one file group, as INSERT INTO makes it, and the statement "
             "changes its rows differently, which log files and new rows can't say: they name rows by keys. Nothing was "

@@ -1,6 +1,6 @@
-"""What a column is set to, and the rows that values are made of.
+"""New values of a column, and the rows from which they are computed.
 
-A value is a constant, what SQL text or an Arrow expression says of the rows, or the result of a function of them.
+A value is a constant, SQL text or an Arrow expression over the rows, or a function of them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ SOURCE, TARGET = "source", "target"
 
 @dataclass(frozen=True, slots=True)
 class ClauseRows:
-    """Rows as a clause sees them, row by row: of the table, of the source, or pairs. `merging`: with struct columns."""
+    """Rows as a clause sees them: of the table, of the source, or pairs of both. `merging`: with struct columns."""
 
     target: pa.Table | None
     source: pa.Table | None = None
@@ -54,7 +54,7 @@ class ClauseRows:
 
     @property
     def sides(self) -> tuple[pa.Table, ...]:
-        """What a function is called with: the table's rows, then the source's."""
+        """The arguments of a function: the table's rows, then the source's."""
         return tuple(side for side in (self.target, self.source) if side is not None)
 
     def filter(self, rows: Mask) -> ClauseRows:
@@ -76,20 +76,20 @@ def clause_schema(target: pa.Schema | None, source: pa.Schema | None, merging: b
 
 
 def _struct_of(side: pa.Table) -> pa.Array:
-    arrays = [single_array(column) for column in side.columns]  # of dictionaries their values
+    arrays = [single_array(column) for column in side.columns]  # dictionaries are decoded
     fields = [field.with_type(array.type) for field, array in zip(side.schema, arrays, strict=True)]
     return pa.StructArray.from_arrays(arrays, fields=fields)
 
 
 def mask_of(values: pa.ChunkedArray) -> Mask:
-    """Where a condition is true; unknown is not."""
+    """Where a condition is true; unknown counts as false."""
     flags: Mask = np.asarray(pc.fill_null(values, False).to_numpy(), dtype=np.bool_)
     return flags
 
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """A column and what it is set to: a scalar of its type, an expression, or a function."""
+    """A column and its new value: a scalar of its type, an expression, or a function."""
 
     column: pa.Field
     value: pa.Scalar | pc.Expression | EngineValue | Callable[..., object]
@@ -130,10 +130,10 @@ class Assignment:
 
 
 def assignment(column: pa.Field, value: object, schema: pa.Schema, zone: tzinfo | None = None) -> Assignment:
-    """Check what a caller wants to set a column to.
+    """Check a caller's value for a column.
 
-    Args:    value: SQL text over the columns of `ClauseRows.rows`, whose `schema` this is; a constant that is no text,
-             or a `Literal`; a `pyarrow.compute` expression; a function of the table's rows, the source's, or both.
+    Args:    value: SQL text over the columns of `ClauseRows.rows`, whose `schema` this is; a constant other than text,
+                 or a `Literal`; a `pyarrow.compute` expression; a function of the table's rows, the source's, or both.
              zone: see `in_zone`.
     Raises:  ConfigError for values that can't become the column's type.
     """
@@ -147,7 +147,7 @@ def assignment(column: pa.Field, value: object, schema: pa.Schema, zone: tzinfo 
     if isinstance(value, pc.Expression):
         check_expressions([value], f"set={column.name!r}")
         checked = Assignment(column, value)
-        # Types are told by no rows at all; values that don't fit are found when there are some.
+        # Zero rows suffice to check types; values that don't fit are found when rows come.
         _fitted(computed(value, schema.empty_table(), f"set={column.name!r}"), column)
         return checked
     if callable(value):
@@ -162,7 +162,7 @@ def assignment(column: pa.Field, value: object, schema: pa.Schema, zone: tzinfo 
 
 
 def _of_text(text: str, column: pa.Field, schema: pa.Schema) -> SqlValue:
-    """The value that a text says. Raises ConfigError, with what to write for the text itself."""
+    """The value that SQL text computes. Raises ConfigError, which says how to write the text as a constant."""
     side, dot, name = text.partition(".")
     packed = schema.field(side).type if dot and side in (SOURCE, TARGET) and side in schema.names else None
     if packed is not None and pa.types.is_struct(packed):
@@ -190,9 +190,9 @@ def _of_text(text: str, column: pa.Field, schema: pa.Schema) -> SqlValue:
 
 
 def _check_kind(text: str, kind: pa.DataType, column: pa.Field) -> None:
-    """Raises ConfigError where SQL makes numbers or truths of a text for a column of something else.
+    """Raise ConfigError where SQL reads the text as a number or boolean, but the column has another type.
 
-    `2024-01-05` is a sum, and `5` no text: who writes them means the text.
+    `2024-01-05` is a sum and `5` is not a text: callers who write them mean the text.
     """
     is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
     to = column.type
@@ -221,7 +221,7 @@ def _constant(column: pa.Field, value: object) -> pa.Scalar:
 
 
 def computed(expression: pc.Expression, rows: pa.Table, what: str) -> pa.ChunkedArray:
-    """The values of an expression, row by row. Raises ConfigError with `what` when Arrow can't compute it."""
+    """The values of an expression for each row. Raises ConfigError with `what` when Arrow can't compute it."""
     source = acero.Declaration("table_source", acero.TableSourceNodeOptions(rows))
     project_ = acero.Declaration("project", acero.ProjectNodeOptions([expression], ["value"]))
     try:

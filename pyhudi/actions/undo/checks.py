@@ -1,4 +1,4 @@
-"""What may be undone: checks before files are deleted.
+"""Checks that an undo is safe, before files are deleted.
 
 A completed write is undone only while the files that it replaced exist. Cleaning may have deleted them since, and rows
 would be lost:
@@ -9,11 +9,11 @@ would be lost:
 
 Files that another write made need not exist if that write is undone too.
 
-A plan on the timeline is a file that anyone may have put there. So its target is checked as well:
+Any process may have put a plan on the timeline. So its target is checked as well:
 
-    pending write, its time that of a committed one    refused: files of the committed write bear the same instant
+    pending write, its time that of a committed one    refused: files of the committed write have the same instant
     completed write                                    the newest one only, and not a savepointed one
-    gone from the timeline, its files count            left as it is: undone by an earlier attempt, or archived since
+    not on the timeline, its files count               left as it is: undone by an earlier attempt, or archived since
 
 Source: docs/formats/timeline.md, "Rollback", "Savepoint and restore"; docs/formats/history.md, "What may be archived".
 
@@ -49,7 +49,7 @@ _NONE = ("", "null", None)
 def check_can_be_undone(target: Instant, context: ActionContext) -> None:
     """Raise TableError when rows would be lost without the completed write `target`.
 
-    The files of archived commits are told by the commits that are still active, so one of these must stay.
+    Files of archived commits are recognised with the help of the active commits, so one of these must stay.
     """
     meta = context.meta
     if len(meta.timeline.commits()) == 1 and any(
@@ -63,7 +63,7 @@ def check_can_be_undone(target: Instant, context: ActionContext) -> None:
 
 
 def check_replaced_files_exist(targets: Iterable[Instant], context: ActionContext) -> None:
-    """Raise TableError when undoing the completed ones of `targets` would lose rows; folders are listed once each."""
+    """Raise TableError when undoing the completed `targets` would lose rows; folders are listed once each."""
     meta = context.meta
     targets = tuple(targets)
     undone = frozenset(target.requested_time for target in targets)
@@ -129,7 +129,7 @@ def _missing_versions(
         if not is_base or before in _NONE or before in undone:
             continue
         if str(before) not in folders.instants_of(partition, stat.file_id):
-            # In a merge-on-read table the slice before may hold log files alone.
+            # In a merge-on-read table the slice before may consist of log files.
             if folders.meta.config.is_merge_on_read and _has_log(folders, partition, stat.file_id):
                 continue
             yield f"the version of {before} of file group {stat.file_id} in partition {partition!r}"
@@ -163,7 +163,7 @@ def _missing_inputs(target: Instant, undone: frozenset[str], folders: _Folders) 
 
 
 def action_of(info: InstantInfo, where: str) -> ActionKind:
-    """The action of an instant that a plan names. Raises CorruptFile for one that this release does not know."""
+    """The action of an instant that a plan names. Raises CorruptFile for an unknown action."""
     try:
         return ActionKind(info.action)
     except ValueError:
@@ -176,7 +176,7 @@ def action_of(info: InstantInfo, where: str) -> ActionKind:
 def check_is_uncommitted(target: Instant, context: ActionContext) -> None:
     """Raise CorruptFile for a pending write with the time of a committed one: undoing it would delete live files.
 
-    The history is looked at only where archiving can have passed the instant, which it never does.
+    The history is read only where archiving could have passed the instant, which it never does for a pending one.
     """
     meta, time = context.meta, target.requested_time
     if target.is_completed or not target.action.is_write:
@@ -197,7 +197,7 @@ def check_is_uncommitted(target: Instant, context: ActionContext) -> None:
 
 
 def check_is_newest(target: Instant, rollback_time: str, context: ActionContext) -> None:
-    """Raise TableError for a rollback that was found on the timeline and that no call can have asked for."""
+    """Raise TableError for a rollback on the timeline that no call can have requested."""
     timeline, root = context.meta.timeline, context.meta.storage.root
     if not target.is_completed:
         return
@@ -214,7 +214,7 @@ def check_is_newest(target: Instant, rollback_time: str, context: ActionContext)
 
 
 def check_restore(plan: RestorePlan, restore_time: str, context: ActionContext) -> None:
-    """Raise TableError for a restore that was found on the timeline and that no call can have asked for."""
+    """Raise TableError for a restore on the timeline that no call can have requested."""
     saved = {i.requested_time for i in context.meta.timeline.completed().of([ActionKind.SAVEPOINT])}
     times = [info.commit_time for info in plan.instants]
     wrong = next((time for time in times if time in saved or time == plan.restore_to), None)

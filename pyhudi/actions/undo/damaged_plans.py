@@ -1,7 +1,7 @@
-"""Plans that a power cut has emptied or cut off: what was to be done by them is taken back.
+"""Plans that a power cut has emptied or cut off: their instants are undone.
 
-Plans of ours outlast a power cut before anything is done by them, so none of them comes here. Other writers, and those
-with hoodie.pyhudi.storage.sync=false, don't wait for the disk. Source: docs/storage.md, "A power cut".
+Our plans outlast a power cut before they are executed, so they are never damaged. Other writers, and those with
+hoodie.pyhudi.storage.sync=false, don't wait for the disk. Source: docs/storage.md, "A power cut".
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ _PLANS: Mapping[ActionKind, Callable[[TimelineReader, Instant], object]] = {
 
 
 def drop_damaged_plans(context: ActionContext) -> tuple[str, ...]:
-    """Undo pending instants whose plans can't be read, where a power cut may be why; their instant times.
+    """Undo pending instants whose plans can't be read, where a power cut may be the cause; return their instant times.
 
-    Below version 8 a compaction stays to whose slices others have written: without the plan nobody can say which these
-    are. A restore that was under way ends where it is.
+    Below version 8 a compaction stays if others have written to its slices, which are unknown without the plan. A
+    running restore ends where it is.
     """
     if context.meta.storage.keeps_order or not any(_is_damaged(i, context) for i in context.meta.timeline.pending()):
         return ()
@@ -42,7 +42,7 @@ def drop_damaged_plans(context: ActionContext) -> tuple[str, ...]:
     with context.locked():
         now = context.reloaded()
         damaged = [i for i in now.meta.timeline.pending() if _is_damaged(i, now) and not _may_be_in_use(i, now)]
-    for instant in sorted(damaged, key=lambda i: i.action is not ActionKind.ROLLBACK):  # undoing looks at their plans
+    for instant in sorted(damaged, key=lambda i: i.action is not ActionKind.ROLLBACK):  # undoing reads their plans
         if instant.action.is_write:
             undo(instant, context)
         else:

@@ -1,4 +1,4 @@
-"""What undoing writes would take away, without undoing them."""
+"""A dry run of undoing writes: the result that it would have."""
 
 from __future__ import annotations
 

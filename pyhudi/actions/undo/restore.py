@@ -1,19 +1,18 @@
 """Undoing several writes: restore, and rollbacks on request.
 
-A restore takes the table back to a savepoint, or to another commit whose files are all there:
+A restore takes the table back to a savepoint, or to another commit whose files all exist:
 
     <R>.restore.requested    the plan: the instants to undo, newest first         under the lock
     <R>.restore.inflight     empty
-    for each of them         a rollback with an instant time of its own, which stays pending
-    <R>.restore              what the rollbacks did                               under the lock
+    for each of them         a rollback with its own instant time, which stays pending
+    <R>.restore              the results of the rollbacks                         under the lock
     pending files of those rollbacks deleted
 
-Nobody may write meanwhile. A restore that dies is finished by the next writer: a plan on the timeline is kept to. Until
-then readers see the table as of the instant that was reached.
+No process may write meanwhile. The next writer finishes a dead restore by its plan on the timeline. Until then readers
+see the table as of the last instant reached.
 
-A rollback on request undoes one write, or all writes after an instant, newest first. Each is a rollback of its own on
-the timeline; one that dies is finished by the next writer. Source: docs/formats/timeline.md, "Rollback",
-"Savepoint and restore".
+A rollback on request undoes one write, or all writes after an instant, newest first. Each is a separate rollback on the
+timeline; the next writer finishes a dead one. Source: docs/formats/timeline.md, "Rollback", "Savepoint and restore".
 
 """
 
@@ -60,7 +59,7 @@ __all__ = ["finish_restores", "restore", "roll_back"]
 
 
 def restore(context: ActionContext, to: str, *, dry_run: bool = False) -> RestoreResult:
-    """Undo whatever came after the commit `to`. `dry_run`: only say what that is.
+    """Undo all writes after the commit `to`. `dry_run`: only return what would be undone.
 
     Raises TableError when there is no such commit, savepoints came after it, or cleaning or archiving has passed it;
     WriteConflict while others write.
@@ -86,9 +85,9 @@ def restore(context: ActionContext, to: str, *, dry_run: bool = False) -> Restor
 
 
 def finish_restores(context: ActionContext) -> tuple[str, ...]:
-    """Finish restores that died, before anything else is done to the table; the instants that they undid.
+    """Finish dead restores, before anything else happens to the table; return the instants that they undid.
 
-    Raises WriteConflict when a restore of another process is at work (failed-writes policy LAZY).
+    Raises WriteConflict when another process is running a restore (failed-writes policy LAZY).
     """
     undone: list[str] = []
     for instant in context.meta.timeline.pending().of([ActionKind.RESTORE]):
@@ -123,7 +122,7 @@ def _target(meta: MetaClient, to: str) -> Instant:
 def _newer(meta: MetaClient, target: Instant) -> tuple[Instant, ...]:
     """Writes to undo, in order: pending clusterings, then the others, newest first.
 
-    From version 8 on what completed later is newer; before, what was requested later.
+    From version 8 on, the completion time decides which is newer; before, the requested time.
     """
     by_completion = meta.config.table_version >= 8
 
@@ -178,7 +177,7 @@ def _check(context: ActionContext, target: Instant, doomed: tuple[Instant, ...])
 
 
 def _perform(instant: Instant, plan: RestorePlan, context: ActionContext) -> RestoreResult:
-    """From the plan on the timeline to the completed restore."""
+    """Execute the plan on the timeline and complete the restore."""
     heartbeat = context.heartbeat(instant.requested_time)
     try:
         if context.options.failed_writes_policy == "LAZY":
@@ -196,7 +195,7 @@ def _perform(instant: Instant, plan: RestorePlan, context: ActionContext) -> Res
         commit(inflight, context, lambda now: metadata, participant=METADATA_TABLE, paths_to_sync=())
         after_commit("ending its heartbeat", instant, context, heartbeat.stop)
     except BaseException:
-        with suppress(Exception):  # the error that is on its way says more
+        with suppress(Exception):  # the original error says more
             heartbeat.stop()
         raise
     after_commit("deleting the plans of its rollbacks", instant, context, lambda: _drop_rollbacks(instant, context))
@@ -208,7 +207,7 @@ def _perform(instant: Instant, plan: RestorePlan, context: ActionContext) -> Res
 
 
 def _undo(info: InstantInfo, restoring: Instant, context: ActionContext) -> Iterator[RollbackMetadata]:
-    """Undo one instant; nothing is reported of one that an attempt before has undone without leaving its plan."""
+    """Undo one instant; yields nothing for one that an earlier attempt has undone and whose plan is gone."""
     context = context.reloaded()
     where = f"{context.meta.storage.root}: the plan of restore {restoring.requested_time}"
     target = context.meta.timeline.find(info.commit_time, action_of(info, where))
@@ -224,7 +223,7 @@ def _undo(info: InstantInfo, restoring: Instant, context: ActionContext) -> Iter
         return
     rollback, plan = begun
     if target is None:
-        # Rolled back by an earlier attempt. Its rollback blocks may be deleted, with a slice that was undone later.
+        # Rolled back by an earlier attempt. Its rollback blocks may be deleted along with a slice undone later.
         plan = replace(plan, requests=tuple(replace(r, log_blocks_to_be_deleted={}) for r in plan.requests))
     if rollback.state is State.REQUESTED:
         rollback = start(rollback, context.meta)
@@ -252,7 +251,7 @@ def _rollbacks_of(restoring: Instant, context: ActionContext) -> Iterator[tuple[
 
 
 def _delete_rollbacks_of_completed_restores(context: ActionContext) -> None:
-    """Pending rollbacks of a restore that died when it was complete, but for these."""
+    """Delete pending rollbacks of restores that died after they were complete."""
     for restored in context.meta.timeline.completed().of([ActionKind.RESTORE]):
         for pending, plan in _rollbacks_of(restored, context):
             undone = plan.instant_to_rollback
@@ -278,8 +277,8 @@ def roll_back(
     """Undo a write.
 
     Args:    instant_time: a pending write, or the newest completed one (None: that). to: undo all completed writes
-             after this commit instead. dry_run: only say what would be undone.
-    Raises:  TableError; with `to`, either before anything is undone or between two writes.
+             after this commit instead. dry_run: only return what would be undone.
+    Raises:  TableError; with `to`, before anything is undone or between two writes.
     """
     root = context.meta.storage.root
     pending = context.meta.timeline.find(instant_time) if instant_time is not None else None
@@ -301,7 +300,7 @@ def roll_back(
 
 
 def _looked_at(targets: tuple[Instant, ...], context: ActionContext) -> RollbackResult:
-    """What a rollback would undo. Raises what it would raise before it undoes the first write."""
+    """The result of a dry run. Raises the errors that the rollback would raise before it undoes the first write."""
     if targets:
         rollback_target(context, targets[0].requested_time)
     check_replaced_files_exist([target for target in targets if target.is_completed], context)

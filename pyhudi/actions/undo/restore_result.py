@@ -1,4 +1,4 @@
-"""RestoreResult and RollbackResult: what they undid, for their caller."""
+"""RestoreResult and RollbackResult: the undone writes, for the caller."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ __all__ = ["RestoreResult", "RollbackResult"]
 @dataclass(frozen=True, slots=True, repr=False)
 class RollbackResult(Result):
     """`rolled_back`: the undone writes, newest first. `files_deleted`: data files. `logs_written`: log files that take
-    blocks of others back (table version 6, merge-on-read). `dry_run`: this is what would happen; nothing was changed.
+    back blocks in other files (table version 6, merge-on-read). `dry_run`: the result is a prediction; nothing was
+    changed.
     """
 
     table: str
@@ -67,7 +68,7 @@ class RestoreResult(Result):
 
     @property
     def dry_run(self) -> bool:
-        """True when this is what would happen, and nothing was changed."""
+        """True when the result is a prediction, and nothing was changed."""
         return self.undone.dry_run
 
     def __str__(self) -> str:

@@ -2,15 +2,15 @@
 
     <R>.rollback.requested   the plan: one request per file          under the lock
     <R>.rollback.inflight    empty
-    (a completed target is taken back to inflight: from here it is invisible)
-    files undone             see rollback_files; a file that is missing counts as deleted
+    (a completed target is taken back to inflight: from now on it is invisible)
+    files undone             see rollback_files; a missing file counts as deleted
     markers and heartbeat of the target deleted
     target's instant files deleted, then <R>.rollback                under the lock
 
-Every step may be repeated: a rollback that finds itself half done goes on from its plan, under the same instant time.
+Every step may be repeated: a half-done rollback goes on from its plan, under the same instant time.
 
-An abandoned build of an index has no files to undo. A process made its instant under the lock and died, or a build of
-Apache Hudi failed, which leaves it. The plan of an index that is built while writers go on stays: the table's
+An abandoned build of an index has no files to undo. Either a process made its instant under the lock and died, or a
+build of Apache Hudi failed and left it. The plan of an index that is built while writers go on stays: the table's
 properties list that index, and the next builder finishes it.
 Source: docs/formats/writers.md, "Markers", "Failed writes"; docs/formats/timeline.md, "Rollback";
 docs/formats/metadata-table.md, "Made and dropped by name", "Built while writers go on".
@@ -57,14 +57,14 @@ __all__ = [
 
 
 _REPLACING = frozenset(kind.value for kind in ActionKind if kind.is_replacing)
-_LOWEST_TIME = "00000000000002"  # this and lower ones are Hudi's bootstraps
+_LOWEST_TIME = "00000000000002"  # this time and lower ones are Hudi's bootstraps
 
 
 def roll_back_failed_writes(context: ActionContext) -> tuple[str, ...]:
-    """Undo pending writes of dead writers, newest first, and finish rollbacks that were left half done.
+    """Undo pending writes of dead writers, newest first, and finish half-done rollbacks.
 
     EAGER considers every pending write dead, LAZY those whose heartbeat has expired, NEVER none. Pending compactions
-    and clusterings are plans that wait, and stay. Returns the undone instant times.
+    and clusterings are plans, and stay. Returns the undone instant times.
     """
     policy = context.options.failed_writes_policy
     if policy == "NEVER":
@@ -84,12 +84,12 @@ def roll_back_failed_writes(context: ActionContext) -> tuple[str, ...]:
 
 
 def undo(instant: Instant, context: ActionContext, *, frees_space: bool = False) -> None:
-    """Undo a write of this process that failed. Of one that is complete only what it needs no longer goes.
+    """Undo a failed write of this process. If it is complete, only its temporary files are deleted.
 
     An instant that was only requested has no files and leaves no trace.
 
-    Args:   frees_space: the store may be full, so that files go before anything is written. From version 8 on they
-            always do; below, readers may have listed its log files, whose names don't tell them apart.
+    Args:   frees_space: the store may be full, so files are deleted before anything is written. From version 8 on they
+                always are; below, readers may have listed its log files, whose names don't identify the write.
     """
     context = context.reloaded()
     current = context.meta.timeline.find(instant.requested_time, instant.action)
@@ -108,8 +108,8 @@ def undo(instant: Instant, context: ActionContext, *, frees_space: bool = False)
 
 
 def _roll_back_dead(instant: Instant, context: ActionContext) -> RollbackMetadata | None:
-    """Undo a pending write of a dead writer. Where that can't be written down, what it left may fill the disk: its
-    files go first, and then the plan is made of its markers all the same.
+    """Undo a pending write of a dead writer. If the plan can't be written, the dead writer's files may fill the disk:
+    they are deleted first, and the plan is then still made from its markers.
     """
     try:
         return _roll_back(instant, context)
@@ -119,8 +119,8 @@ def _roll_back_dead(instant: Instant, context: ActionContext) -> RollbackMetadat
 
 
 def _delete_marked(instant: Instant, context: ActionContext) -> None:
-    """Delete the files that a pending write has announced; the rollback counts those that are missing as deleted."""
-    with suppress(CorruptFile):  # a marker that is none: the rollback says so
+    """Delete the files that a pending write has announced; the rollback counts missing files as deleted."""
+    with suppress(CorruptFile):  # an invalid marker: the rollback reports it
         sweep(context.meta.storage, instant.requested_time, keep=())
 
 
@@ -140,7 +140,7 @@ def rollback(context: ActionContext, instant_time: str) -> RollbackMetadata:
 
 
 def rollback_target(context: ActionContext, instant_time: str) -> Instant:
-    """The write of this instant time, if it can be undone. Raises TableError as `rollback`; nothing is changed."""
+    """The write of this instant time, if it can be undone. Raises TableError like `rollback`; nothing is changed."""
     timeline = context.meta.timeline
     target = timeline.find(instant_time)
     where = context.meta.storage.root
@@ -167,7 +167,9 @@ def rollback_target(context: ActionContext, instant_time: str) -> Instant:
 
 
 def _check_no_plan_needs(target: Instant, context: ActionContext) -> None:
-    """A compaction that waits is no failed write: later log files may be named after it, and it reads older ones."""
+    """Refuse a target that a pending compaction needs, or one itself: log files depend on it, and it is no failed
+    write.
+    """
     where = context.meta.storage.root
     if not target.is_completed:
         if target.action.is_compaction:
@@ -193,7 +195,7 @@ def _check_no_plan_needs(target: Instant, context: ActionContext) -> None:
 
 
 def _roll_back(target: Instant, context: ActionContext) -> RollbackMetadata | None:
-    """Undo a write; None when there is nothing to undo any more: it has completed meanwhile, or was undone."""
+    """Undo a write; None when there is nothing left to undo: it completed meanwhile, or was undone."""
     with context.locked():
         context = context.reloaded()
         current = context.meta.timeline.find(target.requested_time, target.action)
@@ -207,15 +209,15 @@ def _roll_back(target: Instant, context: ActionContext) -> RollbackMetadata | No
                 () if current.state is State.REQUESTED else requests_of(current, context.meta),
             )
             forget_buckets((current,), context)
-            check_plan(plan, context.meta.storage)  # a plan that is wrong would wait on the timeline for good
+            check_plan(plan, context.meta.storage)  # a wrong plan would stay on the timeline for good
             requested = request(ActionKind.ROLLBACK, encode_rollback_plan(plan), context)
             planned = start(requested, context.meta), plan
     return _perform(*planned, current, context)
 
 
 def forget_buckets(targets: Iterable[Instant], context: ActionContext) -> None:
-    """Take the number of buckets out of the properties when a write goes that may have changed it: what the file groups
-    say counts then. Hold the lock.
+    """Remove the number of buckets from the properties when an undone write may have changed it: then the file groups
+    decide. Hold the lock.
     """
     meta = context.meta
     replacing = [target for target in targets if target.is_completed and target.action.is_replacing]
@@ -225,7 +227,7 @@ def forget_buckets(targets: Iterable[Instant], context: ActionContext) -> None:
 
 
 def _planned_already(target: Instant, context: ActionContext) -> tuple[Instant, RollbackPlan] | None:
-    """The pending rollback of an instant, which another process has begun. Hold the lock."""
+    """The pending rollback of an instant that another process has begun. Hold the lock."""
     for instant in _pending_rollbacks(context.meta):
         plan = context.meta.reader.rollback_plan(instant)
         if plan.instant_to_rollback.commit_time == target.requested_time:
@@ -260,7 +262,7 @@ def _resume(instant: Instant, context: ActionContext) -> str | None:
 
 
 def _perform(instant: Instant, plan: RollbackPlan, target: Instant | None, context: ActionContext) -> RollbackMetadata:
-    """From the inflight rollback to the completed one. `target` None: a crashed attempt has deleted its files."""
+    """Execute the inflight rollback and complete it. `target` None: a crashed attempt has deleted its files."""
     pending, metadata = undo_planned(instant, plan, target, context)
 
     def delete_target_instant(now: ActionContext) -> None:
@@ -287,19 +289,19 @@ def _perform(instant: Instant, plan: RollbackPlan, target: Instant | None, conte
 def undo_planned(
     instant: Instant, plan: RollbackPlan, target: Instant | None, context: ActionContext
 ) -> tuple[Instant | None, RollbackMetadata]:
-    """Undo what an instant wrote, by the plan of the inflight rollback `instant`.
+    """Undo an instant's writes by the plan of the inflight rollback `instant`.
 
-    Returns: the target as it is now: pending, for a completed one is taken back first; and what was done.
+    Returns: the target as it is now, pending (a completed one is taken back first), and the body of the rollback.
     """
     storage = context.meta.storage
     started_s = context.clock.monotonic_s()
     info = plan.instant_to_rollback
-    # Gone, and its files count: it was archived, so they must stay; or an earlier attempt has deleted them already.
+    # Off the timeline, but visible: it was archived, so its files must stay; or an earlier attempt deleted them.
     is_over = target is None and context.meta.timeline.is_visible(info.commit_time)
     if target is not None and target.is_completed:
         target = reopen(target, context.meta)
     partitions = {} if is_over else undo_files(plan, instant.requested_time, storage)
-    # While the rollback is pending: if this process dies in between, the next one comes by here again.
+    # While the rollback is pending: if this process dies in between, the next one gets here again.
     _delete_markers_and_heartbeat(info.commit_time, context)
     if not is_over:
         delete_history(info.commit_time, storage)
@@ -332,11 +334,11 @@ def _is_failed_write(instant: Instant, context: ActionContext) -> bool:
 
 
 def clear_dead_indexing(context: ActionContext) -> tuple[str, ...]:
-    """Delete them; their instant times. The index itself is built, or was never listed."""
+    """Delete abandoned index builds; return their instant times. The index itself is built, or was never listed."""
     if not any(_is_dead(instant, context) for instant in _pending(context)):
         return ()
     with context.locked():
-        now = context.reloaded()  # who builds under the lock has none now
+        now = context.reloaded()  # a build under the lock can't be running now
         dead = [instant for instant in _pending(now) if _is_dead(instant, now)]
         for instant in dead:
             drop(instant, now.meta)
@@ -354,5 +356,5 @@ def _is_dead(instant: Instant, context: ActionContext) -> bool:
     try:
         names = meta.reader.index_plan(instant).partitions
     except (CorruptFile, PathNotFound):
-        return True  # cut off by a power cut, or gone meanwhile
+        return True  # cut off by a power cut, or deleted meanwhile
     return not set(names) & set(meta.config.metadata_partitions_inflight)

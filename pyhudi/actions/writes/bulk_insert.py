@@ -1,8 +1,9 @@
 """Bulk insert: rows go to new files, optionally sorted; without index lookup, and without filling small files.
 
 Sort modes (`hoodie.bulkinsert.sort.mode`): NONE; GLOBAL_SORT by partition path and key over the whole input;
-PARTITION_SORT the same inside each task; PARTITION_PATH_REPARTITION brings a partition path to one task, ..._AND_SORT
-sorts it too. Chosen columns (`hoodie.bulkinsert.user.defined.partitioner.sort.columns`) replace partition path and key.
+PARTITION_SORT the same inside each task; PARTITION_PATH_REPARTITION sends each partition path to one task, ..._AND_SORT
+sorts it, too. Chosen columns (`hoodie.bulkinsert.user.defined.partitioner.sort.columns`) replace partition path and
+key.
 """
 
 from __future__ import annotations
@@ -42,8 +43,8 @@ __all__ = ["BulkInsert", "WritePartitioned", "bulk_insert"]
 
 
 def bulk_insert(frame: Frame, options: WriteOptions) -> BulkInsert | KeyedWrite:
-    """The action; it goes the road of insert into a table of buckets, because a key's bucket is its file group, and
-    where a policy on duplicates wants the stored keys looked at.
+    """The action. It takes insert's path in a table of buckets, because a key's bucket is its file group, and with a
+    policy on duplicates, which needs the stored keys.
     """
     if index_class(options).places_inserts or options.insert_dup_policy != "none":
         return insert(frame, options, operation=OperationType.BULK_INSERT)
@@ -52,7 +53,7 @@ def bulk_insert(frame: Frame, options: WriteOptions) -> BulkInsert | KeyedWrite:
 
 @dataclass(frozen=True, slots=True)
 class BulkInsert:
-    """Rows to new files."""
+    """Writes rows to new files."""
 
     frame: Frame
     kind: ActionKind = field(default=ActionKind.COMMIT)
@@ -68,7 +69,7 @@ class BulkInsert:
         keygen = table_keygen(context, instant.requested_time)
         spec = write_spec(schedule, keygen, instant, context)
         rows = self._arranged(data_columns(self.frame, context), keygen, context)
-        # What goes where is known only when it is written, so there is no profile, as in Hudi.
+        # The distribution of rows is known only after writing, so there is no profile, as in Hudi.
         return PreparedWrite(instant, schedule, spec, None, rows, keygen)
 
     def execute(self, prepared: PreparedWrite[KeyGenerator], context: ActionContext) -> tuple[WriteStatus, ...]:
@@ -85,7 +86,7 @@ class BulkInsert:
         return commit_body(self.operation, prepared.schedule, statuses, context)
 
     def _arranged(self, rows: Frame, keygen: KeyGenerator, context: ActionContext) -> Frame:
-        """The rows in the order of the sort mode; keys stay with them when they were needed for it."""
+        """The rows in the order of the sort mode, with keys if the sort needed them."""
         engine, options = context.engine, context.options
         mode, chosen = options.bulk_insert_sort_mode.upper(), options.bulk_insert_sort_columns
         missing = [name for name in chosen if name not in engine.schema(rows).names]
@@ -137,9 +138,9 @@ class AddKeyColumns:
 
 @dataclass(frozen=True, slots=True)
 class WritePartitioned:
-    """Stream work: a task's rows become files. Keys are made here unless they are there already.
+    """Stream work: a task's rows become files. Keys are made here unless the rows have them already.
 
-    `pieces`: makes records of an index of many keys.
+    `pieces`: makes index records of many keys.
     """
 
     spec: WriteSpec

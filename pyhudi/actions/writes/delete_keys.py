@@ -1,11 +1,10 @@
-"""Which stored rows the rows of a delete mean: by key and partition, by key alone, or by their meta columns.
+"""Which stored rows a delete's rows identify: by key and partition, by key alone, or by their meta columns.
 
 Rows without the table's partition columns are looked up in all partitions, and every row with the key is deleted: the
-index finds them as its global form does. Rows with some of the columns only are refused. A bucket index needs key and
+index finds them as its global form does. Rows with only some of the columns are refused. A bucket index needs key and
 partition, so there the columns are required.
 
-In log files such a delete has the ordering value of the row that it removes, so that a row which comes late can't bring
-that row back.
+In log files such a delete has the ordering value of the row that it removes, so that a late row can't bring it back.
 Source: docs/formats/merging.md, "Deletes"; docs/formats/indexes.md, "Finding keys", "Global indexes".
 """
 
@@ -40,12 +39,12 @@ from pyhudi.view.pending_plans import pending_compactions
 
 __all__ = ["DeletedRows", "delete_index", "delete_keygen", "deleted_rows", "ordered_deletes"]
 
-_FEW_KEYS = 1000  # so many are looked up in the parts of a base file that may have them; for more it is read whole
+_FEW_KEYS = 1000  # for so many only parts of a base file are read; for more it is read whole
 
 
 @dataclass(frozen=True, slots=True)
 class KeysFromMetaColumns:
-    """The keys that rows bring along in their meta columns: how rows of a table with automatic keys are named."""
+    """The keys in the rows' meta columns, which identify rows of a table with automatic keys."""
 
     type_name: str = "SIMPLE"
     input_columns: tuple[str, ...] = (RECORD_KEY, PARTITION_PATH)
@@ -60,7 +59,7 @@ class KeysFromMetaColumns:
 
 @dataclass(frozen=True, slots=True)
 class RecordKeysOnly:
-    """The record keys of a generator, for rows that do not say where they are."""
+    """The record keys of a generator, for rows without a partition."""
 
     generator: BuiltInKey
     key_fields: tuple[str, ...]
@@ -83,7 +82,7 @@ def delete_keygen(rows: pa.Schema, context: ActionContext, instant_time: str) ->
     if is_automatic(config):
         if RECORD_KEY in rows.names and PARTITION_PATH in rows.names:
             return KeysFromMetaColumns()
-        # Only the rows themselves can say what their keys are.
+        # Only the rows themselves hold their keys.
         raise ConfigError(
             f"{root}: the table has no key fields, so a delete needs the rows' own {RECORD_KEY} and {PARTITION_PATH}. "
             "Read the rows to delete from the table and pass them with these columns."
@@ -103,11 +102,11 @@ def delete_keygen(rows: pa.Schema, context: ActionContext, instant_time: str) ->
 
 
 def delete_index(rows: pa.Schema, context: ActionContext) -> Index:
-    """The index that finds the rows of a delete: in all partitions when they don't say theirs."""
+    """The index that finds the rows of a delete: in all partitions when they don't name theirs."""
     index = table_index(context)
     if index.is_global or is_automatic(context.meta.config) or not _missing(rows, context):
         return index
-    return index.everywhere() or index  # delete_keygen has refused rows that it can't find so
+    return index.everywhere() or index  # delete_keygen has refused rows that can't be found this way
 
 
 def _missing(rows: pa.Schema, context: ActionContext) -> list[str]:
@@ -117,7 +116,7 @@ def _missing(rows: pa.Schema, context: ActionContext) -> list[str]:
 
 
 def _check_found_by_key(missing: list[str], partition_columns: list[str], context: ActionContext) -> None:
-    """Raises ConfigError when rows without these partition fields can't be looked for by their keys alone."""
+    """Raise ConfigError when rows without these partition fields can't be found by their keys alone."""
     lacking = f"{context.meta.storage.root}: the rows to delete lack the partition column {', '.join(missing)}"
     index = table_index(context)
     if index.is_global:
@@ -135,12 +134,12 @@ def _check_found_by_key(missing: list[str], partition_columns: list[str], contex
 
 
 def ordered_deletes(spec: WriteSpec, context: ActionContext) -> tuple[str, ...]:
-    """The columns with the ordering values that deletes by key take to log files; none where they need, or can have,
-    no value.
+    """The columns with the ordering values that deletes by key carry in log files; none where they need no value or
+    can't have one.
 
-    A delete without value removes what came before it, and ends as soon as a row comes after it. That row may lose
-    against the very row of the base file that was deleted. A merger never decides about deletes by key, and where of
-    equal values the first wins, the row would.
+    A delete without value removes all earlier versions, and loses its effect as soon as a row follows it. That row may
+    lose against the deleted row of the base file. A merger never decides about deletes by key; and where the first of
+    equal values wins, the row would win against its delete.
     """
     rules, stored = table_rules(context), spec.stored_schema
     if not context.meta.config.is_merge_on_read or not rules.by_ordering:
@@ -151,7 +150,7 @@ def ordered_deletes(spec: WriteSpec, context: ActionContext) -> tuple[str, ...]:
     if rules.ordering_fields != spec.ordering_fields or not set(columns) <= set(stored.names):
         return ()
     kinds = [column.type for column in ordering_columns(stored.empty_table(), rules.ordering_fields)]
-    # Hudi 1.0, the reader of version 8, fails on decimals in delete blocks, on those of its own too.
+    # Hudi 1.0, the reader of version 8, fails on decimals in delete blocks, even on its own.
     unread = spec.table_version == 8 and any(map(pa.types.is_decimal, kinds))
     return () if unread or not all(map(can_hold, kinds)) else tuple(columns)
 
@@ -160,8 +159,8 @@ def ordered_deletes(spec: WriteSpec, context: ActionContext) -> tuple[str, ...]:
 class DeletedRows:
     """Finds the rows that deletes by key remove. Picklable.
 
-    `reading`: how slices are read; `columns`: see `ordered_deletes`. `slices`: what there is of file groups whose log
-    files go to a slice that a pending compaction has opened.
+    `reading`: how slices are read; `columns`: see `ordered_deletes`. `slices`: the existing slices of file groups whose
+    log files go to a slice opened by a pending compaction.
     """
 
     reading: SliceSpec
@@ -169,7 +168,7 @@ class DeletedRows:
     slices: Mapping[FileGroupId, FileSlice]
 
     def found(self, file_slice: FileSlice, deletes: pa.Table) -> pa.Table:
-        """The deletes whose keys the slice has, with the columns of their rows; of several rows the greatest values."""
+        """The deletes whose keys the slice has, with columns of their rows; for several rows the greatest values."""
         keys = single_array(deletes.column(RECORD_KEY))
         rows = self._rows(self.slices.get(file_slice.group, file_slice), keys)
         at = pc.index_in(single_array(rows.column(RECORD_KEY)), value_set=keys).to_numpy().astype(np.int64)
@@ -185,7 +184,7 @@ class DeletedRows:
         """The rows of a slice that have one of these keys."""
         names = [RECORD_KEY, *self.columns]
         key_filter = None
-        # Only stored keys can be sought; those of tables without meta columns are made of the rows that are read.
+        # Only stored keys can be looked up; keys of tables without meta columns are made from the rows read.
         if len(keys) <= _FEW_KEYS and not self.reading.history and self.reading.key_generator is None:
             key_filter = KeyFilter(RECORD_KEY, tuple(keys.to_pylist()), pa.string())
         parts = [pa.schema([self.reading.schema.field(name) for name in names]).empty_table()]
@@ -196,7 +195,7 @@ class DeletedRows:
 
 
 def deleted_rows(spec: WriteSpec, context: ActionContext) -> DeletedRows | None:
-    """How deletes by key find their rows; None: they need not."""
+    """How deletes by key find their rows; None when they need not."""
     columns = ordered_deletes(spec, context)
     if not columns:
         return None

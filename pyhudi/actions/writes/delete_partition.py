@@ -1,10 +1,10 @@
-"""Delete partition: all file groups of some partitions are replaced by none in one commit.
+"""Delete partition: one commit replaces all file groups of some partitions by none.
 
-Partitions are named by their paths, by patterns with `*` for any text, or by rows that would go to them. Outer slashes
-and hive style with or without the fields' names don't matter. Names without a partition are passed over with a warning
-that says which are near; without any partition to delete there is no commit. Hudi's option says paths and patterns in
-one list; there a partition of exactly that name is meant, if there is one. Source: docs/formats/table-services.md,
-"Replaced file groups"; docs/formats/timeline.md, "Bodies".
+Partitions are named by their paths, by patterns with `*` for any text, or by rows that belong to them. Outer slashes
+and hive style with or without the fields' names don't matter. Names without a partition are skipped with a warning that
+names the nearest; without any partition to delete there is no commit. Hudi's option has paths and patterns in one list;
+an entry there means the partition of exactly that name, if it exists. Source: docs/formats/table-services.md, "Replaced
+file groups"; docs/formats/timeline.md, "Bodies".
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ from pyhudi.model.table_config import TableConfig
 __all__ = ["DeletePartitions", "delete_partition", "matching"]
 
 _WILDCARD = re.compile(r"\*|%2A")  # SQL escapes the star
-_NEAREST = 3  # partitions that a warning names
-_NAMED_FROM_VERSION = 9  # from this table version on Hudi says in the requested file what it is
+_NEAREST = 3  # nearest partitions in a warning
+_NAMED_FROM_VERSION = 9  # from this table version on Hudi names the operation in the requested file
 _KEY_SCHEMA = pa.schema([pa.field(name, pa.string(), nullable=False) for name in (RECORD_KEY, PARTITION_PATH)])
 
 
 def delete_partition(frame: Frame | None, options: WriteOptions) -> DeletePartitions:
-    """The action. Raises ConfigError when neither the options nor rows say which partitions."""
+    """The action. Raises ConfigError when neither options nor rows name partitions."""
     patterns = options.replacing.partitions_to_delete
     if not patterns and frame is None:
         raise ConfigError(
@@ -54,7 +54,7 @@ def delete_partition(frame: Frame | None, options: WriteOptions) -> DeletePartit
 
 
 def matching(patterns: Iterable[str], partitions: Iterable[str]) -> tuple[str, ...]:
-    """The partitions that fit one of the patterns, in their order."""
+    """The partitions that match one of the patterns, in their order."""
     regexes = [_regex(pattern) for pattern in patterns]
     return tuple(path for path in partitions if any(regex.fullmatch(path) for regex in regexes))
 
@@ -64,7 +64,7 @@ def _regex(pattern: str) -> re.Pattern[str]:
 
 
 def _check_no_patterns(paths: Iterable[str], partitions: Container[str], context: ActionContext) -> None:
-    """A star in a path that no partition has is meant for any text, which a path can't say."""
+    """Refuse a path with a star that no partition has: the caller means any text, which needs a pattern."""
     strange = next((path for path in paths if "*" in path and path not in partitions), None)
     if strange is not None:
         raise ConfigError(
@@ -75,10 +75,10 @@ def _check_no_patterns(paths: Iterable[str], partitions: Container[str], context
 
 @dataclass(frozen=True, slots=True)
 class DeletePartitions:
-    """`paths`, `patterns`: which partitions go, where a star stands for itself, and for any text.
+    """`paths`, `patterns`: the partitions to delete; in a path a star stands for itself, in a pattern for any text.
 
-    `may_be_paths`: a pattern that is the path of a partition means that one only. `frame`: rows whose partitions go,
-    instead of both.
+    `may_be_paths`: a pattern that is the path of a partition means only that one. `frame`: rows whose partitions are
+    deleted, instead of both.
     """
 
     paths: tuple[str, ...] = ()
@@ -105,7 +105,7 @@ class DeletePartitions:
     def prepare(self, schedule: Schedule, instant: Instant, context: ActionContext) -> PreparedWrite[Groups]:
         groups = self._groups(context, warns=True)
         check_not_planned(groups, context, self.operation, compactions=True)
-        # No row is written, so neither keys nor the table's merger are needed, which may be unknown here.
+        # No row is written, so keys and the table's merger, which may be unknown here, are not needed.
         spec = write_spec(schedule, None, instant, context, MergeRules())
         return PreparedWrite(instant, schedule, spec, CommitMetadata({}, operation_type=self.operation), None, groups)
 
@@ -141,11 +141,11 @@ class DeletePartitions:
 
 
 def _spellings(name: str, config: TableConfig) -> Iterator[str]:
-    """A name, and what else can be meant by it: without outer and double slashes, in hive style, or not in it."""
+    """A name and its other spellings: without outer and double slashes, with and without hive style."""
     yield name
     plain, fields = "/".join(filter(None, name.split("/"))), config.partition_fields
     if not plain.strip("*/"):
-        return  # not what is left of "/", or "*/": the whole table
+        return  # the remains of "/" or "*/" would be the whole table
     yield plain
     segments = plain.split("/") if len(fields) > 1 else [plain]
     if len(segments) == len(fields):
@@ -161,7 +161,7 @@ def _meant_by_path(path: str, everything: Groups, context: ActionContext) -> set
 
 
 def _warn_of_unknown(paths_by_name: Mapping[str, set[str]], with_rows: set[str], context: ActionContext) -> None:
-    """Say of which names the table has no rows; an empty table has none for any text."""
+    """Warn of names without rows in the table, except `*`, which may match nothing."""
     for name, paths in paths_by_name.items():
         if paths & with_rows or name == "*":
             continue

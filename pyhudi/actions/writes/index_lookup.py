@@ -38,24 +38,24 @@ __all__ = ["appended_keys", "lookup_of", "stored_slices", "table_index", "with_t
 
 
 def table_index(context: ActionContext) -> Index:
-    """The index that the options name. Raises ConfigError for one that there is not, or that is not for the table."""
+    """The index that the options name. Raises ConfigError for an unknown one, or one that does not suit the table."""
     index = chosen_index(context.options, context.meta.config.record_key_fields)
     index.check_table(context.meta.config, context.meta.storage.root)
     return index
 
 
 def with_table_index(context: ActionContext) -> ActionContext:
-    """The same with the index of the table where its file groups are buckets, so that a key has one place.
+    """The context with the table's bucket index, if its file groups are buckets, so that a key has one location.
 
-    What properties say counts; tables of Hudi say it by their file groups. Raises ConfigError for options that say
-    otherwise, and where nothing tells how many buckets there are; UnsupportedTable for partitions with own numbers.
+    The table's properties decide; for tables of Hudi, their file groups do. Raises ConfigError for options that
+    disagree, and where the number of buckets is unknown; UnsupportedTable for partitions with different numbers.
     """
     buckets = context.meta.config.buckets or _stored_buckets(context)
     if buckets is None:
         return context
     options = context.options
     if buckets.is_consistent and index_class(options).lists_file_groups:
-        return context  # the number is that of new partitions
+        return context  # the number applies to new partitions
     return replace(
         context,
         options=replace(
@@ -69,14 +69,14 @@ def with_table_index(context: ActionContext) -> ActionContext:
 
 
 def _stored_buckets(context: ActionContext) -> TableBuckets | None:
-    """What the file groups and their keys say, None for no buckets."""
+    """The buckets according to the file groups and their keys, None without buckets."""
     meta, options = context.meta, context.options
     chosen, groups = chosen_buckets(options), newest_groups(meta)
     if not groups:
         return None
     engine = bucket_engine(meta, groups, is_expected=chosen is not None)
     if engine is None and (chosen is None or chosen.is_consistent):
-        return None  # a ring says itself what is none of its nodes
+        return None  # a ring recognises its own nodes
     if engine is None or (INDEX_TYPE in options.explicit if chosen is None else chosen.engine != engine):
         stored = "no buckets" if engine is None else f"buckets of the engine {engine}"
         raise ConfigError(
@@ -91,7 +91,7 @@ def _stored_buckets(context: ActionContext) -> TableBuckets | None:
 
 
 def _stored_number(is_given: bool, groups: Sequence[FileGroupId], context: ActionContext) -> int:
-    """How many buckets each partition has, which the keys in them tell."""
+    """The number of buckets of each partition, derived from the keys in them."""
     meta, options, root = context.meta, context.options, context.meta.storage.root
     if meta.storage.list(PARTITION_BUCKETS_FOLDER):
         raise UnsupportedTable(
@@ -120,9 +120,10 @@ def _stored_number(is_given: bool, groups: Sequence[FileGroupId], context: Actio
 
 @contextmanager
 def buckets_changed(context: ActionContext) -> Iterator[None]:
-    """The block replaces all file groups: the table stores how the new ones are buckets.
+    """For a block that replaces all file groups: store how the new ones are buckets.
 
-    The old word goes before, and the new one comes after: in between, and after a crash, the file groups tell.
+    The old entry is removed before and the new one written after: in between, and after a crash, the file groups
+    decide.
     """
     meta, buckets = context.meta, chosen_buckets(context.options)
     if buckets == meta.config.buckets:
@@ -137,7 +138,7 @@ def buckets_changed(context: ActionContext) -> Iterator[None]:
     try:
         with hold(context.lock, context.options.lock.wait_timeout_s):
             update_table_config(meta.storage, buckets.properties(), (), context.clock)
-    except HudiError as error:  # the write is complete, and the file groups tell
+    except HudiError as error:  # the write is complete, and the file groups decide
         warn_caller(f"{meta.storage.root}: the number of buckets could not be stored with the table: {error}")
 
 
@@ -151,7 +152,7 @@ def lookup_of(
     ordering_fields: Sequence[str],
     only_live: bool,
 ) -> Lookup:
-    """The lookup for the index. `ordering_fields`: those by which it decides about moved keys."""
+    """The lookup for the index. `ordering_fields`: the fields that decide about moved keys."""
     meta = context.meta
     records = open_record_lookup(meta) if index.reads_records else None
     stored = ordering_fields if view.all_slices() else ()  # a table whose only write was undone has no columns
@@ -174,7 +175,7 @@ def lookup_of(
 
 
 def _names_base_rows(context: ActionContext) -> bool:
-    """Shall rows for log files know where their base file has their key?"""
+    """Do rows for log files need the position of their key in the base file?"""
     config, options = context.meta.config, context.options
     if not config.is_merge_on_read or config.table_version < 8 or not config.populate_meta_fields:
         return False
@@ -195,7 +196,7 @@ def stored_slices(keygen: KeyGenerator | None, context: ActionContext) -> SliceS
 
 
 def appended_keys(spec: WriteSpec, context: ActionContext) -> AppendedKeys | None:
-    """How tasks of a merge-on-read table report what becomes of the keys of an append; None: they need not."""
+    """How tasks of a merge-on-read table report inserted and deleted keys of an append; None when they need not."""
     if not spec.reports_keys or not context.meta.config.is_merge_on_read:
         return None
     reading = stored_slices(spec.key_generator, context)

@@ -1,10 +1,10 @@
 """Insert overwrite: rows replace all rows of their partitions, or of the table.
 
-    insert_overwrite         the partitions that get rows, or the ones that the call names
+    insert_overwrite         the partitions that get rows, or those that the call names
     insert_overwrite_table   all partitions
 
-Rows go to new file groups without a look at keys, as in an insert. When the options name an order of rows
-(`hoodie.bulkinsert.sort.mode`, sort columns), they go there as in a bulk insert.
+Rows go to new file groups without a key look-up, as in an insert. When the options name an order of rows
+(`hoodie.bulkinsert.sort.mode`, sort columns), rows are arranged as in a bulk insert.
 
 Every write that replaces file groups, `delete_partition` too, takes these steps:
 
@@ -13,10 +13,10 @@ Every write that replaces file groups, `delete_partition` too, takes these steps
     new files                     always base files of new file groups
     <T>.replacecommit             new files, and the replaced file groups
 
-The replaced groups are those of the table as the write began. Groups that others add to the same partitions meanwhile
-stay, as if they had been added afterwards; a write to a replaced group is a conflict. Files of replaced groups stay
-for readers of earlier instants until cleaning deletes them. Source: docs/formats/table-services.md,
-"Replaced file groups"; docs/formats/timeline.md, "Bodies", "Commit metadata".
+The replaced groups are those that existed when the write began. Groups that others add to the same partitions meanwhile
+stay, as if added afterwards; a write to a replaced group is a conflict. Files of replaced groups stay for readers of
+earlier instants until cleaning deletes them. Source: docs/formats/table-services.md, "Replaced file groups";
+docs/formats/timeline.md, "Bodies", "Commit metadata".
 
 """
 
@@ -57,7 +57,7 @@ Groups = Mapping[str, tuple[str, ...]]
 
 
 def existing_groups(context: ActionContext, partitions: Iterable[str] | None = None) -> Groups:
-    """Partition path → ids of its file groups, as the context has the table. `partitions` None: all of them."""
+    """Partition path → ids of its file groups, in the context's table. `partitions` None: all of them."""
     paths_or_all = None if partitions is None else tuple(sorted(partitions))
     view = FileSystemView.load(context.meta, partitions=paths_or_all)
     paths = view.partitions() if paths_or_all is None else paths_or_all
@@ -65,7 +65,7 @@ def existing_groups(context: ActionContext, partitions: Iterable[str] | None = N
 
 
 def check_not_planned(groups: Groups, context: ActionContext, operation: str, *, compactions: bool) -> None:
-    """Raises WriteConflict when a pending clustering (or compaction) is going to rewrite one of the groups.
+    """Raise WriteConflict when a pending clustering (or compaction) is going to rewrite one of the groups.
 
     Its result would bring the rows back: a clustering writes them to new file groups.
     """
@@ -111,7 +111,7 @@ def _action(operation: str, frame: Frame, options: WriteOptions) -> Overwrite:
 
 @dataclass(frozen=True, slots=True)
 class InsertOverwrite(Generic[PlanT]):
-    """`writing`: the road that the rows take to files."""
+    """`writing`: the path of the rows to files."""
 
     writing: Action[PlanT]
     operation: str
@@ -143,13 +143,15 @@ class InsertOverwrite(Generic[PlanT]):
         return replacing(body, groups)
 
     def _named(self, context: ActionContext) -> tuple[str, ...] | None:
-        """The partitions that are replaced whatever the rows are, () for all; None when the rows say it."""
+        """The partitions to replace whatever the rows are, () for all; None when the rows decide."""
         if self.operation == OperationType.INSERT_OVERWRITE_TABLE:
             return ()
         return context.options.replacing.static_partitions or None
 
     def _replaced(self, paths: Iterable[str], context: ActionContext) -> Groups:
-        """The groups that go, when rows go to the partitions `written`. Raises ConfigError for rows of others."""
+        """The replaced groups, when rows go to the partitions `paths`. Raises ConfigError for rows of unnamed
+        partitions.
+        """
         overwritten = self._named(context)
         if not overwritten:
             return existing_groups(context, paths if overwritten is None else None)

@@ -2,7 +2,7 @@
 
     frame → keys → (one row per key) → location → counts → slots → files
 
-What the three differ in is in `Rules`; their files next to this one make them.
+`Rules` holds the differences between the three.
 Source: docs/architecture.md, "How a table changes"; docs/formats/indexes.md, "Finding keys";
 docs/formats/table-services.md, "Where inserts go".
 """
@@ -69,13 +69,13 @@ _NO_UUID = "00000000-0000-0000-0000-000000000000"
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """How one operation walks the road.
+    """The rules of one operation.
 
-    `tags`: look for the keys in the table. `combines`: one row per key. `deletes`: every row is a delete and only its
+    `tags`: look up the keys in the table. `combines`: one row per key. `deletes`: every row is a delete and only its
     key counts. `match_keys`: rows replace stored rows of their key. `refuse_known`, `drop_known`: rows whose key is in
     the table are an error, or left out (insert with a policy on duplicates). `drop_unknown`: rows with new keys change
-    nothing. `moves`: a global index may move a row to another partition, if its options say so. `replaces`:
-    rows go to new base files, for all that was in their place goes.
+    nothing. `moves`: a global index may move a row to another partition, if its options say so. `replaces`: rows go to
+    new base files, which replace the old ones.
     """
 
     operation: str
@@ -94,14 +94,14 @@ def upsert(frame: Frame, options: WriteOptions) -> KeyedWrite:
     """Rows replace the stored rows of their key, by the table's merge mode; new keys are inserted.
 
     Rows whose `_hoodie_is_deleted` is true delete their key. With `hoodie.combine.before.upsert=false` the caller
-    promises that no key is there twice; rows that break it are all inserted when their key is new, and refused when it
+    promises that no key occurs twice; rows that break this are all inserted when their key is new, and refused when it
     is stored. Source: docs/formats/merging.md, "Deletes", "Two versions of a key".
     """
     return KeyedWrite(frame, Rules(OperationType.UPSERT, combines=options.combine_before_upsert))
 
 
 def insert(frame: Frame, options: WriteOptions, *, operation: str = OperationType.INSERT) -> KeyedWrite:
-    """Rows are added without looking for their keys; small files are filled first.
+    """Rows are added without looking up their keys; small files are filled first.
 
     `hoodie.datasource.insert.dup.policy` drop leaves out rows whose key the table holds, fail refuses them. Duplicates
     inside the batch stay unless `hoodie.combine.before.insert` is set. `operation`: the word for the commit, which a
@@ -123,9 +123,9 @@ def insert(frame: Frame, options: WriteOptions, *, operation: str = OperationTyp
 
 
 def delete(frame: Frame) -> KeyedWrite:
-    """The rows name keys, and whatever the table holds under them is deleted; unknown keys change nothing.
+    """The rows name keys, and the table's rows with them are deleted; unknown keys change nothing.
 
-    The frame needs the key and partition columns only. Without the partition columns its keys are looked for everywhere
+    The frame needs only the key and partition columns. Without the partition columns, keys are looked up everywhere
     (`delete_keys.py`). Source: docs/formats/merging.md, "Deletes".
     """
     return KeyedWrite(frame, Rules(OperationType.DELETE, deletes=True))
@@ -161,13 +161,13 @@ class KeyedWrite:
         keygen = self._keygen(instant.requested_time, context)
         spec = write_spec(schedule, keygen, instant, context)
         if self.rules.deletes:
-            # The delete operation names keys: its deletes win whatever ordering value is stored.
+            # The delete operation names keys: its deletes win against any stored ordering value.
             spec = replace(spec, merge_mode=_COMMIT_TIME, rules=None)
         with_keys = engine.cache(self._with_keys(keygen, context))
         try:
             return self._placed(with_keys, keygen, spec, schedule, instant, context)
         except BaseException:
-            engine.release(with_keys)  # a row without a key, among others, is noticed when the first frame is read
+            engine.release(with_keys)  # a row without a key, for example, is noticed when the first frame is read
             raise
 
     def _placed(
@@ -179,13 +179,13 @@ class KeyedWrite:
         instant: Instant,
         context: ActionContext,
     ) -> PreparedWrite[SlotPlan]:
-        """The tasks for rows that have their keys."""
+        """The tasks for rows with keys."""
         engine = context.engine
         batch = batch_by_partition(engine, with_keys)
         index = self._index(context)
         tags = self.rules.tags or index.places_inserts
         if self.rules.replaces:
-            view = FileSystemView({})  # rows find nothing of what they replace
+            view = FileSystemView({})  # rows find none of the files that they replace
         else:
             view = FileSystemView.load(context.meta, partitions=None if tags and index.is_global else batch)
         cached: tuple[Frame, ...] = (with_keys,)
@@ -223,7 +223,7 @@ class KeyedWrite:
         warning = next((status.warning for status in statuses if status.warning), "")
         if warning:
             warn_caller(f"{context.meta.storage.root}: {warning}")
-        # Where the index does not know keys, files are rewritten for rows that they turn out not to have.
+        # Where the index does not know keys, a file may be rewritten though it lacks the rows' keys.
         return () if self.rules.deletes and not any(map(_deletes, statuses)) else statuses
 
     def summarise(
@@ -278,7 +278,7 @@ class KeyedWrite:
         engine, merging = context.engine, table_rules(context)
         only_live = self.rules.drop_known or self.rules.refuse_known
         if only_live and index.places_inserts:
-            # This index says where a key belongs, also when nothing is stored under it.
+            # This index says where a key belongs, even when no row is stored under it.
             with_keys = self._unknown(with_keys, batch, view, keygen, context)
             only_live = False
         moves = index.settings.update_partition_path and self.rules.moves and not self.rules.deletes
@@ -322,7 +322,7 @@ class KeyedWrite:
     def planned(
         self, counts: list[RowCount], view: FileSystemView, index: Index, instant: Instant, context: ActionContext
     ) -> SlotPlan:
-        """Write tasks for rows whose places are known. `view`: of the partitions that they go to."""
+        """Write tasks for rows with known locations. `view`: of their partitions."""
         paths = {count.partition_path for count in counts}
         appends = context.meta.config.is_merge_on_read and not self.rules.replaces
         base_files: dict[str, tuple[BaseFile, ...]] = {path: view.base_files(path) for path in paths}
@@ -340,17 +340,17 @@ class KeyedWrite:
 
 
 def _deletes(status: WriteStatus) -> bool:
-    """Has the task taken rows out of its file group, as far as the writer can see? Log files say it to readers only."""
+    """Has the task deleted rows from its file group? For log files only readers know."""
     return status.stat.num_deletes > 0 or status.stat.log_version is not None
 
 
 def _new_uuid(context: ActionContext) -> str:
-    """For names of file groups. Writers that don't wait for each other must give a bucket the same name."""
+    """A UUID for names of file groups. Non-blocking writers must give a bucket the same name."""
     return _NO_UUID if context.options.concurrency.is_non_blocking else context.clock.new_uuid()
 
 
 def log_plan(paths: set[str], view: FileSystemView, instant: Instant, context: ActionContext) -> LogPlan:
-    """What planning must know of the slices in these partitions of a merge-on-read table."""
+    """The planning's view of the slices in these partitions of a merge-on-read table."""
     compacting = pending_compactions(context.meta)
     own_slices = context.meta.config.table_version >= 8
     return LogPlan(

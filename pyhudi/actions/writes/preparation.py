@@ -1,13 +1,13 @@
 """Preparation of a write: the incoming schema fitted to the table, options for its files, the body of its commit.
 
-In a table with a schema history, files have the columns of the newest schema, under its names. Rows with new columns or
-wider types add a schema to the history, and its version is the instant of their write. Readers choose the schema of a
-file by the file's instant. A schema change during a write is therefore a conflict. A write that changes the schema also
+In a table with a schema history, files have the columns and names of the newest schema. Rows with new columns or wider
+types add a schema to the history, and its version is the instant of their write. Readers choose the schema of a file by
+the file's instant. A schema change during a write is therefore a conflict. A write that changes the schema also
 conflicts with a write that began after it and completed before it.
 
 Every commit and clean copies the rolling metadata, so that the newest one has it (`with_rolling_metadata`). It consists
-of the keys in `hoodie.write.rolling.metadata.keys`. An instant without a value of its own for a key takes the newest
-one among the last commits and cleans. The look-up happens under the table's lock, right before the instant completes.
+of the keys in `hoodie.write.rolling.metadata.keys`. An instant without its own value for a key takes the newest one
+among the last commits and cleans. The look-up happens under the table's lock, right before the instant completes.
 
 Source: docs/formats/schema.md, "Schema of a table", "Evolution on write", "Schema history"; docs/formats/timeline.md,
 "Extra metadata"; Hudi's documentation of rolling extra metadata (1.2).
@@ -69,11 +69,11 @@ __all__ = [
 
 
 def with_history(schedule: Schedule, stored: pa.Schema, context: ActionContext) -> Schedule:
-    """The schedule of a write, with what its files and its commit must say of the table's schema history, if any.
+    """The schedule of a write, with the entries for its files and its commit about the table's schema history, if any.
 
-    Args:    stored: the columns that files of the write have.
-    Raises:  UnsupportedTable where the history and the last commit disagree, and where a column that keys, partitions
-             or ordering are made of was another one once.
+    Args:    stored: the columns of the write's files.
+    Raises:  UnsupportedTable where the history and the last commit disagree, and where a column of keys, partitions or
+             ordering was formerly another one.
     """
     meta = context.meta
     history = load_schema_history(meta.storage, meta.config, meta.timeline)
@@ -99,7 +99,7 @@ def with_history(schedule: Schedule, stored: pa.Schema, context: ActionContext) 
 
 
 def check_same_history(schedule: Schedule, began: MetaClient, now: MetaClient) -> None:
-    """Raises WriteConflict when the table's schema was changed since a write began: its files lack the new one."""
+    """Raise WriteConflict when the table's schema was changed since a write began: its files lack the new one."""
     if now.timeline.commits() == began.timeline.commits() and schedule.new_schema is None:
         return
     history = load_schema_history(now.storage, now.config, now.timeline)
@@ -135,7 +135,7 @@ def _renumbered(newest: InternalSchema, stored: pa.Schema, dropped: Iterable[str
 
 
 def _check_nothing_after(schedule: Schedule, now: MetaClient) -> None:
-    """Raises WriteConflict for what began after a change of the schema and knows nothing of it."""
+    """Raise WriteConflict for instants that began after a change of the schema without knowing it."""
     assert schedule.new_schema is not None
     time = str(schedule.new_schema.version_id)
     later = [i for i in now.timeline if i.requested_time > time and (i.action.is_commit or i.action.is_table_service)]
@@ -158,8 +158,8 @@ def _check_newest(newest: InternalSchema, stored: pa.Schema, meta: MetaClient) -
 
 
 def check_deciding(names: Iterable[str], history: Sequence[InternalSchema], meta: MetaClient) -> None:
-    """Raises UnsupportedTable when one of these columns, of which keys, partitions and ordering are made, had another
-    name or id once: stored keys and ordering values are found by name, in files of any schema.
+    """Raise UnsupportedTable when one of these columns of keys, partitions or ordering formerly had another name or id:
+    stored keys and ordering values are found by name, in files of any schema.
     """
     for name in sorted(names):
         ids = {column.id for schema in history for column in schema.columns if column.name == name}
@@ -173,7 +173,7 @@ def check_deciding(names: Iterable[str], history: Sequence[InternalSchema], meta
 
 
 def data_columns(frame: Frame, context: ActionContext) -> Frame:
-    """The frame without meta columns: rows that were read from a Hudi table bring old ones along."""
+    """The frame without meta columns: rows read from a Hudi table have old ones."""
     names = context.engine.schema(frame).names
     columns = [name for name in names if name not in META_COLUMNS]
     return frame if len(columns) == len(names) else context.engine.select(frame, columns)
@@ -208,10 +208,10 @@ def schedule_write(frame: Frame, keygen: KeyGenerator, context: ActionContext) -
 def _check_required(
     rows: pa.Table | pa.RecordBatch, schema: pa.Schema, keygen: KeyGenerator, context: ActionContext
 ) -> None:
-    """Look at rows in memory before there is an instant; at all others when they are written, at merged ones then."""
+    """Check rows in memory before an instant exists; all others, and merged ones, are checked when they are written."""
     rules, required = table_rules(context), required_columns(schema)
     if rules.needs_pairs or not required.names:
-        return  # a null may stand for the stored value
+        return  # a null may mean the stored value
     for batch in rows.to_batches() if isinstance(rows, pa.Table) else [rows]:
         live = batch.filter(pc.invert(marked_rows(batch, rules))) if _marks_deletes(batch.schema, rules) else batch
         null = first_null(live, required)
@@ -225,7 +225,7 @@ def _marks_deletes(schema: pa.Schema, rules: MergeRules) -> bool:
 
 
 def schedule_delete(frame: Frame, keygen: KeyGenerator, context: ActionContext) -> Schedule:
-    """A delete by key: the table's schema stays, and of the data only the key columns must be there."""
+    """A delete by key: the table's schema stays, and the data needs only the key columns."""
     check_keys(keygen, context.engine.schema(frame))
     return schedule_unchanged(context)
 
@@ -238,10 +238,10 @@ def schedule_unchanged(context: ActionContext) -> Schedule:
 
 
 def check_keys(keygen: KeyGenerator, incoming: pa.Schema) -> None:
-    """Raises KeyGenError when the columns that keys are made of are missing or of a type without keys."""
+    """Raise KeyGenError when key columns are missing or of a type without keys."""
     columns = keygen.input_columns or tuple(incoming.names)
     if not set(columns) <= set(incoming.names):
-        columns = tuple(incoming.names)  # the generator says what is missing, and what there is
+        columns = tuple(incoming.names)  # the generator reports missing and present columns
     present = pa.schema([incoming.field(name) for name in columns])
     empty = pa.RecordBatch.from_arrays([pa.array([], field.type) for field in present], schema=present)
     keygen.columns(empty)
@@ -254,10 +254,10 @@ def write_spec(
     context: ActionContext,
     rules: MergeRules | None = None,
 ) -> WriteSpec:
-    """What tasks need to write files of this instant.
+    """The specification with which tasks write files of this instant.
 
-    Args:    keygen: not needed for tables with meta columns. rules: how rows merge, None: as the table says.
-    Raises:  UnsupportedTable when nobody here knows the table's merger.
+    Args:    keygen: not needed for tables with meta columns. rules: how rows merge, None: by the table's rules.
+    Raises:  UnsupportedTable when the table's merger is unknown.
     """
     config, options = context.meta.config, context.options
     rules = table_rules(context) if rules is None else rules
@@ -296,7 +296,7 @@ def write_spec(
 
 
 def sizing(context: ActionContext, *, inserts: bool = True) -> Sizing:
-    """How large files should get, from the options and, when there are inserts, from what earlier commits wrote."""
+    """Target sizes of files, from the options and, for inserts, from earlier commits."""
     options, meta = context.options, context.meta
     earlier = reversed(meta.timeline.commits().instants) if inserts else ()
     newest_first = (meta.commits.metadata(instant) for instant in earlier)
@@ -333,14 +333,14 @@ def commit_body(
 
 
 def with_rolling_metadata(body: CommitMetadata, meta: MetaClient, options: CommitOptions) -> CommitMetadata:
-    """The body of a commit with the values that it carries on. `meta`: the table as it is now."""
+    """The body of a commit with its rolling metadata. `meta`: the table as it is now."""
     if not options.rolling_keys:
         return body
     return replace(body, extra_metadata=with_rolling_values(body.extra_metadata, meta, options))
 
 
 def with_rolling_values(extra: Mapping[str, str], meta: MetaClient, options: CommitOptions) -> dict[str, str]:
-    """Extra metadata with the values that it carries on; an empty text counts as no value."""
+    """Extra metadata with the rolling values; an empty text counts as no value."""
     values = dict(extra)
     missing = {key for key in options.rolling_keys if not values.get(key)}
     newest_first = (i for i in reversed(meta.timeline.completed().instants) if _has_metadata(i))

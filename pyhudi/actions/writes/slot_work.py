@@ -1,4 +1,4 @@
-"""What runs in the write tasks of upsert, insert and delete: one slot, one file group (or a run of new ones).
+"""The work of write tasks in upsert, insert and delete: one slot, one file group (or several new ones).
 
 Source: docs/formats/merging.md, "Two versions of a key"; docs/architecture.md, "How a table changes".
 """
@@ -44,11 +44,10 @@ class WriteSlot:
     """Group work: the rows of a slot become files.
 
     `combining` says how rows of one key become one; None keeps them side by side. `match_keys` False appends rows to a
-    file without looking for their keys in it (operation insert). `logs`: how log files are written, for merge-on-read
-    tables; `partial`: see `append_log`; `unchanged`: see `merge_file`. `key_fields`: of which keys are made,
-    where different ones could make the same.
-    `appended`: reports what becomes of the keys of an append, None: nobody wants to know. `deleted`: all rows are
-    deletes by key, and those that go to log files have the ordering values of the rows that it finds.
+    file without looking up their keys in it (operation insert). `logs`: how log files are written, for merge-on-read
+    tables; `partial`: see `append_log`; `unchanged`: see `merge_file`. `key_fields`: the key fields, where different
+    values could make the same key. `appended`: reports inserted and deleted keys of an append, None: not needed.
+    `deleted`: all rows are deletes by key, and in log files they have the ordering values of the rows that it finds.
     """
 
     spec: WriteSpec
@@ -65,10 +64,10 @@ class WriteSlot:
 
     def __call__(self, context: TaskContext, slot: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         task = self.tasks[slot]
-        # A sequence number names task and row. A task that takes several slots counts the rows of each from far apart.
+        # A sequence number names task and row. In a task with several slots, the row numbers of each begin far apart.
         first_seq = 0 if context.partition_id == slot else slot << _SLOT_ROWS_BITS
         if task.kind == "drop":
-            for _ in batches:  # Spark wants its rows taken
+            for _ in batches:  # Spark needs its rows consumed
                 pass
         elif task.kind == "merge":
             assert task.base_file is not None
@@ -100,7 +99,7 @@ class WriteSlot:
         table, warning = self._table(batches)
         rows = self._fitted(table)
         if task.is_new_group:
-            rows = rows.filter(pc.invert(rows.column(IS_DELETE)))  # there is nothing yet that they could delete
+            rows = rows.filter(pc.invert(rows.column(IS_DELETE)))  # there are no rows yet to delete
         elif self.deleted is not None:
             rows = self.deleted.found(task.file_slice, rows)
         if len(rows):
@@ -122,7 +121,7 @@ class WriteSlot:
                 yield replace(status, warning=warning)
 
     def _table(self, batches: Iterator[pa.RecordBatch]) -> tuple[pa.Table, str]:
-        """All rows of the slot, one per key when keys are combined, and a warning of keys that should not have met.
+        """All rows of the slot, one per key when keys are combined, and a warning of colliding keys.
 
         A slot is sized to fit in memory.
         """
@@ -132,7 +131,7 @@ class WriteSlot:
         return combine_input(table, self.combining), key_collisions(table, self.key_fields)
 
     def _new_rows(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Rows for new files: deletes among them delete nothing."""
+        """Rows for new files, without deletes, which have nothing to delete there."""
         for batch in batches:
             live = pc.invert(batch.column(IS_DELETE))
             rows = batch if pc.all(live).as_py() else batch.filter(live)
