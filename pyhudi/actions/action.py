@@ -1,6 +1,6 @@
 """Action: anything that changes the timeline, in four phases. Each phase writes one thing to storage.
 
-    schedule   → the requested file        refuses all errors that can be found without touching a row
+    schedule   → the requested file        all checks that need no rows
     prepare    → the inflight file         rows get keys, locations and tasks; the workload profile is known
     execute    → data files                through the engine
     summarise  → the completed file        the commit's body

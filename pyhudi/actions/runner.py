@@ -1,6 +1,6 @@
 """The order of phases of every action: schedule, prepare, execute, summarise.
 
-    schedule          refuse all errors found so far      nothing on disk
+    schedule          checks that need no rows            nothing on disk
     request           instant time drawn under the lock   <T>.<action>.requested
     prepare, start    rows to tasks                       <T>.inflight with the workload profile
     execute, sweep    data files                          markers first; leftovers of failed attempts deleted

@@ -86,7 +86,7 @@ def _files_with_inserts(stats: Iterable[WriteStat]) -> tuple[BaseFile, ...]:
 def _common_key(
     ours: Sequence[BaseFile], theirs: Sequence[BaseFile], spec: SliceSpec, *, is_global: bool
 ) -> str | None:
-    """The keys common to files of both, for a message; None without any. Files with disjoint key ranges are not read."""
+    """The keys common to files of both, for a message; None without any. Files with disjoint ranges are not read."""
     ranges = {file.path: _KeyRange.of(file, spec) for file in (*ours, *theirs)}
     pairs = [
         (one, other)

@@ -1,7 +1,7 @@
-"""After a write is complete: the table services that its options ask for, in Hudi's order.
+"""The table services that a complete write's options ask for, in Hudi's order.
 
-A service is one row of AFTER_WRITE: its name and a function that does what the options ask for and returns the instants
-it completed. Nothing that goes wrong here fails the write, for that is visible already: it is warned about.
+A service is one row of AFTER_WRITE: its name and a function that runs it as the options ask and returns the completed
+instants. An error here only causes a warning: the write is visible already and can't fail.
 Source: docs/formats/writers.md, "Steps of a write".
 """
 
@@ -32,7 +32,7 @@ AFTER_WRITE: Mapping[str, Callable[[ActionContext], tuple[str, ...]]] = {
 def serve_after_write(context: ActionContext) -> tuple[Mapping[str, tuple[str, ...]], Mapping[str, float]]:
     """Run the services. `context`: the table as it was before the write.
 
-    Returns: service → instants that it completed, for those that did something; service → seconds.
+    Returns: service → completed instants, for services with any; service → seconds.
     """
     served: dict[str, tuple[str, ...]] = {}
     seconds: dict[str, float] = {}
@@ -48,8 +48,8 @@ def _served(name: str, service: Callable[[ActionContext], tuple[str, ...]], cont
     try:
         return service(context)
     except WriteConflict:
-        return ()  # others are at work on the table; the next write tries again
-    except Exception as error:  # of whatever class: a fault of ours must not make a complete write look failed
+        return ()  # other processes are changing the table; the next write tries again
+    except Exception as error:  # of any class: our fault must not make a complete write look failed
         warn_caller(
             f"{context.meta.storage.root}: the write is complete, but the {name} after it failed. It will be tried "
             f"again after the next write. {type(error).__name__}: {error}",

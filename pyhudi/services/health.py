@@ -1,8 +1,8 @@
-"""The health of a table in one look: what makes it slow or large, who left work behind, and the call that mends it.
+"""The health of a table in one look: causes of slowness or size, abandoned work, and the calls that help.
 
-One listing of the files, by the metadata table where it is up to date, and one of the timeline; no file is opened.
-Nothing is changed. Each check makes findings: a warning where the table is slower or larger than it need be by much, or
-where something went wrong; a note for what may be meant so.
+It lists the files, by the metadata table where it is up to date, and the timeline; it opens no file and changes
+nothing. Each check makes findings: a warning where the table is much slower or larger than need be, or where something
+went wrong; a note for states that may be intended.
 
 Source: docs/reading.md, "The health of a table".
 """
@@ -32,7 +32,7 @@ from pyhudi.view.file_system_view import FileSystemView
 
 __all__ = ["FileCounts", "Finding", "TableHealth", "health"]
 
-_FILES_TO_MENTION = 10  # fewer that could be spared are no reason to rewrite anything
+_FILES_TO_MENTION = 10  # if fewer can be spared, a rewrite does not pay
 _HEADER = ("", "about", "finding", "to run")
 _STATISTICS = tuple(kind.value.prefix for kind in (MetadataKind.COLUMN_STATS, MetadataKind.PARTITION_STATS))
 
@@ -40,7 +40,7 @@ _STATISTICS = tuple(kind.value.prefix for kind in (MetadataKind.COLUMN_STATS, Me
 @dataclass(frozen=True, slots=True, repr=False)
 class Finding(Result):
     """`level`: "warning" or "note". `about`: small files, log files, statistics, metadata table, waiting services,
-    dead writers, timeline. `run`: the call of Python that mends it, "" where the next write does.
+    dead writers, timeline. `run`: the Python call that repairs it, "" where the next write does.
     """
 
     level: str
@@ -55,9 +55,9 @@ class Finding(Result):
 @dataclass(frozen=True, slots=True, repr=False)
 class FileCounts(Result):
     """The newest slices of a table, counted. `small_files`: base files below `hoodie.parquet.small.file.limit`;
-    `files_to_spare`: how many fewer there would be if clustering brought them together. `deep_slices`: slices with as
-    many log files as compaction waits for, or more; `log_files_deepest`: the most log files of one slice. `old_files`:
-    earlier versions of base files, which only time travel reads.
+    `files_to_spare`: how many fewer there would be after clustering. `deep_slices`: slices with at least as many log
+    files as trigger a compaction; `log_files_deepest`: the most log files of one slice. `old_files`: earlier versions
+    of base files, for time travel only.
     """
 
     partitions: int = 0
@@ -86,9 +86,9 @@ class FileCounts(Result):
 class TableHealth(Result):
     """A table as of its newest commit, `instant_time`, None before the first one.
 
-    `commits`: on the active timeline. `writers`: pending writes that give a sign of life; `dead_writers`: the instants
-    of those that don't. `waiting`: instants of table services that are scheduled or running. `lists_files`: "metadata
-    table" or "folders".
+    `commits`: on the active timeline. `writers`: pending writes with a live heartbeat; `dead_writers`: the instants of
+    those without. `waiting`: instants of table services that are scheduled or running. `lists_files`: "metadata table"
+    or "folders".
     """
 
     table: str
@@ -106,12 +106,12 @@ class TableHealth(Result):
 
     @property
     def is_healthy(self) -> bool:
-        """True without a warning; notes may be there."""
+        """True without warnings; there may be notes."""
         return not self.warnings
 
     @property
     def warnings(self) -> tuple[Finding, ...]:
-        """The findings that call for a run."""
+        """The findings that need a call."""
         return tuple(one for one in self.findings if one.level == "warning")
 
     def _summary(self) -> str:
@@ -133,7 +133,7 @@ class TableHealth(Result):
 
 
 def health(context: ActionContext) -> TableHealth:
-    """The health of a table: see `HudiTable.health`. Raises what listing the table raises."""
+    """The health of a table: see `HudiTable.health`. Raises the errors of listing the table."""
     meta = context.meta
     fault = metadata_fault(meta) if has_metadata_table(meta) else None
     view, by_metadata = _view(meta, use_metadata=fault is None)
@@ -174,14 +174,14 @@ def health(context: ActionContext) -> TableHealth:
 
 
 def _view(meta: MetaClient, use_metadata: bool) -> tuple[FileSystemView, bool]:
-    """The files of the table, and whether the metadata table told them."""
+    """The files of the table, and whether they come from the metadata table."""
     if use_metadata:
         try:
             table = MetadataTable.open(meta)
             if table is not None:
                 return FileSystemView.load(meta, listed=listed_files(table)), True
         except HudiError:
-            pass  # the listing below works without it, and a damaged one is a finding of its own
+            pass  # the listing below works without it, and a damaged one is a separate finding
     return read_consistently(meta, FileSystemView.load), False
 
 
@@ -259,7 +259,7 @@ def _about_metadata(meta: MetaClient, fault: HudiError | None, context: ActionCo
 
 
 def _about_statistics(meta: MetaClient, fault: HudiError | None) -> Iterator[Finding]:
-    """Only of a metadata table that is there: without one its own finding says more."""
+    """Findings about an existing metadata table; its absence is another finding."""
     config = meta.config
     if fault is not None or not config.metadata_partitions:
         return
@@ -277,7 +277,7 @@ def _about_statistics(meta: MetaClient, fault: HudiError | None) -> Iterator[Fin
 
 
 def _service_of(instant: Instant, meta: MetaClient) -> str | None:
-    """The call that runs the plan of a pending instant; None for what is no table service."""
+    """The call that runs the plan of a pending instant; None if it is not a table service."""
     match instant.action:
         case ActionKind.COMPACTION:
             return "compact"

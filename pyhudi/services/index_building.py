@@ -1,15 +1,15 @@
-"""Indexes that are built while writers go on: the plan waits on the timeline, any process executes it.
+"""Indexes built while writers go on: a plan on the timeline, which any process may execute.
 
     schedule   lock: definition → <T>.indexing.requested → empty file groups → the table's properties list the partition
-               as being built: from here on every instant writes to its file groups, which no reader looks at
-    execute    lock: <T>.indexing.inflight; the newest state of the table is what the index is built from
-               no lock: the table is read, the records wait in files of this machine
+               as being built: from now on every instant writes to its file groups, which no reader uses
+    execute    lock: <T>.indexing.inflight; the index is built from the newest state of the table
+               no lock: the table is read, the records are kept in local files
                lock: base files → the properties list the partition → <T>.indexing
 
-What the file groups have got meanwhile lies above the base files, in the order of the instants, and the base files
-leave out what is there already. An instant that was pending when the plan was made may not have written to them:
-when one completed since, or one was taken back that was read, the table is read again. A builder that died is followed
-by the next one: nothing of it is on storage but the inflight file.
+Records written to the file groups meanwhile lie above the base files, in the order of the instants, and the base files
+leave these keys out. An instant that was pending when the plan was made may not have written to them: if one has
+completed since, or one that was read has been undone, the table is read again. After a dead builder the next one starts
+afresh: only the inflight file is on storage.
 Source: docs/formats/metadata-table.md, "Built while writers go on".
 """
 
@@ -52,15 +52,15 @@ from pyhudi.transaction.plans import run
 
 __all__ = ["MAX_READINGS", "build_waiting", "pending_index_plans", "run_index_plan", "schedule_index"]
 
-# How often a builder reads the table when writes that began before it complete meanwhile: they become fewer each time.
+# How often a builder reads the table when writes that began before it complete meanwhile: each time there are fewer.
 MAX_READINGS = 5
 _Groups = Mapping[str, Iterable[pa.Table]]
 
 
 def schedule_index(context: ActionContext, index: IndexRequest) -> Instant:
-    """Put the plan of an index on the timeline; writers write to it from then on.
+    """Put the plan of an index on the timeline; from then on writers write to the index.
 
-    Raises: ConfigError when the table can't have it, or can't have it built so.
+    Raises: ConfigError when the table can't have the index, or not built in this way.
     """
     with context.locked():
         now, definition = prepared(context, index)
@@ -86,7 +86,7 @@ def schedule_index(context: ActionContext, index: IndexRequest) -> Instant:
                 )
             begin_partition(table, name, [file_group_id(name, number) for number in range(count)])
         except BaseException:
-            with uninterrupted(), suppress(Exception):  # the error that is on its way says more
+            with uninterrupted(), suppress(Exception):  # the original error says more
                 drop(requested, meta)
                 write_index_definitions(meta.storage, before)
             raise
@@ -94,11 +94,11 @@ def schedule_index(context: ActionContext, index: IndexRequest) -> Instant:
 
 
 def pending_index_plans(meta: MetaClient) -> dict[str, IndexPlan]:
-    """Instant time → plan of the indexes that are begun and not built, oldest first."""
+    """Instant time → plan of the indexes begun but not built, oldest first."""
     building = meta.config.metadata_partitions_inflight
     plans: dict[str, IndexPlan] = {}
     for instant in meta.timeline.pending().of([ActionKind.INDEXING]):
-        with suppress(CorruptFile):  # of a writer that died before its plan was whole
+        with suppress(CorruptFile):  # its writer died before the plan was complete
             plan = meta.reader.index_plan(instant)
             if len(plan.partitions) == 1 and plan.partitions[0] in building:
                 plans[instant.requested_time] = plan
@@ -106,15 +106,15 @@ def pending_index_plans(meta: MetaClient) -> dict[str, IndexPlan]:
 
 
 def build_waiting(context: ActionContext) -> tuple[IndexInfo, ...]:
-    """Execute all plans that wait, the oldest first. See `run_index_plan`."""
+    """Execute all pending plans, the oldest first. See `run_index_plan`."""
     return tuple(run_index_plan(context, instant_time) for instant_time in pending_index_plans(context.meta))
 
 
 def run_index_plan(context: ActionContext, instant_time: str) -> IndexInfo:
-    """Build the index of a plan that waits.
+    """Build the index of a pending plan.
 
     Raises: TableError when there is no such plan; WriteConflict when another process builds it, or the table changed
-        too often meanwhile. After any error the plan waits for the next run.
+            too often meanwhile. After any error the plan stays for the next run.
     """
 
     def work(inflight: Instant, name: str) -> IndexInfo:
@@ -133,7 +133,7 @@ def run_index_plan(context: ActionContext, instant_time: str) -> IndexInfo:
 
 
 class _WaitingIndex:
-    """The plans of indexes, as `transaction.plans.run` needs them; of a plan the name of its partition."""
+    """The plans of indexes, for `transaction.plans.run`; a plan is the name of its partition."""
 
     def find(self, instant_time: str, now: ActionContext) -> tuple[Instant, str]:
         plans = pending_index_plans(now.meta)
@@ -153,14 +153,14 @@ class _WaitingIndex:
             )
 
     def check(self, instant: Instant, name: str, now: ActionContext) -> None:
-        """It was checked when the plan was made."""
+        """Nothing to check: this was done when the plan was made."""
 
     def delete_files(self, instant: Instant, name: str, now: ActionContext) -> None:
-        """There are none: records wait on the builder's machine until the index is complete."""
+        """Nothing to delete: records stay on the builder's machine until the index is complete."""
 
 
 def _attempt(now: ActionContext, inflight: Instant, name: str) -> IndexInfo | None:
-    """Build from the table as it is now; None when that was not enough."""
+    """Build from the table as it is now; None when the table must be read again."""
     table = _metadata_table(now.meta)
     count = len(table.slices(name))
     with TemporaryDirectory(prefix="hudi-index-") as folder:
@@ -169,13 +169,13 @@ def _attempt(now: ActionContext, inflight: Instant, name: str) -> IndexInfo | No
         except PathNotFound:
             if now.meta.is_current():
                 raise
-            return None  # a clean has deleted what was read
+            return None  # a clean has deleted the files being read
         with now.locked():
             return _finish(now, inflight, name, groups)
 
 
 def _finish(began: ActionContext, inflight: Instant, name: str, groups: _Groups) -> IndexInfo | None:
-    """Complete the index under the lock; None when the table has to be read again."""
+    """Complete the index under the lock; None when the table must be read again."""
     now = began.reloaded()
     meta = now.meta
     is_built = name in meta.config.metadata_partitions  # by a write that had to build all partitions anew
@@ -196,15 +196,15 @@ def _finish(began: ActionContext, inflight: Instant, name: str, groups: _Groups)
 
 
 def _has_archived_logs(table: MetadataTable, name: str) -> bool:
-    """Were instants archived that wrote to the file groups? Below base files whose instant begins with 14 zeros, and is
-    the first of the timeline then, readers would take them for uncommitted.
+    """Were instants archived that wrote to the file groups? With base files whose instant begins with 14 zeros, and so
+    comes first on the timeline, readers would treat them as uncommitted.
     """
     instants = {instant.requested_time for instant in table.meta.timeline}
     return any(log.instant_time not in instants for file_slice in table.slices(name) for log in file_slice.log_files)
 
 
 def _without(groups: _Groups, keys: pa.ChunkedArray) -> dict[str, Iterator[pa.Table]]:
-    """The records that instants have not written meanwhile: counts of two records of one file would be added."""
+    """The records without keys written meanwhile: counts of two records of one file would be added."""
 
     def without_keys(records: Iterable[pa.Table]) -> Iterator[pa.Table]:
         for table in records:
@@ -214,7 +214,7 @@ def _without(groups: _Groups, keys: pa.ChunkedArray) -> dict[str, Iterator[pa.Ta
 
 
 def _is_enough(read: MetaClient, now: MetaClient, planned: str) -> bool:
-    """Does what was read have all instants whose writers may not have known of the index, and none that is gone?"""
+    """Did the read table include all instants whose writers may not have known the index, and none undone since?"""
     before, after = _completed(read), _completed(now)
     since = now.timeline.active_since or ""
     rolled_back = any(time not in after and time >= since for time in before)

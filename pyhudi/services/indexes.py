@@ -1,11 +1,11 @@
 """Indexes of the metadata table, made and dropped by name. Under the table's lock from beginning to end:
 
-    create    what a dead attempt left, out → definition → <T>.indexing.requested, .inflight → partition of the
+    create    remains of a dead attempt removed → definition → <T>.indexing.requested, .inflight → partition of the
               metadata table → the table's properties list it → <T>.indexing
     drop      the table's properties list it no longer → folder → definition
 
-The properties alone say which indexes there are: a death before leaves a definition and a folder that nobody reads, a
-death behind a pending instant that nobody waits for; the next call that makes or drops the index takes them out.
+Only the properties decide which indexes exist. A crash before that leaves a definition and an unused folder, a crash
+after it a pending instant; the next call that creates or drops the index removes them.
 Source: docs/formats/metadata-table.md, "Index definitions", "Building", "Made and dropped by name".
 """
 
@@ -64,13 +64,13 @@ _SECONDARY_TYPE = "secondary_index"
 _EXPRESSION = MetadataKind.EXPRESSION_INDEX.value.prefix
 _EXPRESSION_TYPES = (_COLUMN_STATS, MetadataKind.BLOOM_FILTERS.value.prefix)
 _BY_TYPE = (_RECORD_INDEX, _COLUMN_STATS, _PARTITION_STATS, MetadataKind.BLOOM_FILTERS.value.prefix)
-_NAME = re.compile(r"[A-Za-z0-9_]{1,100}", re.ASCII)  # it becomes a folder and a part of file names
+_NAME = re.compile(r"[A-Za-z0-9_]{1,100}", re.ASCII)  # it becomes a folder name and a part of file names
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class IndexInfo(Result):
-    """`name`: of its partition of the metadata table. `kind`: as index.json says it, else the kind of partition.
-    `function`: what is made of the columns, "" for nothing. `is_built`: False while it is being built.
+    """`name`: its partition of the metadata table. `kind`: from index.json, else the kind of partition. `function`: the
+    function of the columns, "" for none. `is_built`: False while it is being built.
     """
 
     name: str
@@ -100,7 +100,7 @@ class IndexList(ResultList[IndexInfo]):
 
 @dataclass(frozen=True, slots=True)
 class IndexRequest:
-    """The index that a call asks for. `partition`: of the metadata table."""
+    """The index that a call requests. `partition`: of the metadata table."""
 
     partition: str
     kind: str
@@ -109,7 +109,7 @@ class IndexRequest:
 
 
 def load_indexes(meta: MetaClient) -> IndexList:
-    """The indexes of a table: all partitions of its metadata table but `files`. Raises CorruptFile."""
+    """The indexes of a table: all partitions of its metadata table except `files`. Raises CorruptFile."""
     definitions = read_index_definitions(meta.storage).by_name
     built = meta.config.metadata_partitions
     infos = IndexList()
@@ -121,9 +121,9 @@ def load_indexes(meta: MetaClient) -> IndexList:
 
 
 def prepared(context: ActionContext, index: IndexRequest) -> tuple[ActionContext, IndexDefinition | None]:
-    """The table with a metadata table that has no such index, and the definition of one that has one. Hold the lock.
+    """The table with a metadata table without this index, and the index's definition if it needs one. Hold the lock.
 
-    Raises ConfigError for what can't be built.
+    Raises ConfigError for an index that can't be built.
     """
     now = context.reloaded()
     definition = _checked(now.meta, index)
@@ -153,12 +153,12 @@ def create_index(
 
 
 def index_info(meta: MetaClient, partition: str) -> IndexInfo:
-    """The index with this partition of the metadata table, which there is."""
+    """The index with this existing partition of the metadata table."""
     return next(one for one in load_indexes(meta) if one.name == partition)
 
 
 def drop_index(context: ActionContext, name: str) -> None:
-    """Take an index out. See `HudiTable.drop_index`."""
+    """Remove an index. See `HudiTable.drop_index`."""
     with context.locked():
         meta = context.meta.reload()
         definitions = read_index_definitions(meta.storage)
@@ -170,7 +170,7 @@ def drop_index(context: ActionContext, name: str) -> None:
             raise ConfigError(f"{meta.storage.root} has no index {name!r}; it has: {names}.")
         partitions = [matches[0]]
         if matches[0] == _COLUMN_STATS and _PARTITION_STATS in listed:
-            partitions.append(_PARTITION_STATS)  # which Hudi keeps together with it only
+            partitions.append(_PARTITION_STATS)  # which Hudi keeps only together with it
         needing = [one for one in listed if one.startswith(_SECONDARY)] if matches[0] == _RECORD_INDEX else []
         if needing:
             raise ConfigError(f"{meta.storage.root}: {', '.join(needing)} need the record index; drop them first.")
@@ -180,7 +180,7 @@ def drop_index(context: ActionContext, name: str) -> None:
 
 
 def index_request(name: str, columns: Sequence[str], index_type: str | None, expression: Call | None) -> IndexRequest:
-    """Raises ConfigError for a name or type that there is not."""
+    """The checked request. Raises ConfigError for an invalid name or an unknown type."""
     if not _NAME.fullmatch(name):
         raise ConfigError(f"The name of an index is of letters, digits and _, found {name!r:.120}.")
     if expression is not None:
@@ -206,7 +206,7 @@ def index_request(name: str, columns: Sequence[str], index_type: str | None, exp
 
 
 def _checked(meta: MetaClient, index: IndexRequest) -> IndexDefinition | None:
-    """The definition of the index, None where building it writes it. Raises ConfigError for what can't be built."""
+    """The index's definition, None where the build writes it. Raises ConfigError for an index that can't be built."""
     root, config, partition, columns = meta.storage.root, meta.config, index.partition, index.columns
     if partition in (*config.metadata_partitions, *config.metadata_partitions_inflight):
         raise ConfigError(f"{root} has the index {partition} already; drop it first to build it anew.")
@@ -275,13 +275,13 @@ def _build(now: ActionContext, partition: str, definition: IndexDefinition | Non
         add_partition(table, partition, options)
         commit_locked(inflight, now, lambda _: plan, participant=METADATA_TABLE)
     except BaseException:
-        with uninterrupted(), suppress(Exception):  # the error that is on its way says more
+        with uninterrupted(), suppress(Exception):  # the original error says more
             _give_up(now.reloaded(), requested, partition, before)
         raise
 
 
 def _give_up(now: ActionContext, requested: Instant, partition: str, before: IndexDefinitions) -> None:
-    """Take the instant of a build back that failed. The index is there when the table's properties list it."""
+    """Undo the instant of a failed build. The index exists when the table's properties list it."""
     meta = now.meta
     if partition not in meta.config.metadata_partitions:
         write_index_definitions(meta.storage, before)
@@ -289,13 +289,13 @@ def _give_up(now: ActionContext, requested: Instant, partition: str, before: Ind
 
 
 def _forget_dead(meta: MetaClient, partition: str) -> None:
-    """Take out pending instants that were to build this partition. Hudi lists a partition that it builds meanwhile."""
+    """Remove pending instants that were to build this partition. Hudi lists a partition while it builds it."""
     if partition in meta.config.metadata_partitions_inflight:
         return
     for instant in meta.timeline.pending().of([ActionKind.INDEXING]):
         try:
             names = meta.reader.index_plan(instant).partitions
         except CorruptFile:
-            continue  # of a writer that died before its plan was whole, or not ours to judge
+            continue  # its writer died before the plan was complete, or it is unknown
         if names == (partition,):
             drop(instant, meta)

@@ -1,4 +1,4 @@
-"""The metadata table on request: built anew, or taken out.
+"""The metadata table on request: built anew, or removed.
 
 Source: docs/formats/metadata-table.md, "Building"; docs/writing.md, "The metadata table".
 """
@@ -27,9 +27,9 @@ _FILES = "files"
 
 @dataclass(frozen=True, slots=True, repr=False)
 class MetadataRebuild(Result):
-    """`partitions`: those that were, or would be, built. `file_groups`: partition → file ids of the file groups that
-    get new files, as far as they are there before. `differences`: what the metadata table said wrongly before; where it
-    can't be read, `unreadable` says why. `dry_run`: nothing was done.
+    """`partitions`: those that were, or would be, built. `file_groups`: partition → file ids of the existing file
+    groups that get new files. `differences`: errors in the metadata table before; if it can't be read, `unreadable`
+    says why. `dry_run`: nothing was done.
     """
 
     table: str
@@ -48,11 +48,11 @@ class MetadataRebuild(Result):
 def rebuild_metadata(
     context: ActionContext, *, partitions: Sequence[str] | None = None, dry_run: bool = False
 ) -> MetadataRebuild:
-    """Build the metadata table anew, or partitions of it, from what the table holds.
+    """Build the metadata table anew, or partitions of it, from the table's files.
 
-    Args:   partitions: None: those that there are, or as the options say when there are none. The whole metadata table
-            is built when `files` is among them, or there is none yet.
-    Raises: ConfigError for partitions that this release, or the table's version, does not have.
+    Args:   partitions: None: the existing ones, or those of the options when none exist. The whole metadata table is
+                built when `files` is among them, or it does not exist yet.
+    Raises: ConfigError for partitions unknown to this release or to the table's version.
     """
     meta = context.meta
     names = _partitions_to_build(context, partitions)
@@ -65,10 +65,10 @@ def rebuild_metadata(
 
 
 def drop_metadata(context: ActionContext, *, partitions: Sequence[str] | None = None) -> tuple[str, ...]:
-    """Take the metadata table out, or partitions of it; the names of those that went.
+    """Remove the metadata table, or partitions of it; return the names of the removed ones.
 
     Args:   partitions: None, or `files` among them: all.
-    Raises: ConfigError when there is no such partition.
+    Raises: ConfigError for a partition that does not exist.
     """
     with hold(context.lock, context.options.lock.wait_timeout_s):
         meta = context.meta.reload()

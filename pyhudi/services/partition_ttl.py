@@ -1,7 +1,7 @@
-"""Partition time to live: partitions that are older than so many days are deleted, by one delete_partition commit.
+"""Partition time to live: partitions older than a number of days are deleted by one delete_partition commit.
 
     KEEP_BY_TIME            age since the newest base instant of the partition's slices: appended logs don't count
-    KEEP_BY_CREATION_TIME   age since the commit that made the partition, as its partition metadata says
+    KEEP_BY_CREATION_TIME   age since the commit that made the partition, from its partition metadata
 
 Source: docs/formats/table-services.md, "Partition time to live".
 """
@@ -31,7 +31,7 @@ _SHOWN = 20
 
 @dataclass(frozen=True, slots=True)
 class ExpiredPartition:
-    """`since`: the instant that its age counts from."""
+    """A partition past its time to live. `since`: the instant from which its age counts."""
 
     partition_path: str
     since: str
@@ -39,7 +39,9 @@ class ExpiredPartition:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class TtlResult(Result):
-    """`expired`: the partitions that went, or would go (dry run). `deleted`: the commit that took them out, if any."""
+    """`expired`: the partitions that were, or would be (dry run), deleted. `deleted`: the commit that deleted them, if
+    any.
+    """
 
     table: str
     strategy: str
@@ -60,7 +62,7 @@ class TtlResult(Result):
 def expire_partitions(context: ActionContext, *, dry_run: bool = False) -> TtlResult:
     """Delete the partitions that have expired.
 
-    Args:    dry_run: only say which.
+    Args:    dry_run: only return the partitions.
     Raises:  WriteConflict for a partition that a pending compaction or clustering is going to rewrite.
     """
     options, expired = context.options.ttl, expired_partitions(context)
@@ -72,7 +74,7 @@ def expire_partitions(context: ActionContext, *, dry_run: bool = False) -> TtlRe
 
 
 def expire_after_write(context: ActionContext) -> tuple[str, ...]:
-    """What a write does when it is complete, if its options say so. Returns the instant of the deletion."""
+    """Expire partitions after a complete write, if its options ask for it. Returns the instant of the deletion."""
     options = context.options.ttl
     if not options.inline or options.days_retained <= 0:
         return ()
@@ -81,7 +83,7 @@ def expire_after_write(context: ActionContext) -> tuple[str, ...]:
 
 
 def expired_partitions(context: ActionContext) -> tuple[ExpiredPartition, ...]:
-    """The partitions that are too old, oldest first, as many as may go at once."""
+    """The expired partitions, oldest first, as many as may be deleted at once."""
     options, meta = context.options.ttl, context.meta
     if options.days_retained <= 0 or not meta.config.partition_fields or not meta.timeline.commits().instants:
         return ()
@@ -93,13 +95,13 @@ def expired_partitions(context: ActionContext) -> tuple[ExpiredPartition, ...]:
 
 
 def _ages(context: ActionContext) -> Iterator[ExpiredPartition]:
-    """Every partition that may expire, with what its age counts from; those that can't say never do."""
+    """Every partition that may expire, with the start of its age; those of unknown age never do."""
     options = context.options.ttl
     view = FileSystemView.load(context.meta, partitions=options.partitions or None)
     for path in view.partitions():
         slices = view.slices(path)
         if not slices:
-            continue  # empty already
+            continue  # already empty
         try:
             if options.strategy == KEEP_BY_CREATION_TIME:
                 since = partition_creation_time(context.meta.storage, path)
@@ -109,7 +111,7 @@ def _ages(context: ActionContext) -> Iterator[ExpiredPartition]:
                 continue
             parse_instant_time(since, context.meta.config.timeline_zone)
         except (CorruptFile, TableError) as error:
-            # The others expire all the same.
+            # The others still expire.
             warn_caller(f"{context.meta.storage.root}: partition {path!r} can't say how old it is and stays. {error}")
             continue
         yield ExpiredPartition(path, since)

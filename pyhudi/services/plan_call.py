@@ -1,4 +1,4 @@
-"""A call of a service that works by plans: those that wait are executed, then what is left is planned and executed."""
+"""A call of a service that works by plans: pending ones are executed, then a new one is made and executed."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ RunT = TypeVar("RunT")
 
 @dataclass(frozen=True, slots=True)
 class Called(Generic[PlanT, RunT]):
-    """`plan`: the one that this call made, or would make. `scheduled`: its instant, None: it is not on the timeline.
-    `runs`: of that plan, and of those that waited.
+    """`plan`: the plan that this call made, or would make. `scheduled`: its instant, None: it is not on the timeline.
+    `runs`: of that plan, and of pending ones.
     """
 
     plan: PlanT | None
@@ -38,9 +38,9 @@ def call_service(
 ) -> Called[PlanT, RunT]:
     """Run a service.
 
-    Args:    wants: is a new plan due? run: executes the plan of an instant time. dry_run: only make the plan,
-             nothing on disk. schedule_only: leave the plan on the timeline for another run.
-    Raises:  errors of the family; see `schedule_plan` and `run`. Plans that were executed before stay so.
+    Args:    wants: is a new plan due? run: executes the plan of an instant time. dry_run: only make the plan, write
+                 nothing. schedule_only: leave the plan on the timeline for another run.
+    Raises:  errors of the family; see `schedule_plan` and `run`. Plans executed before stay executed.
     """
     if dry_run:
         return Called(service.plan(context) if wants(context) else None)

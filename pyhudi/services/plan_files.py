@@ -1,14 +1,14 @@
 """The files of a plan: the schema of the new ones, their removal, and a check of the log files behind them.
 
 `plan_schema` gives the schema of the new files, and `schema_metadata` the entries for it in the commit metadata.
-Ordinarily this is the table's schema when the plan runs. If the table has a schema history, it is the schema that held
-when the plan was made, however late the plan runs: readers match the columns of its files by the schema of the plan's
+Ordinarily this is the table's schema when the plan runs. If the table has a schema history, it is the schema at the
+time of the plan, however late the plan runs: readers match the columns of its files by the schema of the plan's
 instant.
 
 `delete_files_of_run` deletes the files that runs of a compaction's plan have made.
 
-`check_logs` keeps damaged log files out of a plan, unless the options allow them: the bytes that they lack would be
-lost for good, and the files with them.
+`check_logs` keeps damaged log files out of a plan, unless the options allow them: their missing bytes would be lost for
+good, along with the files.
 Source: docs/formats/table-services.md, "Compaction plan", "Clustering plan"; docs/formats/writers.md, "Markers";
 docs/formats/timeline.md, "Rollback", "Bodies"; docs/formats/file-names.md, "File groups and slices";
 docs/formats/schema.md, "Schema history"; docs/formats/log.md, "Damaged log files".
@@ -48,17 +48,17 @@ __all__ = ["PlanSchema", "check_logs", "delete_files_of_run", "plan_schema", "sc
 def delete_files_of_run(
     instant: Instant, plan: CompactionPlan, meta: MetaClient, *, keep: Iterable[str], by_listing: bool
 ) -> None:
-    """Delete the files that a run of a plan has made, but those that `keep` names.
+    """Delete the files that a run of a plan has made, except those in `keep`.
 
     Args:    by_listing: list the plan's partitions too, for runs without markers.
-    Raises CorruptFile for a marker of a file that is not of the plan's file groups: it is not ours to delete.
+    Raises CorruptFile for a marker of a file outside the plan's file groups, which must not be deleted.
     """
     paths_to_keep = frozenset(keep)
     groups = frozenset(operation.group for operation in plan.operations)
     paths = dict.fromkeys(_marked(instant, groups, paths_to_keep, meta.storage))
     if by_listing:
         paths |= dict.fromkeys(path for path in _listed(instant, plan, meta) if path not in paths_to_keep)
-    meta.storage.sync([path for path in paths if meta.storage.delete(path)])  # one that came back would count
+    meta.storage.sync([path for path in paths if meta.storage.delete(path)])  # a reappearing file would count
 
 
 def _marked(
@@ -82,7 +82,7 @@ def _marked(
 
 
 def _holds_only(storage: Storage, path: str, instant_time: str) -> bool:
-    """Below version 8 another writer may have begun the log file, where the store can append."""
+    """Has the log file only blocks of this instant? Below version 8 another writer may have begun it."""
     if storage.stat(path) is None:
         return False
     blocks = scan_log(storage, path)
@@ -90,7 +90,7 @@ def _holds_only(storage: Storage, path: str, instant_time: str) -> bool:
 
 
 def _listed(instant: Instant, plan: CompactionPlan, meta: MetaClient) -> Iterator[str]:
-    """Files of the instant by their names. Below version 8 log files of that name are those of other writers."""
+    """Files of the instant by their names. Below version 8 log files with that name belong to other writers."""
     own_logs = instant.action is ActionKind.LOGCOMPACTION and meta.config.table_version >= 8
     for path in dict.fromkeys(operation.partition_path for operation in plan.operations):
         for info in meta.storage.list(path):
@@ -104,8 +104,8 @@ _SCHEMA, _INTERNAL_SCHEMA = "schema", "latest_schema"
 
 @dataclass(frozen=True, slots=True)
 class PlanSchema:
-    """`columns`: data columns of the new files. `history`: what columns of older files are matched by, newest first;
-    () where they match by name.
+    """`columns`: data columns of the new files. `history`: the schemas by which columns of older files are matched,
+    newest first; () where they match by name.
     """
 
     columns: pa.Schema
@@ -140,7 +140,7 @@ def slice_reading(spec: WriteSpec, schema: PlanSchema, context: ActionContext) -
 
 
 def schema_metadata(instant_time: str, schema: PlanSchema, meta: MetaClient) -> dict[str, str]:
-    """What the commit of a plan says of the schema. `meta`: the table when it completes. Raises CorruptFile."""
+    """The entries for the schema in a plan's commit. `meta`: the table when it completes. Raises CorruptFile."""
     commits, timeline = meta.commits, meta.timeline
     text = commits.schema_json_as_of(timeline, instant_time) if schema.history else commits.latest_schema_json(timeline)
     entries = {_SCHEMA: text or avro_from_arrow(schema.columns, meta.config.table_name, with_meta=False)}
@@ -149,9 +149,9 @@ def schema_metadata(instant_time: str, schema: PlanSchema, meta: MetaClient) -> 
 
 
 def check_logs(groups: Iterable[FileGroupId], view: FileSystemView, context: ActionContext) -> None:
-    """Look at the log files of file groups that a plan would rewrite.
+    """Check the log files of file groups that a plan would rewrite.
 
-    Raises DamagedLog for files that lack bytes of completed writes; it is a warning where the options say so.
+    Raises DamagedLog for files that lack bytes of completed writes; only a warning if the options allow them.
     """
     planned = frozenset(groups)
     slices = with_committed_bytes(context.meta, [s for s in view.all_slices() if s.group in planned])

@@ -1,11 +1,11 @@
-"""What compaction, log compaction and clustering share: a plan that waits on the timeline, executed by any process.
+"""The common part of compaction, log compaction and clustering: a plan on the timeline that any process may execute.
 
     <T>.<service>.requested    the plan, made under the lock
-    <T>.<service>.inflight     under the lock; from here a run is on
+    <T>.<service>.inflight     under the lock; from now on a run is active
     files of the run           markers first; write tokens name the run
-    <T> completed              under the lock, if every file of the run is still there
+    <T> completed              under the lock, if every file of the run still exists
 
-How a run begins, and is taken back when it fails or dies, is that of all plans: `transaction/plans.py`. Source:
+Runs begin, and are taken back when they fail or die, as for all plans: `transaction/plans.py`. Source:
 docs/formats/timeline.md, "Bodies"; docs/formats/table-services.md, "Compaction plan", "Clustering plan";
 docs/formats/writers.md, "Table services and concurrent writers".
 """
@@ -38,18 +38,18 @@ from pyhudi.transaction.plans import run
 
 __all__ = ["Service", "pending_plans", "pending_writes", "run_plan", "run_waiting", "schedule_plan"]
 
-_RUNS = 2**31  # write tokens hold what fits into Java's int
+_RUNS = 2**31  # write tokens hold a Java int
 
 PlanT = TypeVar("PlanT")
 RunT = TypeVar("RunT", covariant=True)
 
 
 class Service(Protocol[PlanT, TaskT, RunT]):
-    """One kind of service: what its plans are, and the work of executing one."""
+    """One kind of service: its plans, and the work of executing one."""
 
     @property
     def kind(self) -> ActionKind:
-        """What the timeline calls it while it waits."""
+        """The action of its pending instants."""
         ...
 
     @property
@@ -58,7 +58,7 @@ class Service(Protocol[PlanT, TaskT, RunT]):
         ...
 
     def plan(self, context: ActionContext) -> PlanT | None:
-        """What is to be done to the table as the context has it; None: nothing. Raises errors of the family."""
+        """The plan for the context's table; None: nothing to do. Raises HudiError."""
         ...
 
     def encode(self, plan: PlanT, meta: MetaClient) -> bytes:
@@ -66,11 +66,11 @@ class Service(Protocol[PlanT, TaskT, RunT]):
         ...
 
     def read(self, instant: Instant, meta: MetaClient) -> PlanT:
-        """The plan of an instant that waits or runs. Raises CorruptFile."""
+        """The plan of a pending instant. Raises CorruptFile."""
         ...
 
     def is_own(self, instant: Instant, meta: MetaClient) -> bool:
-        """Is a pending instant one of this service?"""
+        """Does a pending instant belong to this service?"""
         ...
 
     def check(self, instant: Instant, plan: PlanT, meta: MetaClient, began: MetaClient | None = None) -> None:
@@ -87,21 +87,21 @@ class Service(Protocol[PlanT, TaskT, RunT]):
     def work(
         self, plan: PlanT, context: ActionContext, spec: WriteSpec, reading: SliceSpec, run: int
     ) -> FanOutWork[TaskT]:
-        """What is done with a task; `run` has to be in the names of new files. Reading gives all stored columns."""
+        """The work of a task; `run` must be in the names of new files. Reading gives all stored columns."""
         ...
 
     def delete_files(
         self, instant: Instant, plan: PlanT, meta: MetaClient, *, keep: Iterable[str], by_listing: bool
     ) -> None:
-        """Delete the files of runs, except `keep`. `by_listing`: the markers may be deleted."""
+        """Delete the files of runs, except `keep`. `by_listing`: the markers may be deleted already."""
         ...
 
     def finish(self, plan: PlanT, instant: Instant, body: CommitMetadata, context: ActionContext) -> CommitMetadata:
-        """Body of the completed file, from one that has the statuses and the schema. Called under the lock."""
+        """Body of the completed file, from a body with the statuses and the schema. Called under the lock."""
         ...
 
     def completed(self, instant: Instant, plan: PlanT, context: ActionContext) -> None:
-        """What is left to do when the instant is complete; it may be left out by a crash."""
+        """Do the work that remains when the instant is complete; a crash may skip it."""
         ...
 
     def result(
@@ -127,16 +127,16 @@ def pending_plans(service: Service[PlanT, TaskT, RunT], context: ActionContext) 
 
 
 def pending_writes(context: ActionContext) -> tuple[str, ...]:
-    """Requested times of writes that are not completed; plans of clusterings that wait are none."""
+    """Requested times of writes that are not completed; pending clusterings don't count."""
     pending = [instant for instant in context.meta.timeline.pending() if instant.action.is_commit]
     return tuple(instant.requested_time for instant in pending if not is_clustering(instant, context.meta))
 
 
 def run_plan(service: Service[PlanT, TaskT, RunT], context: ActionContext, instant_time: str) -> RunT:
-    """Execute a plan that waits on the timeline.
+    """Execute a pending plan.
 
     Raises: TableError when there is no such plan, WriteConflict when another process is running it. After any error the
-        plan waits for the next run, unless the instant is complete already.
+            plan is pending again, unless the instant is complete already.
     """
     watch, began_s = Stopwatch(context.clock), context.clock.monotonic_s()
 
@@ -152,22 +152,22 @@ def run_plan(service: Service[PlanT, TaskT, RunT], context: ActionContext, insta
         after_commit("deleting its markers", completed, now, lambda: delete_markers(now.meta.storage, instant_time))
         return service.result(completed, plan, statuses, watch.seconds)
 
-    beats = context.options.failed_writes_policy == "LAZY"  # with EAGER nobody looks at it
+    beats = context.options.failed_writes_policy == "LAZY"  # with EAGER it is not used
     return run(_Waiting(service), context, instant_time, work, beats=beats)
 
 
 class _NotPending(TableError):
-    """There is no such plan, or not any more."""
+    """The plan does not exist, or no longer exists."""
 
 
 def run_waiting(
     instants: Iterable[Instant], context: ActionContext, run_one: Callable[[ActionContext, str], RunT]
 ) -> tuple[RunT, ...]:
-    """Execute plans that were pending a moment ago, in this order. Those that another process has carried out, or
-    dropped, while this one waited for the lock are left out.
+    """Execute plans that were pending a moment ago, in this order. Those that another process executed or dropped while
+    this one waited for the lock are left out.
 
     Args:    run_one: executes the plan of an instant time, by `run_plan`.
-    Raises:  as `run_one`. Plans that were executed before stay so.
+    Raises:  as `run_one`. Plans executed before stay executed.
     """
     runs = []
     for instant in instants:
@@ -180,7 +180,7 @@ def run_waiting(
 
 @dataclass(frozen=True)
 class _Waiting(Generic[PlanT, TaskT, RunT]):
-    """The plans of a service, as `transaction.plans.run` needs them."""
+    """The plans of a service, for `transaction.plans.run`."""
 
     service: Service[PlanT, TaskT, RunT]
 
@@ -255,7 +255,7 @@ def _complete(
 
 
 def _check_files_exist(instant: Instant, statuses: Iterable[WriteStatus], context: ActionContext) -> None:
-    """Raises TakenOver when files of this run are not there as it has made them."""
+    """Raise TakenOver when files of this run are missing or changed."""
     storage = context.meta.storage
     for status in statuses:
         path = status.stat.path

@@ -48,8 +48,8 @@ class PlanRun(Result, ABC):
 
 
 class PlanResult(Result, ABC, Generic[PlannedT, RunT]):
-    """`planned`: what is in the plan that this call made, or would make (dry run). `scheduled`: its instant, None when
-    nothing was scheduled. `runs`: plans that this call executed.
+    """`planned`: the entries of the plan that this call made, or would make (dry run). `scheduled`: its instant, None
+    when nothing was scheduled. `runs`: plans that this call executed.
     """
 
     __slots__ = ()
@@ -79,7 +79,7 @@ class PlanResult(Result, ABC, Generic[PlannedT, RunT]):
 
     @abstractmethod
     def _plan_table(self) -> tuple[Sequence[str], Iterable[Sequence[object]]]:
-        """The plan as a table: its header, and a row of each thing that is planned."""
+        """The plan as a table: its header, and a row for each entry."""
         ...
 
     def __str__(self) -> str:
@@ -102,8 +102,8 @@ class PlanResult(Result, ABC, Generic[PlannedT, RunT]):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class CompactionRun(PlanRun):
-    """One completed instant. `log_records` were read from `log_files` log files; `rows_written` went to the new files,
-    `updated`, `inserted` and `deleted` of them by what the logs said. `seconds`: wall time by phase.
+    """One completed instant. `log_records` were read from `log_files` log files; `rows_written` went to the new files;
+    `updated`, `inserted` and `deleted` count the changes in the logs. `seconds`: wall time by phase.
     """
 
     instant_time: str

@@ -1,5 +1,5 @@
-"""Savepoints: commits that stay as they are. Cleaning leaves their files, archiving stops before them, and `restore`
-takes the table back to them.
+"""Savepoints: protected commits. Cleaning keeps their files, archiving stops before them, and `restore` takes the table
+back to them.
 
     <T>.savepoint.inflight   empty; T is the instant time of the saved commit
     <T>.savepoint            names of the files of its newest slices, by partition
@@ -33,7 +33,9 @@ __all__ = ["Savepoint", "Savepoints", "delete_savepoint", "load_savepoints", "sa
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Savepoint(Result):
-    """`instant_time`: the saved commit. `completion_time`: when the savepoint was made. `files`: how many it keeps."""
+    """`instant_time`: the saved commit. `completion_time`: when the savepoint was made. `files`: number of files it
+    keeps.
+    """
 
     instant_time: str
     completion_time: str
@@ -60,7 +62,7 @@ def savepoint(context: ActionContext, instant_time: str | None = None, user: str
     """Save a completed commit (None: the newest one).
 
     Raises TableError when there is no such commit, it is saved already, or cleaning has removed files of it;
-    ConfigError for a user or comment that is no text.
+    ConfigError for a user or comment that is not text.
     """
     for name, text in (("user", user), ("comment", comment)):
         if not isinstance(text, str) or not is_text(text):
@@ -84,21 +86,21 @@ def savepoint(context: ActionContext, instant_time: str | None = None, user: str
         }
         metadata = SavepointMetadata(user, context.clock.now_ms(), comment, files)
         saved = Instant(target.requested_time, ActionKind.SAVEPOINT, State.INFLIGHT)
-        drop_savepoint(saved, meta)  # of a writer that died in this place
+        drop_savepoint(saved, meta)  # its writer died at this point
         try:
             inflight = start(saved, meta)
             committed: Committed[SavepointMetadata] = commit_locked(
                 inflight, context, lambda now: metadata, participant=METADATA_TABLE
             )
         except BaseException:
-            with uninterrupted(), suppress(Exception):  # the next savepoint of the commit does it then
+            with uninterrupted(), suppress(Exception):  # otherwise the next savepoint of the commit does it
                 drop_if_pending(saved, meta.reload())
             raise
     return _described(committed.instant, committed.body)
 
 
 def delete_savepoint(context: ActionContext, instant_time: str) -> None:
-    """Give a saved commit free again. Raises TableError when it has no savepoint."""
+    """Release a saved commit. Raises TableError when it has no savepoint."""
     with context.locked():
         context = context.reloaded()
         meta = context.meta

@@ -155,7 +155,7 @@ class SliceReader:
     def _whole(
         self, read: ReadSlice, names: tuple[str, ...] | None, first: int
     ) -> Iterator[tuple[pa.RecordBatch, pa.Array]]:
-        """The rows from `first` on, with all columns: a late row follows, and rows that it affects are written whole."""
+        """The rows from `first` on, with all columns: a late row follows, and the affected rows are written whole."""
         columns, end = list(names or self.spec.schema.names), 0
         for rows, late in read_with_late_keys(self.spec, read.file_slice, columns):
             start, end = end, end + len(rows)

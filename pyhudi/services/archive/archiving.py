@@ -3,25 +3,25 @@
 `archive` works under the table's lock, in these steps:
 
     history written          version 6: one archive file; from 8 on: a Parquet file and a manifest
-    left markers deleted
+    stale markers deleted
     active files deleted     pending states of all, then completed ones, oldest first
     metadata table           the same with its timeline
 
-A run that dies leaves instants in both places. The next run passes over the instants that the history has, and deletes
-their active files.
+A run that dies leaves instants in both places. The next run skips instants that are in the history, and deletes their
+active files.
 
-The metadata table's timeline is archived together with the table's. `instants_to_archive` chooses its oldest instants,
-as many as nobody needs. Three limits keep the others in place:
+The metadata table's timeline is archived together with the table's. `instants_to_archive` chooses its oldest instants
+that are not needed. Three limits keep the others in place:
 
-    the table's own timeline     an instant that is there must be found here, else the metadata table is out of date
-    the last compaction          slices since then are parted by what the timeline says of their log files
-    pending work                 as everywhere
+    the table's timeline         its instants must be found here, else the metadata table is out of date
+    the last compaction          later slices depend on the timeline to assign their log files
+    pending work                 as in the table
 
-The table's timeline, in turn, is not archived past the last compaction of its metadata table. Below version 8 the
-blocks of log files count only while the instant that wrote them is on the table's active timeline. Real Hudi keeps this
+The table's timeline, in turn, is not archived past the last compaction of its metadata table. Below version 8, blocks
+in log files count only while the instant that wrote them is on the table's active timeline. Apache Hudi keeps this
 limit in all versions.
 
-`ArchiveResult` lists the instants that an archiving run took off the active timeline, or would take.
+`ArchiveResult` lists the instants that an archiving run moved off the active timeline, or would move.
 Source: docs/formats/history.md, "Archive log", "Merge tree", "What may be archived"; docs/formats/metadata-table.md,
 "Compaction and cleaning".
 """
@@ -64,11 +64,11 @@ __all__ = [
 ]
 
 
-_COMMITS_KEPT_MIN = 21  # cleaning there looks at the last 20 commits
+_COMMITS_KEPT_MIN = 21  # cleaning there uses the last 20 commits
 
 
 def opened_metadata_table(meta: MetaClient) -> MetadataTable | None:
-    """The table's metadata table; None when there is none, or none that can be opened: the next write builds it."""
+    """The table's metadata table; None when it does not exist or can't be opened: the next write builds it."""
     try:
         return MetadataTable.open(meta)
     except HudiError:
@@ -76,9 +76,9 @@ def opened_metadata_table(meta: MetaClient) -> MetadataTable | None:
 
 
 def instants_to_archive(table: MetadataTable, kept_min: int, kept_max: int) -> tuple[Instant, ...]:
-    """The instants of the metadata table's timeline that may go.
+    """The instants of the metadata table's timeline that may be archived.
 
-    Args:   kept_min, kept_max: of the table; here one more stays, and never less than cleaning looks at.
+    Args:   kept_min, kept_max: the table's numbers; here one more stays, and never fewer than cleaning uses.
     """
     timeline = table.meta.timeline
     kept_min = max(kept_min + 1, _COMMITS_KEPT_MIN)
@@ -103,8 +103,8 @@ _HEADER = ("instant", "completed", "action")
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ArchiveResult(Result):
-    """`archived`: the instants, oldest first. `kept_for`: why more were not taken, None when nothing was in the way.
-    `files`: history files that were made. `dry_run`: nothing was done.
+    """`archived`: the instants, oldest first. `kept_for`: why no more were archived, None without a limit. `files`: new
+    history files. `dry_run`: nothing was done.
     """
 
     table: str
@@ -142,7 +142,7 @@ class ArchiveResult(Result):
         return f"<div>{escape(self._summary())}</div>{table}"
 
 
-_CHUNK_INSTANTS = 1000  # bodies of so many instants are in memory at once
+_CHUNK_INSTANTS = 1000  # number of instants whose bodies are in memory at once
 # Cleans and rollbacks come first in the archive files of version 6, then the writes.
 _FIRST = (ActionKind.CLEAN, ActionKind.ROLLBACK)
 
@@ -150,8 +150,8 @@ Files = Mapping[tuple[str, ActionKind, State], FileInfo]
 
 
 def archive_after_write(context: ActionContext) -> tuple[str, ...]:
-    """What a write does when it is complete. `context`: the table before the write; far from the limit nothing is
-    read. An archiving completes no instant of its own.
+    """Archive after a complete write. `context`: the table before the write; far from the limit nothing is read.
+    Archiving completes no instant.
     """
     options = context.options.archiving
     if options.automatic and len(context.meta.timeline.commits()) + 1 > options.commits_kept_max:
@@ -160,9 +160,9 @@ def archive_after_write(context: ActionContext) -> tuple[str, ...]:
 
 
 def archive(context: ActionContext, *, dry_run: bool = False) -> ArchiveResult:
-    """Move instants to the history, as the options say.
+    """Move instants to the history, according to the options.
 
-    Args:    dry_run: only say which, and what keeps the others.
+    Args:    dry_run: only return which, and the limit that keeps the others.
     Raises:  LockTimeout; errors of storage, after which the next run goes on.
     """
     root = context.meta.storage.root
@@ -180,7 +180,7 @@ def archive(context: ActionContext, *, dry_run: bool = False) -> ArchiveResult:
 
 
 def _archive_metadata_timeline(context: ActionContext) -> None:
-    """The same for the metadata table, if there is one. Hold the lock."""
+    """Archive the metadata table's timeline, if there is one. Hold the lock."""
     table = opened_metadata_table(context.meta)
     if table is not None:
         instants = instants_to_archive(table, *kept_commits(context.meta.timeline, context))
@@ -189,10 +189,10 @@ def _archive_metadata_timeline(context: ActionContext) -> None:
 
 
 def archive_out_of_turn(context: ActionContext, instant_time: str) -> None:
-    """Move a commit to the history whose savepoint is about to go, if later commits are there already.
+    """Move a commit to the history whose savepoint is about to be deleted, if later commits are archived already.
 
-    Otherwise it would be the oldest of the timeline, and readers would take what was archived after it for uncommitted.
-    `context`: the table as it is; its caller holds the lock.
+    Otherwise it would be the oldest on the timeline, and readers would treat instants archived after it as uncommitted.
+    `context`: the table as it is; the caller holds the lock.
     """
     meta = context.meta
     history = load_archived_timeline(meta.storage, meta.config)
@@ -225,10 +225,10 @@ def _instant_files(storage: Storage, folder: str, layout_version: int) -> Files:
 
 
 def _states(instant: Instant, files: Files) -> Iterator[tuple[ActionKind, State, FileInfo]]:
-    """The files of an instant, requested, inflight, completed, with the action that each names."""
+    """The files of an instant: requested, inflight, completed, with the action in each name."""
     for state in (State.REQUESTED, State.INFLIGHT):
         for action in pending_actions(instant.action):
-            # `T.inflight` names no action, but it stands for a commit alone.
+            # `T.inflight` names no action: only a commit has such a file.
             info = files.get((instant.requested_time, action, state))
             if info is not None:
                 yield action, state, info
@@ -275,7 +275,7 @@ def _row(instant: Instant, files: Files, storage: Storage) -> NewBody:
 
 
 def _is_plan(action: ActionKind, state: State) -> bool:
-    """Hudi keeps these; the profile in the inflight file of an overwrite takes the place of its requested body."""
+    """Is it a file whose body Hudi archives? An overwrite's inflight profile replaces its requested body."""
     if state is State.INFLIGHT:
         return action is ActionKind.REPLACECOMMIT
     return action is ActionKind.CLEAN or action.is_compaction or action.is_replacing
@@ -313,9 +313,9 @@ def _delete(instants: Sequence[Instant], files: Files, storage: Storage) -> None
     pending = [path for state, path in files_of_instants if state is not State.COMPLETED]
     for path in pending:
         storage.delete(path)
-    storage.sync(pending)  # pending files that came back without the completed one would be a failed write
+    storage.sync(pending)  # pending files that reappear without the completed one would be a failed write
     for state, path in files_of_instants:
         if state is State.COMPLETED:
             storage.delete(path)
-            # One by one: before an older one that came back, a younger one that is gone would seem uncommitted.
+            # One by one: if an older one reappears, a deleted younger one would seem uncommitted.
             storage.sync([path])

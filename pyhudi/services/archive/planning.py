@@ -1,15 +1,15 @@
-"""Which instants leave the active timeline: the oldest commits beyond the number to keep, up to the first one that
-somebody still needs.
+"""Which instants leave the active timeline: the oldest commits beyond the number to keep, up to the first one that is
+still needed.
 
-    pending work          its writer checks for conflicts with what came after it; readers tell its files by it
+    pending work          its writer checks later instants for conflicts; readers recognise its files by it
     compaction trigger    counts the delta commits since the last compaction
     replaced file groups  a replacecommit hides their files until cleaning has deleted them
-    savepoints            restore undoes what came after
-    the table's schema    the newest commit that carries it
-    time travel           the newest clean, and the one that took the most
-    metadata table        instants that are in its log files, not in its base files yet
+    savepoints            restore undoes later instants
+    the table's schema    the newest commit that contains it
+    time travel           the newest clean, and the one that retained least
+    metadata table        instants in its log files that are not in its base files yet
 
-Planning looks at the timeline and at the plan of the last clean only, or of more when that one left partitions out.
+Planning reads only the timeline and the plan of the last clean, or of several cleans if that one skipped partitions.
 Source: docs/formats/history.md, "What may be archived".
 """
 
@@ -46,7 +46,7 @@ _WITHOUT_SCHEMA = (OperationType.COMPACT, OperationType.CLUSTER, OperationType.L
 
 @dataclass(frozen=True, slots=True, order=True)
 class ArchiveLimit:
-    """Instants at or after `time` stay, for the sake of `reason`."""
+    """Instants at or after `time` stay, because of `reason`."""
 
     time: str
     reason: str
@@ -54,14 +54,14 @@ class ArchiveLimit:
 
 @dataclass(frozen=True, slots=True)
 class ArchivePlan:
-    """`instants`: completed ones that leave, oldest first. `limit`: what kept more from leaving, if anything did."""
+    """`instants`: completed ones to archive, oldest first. `limit`: what keeps further ones, if anything."""
 
     instants: tuple[Instant, ...] = ()
     limit: ArchiveLimit | None = None
 
 
 def plan_archive(context: ActionContext) -> ArchivePlan:
-    """The instants that an archiving run would take off the timeline of `context`."""
+    """The instants that an archiving run would move off the timeline of `context`."""
     timeline, options = context.meta.timeline, context.options.archiving
     kept_min, kept_max = kept_commits(timeline, context)
     if len(timeline.commits()) <= kept_max:
@@ -74,12 +74,12 @@ def plan_archive(context: ActionContext) -> ArchivePlan:
 
 
 def kept_commits(timeline: Timeline, context: ActionContext) -> tuple[int, int]:
-    """How many commits archiving keeps, and from how many on it starts: as set, more when cleaning keeps more."""
+    """How many commits archiving keeps, and from how many on it starts: as set, or more when cleaning keeps more."""
     options, cleaning = context.options.archiving, context.options.cleaning
     commits = timeline.commits().instants
     needed = 0
     if cleaning.policy == KEEP_LATEST_COMMITS and len(commits) > cleaning.commits_retained > 0:
-        # Those after the earliest retained one, and two more.
+        # The commits after the earliest retained one, and two more.
         needed = cleaning.commits_retained - 1 + 2
     elif cleaning.policy == KEEP_LATEST_BY_HOURS and commits:
         zone = context.meta.config.timeline_zone
@@ -98,15 +98,14 @@ def select_instants(
     cleans: frozenset[Instant] = frozenset(),
     per_action: tuple[int, int] | None = None,
 ) -> ArchivePlan:
-    """The oldest commits but `kept_min`, before the first limit, and the cleans and rollbacks that go with them.
+    """The oldest commits beyond `kept_min` and before the first limit, with their cleans and rollbacks.
 
     Args:
-        spared: savepointed commits that stay while later ones go. cleans: those that stay.
-        per_action: below version 8 cleans and rollbacks go by their own number, (min, max) of each action; otherwise
-            those before the last commit that goes.
+        spared: savepointed commits that stay while later ones are archived. cleans: cleans that stay. per_action: below
+            version 8, (min, max) number of cleans and of rollbacks; otherwise those before the last archived commit go.
     """
     limit = min(limits, default=None)
-    # Hudi counts the spared ones among those that stay; with enough savepoints its newest commit would leave.
+    # Hudi counts the spared ones among those kept; with enough savepoints it would archive its newest commit.
     commits = [i for i in timeline.commits() if i.requested_time not in spared]
     beyond = max(0, len(commits) - kept_min)
     to_archive = list(takewhile(lambda i: limit is None or i.requested_time < limit.time, commits[:beyond]))
@@ -118,7 +117,7 @@ def select_instants(
 def _others(
     timeline: Timeline, to_archive: list[Instant], limit: ArchiveLimit | None, per_action: tuple[int, int] | None
 ) -> Iterator[Instant]:
-    """Completed cleans and rollbacks that may go."""
+    """Completed cleans and rollbacks that may be archived."""
     done = timeline.completed()
     for action in (ActionKind.CLEAN, ActionKind.ROLLBACK):
         instants = done.of([action]).instants
@@ -135,13 +134,13 @@ def _others(
 
 
 def _needed_cleans(context: ActionContext) -> frozenset[Instant]:
-    """The newest clean, and the one that took the most: together they say how far back the table can be read."""
+    """The newest clean, and the one that retained least: together they show how far back the table can be read."""
     cleans = context.meta.timeline.completed().of([ActionKind.CLEAN]).instants
     farthest = max(cleans[:-1], key=lambda i: readable_since(i, context.meta), default=None)
     return frozenset(i for i in (*cleans[-1:], farthest) if i is not None)
 
 
-# ---- who still needs what --------------------------------------------------------------------------------------------
+# ---- limits ----------------------------------------------------------------------------------------------------------
 
 
 def _limits(context: ActionContext, savepoints: frozenset[str]) -> Iterator[ArchiveLimit]:
@@ -163,8 +162,10 @@ def _limits(context: ActionContext, savepoints: frozenset[str]) -> Iterator[Arch
 
 
 def _of_pending(timeline: Timeline) -> Iterator[ArchiveLimit]:
-    """The last commit before the first pending instant stays too: readers tell pending from archived files by it."""
-    # A savepoint that is not complete saves nothing; its writer may have died at it for good.
+    """The last commit before the first pending instant stays, too: by it readers distinguish pending from archived
+    files.
+    """
+    # An incomplete savepoint saves nothing; its writer may have died.
     pending = [i for i in timeline.pending() if i.action is not ActionKind.SAVEPOINT]
     if not pending:
         return
@@ -178,7 +179,7 @@ def _of_pending(timeline: Timeline) -> Iterator[ArchiveLimit]:
 
 
 def _of_compaction(timeline: Timeline, options: WriteOptions) -> Iterator[ArchiveLimit]:
-    """The delta commits that the next compaction waits for, or the last compaction when there are not enough yet."""
+    """The delta commits that count for the next compaction, or the last compaction when there are not enough yet."""
     if options.compaction.trigger not in _BY_COMMITS:
         return
     commits = timeline.commits().instants
@@ -192,7 +193,7 @@ def _of_compaction(timeline: Timeline, options: WriteOptions) -> Iterator[Archiv
 
 
 def _of_metadata_table(context: ActionContext) -> ArchiveLimit:
-    """What its last compaction may lack: below version 8 such blocks count only while their instants are active."""
+    """Instants that its last compaction may lack: below version 8 their blocks count only while they are active."""
     try:
         table = MetadataTable.open(context.meta)
     except HudiError:
@@ -213,9 +214,9 @@ def _of_replaced(timeline: Timeline, cleaned: Body | None) -> Iterator[ArchiveLi
 
 
 def _cleaned_up_to(timeline: Timeline, cleaned: Body | None) -> str:
-    """The replacecommits before this time have had their replaced files deleted.
+    """The time before which the replaced files of all replacecommits are deleted.
 
-    Not so after the first savepoint, by whatever policy, nor after a pending plan: these may keep what was replaced.
+    It is not after the first savepoint, whatever the policy, nor after a pending plan: these may keep replaced files.
     """
     if cleaned is None:
         return ""
@@ -230,7 +231,7 @@ def _cleaned_up_to(timeline: Timeline, cleaned: Body | None) -> str:
 
 
 def _seen_up_to(timeline: Timeline, cleaned: Body) -> str:
-    """KEEP_LATEST_FILE_VERSIONS takes all that was replaced, but not by replacecommits that completed meanwhile."""
+    """KEEP_LATEST_FILE_VERSIONS deletes all replaced files, except those of replacecommits that completed meanwhile."""
     planned, last_commit = str(cleaned["requested_time"]), str(cleaned.get("lastCompletedCommitTimestamp") or "")
     unseen = (
         i.requested_time
@@ -250,7 +251,7 @@ def _of_schema(context: ActionContext) -> Iterator[ArchiveLimit]:
 
 
 def _clean_plans(context: ActionContext) -> Iterator[Body]:
-    """Plans of completed cleans with their `requested_time`, newest first, up to one that looked at all partitions."""
+    """Plans of completed cleans with their `requested_time`, newest first, up to one that covered all partitions."""
     for clean in reversed(context.meta.timeline.completed().of([ActionKind.CLEAN]).instants):
         body = context.meta.reader.read_body(clean, State.REQUESTED)
         where = f"{context.meta.storage.root}: {clean.requested_time}.clean.requested"
@@ -268,5 +269,5 @@ def _clean_plans(context: ActionContext) -> Iterator[Body]:
 
 
 def _covers_all_partitions(plan: Body) -> bool:
-    """Did a clean look at all partitions that had something to clean?"""
+    """Did a clean cover all partitions with something to clean?"""
     return PARTITION_FILTER not in (plan.get("extraMetadata") or {})

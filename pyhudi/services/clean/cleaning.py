@@ -2,11 +2,11 @@
 
     <T>.clean.requested   the plan: names of the files to delete         under the lock
     <T>.clean.inflight    the plan again; empty from table version 9 on
-    files deleted         those that are missing already count as deleted
-    empty partitions      their metadata and folders go                   under the lock, if no write is pending
-    <T>.clean             what was deleted                                under the lock
+    files deleted         missing ones count as deleted
+    empty partitions      metadata and folders deleted                    under the lock, if no write is pending
+    <T>.clean             names of deleted files                          under the lock
 
-Every step may be repeated. A clean that found an end in between is finished, by its plan, before the next one is made.
+Every step may be repeated. An interrupted clean is finished by its plan before the next one is made.
 Source: docs/formats/timeline.md, "Bodies"; docs/formats/table-services.md, "Cleaning plan".
 """
 
@@ -27,8 +27,8 @@ from pyhudi.view.readable_history import load_readable_history
 
 __all__ = ["clean", "clean_after_write"]
 
-_DRAFTS = 3  # so many drafts are made while writers are at work; the next one is made under the lock
-# What may make a draft wrong that was made before it: these need old files, or bring old slices back.
+_DRAFTS = 3  # made while writers are at work; the next draft is made under the lock
+# Actions that may invalidate an earlier draft: they need old files, or bring old slices back.
 _GUARDED = frozenset(
     {
         ActionKind.SAVEPOINT,
@@ -45,12 +45,13 @@ _GUARDED = frozenset(
 def clean(
     context: ActionContext, *, dry_run: bool = False, schedule_only: bool = False, instant_time: str | None = None
 ) -> CleanResult:
-    """Delete files that no allowed query needs. Cleans that wait are executed first.
+    """Delete files that no allowed query needs. Pending cleans are executed first.
 
     Args:
-        dry_run: only say which files would go, and why. schedule_only: leave the plan for another run or process.
-        instant_time: execute just this pending clean.
-    Raises: errors of the family. What was deleted stays deleted; the next clean finishes this one.
+        dry_run: only return the files to delete, with reasons. schedule_only: leave the plan for another run or
+            process.
+        instant_time: execute only this pending clean.
+    Raises: HudiError. Deleted files stay deleted; the next clean finishes this one.
     """
     table, options = context.meta.storage.root, context.options.cleaning
     if dry_run:
@@ -72,9 +73,9 @@ def clean(
 
 
 def clean_after_write(context: ActionContext) -> tuple[str, ...]:
-    """What a write does when it is complete: clean, when its options and the trigger say so.
+    """Clean after a complete write, when its options and the trigger ask for it.
 
-    Args:    context: the table before the write. Below the number of commits to retain nothing is read at all.
+    Args:    context: the table before the write. With fewer commits than are to be retained, nothing is read.
     Returns: the instants that were completed.
     """
     options = context.options.cleaning
@@ -102,7 +103,7 @@ def _waiting(instant_time: str, context: ActionContext) -> Instant:
 
 
 def _is_due(context: ActionContext) -> bool:
-    """A call cleans what there is, unless it says what to wait for."""
+    """Is a clean due? A call always cleans, unless it names a trigger."""
     options = context.options.cleaning
     return not options.trigger_is_given or commits_since_clean(context.meta) >= options.trigger_commits
 
@@ -127,7 +128,7 @@ def _result(
 
 
 def _readable_since(planned: PlannedClean, context: ActionContext) -> str | None:
-    """What the plan retains, but not what an earlier clean, which retained less, has deleted already."""
+    """The earliest instant that can be read: the plan's, or a later one if an earlier clean retained less."""
     retained = None if planned.earliest is None else planned.earliest.requested_time
     if retained is None and not planned.is_empty:
         return None
@@ -139,7 +140,9 @@ def _readable_since(planned: PlannedClean, context: ActionContext) -> str | None
 
 
 def _schedule(context: ActionContext, *, after_write: bool = False) -> tuple[PlannedClean, Instant | None]:
-    """Put a plan on the timeline; None when there is nothing to do, or others are at it. Listing needs no lock."""
+    """Put a plan on the timeline; None when there is nothing to do, or another process is doing it. Listing needs no
+    lock.
+    """
     check_no_restore(context)
     for _ in range(_DRAFTS):
         planned = plan_clean(context, after_write=after_write)
@@ -173,6 +176,6 @@ def _request(planned: PlannedClean, context: ActionContext) -> Instant:
 
 
 def _absolute(storage: Storage, path: str) -> str:
-    """As Hudi writes it: absolute, without scheme on a local disk."""
+    """The path as Hudi writes it: absolute, without a scheme on a local disk."""
     full = storage.full_path(path)
     return full.removeprefix("file://").removeprefix("file:")

@@ -1,8 +1,8 @@
 """Planning a clean: the timeline is read, partitions are listed, and the policy is applied.
 
-Cleaning looks at the partitions that changed between what the last clean retained and what this one retains; without a
-last clean, when a savepoint is deleted, or when the last clean left partitions out, at all of them. A clean after
-a write lists nothing unless one of these changes left something to delete.
+Cleaning covers the partitions that changed between the earliest instant retained by the last clean and that of this
+one. It covers all partitions without a last clean, after a savepoint is deleted, or when the last clean skipped
+partitions. A clean after a write lists nothing unless one of these changes left something to delete.
 Source: docs/formats/table-services.md, "Cleaning plan".
 """
 
@@ -64,7 +64,7 @@ class PlannedClean:
         return not self.to_delete and not self.emptied
 
     def plan(self) -> CleanPlan:
-        """The plan as it goes to the timeline."""
+        """The plan for the timeline."""
         files: dict[str, list[str]] = {path: [] for path in self.emptied}
         for path, names in self.to_delete.names_by_partition():
             files.setdefault(path, []).extend(names)
@@ -94,7 +94,7 @@ class PlannedClean:
 def plan_clean(context: ActionContext, *, after_write: bool = False) -> PlannedClean:
     """The plan of a clean of the table as it is now.
 
-    Args:    after_write: list nothing when no write since the last clean has left anything behind.
+    Args:    after_write: list nothing when no write since the last clean left anything to delete.
     Raises:  CorruptFile for commits, savepoints or plans that can't be read: without them nothing is safe to delete.
     """
     meta, options = context.meta, context.options.cleaning
@@ -141,11 +141,11 @@ def _scan(
         unneeded = to_delete[path] = deletions(partition, keep)
         if is_emptied(partition, unneeded):
             emptied.append(path)
-    # Folders are listed in the order of names, so the slices of a partition are in theirs.
+    # Folders are listed in the order of names, and so are the slices of a partition.
     return Deletions.together(to_delete[path] for path in sorted(to_delete)), tuple(sorted(emptied))
 
 
-# ---- what the timeline says ------------------------------------------------------------------------------------------
+# ---- the timeline ----------------------------------------------------------------------------------------------------
 
 
 def last_clean(meta: MetaClient) -> CleanMetadata | None:
@@ -157,7 +157,7 @@ def last_clean(meta: MetaClient) -> CleanMetadata | None:
 
 
 def commits_since_clean(meta: MetaClient) -> int:
-    """Completed writes since the one that was newest at the last clean."""
+    """Completed writes after the newest one at the last clean."""
     before = last_clean(meta)
     since = before.last_commit if before is not None else ""
     return sum(instant.requested_time > since for instant in meta.timeline.commits())
@@ -170,7 +170,7 @@ def savepointed_files(meta: MetaClient) -> dict[str, Mapping[str, tuple[str, ...
 
 
 def _changes(meta: MetaClient, since: str, until: Instant | None) -> Sequence[CommitMetadata]:
-    """Bodies of the writes that a clean has to look at, read side by side."""
+    """Bodies of the writes that a clean has to consider, read in parallel."""
     instants = [
         instant
         for instant in meta.timeline.commits()
@@ -183,19 +183,19 @@ def _changes(meta: MetaClient, since: str, until: Instant | None) -> Sequence[Co
 
 
 def _is_active(instant_time: str, meta: MetaClient) -> bool:
-    """Does the active timeline reach back to an instant? Savepointed commits that archiving has passed don't count."""
+    """Does the active timeline reach back to an instant? Savepointed commits older than archived ones don't count."""
     since = meta.timeline.active_since
     return since is not None and since <= instant_time
 
 
 def _lost_savepoint(before: CleanMetadata | None, saved: Iterable[str]) -> bool:
-    """Is there something to clean that a savepoint has protected so far?"""
+    """Has a savepoint been deleted that protected files until the last clean?"""
     saved_before = (before.extra_metadata.get(SAVEPOINTED, "") if before is not None else "").split(",")
     return bool({name for name in saved_before if name} - set(saved))
 
 
 def _skipped_partitions(before: CleanMetadata | None) -> bool:
-    """Was the last clean allowed to look at some partitions only?"""
+    """Was the last clean limited to some partitions?"""
     return before is not None and PARTITION_FILTER in before.extra_metadata
 
 
@@ -227,7 +227,7 @@ def _replaced(meta: MetaClient) -> dict[str, dict[str, str]]:
 
 
 def _needed(meta: MetaClient) -> dict[str, dict[str, str]]:
-    """Partition path → file groups of pending plans → the oldest slice that a plan reads of each."""
+    """Partition path → file group of a pending plan → the oldest slice of it that a plan reads."""
     needed: dict[str, dict[str, str]] = {}
 
     def need(group: FileGroupId, base_instant: str) -> None:

@@ -1,15 +1,15 @@
 """Policies of cleaning: they choose the file slices that a clean may delete. Nothing is deleted here.
 
-A clean may delete a slice that no allowed query needs. Allowed queries ask for the newest rows, for the rows as of
-every instant since the earliest retained one, or for the rows of savepoints. Each policy retains:
+A clean may delete a slice that no allowed query needs. Allowed queries read the newest rows, the rows as of any instant
+since the earliest retained one, or the rows of savepoints. Each policy retains:
 
     KEEP_LATEST_COMMITS        the N newest commits, but never beyond a pending write
     KEEP_LATEST_BY_HOURS       the commits of the last hours
-    by both, of a file group   the newest slice, slices since the earliest instant, and the newest one before it;
-                               of a group that was replaced before it: nothing
-    KEEP_LATEST_FILE_VERSIONS  the N newest slices of a group; of a replaced group nothing
+    both, in a file group      the newest slice, slices since the earliest instant, and the newest one before it;
+                               nothing in a group replaced before it
+    KEEP_LATEST_FILE_VERSIONS  the N newest slices of a group; nothing in a replaced group
 
-Slices with savepointed files stay, and so do slices that pending plans read.
+Slices with savepointed files stay, as do slices that pending plans read.
 
 `Deletions` holds the slices that a clean deletes, as columns. There may be a million of them, and most are only
 counted.
@@ -62,9 +62,7 @@ _SCHEMA = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class Deletion:
-    """A slice that goes. `reason`: in words, for the one who asks. `superseded`: the instant from which on no query
-    reads it.
-    """
+    """A slice to delete. `reason`: a text for the caller. `superseded`: the instant from which on no query reads it."""
 
     partition_path: str
     file_id: str
@@ -99,11 +97,11 @@ class Deletions(Sequence[Deletion]):
 
     @property
     def last_superseded(self) -> str:
-        """The newest instant that took one of them out of every query, "" for none."""
+        """The newest `superseded` instant of the slices, "" for none."""
         return pc.max(self.rows.column("superseded")).as_py() or ""
 
     def names_by_partition(self) -> Iterator[tuple[str, list[str]]]:
-        """Partition paths, and names of the files that go there; a path may come several times."""
+        """Partition paths, and names of the files to delete there; a path may occur several times."""
         for batch in self.rows.to_batches():
             if batch.num_rows:
                 names = cast("pa.ListArray", batch.column("names"))
@@ -153,7 +151,7 @@ class RetentionRules:
     needed: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
-# ---- since when ------------------------------------------------------------------------------------------------------
+# ---- the earliest instant --------------------------------------------------------------------------------------------
 
 
 def earliest_retained(
@@ -161,7 +159,7 @@ def earliest_retained(
 ) -> Instant | None:
     """The oldest completed write whose files are all kept. None: nothing can be cleaned by commits or hours.
 
-    Args: now: in the timeline's zone. cleaned_before: what the last clean retained, "" for none.
+    Args: now: in the timeline's zone. cleaned_before: the earliest instant that the last clean retained, "" for none.
     """
     completed = timeline.commits().instants
     earliest = _by_count(completed, options.commits_retained) if options.policy == KEEP_LATEST_COMMITS else None
@@ -181,7 +179,7 @@ def _by_count(completed: Sequence[Instant], retained: int) -> Instant | None:
 
 
 def _within_steps(earliest: Instant, completed: Sequence[Instant], options: CleaningOptions, before: str) -> Instant:
-    """At most so many commits after what the last clean retained."""
+    """The earliest instant, at most so many commits after the one that the last clean retained."""
     passed = [i for i in completed if before <= i.requested_time < earliest.requested_time]
     return passed[options.commits_cleaned_max] if len(passed) > options.commits_cleaned_max else earliest
 
@@ -190,7 +188,7 @@ def _within_steps(earliest: Instant, completed: Sequence[Instant], options: Clea
 
 
 def partitions_of(bodies: Iterable[CommitMetadata]) -> tuple[str, ...]:
-    """Partitions that writes wrote to or took file groups out of."""
+    """Partitions that writes wrote to or replaced file groups in."""
     partitions: dict[str, None] = {}
     for body in bodies:
         partitions |= dict.fromkeys((*body.partition_to_write_stats, *(body.partition_to_replace_file_ids or {})))
@@ -198,21 +196,21 @@ def partitions_of(bodies: Iterable[CommitMetadata]) -> tuple[str, ...]:
 
 
 def is_allowed(path: str, partitions: PartitionFilter) -> bool:
-    """Does a filter let a clean look at a partition?"""
+    """Does a filter let a clean cover a partition?"""
     if partitions.selected:
         return path in partitions.selected
     return not partitions.regex or re.fullmatch(partitions.regex, path, re.DOTALL) is not None
 
 
 def supersedes(body: CommitMetadata) -> bool:
-    """Did a write leave something behind that can be cleaned some day: an older version of a file, a replaced group?"""
+    """Did a write leave something that can be cleaned later: an older version of a file, a replaced group?"""
     if body.partition_to_replace_file_ids:
         return True
     return any(stat.log_version is None and stat.prev_commit not in (None, "null") for stat in body.stats())
 
 
 def replaced_needed(keep: RetentionRules) -> str:
-    """The oldest instant that replaced file groups which pending plans read, so that they stay; "" for none."""
+    """The oldest instant that replaced file groups which must stay because pending plans read them; "" for none."""
     groups = ((path, file_id) for path, needed in keep.needed.items() for file_id in needed)
     times = (keep.replaced.get(path, {}).get(file_id) for path, file_id in groups)
     return min((time for time in times if time is not None), default="")
@@ -247,8 +245,8 @@ def deletions(partition: StoredPartition, keep: RetentionRules) -> Deletions:
 class _Slices:
     """Columns over the slices of a partition, groups one after the other, the newest slice of each first.
 
-    `instants`, `replaced` (what took the group out), `needed` (since when a pending plan reads the group): arrays.
-    `is_...`: masks.
+    `instants`, `replaced` (the instant that replaced the group), `needed` (the oldest slice of it that a pending plan
+    reads): arrays. `is_...`: masks.
     """
 
     def __init__(self, partition: StoredPartition, keep: RetentionRules) -> None:
@@ -267,7 +265,7 @@ class _Slices:
 
 
 def _by_versions(slices: _Slices, keep: RetentionRules) -> Mask:
-    """All but the newest ones. What a plan reads counts as one version, and its slices are the newest of a group."""
+    """All but the newest slices. Those that a plan reads count as one version, and are the newest of a group."""
     counted = np.cumsum(~slices.is_needed)
     newer = counted - 1 - np.maximum.accumulate(np.where(slices.is_newest, counted - ~slices.is_needed, 0))
     versions = np.maximum(keep.versions - _mask(pc.is_valid(slices.needed)), 0)
@@ -276,14 +274,14 @@ def _by_versions(slices: _Slices, keep: RetentionRules) -> Mask:
 
 
 def _by_instant(slices: _Slices, keep: RetentionRules) -> Mask:
-    """All after the newest one before the earliest instant: what reads since then begin with."""
+    """All slices older than the newest one before the earliest instant, which reads since then still use."""
     before = np.roll(_mask(pc.less(slices.instants, keep.earliest)), 1)
     to_delete: Mask = ~slices.is_newest & before
     return to_delete
 
 
 def _first_read(slices: _Slices, keep: RetentionRules) -> npt.NDArray[np.int64]:
-    """For each slice that goes by instant: the row of the one that reads since the earliest instant begin with."""
+    """For each slice deleted by instant: the row of the slice that reads since the earliest instant begin with."""
     begins = _mask(pc.less(slices.instants, keep.earliest)) & ~_by_instant(slices, keep)
     return np.maximum.accumulate(np.where(begins, np.arange(len(begins)), 0))
 
@@ -308,12 +306,12 @@ def _column(table: pa.Table, name: str) -> pa.Array:
 
 
 def _mask(values: pa.Array) -> Mask:
-    """Nulls are not true."""
+    """The mask, with nulls as false."""
     filled = pc.fill_null(values, False) if values.null_count else values
     mask: Mask = filled.to_numpy(zero_copy_only=False)
     return mask
 
 
 def is_emptied(partition: StoredPartition, to_delete: Deletions) -> bool:
-    """Are all data files of the partition deleted, committed or not? Never so in a table without partitions."""
+    """Are all data files of the partition deleted, committed or not? False in a table without partitions."""
     return partition.path != "" and to_delete.file_count == partition.file_count

@@ -1,11 +1,10 @@
 """Execution of cleans, and `CleanResult`, which reports them to the caller.
 
 `run_cleans` deletes the files of a plan, then the empty partitions, and then completes the clean. Every step may be
-repeated: if a process dies, the next one does the rest. A file that has become untouchable since the plan was made
-stays.
+repeated: if a process dies, the next one does the rest. A file that has become protected since the plan was made stays.
 
 `CleanResult` lists the slices that a call plans to delete, each with its reason, and the cleans that it executed. After
-a dry run it has the plan only.
+a dry run it has only the plan.
 Source: docs/formats/timeline.md, "Bodies"; docs/formats/table-services.md, "Cleaning plan".
 """
 
@@ -43,7 +42,7 @@ _SHOWN = 20
 @dataclass(frozen=True, slots=True, repr=False)
 class CleanRun(Result):
     """One completed clean. `earliest`: the table can be read as of this instant and later ones; None when the policy
-    names no instant. `partitions_removed`: those that had no files left.
+    names no instant. `partitions_removed`: partitions without remaining files.
     """
 
     instant_time: str
@@ -63,9 +62,9 @@ class CleanRun(Result):
 @dataclass(frozen=True, slots=True, repr=False)
 class CleanResult(Result):
     """`planned`: slices of the plan that this call made, or would make (dry run). `scheduled`: its instant, None when
-    nothing was scheduled. `earliest`: the table can be read as of this instant and later ones when the plan is done, or
-    now, when there is nothing to do; None when the policy names no instant and nothing was cleaned. `runs`: plans that
-    this call executed. `rolled_back`: writes of dead writers.
+    nothing was scheduled. `earliest`: the table can be read as of this instant and later ones once the plan is
+    executed, or now if there is nothing to do; None when the policy names no instant and nothing was cleaned. `runs`:
+    plans that this call executed. `rolled_back`: writes of dead writers.
     """
 
     table: str
@@ -127,7 +126,7 @@ def _since(earliest: str | None) -> str:
     return f", readable as of {earliest} and later" if earliest else ""
 
 
-_FEW_FILES = 8  # fewer are deleted one after the other
+_FEW_FILES = 8  # up to so many are deleted one after the other
 
 
 def pending_cleans(timeline: Timeline) -> tuple[Instant, ...]:
@@ -136,7 +135,7 @@ def pending_cleans(timeline: Timeline) -> tuple[Instant, ...]:
 
 
 def check_no_restore(context: ActionContext) -> None:
-    """Raises WriteConflict while a restore is under way: it needs old files, and takes instants back one by one."""
+    """Raise WriteConflict while a restore is running: it needs old files, and undoes instants one by one."""
     pending = [i for i in context.meta.timeline.pending() if i.action is ActionKind.RESTORE]
     if pending:
         raise WriteConflict(
@@ -148,16 +147,16 @@ def check_no_restore(context: ActionContext) -> None:
 def run_cleans(
     instants: Sequence[Instant], context: ActionContext, fresh_plan: CleanPlan | None = None
 ) -> tuple[CleanRun, ...]:
-    """Execute plans; those that another process has completed meanwhile are passed over. Raises HudiError.
+    """Execute plans; those that another process completed meanwhile are skipped. Raises HudiError.
 
-    Args: own: the plan of the only instant, where this call has made it; others are read, and judged.
+    Args: own: the plan of the only instant, if this call made it; others are read and checked.
     """
     runs = (_run(instant, context, fresh_plan) for instant in instants)
     return tuple(run for run in runs if run is not None)
 
 
 def _run(instant: Instant, context: ActionContext, fresh_plan: CleanPlan | None) -> CleanRun | None:
-    """Execute a plan; None when there is none in the file (its writer died), or another process was faster."""
+    """Execute a plan; None when the file holds none (its writer died), or another process was faster."""
     started_s = context.clock.monotonic_s()
     plan = fresh_plan or context.meta.reader.clean_plan(instant)
     if plan is None:
@@ -176,7 +175,7 @@ def _run(instant: Instant, context: ActionContext, fresh_plan: CleanPlan | None)
         return _metadata(instant, plan, deleted, tuple(removed), taken_ms, extra)
 
     try:
-        # What a completed clean has deleted must not come back: it may be what an archived write had replaced.
+        # Files that a completed clean deleted must not come back: an archived write may have replaced them.
         deleted_paths = [data_path(path, name) for path, names in deleted.items() for name in names]
         committed: Committed[CleanMetadata] = commit(
             instant, context, metadata, participant=METADATA_TABLE, paths_to_sync=deleted_paths
@@ -194,16 +193,16 @@ def _run(instant: Instant, context: ActionContext, fresh_plan: CleanPlan | None)
 
 
 def _readable_since(done: CleanMetadata, context: ActionContext) -> str | None:
-    """What the clean retains, but not what an earlier one, which retained less, has deleted already."""
+    """The earliest instant that can be read: the clean's, or a later one if an earlier clean retained less."""
     return max(done.earliest, load_readable_history(context.reloaded().meta).earliest or "") if done.earliest else None
 
 
 def _delete(plan: CleanPlan, instant: Instant, is_own: bool, context: ActionContext) -> Mapping[str, tuple[str, ...]]:
-    """Delete the files of a plan, but those that must stay by now. By partition what was deleted.
+    """Delete the files of a plan, except those that must stay by now; return the deleted ones by partition.
 
-    These are the files of savepoints, and after a rollback or restore whatever is the newest version again. A plan that
-    was found on the timeline may name anything: what is the newest version, or of a write that is newer than the plan
-    or pending, was never its to delete.
+    These are the files of savepoints, and the newest versions, which a rollback or restore may have changed. A plan
+    read from the timeline may name anything, so newest versions and files of pending writes or writes newer than the
+    plan stay, too.
     """
     to_keep: list[Mapping[str, Collection[str]]] = [*savepointed_files(context.meta).values()]
     if not is_own or any(
@@ -228,7 +227,7 @@ def _delete(plan: CleanPlan, instant: Instant, is_own: bool, context: ActionCont
 
 
 def _newer_files(plan: CleanPlan, instant: Instant, timeline: Timeline) -> Mapping[str, frozenset[str]]:
-    """Names of files of writes that a plan can't have known, or that are not complete, by partition."""
+    """Names of files of writes unknown to the plan or not complete, by partition."""
     pending = {i.requested_time for i in timeline.pending() if i.action.is_write}
 
     def is_newer(name: str) -> bool:
@@ -255,9 +254,9 @@ def _newest_files(partitions: Iterable[str], context: ActionContext) -> Mapping[
 
 
 def _remove_partitions(partitions: Sequence[str], context: ActionContext) -> tuple[str, ...]:
-    """Take folders without data out of the table. While a write is pending they stay: it may be about to use one.
+    """Remove folders without data from the table. While a write is pending they stay: it may be about to use one.
 
-    A write that begins afterwards, under the same lock, finds no partition metadata and makes its own.
+    A write that begins afterwards, under the same lock, finds no partition metadata and writes it anew.
     """
     if any(i.action.is_write for i in context.meta.timeline.pending()):
         return ()
@@ -265,7 +264,7 @@ def _remove_partitions(partitions: Sequence[str], context: ActionContext) -> tup
     for path in partitions:
         entries = storage.list(path)
         if path and all(not e.is_dir and (is_partition_metadata(e.name) or e.name.endswith(".crc")) for e in entries):
-            # The metadata first: a crash leaves a folder that is no partition.
+            # The metadata first: a crash then leaves a folder that is not a partition.
             for entry in entries:
                 storage.delete(entry.path)
             storage.delete_tree(path)

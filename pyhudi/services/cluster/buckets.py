@@ -1,8 +1,8 @@
 """Resize of consistently hashed buckets, as a clustering: large nodes are split, small neighbours merged.
 
-A group of such a plan names the nodes that its rows go to (`clustering.group.child.node`). With the completion the
+A group of such a plan names the nodes that its rows go to (`clustering.group.child.node`). On completion the
 partition's ring changes: `<instant>.hashing_meta` is written before, under the lock. Rows of nodes that are neither
-split nor merged are rewritten as well, sorted if the options say so.
+split nor merged are rewritten, too, sorted if the options ask for it.
 Source: docs/formats/indexes.md, "Consistent hashing".
 """
 
@@ -31,7 +31,7 @@ _PARTITION, _NODES, _SEQUENCE = (
 
 
 class ConsistentBucket:
-    """The plan strategy. A partition is resized as a whole, and only while nobody writes."""
+    """The plan strategy. A partition is resized as a whole, and only while no write is pending."""
 
     execution_class = "org.apache.hudi.client.clustering.run.strategy.SparkConsistentBucketClusteringExecutionStrategy"
     whole_partitions = True
@@ -113,13 +113,13 @@ def split_values(ring: HashRing, sizes: Mapping[int, int], split_bytes: float, r
         former = ring.before(node.value).value
         around = former + node.value + (0 if former < node.value else MAX_HASH + 1)
         middle = (around >> 1) & MAX_HASH
-        if middle not in (former, node.value):  # else it has one hash value, and can't be split
+        if middle not in (former, node.value):  # else it has a single hash value, and can't be split
             splits[node.value] = middle
     return splits
 
 
 def merge_runs(ring: HashRing, sizes: Mapping[int, int], merge_bytes: float, room: int) -> list[list[int]]:
-    """Values of neighbours to merge into the last of them; together they take at most `room` nodes out of the ring.
+    """Values of neighbours to merge into the last of them; together they remove at most `room` nodes from the ring.
 
     Args: sizes: nodes that may be merged.
     """
@@ -142,7 +142,7 @@ def merge_runs(ring: HashRing, sizes: Mapping[int, int], merge_bytes: float, roo
     return runs
 
 
-# ---- what a plan says ------------------------------------------------------------------------------------------------
+# ---- reading a plan --------------------------------------------------------------------------------------------------
 
 
 def _group(slices: Sequence[FileSlice], children: Sequence[HashNode], ring: HashRing) -> ClusteringGroup:
@@ -166,7 +166,7 @@ def children_of(group: ClusteringGroup, where: str) -> frozenset[str]:
 
 
 def resized_rings(plan: ClusteringPlan, instant_time: str, meta: MetaClient) -> dict[str, HashRing]:
-    """Partition path → its ring after a plan, but for rings that were changed since it was made. Raises CorruptFile."""
+    """Partition path → its ring after a plan, without rings that changed since it was made. Raises CorruptFile."""
     children: dict[str, list[HashNode]] = {}
     sequences: dict[str, str] = {}
     for group in plan.groups:

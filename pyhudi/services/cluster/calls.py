@@ -2,7 +2,7 @@
 
     dry run         the plan, nothing on disk
     schedule only   the plan goes to the timeline
-    else            plans that wait are executed, then what is left is planned and executed
+    else            pending plans are executed, then a new one is made and executed
 
 Source: docs/formats/table-services.md, "Clustering plan".
 """
@@ -34,9 +34,9 @@ def cluster(
 ) -> ClusteringResult:
     """Run the service.
 
-    Args:    instant_time: execute just this pending plan.
-    Raises:  errors of the family; StalePlan when a plan that waits was overtaken by writes, which drops it. Plans that
-             were executed before stay so.
+    Args:    instant_time: execute only this pending plan.
+    Raises:  HudiError; StalePlan when writes have overtaken a pending plan, which is then dropped. Plans executed
+             before stay executed.
     """
     table = context.meta.storage.root
     if instant_time is not None and not dry_run:
@@ -53,7 +53,7 @@ def cluster(
 
 
 def _run(context: ActionContext, instant_time: str) -> ClusteringRun:
-    """Execute a plan; one that is stale would be in the way for good, so it is dropped."""
+    """Execute a plan; a stale one would block others for good, so it is dropped."""
     try:
         return run_plan(CLUSTERING, context, instant_time)
     except StalePlan:
@@ -63,7 +63,7 @@ def _run(context: ActionContext, instant_time: str) -> ClusteringRun:
 
 
 def _wants(context: ActionContext) -> bool:
-    """A call clusters what there is, unless it names a number of commits to wait for."""
+    """Is a clustering due? A call always clusters, unless it names a number of commits."""
     options = context.options.clustering
     if not options.trigger_is_given:
         return True
@@ -89,9 +89,7 @@ def commits_since_clustering(context: ActionContext) -> int:
 
 
 def cluster_after_write(context: ActionContext) -> tuple[str, ...]:
-    """What a write does when it is complete: cluster, or only plan it, as its options say. Returns the instants that
-    were completed.
-    """
+    """Cluster after a complete write, or only plan it, depending on its options. Returns the completed instants."""
     options = context.options.clustering
     if not (options.inline or options.schedule_inline or options.async_enabled):
         return ()
@@ -112,6 +110,6 @@ def cluster_after_write(context: ActionContext) -> tuple[str, ...]:
 
 
 def cluster_waiting(context: ActionContext) -> tuple[str, ...]:
-    """Execute the clusterings that wait, and plan none. Returns the instants that were completed."""
+    """Execute pending clusterings, and plan none. Returns the completed instants."""
     runs = run_waiting(pending_plans(CLUSTERING, context), context, _run)
     return tuple(run.instant_time for run in runs)

@@ -2,15 +2,14 @@
 
 The service `Clustering` has three steps:
 
-    plan          groups of newest slices that no other pending plan works on, as the strategy chooses
+    plan          the strategy chooses groups of newest slices that are in no other pending plan
     run           each group is read, merged, sorted and written by one task
-    completion    a replacecommit that names new files and replaced file groups; only if nobody wrote to these meanwhile
+    completion    a replacecommit that names new files and replaced file groups, if no write changed these meanwhile
 
-Below table version 8 a plan waits as a replacecommit, from 8 on as a clustering.
+Below table version 8 a pending plan is a replacecommit, from 8 on a clustering.
 
-A plan whose file groups were changed since it was made is stale, and `check_fresh` raises StalePlan for it. A write may
-have added rows to a file group of the plan in the meantime. The new files lack these rows, which would be lost with the
-old files.
+A plan is stale if its file groups changed since it was made, and `check_fresh` raises StalePlan for it: the new files
+lack the rows that a write has added in the meantime, which would be lost with the old files.
 Source: docs/formats/table-services.md, "Clustering plan"; docs/formats/timeline.md, "Steps of an instant", "Bodies";
 docs/formats/writers.md, "Conflicts".
 """
@@ -63,7 +62,7 @@ class StalePlan(WriteConflict):
 
 
 def check_fresh(instant: Instant, plan: ClusteringPlan, meta: MetaClient, began: MetaClient | None) -> None:
-    """Raises StalePlan when a file group of the plan was changed. `began`: the table as the run read it."""
+    """Raise StalePlan when a file group of the plan has changed. `began`: the table as the run read it."""
     changed = _rewritten(plan, meta) or _written_since(began, plan, meta) or _resized(instant, plan, meta)
     if changed is not None:
         group, by = changed
@@ -75,7 +74,7 @@ def check_fresh(instant: Instant, plan: ClusteringPlan, meta: MetaClient, began:
 
 
 def _rewritten(plan: ClusteringPlan, meta: MetaClient) -> tuple[FileGroupId, str] | None:
-    """A file group whose newest slice has other files than the plan says, and who made them."""
+    """A file group whose newest slice has other files than in the plan, and the instants that made them."""
     view = FileSystemView.load(meta, partitions=plan.partitions)
     newest = {s.group: s for path in plan.partitions for s in view.slices(path)}
     for planned in plan.slices:
@@ -92,7 +91,7 @@ def _rewritten(plan: ClusteringPlan, meta: MetaClient) -> tuple[FileGroupId, str
 
 
 def _resized(instant: Instant, plan: ClusteringPlan, meta: MetaClient) -> tuple[FileGroupId, str] | None:
-    """A file group of a partition whose hash ring is another one than the plan was made for."""
+    """A file group of a partition whose hash ring has changed since the plan was made."""
     if not is_resize(plan):
         return None
     rings = resized_rings(plan, instant.requested_time, meta)
@@ -101,7 +100,7 @@ def _resized(instant: Instant, plan: ClusteringPlan, meta: MetaClient) -> tuple[
 
 
 def _written_since(began: MetaClient | None, plan: ClusteringPlan, meta: MetaClient) -> tuple[FileGroupId, str] | None:
-    """A file group that a write has changed which the run did not see complete: a log file of the plan may hold it."""
+    """A file group changed by a write that was not complete for the run: a log file of the plan may hold its blocks."""
     if began is None:
         return None
     seen = {write.requested_time for write in began.timeline.commits()}
@@ -161,7 +160,7 @@ class Clustering:
         return is_clustering(instant, meta)
 
     def check(self, instant: Instant, plan: ClusteringPlan, meta: MetaClient, began: MetaClient | None = None) -> None:
-        """Raises StalePlan when a file group of the plan was changed since it was made."""
+        """Raise StalePlan when a file group of the plan has changed since it was made."""
         check_fresh(instant, plan, meta, began)
 
     def tasks(self, plan: ClusteringPlan, context: ActionContext) -> Sequence[ClusterGroup]:
@@ -198,7 +197,7 @@ class Clustering:
         if by_listing:
             paths |= dict.fromkeys(_listed(instant, plan, meta))
         deleted = [path for path in paths if path not in paths_to_keep and meta.storage.delete(path)]
-        meta.storage.sync(deleted)  # one that came back would count
+        meta.storage.sync(deleted)  # a reappearing file would count
 
     def finish(
         self, plan: ClusteringPlan, instant: Instant, body: CommitMetadata, context: ActionContext
@@ -231,7 +230,7 @@ CLUSTERING = Clustering()
 
 
 def _strategy_name(options: WriteOptions) -> str:
-    """The plan strategy; buckets of a ring have but one, which need not be named."""
+    """The plan strategy; buckets of a ring have only one, which need not be named."""
     named = "hoodie.clustering.plan.strategy.class" in options.explicit
     resize = None if named else index_class(options).resize_strategy
     return resize or options.clustering.plan_strategy
@@ -243,9 +242,9 @@ def _now(context: ActionContext) -> datetime:
 
 
 def _check_no_buckets(view: FileSystemView, context: ActionContext) -> None:
-    """Raises ConfigError for a table whose file groups are buckets: new ones would be none.
+    """Raise ConfigError for a table whose file groups are buckets: new file groups would not be buckets.
 
-    The table does not say so; its file groups are numbered from 00000000 on, unless it is hashed consistently.
+    The table's properties don't tell; its file groups are numbered from 00000000 on, unless it is hashed consistently.
     """
     explicit = "hoodie.index.type" in context.options.explicit
     groups = [s.group.file_id for s in view.all_slices()]
@@ -263,13 +262,15 @@ def _check_no_buckets(view: FileSystemView, context: ActionContext) -> None:
 
 
 def _row_order(layout: LayoutOptions) -> RowOrder:
-    """How a layout orders rows."""
+    """The order of rows in a layout."""
     sample_size = layout.sample_size if layout.curve_method == "SAMPLE" else None
     return RowOrder(layout.columns, layout.strategy, sample_size)
 
 
 def _params(layout: LayoutOptions) -> dict[str, str]:
-    """What the plan says of the order. Hudi's own plans say the columns alone; the rest goes where it matters."""
+    """The plan's entries for the order. Hudi's plans have only the columns; further entries are added where they
+    matter.
+    """
     if not layout.columns:
         return {}
     values = (",".join(layout.columns), layout.strategy, layout.curve_method, str(layout.sample_size))
@@ -279,7 +280,7 @@ def _params(layout: LayoutOptions) -> dict[str, str]:
 
 
 def _layout(plan: ClusteringPlan, default: LayoutOptions) -> LayoutOptions:
-    """The plan's order; what it does not say is the caller's."""
+    """The plan's order, completed by the caller's options."""
     columns, strategy, method, sample_size = (plan.strategy_params.get(key) for key in LAYOUT_KEYS)
     return LayoutOptions(
         tuple(name.strip() for name in (columns or "").split(",") if name.strip()),

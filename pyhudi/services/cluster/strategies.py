@@ -1,7 +1,7 @@
-"""Which slices a clustering takes, and which of them are sorted together.
+"""Which slices a clustering rewrites, and which of them are sorted together.
 
-    partitions   named ones, those that match, or those that the filter mode leaves
-    slices       the newest ones with a small base file, as the strategy says
+    partitions   those that are named, match a pattern, or pass the filter mode
+    slices       the newest ones with a small base file, depending on the strategy
     groups       one partition each, filled up to a number of bytes
 
 Source: docs/formats/table-services.md, "Clustering plan".
@@ -67,21 +67,22 @@ PLAN_STRATEGIES: Registry[type[ClusteringStrategy]] = Registry(
 
 
 class ClusteringStrategy(Protocol):
-    """Chooses what one clustering does. Made without arguments.
+    """Chooses the work of one clustering. Made without arguments.
 
-    `execution_class`: is in the plan. `whole_partitions`: leave out partitions that another plan works on.
+    `execution_class`: name of the execution strategy in the plan. `whole_partitions`: leave out partitions with another
+    pending plan.
     """
 
     execution_class: str
     whole_partitions: bool
 
     def options(self, options: ClusteringOptions) -> ClusteringOptions:
-        """The options as this strategy reads them. Raises ConfigError for those that do not fit."""
+        """The options as this strategy uses them. Raises ConfigError for unsuitable ones."""
         ...
 
     def groups(self, slices: Sequence[FileSlice], context: ActionContext) -> list[ClusteringGroup]:
-        """Groups of one partition. `slices`: its newest ones that no pending plan works on; the context's options are
-        those that `options` returned. Raises errors of the family.
+        """Groups of one partition. `slices`: its newest ones outside pending plans; the context has the options that
+        `options` returned. Raises HudiError.
         """
         ...
 
@@ -90,7 +91,7 @@ class ClusteringStrategy(Protocol):
 
 
 def partitions_to_cluster(paths: Iterable[str], options: ClusteringOptions, now: datetime) -> tuple[str, ...]:
-    """The partition paths that a plan looks into. Raises ConfigError."""
+    """The partition paths that a plan covers. Raises ConfigError."""
     paths = tuple(paths)
     if options.partitions:
         chosen = frozenset(options.partitions)
@@ -135,7 +136,7 @@ _FILTERS: Mapping[str, Callable[[Sequence[str], ClusteringOptions, datetime], Se
 def group_of(
     slices: Sequence[FileSlice], output_file_groups: int, extra_metadata: Mapping[str, str] | None = None
 ) -> ClusteringGroup:
-    """A group as plans name it."""
+    """A group in the form of plans."""
     metrics: dict[str, float] = {}
     for file_slice in slices:
         for name, number in metrics_of(file_slice).items():
@@ -178,7 +179,7 @@ class SizeBased:
         return [s for s in slices if _base_bytes(s, 0) < options.small_file_limit_bytes]
 
     def _ordered(self, slices: list[FileSlice], options: WriteOptions) -> list[FileSlice]:
-        """As `file.slices.sort.by` says; later words break ties of earlier ones."""
+        """The slices in the order of `file.slices.sort.by`; later words break ties of earlier ones."""
         for word in reversed(options.clustering.slice_order.upper().split(",")):
             if word.strip() == "SIZE":
                 slices.sort(key=lambda s: _base_bytes(s, options.max_file_size_bytes), reverse=True)
@@ -192,7 +193,7 @@ class SizeBased:
         return slices
 
     def _packed(self, slices: list[FileSlice], options: WriteOptions) -> list[tuple[list[FileSlice], int]]:
-        """Groups of at most so many bytes, with their bytes; a slice without base file counts as a full one."""
+        """Groups of limited size, with their bytes; a slice without base file counts as a full one."""
         groups: list[tuple[list[FileSlice], int]] = []
         group: list[FileSlice] = []
         size_bytes = 0
@@ -256,7 +257,7 @@ class CommitBased(SizeBased):
 
 
 class StreamCopy(SizeBased):
-    """`SizeBased` for engines that stitch files together without looking into them: no logs, no order."""
+    """`SizeBased` for engines that concatenate files without reading rows: no logs, no order."""
 
     execution_class = f"{_RUN}SparkStreamCopyClusteringExecutionStrategy"
 

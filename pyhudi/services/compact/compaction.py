@@ -2,10 +2,10 @@
 
 `CompactionService` is the service behind both. Its plans name file slices whose log files are merged.
 
-`COMPACTION` merges log files into base files. It takes the newest slices with log files whose file groups no other
-pending plan works on, as the strategies choose. The trigger decides when: it looks at delta commits and time. Below
-table version 8 no write may be pending when a plan is made, because its log files would carry the name of the old
-slice. From 8 on completion times part them.
+`COMPACTION` merges log files into base files. The strategies choose among the newest slices with log files whose file
+groups are in no other pending plan. The trigger decides when, by delta commits and time. Below table version 8 no write
+may be pending when a plan is made, because its log files would have the name of the old slice. From 8 on completion
+times decide to which slice they belong.
 
 `LOG_COMPACTION` merges the log blocks of a slice into one log file; base files stay.
 
@@ -13,9 +13,10 @@ A user runs either service with `call`:
 
     dry run         the plan, nothing on disk
     schedule only   the plan goes to the timeline
-    else            plans that wait are executed, then what is left is planned and executed
+    else            pending plans are executed, then a new one is made and executed
 
-At the end of a write, `compact_after_write` compacts, only schedules, or compacts logs, as the write's options say.
+At the end of a write, `compact_after_write` compacts, only schedules, or compacts logs, depending on the write's
+options.
 Source: docs/formats/table-services.md, "Compaction plan", "Log compaction plan"; docs/formats/writers.md,
 "Table services and concurrent writers"; docs/formats/file-names.md, "File groups and slices"; docs/formats/log.md,
 "Which blocks count"; docs/compatibility.md for when a write compacts.
@@ -69,8 +70,8 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class CompactionService:
-    """One of the two services. `planning`: what is to be done to the table as the context has it. `working`: its tasks,
-    from how files are written, how slices are read, and the number of the run.
+    """One of the two services. `planning`: makes a plan for the context's table. `working`: makes the tasks' work from
+    the way files are written, the way slices are read, and the number of the run.
     """
 
     kind: ActionKind
@@ -92,7 +93,7 @@ class CompactionService:
         return instant.action is self.kind
 
     def check(self, instant: Instant, plan: CompactionPlan, meta: MetaClient, began: MetaClient | None = None) -> None:
-        """Log files that were written since come after the compaction: nothing can be in its way."""
+        """Always passes: log files written since come after the compaction."""
 
     def tasks(self, plan: CompactionPlan, context: ActionContext) -> Sequence[FileSlice]:
         slices = slices_of(plan.operations, context.meta)
@@ -115,7 +116,7 @@ class CompactionService:
         return replace(body, compacted=True)
 
     def completed(self, instant: Instant, plan: CompactionPlan, context: ActionContext) -> None:
-        """Nothing is left to do."""
+        """Do nothing: no work remains."""
 
     def result(
         self,
@@ -159,7 +160,7 @@ COMPACTION = CompactionService(ActionKind.COMPACTION, OperationType.COMPACT, pla
 
 
 def check_merge_on_read(context: ActionContext) -> None:
-    """Raises UnsupportedTable for tables without log files."""
+    """Raise UnsupportedTable for tables without log files."""
     if not context.meta.config.is_merge_on_read:
         raise UnsupportedTable(
             f"{context.meta.storage.root}: a {context.meta.config.table_type} table has no log files to compact."
@@ -167,7 +168,7 @@ def check_merge_on_read(context: ActionContext) -> None:
 
 
 def _check_no_pending_writes(context: ActionContext) -> None:
-    """Raises WriteConflict when a plan can't be made because of writes that are not complete."""
+    """Raise WriteConflict when pending writes prevent a plan."""
     pending = pending_writes(context) if context.meta.config.table_version < 8 else ()
     if pending:
         raise WriteConflict(
@@ -201,7 +202,7 @@ def delta_commits(timeline: Timeline, now: datetime) -> DeltaCommits:
 
 
 def _is_after(instant: Instant, compaction: str) -> bool:
-    """Were the log files of a delta commit left out of a compaction? Those that completed after it was scheduled."""
+    """Were the log files of a delta commit left out of a compaction, because it completed after the scheduling?"""
     return max(instant.requested_time, instant.completion_time or "") > compaction
 
 
@@ -214,10 +215,10 @@ _EXECUTOR = "org.apache.hudi.table.action.compact.LogCompactionExecutionHelper"
 
 
 def plan_log_compaction(context: ActionContext) -> CompactionPlan:
-    """The plan of a log compaction of the table as it is now: slices with blocks enough.
+    """The plan of a log compaction of the table as it is now: slices with enough blocks.
 
-    No write may be pending: the new block comes after those of earlier instants, and a write that began before and
-    completes after it would be taken for older than what it merges, by readers that do not know of log compactions.
+    No write may be pending. The new block comes after those of earlier instants. If a write began before and completes
+    after it, readers that don't know log compactions would treat the write as older than the merged blocks.
     Raises UnsupportedTable for a copy-on-write table, DamagedLog, WriteConflict while a write is pending.
     """
     check_merge_on_read(context)
@@ -243,7 +244,7 @@ def plan_log_compaction(context: ActionContext) -> CompactionPlan:
 
 
 def _pays(blocks: Sequence[LogBlock], enough: int) -> bool:
-    """Enough blocks, of more than one instant: what one log compaction has merged is not merged again alone."""
+    """Are there enough blocks, of more than one instant? A merged block is not merged again alone."""
     return len(blocks) >= enough and len({block.instant_time for block in blocks}) > 1
 
 
@@ -270,8 +271,8 @@ def call(
 ) -> CompactionResult:
     """Run one of the two services.
 
-    Args:    instant_time: execute just this pending plan.
-    Raises:  errors of the family; see `schedule_plan` and `run_plan`. Plans that were executed before stay so.
+    Args:    instant_time: execute only this pending plan.
+    Raises:  HudiError; see `schedule_plan` and `run_plan`. Plans executed before stay executed.
     """
     table = context.meta.storage.root
     if instant_time is not None and not dry_run:
@@ -289,15 +290,15 @@ def call(
 
 
 def _wants(service: CompactionService, context: ActionContext) -> bool:
-    """A call compacts what there is, unless it names a trigger to wait for."""
+    """Is a compaction due? A call always compacts, unless it names a trigger."""
     if service is not COMPACTION or not context.options.compaction.trigger_is_given:
         return True
     return compaction_is_due(context)
 
 
 def compact_after_write(context: ActionContext) -> tuple[str, ...]:
-    """What a write to a merge-on-read table does when it is complete: compact, only schedule, or compact logs, as its
-    options say. Returns the instants that were completed.
+    """After a complete write to a merge-on-read table: compact, only schedule, or compact logs, depending on its
+    options. Returns the completed instants.
     """
     if not context.meta.config.is_merge_on_read:
         return ()
@@ -330,6 +331,6 @@ def _may_plan(context: ActionContext) -> bool:
 
 
 def compact_waiting(context: ActionContext) -> tuple[str, ...]:
-    """Execute the compactions that wait, and plan none. Returns the instants that were completed."""
+    """Execute pending compactions, and plan none. Returns the completed instants."""
     runs = run_waiting(pending_plans(COMPACTION, context), context, partial(run_plan, COMPACTION))
     return tuple(run.instant_time for run in runs)

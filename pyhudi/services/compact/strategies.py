@@ -1,4 +1,4 @@
-"""When a compaction is due, and which file slices it takes. Pure.
+"""When a compaction is due, and which file slices it merges. Pure.
 
 A strategy narrows the partitions first, then orders the slices and cuts the list. Several strategies, separated by
 commas, are applied one after the other. Source: docs/formats/table-services.md, "Compaction plan".
@@ -56,7 +56,7 @@ _MB = 1024 * 1024
 @dataclass(frozen=True, slots=True)
 class DeltaCommits:
     """The numbers that triggers compare: delta commits and seconds since the last completed compaction, or since the
-    first delta commit when there was none; `since_request` counts from the last one that was scheduled, run or not.
+    first delta commit when there was none; `since_request` counts from the last scheduled one, run or not.
     """
 
     since_compaction: int
@@ -74,7 +74,7 @@ _TRIGGERS: Mapping[str, Callable[[DeltaCommits, int, int], bool]] = {
 
 
 def is_due(counts: DeltaCommits, options: CompactionOptions) -> bool:
-    """Does the trigger strategy ask for a compaction? Without a delta commit since the last one none does."""
+    """Does the trigger strategy ask for a compaction? Never without a delta commit since the last one."""
     if not counts.since_compaction:
         return False
     return _TRIGGERS[options.trigger](counts, options.delta_commits_max, options.delta_seconds_max)
@@ -84,21 +84,21 @@ def is_due(counts: DeltaCommits, options: CompactionOptions) -> bool:
 
 
 class CompactionStrategy(Protocol):
-    """Chooses what one compaction does. Made without arguments."""
+    """Chooses the work of one compaction. Made without arguments."""
 
     def partitions(self, paths: Sequence[str], options: CompactionOptions, today: date) -> Sequence[str]:
-        """The partitions to look into."""
+        """The partitions to cover."""
         ...
 
     def operations(
         self, operations: Sequence[CompactionOperation], options: CompactionOptions
     ) -> Sequence[CompactionOperation]:
-        """The slices to take, in the order in which they are worked on."""
+        """The slices to merge, in the order of work."""
         ...
 
 
 def narrowed(paths: Iterable[str], options: CompactionOptions, today: date) -> tuple[str, ...]:
-    """The partitions that the strategies of `options` look into. Raises ConfigError."""
+    """The partitions that the strategies of `options` cover. Raises ConfigError."""
     for strategy in _strategies(options):
         paths = strategy.partitions(tuple(paths), options, today)
     return tuple(paths)
@@ -116,7 +116,7 @@ def _strategies(options: CompactionOptions) -> tuple[CompactionStrategy, ...]:
 
 
 class UnBounded:
-    """Everything."""
+    """All slices."""
 
     def partitions(self, paths: Sequence[str], options: CompactionOptions, today: date) -> Sequence[str]:
         return paths
@@ -128,7 +128,7 @@ class UnBounded:
 
 
 class BoundedIO(UnBounded):
-    """Slices until `hoodie.compaction.target.io` MB are read and written; the one that passes it is still taken."""
+    """Slices until `hoodie.compaction.target.io` MB are read and written; the one that exceeds it is still included."""
 
     def operations(
         self, operations: Sequence[CompactionOperation], options: CompactionOptions
@@ -143,7 +143,7 @@ class BoundedIO(UnBounded):
 
 
 class LogFileSizeBased(BoundedIO):
-    """Slices with the most bytes of logs first, those below `hoodie.compaction.logfile.size.threshold` never."""
+    """Slices with the most log bytes first, without those below `hoodie.compaction.logfile.size.threshold`."""
 
     def operations(
         self, operations: Sequence[CompactionOperation], options: CompactionOptions
@@ -153,7 +153,7 @@ class LogFileSizeBased(BoundedIO):
 
 
 class LogFileNumBased(BoundedIO):
-    """Slices with the most log files first, those with less than `hoodie.compaction.logfile.num.threshold` never."""
+    """Slices with the most log files first, without those below `hoodie.compaction.logfile.num.threshold`."""
 
     def operations(
         self, operations: Sequence[CompactionOperation], options: CompactionOptions
@@ -178,14 +178,14 @@ class PartitionRegexBased(UnBounded):
 
 
 class DayBased(UnBounded):
-    """The newest `hoodie.compaction.daybased.target.partitions` of partitions named by day, newest first."""
+    """The newest `hoodie.compaction.daybased.target.partitions` partitions named by day, newest first."""
 
     def partitions(self, paths: Sequence[str], options: CompactionOptions, today: date) -> Sequence[str]:
         return sorted(paths, key=_day_of, reverse=True)[: options.day_partitions]
 
 
 class BoundedPartitionAware(UnBounded):
-    """Partitions of the last `hoodie.compaction.daybased.target.partitions` days and of days to come, newest first."""
+    """Partitions of the last `hoodie.compaction.daybased.target.partitions` days and of future days, newest first."""
 
     def partitions(self, paths: Sequence[str], options: CompactionOptions, today: date) -> Sequence[str]:
         earliest = today - timedelta(days=options.day_partitions)
@@ -193,7 +193,7 @@ class BoundedPartitionAware(UnBounded):
 
 
 class UnBoundedPartitionAware(UnBounded):
-    """The partitions that `BoundedPartitionAware` leaves."""
+    """The partitions that `BoundedPartitionAware` leaves out."""
 
     def partitions(self, paths: Sequence[str], options: CompactionOptions, today: date) -> Sequence[str]:
         recent = frozenset(BoundedPartitionAware().partitions(paths, options, today))

@@ -2,14 +2,13 @@
 
 `change_version` works in this order:
 
-    admit: properties and checks of all steps                what can be refused is refused before anything changes
+    admit: properties and checks of all steps                all refusals come before anything changes
     for each step:
-        failed writes undone, plans run, log files compacted outside the lock; other writers may still be there
-        under the lock: still nothing pending? convert the files, replace the properties, tidy up
+        failed writes undone, plans run, log files compacted outside the lock; other writers may still be active under
+        the lock: still nothing pending? convert the files, replace the properties, tidy up
 
-The properties change last and at once: a reader sees the table of the old version or of the new one. A call that died
-leaves a table of one of the versions on the way. It may also leave files, which the next call throws away or finishes
-to delete.
+The properties change last and atomically: a reader sees the table in the old version or in the new one. A dead call
+leaves a table in one of the versions on the way. It may also leave files, which the next call deletes.
 
 `VersionChange` reports the steps to the caller.
 Source: docs/formats/table-config.md, "Steps between versions".
@@ -65,8 +64,8 @@ class StepResult(Result):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class VersionChange(Result):
-    """From `source` to `target`. `rolled_back`: failed writes that were undone first; `compacted`: compactions that
-    compacted log files first.
+    """From `source` to `target`. `rolled_back`: failed writes that were undone first; `compacted`: compactions that ran
+    first.
     """
 
     table: str
@@ -87,13 +86,13 @@ class VersionChange(Result):
 
 _VERSION = "hoodie.table.version"
 _LAYOUT = "hoodie.timeline.layout.version"
-_ATTEMPTS = 3  # to find nothing pending; a writer may begin in between
+_ATTEMPTS = 3  # to find no pending work; a writer may begin in between
 
 
 def change_version(context: ActionContext, target: int, *, upwards: bool) -> VersionChange:
-    """Take the table to version `target`; nothing but leftovers are touched when it is there already.
+    """Take the table to version `target`; if it has that version, only remains of a dead call are deleted.
 
-    Raises: ConfigError when there is no way to the target, UnsupportedTable for a table that the target version can't
+    Raises: ConfigError when no steps lead to the target, UnsupportedTable for a table that the target version can't
         hold, WriteConflict while others write.
     """
     meta = context.meta
@@ -113,12 +112,12 @@ def change_version(context: ActionContext, target: int, *, upwards: bool) -> Ver
 
 
 def admit_version(context: ActionContext, target: int, *, upwards: bool) -> None:
-    """Raises ConfigError and UnsupportedTable for what `change_version` would refuse, before anything is touched."""
+    """Raise the ConfigError or UnsupportedTable of `change_version`, before anything is changed."""
     config = context.meta.config
     path = _path(context, target, upwards)
     check_layout(context.meta)
     if config.table_version >= 6:
-        # Files of versions 4 and 5 are not written, only the way up is open to them.
+        # Files of versions 4 and 5 are never written: their tables can only be upgraded.
         check_files_writable(config)
     for step in path:
         config = _change(step, config, context).applied(config)
@@ -134,24 +133,24 @@ def _path(context: ActionContext, target: int, upwards: bool) -> tuple[VersionSt
 
 
 def _change(step: VersionStep, config: TableConfig, context: ActionContext) -> PropertyChange:
-    """All that a step changes in the properties."""
+    """All changes of a step to the properties."""
     change = step.properties(config, context.options)
     layout = "2" if step.target >= 8 else "1"
     return PropertyChange({**change.set, _VERSION: str(step.target), _LAYOUT: layout}, change.remove)
 
 
 def _finish(context: ActionContext) -> None:
-    """Delete what a call that died after its last change of the properties had yet to delete."""
+    """Finish the deletions of a call that died after its last change of the properties."""
     with hold(context.lock, context.options.lock.wait_timeout_s):
         now = context.reloaded()
-        update_table_config(now.meta.storage, {}, (), now.clock)  # takes out the backup of a change that died
+        update_table_config(now.meta.storage, {}, (), now.clock)  # removes the backup of a dead change
         for step in STEPS:
             if step.target == now.meta.config.table_version:
                 step.tidy(now)
 
 
 def _build_metadata_table(context: ActionContext) -> None:
-    """The partitions of the metadata table that the first step has taken out, in the form of the table's version."""
+    """Build the partitions of the metadata table that the first step removed, in the form of the table's version."""
     if not context.meta.config.metadata_to_build:
         return
     with hold(context.lock, context.options.lock.wait_timeout_s):
@@ -188,11 +187,11 @@ def _take(step: VersionStep, context: ActionContext) -> tuple[StepResult, Rolled
 
 
 def _convert(step: VersionStep, now: ActionContext) -> StepResult:
-    """Hold the lock."""
+    """Take one step. Hold the lock."""
     meta = now.meta
     change = _change(step, meta.config, now)
     converted = step.convert(now, change.applied(meta.config))
-    meta.storage.sync(entry.path for entry in meta.storage.walk(META_FOLDER))  # whatever the step has converted
+    meta.storage.sync(entry.path for entry in meta.storage.walk(META_FOLDER))  # all converted files
     config = update_table_config(meta.storage, change.set, change.remove, now.clock)
     assert config.table_version == step.target
     step.tidy(now.reloaded())

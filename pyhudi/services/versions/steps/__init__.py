@@ -12,7 +12,7 @@ from pyhudi.services.versions.steps.six_and_eight import EIGHT_TO_SIX, SIX_TO_EI
 
 __all__ = ["STEPS", "steps_between"]
 
-# Version 7 was never released; real Hudi passes through it without leaving a trace.
+# Version 7 was never released; Apache Hudi passes through it without a trace.
 STEPS: tuple[VersionStep, ...] = (
     FOUR_TO_FIVE,
     FIVE_TO_SIX,
@@ -24,7 +24,7 @@ STEPS: tuple[VersionStep, ...] = (
 
 
 def steps_between(source: int, target: int) -> tuple[VersionStep, ...] | None:
-    """The steps from one version to another, in their order; () for the same version, None when there is no way."""
+    """The steps from one version to another, in their order; () for the same version, None when there are none."""
     upwards = source < target
     path: list[VersionStep] = []
     version = source

@@ -3,14 +3,14 @@
 A step has three parts:
 
     properties   which keys of hoodie.properties change: a pure function, called for all steps before anything changes
-    convert      files that only readers of the target version look at; nobody reads them yet
-    (the properties are replaced: from here the table has the target version)
-    tidy         files that only readers of the source version looked at
+    convert      files that only readers of the target version use; no process reads them yet
+    (the properties are replaced: from now on the table has the target version)
+    tidy         files that only readers of the source version used
 
-Every part may be repeated, so a step that died anywhere is simply taken again.
+Every part may be repeated, so a dead step is simply taken again.
 
 `rollback_and_compact` prepares the table: it rolls back pending writes, runs pending plans and compacts log files.
-Versions name and merge log files differently, so real Hudi too compacts them before a step.
+Versions name and merge log files differently, so Apache Hudi, too, compacts them before a step.
 Source: docs/formats/table-config.md, "Steps between versions".
 """
 
@@ -43,7 +43,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class PropertyChange:
-    """Keys of `hoodie.properties` to set, and to take out."""
+    """Keys of `hoodie.properties` to set, and to remove."""
 
     set: Mapping[str, str] = field(default_factory=dict)
     remove: tuple[str, ...] = ()
@@ -55,7 +55,7 @@ class PropertyChange:
 
 @dataclass(frozen=True, slots=True)
 class Converted:
-    """How many instants of the active timeline and of the archive were rewritten."""
+    """Numbers of rewritten instants on the active timeline and in the archive."""
 
     instants: int = 0
     archived: int = 0
@@ -77,11 +77,10 @@ def _tidy_nothing(context: ActionContext) -> None:
 class VersionStep:
     """One step.
 
-    `properties` raises UnsupportedTable for a table that the target version can't hold; version and timeline layout
-    are set by the caller. `check` may look at the table and raises too. `rolls_back_and_compacts`: failed writes
-    are undone and log files compacted first. `convert` is called under the table's lock with the table as it is and
-    the config that it is going to have, `tidy` with the table as it has become (also when the step was taken by an
-    earlier call).
+    `properties` raises UnsupportedTable for a table that the target version can't hold; the caller sets version and
+    timeline layout. `check` may read the table and raises, too. `rolls_back_and_compacts`: failed writes are undone and
+    log files compacted first. `convert` is called under the table's lock with the present table and its future config,
+    `tidy` with the converted table (also when an earlier call took the step).
     """
 
     source: int
@@ -98,7 +97,7 @@ _UNBOUNDED = "org.apache.hudi.table.action.compact.strategy.UnBoundedCompactionS
 
 @dataclass(frozen=True, slots=True)
 class RolledBackAndCompacted:
-    """Instants that were undone, and instants of compactions that ran."""
+    """Undone instants, and instants of executed compactions."""
 
     rolled_back: tuple[str, ...] = ()
     compacted: tuple[str, ...] = ()
@@ -107,7 +106,8 @@ class RolledBackAndCompacted:
 def rollback_and_compact(context: ActionContext) -> RolledBackAndCompacted:
     """Roll back failed writes, run pending plans, compact all log files.
 
-    Raises: WriteConflict when writers are alive, UnsupportedTable when a pending clustering keeps log files.
+    Raises: WriteConflict when writers are alive, UnsupportedTable when a pending clustering prevents the compaction of
+            log files.
     """
     undone = roll_back_failed_writes(context)
     context = context.reloaded()
@@ -129,7 +129,7 @@ def rollback_and_compact(context: ActionContext) -> RolledBackAndCompacted:
 
 
 def is_ready_for_step(context: ActionContext) -> bool:
-    """Are there neither pending writes nor log files? Checked again under the lock. Raises UnsupportedTable."""
+    """Is the table without pending writes and log files? Checked again under the lock. Raises UnsupportedTable."""
     meta = context.meta
     if pending_writes(context) or any(pending_plans(s, context) for s in (COMPACTION, LOG_COMPACTION)):
         return False

@@ -37,7 +37,7 @@ _ORDERING = "hoodie.table.ordering.fields"
 _PRECOMBINE = "hoodie.table.precombine.field"
 _PROPERTY = "hoodie.record.merge.property."
 _DELETE = f"{_PROPERTY}hoodie.payload.delete."
-_MYSQL_ORDERING = "_event_seq"  # of version 8 and below; version 9 compares its two parts
+_MYSQL_ORDERING = "_event_seq"  # up to version 8; version 9 compares its two parts
 
 
 def _to_nine(config: TableConfig, options: WriteOptions) -> PropertyChange:
@@ -94,7 +94,7 @@ def _merging_of_eight(config: TableConfig, payload: str | None) -> tuple[dict[st
     change[_PAYLOAD] = payload
     if mode_of_payload(payload) == CUSTOM:
         change |= {_MODE: CUSTOM, _STRATEGY_ID: PAYLOAD_STRATEGY_ID}
-    # Properties that say what the payload class says by itself; those that a user gave stay.
+    # Properties implied by the payload class; those that a user set stay.
     extras = DEPRECATED_PAYLOADS.get(payload_class_name(payload), ("", {}))[1]
     return change, {key for key in extras if key.startswith(_PROPERTY)}
 
@@ -108,7 +108,7 @@ def _only_changes(config: TableConfig, change: dict[str, str], remove: set[str])
 
 
 def _check_complex_keys(config: TableConfig, options: WriteOptions, verb: str) -> None:
-    """Releases of Hudi encode the one field of a complex key in two ways, and the versions do not say which."""
+    """Refuse complex keys with one field and unknown encoding: Hudi's releases have two, which versions don't tell."""
     single = config.key_generator == "COMPLEX" and len(config.record_key_fields) == 1
     if not (single and options.versions.complex_key_validation):
         return
@@ -122,20 +122,20 @@ def _check_complex_keys(config: TableConfig, options: WriteOptions, verb: str) -
 
 
 def _write_versions(context: ActionContext, target: TableConfig) -> Converted:
-    """Index definitions without a version are those of version 8. Indexes of values and expressions become V2: the
-    metadata table is built anew in the new version, and Hudi takes no older ones for readable there.
+    """Add versions to index definitions; without one they are of version 8. Indexes of values and expressions become
+    V2: the metadata table is built anew in the new version, where Hudi can't read older ones.
     """
     _change_definitions(context, lambda one: {**one, "version": one.get("version") or _first(one)})
     return Converted()
 
 
 def _first(definition: Body) -> str:
-    """The version of an index that has none yet."""
+    """The version of an index without one."""
     return "V2" if str(definition.get("indexName", "")).startswith(_BUILT_ANEW) else "V1"
 
 
 def _drop_newer_indexes(context: ActionContext, target: TableConfig) -> Converted:
-    """Version 8 knows the indexes V1; the partitions of the metadata table that hold others are deleted."""
+    """Delete partitions of the metadata table with indexes newer than V1, which version 8 does not know."""
     _change_definitions(context, lambda definition: definition if definition.get("version") in (None, "V1") else None)
     return Converted()
 

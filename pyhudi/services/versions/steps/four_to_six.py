@@ -1,7 +1,7 @@
 """Versions 4 to 5 and 5 to 6: no data and no timeline file changes.
 
-Version 5 renamed the partition of null values from `default` to `__HIVE_DEFAULT_PARTITION__`; rows in a partition of
-the old name have to be rewritten by their owner. Version 6 no longer copies compaction plans to `.aux`.
+Version 5 renamed the partition of null values from `default` to `__HIVE_DEFAULT_PARTITION__`; the owner has to rewrite
+rows in a partition with the old name. Version 6 no longer copies compaction plans to `.aux`.
 Source: docs/formats/table-config.md, "Table versions", "Steps between versions".
 """
 

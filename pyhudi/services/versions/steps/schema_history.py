@@ -3,8 +3,8 @@
     layout 1   .hoodie/.schema/<T>.schemacommit
     layout 2   .hoodie/.schema/<T>_<completion time>.schemacommit
 
-Every file holds all schemas up to its instant, in both layouts alike. Real Hudi's steps leave the names as they are;
-here they become those that new tables of the target version have. Source: docs/formats/schema.md, "Schema history".
+Every file holds all schemas up to its instant, in both layouts. Apache Hudi's steps keep the names; here they become
+those of new tables of the target version. Source: docs/formats/schema.md, "Schema history".
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ __all__ = ["copy_schema_commits", "delete_old_schema_commits"]
 def copy_schema_commits(meta: MetaClient, target: TableConfig, completion_times: Mapping[str, str]) -> None:
     """Write the history's files under their names in the layout of `target`.
 
-    Args:   completion_times: by requested time; an instant that was archived has none, and its requested time serves.
+    Args:   completion_times: by requested time; an archived instant has none, and its requested time is used.
     """
     for name in _completed(meta):
         completed = name.completion_time or completion_times.get(name.requested_time, name.requested_time)
         path = _path(replace(name, completion_time=completed), target.layout_version)
         source = _path(name, 2)
         if path != source:
-            with suppress(PathExists):  # of a call that died; never a part of it, for readers take it for theirs
+            with suppress(PathExists):  # made by a dead call; never incomplete, since readers use it
                 meta.storage.create_new(path, meta.storage.read(source))
 
 
 def delete_old_schema_commits(meta: MetaClient) -> None:
-    """Delete files with names of the other layout that have a twin in the table's own."""
+    """Delete files named in the other layout that exist in the table's layout, too."""
     is_own = {
         name: (name.completion_time is not None) == (meta.config.layout_version >= 2) for name in _completed(meta)
     }
@@ -49,7 +49,7 @@ def delete_old_schema_commits(meta: MetaClient) -> None:
 
 def _completed(meta: MetaClient) -> Iterator[InstantFileName]:
     for entry in meta.storage.list(SCHEMA_FOLDER):
-        name = InstantFileName.parse(entry.name, 2)  # which takes names without a completion time, too
+        name = InstantFileName.parse(entry.name, 2)  # it parses names without a completion time, too
         if name is not None and name.action is ActionKind.SCHEMACOMMIT and name.state is State.COMPLETED:
             yield name
 

@@ -1,7 +1,7 @@
 """Versions 6 and 8: another timeline layout, another archive, merge modes instead of payload classes.
 
 Source: docs/formats/table-config.md, "Keys", "Steps between versions"; docs/formats/merging.md, "Mode of a table"; the
-golden tables of Hudi's own upgrades and downgrades.
+        golden tables of Hudi's upgrades and downgrades.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ def _to_eight(config: TableConfig, options: WriteOptions) -> PropertyChange:
 
 
 def _merging_of_eight(config: TableConfig) -> dict[str, str]:
-    """As real Hudi does it: ordered merge-on-read tables merge by event time from now on, whatever their payload class
-    did. Their log files were compacted before.
+    """Merge properties as in Apache Hudi: ordered merge-on-read tables merge by event time from now on, whatever their
+    payload class did. Their log files were compacted before.
     """
     payload = config.payload_class
     if payload is not None and mode_of_payload(payload) == CUSTOM:
@@ -86,13 +86,13 @@ def _to_six(config: TableConfig, options: WriteOptions) -> PropertyChange:
     if payload is None:
         change[_PAYLOAD] = DEFAULT_PAYLOAD if mode == EVENT_TIME_ORDERING else OVERWRITE_PAYLOAD
     if config.is_merge_on_read and _OLD_STRATEGY_ID not in config.properties:
-        change[_OLD_STRATEGY_ID] = EVENT_TIME_STRATEGY_ID  # with every payload class; the payload class counts
+        change[_OLD_STRATEGY_ID] = EVENT_TIME_STRATEGY_ID  # with every payload class, which decides
     if _KEYGEN_CLASS not in config.properties and config.key_generator is not None:
         change[_KEYGEN_CLASS] = KEY_GENERATOR_CLASSES.get(config.key_generator, config.key_generator)
     if ":" in config.properties.get(_PARTITION_FIELDS, ""):
         change[_PARTITION_FIELDS] = ",".join(config.partition_fields)
     if config.properties.get("hoodie.archivelog.folder") != "archived":
-        change["hoodie.archivelog.folder"] = "archived"  # tables that began above version 6 say "history"
+        change["hoodie.archivelog.folder"] = "archived"  # tables created above version 6 have "history"
     remove = tuple(key for key in (_MODE, _STRATEGY_ID) if key in config.properties)
     return PropertyChange(change, remove)
 
@@ -100,7 +100,7 @@ def _to_six(config: TableConfig, options: WriteOptions) -> PropertyChange:
 def _new_layout(context: ActionContext, target: TableConfig) -> Converted:
     meta = context.meta
     delete_layout(meta)
-    meta.storage.delete_tree(target.timeline_path)  # with a history of before a downgrade: the archive has it all
+    meta.storage.delete_tree(target.timeline_path)  # also a history from before a downgrade: the archive has all of it
     meta.storage.make_folder(target.history_path)
     times = completion_times(meta)
     copy_schema_commits(meta, target, {requested: completed for (requested, _), completed in times.items()})
@@ -118,8 +118,8 @@ def _old_layout(context: ActionContext, target: TableConfig) -> Converted:
         if i.completion_time is not None
     }
     copy_schema_commits(meta, target, {})
-    # Moved while the table has version 8, which does without: in one of version 6 a marker next to its ring hides the
-    # rings before it, so none may be there should the call die.
+    # Moved while the table has version 8, which needs no markers: in version 6 a marker next to its ring hides earlier
+    # rings, so none may exist if the call dies.
     move_markers(meta.storage, target.table_version)
     return Converted(copy_timeline(meta, target, times), history_to_archive(meta, target))
 
@@ -130,7 +130,7 @@ def _settle_in_new_layout(context: ActionContext) -> None:
 
 
 def _delete_other_layout(context: ActionContext) -> None:
-    """Instant files at their old place. The archives stay, as real Hudi leaves them."""
+    """Delete instant files in their old place. The archives stay, as in Apache Hudi."""
     delete_layout(context.meta)
     delete_old_schema_commits(context.meta)
 

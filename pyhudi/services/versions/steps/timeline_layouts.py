@@ -5,18 +5,18 @@
     layout 1 (table version 6)    .hoodie/<T>.<action>                   JSON commits    completed when last modified
     layout 2 (from version 8 on)  .hoodie/timeline/<T>_<C>.<action>      Avro commits
 
-Nobody looks at the files of the other layout before the properties name that layout. So a copy that stopped half-way is
-thrown away and made again.
+The files of the other layout are unused until the properties name that layout. So an incomplete copy is deleted and
+made again.
 
 `archive_to_history` and `history_to_archive` rewrite the archived timeline in the other form: log files of entries in
-version 6, a merge tree from 8 on. A table that leaves a form does not delete it, as in real Hudi. On the way back,
-instants that this form already holds are not added again.
+version 6, a merge tree from 8 on. As in Apache Hudi, a table keeps the old form. On the way back, instants already in
+that form are not added again.
 
-`completion_times` tells when the instants of a version 6 table completed, because version 8 writes these times into the
-names of instant files. Below version 8 the only sign is the completed file's modification time, and a copy of a table
-has new ones. From 8 on a log file joins the newest base file that was requested before the log file completed. With a
+`completion_times` returns when the instants of a version 6 table completed, because version 8 writes these times into
+the names of instant files. Below version 8 the only source is the completed file's modification time, and a copy of a
+table has new ones. From 8 on a log file joins the newest base file requested before the log file completed. With a
 wrong time, log files of version 6 (named after their base file) would join a later base file, and put old rows over new
-ones. So the slices that version 6 reads off the names have the last word.
+ones. So the slices according to version 6's names take precedence.
 Source: docs/formats/timeline.md, "File names", "Bodies", "What a reader sees"; docs/formats/table-config.md,
 "Steps between versions"; docs/formats/history.md, "Archive log", "Merge tree"; docs/formats/file-names.md,
 "File groups and slices".
@@ -64,14 +64,14 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """One instant file as it is, and whose it is."""
+    """The path and the parsed name of an instant file."""
 
     path: str
     name: InstantFileName
 
 
 def copy_timeline(meta: MetaClient, target: TableConfig, completion_times: Mapping[tuple[str, str], str]) -> int:
-    """Write all instant files of the active timeline in the layout of `target`; returns how many instants these are.
+    """Write all instant files of the active timeline in the layout of `target`; return the number of instants.
 
     Args:   completion_times: (requested time, action of the completed file) → completion time, for completed files.
     Raises: CorruptFile for a body that can't be read.
@@ -85,7 +85,7 @@ def copy_timeline(meta: MetaClient, target: TableConfig, completion_times: Mappi
         instants.add(key)
         completed_at = completion_times[key] if name.state is State.COMPLETED else None
         if name.state is not State.COMPLETED and name.requested_time in clusterings:
-            name = replace(name, action=ActionKind.CLUSTERING)  # layout 1 calls it replacecommit all the same
+            name = replace(name, action=ActionKind.CLUSTERING)  # but layout 1 calls it replacecommit
         name = replace(name, completion_time=completed_at)
         body = _body(storage.read(file.path), name, target.table_version, storage.full_path(file.path))
         path = child(target.timeline_path, name.text(target.layout_version))
@@ -97,10 +97,10 @@ def copy_timeline(meta: MetaClient, target: TableConfig, completion_times: Mappi
 
 
 def delete_layout(meta: MetaClient) -> None:
-    """Delete the instant files of the layout that is not the table's: a copy that stopped half-way, or those of before.
+    """Delete the instant files of the other layout: an incomplete copy, or the former files.
 
-    Requested files go first: by commits without one a reader that has come with properties of before sees that it is
-    late (timeline.load). Archives stay. Raises UnsupportedTable as `check_layout` does.
+    Requested files are deleted first: by commits without one, a reader with the former properties notices that it is
+    late (timeline.load). Archives stay. Raises UnsupportedTable like `check_layout`.
     """
     check_layout(meta)
     for file in sorted(_files_of_other_layout(meta), key=lambda file: file.name.state is not State.REQUESTED):
@@ -108,9 +108,9 @@ def delete_layout(meta: MetaClient) -> None:
 
 
 def check_layout(meta: MetaClient) -> None:
-    """Raises UnsupportedTable when completed instants lie in the other layout only.
+    """Raise UnsupportedTable when completed instants exist only in the other layout.
 
-    Real Hudi moves instant files one by one before it changes the properties, and may die in between.
+    Apache Hudi moves instant files one by one before it changes the properties, and may die in between.
     """
     completed = {
         (file.name.requested_time, file.name.action)
@@ -118,7 +118,7 @@ def check_layout(meta: MetaClient) -> None:
         if file.name.state is State.COMPLETED
     }
     lost = completed - {(i.requested_time, i.action) for i in meta.timeline.completed()}
-    if lost:  # they may have been archived or taken back since
+    if lost:  # they may have been archived or undone since
         lost -= {(i.requested_time, i.action) for i in load_archived_timeline(meta.storage, meta.config).times()}
         undone = _undone_times(meta)
         lost = {(time, action) for time, action in lost if time not in undone}
@@ -161,7 +161,7 @@ def _instant_files(entries: tuple[FileInfo, ...], layout_version: int) -> Iterat
 
 
 def _clusterings(meta: MetaClient) -> frozenset[str]:
-    """Requested times of the replacecommits whose plan says that they are clusterings, pending or completed."""
+    """Requested times of the replacecommits that are clusterings by their plans, pending or completed."""
     times = set()
     for file in _instant_files(meta.storage.list(meta.config.timeline_path), meta.config.layout_version):
         if file.name.action is ActionKind.REPLACECOMMIT and file.name.state is State.REQUESTED:
@@ -172,7 +172,7 @@ def _clusterings(meta: MetaClient) -> frozenset[str]:
 
 
 def _body(data: bytes, name: InstantFileName, table_version: int, where: str) -> bytes:
-    """Only commit metadata differs between the versions: completed, or as workload profile of an inflight write."""
+    """The body in the target version. Only commit metadata differs: completed, or the profile of an inflight write."""
     of_completed = name.state is State.COMPLETED and name.action.is_commit
     of_inflight = name.state is State.INFLIGHT and (name.action.is_commit or name.action.is_replacing)
     if not data or not (of_completed or of_inflight):
@@ -186,7 +186,7 @@ def _body(data: bytes, name: InstantFileName, table_version: int, where: str) ->
 _ROWS_PER_FILE = 1000  # a few kB each; the merge tree merges files of ten rows as well as these
 _ENTRIES_PER_BLOCK = 10  # as Hudi flushes them
 
-# Field of an entry → the record that the body of its file is.
+# Field of an entry → the record type of its file's body.
 _BODIES = {
     "hoodieCleanMetadata": "HoodieCleanMetadata",
     "hoodieRollbackMetadata": "HoodieRollbackMetadata",
@@ -197,14 +197,14 @@ _PLANS = {
     "hoodieCleanerPlan": "HoodieCleanerPlan",
     "hoodieRequestedReplaceMetadata": "HoodieRequestedReplaceMetadata",
 }
-# What had a plan below another name while it was pending.
+# Actions whose pending plan had another name.
 _PLANNED_AS = {ActionKind.COMMIT: ActionKind.COMPACTION, ActionKind.DELTACOMMIT: ActionKind.LOGCOMPACTION}
 
 
 def archive_to_history(meta: MetaClient, target: TableConfig) -> int:
     """Put all archived instants of a table below version 8 into the history of `target`, which is empty.
 
-    Returns how many these are. Raises CorruptFile.
+    Returns their number. Raises CorruptFile.
     """
     history = lsm_history(meta.storage, target)
     instants = archive_log(meta.storage, meta.config).instants()
@@ -216,7 +216,7 @@ def archive_to_history(meta: MetaClient, target: TableConfig) -> int:
 
 
 def history_to_archive(meta: MetaClient, target: TableConfig) -> int:
-    """Put the archived instants of a table of version 8 into the archive of `target`; returns how many were new there.
+    """Put the archived instants of a table of version 8 into the archive of `target`; return how many were new there.
 
     Raises CorruptFile.
     """
@@ -259,7 +259,7 @@ def _metadata(archived: ArchiveLogInstant, table_version: int) -> bytes | None:
 
 
 def _body_in(entries: Iterable[Body], records: Mapping[str, str]) -> bytes | None:
-    """The first body of one of these fields, as the file that it came from."""
+    """The first body in one of these fields, as the content of its original file."""
     for entry in entries:
         for name, record in records.items():
             if entry.get(name) is None:
@@ -278,7 +278,7 @@ def _body_in(entries: Iterable[Body], records: Mapping[str, str]) -> bytes | Non
 
 
 def _entries(archived: LsmInstant) -> Sequence[Body]:
-    """One entry per state, as version 6 archives them. When the pending files were made is not in the history."""
+    """One entry per state, as version 6 archives them. The history does not record when the pending files were made."""
     instant = archived.instant
     time, completed_at = instant.requested_time, instant.completion_time or instant.requested_time
     pending = _PLANNED_AS.get(instant.action, instant.action) if archived.plan else instant.action
@@ -297,7 +297,7 @@ def _pending_bodies(archived: LsmInstant) -> Iterator[tuple[State, bytes]]:
     if archived.instant.action is ActionKind.REPLACECOMMIT and plan:
         try:
             archive_entry(archived.instant.requested_time, ActionKind.REPLACECOMMIT, State.REQUESTED, plan, "")
-        except CorruptFile:  # Hudi keeps the inflight file's body instead of the plan when there was one
+        except CorruptFile:  # Hudi keeps the inflight file's body, if any, instead of the plan
             yield State.REQUESTED, b""
             yield State.INFLIGHT, plan
             return
@@ -309,9 +309,9 @@ _MILLISECOND = timedelta(milliseconds=1)
 
 
 def completion_times(meta: MetaClient) -> dict[tuple[str, str], str]:
-    """(requested time, action) → completion time, of all completed instants.
+    """(requested time, action) → completion time, for all completed instants.
 
-    The modification time, but for one that is not after the requested time, or not before the base file that ended the
+    It is the modification time, unless that is not after the requested time, or not before the base file that ended the
     slice of the instant's log files.
     """
     ends = _ends_of_slices(meta) if meta.config.is_merge_on_read else {}
@@ -329,7 +329,7 @@ def completion_times(meta: MetaClient) -> dict[tuple[str, str], str]:
 
 
 def _ends_of_slices(meta: MetaClient) -> dict[str, str]:
-    """Instant in the names of log files → the earliest base instant that follows a slice which has some of them."""
+    """Instant in the names of log files → the earliest base instant after a slice with some of them."""
     ends: dict[str, str] = {}
     for groups in FileSystemView.load(meta).groups.values():
         for group in groups:
