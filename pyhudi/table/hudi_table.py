@@ -30,6 +30,7 @@ from pyhudi.table.calls import Options, PathLike, TableHandle, change_version, o
 from pyhudi.table.change import alter, delete, delete_partitions, static_partitions, update
 from pyhudi.table.merge_builder import Merge
 from pyhudi.table.metadata import TableMetadata, build_index
+from pyhudi.table.replace_where import overwrite, write_where
 from pyhudi.table.reports import data_schema, files, health, history, html, one_line, partitions
 from pyhudi.table.scan import Scan, scan
 from pyhudi.table.write import create, write, write_rows
@@ -360,6 +361,18 @@ class HudiTable:
         """
         return write_rows(self._handle, data, "insert_overwrite", options, {**more, **static_partitions(partitions)})
 
+    def overwrite(
+        self, data: TableInput, *, where: Where = None, options: Options | None = None, **more: object
+    ) -> WriteResult:
+        """Put rows in the place of all rows, or of those that pass `where`, in one commit.
+
+        Args:
+            data: as for `write_hudi`. With `where` each row must pass it, and a stream is taken into memory.
+            where: which rows go, see `scan`; None: all, as `insert_overwrite_table`.
+        Raises: ConfigError for rows that don't pass `where`, before anything is written.
+        """
+        return overwrite(self._handle, data, where, options, more)
+
     def insert_overwrite_table(
         self, data: TableInput, *, options: Options | None = None, **more: object
     ) -> WriteResult:
@@ -666,6 +679,7 @@ def write_hudi(
     operation: str | None = None,
     *,
     mode: str = "append",
+    where: Where = None,
     spark: SparkSession | None = None,
     storage_options: Mapping[str, str] | None = None,
     options: Options | None = None,
@@ -682,6 +696,7 @@ def write_hudi(
         mode: append; overwrite (an insert_overwrite_table: all rows of a table that is there are replaced in one
             commit, which `restore` can undo); replace (a new table in its place; the history goes); ignore or error
             when there is a table already. Spark's `df.write.mode("overwrite")` makes a new table, as in Hudi.
+        where: with mode overwrite only these rows are replaced, and `data` must pass it; see `HudiTable.overwrite`.
         options: Hudi's own keys; `more`: Python names of options (`record_key=`, `partition_by=`, `ordering=`, ...; see
             docs/options.md), or Hudi's keys by `**{...}`.
     Returns: what was done; None when mode is ignore and there is a table.
@@ -690,4 +705,6 @@ def write_hudi(
     session = spark if spark is not None else getattr(data, "sparkSession", None)
     storage = path if isinstance(path, Storage) else open_place(path, storage_options, session)
     write_options = merged_options(options, {**more, "operation": operation})
+    if where is not None:
+        return write_where(storage, data, where, write_options, mode, spark)
     return write(storage, data, write_options, mode, spark, keeps_history=True)

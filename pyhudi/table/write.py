@@ -188,7 +188,7 @@ def _write(
 
 def change_table(
     table: Storage | str | os.PathLike[str],
-    change: ChangeRows | DeletePartitions | AlterSchema,
+    change: ChangeRows | DeletePartitions | AlterSchema | Overwrite,
     engine: Engine,
     options: WriteOptions,
     *,
@@ -196,7 +196,7 @@ def change_table(
 ) -> WriteResult:
     """Change what is in a table: update, delete by a filter, merge, delete partitions, alter the schema.
 
-    Args:    change: what to change; its source, if any, is a frame of the engine.
+    Args:    change: what to change; its source, if any, is a frame of the engine, which an overwrite can read twice.
     Raises:  errors of the family; unless the call returns, nothing of it is visible.
     """
     storage = with_sync(table if isinstance(table, Storage) else open_storage(table), options.storage_sync)
@@ -204,13 +204,16 @@ def change_table(
     if isinstance(change, ChangeRows):
         check_writable(meta.config, options)
         change = replace(change, source=None if change.source is None else _checked_text(change.source))
-    else:
+    elif isinstance(change, DeletePartitions | AlterSchema):
         check_files_writable(meta.config)  # whoever merges nothing needs no merger
-    if meta.config.is_merge_on_read and not isinstance(change, DeletePartitions):
+    else:
+        check_writable(meta.config, options)
+    if meta.config.is_merge_on_read and isinstance(change, ChangeRows | AlterSchema):
         change = replace(change, kind=ActionKind.DELTACOMMIT)
     lock = table_lock(options, storage, clock)
     context_at_first = ActionContext(meta, options, lock, clock, engine)
-    context_at_first = with_table_index(context_at_first) if isinstance(change, ChangeRows) else context_at_first
+    if not isinstance(change, DeletePartitions | AlterSchema):
+        context_at_first = with_table_index(context_at_first)
     change.schedule(context_at_first)  # what can be refused is refused first
     rows = change.source if isinstance(change, ChangeRows) else None
 

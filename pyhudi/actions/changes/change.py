@@ -80,7 +80,8 @@ class ChangeRows:
 
     `where`: only these rows of the table can change; `source`: rows to merge, with keys. `computed`: the source was
     computed from the table, and numbers in it select the clause of each row. `zone`: the zone of times that name none;
-    None: such times are refused where the column holds moments.
+    None: such times are refused where the column holds moments. `replaces`: source rows take the place of stored ones
+    whatever their ordering values are.
     """
 
     clauses: tuple[Clause, ...] | tuple[NumberedClause, ...]
@@ -89,6 +90,7 @@ class ChangeRows:
     kind: ActionKind = field(default=ActionKind.COMMIT)
     computed: Computed | None = None
     zone: tzinfo | None = None
+    replaces: bool = False
 
     @property
     def operation(self) -> str:
@@ -177,6 +179,8 @@ class ChangeRows:
             # As in the delete operation, these deletes win against any stored ordering value.
             spec = replace(spec, merge_mode=_LATEST.mode, rules=None)
             schema = pa.schema([schema.field(name) for name in ordered_deletes(spec, context)])
+        elif self.replaces and not context.meta.config.is_merge_on_read:
+            spec = replace(spec, merge_mode=_LATEST.mode, rules=None)
         reading = replace(stored_slices(spec.key_generator, context), history=spec.history)
         if not context.options.damage.rewrite:
             reading = replace(reading, damage=damage_rules(context.meta, raises=True, advice=REWRITING))
@@ -205,6 +209,7 @@ class ChangeRows:
             self.source is not None,
             self.computed is not None,
             StoredColumns.of(clauses, spec, rules, in_files, in_logs, is_placed=is_placed),
+            must_win=self.replaces and context.meta.config.is_merge_on_read and rules.by_ordering,
         )
         numbers = tuple(range(first, first + len(plan_alone.tasks)))
         profile = prepared.profile or profile_of(_counts(alone), plan_alone, self.operation)

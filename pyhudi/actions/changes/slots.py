@@ -63,6 +63,7 @@ class ChangeSlot:
     computed: bool = False
     columns: StoredColumns = field(default_factory=StoredColumns)
     by_row: bool = False
+    must_win: bool = False  # a row that loses against the stored one by its ordering value is an error
 
     def __call__(self, context: TaskContext, slot: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         arrived = list(batches)
@@ -210,6 +211,8 @@ class ChangeSlot:
                 continue
             mine = rows.filter(pa.array(chosen))
             for batch in self._made(number, clause, mine, clause_rows.filter(chosen)):
+                if self.must_win and when is When.MATCHED and self._in_time(batch, mine).num_rows < batch.num_rows:
+                    raise _loses(batch, self._in_time(batch, mine), self.rules)
                 yield self._in_time(batch, mine) if number in self.write.partial else batch
 
     def _made(
@@ -278,6 +281,16 @@ def _not_unique(keys: pa.Array) -> ConfigError:
     return ConfigError(
         f"Several rows of the source have the key {key!r}, so it is not clear what the row of the table becomes. Make "
         "keys unique in the source; nothing was written."
+    )
+
+
+def _loses(rows: pa.RecordBatch, winners: pa.RecordBatch, rules: MergeRules) -> ConfigError:
+    wins = pc.is_in(rows.column(RECORD_KEY), value_set=winners.column(RECORD_KEY))
+    key = rows.column(RECORD_KEY).filter(pc.invert(wins))[0].as_py()
+    return ConfigError(
+        f"The row of key {key!r} has a lower value of {', '.join(rules.ordering_fields)} than the stored one, so in "
+        "the log files of a merge-on-read table it could not take its place. Give it a value that is not lower, "
+        "overwrite whole partitions, or delete the rows first. Nothing was changed."
     )
 
 

@@ -22,7 +22,7 @@ docs/formats/timeline.md, "Bodies", "Commit metadata".
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Generic, TypeAlias
 
@@ -111,15 +111,16 @@ def _action(operation: str, frame: Frame, options: WriteOptions) -> Overwrite:
 
 @dataclass(frozen=True, slots=True)
 class InsertOverwrite(Generic[PlanT]):
-    """`writing`: the path of the rows to files."""
+    """`writing`: the path of the rows to files. `matches`: True for partitions to overwrite without rows, too."""
 
     writing: Action[PlanT]
     operation: str
     kind: ActionKind = field(default=ActionKind.REPLACECOMMIT)
+    matches: Callable[[str], bool] | None = None
 
     def schedule(self, context: ActionContext) -> Schedule:
         schedule = self.writing.schedule(context)
-        if self._named(context) is not None:
+        if self._named(context) is not None or self.matches is not None:
             check_not_planned(self._replaced((), context), context, self.operation, compactions=False)
         return replace(schedule, body=encode_requested_replace())
 
@@ -152,6 +153,9 @@ class InsertOverwrite(Generic[PlanT]):
         """The replaced groups, when rows go to the partitions `paths`. Raises ConfigError for rows of unnamed
         partitions.
         """
+        if self.matches is not None:
+            everything, written = existing_groups(context), set(paths)
+            return {path: ids for path, ids in everything.items() if path in written or self.matches(path)}
         overwritten = self._named(context)
         if not overwritten:
             return existing_groups(context, paths if overwritten is None else None)
