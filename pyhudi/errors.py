@@ -2,7 +2,8 @@
 
 HudiError                     root; `retryable` says whether trying again can help
 ├── ConfigError               the caller gave a wrong, missing or unsupported option
-│   └── KeyGenError           a row has no usable key or partition value
+│   ├── KeyGenError           a row has no usable key or partition value
+│   └── MissingLibrary        a call needs a package that is not installed
 ├── TableError                the table is not what the call needs
 │   ├── TableNotFound, TableExists, UnsupportedTable, SchemaMismatch
 │   └── RangeNotReadable      commits that an incremental query asks for: gone, or not there yet
@@ -33,6 +34,7 @@ __all__ = [
     "KeyGenError",
     "LockTimeout",
     "MetadataTableDamaged",
+    "MissingLibrary",
     "OutdatedRows",
     "PathExists",
     "PathNotFound",
@@ -66,6 +68,10 @@ class ConfigError(HudiError):
 
 class KeyGenError(ConfigError):
     """A row gives no usable record key or partition path."""
+
+
+class MissingLibrary(ConfigError, ImportError):
+    """A package that the call needs is not installed; the message has the line for pip."""
 
 
 class TableError(HudiError):

@@ -21,7 +21,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -35,7 +35,7 @@ from pyhudi.formats.base import BATCH_ROWS, BaseFileReader, open_base_file
 from pyhudi.model.keys import RECORD_KEY
 from pyhudi.model.predicate import Column, Compare, Constant, In, Operand, Predicate, ValueRange, is_opaque, may_match
 from pyhudi.queries.change_rows import read_changes
-from pyhudi.queries.filters import resolve, resolve_operand, to_arrow
+from pyhudi.queries.filters import resolve, resolve_operand, to_arrow, top_level_columns
 from pyhudi.queries.literals import list_values
 from pyhudi.queries.plan import ReadPlan, ReadSlice
 from pyhudi.queries.schema import with_path_values
@@ -115,16 +115,27 @@ _POLL_S = 0.1  # how soon a reading thread notices that nobody reads its batches
 
 
 def read_batches(
-    plan: ReadPlan, storage: Storage, *, threads: int = READ_THREADS, batch_rows: int = BATCH_ROWS
+    plan: ReadPlan,
+    storage: Storage,
+    *,
+    threads: int = READ_THREADS,
+    batch_rows: int = BATCH_ROWS,
+    limit: int | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """The rows of a plan, as batches of `plan.schema`, file by file in the plan's order; no empty batches.
 
     Args:
         threads: files that are read at the same time.
         batch_rows: most rows of one batch.
+        limit: reading ends with so many rows (None: all): in the middle of a file, and before the next one is opened.
     Raises: CorruptFile naming the file, SchemaMismatch when old values do not fit the table's type, StaleRead when a
         file was deleted since.
     """
+    if limit is not None:
+        if plan.keeps_all_rows:
+            threads, batch_rows = 1, max(1, min(batch_rows, limit))  # the first file may well be enough
+        yield from _first_rows(read_batches(plan, storage, threads=threads, batch_rows=batch_rows), limit)
+        return
     if threads <= 1 or len(plan.slices) <= 1:
         for read in plan.slices:
             yield from read_slice(plan, storage, read, batch_rows=batch_rows)
@@ -140,6 +151,12 @@ def read_batches(
                     ahead.append(_FileAhead.begin(pool, plan, storage, plan.slices[following], batch_rows, stop))
         finally:
             stop.set()
+
+
+def _first_rows(batches: Iterator[pa.RecordBatch], limit: int) -> Iterator[pa.RecordBatch]:
+    while limit > 0 and (batch := next(batches, None)) is not None:
+        yield batch.slice(0, limit)
+        limit -= batch.num_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -333,14 +350,24 @@ def key_filter(plan: ReadPlan, read: ReadSlice) -> KeyFilter | None:
 
 
 def count_rows(plan: ReadPlan, storage: Storage, *, threads: int = READ_THREADS) -> int:
-    """How many rows a plan returns: from footers where nothing is filtered or merged."""
-    if not plan.keeps_all_rows or plan.changes is not None:
-        return sum(batch.num_rows for batch in read_batches(plan, storage, threads=threads))
+    """How many rows a plan returns.
 
+    Footers say it where nothing is filtered or merged, also when the filter is of partition columns alone. Else the
+    columns of the filter are read, and no others.
+    """
+    if plan.changes is not None:
+        return sum(batch.num_rows for batch in read_batches(plan, storage, threads=threads))
+    needed = top_level_columns(plan.predicate, plan.read_schema)
+    columns = pa.schema([field for field in plan.read_schema if field.name in needed] or list(plan.read_schema)[:1])
+    plan = replace(plan, schema=columns, read_schema=columns)
     warnings: list[tuple[str, type[Warning]]] = []
 
     def rows_of(read: ReadSlice) -> int:
         with collected_warnings(warnings), stale_read_if_missing(storage):
+            if needed and not needed <= read.from_path.keys():
+                return sum(batch.num_rows for batch in read_slice(plan, storage, read))
+            if needed and not _passes_by_path(plan, read):
+                return 0
             if read.merges:
                 assert plan.merge is not None
                 return sum(rows.num_rows for rows in read_file_slice(plan.merge, read.file_slice, [RECORD_KEY]))
@@ -351,3 +378,10 @@ def count_rows(plan: ReadPlan, storage: Storage, *, threads: int = READ_THREADS)
         rows = sum(pool.map(rows_of, plan.slices))
     _warn_of(warnings)
     return rows
+
+
+def _passes_by_path(plan: ReadPlan, read: ReadSlice) -> bool:
+    """Whether the rows of a slice pass a filter of columns that have one value in all of them."""
+    nothing = pa.RecordBatch.from_arrays([pa.nulls(1)], ["row"])
+    row = with_path_values(nothing, read.from_path, plan.read_schema)
+    return RowFilter.of(plan.predicate, plan.read_schema).filter(row).num_rows == 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from datetime import timedelta, timezone, tzinfo
 from threading import Lock
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 __all__ = [
+    "active_session",
     "files_listed_here",
     "hudi_and_store_options",
     "hudi_options",
@@ -38,6 +39,18 @@ _LISTING_JOB_FROM = "spark.sql.sources.parallelPartitionDiscovery.threshold"
 _ZONE = "spark.sql.session.timeZone"
 _OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d\d)(?::?(\d\d))?)?")
 _ONE_AT_A_TIME = Lock()  # each puts back the session's value
+
+
+def active_session() -> SparkSession | None:
+    """The session that is active in this thread; None when there is none, or a Connect client of Spark 3.5, which can't
+    tell.
+    """
+    from pyspark.errors import PySparkNotImplementedError
+    from pyspark.sql import SparkSession
+
+    with suppress(PySparkNotImplementedError):
+        return SparkSession.getActiveSession()
+    return None
 
 
 def hudi_options(spark: SparkSession) -> dict[str, str]:

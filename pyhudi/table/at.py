@@ -100,7 +100,7 @@ class TableAt:
         self, columns: Sequence[str] | None = None, where: Where = None, *, options: Options | None = None
     ) -> Scan:
         """A query of the table as of the moment. For the arguments see `HudiTable.scan`."""
-        return scan(self._handle, columns, where, self.instant_time, None, None, None, None, options)
+        return scan(self._handle, columns, where, self.instant_time, None, None, None, None, None, options)
 
     def count(self, where: Where = None) -> int:
         """How many rows there were, or how many that pass `where`."""
@@ -108,14 +108,7 @@ class TableAt:
 
     def head(self, n: int = 5) -> pa.Table:
         """The first `n` rows in the order of the files, with the data columns. Files after them are not read."""
-        schema = self.schema
-        batches: list[pa.RecordBatch] = []
-        missing = n
-        with self.scan(schema.names).to_batches() as reader:
-            while missing > 0 and (batch := next(reader, None)) is not None:
-                batches.append(batch.slice(0, missing))
-                missing -= batches[-1].num_rows
-        return pa.Table.from_batches(batches, schema)
+        return self.scan(self.schema.names).head(n)
 
     def files(self) -> pa.Table:
         """The files of then: columns of `HudiTable.files`."""

@@ -37,7 +37,9 @@ from pyhudi.table.write import create, write, write_rows
 from pyhudi.timeline.table_properties import table_exists
 
 if TYPE_CHECKING:
+    import duckdb
     import pandas as pd
+    import polars as pl
     import pyarrow as pa
 
     from pyhudi.actions.result import WriteResult
@@ -56,7 +58,7 @@ if TYPE_CHECKING:
     from pyhudi.services.results import ClusteringResult, CompactionResult
     from pyhudi.services.savepoint import Savepoint, Savepoints
     from pyhudi.services.versions.upgrade import VersionChange
-    from pyhudi.spark.names import SparkSession, StructType
+    from pyhudi.spark.names import SparkDataFrame, SparkSession, StructType
     from pyhudi.table.input import TableInput
 
 __all__ = ["HudiTable", "write_hudi"]
@@ -205,6 +207,7 @@ class HudiTable:
         begin: AsOf | None = None,
         end: AsOf | None = None,
         incremental_format: str | None = None,
+        limit: int | None = None,
         options: Options | None = None,
     ) -> Scan:
         """Describe a query; nothing is read until rows are fetched.
@@ -225,12 +228,13 @@ class HudiTable:
             incremental_format: what an incremental query returns: "latest_state" (the default), rows in their newest
                 version; "cdc", of a table with change logs: all changes, as columns op ("i", "u", "d"), ts_ms (the
                 commit), before and after (JSON texts).
+            limit: no more rows than these; reading ends with them. Which rows come first is not defined.
             options: Hudi's keys, those that `spark.read.format("hudi")` takes, such as `hoodie.memory.merge.max.size`;
                 the session's `spark.hoodie.*` come after them. Times in options keep Hudi's meaning: from table
                 version 8 on a range is one of completion times, and `as.of.instant` is compared with instant times.
         Raises: ConfigError for arguments that contradict each other; the rest when rows are fetched.
         """
-        return scan(self._handle, columns, where, as_of, query_type, begin, end, incremental_format, options)
+        return scan(self._handle, columns, where, as_of, query_type, begin, end, incremental_format, limit, options)
 
     def at(self, moment: AsOf) -> TableAt:
         """The table as of a moment, for reading only: `table.at("2024-01-31").to_pandas()`.
@@ -275,6 +279,51 @@ class HudiTable:
     ) -> pd.DataFrame:
         """`scan(...).to_pandas()`."""
         return self.scan(columns, where, as_of).to_pandas()
+
+    def to_polars(
+        self, columns: Sequence[str] | None = None, where: Where = None, as_of: AsOf | None = None
+    ) -> pl.DataFrame:
+        """`scan(...).to_polars()`."""
+        return self.scan(columns, where, as_of).to_polars()
+
+    def to_duckdb(
+        self, columns: Sequence[str] | None = None, where: Where = None, as_of: AsOf | None = None
+    ) -> duckdb.DuckDBPyRelation:
+        """`scan(...).to_duckdb()`: a relation, in the database of `duckdb.sql`."""
+        return self.scan(columns, where, as_of).to_duckdb()
+
+    def to_spark(
+        self, columns: Sequence[str] | None = None, where: Where = None, as_of: AsOf | None = None
+    ) -> SparkDataFrame:
+        """`scan(...).to_spark()`, with the session that the table was opened with, else the active one."""
+        return self.scan(columns, where, as_of).to_spark()
+
+    def to_batches(
+        self, columns: Sequence[str] | None = None, where: Where = None, as_of: AsOf | None = None
+    ) -> pa.RecordBatchReader:
+        """`scan(...).to_batches()`: the rows as a stream, in bounded memory."""
+        return self.scan(columns, where, as_of).to_batches()
+
+    def head(
+        self,
+        n: int = 5,
+        columns: Sequence[str] | None = None,
+        where: Where = None,
+        as_of: AsOf | None = None,
+    ) -> pa.Table:
+        """The first `n` rows that come; no more is read than they need. `columns`: None: the data columns."""
+        return self.scan(self.schema.names if columns is None else columns, where, as_of).head(n)
+
+    def count(self, where: Where = None, as_of: AsOf | None = None) -> int:
+        """`scan(...).count()`: how many rows; from footers alone where that is possible."""
+        return self.scan(where=where, as_of=as_of).count()
+
+    def __len__(self) -> int:
+        return self.count()
+
+    def __bool__(self) -> bool:
+        """True, with rows or without: `if table` reads nothing."""
+        return True
 
     # ---- writing rows
 

@@ -31,10 +31,13 @@ from pyhudi.queries.plan import ReadPlan, check_query_type
 from pyhudi.queries.query import AsOf, Query, as_of_time, parse_as_of
 from pyhudi.queries.snapshot import READ_THREADS, count_rows, read_batches
 from pyhudi.table.calls import Options, TableHandle, in_session_zone, session_options, session_zone
+from pyhudi.table.libraries import duckdb_relation, polars_frame, spark_frame
 from pyhudi.text_table import html_pairs, readable_bytes
 
 if TYPE_CHECKING:
+    import duckdb
     import pandas as pd
+    import polars as pl
 
     from pyhudi.spark.names import SparkDataFrame, SparkSession
 
@@ -76,9 +79,11 @@ class Scan:
         use_metadata: bool = True,
         unique_keys: bool = False,
         incremental: IncrementalOptions = DEFAULT_INCREMENTAL,
+        limit: int | None = None,
     ) -> None:
         """See `HudiTable.scan`. What can be checked without reading is checked here."""
         check_query_type(query_type)
+        self._limit = _checked_limit("limit", limit)
         self._meta = meta
         self._where = parse_where(where)
         self._query = Query(
@@ -108,8 +113,11 @@ class Scan:
 
     def narrowed(self, columns: Sequence[str] | None = None, where: Where = None) -> Scan:
         """The same query at the same moment, with these of its columns (None: all) and of its rows those that also
-        pass `where`. Raises ConfigError for a filter that can't be read.
+        pass `where`. Raises ConfigError for a filter that can't be read, and one on a scan with a limit: which rows are
+        the first ones would change.
         """
+        if self._limit is not None and where is not None:
+            raise ConfigError("A scan with a limit takes no further filter; fetch its rows, and filter those.")
         scan = copy(self)
         parts = (self._where, parse_where(where))
         scan._where = conjunction(tuple(part for part in parts if part != Constant(True)))
@@ -133,7 +141,8 @@ class Scan:
     def to_batches(self, *, threads: int = READ_THREADS) -> pa.RecordBatchReader:
         """The rows as a stream, in bounded memory. `threads`: files that are read at the same time."""
         plan = self.plan
-        return pa.RecordBatchReader.from_batches(plan.schema, read_batches(plan, self._meta.storage, threads=threads))
+        rows = read_batches(plan, self._meta.storage, threads=threads, limit=self._limit)
+        return pa.RecordBatchReader.from_batches(plan.schema, rows)
 
     def to_arrow(self, *, threads: int = READ_THREADS) -> pa.Table:
         """All rows in memory."""
@@ -143,22 +152,48 @@ class Scan:
         """All rows as a pandas DataFrame; `options` go to `pyarrow.Table.to_pandas`."""
         return self.to_arrow().to_pandas(**options)
 
+    def to_polars(self) -> pl.DataFrame:
+        """All rows as a polars DataFrame. Raises MissingLibrary."""
+        return polars_frame(self.to_arrow)
+
+    def to_duckdb(self, connection: duckdb.DuckDBPyConnection | None = None) -> duckdb.DuckDBPyRelation:
+        """The rows as a relation of DuckDB, which reads them when it is asked, and again each time.
+
+        Args:   connection: None: DuckDB's own, that of `duckdb.sql`.
+        Raises: MissingLibrary.
+        """
+        return duckdb_relation(self.to_arrow, connection)
+
     def to_spark(self, spark: SparkSession | None = None) -> SparkDataFrame:
         """The rows as a Spark DataFrame, planned natively by Spark.
 
-        Args:    spark: the session; None: the one that the table was opened with.
-        Raises:  ConfigError without a session.
+        Args:    spark: the session; None: the one that the table was opened with, else the active one.
+        Raises:  ConfigError without a session, MissingLibrary.
         """
-        session = spark if spark is not None else self._spark
-        if session is None:
-            raise ConfigError("to_spark needs a session: to_spark(spark), or HudiTable.open(path, spark=spark).")
-        from pyhudi.spark.reader import frame_of_plan  # pyspark is loaded only when it is used
+        frame = spark_frame(spark if spark is not None else self._spark, self._meta, self.plan)
+        return frame if self._limit is None else frame.limit(self._limit)
 
-        return frame_of_plan(session, self._meta, self.plan)
+    def head(self, n: int = 5) -> pa.Table:
+        """The first `n` rows. No more is read than they need: a row group of the first file, as a rule."""
+        scan, n = copy(self), _checked_limit("n", n)
+        scan._limit = n if self._limit is None else min(n, self._limit)
+        return scan.to_arrow(threads=1)
 
     def count(self) -> int:
-        """Number of rows: from the files' footers when there is no filter."""
-        return count_rows(self.plan, self._meta.storage)
+        """Number of rows.
+
+        Footers tell it, without a read, where no log files are merged and no filter is given, or one of partition
+        columns. Otherwise the columns of the filter are read.
+        """
+        rows = count_rows(self.plan, self._meta.storage)
+        return rows if self._limit is None else min(rows, self._limit)
+
+    def __len__(self) -> int:
+        return self.count()
+
+    def __bool__(self) -> bool:
+        """True, with rows or without: `if scan` counts none."""
+        return True
 
     def files(self) -> pa.Table:
         """The files that the scan reads, without skipped ones: columns of `FILES_SCHEMA`, paths below the table."""
@@ -194,6 +229,8 @@ class Scan:
             + (f", {pruned} pruned" if pruned else ""),
             f"  files       {len(plan.slices)} of {plan.files_total}, {readable_bytes(plan.size_bytes)}",
         ]
+        if self._limit is not None:
+            lines.append(f"  limit       {self._limit:,} rows: reading ends with them")
         if plan.files_skipped_by_path:
             lines.append(f"  skipped     {plan.files_skipped_by_path:,} by the paths of partitions ({pruned} pruned)")
         lines += [f"  skipped     {step}" for step in plan.skipped]
@@ -216,6 +253,7 @@ class Scan:
             "columns": "all" if query.columns is None else ", ".join(query.columns),
             "where": "every row" if self._where == Constant(True) else _shortened(to_sql(self._where)),
             "as of": "now" if query.as_of is None else str(query.as_of),
+            **({} if self._limit is None else {"limit": f"{self._limit:,} rows"}),
         }
         if self._range is not None:
             pairs["commits in"] = str(self._range)
@@ -229,6 +267,7 @@ class Scan:
         if self._range is not None:
             parts.append(f"begin={self._range.begin or 'earliest'!r}")
             parts.append("" if self._range.end is None else f"end={self._range.end!r}")
+        parts.append("" if self._limit is None else f"limit={self._limit}")
         parts.append("" if query.query_type == "snapshot" else f"query_type={query.query_type!r}")
         return f"Scan({', '.join([self._meta.storage.root, *filter(None, parts)])})"
 
@@ -256,6 +295,7 @@ def scan(
     begin: AsOf | None,
     end: AsOf | None,
     incremental_format: str | None,
+    limit: int | None,
     options: Options | None,
 ) -> Scan:
     """`HudiTable.scan`."""
@@ -297,7 +337,17 @@ def scan(
         use_metadata=read_options.use_metadata,
         unique_keys=read_options.unique_keys,
         incremental=replace(incremental, format=returned),
+        limit=limit,
     )
+
+
+LimitT = TypeVar("LimitT", int, "int | None")
+
+
+def _checked_limit(name: str, limit: LimitT) -> LimitT:
+    if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 0):
+        raise ConfigError(f"{name}={limit!r}: expected a number of rows, 0 or more.")
+    return limit
 
 
 def _given_once(key: str, name: str, argument: T | None, option: T, options: Options) -> T:

@@ -52,3 +52,9 @@ def test_the_sessions_options_stand_behind_those_of_a_scan(spark: Any, path: str
             assert values(table.scan(**asked).to_spark()) == [3, 4, 5, 100, 100, 100]
     finally:
         spark.conf.unset("spark.hoodie.datasource.query.type")
+
+
+def test_the_active_session_makes_the_frame_of_a_table_and_the_limit_holds(spark: Any, path: str) -> None:
+    table = HudiTable.open(path)
+    assert values(table.to_spark(["v"], where="v < 5")) == [3, 4]
+    assert table.scan(["v"], limit=4).to_spark().count() == 4

@@ -1,0 +1,169 @@
+"""Looking at a table: its first rows, how many there are, and the same rows in other libraries."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from pyhudi import ConfigError, HudiTable, write_hudi
+from pyhudi.errors import MissingLibrary
+from pyhudi.queries import snapshot
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> HudiTable:
+    """Three partitions of a hundred rows each."""
+    rows = pa.table({"id": range(300), "city": ["bern", "oslo", "rome"] * 100, "n": range(300)})
+    write_hudi(tmp_path / "t", rows, record_key="id", partition_by="city")
+    return HudiTable.open(tmp_path / "t")
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """Paths of the base files whose rows are read."""
+    paths = list[str]()
+    read_slice = snapshot.read_slice
+
+    def noted(*arguments: object, **options: object) -> Iterator[pa.RecordBatch]:
+        paths.append(arguments[2].base_file.path)  # type: ignore[attr-defined]
+        return read_slice(*arguments, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(snapshot, "read_slice", noted)
+    return paths
+
+
+def test_head_reads_one_file_of_three_and_no_more_than_its_rows(table: HudiTable, opened: list[str]) -> None:
+    head = table.head(3, columns=["id", "city"])
+    assert (head.num_rows, head.column_names) == (3, ["id", "city"])
+    assert len(opened) == 1
+    assert (table.head().num_rows, table.head().column_names) == (5, ["id", "city", "n"])
+
+
+def test_a_limit_goes_on_to_the_next_file_only_as_far_as_it_must(table: HudiTable, opened: list[str]) -> None:
+    assert table.scan(limit=150).to_arrow().num_rows == 150
+    assert len(opened) == 2
+    assert table.scan(limit=0).to_arrow().num_rows == 0
+    assert len(opened) == 2
+
+
+def test_a_limit_stops_within_a_file_at_the_row_group_that_has_enough(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = pa.table({"id": range(50_000)})
+    write_hudi(tmp_path / "t", rows, "bulk_insert", record_key="id")
+    groups = list[int]()
+    read = pq.ParquetFile.iter_batches
+
+    def noted(file: pq.ParquetFile, *arguments: object, **options: object) -> Iterator[pa.RecordBatch]:
+        for batch in read(file, *arguments, **options):  # type: ignore[arg-type]
+            groups.append(batch.num_rows)
+            yield batch
+
+    monkeypatch.setattr(pq.ParquetFile, "iter_batches", noted)
+    assert HudiTable.open(tmp_path / "t").head(10, ["id"]).num_rows == 10
+    assert 10 <= sum(groups) < 1_000
+
+
+def test_a_limit_holds_for_rows_that_pass_a_filter_and_for_merged_rows(tmp_path: Path) -> None:
+    rows = pa.table({"id": range(100), "n": range(100)})
+    options = {"hoodie.compact.inline": "false"}
+    for _ in range(2):
+        write_hudi(tmp_path / "t", rows, record_key="id", table_type="MERGE_ON_READ", options=options)
+    table = HudiTable.open(tmp_path / "t")
+    assert sorted(table.scan(["n"], where="n >= 90", limit=4).to_arrow()["n"].to_pylist())[0] >= 90
+    assert table.scan(["n"], where="n >= 90", limit=4).count() == 4
+    assert table.scan(["n"], where="n >= 90", limit=40).count() == 10
+    assert table.head(7).num_rows == 7
+    assert len(table) == 100
+
+
+def test_a_limit_is_shown_and_takes_no_filter_afterwards(table: HudiTable) -> None:
+    scan = table.scan(["id"], limit=3)
+    assert repr(scan).endswith("columns=['id'], limit=3)")
+    assert "limit       3 rows" in scan.explain()
+    assert scan.narrowed(["id"]).to_arrow().num_rows == 3
+    assert scan.head(10).num_rows == 3
+    with pytest.raises(ConfigError, match="no further filter"):
+        scan.narrowed(where="id = 1")
+    for wrong in (-1, 1.5, True, "3"):
+        with pytest.raises(ConfigError, match="expected a number of rows"):
+            table.scan(limit=wrong)  # type: ignore[arg-type]
+
+
+def test_rows_are_counted_by_footers_without_a_filter_and_with_one_of_partitions(
+    table: HudiTable, opened: list[str]
+) -> None:
+    assert table.count() == len(table) == len(table.scan()) == 300
+    assert table.count(where="city = 'oslo'") == 100
+    assert table.count(where="city IN ('oslo', 'rome') AND city <> 'rome'") == 100
+    assert table.count(where="city LIKE '%o%'") == 200
+    assert opened == []
+
+
+def test_counting_with_a_filter_reads_its_columns_alone(table: HudiTable, monkeypatch: pytest.MonkeyPatch) -> None:
+    columns = set[str]()
+    filtered = snapshot._filtered
+
+    def noted(plan: snapshot.ReadPlan, source: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        columns.update(plan.read_schema.names)
+        return filtered(plan, source)
+
+    monkeypatch.setattr(snapshot, "_filtered", noted)
+    assert table.count(where="n < 10") == 10
+    assert columns == {"n"}
+    assert table.count(where="n < 10 AND city = 'oslo'") == 3
+    assert columns == {"n", "city"}
+
+
+def test_counting_a_table_of_before_and_an_empty_one(table: HudiTable) -> None:
+    first = table.timeline.commits().instants[0].requested_time
+    table.truncate()
+    assert (len(table), table.count(as_of=first)) == (0, 300)
+    assert table  # an empty table is a table
+    assert table.scan()
+    assert table.head().num_rows == 0
+
+
+def test_a_table_is_a_frame_of_polars_and_pandas_and_a_stream(table: HudiTable) -> None:
+    pl = pytest.importorskip("polars")
+    frame = table.to_polars(["id", "city"], where="id < 3")
+    assert isinstance(frame, pl.DataFrame)
+    assert sorted(frame.rows()) == [(0, "bern"), (1, "oslo"), (2, "rome")]
+    assert table.to_pandas(["id"]).shape == (300, 1)
+    assert table.to_batches(["id"]).read_all().num_rows == 300
+
+
+def test_a_table_is_a_relation_of_duckdb_that_is_read_again_each_time(table: HudiTable) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    relation = table.to_duckdb(["id", "city"])
+    assert relation.aggregate("city, count(*)", "city").order("city").fetchall() == [
+        ("bern", 100), ("oslo", 100), ("rome", 100),
+    ]  # fmt: skip
+    assert relation.filter("id = 7").fetchall() == relation.filter("id = 7").fetchall() == [(7, "oslo")]
+    with duckdb.connect() as connection:
+        assert table.scan(["id"], limit=4).to_duckdb(connection).count("*").fetchall() == [(4,)]
+
+
+@pytest.mark.parametrize(
+    ("module", "call", "package"),
+    [
+        ("polars", "to_polars", "polars"),
+        ("duckdb", "to_duckdb", "pyhudi[sql]"),
+        ("pyspark", "to_spark", "pyhudi[spark]"),
+    ],
+)
+def test_without_the_library_the_error_says_what_to_install(
+    table: HudiTable, monkeypatch: pytest.MonkeyPatch, module: str, call: str, package: str
+) -> None:
+    for name in [name for name in sys.modules if name.partition(".")[0] == module]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(MissingLibrary, match="pip install") as caught:
+        getattr(table, call)()
+    assert package in str(caught.value)
+    assert isinstance(caught.value, ImportError)
