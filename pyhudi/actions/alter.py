@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from pyhudi.actions.action import ActionContext, PreparedWrite, Schedule
+from pyhudi.actions.constraints import bound_constraints
 from pyhudi.actions.rows import ordering_fields
 from pyhudi.actions.writes.preparation import check_deciding, commit_body, write_spec
 from pyhudi.errors import ConfigError, SchemaMismatch
@@ -67,6 +68,7 @@ class AlterSchema:
         changed = changed_schema(before[0], self.changes, deciding - ordering)
         columns = without_meta(changed.to_arrow())
         stored = pa.schema([column for column in columns if column.name not in config.dropped_partition_fields])
+        bound_constraints(config, columns)  # one that names a column that goes must go first
         needs_ids = any(_needs_ids(change, before[0]) for change in self.changes)
         if needs_ids and not history and self.keeps_history is False:
             raise ConfigError(

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from pyhudi.actions.constraints import constraints_of
 from pyhudi.actions.save_modes import remove_table
 from pyhudi.actions.undo.restore import restore
 from pyhudi.meta_client import MetaClient
@@ -19,6 +20,7 @@ from pyhudi.services.archive.archiving import archive
 from pyhudi.services.clean.cleaning import clean
 from pyhudi.services.cluster.calls import cluster
 from pyhudi.services.compact.compaction import COMPACTION, LOG_COMPACTION, call
+from pyhudi.services.constraints import add_constraint, drop_constraint
 from pyhudi.services.index_building import build_waiting
 from pyhudi.services.indexes import drop_index, load_indexes
 from pyhudi.services.partition_ttl import expire_partitions
@@ -482,6 +484,23 @@ class HudiTable:
             of the change.
         """
         return alter(self._handle, changes, schema_on_read, options, more)
+
+    def constraints(self) -> dict[str, str]:
+        """The CHECK constraints of the table: name → SQL condition."""
+        return constraints_of(self._handle.fresh().config)
+
+    def add_constraint(self, name: str, condition: str, *, options: Options | None = None) -> None:
+        """Let no write of PyHudi's bring rows for which a condition is false; unknown, as of null, passes.
+
+        Args:   condition: SQL text over the table's columns, such as `"fare > 0"`.
+        Raises: SchemaMismatch when rows of the table break it; ConfigError for a name that is taken, and a condition
+            that the columns can't answer.
+        """
+        self._handle.serve(partial(add_constraint, name=name, condition=condition), options, {})
+
+    def drop_constraint(self, name: str, *, options: Options | None = None) -> None:
+        """Take a constraint off. Raises ConfigError when there is none of that name."""
+        self._handle.serve(partial(drop_constraint, name=name), options, {})
 
     # ---- table services
 

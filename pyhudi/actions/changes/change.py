@@ -26,6 +26,7 @@ from pyhudi.actions.changes.computed import Computed, NumberedClause, placed_wri
 from pyhudi.actions.changes.slice_reader import SliceReader, StoredColumns
 from pyhudi.actions.changes.slots import ChangeSlot
 from pyhudi.actions.clustering_updates import groups_closed_to_inserts
+from pyhudi.actions.constraints import bound_constraints
 from pyhudi.actions.partitioner import RowCount, SlotPlan, plan_slots, profile_of
 from pyhudi.actions.rows import table_rules
 from pyhudi.actions.table_keys import PROBE_TIME, is_automatic, table_keygen
@@ -186,8 +187,10 @@ class ChangeRows:
             reading = replace(reading, damage=damage_rules(context.meta, raises=True, advice=REWRITING))
         stored = SliceReader(reading, replace(plan, slices=(), merge=None))
         options = context.options
-        in_logs = _partial_columns(clauses, spec, rules, context)
-        in_files = _untouched_columns(clauses, spec, rules)
+        # Constraints are checked on whole rows.
+        constraints = bound_constraints(context.meta.config, context.meta.table_schema())
+        in_logs = {} if constraints else _partial_columns(clauses, spec, rules, context)
+        in_files = {} if constraints else _untouched_columns(clauses, spec, rules)
         is_placed = self.computed is not None and self.computed.is_placed
         work = ChangeSlot(
             WriteSlot(
@@ -209,6 +212,7 @@ class ChangeRows:
             self.source is not None,
             self.computed is not None,
             StoredColumns.of(clauses, spec, rules, in_files, in_logs, is_placed=is_placed),
+            constraints=constraints,
             must_win=self.replaces and context.meta.config.is_merge_on_read and rules.by_ordering,
         )
         numbers = tuple(range(first, first + len(plan_alone.tasks)))

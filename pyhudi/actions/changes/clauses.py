@@ -28,16 +28,14 @@ from pyhudi.actions.changes.values import (
     assignment,
     clause_schema,
     computed,
+    condition_of,
     mask_of,
 )
 from pyhudi.errors import ConfigError
 from pyhudi.merge.base import Mask
 from pyhudi.model.keys import META_COLUMNS
-from pyhudi.model.predicate import parse_where
-from pyhudi.model.predicate.limits import brief
 from pyhudi.model.table_config import TableConfig
-from pyhudi.queries import sql_values
-from pyhudi.queries.filters import Where, bind, to_arrow
+from pyhudi.queries.filters import Where
 from pyhudi.queries.sql_values import EngineValue
 from pyhudi.shown_text import is_text
 
@@ -135,35 +133,11 @@ def bound_clauses(clauses: Sequence[Clause], columns: Columns) -> tuple[BoundCla
 
 def _bound(clause: Clause, columns: Columns) -> BoundClause:
     schema = columns.schema_of(clause.when)
-    condition = None if clause.condition is None else _condition(clause.condition, schema, columns.zone)
+    condition = None if clause.condition is None else condition_of(clause.condition, schema, columns.zone)
     assignments = {"update": _updates, "insert": _inserts, "delete": lambda *_: ()}[clause.does](
         clause, columns, schema
     )
     return BoundClause(clause.when, clause.does, condition, tuple(assignments))
-
-
-def _condition(where: Where, schema: pa.Schema, zone: tzinfo | None) -> pc.Expression | EngineValue:
-    """A condition; SQL text that no filter can express becomes a boolean value."""
-    condition: pc.Expression | EngineValue
-    try:
-        condition = to_arrow(bind(parse_where(where), schema, zone), schema)
-    except ConfigError:
-        if not isinstance(where, str):
-            raise
-        try:
-            value = sql_values.sql_value(where, schema, "The condition")
-        except ConfigError:
-            value = sql_values.Literal(None)
-        if isinstance(value, sql_values.Literal):
-            raise
-        condition = value
-    if isinstance(condition, EngineValue):
-        kind = condition(schema.empty_table()).type
-    else:
-        kind = computed(condition, schema.empty_table(), "The condition").type
-    if not pa.types.is_boolean(kind):
-        raise ConfigError(f"The condition {brief(where)} is of type {kind}; expected true or false.")
-    return condition
 
 
 def _updates(clause: Clause, columns: Columns, schema: pa.Schema) -> Iterable[Assignment]:

@@ -15,6 +15,7 @@ from pyhudi.actions.changes.clauses import BoundClause, When
 from pyhudi.actions.changes.computed import NumberedClause
 from pyhudi.actions.changes.slice_reader import IS_LATE, SliceReader, StoredColumns
 from pyhudi.actions.changes.values import ClauseRows
+from pyhudi.actions.constraints import BoundConstraint, check_rows
 from pyhudi.actions.rows import KEYED_FIELDS, marked_rows
 from pyhudi.actions.writes.slot_work import WriteSlot
 from pyhudi.engine.base import TaskContext
@@ -63,6 +64,7 @@ class ChangeSlot:
     computed: bool = False
     columns: StoredColumns = field(default_factory=StoredColumns)
     by_row: bool = False
+    constraints: tuple[BoundConstraint, ...] = ()
     must_win: bool = False  # a row that loses against the stored one by its ordering value is an error
 
     def __call__(self, context: TaskContext, slot: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -234,6 +236,7 @@ class ChangeSlot:
         is_deleted = pa.repeat(pa.scalar(clause.does == "delete"), count)
         if batch is not None and clause.does != "delete":
             is_deleted = marked_rows(batch, self.rules)
+            check_rows(self.constraints, batch, self.rules)
         control = [
             single_array(rows.column(RECORD_KEY)),
             single_array(rows.column(PARTITION_PATH)),

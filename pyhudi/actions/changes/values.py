@@ -19,12 +19,24 @@ import pyarrow.compute as pc
 from pyhudi.errors import ConfigError, SchemaMismatch
 from pyhudi.merge.base import Mask
 from pyhudi.merge.combine import single_array
+from pyhudi.model.predicate import parse_where
 from pyhudi.model.predicate.limits import brief, check_expressions
+from pyhudi.queries.filters import Where, bind, to_arrow
 from pyhudi.queries.literals import in_zone
 from pyhudi.queries.sql_values import EngineValue, Literal, SqlValue, path_of, sql_value
 from pyhudi.schema.projection import project
 
-__all__ = ["SOURCE", "TARGET", "Assignment", "ClauseRows", "assignment", "clause_schema", "computed", "mask_of"]
+__all__ = [
+    "SOURCE",
+    "TARGET",
+    "Assignment",
+    "ClauseRows",
+    "assignment",
+    "clause_schema",
+    "computed",
+    "condition_of",
+    "mask_of",
+]
 
 
 SOURCE, TARGET = "source", "target"
@@ -79,6 +91,30 @@ def _struct_of(side: pa.Table) -> pa.Array:
     arrays = [single_array(column) for column in side.columns]  # dictionaries are decoded
     fields = [field.with_type(array.type) for field, array in zip(side.schema, arrays, strict=True)]
     return pa.StructArray.from_arrays(arrays, fields=fields)
+
+
+def condition_of(where: Where, schema: pa.Schema, zone: tzinfo | None) -> pc.Expression | EngineValue:
+    """A condition; SQL text that no filter can express becomes a boolean value."""
+    condition: pc.Expression | EngineValue
+    try:
+        condition = to_arrow(bind(parse_where(where), schema, zone), schema)
+    except ConfigError:
+        if not isinstance(where, str):
+            raise
+        try:
+            value = sql_value(where, schema, "The condition")
+        except ConfigError:
+            value = Literal(None)
+        if isinstance(value, Literal):
+            raise
+        condition = value
+    if isinstance(condition, EngineValue):
+        kind = condition(schema.empty_table()).type
+    else:
+        kind = computed(condition, schema.empty_table(), "The condition").type
+    if not pa.types.is_boolean(kind):
+        raise ConfigError(f"The condition {brief(where)} is of type {kind}; expected true or false.")
+    return condition
 
 
 def mask_of(values: pa.ChunkedArray) -> Mask:

@@ -19,6 +19,7 @@ from pyhudi.actions.table_keys import PROBE_TIME, RowNumbers, keys_to_write, tab
 from pyhudi.actions.writes.keyed_write import KeyedWrite, insert
 from pyhudi.actions.writes.preparation import (
     commit_body,
+    constrained,
     data_columns,
     schedule_write,
     write_spec,
@@ -68,7 +69,7 @@ class BulkInsert:
     def prepare(self, schedule: Schedule, instant: Instant, context: ActionContext) -> PreparedWrite[KeyGenerator]:
         keygen = table_keygen(context, instant.requested_time)
         spec = write_spec(schedule, keygen, instant, context)
-        rows = self._arranged(data_columns(self.frame, context), keygen, context)
+        rows = self._arranged(constrained(data_columns(self.frame, context), context), keygen, context)
         # The distribution of rows is known only after writing, so there is no profile, as in Hudi.
         return PreparedWrite(instant, schedule, spec, None, rows, keygen)
 

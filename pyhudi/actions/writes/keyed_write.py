@@ -35,6 +35,7 @@ from pyhudi.actions.writes.delete_keys import delete_index, delete_keygen, delet
 from pyhudi.actions.writes.index_lookup import appended_keys, lookup_of, table_index
 from pyhudi.actions.writes.preparation import (
     commit_body,
+    constrained,
     data_columns,
     log_options,
     schedule_delete,
@@ -242,7 +243,7 @@ class KeyedWrite:
     def _with_keys(self, keygen: KeyGenerator, context: ActionContext) -> Frame:
         """Rows with KEYED_FIELDS; a delete keeps nothing else."""
         engine = context.engine
-        rows = self.frame if self.rules.deletes else data_columns(self.frame, context)
+        rows = self.frame if self.rules.deletes else constrained(data_columns(self.frame, context), context)
         schema = engine.schema(rows)
         columns = list(keygen.input_columns) or list(schema.names)
         columns = [name for name in columns if name in schema.names]

@@ -25,6 +25,7 @@ import pyarrow.compute as pc
 
 from pyhudi.actions.action import ActionContext, Schedule
 from pyhudi.actions.concurrency import early_conflicts
+from pyhudi.actions.constraints import CheckRows, check_rows, constraints_on
 from pyhudi.actions.partitioner import Sizing, record_size_bytes
 from pyhudi.actions.rows import delete_flag_columns, marked_rows, marker_columns, ordering_fields, table_rules
 from pyhudi.engine.base import Frame
@@ -54,6 +55,7 @@ __all__ = [
     "check_keys",
     "check_same_history",
     "commit_body",
+    "constrained",
     "data_columns",
     "log_options",
     "save_new_schema",
@@ -200,9 +202,21 @@ def schedule_write(frame: Frame, keygen: KeyGenerator, context: ActionContext) -
     check_keys(keygen, incoming)
     if isinstance(frame, pa.Table | pa.RecordBatch):
         _check_required(frame, stored, keygen, context)
+        check_rows(constraints_on(incoming, context.meta), frame, table_rules(context))
     everything = pa.schema([*stored, *(column for column in incoming if column.name in dropped)])
     schedule = Schedule(everything, avro_from_arrow(stored, config.table_name, with_meta=False))
     return with_history(schedule, stored, context)
+
+
+def constrained(frame: Frame, context: ActionContext) -> Frame:
+    """Rows that are checked against the table's constraints as they are read; those in memory were when scheduled."""
+    if isinstance(frame, pa.Table | pa.RecordBatch):
+        return frame
+    schema = context.engine.schema(frame)
+    constraints = constraints_on(schema, context.meta)
+    if not constraints:
+        return frame
+    return context.engine.map(frame, CheckRows(constraints, table_rules(context)), schema)
 
 
 def _check_required(
