@@ -23,6 +23,7 @@ from pyhudi.actions.result import WriteResult
 from pyhudi.errors import ConfigError
 from pyhudi.formats.avro.schema import DOC_KEY
 from pyhudi.model.keys import META_COLUMNS
+from pyhudi.model.options import OptionScope, known_options
 from pyhudi.session.catalog import catalog_of, forget_names
 from pyhudi.session.names import READS, StatementNames, with_names
 from pyhudi.session.temp_views import spark_sql, spark_table
@@ -91,7 +92,7 @@ class SparkSqlSession:
         }
         settings = {**defaults, **hudi_options(self.spark), **settings_with_prefix(self.spark, "hoodie.")}
         settings.pop(SCHEMA_ON_READ, None)
-        return settings
+        return known_options(settings, OptionScope.WRITE)
 
     @property
     def schema_on_read(self) -> str | None:

@@ -22,6 +22,7 @@ import pyarrow as pa
 from pyhudi.actions.result import WriteResult
 from pyhudi.caller_warnings import warn_caller
 from pyhudi.errors import ConfigError, HudiError, TableNotFound
+from pyhudi.model.options import OptionScope, known_options
 from pyhudi.model.options.queries import AS_OF
 from pyhudi.sql.alter_table import RenameTable
 from pyhudi.sql.columns import schema_of_columns
@@ -119,7 +120,11 @@ class DuckDbSession:
     @property
     def settings(self) -> Mapping[str, str]:
         """The `hoodie.*` that were set in the session, without SCHEMA_ON_READ."""
-        return {key: value for key, value in self._settings.items() if key != SCHEMA_ON_READ}
+        return self._settings_for(OptionScope.WRITE)
+
+    def _settings_for(self, scope: OptionScope) -> dict[str, str]:
+        settings = {key: value for key, value in self._settings.items() if key != SCHEMA_ON_READ}
+        return known_options(settings, scope)
 
     @property
     def schema_on_read(self) -> str | None:
@@ -166,7 +171,7 @@ class DuckDbSession:
             for name in statement.names:
                 table = self.find_table(name)
                 if table is not None:
-                    self._show(name, table.table.scan(options=self.settings))
+                    self._show(name, table.table.scan(options=self._settings_for(OptionScope.READ)))
                 else:
                     self._hide(name)
             rows = self._connection.sql(statement.text)
@@ -265,7 +270,7 @@ class DuckDbSession:
             arguments = ", ".join(map(str, part.arguments))
             return self._part(f"{part.function}({arguments})", _whole(rows) if isinstance(rows, pa.Table) else rows)
         moment = {AS_OF: part.as_of} if isinstance(part, TimeTravel) else {}
-        scan = self._table_of(part.name).scan(options={**self.settings, **moment})
+        scan = self._table_of(part.name).scan(options={**self._settings_for(OptionScope.READ), **moment})
         name = ".".join(part.name.parts)
         return self._part(f"{name} as of {part.as_of}" if isinstance(part, TimeTravel) else name, scan)
 

@@ -23,7 +23,16 @@ from pyhudi.engine.base import Engine, as_engine
 from pyhudi.engine.local import LocalEngine
 from pyhudi.errors import ConfigError
 from pyhudi.meta_client import MetaClient
-from pyhudi.model.options import WriteOptions, merged_options
+from pyhudi.model.options import (
+    OptionScope,
+    ReadOptions,
+    WriteOptions,
+    canonical_keys,
+    check_names,
+    known_options,
+    merged_options,
+)
+from pyhudi.model.options.queries import METADATA, SCHEMA_HISTORY
 from pyhudi.model.options.services import LAYOUT, SORT_COLUMNS
 from pyhudi.queries.query import AsOf, commit_at, in_zone
 from pyhudi.services.versions import upgrade
@@ -61,10 +70,7 @@ Options: TypeAlias = Mapping[str, object]
 PathLike: TypeAlias = str | os.PathLike[str]
 _SYSTEM_CLOCK = SystemClock()
 _INSTANT_TIME = re.compile(r"\d{14}|\d{17}", re.ASCII)
-_MERGER_KEYS = (
-    "hoodie.write.record.merge.custom.implementation.classes",
-    "hoodie.datasource.write.record.merger.impls",
-)
+_OF_READS_ALONE = frozenset({METADATA, SCHEMA_HISTORY.key})  # to a write they say more than how it reads
 
 
 def admit_writable(context: ActionContext) -> None:
@@ -101,17 +107,19 @@ def serve(
 
 @dataclass
 class TableHandle:
-    """What HudiTable holds. `meta`: the table as it was last loaded. `mergers`: options that go with every call."""
+    """What HudiTable holds. `meta`: the table as it was last loaded. `reading`: options that go with every read, and
+    with writes as far as these read: custom mergers and memory.
+    """
 
     meta: MetaClient
     spark: SparkSession | None
-    mergers: Options
+    reading: Options
 
     @classmethod
     def of(cls, table: MetaClient | PathLike, spark: SparkSession | None, options: Options | None) -> TableHandle:
         """The handle of a table, or of the one at a path. Raises what `open_table` raises."""
         meta = table if isinstance(table, MetaClient) else open_table(table, spark, None, options)
-        return cls(meta, spark, {key: value for key, value in (options or {}).items() if key in _MERGER_KEYS})
+        return cls(meta, spark, known_options(options or {}, OptionScope.READ))
 
     @property
     def storage(self) -> Storage:
@@ -123,8 +131,31 @@ class TableHandle:
         return self.meta
 
     def options(self, options: Options | None, more: Options) -> dict[str, object]:
-        """The options of a call: Hudi's keys (`options`), and options by their Python names (`more`)."""
-        return {**self.mergers, **merged_options(options, more)}
+        """The options of a call that writes: Hudi's keys (`options`), and options by their Python names (`more`).
+
+        Raises: ConfigError for unknown keys.
+        """
+        merged = merged_options(options, more)
+        check_names(merged, OptionScope.WRITE, self.session_options)
+        own = canonical_keys(merged)
+        reading = known_options(self.reading, OptionScope.WRITE)
+        behind = {key: reading[key] for key in reading if canonical_keys((key,)).isdisjoint(own | _OF_READS_ALONE)}
+        return {**behind, **merged}
+
+    def read_options(self, options: Options | None) -> ReadOptions:
+        """The options of a read: those of the call, behind them the table's, behind them the session's.
+
+        Raises: ConfigError for unknown keys.
+        """
+        check_names(options or {}, OptionScope.READ, self.session_options)
+        session = self.session_options()
+        given = canonical_keys(self.reading)
+        behind = {key: text for key, text in session.items() if canonical_keys((key,)).isdisjoint(given)}
+        return ReadOptions.parse(options or {}, {**behind, **self.reading})
+
+    def session_options(self) -> dict[str, str]:
+        """The session-wide `spark.hoodie.*` options without `spark.`; none without a session."""
+        return session_options(self.spark)
 
     def write_options(self, options: Options) -> WriteOptions:
         """Options of a call, read for this table, with those of the session behind them."""
@@ -187,9 +218,12 @@ def open_table(
     options: Options | None,
 ) -> MetaClient:
     """`HudiTable.open`."""
-    other = sorted(set(options or {}) - set(_MERGER_KEYS))
-    if other:
-        raise ConfigError(f"open takes the option {_MERGER_KEYS[0]} only, found {', '.join(other)}.")
+    reading = options or {}
+    check_names(reading, OptionScope.READ, lambda: session_options(spark))
+    others = sorted(set(reading) - set(known_options(reading, OptionScope.READ)))
+    if others:
+        raise ConfigError(f"open takes options for reading; {', '.join(others)} goes to the call that writes.")
+    ReadOptions.parse(reading)
     return MetaClient.load(open_place(path, storage_options, spark))
 
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pyhudi.actions.constraints import constraints_of
 from pyhudi.actions.save_modes import remove_table
 from pyhudi.actions.undo.restore import restore
 from pyhudi.meta_client import MetaClient
-from pyhudi.model.options import merged_options
+from pyhudi.model.options import OptionScope, check_names, merged_options
 from pyhudi.services.archive.archiving import archive
 from pyhudi.services.clean.cleaning import clean
 from pyhudi.services.cluster.calls import cluster
@@ -27,11 +27,36 @@ from pyhudi.services.partition_ttl import expire_partitions
 from pyhudi.services.savepoint import delete_savepoint, load_savepoints, savepoint
 from pyhudi.storage import open_storage
 from pyhudi.storage.base import Storage
+from pyhudi.table.arguments import (
+    ActionArguments,
+    ArchiveArguments,
+    ChangeArguments,
+    CleanArguments,
+    ClusterArguments,
+    CompactArguments,
+    CreateArguments,
+    LogCompactArguments,
+    RewriteArguments,
+    RowArguments,
+    TtlArguments,
+    WriteArguments,
+)
 from pyhudi.table.at import TableAt
-from pyhudi.table.calls import Options, PathLike, TableHandle, change_version, open_place, open_table, ordered_by, undo
+from pyhudi.table.calls import (
+    Options,
+    PathLike,
+    TableHandle,
+    change_version,
+    open_place,
+    open_table,
+    ordered_by,
+    session_options,
+    undo,
+)
 from pyhudi.table.change import alter, delete, delete_partitions, static_partitions, update
 from pyhudi.table.merge_builder import Merge
 from pyhudi.table.metadata import TableMetadata, build_index
+from pyhudi.table.named_arguments import named, named_methods
 from pyhudi.table.replace_where import overwrite, write_where
 from pyhudi.table.reports import data_schema, files, health, history, html, one_line, partitions
 from pyhudi.table.scan import Scan, scan
@@ -43,6 +68,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
     import pyarrow as pa
+    from typing_extensions import Unpack  # what type checkers know by themselves, Python 3.10 too
 
     from pyhudi.actions.result import WriteResult
     from pyhudi.actions.undo.restore_result import RestoreResult, RollbackResult
@@ -66,6 +92,7 @@ if TYPE_CHECKING:
 __all__ = ["HudiTable", "write_hudi"]
 
 
+@named_methods
 class HudiTable:
     """One Hudi table. Every call looks at the table as it is then; a `Scan` keeps the moment it was made at."""
 
@@ -91,9 +118,10 @@ class HudiTable:
             spark: a session for `to_spark` and for session-wide options: `spark.hoodie.*`, and `spark.hadoop.fs.*`
                 for remote stores; not needed otherwise.
             storage_options: Hadoop's keys for remote stores.
-            options: what all reads and writes through this object use:
-                `hoodie.write.record.merge.custom.implementation.classes` for a table with a custom merger.
-        Raises: TableNotFound, UnsupportedTable, CorruptFile, ConfigError for other options.
+            options: Hudi's keys for reading, as in `scan`, for every read through this object; what a call says itself
+                wins. Writes take from them what they read by: mergers
+                (`hoodie.write.record.merge.custom.implementation.classes`) and memory.
+        Raises: TableNotFound, UnsupportedTable, CorruptFile, ConfigError for options that no read knows.
         """
         return cls(open_table(path, spark, storage_options, options), spark, options)
 
@@ -111,7 +139,7 @@ class HudiTable:
         spark: SparkSession | None = None,
         storage_options: Mapping[str, str] | None = None,
         options: Options | None = None,
-        **more: object,
+        **more: Unpack[CreateArguments],
     ) -> HudiTable:
         """Make an empty table.
 
@@ -124,6 +152,7 @@ class HudiTable:
         """
         columns = {"record_key": record_key, "partition_by": partition_by, "ordering": ordering}
         write_options = merged_options(options, {**columns, "table_name": table_name, "table_type": table_type, **more})
+        check_names(write_options, OptionScope.WRITE, partial(session_options, spark))
         return cls(create(open_place(path, storage_options, spark), schema, write_options, spark), spark, write_options)
 
     @staticmethod
@@ -329,20 +358,27 @@ class HudiTable:
 
     # ---- writing rows
 
-    def upsert(self, data: TableInput, *, options: Options | None = None, **more: object) -> WriteResult:
+    def upsert(self, data: TableInput, *, options: Options | None = None, **more: Unpack[RowArguments]) -> WriteResult:
         """Insert new keys, replace rows of known ones. For `data` and options see `write_hudi`."""
         return write_rows(self._handle, data, "upsert", options, more)
 
-    def insert(self, data: TableInput, *, options: Options | None = None, **more: object) -> WriteResult:
+    def insert(self, data: TableInput, *, options: Options | None = None, **more: Unpack[RowArguments]) -> WriteResult:
         """Add rows without looking for their keys; small files are filled up."""
         return write_rows(self._handle, data, "insert", options, more)
 
-    def bulk_insert(self, data: TableInput, *, options: Options | None = None, **more: object) -> WriteResult:
+    def bulk_insert(
+        self, data: TableInput, *, options: Options | None = None, **more: Unpack[RowArguments]
+    ) -> WriteResult:
         """Add many rows at once, optionally sorted, without index lookup and without filling small files."""
         return write_rows(self._handle, data, "bulk_insert", options, more)
 
     def delete(
-        self, data: TableInput | None = None, *, where: Where = None, options: Options | None = None, **more: object
+        self,
+        data: TableInput | None = None,
+        *,
+        where: Where = None,
+        options: Options | None = None,
+        **more: Unpack[ChangeArguments],
     ) -> WriteResult:
         """Delete rows: those whose keys are in `data`, or those that pass `where` (see `scan`).
 
@@ -352,7 +388,9 @@ class HudiTable:
         """
         return delete(self._handle, data, where, options, more)
 
-    def delete_where(self, where: Where, *, options: Options | None = None, **more: Any) -> WriteResult:
+    def delete_where(
+        self, where: Where, *, options: Options | None = None, **more: Unpack[ChangeArguments]
+    ) -> WriteResult:
         """`delete(where=...)`."""
         return self.delete(where=where, options=options, **more)
 
@@ -363,7 +401,7 @@ class HudiTable:
         set: Mapping[str, object] | None = None,
         values: Mapping[str, object] | None = None,
         options: Options | None = None,
-        **more: object,
+        **more: Unpack[ChangeArguments],
     ) -> WriteResult:
         """Change columns of the rows that pass `where` (see `scan`; None: of all rows).
 
@@ -383,7 +421,7 @@ class HudiTable:
         on: str | Sequence[str] | None = None,
         *,
         options: Options | None = None,
-        **more: object,
+        **more: Unpack[ChangeArguments],
     ) -> Merge:
         """Describe a merge of other rows into the table; nothing happens before its `execute`.
 
@@ -401,7 +439,7 @@ class HudiTable:
         *,
         partitions: Iterable[str] | None = None,
         options: Options | None = None,
-        **more: object,
+        **more: Unpack[RowArguments],
     ) -> WriteResult:
         """Put rows in the place of all rows of their partitions, in one commit. For `data` and options: `write_hudi`.
 
@@ -413,7 +451,7 @@ class HudiTable:
         return write_rows(self._handle, data, "insert_overwrite", options, {**more, **static_partitions(partitions)})
 
     def overwrite(
-        self, data: TableInput, *, where: Where = None, options: Options | None = None, **more: object
+        self, data: TableInput, *, where: Where = None, options: Options | None = None, **more: Unpack[RowArguments]
     ) -> WriteResult:
         """Put rows in the place of all rows, or of those that pass `where`, in one commit.
 
@@ -425,7 +463,7 @@ class HudiTable:
         return overwrite(self._handle, data, where, options, more)
 
     def insert_overwrite_table(
-        self, data: TableInput, *, options: Options | None = None, **more: object
+        self, data: TableInput, *, options: Options | None = None, **more: Unpack[RowArguments]
     ) -> WriteResult:
         """Put rows in the place of all rows of the table, in one commit. For `data` and options: `write_hudi`."""
         return write_rows(self._handle, data, "insert_overwrite_table", options, more)
@@ -436,7 +474,7 @@ class HudiTable:
         *,
         matching: str | Iterable[str] = (),
         options: Options | None = None,
-        **more: object,
+        **more: Unpack[ActionArguments],
     ) -> WriteResult:
         """Take whole partitions out of the table, in one commit.
 
@@ -450,11 +488,13 @@ class HudiTable:
         """
         return delete_partitions(self._handle, partitions, matching, options, more)
 
-    def truncate(self, *, options: Options | None = None, **more: Any) -> WriteResult:
+    def truncate(self, *, options: Options | None = None, **more: Unpack[ActionArguments]) -> WriteResult:
         """Take all rows out of the table, in one commit; the table stays, and its history can be read."""
         return self.delete_partitions(matching="*", options=options, **more)
 
-    def run_ttl(self, *, dry_run: bool = False, options: Options | None = None, **more: object) -> TtlResult:
+    def run_ttl(
+        self, *, dry_run: bool = False, options: Options | None = None, **more: Unpack[TtlArguments]
+    ) -> TtlResult:
         """Delete the partitions that have expired, by `hoodie.partition.ttl.strategy.days.retain` and its like.
 
         Args:    dry_run: only say which.
@@ -469,7 +509,7 @@ class HudiTable:
         *changes: SchemaChange,
         schema_on_read: bool | None = None,
         options: Options | None = None,
-        **more: object,
+        **more: Unpack[ActionArguments],
     ) -> WriteResult:
         """Change the table's columns by one commit, which has no files: older files are read as the new schema says.
 
@@ -511,7 +551,7 @@ class HudiTable:
         schedule_only: bool = False,
         instant_time: str | None = None,
         options: Options | None = None,
-        **more: object,
+        **more: Unpack[CompactArguments],
     ) -> CompactionResult:
         """Merge-on-read: merge log files into base files. Plans that wait are executed first.
 
@@ -530,7 +570,7 @@ class HudiTable:
         schedule_only: bool = False,
         instant_time: str | None = None,
         options: Options | None = None,
-        **more: object,
+        **more: Unpack[LogCompactArguments],
     ) -> CompactionResult:
         """Merge-on-read: merge the log blocks of slices with many of them; base files stay. See `compact`."""
         return self._handle.serve_plan(
@@ -544,7 +584,7 @@ class HudiTable:
         schedule_only: bool = False,
         instant_time: str | None = None,
         options: Options | None = None,
-        **more: object,
+        **more: Unpack[CleanArguments],
     ) -> CleanResult:
         """Delete files that no allowed query needs: older versions of files, and what overwrites have replaced.
 
@@ -558,7 +598,9 @@ class HudiTable:
         """
         return self._handle.serve_plan(clean, dry_run, schedule_only, instant_time, options, more)
 
-    def archive(self, *, dry_run: bool = False, options: Options | None = None, **more: object) -> ArchiveResult:
+    def archive(
+        self, *, dry_run: bool = False, options: Options | None = None, **more: Unpack[ArchiveArguments]
+    ) -> ArchiveResult:
         """Move old instants from the active timeline to the history, where `history` still finds them.
 
         Writes do it by themselves. Nothing goes that a reader, a savepoint, pending work or cleaning still needs.
@@ -577,7 +619,7 @@ class HudiTable:
         schedule_only: bool = False,
         instant_time: str | None = None,
         options: Options | None = None,
-        **more: object,
+        **more: Unpack[ClusterArguments],
     ) -> ClusteringResult:
         """Rewrite small file groups as larger ones, with rows in the order that options ask for. Plans that wait are
         executed first.
@@ -605,7 +647,7 @@ class HudiTable:
         while_writing: bool = False,
         schedule_only: bool = False,
         options: Options | None = None,
-        **more: object,
+        **more: Unpack[RewriteArguments],
     ) -> IndexInfo:
         """Build an index of the metadata table, which every later write keeps up.
 
@@ -630,7 +672,9 @@ class HudiTable:
             self._handle, name, columns, index_type, expression, while_writing, schedule_only, options, more
         )
 
-    def build_indexes(self, *, options: Options | None = None, **more: object) -> tuple[IndexInfo, ...]:
+    def build_indexes(
+        self, *, options: Options | None = None, **more: Unpack[RewriteArguments]
+    ) -> tuple[IndexInfo, ...]:
         """Build the indexes whose plans wait, while writers go on: those of `schedule_only`, those whose builders died,
         and those that Apache Hudi has scheduled.
 
@@ -638,7 +682,7 @@ class HudiTable:
         """
         return self._handle.serve(build_waiting, options, more)
 
-    def drop_index(self, name: str, *, options: Options | None = None, **more: object) -> None:
+    def drop_index(self, name: str, *, options: Options | None = None, **more: Unpack[ActionArguments]) -> None:
         """Take an index out of the metadata table, by the name that it was made with, or that of its partition.
 
         Raises: ConfigError when there is none of that name, or another index needs it.
@@ -658,7 +702,7 @@ class HudiTable:
         to: AsOf | None = None,
         dry_run: bool = False,
         options: Options | None = None,
-        **more: object,
+        **more: Unpack[ActionArguments],
     ) -> RollbackResult:
         """Undo completed writes: the newest one, or all that came after an instant.
 
@@ -679,7 +723,7 @@ class HudiTable:
         user: str = "",
         comment: str = "",
         options: Options | None = None,
-        **more: object,
+        **more: Unpack[ActionArguments],
     ) -> Savepoint:
         """Save a commit (None: the newest): cleaning leaves its files, and `restore` can take the table back to it.
 
@@ -688,7 +732,9 @@ class HudiTable:
         saved = None if instant_time is None else self._handle.commit_time(instant_time)
         return self._handle.serve(partial(savepoint, instant_time=saved, user=user, comment=comment), options, more)
 
-    def delete_savepoint(self, instant_time: AsOf, *, options: Options | None = None, **more: object) -> None:
+    def delete_savepoint(
+        self, instant_time: AsOf, *, options: Options | None = None, **more: Unpack[ActionArguments]
+    ) -> None:
         """Give a saved commit free again. Raises: TableError when it has no savepoint."""
         saved = self._handle.commit_time(instant_time)
         self._handle.serve(partial(delete_savepoint, instant_time=saved), options, more)
@@ -698,7 +744,7 @@ class HudiTable:
         return load_savepoints(self._handle.fresh())
 
     def restore(
-        self, to: AsOf, *, dry_run: bool = False, options: Options | None = None, **more: object
+        self, to: AsOf, *, dry_run: bool = False, options: Options | None = None, **more: Unpack[ActionArguments]
     ) -> RestoreResult:
         """Take the table back to a savepoint, or to another commit whose files are all there.
 
@@ -722,7 +768,9 @@ class HudiTable:
         """
         remove_table(self._handle.storage)
 
-    def upgrade(self, to: int = 9, *, options: Options | None = None, **more: object) -> VersionChange:
+    def upgrade(
+        self, to: int = 9, *, options: Options | None = None, **more: Unpack[RewriteArguments]
+    ) -> VersionChange:
         """Take the table to a higher version (4 → 5 → 6 → 8 → 9), in place. Nobody may write to it meanwhile.
 
         Failed writes are undone and log files compacted first. A call that died is finished by calling again.
@@ -730,7 +778,7 @@ class HudiTable:
         """
         return change_version(self._handle, to, True, options, more)
 
-    def downgrade(self, to: int, *, options: Options | None = None, **more: object) -> VersionChange:
+    def downgrade(self, to: int, *, options: Options | None = None, **more: Unpack[RewriteArguments]) -> VersionChange:
         """Take the table to a lower version (9 → 8 → 6), for readers and writers of older releases. See `upgrade`."""
         return change_version(self._handle, to, False, options, more)
 
@@ -741,17 +789,23 @@ class HudiTable:
         return html(self._handle.meta)
 
 
+@named
 def write_hudi(
     path: PathLike | Storage,
     data: TableInput,
     operation: str | None = None,
     *,
+    record_key: str | Sequence[str] | None = None,
+    partition_by: str | Sequence[str] | None = None,
+    ordering: str | Sequence[str] | None = None,
+    table_name: str | None = None,
+    table_type: str | None = None,
     mode: str = "append",
     where: Where = None,
     spark: SparkSession | None = None,
     storage_options: Mapping[str, str] | None = None,
     options: Options | None = None,
-    **more: object,
+    **more: Unpack[WriteArguments],
 ) -> WriteResult | None:
     """Write rows to a table, which is made when there is none.
 
@@ -772,7 +826,10 @@ def write_hudi(
     """
     session = spark if spark is not None else getattr(data, "sparkSession", None)
     storage = path if isinstance(path, Storage) else open_place(path, storage_options, session)
-    write_options = merged_options(options, {**more, "operation": operation})
+    columns = {"record_key": record_key, "partition_by": partition_by, "ordering": ordering}
+    table = {"table_name": table_name, "table_type": table_type, "operation": operation}
+    write_options = merged_options(options, {**columns, **table, **more})
+    check_names(write_options, OptionScope.WRITE, partial(session_options, session))
     if where is not None:
         return write_where(storage, data, where, write_options, mode, spark)
     return write(storage, data, write_options, mode, spark, keeps_history=True)

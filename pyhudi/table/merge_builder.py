@@ -20,6 +20,7 @@ from pyhudi.queries.filters import Where
 from pyhudi.storage.base import Storage
 from pyhudi.table.calls import Options, session_options, session_zone
 from pyhudi.table.input import TableInput, is_spark_frame, to_arrow_rows
+from pyhudi.table.named_arguments import named_methods
 from pyhudi.table.write import change_table
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ __all__ = ["Merge"]
 
 
 @dataclass(frozen=True, slots=True)
+@named_methods
 class Merge:
     """A merge that has been described and not run yet. Each method returns a new one with one more clause.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -16,7 +17,12 @@ from pyhudi.queries.validation import Difference, validate
 from pyhudi.services.index_building import run_index_plan, schedule_index
 from pyhudi.services.indexes import IndexInfo, create_index, index_info, index_request
 from pyhudi.services.metadata_table import MetadataRebuild, drop_metadata, rebuild_metadata
+from pyhudi.table.arguments import ActionArguments
 from pyhudi.table.calls import Options, TableHandle
+from pyhudi.table.named_arguments import named_methods
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 __all__ = ["MetadataPartition", "TableMetadata", "build_index"]
 
@@ -45,6 +51,7 @@ class MetadataPartition:
 
 
 @dataclass(frozen=True, slots=True)
+@named_methods
 class TableMetadata:
     """The metadata table at one moment."""
 
@@ -89,7 +96,7 @@ class TableMetadata:
         *,
         dry_run: bool = False,
         options: Options | None = None,
-        **more: object,
+        **more: Unpack[ActionArguments],
     ) -> MetadataRebuild:
         """Build the metadata table anew, or partitions of it, from what the table holds.
 
@@ -104,7 +111,11 @@ class TableMetadata:
         return self._handle.serve(service, options, more, dry_run=dry_run)
 
     def drop(
-        self, partitions: Sequence[str] | None = None, *, options: Options | None = None, **more: object
+        self,
+        partitions: Sequence[str] | None = None,
+        *,
+        options: Options | None = None,
+        **more: Unpack[ActionArguments],
     ) -> tuple[str, ...]:
         """Take the metadata table out, or partitions of it: readers list folders then. A write with
         `hoodie.metadata.enable=true` makes a new one.

@@ -18,7 +18,7 @@ import pyarrow as pa
 from pyhudi.engine.local import ArrowStream
 from pyhudi.errors import ConfigError
 from pyhudi.meta_client import MetaClient
-from pyhudi.model.options import ReadOptions, canonical_keys
+from pyhudi.model.options import canonical_keys
 from pyhudi.model.options.files import DEFAULT_DAMAGE, DamageOptions
 from pyhudi.model.options.merging import DEFAULT_MEMORY, MemoryOptions
 from pyhudi.model.options.queries import AS_OF, BEGIN, DEFAULT_INCREMENTAL, END, IncrementalOptions
@@ -30,8 +30,9 @@ from pyhudi.queries.incremental_range import incremental_range, time_of_range
 from pyhudi.queries.plan import ReadPlan, check_query_type
 from pyhudi.queries.query import AsOf, Query, as_of_time, parse_as_of
 from pyhudi.queries.snapshot import READ_THREADS, count_rows, read_batches
-from pyhudi.table.calls import Options, TableHandle, in_session_zone, session_options, session_zone
+from pyhudi.table.calls import Options, TableHandle, in_session_zone, session_zone
 from pyhudi.table.libraries import duckdb_relation, polars_frame, spark_frame
+from pyhudi.table.named_arguments import named_methods
 from pyhudi.text_table import html_pairs, readable_bytes
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ FILES_SCHEMA = pa.schema(
 )
 
 
+@named_methods
 class Scan:
     """A lazy query of one table. Take rows with one of the `to_` methods, or look at it with `explain`."""
 
@@ -299,8 +301,8 @@ def scan(
     options: Options | None,
 ) -> Scan:
     """`HudiTable.scan`."""
-    options_read = {**handle.mergers, **(options or {})}
-    read_options = ReadOptions.parse(options_read, session_options(handle.spark))
+    options_read = options or {}
+    read_options = handle.read_options(options)
     incremental = read_options.incremental
     returned = _given_once(_FORMAT, "incremental_format", incremental_format, incremental.format, options_read)
     if returned not in ("latest_state", "cdc"):

@@ -10,7 +10,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from pyhudi import ConfigError, HudiError, HudiOptionWarning, HudiTable, write_hudi
+from pyhudi import ConfigError, HudiError, HudiTable, write_hudi
 from tests.support.tables.rides import ROWS, SCHEMA, ids
 
 
@@ -84,10 +84,10 @@ def test_a_wrong_overwrite_leaves_the_old_table(table: HudiTable, wrong: dict[st
     assert ids(table) == [0, 1, 2, 3, 4, 5]
 
 
-def test_a_python_name_among_hudis_keys_is_warned_about(table: HudiTable) -> None:
-    with pytest.warns(HudiOptionWarning, match=r"'record_key' is ignored.*hoodie\.datasource\.write\.recordkey\.field"):
+def test_a_python_name_among_hudis_keys_is_refused_and_the_key_is_named(table: HudiTable) -> None:
+    with pytest.raises(ConfigError, match=r"'record_key'.*here 'hoodie\.datasource\.write\.recordkey\.field'"):
         table.upsert(ROWS[:1], options={"record_key": "id"})
-    with pytest.warns(HudiOptionWarning, match=r"'query_type' is ignored.*hoodie\.datasource\.query\.type"):
+    with pytest.raises(ConfigError, match=r"'query_type'.*here 'hoodie\.datasource\.query\.type'"):
         table.scan(options={"query_type": "read_optimized"})
 
 

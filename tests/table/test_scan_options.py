@@ -93,8 +93,8 @@ def test_what_can_not_be_meant_is_said_before_anything_is_read(
 
 
 def test_keys_without_effect_are_warned_about_by_name(logged: HudiTable) -> None:
-    with pytest.warns(HudiOptionWarning, match=r"Unknown option 'hoodie\.memory\.merge\.max'.*merge\.max\.size"):
-        assert values(logged, options={"hoodie.memory.merge.max": 7}) == NEWEST
+    with pytest.raises(ConfigError, match=r"Unknown option 'hoodie\.memory\.merge\.max'.*merge\.max\.size"):
+        logged.scan(options={"hoodie.memory.merge.max": 7})
     with pytest.warns(HudiOptionWarning, match=r"No effect.*file\.index\.enable"):
         assert values(logged, options={"hoodie.file.index.enable": False}) == NEWEST
     with warnings.catch_warnings():

@@ -17,7 +17,6 @@ import pytest
 from pyhudi import (
     ConfigError,
     CorruptFile,
-    HudiOptionWarning,
     HudiTable,
     SchemaMismatch,
     TableExists,
@@ -232,8 +231,9 @@ def test_without_a_record_key_rows_are_bulk_inserted(tmp_path: Path) -> None:
 
 
 def test_an_unknown_key_is_named_with_its_neighbour(tmp_path: Path) -> None:
-    with pytest.warns(HudiOptionWarning, match="hoodie.upsert.shuffle"):
+    with pytest.raises(ConfigError, match=r"Did you mean 'hoodie\.upsert\.shuffle\.parallelism'"):
         write_hudi(tmp_path / "t", ROWS, record_key="id", options={"hoodie.upsert.shufle.parallelism": "2"})
+    assert not HudiTable.exists(tmp_path / "t")
 
 
 def test_save_modes(tmp_path: Path) -> None:

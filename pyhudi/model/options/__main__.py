@@ -18,10 +18,15 @@ Printed from the option table in `pyhudi/model/options` by `make docs`; change i
 Options are Hudi's own keys. Older spellings work and mean the same; giving two spellings that disagree is an error.
 What the call gives wins over what the session gives (`spark.hoodie.…`, for every table), and that over the defaults.
 What a table *is* (keys, partitioning, type, version, formats, merge mode) is stored in the table: an option of the call
-that says otherwise is an error, a session-wide one is passed over. An unknown `hoodie.*` key is warned about, with the
-nearest known key. Options of your own key generator go under `hoodie.keygen.user.`.
+that says otherwise is an error, a session-wide one is passed over. Options of your own key generator go under
+`hoodie.keygen.user.`.
 
-In Python the common ones have short names: `write_hudi(path, data, record_key="id", partition_by="day")`.
+An unknown key is an error in a call of Python (`options=`), and a warning where Spark or a session gives it
+(`df.write.options`, `SET`, `spark.hoodie.…`). Both name the nearest known key.
+
+In Python the common options are arguments of the calls that they matter to: `write_hudi(path, data, record_key="id",
+partition_by="day")`, `table.clean(commits_retained=5)`. `help(table.clean)` lists them; type checkers and editors know
+their names and types, and a wrong name is told the right one.
 """
 _REST = """
 ## Known, without effect

@@ -7,9 +7,10 @@ the classes that declare them, the others from two modules of data. docs/options
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from types import MappingProxyType
+from typing import TypeVar
 
 from pyhudi.caller_warnings import warn_caller
 from pyhudi.errors import ConfigError
@@ -22,6 +23,7 @@ from pyhudi.model.options.known_platform import PLATFORM
 from pyhudi.model.options.merging import MemoryOptions, MergerOptions, MergingOptions
 from pyhudi.model.options.metadata import MetadataOptions
 from pyhudi.model.options.operation import (
+    COMMIT_METADATA_PREFIX,
     CommitOptions,
     OperationOptions,
     OwnOptions,
@@ -41,12 +43,16 @@ __all__ = [
     "KEYWORDS",
     "OPTIONS",
     "canonical_keys",
+    "check_names",
     "find_spec",
+    "known_options",
     "merged_options",
     "options_from_keywords",
     "resolve",
     "spec_of",
 ]
+
+T = TypeVar("T")
 
 OPTIONS: tuple[OptionSpec, ...] = (
     *topic("Table", TableOptions),
@@ -237,6 +243,51 @@ def _refusal(spec: OptionSpec, text: str) -> str:
         f"{spec.key}={text}: this release of PyHudi knows this option and does not do what it asks. {spec.doc}{means} "
         f"Leave it out, or do this step with Apache Hudi; nothing was written."
     )
+
+
+def check_names(
+    options: Mapping[str, object],
+    scope: OptionScope,
+    session: Callable[[], Mapping[str, object]] = dict,
+) -> None:
+    """Raises ConfigError for an unknown key in a Python call, naming the nearest known one.
+
+    A key that only the other scope looks at passes: one mapping may serve reads and writes.
+
+    Args:    session: session-wide options, asked for when the call itself does not explain a key: they may name a class
+                 of the user's, which declares options of its own.
+    """
+    prefix = text_of(options.get(COMMIT_METADATA_PREFIX.key, COMMIT_METADATA_PREFIX.default))
+    theirs = (*_USER_PREFIXES, prefix) if prefix and scope is OptionScope.WRITE else _USER_PREFIXES
+    for key, value in options.items():
+        _check_text(key, value)
+    unknown = [key for key in options if key not in _BY_KEY and not key.startswith(theirs)]
+    if unknown:
+        rows = _rows(_own_classes({**session(), **options}))
+        for key in unknown:
+            if key not in rows:
+                raise ConfigError(f"Unknown option {key!r}.{_nearest_key(key, rows)} See docs/options.md.")
+
+
+def known_options(options: Mapping[str, T], scope: OptionScope) -> dict[str, T]:
+    """Those of a session's options that a call of this scope takes. Warns (HudiOptionWarning) of unknown keys."""
+    rows = _rows(_own_classes(options))
+    for key in options:
+        if key.startswith("hoodie.") and key not in rows and not key.startswith(_USER_PREFIXES):
+            _warn_unknown(key, rows)
+    return {
+        key: value
+        for key, value in options.items()
+        if (key in rows and scope in rows[key].scopes) or key.startswith(_USER_PREFIXES)
+    }
+
+
+def _nearest_key(key: str, keys: Iterable[str]) -> str:
+    if key in _PYTHON_NAMES:
+        return f" Options have Hudi's keys, here {_PYTHON_NAMES[key]!r}; {key}= is an argument of Python calls."
+    # Most of a key is what all have in common, so that it says little about which one is meant.
+    near = get_close_matches(key, keys, n=1, cutoff=0.7)
+    return f" Did you mean {near[0]!r}?" if near else ""
 
 
 def options_from_keywords(keywords: Mapping[str, object]) -> dict[str, object]:

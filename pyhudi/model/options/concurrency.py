@@ -85,6 +85,7 @@ class ConcurrencyOptions:
         "Optimistic: of two writers that changed one file group the second gives way. Non-blocking, for buckets of "
         "merge-on-read tables: both append. Single writer: every pending write counts as dead and is rolled back.",
         choices=(_SINGLE, _OPTIMISTIC, _NON_BLOCKING),
+        keyword="concurrency_mode",
     )
     conflict_retries: int = option(
         _RETRIES,
@@ -92,6 +93,7 @@ class ConcurrencyOptions:
         "With many writers: how often a write that gave way is run again, from the table as it is then. "
         f"{RETRIES_BY_DEFAULT} where {_MODE} is not given.",
         minimum=0,
+        keyword="conflict_retries",
     )
     conflict_strategy: str | None = option(
         "hoodie.write.lock.conflict.resolution.strategy",
@@ -306,7 +308,11 @@ class LockOptions:
         keyword="lock",
     )
     wait_timeout_s: float = milliseconds(
-        f"{_LOCK}wait_time_ms", 60.0, "Longest wait for the lock, in milliseconds.", minimum=0
+        f"{_LOCK}wait_time_ms",
+        60.0,
+        "Longest wait for the lock, in milliseconds.",
+        minimum=0,
+        keyword="lock_wait_ms",
     )
     retry_wait_ms: int | None = option(
         f"{_LOCK}wait_time_ms_between_retry",

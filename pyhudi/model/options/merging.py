@@ -82,6 +82,7 @@ class MergingOptions:
         aliases=("hoodie.compaction.payload.class",),
         later=("org.apache.hudi.common.model.EmptyHoodieRecordPayload",),
         choices=_PAYLOADS,
+        keyword="payload_class",
     )
     delete_field: str | None = option(
         _DELETE_FIELD,

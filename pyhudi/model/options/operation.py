@@ -16,6 +16,7 @@ from pyhudi.model.options.streaming import sink_checkpoint
 from pyhudi.model.options.table import RECORD_KEY
 
 __all__ = [
+    "COMMIT_METADATA_PREFIX",
     "INSERT_INTO_OPERATION",
     "OLD_BULK_INSERT",
     "OLD_INSERT_MODE",
@@ -37,7 +38,7 @@ _DROP_DUPLICATES = row(
     False,
     "true is the older way to say `hoodie.datasource.insert.dup.policy=drop`.",
 )
-_METADATA_PREFIX = row(
+COMMIT_METADATA_PREFIX = row(
     "hoodie.datasource.write.commitmeta.key.prefix",
     "_",
     "Options whose key begins so are stored in the commit's extra metadata.",
@@ -112,7 +113,7 @@ class OperationOptions:
         "Sort the rows of a bulk_insert by these columns.",
         keyword="sort_columns",
     )
-    extra_metadata: Mapping[str, str] = computed(dict, _METADATA_PREFIX)
+    extra_metadata: Mapping[str, str] = computed(dict, COMMIT_METADATA_PREFIX)
 
 
 @dataclass(frozen=True)  # no slots: WriteOptions has several bases
@@ -233,7 +234,7 @@ def operation_options(values: Values, arguments: Mapping[str, object]) -> Operat
     """The options of a write. `arguments`: of the call, some of which Hudi has no keys for."""
     options = parse(OperationOptions, values)
     keyless = not values.texts.get(RECORD_KEY)
-    prefix = values.texts.get(_METADATA_PREFIX.key, "_")
+    prefix = values.texts.get(COMMIT_METADATA_PREFIX.key, "_")
     return replace(
         options,
         operation="bulk_insert" if keyless and not values.is_given(OPERATION) else options.operation,

@@ -115,6 +115,7 @@ class QueryOptions:
         "with its first write, unless the call that makes it says false. A write that says true makes one if there is "
         "none, one that says false takes it out; else a table keeps what it has.",
         scopes=ON_READ_AND_WRITE,
+        keyword="metadata_table",
     )
     unique_keys: bool = option(
         "hoodie.pyhudi.read.unique.keys",

@@ -47,12 +47,14 @@ class ArchivingOptions:
         30,
         "Completed commits on the active timeline above which archiving starts. Raised when cleaning keeps more.",
         minimum=1,
+        keyword="max_commits",
     )
     commits_kept_min: int = option(
         KEPT_MIN,
         20,
         "Completed commits that archiving leaves on the active timeline. Raised when cleaning keeps more.",
         minimum=1,
+        keyword="min_commits",
     )
     batch_entries: int = option(
         "hoodie.commits.archival.batch",
@@ -160,6 +162,7 @@ class CleaningOptions:
         "the policy of that number.",
         aliases=("hoodie.cleaner.policy",),
         choices=(KEEP_LATEST_COMMITS, KEEP_LATEST_FILE_VERSIONS, KEEP_LATEST_BY_HOURS),
+        keyword="policy",
     )
     commits_retained: int = option(
         _COMMITS,
@@ -167,6 +170,7 @@ class CleaningOptions:
         "KEEP_LATEST_COMMITS: the table can be read as of each of this many newest commits.",
         aliases=("hoodie.cleaner.commits.retained",),
         minimum=1,
+        keyword="commits_retained",
     )
     hours_retained: int = option(
         _HOURS,
@@ -174,6 +178,7 @@ class CleaningOptions:
         "KEEP_LATEST_BY_HOURS: the table can be read as of each commit of this many last hours.",
         aliases=("hoodie.cleaner.hours.retained",),
         minimum=0,
+        keyword="hours_retained",
     )
     file_versions_retained: int = option(
         _VERSIONS,
@@ -181,6 +186,7 @@ class CleaningOptions:
         "KEEP_LATEST_FILE_VERSIONS: how many versions of every file group are kept.",
         aliases=("hoodie.cleaner.fileversions.retained",),
         minimum=1,
+        keyword="file_versions_retained",
     )
     is_incremental: bool = option(
         _INCREMENTAL,
@@ -280,7 +286,10 @@ class TtlOptions:
         also=(_TTL_CLASS,),
     )
     days_retained: int = option(
-        "hoodie.partition.ttl.strategy.days.retain", -1, "Days after which a partition expires; none does at 0 or less."
+        "hoodie.partition.ttl.strategy.days.retain",
+        -1,
+        "Days after which a partition expires; none does at 0 or less.",
+        keyword="days_retained",
     )
     partitions: tuple[str, ...] = option(
         "hoodie.partition.ttl.strategy.partition.selected",
@@ -292,6 +301,7 @@ class TtlOptions:
         1000,
         "Partitions that are deleted at once, the oldest ones first; the others go the next time.",
         minimum=1,
+        keyword="max_partitions",
     )
 
 

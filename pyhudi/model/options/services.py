@@ -63,12 +63,14 @@ class CompactionOptions:
         "Which slices a compaction takes: Hudi's class names, or LOG_FILE_SIZE, LOG_FILE_NUM, DAY_BASED, "
         "PARTITION_REGEX, BOUNDED_IO, BOUNDED_PARTITION_AWARE, UNBOUNDED_PARTITION_AWARE, UNBOUNDED, or your own "
         "class as `module:Class`; several are applied one after the other.",
+        keyword="strategy",
     )
     target_io_mb: int = option(
         "hoodie.compaction.target.io",
         512000,
         "MB that one compaction may read and write; the slice that passes it is the last one.",
         minimum=1,
+        keyword="target_io_mb",
     )
     log_size_threshold_bytes: int = option(
         "hoodie.compaction.logfile.size.threshold", 0, "Slices with fewer bytes of logs are left.", minimum=0
@@ -95,6 +97,7 @@ class CompactionOptions:
         5,
         "Log blocks of a slice that a log compaction merges; slices with fewer are left.",
         minimum=1,
+        keyword="min_log_blocks",
     )
 
 
@@ -231,12 +234,22 @@ class ClusteringOptions:
         f"{_PLAN}small.file.limit", 314_572_800, "Slices with base files of this size or more are left.", minimum=0
     )
     target_file_bytes: int = option(
-        f"{_PLAN}target.file.max.bytes", 1_073_741_824, "How large new base files may get.", minimum=1
+        f"{_PLAN}target.file.max.bytes",
+        1_073_741_824,
+        "How large new base files may get.",
+        minimum=1,
+        keyword="target_file_size_bytes",
     )
     group_bytes_max: int = option(
         f"{_PLAN}max.bytes.per.group", 2_147_483_648, "How much is sorted together, in bytes of base files.", minimum=1
     )
-    groups_max: int = option(f"{_PLAN}max.num.groups", 30, "How many groups one clustering takes.", minimum=1)
+    groups_max: int = option(
+        f"{_PLAN}max.num.groups",
+        30,
+        "How many groups one clustering takes.",
+        minimum=1,
+        keyword="max_groups",
+    )
     single_slices: bool = option(
         f"{_PLAN}single.group.clustering.enabled",
         True,

@@ -1,0 +1,135 @@
+"""Words of delta-rs, PyIceberg, delta-spark, pandas and Hudi's Spark bundle, and PyHudi's words for the same things."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+__all__ = ["argument_like", "attribute_like"]
+
+# Our argument → what others call it, in lower case without "_". Of several the first that a call takes is meant.
+_ARGUMENTS: Mapping[str, str] = {
+    "where": "predicate rowfilter filter filters condition deletefilter overwritefilter expression replacewhere",
+    "on": "key keys mergekey mergekeys predicate condition joincols primarykey using",
+    "record_key": "key keys primarykey primarykeys mergekey mergekeys recordkeys recordkeyfield recordkeyfields "
+    "uniquekey idcolumn identifierfields joincols keycolumns keyfields uniquecolumns",
+    "partition_by": "partitioncols partitioncolumns partitionedby partitionspec partitionkeys partitionfields "
+    "partitionpath partitionpathfield",
+    "ordering": "precombine precombinefield precombinekey orderingfield orderingfields sequenceby preagg "
+    "versioncolumn orderby sortby",
+    "sort_columns": "zorder zorderby sortby sortorder orderby clusterby columns",
+    "columns": "selectedfields select fields projection cols usecols",
+    "as_of": "version timestamp snapshotid versionasof timestampasof asoftimestamp asofinstant asofversion snapshot",
+    "to": "version timestamp snapshotid target instant instanttime versionasof",
+    "begin": "startingversion startingtimestamp fromsnapshot begininstanttime beginsnapshotid",
+    "since": "startingversion startingtimestamp fromsnapshot begin begininstanttime start",
+    "end": "endingversion endingtimestamp endinstanttime endsnapshotid",
+    "until": "endingversion endingtimestamp end endinstanttime",
+    "set": "updates newvalues values assignments",
+    "values": "updates newvalues set",
+    "data": "df rows table source frame dataframe",
+    "source": "df rows data frame dataframe",
+    "path": "tableuri tablepath uri location basepath tableidentifier",
+    "table_type": "type storagetype mergetype",
+    "table_name": "name tablename identifier",
+    "options": "configuration properties tblproperties config conf hudioptions tableproperties",
+    "storage_options": "storageconfig fsoptions fileoptions credentials filesystem",
+    "operation": "op writeoperation",
+    "mode": "savemode ifexists",
+    "index": "indextype",
+    "lock": "lockprovider",
+    "metadata_table": "metadata metadataenable usemetadata",
+    "key_generator": "keygen keygenerator keygeneratorclass",
+    "dry_run": "dryrun onlyplan plan",
+    "hours_retained": "retentionhours hours olderthan retainhours",
+    "commits_retained": "retainlast retain commits versionsretained keep numcommits",
+    "file_versions_retained": "versionsretained versions fileversions",
+    "target_file_size_bytes": "targetsize targetfilesize maxfilesize targetfilesizebytes",
+    "max_file_size_bytes": "targetfilesize maxfilesize targetfilesizebytes",
+    "partitions": "partitionfilters partition partitionfilter",
+    "days_retained": "days retentiondays ttl",
+    "limit": "n nrows maxrows",
+    "merge_mode": "recordmergemode",
+    "hive_style": "hivestylepartitioning",
+    "compression": "codec compressioncodec",
+    "format": "incrementalformat",
+    "incremental_format": "format changedatafeed readchangefeed",
+}
+
+# What is no argument of ours, or of another call only.
+_ADVICE: Mapping[str, str] = {
+    "mode": "A save mode goes with rows and a path: write_hudi(path, data, mode='overwrite'); for a table that is "
+    "open, insert_overwrite_table(data).",
+    "operation": "The method is the operation; write_hudi(path, data, 'bulk_insert') takes it as an argument.",
+    "schemamode": "A write adds columns that are new by itself; alter(...) renames, drops and retypes them.",
+    "mergeschema": "A write adds columns that are new by itself; alter(...) renames, drops and retypes them.",
+    "overwriteschema": "alter(...) changes columns; write_hudi(path, data, mode='replace') makes a new table.",
+    "commitproperties": "Options that begin with an underscore go into the commit: options={'_name': 'text'}.",
+    "custommetadata": "Options that begin with an underscore go into the commit: options={'_name': 'text'}.",
+    "snapshotproperties": "Options that begin with an underscore go into the commit: options={'_name': 'text'}.",
+    "usermetadata": "Options that begin with an underscore go into the commit: options={'_name': 'text'}.",
+    "writerproperties": "What it would hold has arguments: compression, compression_level, max_file_size_bytes, ...",
+    "sourcealias": "The sides of a merge are always called source and target.",
+    "targetalias": "The sides of a merge are always called source and target.",
+    "casesensitive": "Names match whatever their case, as in Spark.",
+    "version": "A moment is given as as_of of scan: table.scan(as_of=...).",
+    "description": "A Hudi table has no description.",
+    "enforceretentionduration": "Nothing is to be enforced: the policy's number says how long files stay.",
+}
+
+# Our method or property → what others call it.
+_ATTRIBUTES: Mapping[str, str] = {
+    "to_arrow": "to_pyarrow_table to_pyarrow read_arrow arrow",
+    "to_dataset": "to_pyarrow_dataset dataset",
+    "scan": "read query select filter load load_as_version",
+    "insert": "append write",
+    "insert_overwrite_table": "overwrite",
+    "clean": "vacuum expire_snapshots remove_orphan_files",
+    "cluster": "optimize z_order zorder rewrite_data_files",
+    "compact": "compaction rewrite",
+    "history": "snapshots versions commits log",
+    "timeline": "version metadata_log",
+    "config": "properties table_config configuration table_properties",
+    "alter": "update_schema add_columns add_column evolve_schema alter_table",
+    "rollback": "undo rollback_to_snapshot rollback_to_version",
+    "restore": "restore_to_version rollback_to_savepoint manage_snapshots",
+    "changes": "load_cdf cdf incremental read_changes table_changes",
+    "files": "file_uris get_files get_add_actions inspect data_files",
+    "partitions": "partition_values get_partitions",
+    "delete": "delete_rows remove",
+    "merge": "merge_into",
+    "path": "table_uri location base_path uri",
+    "drop": "drop_table delete_table",
+    "create": "create_table createifnotexists create_or_replace",
+    "exists": "is_hudi_table is_deltatable table_exists",
+    "savepoints": "tags list_savepoints",
+}
+
+
+def _plain(word: str) -> str:
+    return word.replace("_", "").lower()
+
+
+def _by_word(table: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+    """A neighbour's word → ours, in the order of the table."""
+    words: dict[str, tuple[str, ...]] = {}
+    for ours, theirs in table.items():
+        for word in theirs.split():
+            words[_plain(word)] = (*words.get(_plain(word), ()), ours)
+    return words
+
+
+_OUR_ARGUMENTS, _OUR_ATTRIBUTES = _by_word(_ARGUMENTS), _by_word(_ATTRIBUTES)
+
+
+def argument_like(word: str, arguments: Collection[str]) -> str | None:
+    """What to write for a neighbour's word in a call that takes these arguments; None for a word that nobody uses."""
+    plain = _plain(word)
+    ours = next((name for name in _OUR_ARGUMENTS.get(plain, ()) if name in arguments), None)
+    # A name of our own in another spelling: "recordKey".
+    ours = ours or next((name for name in arguments if _plain(name) == plain), None)
+    return f"Did you mean {ours!r}?" if ours else _ADVICE.get(plain)
+
+
+def attribute_like(word: str, attributes: Collection[str]) -> str | None:
+    """Our name for a neighbour's method or property; None for a word that nobody uses."""
+    return next((name for name in _OUR_ATTRIBUTES.get(_plain(word), ()) if name in attributes), None)
