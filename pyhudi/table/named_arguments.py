@@ -17,7 +17,7 @@ from typing import Any, TypeVar, cast
 
 from pyhudi.errors import ConfigError
 from pyhudi.model.options import KEYWORDS, spec_of
-from pyhudi.table import arguments
+from pyhudi.table.arguments import ActionArguments, FileArguments, RowArguments
 from pyhudi.table.neighbours import argument_like
 
 __all__ = ["UnknownArgument", "argument_doc", "named", "named_methods"]
@@ -27,7 +27,7 @@ Class = TypeVar("Class", bound=type)
 
 _UNPACKED = re.compile(r"Unpack\[(\w+)\]")
 _LINK = re.compile(r" ?\(?\[[^]]*\]\(([\w-]+\.md)\)\)?")
-_CALLS_MAX = 3  # that an error names
+_CALLS_SHOWN = 3  # that an error names
 _NO_NAMES = frozenset({"self", "cls"})
 _LINE = 110
 _TAKEN_BY: dict[str, list[str]] = {}  # a name → the calls that take it
@@ -50,7 +50,7 @@ def named(function: Call) -> Call:
         unpacked = _UNPACKED.search(str(parameters.pop().annotation))
         if unpacked is None:
             return function  # it passes names on to a library
-        options = _types(unpacked[1])
+        options = _types(function.__globals__[unpacked[1]])
         by_name = inspect.Parameter.KEYWORD_ONLY
         parameters += [inspect.Parameter(name, by_name, default=None, annotation=t) for name, t in options.items()]
     names = frozenset(parameter.name for parameter in parameters)
@@ -82,15 +82,14 @@ def named_methods(kind: Class) -> Class:
 
 
 @cache
-def _types(name: str) -> Mapping[str, str]:
-    """The keys of a TypedDict of `arguments.py`, with their types as text."""
-    types: Mapping[str, Any] = getattr(arguments, name).__annotations__
-    ordered = sorted(types, key=_place)  # what is the call's own comes first
-    return {key: getattr(types[key], "__forward_arg__", str(types[key])) for key in ordered}
+def _types(kind: type) -> Mapping[str, str]:
+    """The keys of a TypedDict, with their types as text; what is the call's own comes first."""
+    types: Mapping[str, Any] = kind.__annotations__
+    return {key: getattr(types[key], "__forward_arg__", str(types[key])) for key in sorted(types, key=_place)}
 
 
 def _place(name: str) -> int:
-    shared = (arguments.ActionArguments, arguments.FileArguments)
+    shared = (ActionArguments, FileArguments)
     return next((number for number, kind in enumerate(shared, 1) if name in kind.__annotations__), 0)
 
 
@@ -132,9 +131,9 @@ def _advice(name: str, names: frozenset[str], takes_options: bool) -> str:
     hint = argument_like(name, names)
     if hint is not None:
         return hint
-    calls = ", ".join(_TAKEN_BY.get(name, ())[:_CALLS_MAX])
+    calls = ", ".join(_TAKEN_BY.get(name, ())[:_CALLS_SHOWN])
     elsewhere = f"It is an argument of {calls}. " if calls else ""
-    if name in KEYWORDS and takes_options and name not in arguments.RowArguments.__annotations__:
+    if name in KEYWORDS and takes_options and name not in RowArguments.__annotations__:
         return f"{elsewhere}Here it is given as options={{{KEYWORDS[name]!r}: ...}}."
     if elsewhere:
         return elsewhere.strip()

@@ -13,8 +13,7 @@ from pyhudi.model.options import HudiOptionWarning
 ROWS = pa.table({"id": ["a"], "v": [1]})
 
 
-@pytest.mark.parametrize("key", ["hoodie.upsert.shuffle.parallelism", "hoodie.no.such.option"])
-def test_a_warning_about_an_option_points_at_the_call(tmp_path: Path, key: str) -> None:
+def test_a_warning_about_an_option_points_at_the_call(tmp_path: Path) -> None:
     with pytest.warns(HudiOptionWarning) as caught:
-        pyhudi.write_hudi(tmp_path / "t", ROWS, record_key="id", options={key: "7"})
+        pyhudi.write_hudi(tmp_path / "t", ROWS, record_key="id", options={"hoodie.upsert.shuffle.parallelism": "7"})
     assert {warning.filename for warning in caught} == {__file__}
