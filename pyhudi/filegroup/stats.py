@@ -1,12 +1,13 @@
-"""Statistics of base and log files: of columns, and of the expressions of expression indexes.
+"""Statistics of base and log files: of columns, and of expressions in expression indexes.
 
 Column statistics are read from a stored file, or collected while a log file is being written (`LogStats`). A base file
-has a row for each indexed column that it holds. A log file has a row for each indexed column of the table, and the row
-covers its data blocks. Of deletes only the keys are known, so a log file of deletes alone has rows without values.
+has a row for each indexed column that it holds. A log file has a row for each indexed column of the table, which covers
+its data blocks. Deletes have only keys, so a log file with only deletes has rows without values.
 
 For an expression index a file has the range of the expression's values (`stats_of_expression`) or a bloom filter of
-them (`bloom_filters_of_expression`). Log files have the rows of their data blocks; a file without rows, of deletes
-alone, has no statistics. Counts are numbers of rows. Sizes are estimated from the size of the file, as in Apache Hudi.
+them (`bloom_filters_of_expression`). Log files have the rows of their data blocks; a file without rows, or with only
+deletes, has no statistics. Counts are numbers of rows. Sizes are estimated from the size of the file, as in Apache
+Hudi.
 
 Source: docs/formats/metadata-table.md, "Statistics", "Expression index".
 """
@@ -48,16 +49,16 @@ __all__ = [
 
 
 Read = TypeVar("Read")
-_FILES_AT_ONCE = 8  # footers wait for the store; of files with floats or long texts a batch each is in memory
+_FILES_AT_ONCE = 8  # reading footers waits for the store; files with floats or long texts have a batch each in memory
 
 
 def stats_of_file(
     storage: Storage, path: str, columns: Sequence[str], table_version: int, schema: pa.Schema
 ) -> pa.Table:
-    """The statistics of a base or log file, read from itself.
+    """The statistics of a base or log file, read from the file.
 
-    Args:    columns: the indexed ones; schema: the data columns of the table, as files store them.
-    Returns: columns as `stats_schema` has them.
+    Args:    columns: the indexed columns; schema: the data columns of the table, as files store them. Returns: columns
+                 as `stats_schema` has them.
     Raises:  CorruptFile, PathNotFound, UnsupportedTable.
     """
     name = path.rpartition("/")[2]
@@ -76,15 +77,15 @@ def stats_of_file(
 def stats_of_files(
     storage: Storage, paths: Iterable[str], columns: Sequence[str], table_version: int, schema: pa.Schema
 ) -> Iterator[tuple[str, pa.Table]]:
-    """Path and statistics of each file, in the order of the paths; some files are read side by side, and no more
-    statistics than theirs wait in memory. See `stats_of_file`.
+    """Path and statistics of each file, in the order of the paths. Some files are read in parallel, and only their
+    statistics are in memory. See `stats_of_file`.
     """
     read = partial(stats_of_file, storage, columns=columns, table_version=table_version, schema=schema)
     yield from side_by_side(paths, read)
 
 
 def bloom_filters_of_files(storage: Storage, paths: Iterable[str]) -> Iterator[tuple[str, Footer]]:
-    """Path and footer of each base file, which has its bloom filter; otherwise as `stats_of_files`."""
+    """Path and footer, with the bloom filter, of each base file; otherwise as `stats_of_files`."""
     yield from side_by_side(paths, partial(_footer, storage))
 
 
@@ -94,7 +95,7 @@ def _footer(storage: Storage, path: str) -> Footer:
 
 
 def side_by_side(paths: Iterable[str], read: Callable[[str], Read]) -> Iterator[tuple[str, Read]]:
-    """Path and what was read of each file, in the order of the paths; some are read at the same time."""
+    """Path and result of `read` for each file, in the order of the paths; some are read at the same time."""
     waiting: deque[tuple[str, Future[Read]]] = deque()
     with ThreadPoolExecutor(_FILES_AT_ONCE, thread_name_prefix="hudi-stats") as pool:
         try:
@@ -121,7 +122,7 @@ class LogStats:
         self._ranges = RangesOfRows(columns, pa.schema([*meta, *schema]))
 
     def add(self, rows: pa.Table) -> None:
-        """Take the rows of a data block in; columns that it lacks, as a partial update does, count as nulls."""
+        """Add the rows of a data block; columns that it lacks, as in a partial update, count as nulls."""
         self._ranges.add(rows, missing_as_null=True)
 
     def rows(self, table_version: int, file_name: str) -> pa.Table:
@@ -130,15 +131,15 @@ class LogStats:
 
 
 _READ_ROWS = 1 << 17
-_PLAIN_SIZE = 2  # times the size of the file, says Hudi
-_BLOOM_ERROR_RATE = 1e-9  # Hudi's own, as the numbers below
+_PLAIN_SIZE = 2  # times the size of the file, as in Hudi
+_BLOOM_ERROR_RATE = 1e-9  # Hudi's value, as are the numbers below
 _BLOOM_KEYS, _BLOOM_MAX_KEYS = 60_000, 100_000
-_BLOOM_LEAST_KEYS = 100  # smaller files are not worth a smaller filter
+_BLOOM_LEAST_KEYS = 100  # smaller filters don't pay
 
 
 @dataclass(frozen=True, slots=True)
 class ExpressionReading:
-    """How the values of an expression are read. `call`: one that can be computed of `kind`, the type of its column in
+    """How the values of an expression are read. `call`: an expression that supports `kind`, the type of its column in
     the table; a file that lacks the column has nulls.
     """
 
@@ -147,7 +148,7 @@ class ExpressionReading:
     kind: pa.DataType
 
     def values(self, path: str) -> Iterator[pa.Array]:
-        """The expression's values of all rows in a base or log file. Raises CorruptFile, PathNotFound."""
+        """The expression's values for all rows in a base or log file. Raises CorruptFile, PathNotFound."""
         (column,) = self.call.column.path
         if LogFileName.parse(path.rpartition("/")[2]) is None:
             with open_base_file(self.storage, path) as reader:
@@ -199,7 +200,7 @@ def _range(reading: ExpressionReading, path: str) -> ColumnRange | None:
 
 
 def bloom_filters_of_expression(reading: ExpressionReading, paths: Iterable[str]) -> Iterator[tuple[str, BloomFilter]]:
-    """Path and filter of each base file: of the texts of all values that are not null."""
+    """Path and filter of each base file: of the texts of all non-null values."""
     yield from side_by_side(paths, partial(_bloom_filter, reading))
 
 

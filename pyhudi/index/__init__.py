@@ -1,4 +1,4 @@
-"""Write-time indexes: where does a key live? One file per index; a row here makes it known.
+"""Write-time indexes: which file group has a key? One file per index; a row here registers it.
 
 Source: docs/formats/indexes.md, "Finding keys".
 """

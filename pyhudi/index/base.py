@@ -1,8 +1,8 @@
 """Index: finds for each incoming row which file group holds its key.
 
-`tag` adds LOCATION to the rows: the file id of the group, null for a key that no file holds. A global index looks in
-every partition and adds LOCATION_PARTITION too; if it moves rows and rows win by ordering value, it also adds what the
-stored row has in the ordering fields (STORED_ORDERING + number), so that the move can be judged.
+`tag` adds LOCATION to the rows: the file id of the group, null for a key that no file holds. A global index searches
+every partition and adds LOCATION_PARTITION, too; if it moves rows and rows win by ordering value, it also adds the
+stored row's ordering values (STORED_ORDERING + number), which decide whether the row moves.
 Source: docs/formats/indexes.md, "Finding keys".
 """
 
@@ -47,17 +47,17 @@ class IndexSettings:
     update_partition_path: bool = True
     bucket_num: int = 256
     bucket_hash_fields: tuple[str, ...] = ()
-    key_bytes_in_tasks_max: int = 64 << 20  # of keys and their places; a larger batch is joined by the engine
+    key_bytes_in_tasks_max: int = 64 << 20  # of keys and their locations; the engine joins a larger batch
     options: IndexOptions = field(default_factory=IndexOptions)
 
     def own(self, kind: type[Options]) -> Options:
-        """The options that a user's own index declares in its class `kind`. Raises ConfigError for wrong values."""
+        """The options that a user's index declares in its class `kind`. Raises ConfigError for wrong values."""
         return own_options(kind, self.options.index_own_texts)
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionRows:
-    """How much of the batch is for one partition path."""
+    """The part of the batch for one partition path."""
 
     partition_path: str
     rows: int
@@ -69,13 +69,12 @@ class Lookup:
     """The table, engine and batch that an index works with.
 
     `view` covers the batch's partitions, all partitions for a global index. `batch`: the incoming rows by partition.
-    `keygen` recomputes keys of stored rows when the table keeps no meta columns (None: they are stored). `ordering`
-    are the ordering fields with the table's types, for a global index that must judge moves, else empty. `merged`: how
+    `keygen` recomputes keys of stored rows when the table keeps no meta columns (None: they are stored). `ordering`:
+    the ordering fields with the table's types, for a global index that decides about moves, else empty. `merged`: how
     slices with log files are read, for a merge-on-read table; `only_live`: keys that log files delete don't count.
-    `completed`: requested times of completed commits. `replaced`: file groups that are not in the table any more.
-    `base_rows`: rows shall come with BASE_ROW, where the index sees it and keys are found in their own partition.
-    `records`: the metadata table's record index, for an index that reads it; None when there is none to be trusted, and
-    `no_records` says why.
+    `completed`: requested times of completed commits. `replaced`: file groups no longer in the table. `base_rows`: rows
+    get BASE_ROW, where the index knows it and keys are found in their own partition. `records`: the metadata table's
+    record index, for an index that reads it; None without a usable one, and `no_records` says why.
     """
 
     engine: Engine
@@ -101,7 +100,7 @@ class Lookup:
     def slices_with_logs(self, *, everywhere: bool) -> tuple[FileSlice, ...]:
         """The candidates' slices that have log files.
 
-        Raises UnsupportedTable when a slice has log files only and rows may go to it: their keys are in no base file.
+        Raises UnsupportedTable when a slice has only log files and rows may go to it: their keys are in no base file.
         """
         partitions: Iterable[str] = self.view.partitions() if everywhere else self.batch
         slices = []
@@ -120,7 +119,7 @@ class Lookup:
 
 @dataclass(frozen=True, slots=True)
 class Tagged:
-    """Rows with LOCATION. `counts`: rows by (partition path, file id or None), where the index came to know them.
+    """Rows with LOCATION. `counts`: rows by (partition path, file id or None), if the index knows them.
 
     `cached`: frames that stay in the engine (`Engine.cache`) until the rows are written.
     """
@@ -132,16 +131,16 @@ class Tagged:
 
 @dataclass(frozen=True, slots=True)
 class Index(ABC):
-    """One kind of index, made from what the caller set; a user's own derives from this class as well.
+    """One kind of index, made from the caller's settings; a user's index derives from this class, too.
 
-    What else the house has to know of an index is in the class, so that nobody asks for names:
+    Class attributes describe an index to its callers, so that none compares names:
 
     is_global          a key is unique in the table, not in its partition
     places_inserts     the index also decides the file group of new keys, so all inserts go through it
     hashes_keys        the file group of a key is computed from it, so no other file groups may hold rows
-    lists_file_groups  it keeps a list of its file groups next to them, so none of them may be replaced by others
-    reads_records      it asks the record index of the metadata table
-    resize_strategy    name of the clustering plan strategy that splits and merges its file groups, None: there is none
+    lists_file_groups  it keeps a list of its file groups, so they must not be replaced by others
+    reads_records      it uses the record index of the metadata table
+    resize_strategy    name of the clustering plan strategy that splits and merges its file groups, None: no strategy
     """
 
     settings: IndexSettings = field(default_factory=IndexSettings)
@@ -151,20 +150,20 @@ class Index(ABC):
     lists_file_groups: ClassVar[bool] = False
     reads_records: ClassVar[bool] = False
     resize_strategy: ClassVar[str | None] = None
-    options_class: ClassVar[type | None] = None  # of a user's own index: the class that declares its options
+    options_class: ClassVar[type | None] = None  # of a user's index: the class that declares its options
 
     @abstractmethod
     def tag(self, rows: Frame, lookup: Lookup) -> Tagged:
         """Add LOCATION to rows that carry RECORD_KEY and PARTITION_PATH; the frame may be read several times."""
 
     def new_file_id(self, location: str, new_uuid: str) -> str:
-        """File id for a LOCATION that names no file group yet; only an index that `places_inserts` has such."""
+        """File id for a LOCATION without a file group; only an index that `places_inserts` has such locations."""
         raise AssertionError(f"location {location} is a file id that the view does not know")
 
     def everywhere(self) -> Index | None:
-        """The global form of this index, for rows that don't say their partition; None when it has none."""
+        """The global form of this index, for rows without their partition; None when it has none."""
         return None
 
     def check_table(self, config: TableConfig, root: str) -> None:
-        """Raises ConfigError when this index is not for such a table; most are for all."""
+        """Raise ConfigError when this index does not suit the table; most suit all."""
         return

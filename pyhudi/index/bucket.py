@@ -1,12 +1,12 @@
 """Index BUCKET, simple engine, and the engine and number of buckets of a table whose properties don't name them.
 
 The bucket of a key is a hash of it, and a partition has one file group per bucket. The first eight characters of the
-file id hold the bucket's number (`00000077-...-0`), so only names are looked up. A row of a bucket without file group
-gets those eight characters as LOCATION; the planner makes the file id from them.
+file id hold the bucket's number (`00000077-...-0`), so only names are read. A row in a bucket without file group gets
+those eight characters as LOCATION; the planner makes the file id from them.
 
-Hudi stores neither the index nor the number of buckets. The names of the file groups tell the engine: they are numbers
-below a bound, or nodes of a ring (`bucket_engine`). The keys tell the number of buckets: the hash of each key, less the
-number of its bucket, is a multiple of it (`BucketSample`).
+Hudi stores neither the index nor the number of buckets. The names of the file groups reveal the engine: they are
+numbers below a bound, or nodes of a ring (`bucket_engine`). The keys reveal the number of buckets: the hash of each
+key, minus the number of its bucket, is a multiple of it (`BucketSample`).
 
 Source: docs/formats/indexes.md, "Buckets", "Consistent hashing".
 """
@@ -51,7 +51,7 @@ BUCKET_DIGITS = 8
 
 @dataclass(frozen=True, slots=True)
 class BucketIndex(Index):
-    """Where a key lives is computed. Unique per partition."""
+    """Computes the file group of a key. Keys are unique per partition."""
 
     places_inserts: ClassVar[bool] = True
     hashes_keys: ClassVar[bool] = True
@@ -117,10 +117,10 @@ def _groups_by_bucket(partition_path: str, lookup: Lookup, bucket_num: int) -> d
 
 _GROUPS_LOOKED_AT = 100
 _KEYS_OF_A_GROUP = 64
-_KEYS_ENOUGH = 64  # by chance a wrong number fits each of them with a probability of at most 1/2
+_KEYS_ENOUGH = 64  # a wrong number fits each of them with a probability of at most 1/2
 _SLICES_READ = 64
-_PLAIN_BUCKETS = 1000  # one of four million other file ids begins so
-_GROUPS_PLAIN = 4  # so many all begin with eight digits by a similar chance
+_PLAIN_BUCKETS = 1000  # one of four million other file ids begins like this
+_GROUPS_PLAIN = 4  # so many begin with eight digits with a similar probability
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,11 +132,11 @@ class BucketSample:
     greatest: int
 
     def fits(self, number: int) -> bool:
-        """Can the table have so many buckets?"""
+        """Can the table have this number of buckets?"""
         return number > self.greatest and bool(np.all(self.hashes % number == self.buckets))
 
     def number(self) -> int | None:
-        """How many buckets there are; None when the keys leave a choice, or fit no number."""
+        """The number of buckets; None when several numbers fit the keys, or none."""
         common = int(np.gcd.reduce(np.abs(self.hashes - self.buckets))) if len(self.hashes) else 0
         if common <= self.greatest:
             return None
@@ -145,13 +145,13 @@ class BucketSample:
 
     @property
     def fits_none(self) -> bool:
-        """Are keys in buckets where no number of buckets would have them?"""
+        """Does no number of buckets fit the keys?"""
         common = int(np.gcd.reduce(np.abs(self.hashes - self.buckets))) if len(self.hashes) else 0
         return 0 < common <= self.greatest
 
 
 def newest_groups(meta: MetaClient) -> list[FileGroupId]:
-    """File groups that the newest write with files wrote; [] where no write of the active timeline did."""
+    """File groups of the newest write with files; [] without such a write on the active timeline."""
     for instant in reversed(meta.timeline.commits().instants):
         stats = meta.commits.metadata(instant).stats()
         groups = [FileGroupId(stat.partition_path or "", stat.file_id) for stat in stats if stat.path]
@@ -161,9 +161,9 @@ def newest_groups(meta: MetaClient) -> list[FileGroupId]:
 
 
 def bucket_engine(meta: MetaClient, groups: Sequence[FileGroupId], *, is_expected: bool) -> str | None:
-    """SIMPLE or CONSISTENT_HASHING where these file groups are buckets by their names, else None.
+    """SIMPLE or CONSISTENT_HASHING if these file groups are buckets by their names, else None.
 
-    `is_expected`: the caller says that they are, so that names are enough which others have by chance.
+    `is_expected`: the caller says that they are, so names suffice that other file groups have by chance.
     """
     numbers = [bucket_of_file_id(group.file_id) for group in groups]
     places = {(group.partition_path, number) for group, number in zip(groups, numbers, strict=True)}
@@ -183,7 +183,7 @@ def bucket_engine(meta: MetaClient, groups: Sequence[FileGroupId], *, is_expecte
 def bucket_sample(
     meta: MetaClient, groups: Sequence[FileGroupId], reading: SliceSpec, hash_fields: Sequence[str]
 ) -> BucketSample:
-    """Keys of these partitions, and of others where these have few."""
+    """Keys of these partitions, and of others if these have few."""
     view = FileSystemView.load(meta, partitions={group.partition_path for group in groups})
     sample = _sample(view, reading, hash_fields)
     if len(sample.hashes) >= _KEYS_ENOUGH:
@@ -197,7 +197,7 @@ def _sample(view: FileSystemView, reading: SliceSpec, hash_fields: Sequence[str]
         greatest = max(greatest, bucket)
         if len(hashes) > _SLICES_READ or sum(map(len, hashes)) >= 4 * _KEYS_ENOUGH:
             continue
-        # Log files of a base file tell nothing new, and take longer.
+        # Log files next to a base file add no information, and take longer.
         plain = replace(file_slice, log_files=()) if file_slice.base_file is not None else file_slice
         for keys in islice(slice_keys(reading, plain), 1):
             group_hashes = bucket_hashes(keys.slice(0, _KEYS_OF_A_GROUP), hash_fields).astype(np.int64)

@@ -1,6 +1,6 @@
-"""The index that the options of a call name, made or only looked at.
+"""The index that a call's options name: the index, or only its class.
 
-What is true of an index its class says (`Index`), so nobody outside this package compares names.
+The class describes an index (`Index`), so no code outside this package compares names.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ __all__ = ["chosen_buckets", "chosen_index", "index_class", "index_name"]
 
 
 def index_name(options: WriteOptions) -> str:
-    """The registered name, or "module:Class" of a user's own. Raises ConfigError for a name that is not known."""
+    """The registered name, or "module:Class" of a user's class. Raises ConfigError for an unknown name."""
     name = INDEXES.canonical(options.index_type)
     return "CONSISTENT_BUCKET" if name == "BUCKET" and options.buckets.consistent else name
 
 
 def index_class(options: WriteOptions) -> type[Index]:
-    """The class, for what it says of itself.
+    """The class, for its attributes.
 
-    That of a name which is not known says what is true of most: it is refused where keys are looked for, and work that
-    looks for none is done with it. Raises ConfigError for a class of the user's that can't be imported or is no index.
+    For an unknown name it has the attributes of most indexes: key look-ups refuse it, and work without look-ups accepts
+    it. Raises ConfigError for a user's class that can't be imported or is not an index.
     """
     name = options.index_type
     is_built_in = ":" in name or name in INDEXES.aliases or name.upper() in INDEXES.entries
@@ -34,14 +34,14 @@ def index_class(options: WriteOptions) -> type[Index]:
 
 
 def chosen_buckets(options: WriteOptions) -> TableBuckets | None:
-    """How the options make buckets of file groups; None for another index."""
+    """The buckets that the options define; None for another index."""
     if engine_of_index(options.index_type) is None:
         return None
     return TableBuckets(options.bucket_num, options.buckets.consistent, options.bucket_hash_fields)
 
 
 def chosen_index(options: WriteOptions, record_key_fields: Sequence[str] = ()) -> Index:
-    """The index. Raises ConfigError for one that there is not."""
+    """The index. Raises ConfigError for an unknown one."""
     name = index_name(options)
     settings = IndexSettings(
         update_partition_path=options.update_partition_path.get(name, True),

@@ -1,4 +1,4 @@
-"""The index BUCKET with the engine CONSISTENT_HASHING, and the rings that say which file group a key belongs to.
+"""The index BUCKET with the engine CONSISTENT_HASHING, and the rings that assign keys to file groups.
 
 Each partition has a ring, and each node of the ring is a file group. The first write to a partition makes its ring.
 Clustering splits and merges nodes, and each such resize adds a ring file:
@@ -6,12 +6,12 @@ Clustering splits and merges nodes, and each such resize adds a ring file:
     .hoodie/.bucket_index/consistent_hashing_metadata/<partition>/<instant>.hashing_meta    the ring
                                                                   <instant>.commit          it counts
 
-A ring counts if it was there from the beginning, has the marker `.commit`, or is of a completed instant of the active
-timeline. The newest ring that counts is the partition's ring. A ring that a dead resize left never counts, not even
-after archiving has moved the timeline beyond it.
+A ring counts if it is the first one, has the marker `.commit`, or belongs to a completed instant of the active
+timeline. The newest ring that counts is the partition's ring. A ring of a dead resize never counts, not even after
+archiving has moved the timeline beyond it.
 
-Below version 8 the marker is in the partition's own folder, where Hudi before 1.0 puts it. If the marker is next to the
-ring, that Hudi fails to find the ring at its next resize.
+Below version 8 the marker is in the partition's folder, where Hudi before 1.0 puts it. With a marker next to the ring,
+these releases fail to find the ring at the next resize.
 
 Source: docs/formats/indexes.md, "Consistent hashing".
 """
@@ -63,8 +63,8 @@ def load_ring(
 ) -> HashRing | None:
     """The ring of a partition, None when it has none.
 
-    Args:    completed: the completed commits of the active timeline. marking: the table's version, to make a marker
-             that is missing.
+    Args:    completed: the completed commits of the active timeline. marking: the table's version, to make a missing
+                 marker.
     Raises:  CorruptFile.
     """
     names = [entry.name for entry in storage.list(hashing_folder(partition_path)) if not entry.is_dir]
@@ -83,7 +83,7 @@ def load_ring(
 def load_or_make_ring(
     storage: Storage, partition_path: str, bucket_num: int, completed: Container[str], table_version: int
 ) -> HashRing:
-    """The ring of a partition; one that has none gets its first, which every writer makes alike."""
+    """The ring of a partition; one without a ring gets its first, which every writer makes alike."""
     ring = load_ring(storage, partition_path, completed, marking=table_version)
     if ring is not None:
         return ring
@@ -104,14 +104,14 @@ def save_ring(storage: Storage, ring: HashRing) -> None:
 
 
 def mark_ring(storage: Storage, partition_path: str, instant_time: str, table_version: int) -> None:
-    """Say that the ring of a completed instant counts, for when the instant is archived."""
-    with suppress(PathExists, StorageError):  # whoever misses it looks at the timeline
+    """Mark the ring of a completed instant as valid, so that it counts after the instant is archived."""
+    with suppress(PathExists, StorageError):  # without it readers use the timeline
         storage.create_synced(_marker_path(partition_path, instant_time, table_version), b"")
 
 
 def move_markers(storage: Storage, table_version: int) -> None:
-    """Take the markers of all rings to where they are in a table of this version; whoever misses one on its way looks
-    at the timeline. Hold the table's lock.
+    """Move the markers of all rings to their place in a table of this version; meanwhile readers use the timeline. Hold
+    the table's lock.
     """
     folder = hashing_folder("")
     for path in [info.path for info in storage.walk(folder) if info.name.endswith(_RING)]:
@@ -126,7 +126,7 @@ def move_markers(storage: Storage, table_version: int) -> None:
 
 
 def delete_rings(storage: Storage, instant_time: str) -> None:
-    """Delete the rings of an instant that is rolled back, and their markers."""
+    """Delete the rings of an instant that is being rolled back, and their markers."""
     ring, marker = f"{instant_time}{_RING}", f"{instant_time}{_MARKER}"
     folder = hashing_folder("")
     for info in storage.walk(folder):

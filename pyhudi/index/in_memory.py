@@ -1,7 +1,7 @@
-"""Index INMEMORY, for tests: keys of files this process has seen stay in memory.
+"""Index INMEMORY, for tests: keys of files that this process has read stay in memory.
 
-A base file never changes, so an entry per file is right for ever; a file that is new to the process is read. Files
-that are not candidates any more are forgotten. Keys are unique in the table.
+A base file never changes, so its entry stays valid; a file new to the process is read. Files that are no longer
+candidates are dropped. Keys are unique in the table.
 Source: docs/formats/indexes.md, "Finding keys".
 """
 
@@ -22,19 +22,19 @@ from pyhudi.model.keys import RECORD_KEY
 
 __all__ = ["InMemoryIndex"]
 
-_TABLES: dict[str, dict[str, pa.Table]] = {}  # table root → path of a base file → its keys and places
+_TABLES: dict[str, dict[str, pa.Table]] = {}  # table root → path of a base file → its keys and locations
 _GUARD = Lock()
 
 
 @dataclass(frozen=True, slots=True)
 class InMemoryIndex(KeyLookupIndex):
-    """INMEMORY, the index of that name in Hudi, global as there."""
+    """INMEMORY, which is global as in Hudi."""
 
     is_global: ClassVar[bool] = True
 
     def find(self, keys: pa.Table, to_search: Sequence[Candidate], lookup: Lookup) -> pa.Table:
         stored, distinct_keys = StoredKeys.of(lookup), pc.unique(keys.column(RECORD_KEY))
-        # Log files of a slice can become more: what they leave is looked up again.
+        # A slice can get further log files, so its live keys are read again.
         changing = FindKeys(stored, {}, uses_bloom=False)
         live = [
             b

@@ -1,20 +1,20 @@
-"""Joins of rows with the places of their keys, by the engine or in this process, and counts of rows.
+"""Joins of rows with the locations of their keys, by the engine or in this process, and counts of rows.
 
 For a large batch, `tag_by_join` lets the engine join the incoming keys with all stored ones. The planner holds neither:
 
-    fan_out   every stored key of the candidates, with its place     whatever the files: tasks read them
+    fan_out   every stored key of the candidates, with its location  read by tasks
     join      rows, left, on their key
 
 Each step streams or shuffles, so memory does not grow with the batch. A native scan of the key columns instead of the
 fan-out was measured: it is no faster (docs/measurements.md), and can't read ORC, keys that are not stored, or logs.
 
 Log files can delete keys. When only live keys count, a key counts as stored only if the merged slice has it. Otherwise
-a key's place is its base file, alive or not: a delete in the log must meet the row that comes after it. A row would go
-to two places only if base files of one partition hold its key twice, so only such keys must be checked in the merged
+a key's location is its base file, live or not: a later row must be merged with a delete in the log. A row would have
+two locations only if base files of one partition hold its key twice, so only such keys must be checked in the merged
 slice. They are rare, and each makes a second row. So the logs stay closed until the number of tagged rows shows one.
 
-`join_locations` looks up the places of rows that are in this process and puts them next to the rows. A join would copy
-all rows. `CountRows` counts the rows of a frame where they are, by partition path and by file group.
+`join_locations` looks up the locations of rows in this process and adds them as columns. A join would copy all rows.
+`CountRows` counts the rows of a frame in its tasks, by partition path and by file group.
 
 Source: docs/formats/indexes.md, "Finding keys".
 """
@@ -45,15 +45,15 @@ __all__ = [
 ]
 
 
-_MANY = 1 << 16  # rows; threads take longer to begin than fewer rows take to count
+_MANY = 1 << 16  # rows; for fewer, starting threads takes longer than counting
 
 
 def join_locations(rows: pa.Table, hits: pa.Table) -> pa.Table | None:
     """`rows` with the columns of the hit of their key and partition, null where there is none.
 
     Args:
-        hits: RECORD_KEY, PARTITION_PATH and what to put next to the rows.
-    Returns: None when a key is in several places, of one partition or of two.
+        hits: RECORD_KEY, PARTITION_PATH and the columns to add.
+    Returns: None when a key has several locations, in one partition or in two.
     """
     stored = hits.column(RECORD_KEY).combine_chunks()
     if pc.count_distinct(stored).as_py() != len(stored):
@@ -69,7 +69,7 @@ def join_locations(rows: pa.Table, hits: pa.Table) -> pa.Table | None:
 
 
 def counted(rows: pa.Table) -> dict[tuple[str, str | None], int]:
-    """How many rows there are for each partition and file id (None: rows with new keys)."""
+    """The number of rows for each partition and file id (None: rows with new keys)."""
     threads = len(rows) > _MANY
     groups = rows.group_by([PARTITION_PATH, LOCATION], use_threads=threads).aggregate([([], "count_all")])
     return {(row[PARTITION_PATH], row[LOCATION]): row["count_all"] for row in groups.to_pylist()}
@@ -94,7 +94,7 @@ class CountRows:
         for batch in batches:
             sized = pc.binary_length(batch.column(RECORD_KEY)) if self.key_bytes else pa.repeat(0, batch.num_rows)
             table = pa.Table.from_arrays([*(batch.column(c) for c in self.columns), sized], [*self.columns, "bytes"])
-            # Batches are too small for threads to pay.
+            # Batches are too small for threads.
             groups = table.group_by(list(self.columns), use_threads=False).aggregate(
                 [("bytes", "count"), ("bytes", "sum")]
             )
@@ -125,7 +125,7 @@ _KEY = (RECORD_KEY, PARTITION_PATH)
 
 
 def tag_by_join(rows: Frame, lookup: Lookup, *, is_global: bool) -> Tagged:
-    """Rows with the places of their keys, as `KeyLookupIndex.tag` promises them."""
+    """Rows with the locations of their keys, as `KeyLookupIndex.tag` returns them."""
     if is_global:
         to_search = candidates(lookup, everywhere=True, live=True)
         stored = _stored(to_search, StoredKeys.of(lookup, LOCATION_PARTITION), lookup)
@@ -151,7 +151,7 @@ def _stored(to_search: Sequence[Candidate], work: StoredKeys | _StoredStates, lo
 
 
 def _partitions_with_logs(lookup: Lookup) -> frozenset[str]:
-    """Partitions of the batch where log files can decide between two places of a key."""
+    """Partitions of the batch where log files can decide between two locations of a key."""
     if lookup.merged is None:
         return frozenset()
     with_logs = {s.group.partition_path for s in lookup.slices_with_logs(everywhere=False)}
@@ -161,7 +161,7 @@ def _partitions_with_logs(lookup: Lookup) -> frozenset[str]:
 def _has_second_places(
     counts: Mapping[tuple[str, str | None], int], partitions: Collection[str], lookup: Lookup
 ) -> bool:
-    """Did the join make several rows of one, in these partitions?"""
+    """Did the join multiply a row in these partitions?"""
     joined = dict.fromkeys(partitions, 0)
     for (path, _), count in counts.items():
         if path in joined:
@@ -170,7 +170,7 @@ def _has_second_places(
 
 
 def _settled(rows: Frame, lookup: Lookup) -> Frame:
-    """One row for each key of the batch and place of it that counts."""
+    """One row for each key of the batch and each valid location of it."""
     engine = lookup.engine
     stored = replace(StoredKeys.of(lookup), base_rows=False)
     work = _StoredStates(stored)
@@ -182,8 +182,9 @@ def _settled(rows: Frame, lookup: Lookup) -> Frame:
 
 @dataclass(frozen=True)
 class _StoredStates:
-    """Fan-out work: every key of the base files as one that may be dead, if its slice has log files; then every key
-    that is alive there. Streamed, so that no task holds the keys of a slice."""
+    """Fan-out work: every key of the base files, as possibly dead if its slice has log files; then every live key
+    there. Streamed, so that no task holds the keys of a slice.
+    """
 
     stored: StoredKeys
 
@@ -205,9 +206,9 @@ class _StoredStates:
 
 @dataclass(frozen=True, slots=True)
 class PlacesThatCount:
-    """Stream work: a key's only place, alive or not; of several, those where it is alive. Each once.
+    """Stream work: a key's only location, live or not; of several locations, those where it is live. Each once.
 
-    A task's stream holds all rows of its keys. Its memory is the keys of the batch that come to the task.
+    A task's stream holds all rows of its keys. It holds in memory the batch's keys in the task.
     """
 
     def __call__(self, context: TaskContext, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -2,16 +2,16 @@
 
     SIMPLE, BLOOM    a key is unique in its partition: base files of the batch's partitions are candidates
     GLOBAL_*         a key is unique in the table: base files of all partitions are candidates
-    *BLOOM           key ranges and bloom filters in the footers say which key columns are read; else key ranges alone
+    *BLOOM           key ranges and bloom filters in footers decide which key columns are read; else only key ranges
 
-`KeyLookupIndex` is their base, and that of INMEMORY (`in_memory.py`).
+`KeyLookupIndex` is their base, and the base of INMEMORY (`in_memory.py`).
 
-The incoming keys of a moderate batch travel to the tasks, and only hits come back. A task opens each file once and
-reads its key column only if the footer says that it may hold one of the keys. A batch with more bytes of keys and
-places than `key_bytes_in_tasks_max` is joined by the engine instead (`key_join.py`).
+The incoming keys of a moderate batch are sent to the tasks, and only hits come back. A task opens each file once and
+reads its key column only if the footer says that it may hold one of the keys. If a batch has more bytes of keys and
+locations than `key_bytes_in_tasks_max`, the engine joins it instead (`key_join.py`).
 
-Log files hold no keys that their base file lacks, so base files are enough to place a key. The merged slice says
-whether the key is still alive there. It is asked in three cases:
+Log files hold no keys that their base file lacks, so base files suffice to locate a key. The merged slice shows whether
+the key is still live there. It is read in three cases:
 
 - A global index: a key that moved away stays in the old base file, deleted in its log.
 - An insert that checks for known keys.
@@ -45,10 +45,10 @@ from pyhudi.model.predicate import Column
 __all__ = ["BloomIndex", "FindKeys", "GlobalBloomIndex", "GlobalSimpleIndex", "KeyLookupIndex", "SimpleIndex"]
 
 
-_EVERYWHERE = None  # key of the wanted keys of a global index
-_KEYS_COMPARED_MAX = 20_000  # with more keys, only the smallest and the greatest are compared with row groups' ranges
-_ROWS_AT_ONCE = 1 << 20  # stored keys that are compared with the wanted ones in one call
-_HIT_BYTES = 48  # of a hit in addition to its key and partition path: the file id, and where each text starts
+_EVERYWHERE = None  # key of a global index's keys
+_KEYS_COMPARED_MAX = 20_000  # with more, only the smallest and the greatest key are compared with row groups' ranges
+_ROWS_AT_ONCE = 1 << 20  # stored keys that are compared in one call
+_HIT_BYTES = 48  # of a hit in addition to its key and partition path: the file id, and text offsets
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class KeyLookupIndex(Index):
         return Tagged(tagged, None if self.is_global else _counts(keys, hits))
 
     def find(self, keys: pa.Table, to_search: Sequence[Candidate], lookup: Lookup) -> pa.Table:
-        """The places of `keys` among the candidates, in the columns of `StoredKeys`."""
+        """The locations of `keys` among the candidates, in the columns of `StoredKeys`."""
         work = FindKeys(StoredKeys.of(lookup), _keys_by_partition(keys, self.is_global), self.uses_bloom)
         shares = in_shares(to_search, lookup.engine.parallelism * 3)
         hits: pa.Table = lookup.engine.collect(lookup.engine.fan_out(shares, work, work.stored.schema))
@@ -83,7 +83,7 @@ class KeyLookupIndex(Index):
         return [RECORD_KEY] if self.is_global else [RECORD_KEY, PARTITION_PATH]
 
     def is_large(self, lookup: Lookup) -> bool:
-        """Are the keys of the batch, or its hits, too much for the planner and each task?"""
+        """Are the keys of the batch, or its hits, too large for the planner and each task?"""
         if getattr(lookup.engine, "shares_memory", False):
             return False
         parts = lookup.batch.values()
@@ -91,7 +91,7 @@ class KeyLookupIndex(Index):
         return held_bytes > self.settings.key_bytes_in_tasks_max
 
     def _hits(self, keys: pa.Table, lookup: Lookup) -> pa.Table:
-        """The places of `keys` that count."""
+        """The valid locations of `keys`."""
         merging = candidates(lookup, everywhere=self.is_global, live=True)
         if self.is_global or lookup.only_live or all(candidate.merging is None for candidate in merging):
             return self.find(keys, merging, lookup)
@@ -99,16 +99,16 @@ class KeyLookupIndex(Index):
         several = keys_in_several_places(hits)
         if not several.num_rows:
             return hits
-        # A place where the key is dead counts if it is the only one: a delete must meet the row that comes after it.
+        # A location where the key is dead counts if it is the only one: a later row must be merged with the delete.
         only = hits.join(several, several.column_names, join_type="left anti")
         return pa.concat_tables([only, self.find(several, merging, lookup)])
 
 
 @dataclass(frozen=True)
 class FindKeys:
-    """Fan-out work: looks for keys in files.
+    """Fan-out work: searches files for keys.
 
-    `keys`: partition path → distinct keys; under None those of a global index, which every file may have.
+    `keys`: partition path → distinct keys; under None the keys of a global index, which any file may have.
     """
 
     stored: StoredKeys
@@ -153,7 +153,7 @@ class FindKeys:
 
 
 def _gathered(stored: Iterable[StoredKeyBatch]) -> Iterator[list[StoredKeyBatch]]:
-    """Parts of which `is_in`, which builds its hash set once per call, has enough to do."""
+    """Batches grouped so that a call of `is_in`, which builds a hash set, pays."""
     waiting: list[StoredKeyBatch] = []
     for part in stored:
         waiting.append(part)
@@ -168,15 +168,15 @@ def _in_range(keys: pa.Array, smallest: str | None, largest: str | None) -> pa.A
     """Keys that a file with this key range can hold."""
     if smallest is None or largest is None:
         return keys
-    # Java wrote the range in the order of UTF-16 units, Arrow compares bytes. The two agree against a bound whose
-    # characters lie below the surrogates.
+    # Java wrote the range in the order of UTF-16 units, Arrow compares bytes. The two agree for bounds whose characters
+    # lie below the surrogates.
     if max(smallest + largest, default="") >= "\ud800":
         return keys
     return keys.filter(pc.and_(pc.greater_equal(keys, smallest), pc.less_equal(keys, largest)))
 
 
 def _may_hold(sought: pa.Array) -> RangeTest:
-    """Can a part of a file hold one of these keys, by the range of its keys?"""
+    """A test whether a part of a file can hold one of these keys, by its key range."""
     exact = len(sought) <= _KEYS_COMPARED_MAX
     ends = pc.min_max(sought)
     keys = cast("list[str]", sought.sort().to_pylist() if exact else [ends["min"].as_py(), ends["max"].as_py()])
@@ -208,7 +208,7 @@ def _keys_by_partition(keys: pa.Table, everywhere: bool) -> dict[str | None, pa.
 
 
 def _counts(keys: pa.Table, hits: pa.Table) -> dict[tuple[str, str | None], int]:
-    """Rows of the batch by partition and file id, of keys and hits that are both here."""
+    """Rows of the batch by partition and file id, from keys and hits in this process."""
     counts: Counter[tuple[str, str | None]] = Counter()
     joined = keys.join(hits.select([RECORD_KEY, PARTITION_PATH, LOCATION]), [RECORD_KEY, PARTITION_PATH])
     grouped = joined.group_by([PARTITION_PATH, LOCATION]).aggregate([(RECORD_KEY, "count")])

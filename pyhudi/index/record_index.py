@@ -4,15 +4,14 @@ A batch goes one of three ways:
 
     rows in this process    keys by file group of the index → one task each, with its keys
     Spark                   keys go to the tasks by file group of the index, and no key to the planner
-    keys of all blocks      are searched in the base files, where that takes less time (`files_are_cheaper`)
+    keys of all blocks      are searched in the base files, if that takes less time (`files_are_cheaper`)
 
-A few keys touch a few blocks of the index. Keys by the thousand touch all of them, and to unpack a key with its record
-takes twice as long as to unpack it from a column of Parquet. `files_are_cheaper` compares the two ways by sizes alone;
-both find the same places. docs/measurements.md, "Metadata table", has the measurements.
+A few keys touch a few blocks of the index. Thousands of keys touch all of them, and decoding a key with its record
+takes twice as long as decoding it from a Parquet column. `files_are_cheaper` compares the two ways by sizes alone; both
+find the same locations. docs/measurements.md, "Metadata table", has the measurements.
 
-Every answer of the index is checked: if it names a file group that the table does not have, the index is wrong.
-GLOBAL_SIMPLE and SIMPLE find the rows when the table has no record index, and when the index is not up to date or can't
-be read.
+Every answer of the index is checked: if it names a file group that the table lacks, the index is wrong. GLOBAL_SIMPLE
+and SIMPLE find the rows when the record index is missing, out of date or unreadable.
 
 Source: docs/formats/indexes.md, "Finding keys", "Record index".
 """
@@ -44,7 +43,7 @@ __all__ = ["GlobalRecordIndex", "PartitionRecordIndex", "RecordIndexIgnored", "f
 
 
 _BLOCK_BYTES = 10 << 10  # of a block of the index, compressed
-_INDEX_BYTE_NS, _FILES_BYTE_NS = 17, 8  # to find keys, for each byte of the index: in it, and in the key columns
+_INDEX_BYTE_NS, _FILES_BYTE_NS = 17, 8  # to find keys, per byte of the index: in it, and in the key columns
 _OPEN_LOCAL_NS, _OPEN_REMOTE_NS = 1.5e6, 40e6  # to open a base file and read its footer
 
 
@@ -63,13 +62,13 @@ def files_are_cheaper(lookup: Lookup, index: Iterable[FileSlice]) -> bool:
 
 
 _GROUP = "_pyhudi_index_group"  # int32: number of the file group of the record index
-_KEYS_HERE = 20_000  # looked up by one thread: of so few a task of its own for each file group takes longer
-_KEYS_AT_ONCE = 1 << 18  # keys of a task that are looked up together
+_KEYS_HERE = 20_000  # one thread looks up so few: a task per file group would take longer
+_KEYS_AT_ONCE = 1 << 18  # keys of a task looked up together
 _HITS = pa.schema([(name, pa.string()) for name in (RECORD_KEY, LOCATION_PARTITION, LOCATION)])
 
 
 class RecordIndexIgnored(UserWarning):
-    """Keys were looked for in the files, because the record index is not there or not to be trusted."""
+    """Keys were searched in the files, because the record index is missing or not trusted."""
 
 
 def _tell_ignored(index_type: str, why: str) -> None:
@@ -146,20 +145,20 @@ class PartitionRecordIndex(GlobalRecordIndex):
     fallback: ClassVar[type[KeyLookupIndex]] = SimpleIndex
 
     def everywhere(self) -> GlobalSimpleIndex:
-        """Keys of unknown partitions: each partition has file groups of its own, so the files are read instead."""
+        """For keys of unknown partitions the files are read: each partition has its own file groups in the index."""
         return GlobalSimpleIndex(self.settings)
 
 
 class _WrongPlaces(Exception):
-    """The record index is not of this table's kind, or names file groups that the table does not have."""
+    """The record index is not of this table's kind, or names file groups that the table lacks."""
 
 
 # ---- looking up ------------------------------------------------------------------------------------------------------
 
 
 def _hits_here(keys: pa.Table, lookup: Lookup, records: RecordLookup) -> Frame:
-    """The places of the keys: of many, or far away, a task for each file group of the index. What is found is decoded
-    together otherwise, as fast as of one file group.
+    """The locations of the keys. Many keys, or remote storage, take a task for each file group of the index. Otherwise
+    all records are decoded together, as fast as those of one file group.
     """
     texts, paths = (keys.column(name).combine_chunks() for name in (RECORD_KEY, PARTITION_PATH))
     groups = records.groups_of(texts, paths)
@@ -172,7 +171,7 @@ def _hits_here(keys: pa.Table, lookup: Lookup, records: RecordLookup) -> Frame:
 
 
 def _hits_by_tasks(rows: Frame, lookup: Lookup, records: RecordLookup) -> Frame:
-    """The same with keys that are shuffled to the task of their file group."""
+    """Like `_hits_here`, with keys shuffled to the task of their file group."""
     engine = lookup.engine
     keys = engine.select(rows, [RECORD_KEY, PARTITION_PATH])
     schema = pa.schema([pa.field(_GROUP, pa.int32(), nullable=False)])
@@ -195,7 +194,7 @@ class NumberGroups:
 
 @dataclass(frozen=True, slots=True)
 class FindPlaces:
-    """Group work: keys of one file group of the record index, in order → the places of those that it has."""
+    """Group work: keys of one file group of the record index, in order → the locations of those that it has."""
 
     records: RecordLookup
 
@@ -214,7 +213,7 @@ def _hits(places: pa.Table) -> pa.Table:
 
 
 def _portions(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Array]:
-    """Keys that come in order, each once, in portions that are worth a look-up."""
+    """Ordered keys, each once, in portions that are worth a look-up."""
     waiting: list[pa.Array] = []
     last: str | None = None
     for batch in batches:
@@ -230,11 +229,11 @@ def _portions(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Array]:
         yield pa.concat_arrays(waiting)
 
 
-# ---- what was found --------------------------------------------------------------------------------------------------
+# ---- hits ------------------------------------------------------------------------------------------------------------
 
 
 def _check_places(hits: Frame, lookup: Lookup) -> None:
-    """Raises _WrongPlaces for file groups that the table does not have: their rows would go nowhere, or twice."""
+    """Raise _WrongPlaces for file groups that the table lacks: their rows would be lost or written twice."""
     engine = lookup.engine
     listed = engine.collect(engine.map(hits, _Groups(), _Groups.schema))
     there = {file_slice.group for file_slice in lookup.view.all_slices()}
@@ -248,7 +247,7 @@ def _check_places(hits: Frame, lookup: Lookup) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Groups:
-    """Stream work: the file groups among the places of a task. `moved`: of rows that come for another partition."""
+    """Stream work: the file groups among the locations of a task. `moved`: of rows for another partition."""
 
     moved: bool = False
     schema: ClassVar[pa.Schema] = pa.schema([(name, pa.string()) for name in (LOCATION_PARTITION, LOCATION)])
@@ -266,7 +265,7 @@ class _Groups:
 
 
 def _with_ordering(rows: Frame, hits: Frame, lookup: Lookup) -> Frame:
-    """The places with the ordering values of the stored rows, of file groups from which rows may move away."""
+    """The locations with the ordering values of the stored rows, in file groups from which rows may move."""
     engine = lookup.engine
     arrived = engine.join(engine.select(rows, [RECORD_KEY, PARTITION_PATH]), hits, [RECORD_KEY], "inner")
     moved = engine.collect(engine.map(arrived, _Groups(moved=True), _Groups.schema)).to_pylist()

@@ -1,7 +1,7 @@
-"""Stored keys with their places: what tasks read of base files and of merged slices.
+"""Stored keys with their locations, which tasks read from base files and from merged slices.
 
-A row of it: RECORD_KEY, the file's partition path, LOCATION (its file id), BASE_ROW where it is needed, then what
-the stored row has in the ordering fields (STORED_ORDERING + number) where a partition move is to be judged.
+A row has RECORD_KEY, the file's partition path, LOCATION (its file id), BASE_ROW if needed, then the stored row's
+ordering values (STORED_ORDERING + number) if they decide about a partition move.
 Source: docs/formats/indexes.md, "Finding keys".
 """
 
@@ -27,13 +27,14 @@ from pyhudi.storage.base import Storage
 
 __all__ = ["Candidate", "StoredKeyBatch", "StoredKeys", "candidates", "in_shares"]
 
-_READ_ROWS = 1 << 16  # of larger pieces the decoded texts leave the caches before they are looked at
+_READ_ROWS = 1 << 16  # in larger pieces the decoded texts leave the caches before they are compared
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A base file that may hold keys of the batch. `merging`: its slice, where log files decide which are alive; it has
-    no base file where the file group begins with log files."""
+    """A base file that may hold keys of the batch. `merging`: its slice, if log files decide which keys are live; it
+    has no base file if the file group begins with log files.
+    """
 
     file: BaseFile | None
     merging: FileSlice | None = None
@@ -54,10 +55,10 @@ class Candidate:
 
 
 def candidates(lookup: Lookup, *, everywhere: bool, live: bool) -> tuple[Candidate, ...]:
-    """Where keys of the batch may be. `live`: keys that log files delete don't count.
+    """Files that may have keys of the batch. `live`: keys that log files delete don't count.
 
-    Raises UnsupportedTable when `live` and a slice has log files only, but for a lookup that only asks which keys are
-    alive.
+    Raises UnsupportedTable when `live` and a slice has only log files, except for a lookup that only asks which keys
+    are live.
     """
     slices = lookup.slices_with_logs(everywhere=everywhere) if live and lookup.merged is not None else ()
     by_path = {s.base_file.path: s for s in slices if s.base_file is not None}
@@ -74,13 +75,13 @@ def in_shares(to_search: Sequence[Candidate], shares_max: int) -> list[tuple[Can
     for candidate in sorted(to_search, key=lambda c: (-c.size_bytes, c.group)):
         lightest = sizes.index(min(sizes))
         shares[lightest].append(candidate)
-        sizes[lightest] += candidate.size_bytes + (1 << 16)  # opening a file costs something too
+        sizes[lightest] += candidate.size_bytes + (1 << 16)  # opening a file costs time, too
     return [tuple(share) for share in shares]
 
 
 @dataclass(frozen=True, slots=True)
 class StoredKeyBatch:
-    """Some stored rows. `numbers`: which rows of their base file they are; null where log files had a say."""
+    """Some stored rows. `numbers`: their row numbers in the base file; null if log files were merged."""
 
     keys: pa.Array
     rows: pa.RecordBatch
@@ -94,9 +95,9 @@ class StoredKeyBatch:
 class StoredKeys:
     """Fan-out work: every stored key of its candidates.
 
-    `keygen`: set when files hold no keys. `ordering`: fields to bring along. `merged`: how slices with log files are
-    read, for a merge-on-read table. `partition_column`: what the column of partition paths is called. `base_rows`: with
-    BASE_ROW, null for keys of merged slices.
+    `keygen`: set when files hold no keys. `ordering`: fields to include. `merged`: how slices with log files are read,
+    for a merge-on-read table. `partition_column`: name of the column of partition paths. `base_rows`: with BASE_ROW,
+    null for keys of merged slices.
     """
 
     storage: Storage
@@ -136,7 +137,7 @@ class StoredKeys:
             reader.close()
 
     def of_base(self, reader: BaseFileReader, may_match: RangeTest | None = None) -> Iterator[StoredKeyBatch]:
-        """Keys of a base file, with the rows they are of."""
+        """Keys of a base file, with their row numbers."""
         if self.keygen is None:
             columns = [RECORD_KEY]
             if RECORD_KEY not in reader.schema.names:
@@ -146,7 +147,7 @@ class StoredKeys:
                 )
         else:
             columns = list(self.keygen.input_columns or reader.schema.names)
-            may_match = None  # the ranges of stored keys say nothing here
+            may_match = None  # ranges of stored keys don't exist here
         names = list(dict.fromkeys([*columns, *self._ordering_columns]))
         for first, batch in reader.numbered_batches(names, _READ_ROWS, may_match):
             keys = batch.column(RECORD_KEY) if self.keygen is None else self.keygen.columns(batch).record_key
@@ -155,7 +156,7 @@ class StoredKeys:
             yield StoredKeyBatch(keys, batch, pa.array(np.arange(first, first + len(batch))))
 
     def of_slice(self, file_slice: FileSlice) -> Iterator[StoredKeyBatch]:
-        """The same of the merged slice; its record keys are there also when the files hold none."""
+        """Keys of the merged slice, which has record keys even if the files hold none."""
         assert self.merged is not None
         columns = list(dict.fromkeys([RECORD_KEY, *self._ordering_columns]))
         for batch in read_file_slice(self.merged, file_slice, columns, _READ_ROWS):
@@ -177,5 +178,5 @@ class StoredKeys:
 
 def _stored_ordering(rows: pa.RecordBatch, field: pa.Field) -> pa.Array:
     column = read_field(rows, field.name)
-    # A file of before the column was added has none of its values.
+    # A file from before the column was added has no values of it.
     return pa.nulls(len(rows), field.type) if column is None else column.cast(field.type)

@@ -1,9 +1,9 @@
-"""The archived timeline of a table, whichever form its version gives it. It is read lazily, by range of requested time.
+"""The archived timeline of a table, in the form of its version. It is read lazily, by range of requested time.
 
 From table version 8 on it is a merge tree (`timeline/lsm_history.py`). Below, it is log files
 `.hoodie/archived/.commits_.archive.<N>_<token>`. Each archiving run makes one file, N counting up. A file has blocks of
-entries, one entry per state of an instant, in the order in which the run took them, which is not that of time. An entry
-that was archived twice, by a run that died before it had deleted the active files or by Hudi's downgrade, counts once.
+entries, one entry per state of an instant, in the order of the run, which is not that of time. An entry archived twice,
+by a run that died before it deleted the active files or by Hudi's downgrade, counts once.
 Source: docs/formats/history.md, "Archive log", "Merge tree".
 
 """
@@ -70,8 +70,8 @@ class ArchiveLog:
         return tuple(sorted({i for i in instants if i is not None and _within(i, since, until)}, key=_order))
 
     def completed_after(self, time: str, until: str | None = None) -> tuple[Instant, ...]:
-        """Instants that were complete after this time, with a requested time of `until` or less, oldest first. One
-        whose completion time is not known counts by its requested time.
+        """Instants that completed after this time, with a requested time of `until` or less, oldest first. One with
+        unknown completion time counts by its requested time.
         """
         return tuple(i for i in self.times(None, until) if (i.completion_time or i.requested_time) > time)
 
@@ -90,21 +90,21 @@ class ArchiveLog:
                 yield ArchiveLogInstant(instant, mine)
 
     def entries(self, columns: Sequence[str] | None = None) -> Iterator[Body]:
-        """All entries, newest file first; what is damaged is passed over."""
+        """All entries, newest file first; damaged parts are skipped."""
         for _, path in sorted(self._files(), reverse=True):
             yield from self._entries_in(path, columns)
 
     def newest_keys(self) -> frozenset[Key]:
-        """(time, action, state) of the entries in the newest file: what a run that died may have archived."""
+        """(time, action, state) of the entries in the newest file, which a dead run may have archived."""
         files = self._files()
         if not files:
             return frozenset()
         return frozenset(_key(entry) for entry in self._entries_in(max(files)[1], _NAME_FIELDS))
 
     def append(self, entries: Iterable[Sequence[Body]], batch_size: int) -> str | None:
-        """Make one file of the entries of instants; its path, None when there is nothing to archive.
+        """Write the entries of instants to one file; return its path, None when there is nothing to archive.
 
-        Args:    entries: for each instant the entries of its states; an instant is never parted by blocks.
+        Args:    entries: for each instant the entries of its states; an instant is never split between blocks.
                  batch_size: entries that a block has at least (the last one may have fewer).
         """
         path, file = "", None
@@ -125,7 +125,7 @@ class ArchiveLog:
         if file is None:
             return None
         file.close()
-        self.storage.sync([path])  # the active files may be deleted
+        self.storage.sync([path])  # the active files may be deleted next
         return path
 
     def _entries_in(self, path: str, columns: Sequence[str] | None) -> Iterator[Body]:
@@ -134,7 +134,7 @@ class ArchiveLog:
                 if isinstance(block, LogBlock) and block.is_data:
                     yield from entries_of(block, columns)
         except CorruptFile:
-            return  # a writer died in it; its instants are still on the active timeline
+            return  # its writer died; its instants are still on the active timeline
 
     def _files(self) -> list[tuple[int, str]]:
         matches = ((_NAME.fullmatch(entry.name), entry) for entry in self.storage.list(self.folder))
@@ -147,7 +147,7 @@ class ArchiveLog:
 
 
 def _instant(entry: Body) -> Instant | None:
-    """The instant of an entry of a completed state; None for other states and for actions of other releases."""
+    """The instant of an entry of a completed state; None for other states and for unknown actions."""
     action = _completes_as(str(entry.get("actionType")))
     if entry.get("actionState") != State.COMPLETED.name or action is None or not entry.get("commitTime"):
         return None
@@ -155,7 +155,7 @@ def _instant(entry: Body) -> Instant | None:
 
 
 def _order(instant: Instant) -> tuple[str, str, str]:
-    """That of instants; one may say when it completed while its double does not."""
+    """The order of instants; of two copies only one may have the completion time."""
     return instant.requested_time, instant.action.value, instant.completion_time or ""
 
 
@@ -173,7 +173,7 @@ def _key(entry: Body) -> Key:
 
 
 class ArchivedInstant(Protocol):
-    """A completed instant that archiving took off the active timeline."""
+    """A completed instant that archiving moved off the active timeline."""
 
     @property
     def instant(self) -> Instant: ...
@@ -191,16 +191,16 @@ class ArchivedTimeline(Protocol):
         ...
 
     def completed_after(self, time: str, until: str | None = None) -> tuple[Instant, ...]:
-        """Instants that were complete after this time, with a requested time of `until` or less, oldest first."""
+        """Instants that completed after this time, with a requested time of `until` or less, oldest first."""
         ...
 
     def instants(self, since: str | None = None, until: str | None = None) -> Iterator[ArchivedInstant]:
-        """The same with their bodies, newest first."""
+        """Like `times`, with their bodies, newest first."""
         ...
 
 
 def load_archived_timeline(storage: Storage, config: TableConfig) -> ArchivedTimeline:
-    """The archived timeline of a table; nothing is read yet, and a table that archived nothing has an empty one."""
+    """The archived timeline of a table; nothing is read yet. It is empty if the table has archived nothing."""
     return archive_log(storage, config) if config.layout_version < 2 else lsm_history(storage, config)
 
 

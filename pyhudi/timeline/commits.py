@@ -1,4 +1,4 @@
-"""The bodies of completed writes, read once each, and the table schema that they carry.
+"""The bodies of completed writes, read once each, and the table schema in them.
 
 Source: docs/formats/timeline.md, "Steps of an instant", "Bodies"; docs/formats/schema.md, "Schema of a table".
 """
@@ -20,14 +20,14 @@ from pyhudi.timeline.read import TimelineReader, instant_path
 
 __all__ = ["CommitBodies"]
 
-# They rewrite rows as they are; the schema in them may be older than the table's.
+# They rewrite rows unchanged; their schema may be older than the table's.
 _WITHOUT_SCHEMA_CHANGE = frozenset(
     {OperationType.CLUSTER, OperationType.COMPACT, OperationType.LOG_COMPACT, OperationType.INDEX}
 )
 
 
-_PART = "commit"  # what is kept of a completed file
-_STAT_BYTES = 2000  # about what a write stat takes in memory
+_PART = "commit"  # name of the cached part of a completed file
+_STAT_BYTES = 2000  # about the size of a write stat in memory
 
 
 class CommitBodies:
@@ -41,11 +41,11 @@ class CommitBodies:
         self._lock = threading.Lock()
 
     def __reduce__(self) -> tuple[type[CommitBodies], tuple[Storage, TableConfig]]:
-        """A task that is given the table reads bodies itself."""
+        """Pickled without the cache: a task with the table reads bodies itself."""
         return CommitBodies, (self._storage, self._config)
 
     def metadata(self, instant: Instant) -> CommitMetadata:
-        """The body of a completed write; a file of zero bytes (a crash on HDFS) is an empty one of operation UNKNOWN.
+        """The body of a completed write; a file of zero bytes (a crash on HDFS) is an empty body of operation UNKNOWN.
 
         Raises CorruptFile, PathNotFound when it was rolled back since.
         """
@@ -59,7 +59,7 @@ class CommitBodies:
         return body
 
     def at_hand(self, instant: Instant) -> CommitMetadata | None:
-        """The body, if it need not be read; else None."""
+        """The body if it is cached, else None."""
         with self._lock:
             cached = self._cache.get(instant)
         return cached or peek(self._storage, instant_path(instant, self._config), _PART, CommitMetadata)
@@ -74,7 +74,7 @@ class CommitBodies:
                 _size_of,
             )
         except PathNotFound:
-            # Archived since the timeline was loaded: a reader that began before goes on undisturbed.
+            # Archived since the timeline was loaded: an earlier reader goes on undisturbed.
             time = instant.requested_time
             for archived in load_archived_timeline(self._storage, self._config).instants(time, time):
                 commit = archived.commit() if archived.instant.action is instant.action else None
@@ -88,15 +88,15 @@ class CommitBodies:
             ) from error
 
     def latest_schema_json(self, timeline: Timeline) -> str | None:
-        """Avro JSON of the table's schema from the newest commit that carries one, None when no commit does."""
+        """Avro JSON of the table's schema from the newest commit with one, None without any."""
         newest = self._newest_with_schema(timeline)
         return None if newest is None else self.metadata(newest).schema_json
 
     def schema_json_as_of(self, timeline: Timeline, instant_time: str) -> str | None:
-        """The same from active and archived commits with a requested time of `instant_time` or less."""
+        """Like `latest_schema_json`, from active and archived commits requested at `instant_time` or before."""
         newest = self._newest_with_schema(timeline.up_to(instant_time))
         since, newest_time = timeline.active_since, newest.requested_time if newest is not None else None
-        # Archiving goes past savepointed commits: a newer one may be in the history.
+        # Archiving passes savepointed commits: a newer commit may be in the history.
         if newest_time is None or (newest_time != instant_time and since is not None and newest_time < since):
             for archived in load_archived_timeline(self._storage, self._config).instants(newest_time, instant_time):
                 body = archived.commit()

@@ -1,7 +1,7 @@
-"""Heartbeat: a writer's sign of life, a file that is recreated again and again.
+"""Heartbeat: a writer's sign of life, a file that is recreated periodically.
 
-Only the file's age counts for Hudi, whose own files are empty. Ours hold a note of their process, so that a writer of
-this machine that was killed, or has stopped beating, counts as dead at once instead of after two missed beats.
+Only the file's age counts for Hudi, whose files are empty. Ours hold a note of their process, so that a writer on this
+machine that was killed or has stopped beating counts as dead at once instead of after two missed beats.
 Source: docs/formats/writers.md, "Heartbeats".
 """
 
@@ -28,20 +28,21 @@ DEFAULT_MISSES = 2
 
 _NOTE_BYTES_MAX = 64 << 10
 _NUMBERS = itertools.count()
-_BEATING: set[str] = set()  # tokens of the heartbeats that this process keeps up
+_BEATING: set[str] = set()  # tokens of this process's active heartbeats
 
 
 class Heartbeat:
     """The heartbeat of one instant's writer.
 
     `start` beats once and then every `interval_ms` from a daemon thread, which dies with the process; `stop` ends it
-    and removes the file. A beat that the store refuses is tried again at the next turn: `is_expired` judges the result.
+    and removes the file. A beat that the store refuses is repeated at the next interval; `is_expired` decides on the
+    result.
     """
 
     def __init__(
         self, storage: Storage, instant_time: str, clock: Clock, interval_ms: int = DEFAULT_INTERVAL_MS
     ) -> None:
-        self._storage = with_sync(storage, False)  # after a power cut nobody lives whom it could tell of
+        self._storage = with_sync(storage, False)  # it need not outlast a power cut, which ends its writer
         self._clock, self._interval_ms = clock, interval_ms
         self.instant_time = instant_time
         self._path = heartbeat_path(instant_time)
@@ -55,27 +56,27 @@ class Heartbeat:
 
     @contextmanager
     def begun(self, is_on: bool) -> Iterator[None]:
-        """Beat from before the block on, if `is_on`; a block that fails ends the beating."""
+        """Start beating before the block, if `is_on`; a failed block ends the beating."""
         try:
             if is_on:
                 self.start()
             yield
         except BaseException:
-            with suppress(Exception):  # the error that is on its way says more
+            with suppress(Exception):  # the original error says more
                 self.stop()
             raise
 
     def beat(self) -> None:
-        """One sign of life."""
+        """Beat once."""
         _BEATING.add(self._token)
         self._storage.write(self._path, note_of_this_process(self._token))
         self._storage.set_modified(self._path, self._clock.now_ms())
 
     def stop(self) -> None:
-        """End the beating and remove the file; again does no harm."""
-        with uninterrupted():  # whoever stops at Ctrl-C must not go on beating
+        """End the beating and remove the file; a second call does no harm."""
+        with uninterrupted():  # Ctrl-C must not leave it beating
             self._beating.stop()
-            _BEATING.discard(self._token)  # whatever becomes of the file
+            _BEATING.discard(self._token)  # even if the file can't be removed
             self._storage.delete(self._path)
 
     def is_expired(self, misses: int = DEFAULT_MISSES) -> bool:
@@ -84,7 +85,7 @@ class Heartbeat:
         return info is None or _is_late(info.modified_ms, self._clock.now_ms(), self._interval_ms, misses)
 
     def _beat_again(self) -> bool:
-        with suppress(StorageError):  # a store that refuses now may take the next beat
+        with suppress(StorageError):  # a store that refuses now may accept the next beat
             self.beat()
         return True
 
@@ -96,8 +97,8 @@ def is_expired(
     interval_ms: int = DEFAULT_INTERVAL_MS,
     misses: int = DEFAULT_MISSES,
 ) -> bool:
-    """Whether the writer of an instant is dead: it gave no sign of life for more than `misses` intervals, has no file,
-    or is known to have ended.
+    """Is the writer of an instant dead? It is when it gave no sign of life for more than `misses` intervals, has no
+    file, or is known to have ended.
     """
     path = heartbeat_path(instant_time)
     info = storage.stat(path)
@@ -108,7 +109,7 @@ def is_expired(
     except PathNotFound:
         return True
     except CorruptFile:
-        return False  # too large for a note of ours
+        return False  # too large to be our note
     return is_surely_dead(note) or (is_of_this_process(note) and token_of(note) not in _BEATING)
 
 

@@ -1,7 +1,7 @@
-"""Instant times that only grow, over all processes that write to a table.
+"""Instant times that increase across all processes that write to a table.
 
-Time is drawn under the table's lock, and the lock is kept until every machine's clock must have passed it (the
-greatest expected difference between two clocks): the next writer, wherever it runs, draws a greater one.
+A time is drawn under the table's lock, and the lock is held until every machine's clock must have passed it (the
+greatest expected difference between two clocks): the next writer, on any machine, draws a greater one.
 Source: docs/formats/timeline.md, "Instant times", "Completion times"; Hudi's "TrueTime".
 """
 
@@ -19,9 +19,10 @@ __all__ = ["InstantTimes"]
 class InstantTimes:
     """Draws requested and completion times for one writer.
 
-    Args: `zone`: the timeline's zone, None for the machine's. `lock`: the table's lock; it is taken for a drawing
-    unless this provider holds it already, None when the caller has other means. `skew_ms`: greatest expected difference
-    between two machines' clocks, in milliseconds; None takes the lock provider's default (1 in one process, else 200).
+    Args: `zone`: the timeline's zone, None for the machine's. `lock`: the table's lock; it is taken to draw a time
+    unless this provider holds it already; None when the caller excludes others otherwise. `skew_ms`: greatest expected
+    difference between two machines' clocks, in milliseconds; None takes the lock provider's default (1 in one process,
+    else 200).
     """
 
     def __init__(
@@ -40,11 +41,11 @@ class InstantTimes:
         self._last = ""
 
     def draw(self, after: str | None = None) -> str:
-        """A new time of 17 digits, greater than all that this object drew and than `after`.
+        """A new time of 17 digits, greater than all times that this object drew and than `after`.
 
-        `after`: the latest time on the timeline (`Timeline.latest_time`), read under the lock. Should the clock be
-        behind it (set back, or a daylight-saving hour that comes twice), the time one millisecond later is taken.
-        Raises LockTimeout; TableError when an instant on the timeline is no time, so that nothing comes after it.
+        `after`: the latest time on the timeline (`Timeline.latest_time`), read under the lock. If the clock is behind
+        it (set back, or in a repeated daylight-saving hour), the time one millisecond later is used.
+        Raises LockTimeout; TableError when an instant on the timeline is not a time, so that no time can follow it.
         """
         if self._lock is None or self._lock.is_held:
             return self._draw(after)
@@ -54,7 +55,7 @@ class InstantTimes:
     def draw_completion(self, after: str) -> str:
         """A completion time, greater than `after` (the requested time, or the latest on the timeline).
 
-        The wait lies before publication: when the completed file appears, every clock has passed its time.
+        The wait comes before publication: when the completed file appears, every clock has passed its time.
         """
         return self.draw(after)
 

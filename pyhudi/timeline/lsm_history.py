@@ -36,14 +36,14 @@ __all__ = ["LsmHistory", "LsmInstant"]
 _ACTIONS = {kind.value: kind for kind in ActionKind}
 _MAX_LEVEL = 9  # the level in a file's name is one digit
 _ATTEMPTS = 3
-_READ_THREADS = 8  # files whose times are read at the same time
+_READ_THREADS = 8  # files read at the same time
 
 Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
 class LsmInstant:
-    """A completed instant. Its bodies are decoded on access, from the rows that they were read with."""
+    """A completed instant. Its bodies are decoded on access from their rows."""
 
     instant: Instant
     _rows: pa.Table = field(repr=False, compare=False)
@@ -74,8 +74,8 @@ class LsmInstant:
 class LsmHistory:
     """The history in one folder.
 
-    `names_are_ranges`: files may be passed over by the times in their names. Not so in a table that was upgraded from
-    version 6: its first files are named after their first and last row, and their rows are not sorted.
+    `names_are_ranges`: files may be skipped by the times in their names. False in a table upgraded from version 6: its
+    first files are named after their first and last row, and their rows are not sorted.
     """
 
     storage: Storage
@@ -89,9 +89,9 @@ class LsmHistory:
         return self._retry_on_missing_file(lambda: self._times(since, until, None))
 
     def completed_after(self, time: str, until: str | None = None) -> tuple[Instant, ...]:
-        """Instants that were complete after this time, with a requested time of `until` or less, oldest first.
+        """Instants that completed after this time, with a requested time of `until` or less, oldest first.
 
-        Files have no order of completion times: of those in which all was complete by then the footer is read.
+        Files are not ordered by completion time: files whose instants all completed before are skipped by their footer.
         """
         instants = self._retry_on_missing_file(lambda: self._times(None, until, time))
         return tuple(i for i in instants if (i.completion_time or i.requested_time) > time)
@@ -99,9 +99,9 @@ class LsmHistory:
     def instants(self, since: str | None = None, until: str | None = None) -> Iterator[LsmInstant]:
         """Completed instants with a requested time in [since, until] and their bodies, newest first.
 
-        In memory are the bodies of one row group at a time, or of a few where files overlap in time.
+        Memory holds the bodies of one row group at a time, or of a few if files overlap in time.
         """
-        yielded: list[Instant] = []  # those of the newest time yielded; older ones follow
+        yielded: list[Instant] = []  # instants of the newest time yielded; older ones follow
         attempts = _ATTEMPTS
         while True:
             try:
@@ -113,13 +113,13 @@ class LsmHistory:
                         yielded.append(entry.instant)
                         yield entry
                 return
-            except PathNotFound:  # compaction and cleaning took files away that an older manifest had named
+            except PathNotFound:  # compaction and cleaning deleted files of an older manifest
                 attempts -= 1
                 if not attempts:
                     raise
 
     def files(self, since: str | None = None, until: str | None = None) -> list[HistoryFile]:
-        """Files that may hold instants with a requested time in [since, until]; none of them is opened."""
+        """Files that may hold instants with a requested time in [since, until]; none is opened."""
         files = load_manifest(self.storage, self.folder).files
         if not self.names_are_ranges:
             return list(files)
@@ -166,10 +166,10 @@ class LsmHistory:
                 continue
         return read()
 
-    # ---- writing; the table's lock is held
+    # ---- writing; hold the table's lock
 
     def append(self, rows: pa.Table) -> str:
-        """Add instants that the history does not have yet; the file's name.
+        """Add instants that are new in the history; return the file's name.
 
         Args:    rows: one or more rows of HISTORY_SCHEMA, sorted by instant time.
         """
@@ -184,7 +184,7 @@ class LsmHistory:
     def compact(self, batch_size: int, target_bytes: int) -> tuple[str, ...]:
         """Merge levels with `batch_size` files or more into the next one, up to `target_bytes` a time.
 
-        Returns the names of the new files, one per level that was merged.
+        Returns the names of the new files, one per merged level.
         """
         made = []
         for level in range(_MAX_LEVEL):
@@ -199,12 +199,14 @@ class LsmHistory:
         return tuple(made)
 
     def clean(self, retained_versions: int) -> tuple[str, ...]:
-        """Delete manifests but the newest `retained_versions`, and files that none of those names; deleted names."""
+        """Delete all but the newest `retained_versions` manifests, and files in none of these; return the deleted
+        names.
+        """
         return clean_manifests(self.storage, self.folder, retained_versions)
 
     def _merge(self, sources: Sequence[HistoryFile], level: int, manifest: Manifest) -> str:
         groups = [(s, group) for s in sources for group in row_groups_of(self.storage, self._path(s.name))]
-        # By what the files hold: the names of an upgraded table's files may lie.
+        # By the content of the files: names in an upgraded table may be wrong.
         name = HistoryFile.name_of(min(g.first for _, g in groups), max(g.last for _, g in groups), level)
         tables = (
             read_history_file(self.storage, self._path(source.name), row_groups=[group.number])

@@ -1,4 +1,4 @@
-"""Which files are the archived timeline from table version 8 on, by version.
+"""The manifests of the archived timeline from table version 8 on: its files, by version.
 
     _version_       the number N of the newest version, as text
     manifest_<N>    {"files": [{"fileName": ..., "fileLen": ...}]}
@@ -25,7 +25,7 @@ _FILE_NAME = re.compile(r"(\d+)_(\d+)_(\d)\.parquet", re.ASCII)
 _VERSION = re.compile(r"\d{1,10}", re.ASCII)  # Java's ints, counted up from 1
 _MANIFEST_NAME = re.compile(r"manifest_(\d{1,10})", re.ASCII)
 _VERSION_NAME = "_version_"
-_MANIFEST_BYTES_MAX = 64 << 20  # a line of 100 bytes for each file: of a history of some hundred million instants
+_MANIFEST_BYTES_MAX = 64 << 20  # a line of 100 bytes for each file: a history of some hundred million instants
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -60,7 +60,7 @@ class HistoryFile:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """The files of one version; version 0 is the empty history of a table that archived nothing."""
+    """The files of one version; version 0 is the empty history of a table without archived instants."""
 
     version: int = 0
     files: tuple[HistoryFile, ...] = ()
@@ -80,24 +80,24 @@ def load_manifest(storage: Storage, folder: str) -> Manifest:
         try:
             return _read(storage, folder, version) or Manifest()
         except CorruptFile:
-            continue  # the writer died in it
+            continue  # its writer died
     return Manifest()
 
 
 def write_manifest(storage: Storage, folder: str, manifest: Manifest, files: Iterable[HistoryFile] = ()) -> None:
-    """Make a version the newest one; `files`: those that are new in it. Hold the table's lock."""
+    """Make a version the newest one; `files`: its new files. Hold the table's lock."""
     body = {"files": [{"fileName": file.name, "fileLen": file.size_bytes} for file in manifest.files]}
-    # A leftover of this name is of a writer that died before it moved the version.
+    # An existing file of this name belongs to a writer that died before it moved the version.
     path, version_path = f"{folder}/manifest_{manifest.version}", f"{folder}/{_VERSION_NAME}"
     storage.sync([f"{folder}/{file.name}" for file in files])  # first, for without a version the newest manifest counts
     storage.write(path, pretty_json(body).encode())
     storage.sync([path])
     storage.write(version_path, str(manifest.version).encode())
-    storage.sync([version_path])  # what it has taken over may be deleted
+    storage.sync([version_path])  # the files that it replaces may be deleted next
 
 
 def clean_manifests(storage: Storage, folder: str, keep: int) -> tuple[str, ...]:
-    """Delete all but the newest `keep` versions, then the files that no kept version names; the deleted names."""
+    """Delete all but the newest `keep` versions, then the files in none of these; return the deleted names."""
     current = load_manifest(storage, folder).version
     entries = [entry for entry in storage.list(folder) if not entry.is_dir]
     versions = sorted(version for version in _versions(entries) if version <= current)
@@ -118,7 +118,7 @@ def is_history_file(name: str) -> bool:
 def _stored_version(storage: Storage, folder: str) -> int | None:
     try:
         text = storage.read(f"{folder}/{_VERSION_NAME}", _MANIFEST_BYTES_MAX).decode("ascii", "replace").strip()
-    except (PathNotFound, CorruptFile):  # too large for a number: as other text
+    except (PathNotFound, CorruptFile):  # too large for a number: treated as other text
         return None
     return int(text) if _VERSION.fullmatch(text) else None
 

@@ -1,7 +1,7 @@
 """Reading the active timeline: its folder as it was at one moment, in either layout, and the files of its instants.
 
-`TimelineReader` gives the files of one instant as bytes and decoded: plans of pending instants, and bodies of completed
-ones that are no commits (for these see `timeline/commits.py`).
+`TimelineReader` returns the files of one instant as bytes and decoded: plans of pending instants, and bodies of
+completed ones other than commits (for these see `timeline/commits.py`).
 Source: docs/formats/timeline.md, "Instants and states", "File names", "Steps of an instant", "Bodies".
 
 """
@@ -49,7 +49,7 @@ __all__ = [
 
 
 def instant_path(instant: Instant, config: TableConfig) -> str:
-    """Where the file of an instant's state is."""
+    """The path of the file of an instant's state."""
     completion_time = instant.completion_time if instant.is_completed else None
     name = InstantFileName(instant.requested_time, instant.action, instant.state, completion_time)
     return child(config.timeline_path, name.text(config.layout_version))
@@ -57,7 +57,7 @@ def instant_path(instant: Instant, config: TableConfig) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TimelineReader:
-    """Reads the files of instants, each time again. All of it raises CorruptFile for what can't be decoded, and
+    """Reads the files of instants, without a cache. All methods raise CorruptFile for files that can't be decoded, and
     PathNotFound for a state that the instant has not reached, or has left since the timeline was listed.
     """
 
@@ -70,7 +70,7 @@ class TimelineReader:
             try:
                 return self.storage.read(instant_path(instant, self.config))
             except PathNotFound:
-                # Layout 2 may hold files that 0.x completed without a completion time in their names.
+                # Layout 2 may hold completed files of 0.x without a completion time in their names.
                 return self.storage.read(
                     instant_path(Instant(instant.requested_time, instant.action, state), self.config)
                 )
@@ -85,14 +85,14 @@ class TimelineReader:
             f"({instant.action.value}) has no {state.name.lower()} file."
         )
 
-    # Plans: requested files, which stay when the instant goes on
+    # Plans: requested files, which stay when the instant proceeds
 
     def compaction_plan(self, instant: Instant) -> CompactionPlan:
-        """The plan of a compaction or log compaction. Raises UnsupportedTable for one of bootstrapped files."""
+        """The plan of a compaction or log compaction. Raises UnsupportedTable for one with bootstrapped files."""
         return decode_compaction_plan(*self._body(instant, State.REQUESTED))
 
     def clustering_plan(self, instant: Instant) -> ClusteringPlan | None:
-        """The plan of an instant, None when it is no clustering, or was dropped since the timeline was listed.
+        """The plan of an instant, None when it is not a clustering, or was dropped since the timeline was listed.
 
         Below version 8 pending clusterings and overwrites are both called replacecommit: the plan distinguishes them.
         """
@@ -105,8 +105,8 @@ class TimelineReader:
         return decode_clustering_plan(body, where)
 
     def clean_plan(self, instant: Instant) -> CleanPlan | None:
-        """The plan of a clean, None when there is none in the file: its writer died. Raises UnsupportedTable for one
-        that deletes files of a bootstrap.
+        """The plan of a clean, None when the file holds none: its writer died. Raises UnsupportedTable for one that
+        deletes files of a bootstrap.
         """
         body, where = self._body(instant, State.REQUESTED)
         return decode_clean_plan(body, where) if body else None
@@ -118,7 +118,7 @@ class TimelineReader:
         return decode_restore_plan(*self._body(instant, State.REQUESTED))
 
     def index_plan(self, instant: Instant) -> IndexPlan:
-        """What an indexing instant builds."""
+        """The plan of an indexing instant."""
         return decode_index_plan(*self._body(instant, State.REQUESTED))
 
     # Inflight files
@@ -136,29 +136,29 @@ class TimelineReader:
         return decode_savepoint(*self._body(instant, State.COMPLETED))
 
     def _body(self, instant: Instant, state: State) -> tuple[bytes, str]:
-        """The bytes of a file, and what messages call it."""
+        """The bytes of a file, and its name in messages."""
         ending = "" if state is State.COMPLETED else f".{state.name.lower()}"
         where = f"{self.storage.root}: {instant.requested_time}.{instant.action.value}{ending}"
         return self.read_body(instant, state), where
 
 
-# A file may claim any time; no instant is older than the epoch, or younger than the last year that every zone reaches.
+# A file may have any time; instants are limited to the years from the epoch to the last one that exists in all zones.
 _LAST_MS = int(datetime(9998, 12, 30, tzinfo=timezone.utc).timestamp() * 1000)
 _NAMES_KEPT = 4096
-_LISTINGS_MAX = 100  # two that agree are found at once, unless writers outrun the storage by far
+_LISTINGS_MAX = 100  # two that agree are found at once, unless writers are much faster than the storage
 
 
 def load_timeline(storage: Storage, config: TableConfig) -> Timeline:
     """All instants of the active timeline in their highest state.
 
     A completed file without a completion time in its name (layout 1, and what 0.x wrote into layout 2) completed when
-    it was last modified. Whatever else lies in the folder is passed over. A missing folder is an empty timeline.
+    it was last modified. Other files in the folder are ignored. A missing folder is an empty timeline.
     """
     return timeline_of(list_instant_files(storage, config), config)
 
 
 def timeline_of(entries: Iterable[FileInfo], config: TableConfig) -> Timeline:
-    """The timeline of a listing of its folder."""
+    """The timeline from a listing of its folder."""
     states: dict[tuple[str, ActionKind], Instant] = {}
     layout_version, zone = config.layout_version, config.timeline_zone
     for entry in entries:
@@ -173,7 +173,7 @@ def timeline_of(entries: Iterable[FileInfo], config: TableConfig) -> Timeline:
 
 
 def is_complete(timeline: Timeline, entries: Iterable[FileInfo]) -> bool:
-    """False when instants may be about to leave the folder for the other layout's: requested files go first."""
+    """False when instants may be moving to the other layout's folder: requested files are moved first."""
     commits = timeline.commits()
     requested = {entry.name.partition(".")[0] for entry in entries if entry.path.endswith(".requested")}
     return bool(commits) and all(instant.requested_time in requested for instant in commits)
@@ -182,9 +182,9 @@ def is_complete(timeline: Timeline, entries: Iterable[FileInfo]) -> bool:
 def list_instant_files(storage: Storage, config: TableConfig) -> tuple[FileInfo, ...]:
     """The entries of the timeline's folder at one moment.
 
-    A listing into which an archiving or a commit falls can show an older instant that has left since, or a newer one,
-    and miss one between them, whose rows would then seem uncommitted. Names of instants come once and leave once; so
-    what two listings in a row show was there when the first one ended.
+    A listing during an archiving or a commit can show an older instant that has left since, or a newer one, and miss
+    one between them, whose rows would then seem uncommitted. A name appears once and disappears once, so the names in
+    two successive listings existed when the first one ended.
 
     Raises: StorageError when no two listings agree.
     """
@@ -193,7 +193,7 @@ def list_instant_files(storage: Storage, config: TableConfig) -> tuple[FileInfo,
     for _ in range(_LISTINGS_MAX):
         entries = storage.list(folder)
         names = frozenset(entry.name for entry in entries)
-        # Where nothing comes at once, an empty listing does not either: its only instant may have left just now.
+        # On a store without atomic listings, an empty one needs a check, too: its only instant may have left just now.
         if 0 < storage.listed_at_once >= len(entries) or names == previous:
             return entries
         previous = names
@@ -215,7 +215,7 @@ def _instant(entry: FileInfo, layout_version: int, zone: tzinfo | None) -> Insta
     return Instant(name.requested_time, name.action, name.state, completion_time)
 
 
-# A write loads timelines some ten times, whose names are the same but for its own.
+# A write loads timelines some ten times, with the same names except its own.
 _parsed = lru_cache(maxsize=_NAMES_KEPT)(InstantFileName.parse)
 
 

@@ -1,6 +1,6 @@
 """The files of a table's schema history: one for each change, with all schemas up to it.
 
-A file counts when the instant that it is named for is complete, so it is made before that.
+A file counts once the instant in its name is complete, so it is made before that.
 Source: docs/formats/schema.md, "Schema history".
 """
 
@@ -25,9 +25,9 @@ def save_history(
     config: TableConfig,
     timeline: Timeline,
 ) -> None:
-    """Write the history that an instant makes: its schema first, then the others, which it has already.
+    """Write an instant's history: its schema first, then the existing ones.
 
-    Args:    times: of the instant, and when its file of the history is complete, which names have from version 8 on.
+    Args:    times: the instant time, and the completion time of its history file, which is in names from version 8 on.
     """
     instant_time, completed = times
     paths = []
@@ -39,13 +39,13 @@ def save_history(
         data = encode_history([encode_internal_schema(history[0]), *older]) if is_completed else b""
         paths.append(f"{SCHEMA_FOLDER}/{name}")
         storage.write(paths[-1], data)
-    storage.sync(paths)  # the instant that is going to be complete needs them, after a power cut, too
+    storage.sync(paths)  # the instant needs them once it is complete, after a power cut, too
 
 
 def delete_history(instant_time: str, storage: Storage) -> None:
-    """Delete the files of an instant that is undone: its time may come to lie before the active timeline."""
+    """Delete the files of an undone instant: its time may later lie before the active timeline."""
     for info in storage.list(SCHEMA_FOLDER):
         name = InstantFileName.parse(info.name, 2)
         if name is not None and name.action is ActionKind.SCHEMACOMMIT and name.requested_time == instant_time:
             storage.delete(info.path)
-            storage.sync([info.path])  # one that came back could count
+            storage.sync([info.path])  # a reappearing file could count

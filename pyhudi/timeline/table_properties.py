@@ -1,4 +1,4 @@
-"""`hoodie.properties`: load it, create it, change it so that no reader ever sees a half-written one.
+"""`hoodie.properties`: load it, create it, and change it so that no reader ever sees an incomplete file.
 
 Source: docs/formats/timeline.md, "Folders"; docs/formats/table-config.md, "Text form", "Changing the file".
 """
@@ -30,21 +30,21 @@ __all__ = ["create_table", "load_table_config", "table_exists", "update_table_co
 # Another writer may be between two steps of its update; it needs milliseconds, a slow store perhaps a second.
 _READ_ATTEMPTS = 5
 _RETRY_DELAY_S = 0.2
-_FOLDERS_SEARCHED = 20  # for tables, below a folder that is none
+_FOLDERS_SEARCHED = 20  # when searching for tables below a folder that is not a table
 _SYSTEM_CLOCK = SystemClock()
-_ENTRY_BYTES = 200  # about what a property takes in memory without its letters
+_ENTRY_BYTES = 200  # about the size of a property in memory, without its text
 _VERSIONS_WITHOUT_CHECKSUM = frozenset("0123")
 
 
 def table_exists(storage: Storage) -> bool:
-    """True when there is a table (its properties, or during an update their backup)."""
+    """True when a table exists (its properties, or during an update their backup)."""
     return storage.stat(PROPERTIES_PATH) is not None or storage.stat(PROPERTIES_BACKUP_PATH) is not None
 
 
 def load_table_config(storage: Storage, clock: Clock = _SYSTEM_CLOCK) -> TableConfig:
     """The table's config, from `hoodie.properties` or, while that is being replaced, from its backup.
 
-    Raises TableNotFound, and CorruptFile when neither file is whole.
+    Raises TableNotFound, and CorruptFile when neither file is complete.
     """
     for attempt in range(_READ_ATTEMPTS):
         try:
@@ -56,7 +56,7 @@ def load_table_config(storage: Storage, clock: Clock = _SYSTEM_CLOCK) -> TableCo
         properties = properties or _read_valid(storage, PROPERTIES_BACKUP_PATH)
         if properties is not None:
             return TableConfig(properties)
-        # One more look when there is a folder: between two looks an update may have moved from backup to file.
+        # If the folder exists, check once more: an update may have moved the backup to the file in between.
         if not table_exists(storage) and (attempt > 0 or not storage.list(META_FOLDER)):
             raise TableNotFound(
                 f"No Hudi table at {storage.root}: expected {PROPERTIES_PATH} in it. {_what_is_there(storage)}"
@@ -67,7 +67,7 @@ def load_table_config(storage: Storage, clock: Clock = _SYSTEM_CLOCK) -> TableCo
 
 
 def _what_is_there(storage: Storage) -> str:
-    """What lies at a path that is no table, and what to do about it."""
+    """The content of a path without a table, and advice."""
     try:
         entries = {entry.name: entry for entry in storage.list("")}
         tables = [
@@ -98,7 +98,8 @@ def _what_is_there(storage: Storage) -> str:
 def create_table(storage: Storage, properties: Mapping[str, str], clock: Clock = _SYSTEM_CLOCK) -> TableConfig:
     """Make the folders of a table and its `hoodie.properties` (see `model.table_config.new_table_properties`).
 
-    The properties come last: before them there is no table. Raises TableExists; of two creators at once one gets it.
+    The properties come last: before them there is no table. Raises TableExists, also for one of two simultaneous
+    creators.
     """
     config = TableConfig(properties).check_writable()
     if table_exists(storage):
@@ -123,8 +124,8 @@ def update_table_config(
 ) -> TableConfig:
     """Set and remove keys of `hoodie.properties`; hold the table's lock.
 
-    At every moment, and after a power cut, one of the two files is whole and holds the old or the new properties;
-    whoever updates next puts a crashed update right. A file is deleted only where another whole one is.
+    At every moment, and after a power cut, one of the two files is complete and holds the old or the new properties;
+    the next update repairs a crashed one. A file is deleted only while the other is complete.
     Raises: WriteConflict when another process changes the properties without the lock; TableNotFound and CorruptFile as
         `load_table_config` does.
     """
@@ -138,8 +139,8 @@ def update_table_config(
         storage.create_new(PROPERTIES_BACKUP_PATH, _print(before.properties, "Updated at", clock))
     except PathExists as error:
         raise _changed_by_another(storage) from error
-    # Hudi deletes the file before it writes the new one. Replacing it leaves no moment without it on stores that
-    # replace in one step, and elsewhere readers find a torn file, reject it and take the backup, just as they would.
+    # Hudi deletes the file before it writes the new one. Replacing the file leaves no gap on stores that replace
+    # atomically; elsewhere readers find an incomplete file, reject it and use the backup, as they would without it.
     storage.write(PROPERTIES_PATH, _print(properties, "Updated at", clock))
     read_back = _read_valid(storage, PROPERTIES_PATH)
     if read_back is None and storage.stat(PROPERTIES_PATH) is not None:
@@ -151,7 +152,7 @@ def update_table_config(
     if read_back != properties:
         raise _changed_by_another(storage)
     storage.delete(PROPERTIES_BACKUP_PATH)
-    storage.sync([PROPERTIES_PATH])  # the new ones from here on: what belonged to the old ones may go
+    storage.sync([PROPERTIES_PATH])  # the new ones count from now on: files of the old ones may be deleted
     return TableConfig(properties)
 
 
@@ -164,7 +165,7 @@ def _changed_by_another(storage: Storage) -> WriteConflict:
 
 
 def _recover(storage: Storage) -> None:
-    """Put right what a crashed update left: the file from its backup when it is not whole, and no backup."""
+    """Repair a crashed update: restore an incomplete file from its backup, and delete the backup."""
     backup = _read(storage, PROPERTIES_BACKUP_PATH)
     if backup is None:
         return
@@ -181,7 +182,7 @@ def _read(storage: Storage, path: str) -> bytes | None:
         return storage.read(path, PROPERTIES_BYTES_MAX)
     except PathNotFound:
         return None
-    except CorruptFile:  # too large for properties: a file that is not whole, as an empty one
+    except CorruptFile:  # too large for properties: incomplete, like an empty file
         return b""
 
 
@@ -199,10 +200,10 @@ def _size_of(properties: dict[str, str] | None) -> int:
 
 
 def _valid(data: bytes, path: str) -> dict[str, str] | None:
-    """The properties when the file is whole: parseable, ended by a line end, checksum right.
+    """The properties if the file is complete: parseable, with a final line end and a correct checksum.
 
-    The checksum hashes only the table's name, but it tells a cut-off file by being absent; tables below version 4 have
-    none. A missing line end tells a cut in the last line.
+    The checksum hashes only the table's name, but its absence reveals a cut-off file; tables below version 4 have none.
+    A missing line end reveals a cut in the last line.
     """
     try:
         properties = parse_properties(data, path)
@@ -216,7 +217,7 @@ def _valid(data: bytes, path: str) -> dict[str, str] | None:
 
 
 def _unreadable(storage: Storage) -> CorruptFile:
-    """Says what is wrong with which file, and what to do."""
+    """The error for unreadable files: their faults, and advice."""
     where = storage.full_path(PROPERTIES_PATH)
     try:
         data = storage.read(PROPERTIES_PATH, PROPERTIES_BYTES_MAX)

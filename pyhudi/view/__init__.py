@@ -1,1 +1,1 @@
-"""Which files are the table: file groups and slices as of an instant, and pending plans for them."""
+"""The files of the table: file groups and slices as of an instant, and pending plans for them."""

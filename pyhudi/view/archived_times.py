@@ -1,10 +1,9 @@
 """Times of archived writes, read from the history only when an answer depends on them.
 
-From table version 8 on a log file belongs to the newest slice that began before the log's instant completed. For a
-delta commit that began before a compaction was planned and completed after, that needs its true completion time, which
-archiving has taken off the timeline. And where archiving has passed a savepointed commit, only the history tells what
-was committed after it. Source: docs/formats/timeline.md, "What a reader sees"; docs/formats/history.md, "Reading
-archived time".
+From table version 8 on a log file belongs to the newest slice that began before the log's instant completed. If a delta
+commit began before a compaction was planned and completed after it, this depends on its completion time, which
+archiving has moved to the history. And if archiving has passed a savepointed commit, only the history has the later
+commits. Source: docs/formats/timeline.md, "What a reader sees"; docs/formats/history.md, "Reading archived time".
 """
 
 from __future__ import annotations
@@ -27,12 +26,12 @@ class ArchivedTimes:
         self._ordered: list[str] = []
 
     def completion_of(self, instant_time: str) -> str:
-        """When an archived instant completed; its own time when the history does not have it (any more)."""
+        """When an archived instant completed; its requested time when it is not (or no longer) in the history."""
         self._read_since(instant_time)
         return self._times.get(instant_time) or instant_time
 
     def has_write(self, after: str, until: str) -> bool:
-        """Was a write archived that has a requested time in (after, until]?"""
+        """Was a write with a requested time in (after, until] archived?"""
         since = self._meta.timeline.active_since
         if until <= after or (since is not None and after >= since):
             return False

@@ -1,7 +1,7 @@
-"""The bytes that completed writes put into the log files of a table, as their write stats say.
+"""The bytes that completed writes put into the log files of a table, according to their write stats.
 
     log files of slices ← stats of the delta commits since the oldest of these slices began
-    a stat without file = the log file is missing
+    a stat without a file = the log file is missing
 
 Bodies of archived writes are read only for a log file that looks damaged.
 Source: docs/formats/log.md, "Damaged log files"; docs/formats/timeline.md, "Commit metadata";
@@ -30,7 +30,7 @@ from pyhudi.view.file_system_view import LISTING_THREADS
 
 __all__ = ["ArchivedLogWrites", "damage_rules", "with_committed_bytes"]
 
-_FEW_BODIES = 16  # of a near storage
+_FEW_BODIES = 16  # in local storage
 _WRITES_LOGS = frozenset({ActionKind.DELTACOMMIT, ActionKind.REPLACECOMMIT})
 
 
@@ -44,10 +44,10 @@ def damage_rules(meta: MetaClient, *, raises: bool, advice: str) -> DamageRules:
 def with_committed_bytes(
     meta: MetaClient, slices: Sequence[FileSlice], *, as_of: str | None = None, find_missing: bool = True
 ) -> tuple[FileSlice, ...]:
-    """Slices whose log files say what completed writes put into them, with those log files that are missing.
+    """Slices whose log files have the bytes of completed writes, and with missing log files added.
 
-    Args:    slices: the newest of their groups, as of `as_of`; find_missing: False for slices of a plan, which leaves
-             later log files out.
+    Args:    slices: the newest of their groups, as of `as_of`; find_missing: False for slices of a plan, which has no
+                 later log files.
     Raises:  PathNotFound when a write was rolled back since.
     """
     if not slices or not (meta.config.is_merge_on_read or any(s.log_files for s in slices)):
@@ -62,14 +62,14 @@ def with_committed_bytes(
 
 @dataclass(frozen=True, slots=True)
 class _Named:
-    """The stats of one log file. `completed`: when the newest of its writes did."""
+    """The stats of one log file. `completed`: when its newest write completed."""
 
     committed: tuple[CommittedBytes, ...]
     completed: str
 
 
 def _named_logs(meta: MetaClient, since: str, as_of: str | None) -> dict[str, _Named]:
-    """By path, the log files that completed writes name which completed at `since` or later."""
+    """By path, the log files of writes that completed at `since` or later."""
     instants = [
         instant
         for instant in meta.timeline.commits()
@@ -92,7 +92,7 @@ def _completed(instant: Instant) -> str:
 
 
 def _bodies(meta: MetaClient, instants: Sequence[Instant]) -> Iterable[CommitMetadata | None]:
-    """Bodies of completed writes; None for one that can't be read, which then says nothing of its log files."""
+    """Bodies of completed writes; None for an unreadable one, whose log files are not checked."""
 
     def body(instant: Instant) -> CommitMetadata | None:
         try:
@@ -123,7 +123,7 @@ def _log_bytes(body: CommitMetadata) -> Iterator[tuple[str, int]]:
 def _missing(
     meta: MetaClient, slices: Iterable[FileSlice], named: Mapping[str, _Named], listed: set[str]
 ) -> dict[tuple[str, str], list[LogFile]]:
-    """By partition path and file id, log files of these slices that are named and not there."""
+    """By partition path and file id, log files of these slices that stats name but that do not exist."""
     begun = {(s.group.partition_path, s.group.file_id): s.base_instant for s in slices}
     missing_logs: dict[tuple[str, str], list[LogFile]] = defaultdict(list)
     for path, writes in named.items():
@@ -134,7 +134,7 @@ def _missing(
         group = (partition_path, name.file_id if name is not None else "")
         if name is None or group not in begun:
             continue
-        # As files find their slices: below version 8 by their name, from 8 on by the completion of their write.
+        # Files belong to slices by their name below version 8, by the completion time of their write from 8 on.
         belongs = name.instant_time if meta.config.table_version < 8 else writes.completed
         if belongs >= begun[group] and meta.storage.stat(path) is None:
             missing_logs[group].append(_missing_log(path, partition_path, name))
@@ -160,17 +160,17 @@ def _with_bytes(file_slice: FileSlice, named: Mapping[str, _Named], missing: Seq
 
 @dataclass(frozen=True, slots=True)
 class ArchivedLogWrites:
-    """The bytes that archived writes put into a log file. Picklable. `active_since`: what is older was archived."""
+    """The bytes that archived writes put into a log file. Picklable. `active_since`: older instants were archived."""
 
     storage: Storage
     config: TableConfig
     active_since: str
 
     def __call__(self, log: LogFile) -> tuple[CommittedBytes, ...]:
-        """Raises CorruptFile when the history can't be read."""
+        """The archived writes of a log file. Raises CorruptFile when the history can't be read."""
         if log.instant_time >= self.active_since:
             return ()
-        # From version 8 on the name says the only writer; below it the oldest that is possible.
+        # From version 8 on the name has the only writer; below, the oldest possible one.
         until = log.instant_time if self.config.table_version >= 8 else self.active_since
         history = load_archived_timeline(self.storage, self.config)
         return tuple(

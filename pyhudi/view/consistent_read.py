@@ -1,11 +1,11 @@
 """Reads that list files see the files of one moment, although listing takes time.
 
-A timeline says which files are the table; until they are listed, a cleaning can delete those of them that newer ones
-have replaced, and a rollback or restore those of writes that it undoes. A file group would be missing then, with its
-rows: its old files were deleted, and its new ones are unknown to the timeline. So after the listing the timeline is
-loaded once more, and if files may have been deleted the read starts again with the newer timeline.
-The files don't show it: a partition that was dropped and cleaned leaves none. Source: docs/formats/timeline.md,
-"What a reader sees", "Rollback"; docs/formats/table-services.md, "Cleaning plan".
+A timeline decides which files belong to the table. Before they are listed, a cleaning can delete replaced ones, and a
+rollback or restore those of undone writes. A file group would then be missing with its rows: its old files were
+deleted, and its new ones are unknown to the timeline. So after the listing the timeline is loaded once more, and if
+files may have been deleted, the read starts again with the newer timeline. The listing does not reveal this: a
+partition that was dropped and cleaned leaves no files. Source: docs/formats/timeline.md, "What a reader sees",
+"Rollback"; docs/formats/table-services.md, "Cleaning plan".
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from pyhudi.view.readable_history import load_readable_history, readable_since
 
 __all__ = ["files_removed_since", "is_cleaned", "is_undone", "read_consistently"]
 
-_TRIES = 10  # cleanings that retain a commit or two may overtake a long listing again and again
+_TRIES = 10  # cleanings that retain only a commit or two may overtake a long listing repeatedly
 
 Result = TypeVar("Result")
 
 
 def read_consistently(meta: MetaClient, read: Callable[[MetaClient], Result], as_of: str | None = None) -> Result:
-    """`read(meta)`, which lists files; again on a newer timeline when files that it needs may have been deleted.
+    """`read(meta)`, which lists files; repeated on a newer timeline when files that it needs may have been deleted.
 
-    Args:   as_of: the instant time at which the read looks, None for the newest state.
-    Raises: what `read` raises; StaleRead when files go each time.
+    Args:   as_of: the instant time of the read, None for the newest state.
+    Raises: the errors of `read`; StaleRead when files are deleted each time.
     """
     for _ in range(_TRIES):
         try:
@@ -60,13 +60,13 @@ def files_removed_since(meta: MetaClient, as_of: str | None = None) -> MetaClien
 
 
 def is_undone(meta: MetaClient, now: MetaClient) -> bool:
-    """Was a write that is complete in `meta` taken back until `now`?"""
+    """Was a write that is complete in `meta` undone until `now`?"""
     commits = {(i.requested_time, i.action) for i in now.timeline.commits()}
     undone = [i for i in meta.timeline.commits() if (i.requested_time, i.action) not in commits]
     since = now.timeline.active_since
     if any(since is None or i.requested_time >= since for i in undone):
         return True
-    # Archived, all of them, when the newest one is: what is undone is always the newest.
+    # If the newest one was archived, all were, since only the newest writes are undone.
     newest = undone[-1].requested_time if undone and undone[-1] == meta.timeline.last_commit() else None
     if newest is None:
         return False
@@ -85,13 +85,13 @@ def is_cleaned(meta: MetaClient, now: MetaClient, as_of: str | None = None) -> b
     if as_of is not None:
         same = before.up_to(as_of).instants == after.up_to(as_of).instants
         return not same or not load_readable_history(now).is_readable(as_of)
-    # A clean keeps all files from an instant on, and those that were current then: they were so already when no write
-    # has completed since that is older.
+    # A clean keeps all files from an instant on, and those current then. They were current in `meta`, too, if no older
+    # write has completed since.
     newer = {i.requested_time for i in after} - {i.requested_time for i in before}
     return bool(newer) and any(readable_since(clean, now) >= min(newer) for clean in begun)
 
 
 def _is_out_of_sight(meta: MetaClient, now: MetaClient) -> bool:
-    """Has archiving passed all writes of `meta`? Then what was cleaned since may be archived, too."""
+    """Has archiving passed all writes of `meta`? Then later cleans may be archived, too."""
     newest, since = meta.timeline.last_commit(), now.timeline.active_since
     return newest is not None and (since is None or since > newest.requested_time)

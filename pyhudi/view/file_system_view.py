@@ -39,9 +39,9 @@ __all__ = [
 ]
 
 
-LISTING_THREADS = 8  # folders listed at once; listing waits for the store, not for the processor
-_FEW_FOLDERS = 16  # of a near storage
-_LISTED_AHEAD = 4 * LISTING_THREADS  # folders: names of a million files would fill the memory of a slow taker
+LISTING_THREADS = 8  # folders listed at once; listing is bound by the store, not by the processor
+_FEW_FOLDERS = 16  # in local storage
+_LISTED_AHEAD = 4 * LISTING_THREADS  # folders: names of a million files would fill the memory of a slow consumer
 _PARTITION_METADATA = ".hoodie_partition_metadata"
 
 
@@ -53,16 +53,16 @@ def is_partition_metadata(name: str) -> bool:
 def listed_partitions(
     storage: Storage, partitions: Iterable[str] | None = None
 ) -> Iterator[tuple[str, list[FileInfo]]]:
-    """Partition paths with their files, each as soon as it is listed; `partitions` None: all that there are.
+    """Partition paths with their files, each as soon as it is listed; `partitions` None: all partitions.
 
-    Folders are listed side by side; `.hoodie` at the root is never entered. Raises StorageError for links in a circle.
+    Folders are listed in parallel; `.hoodie` at the root is never entered. Raises StorageError for links in a circle.
     """
     descend, links = partitions is None, FolderLinks(storage.root)
     folders = deque(("",) if partitions is None else dict.fromkeys(partitions))
     with ThreadPoolExecutor(LISTING_THREADS, thread_name_prefix="hudi-list") as pool:
         waiting: dict[Future[tuple[FileInfo, ...]], str] = {}
         while waiting or folders:
-            # Nothing to do meanwhile, or no longer than to begin threads: these would only cost time.
+            # No other work meanwhile, or too little for threads to pay.
             if not waiting and (len(folders) == 1 or (len(folders) <= _FEW_FOLDERS and is_local(storage))):
                 listed = [(path := folders.popleft(), storage.list(path))]
             else:
@@ -82,7 +82,7 @@ def listed_partitions(
 
 
 _CDC_SUFFIX = ".cdc"
-_UNKNOWN = ""  # no instant time
+_UNKNOWN = ""  # not an instant time
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ class FileSystemView:
         Args:
             as_of: instant time; later files are left out. None: the newest state.
             partitions: list only these partition paths; None: find all partitions.
-            listed: partition path → its files, from elsewhere; None: folders are listed.
+            listed: partition path → its files, from another source; None: folders are listed.
         """
         if listed is None:
             listed = dict(listed_partitions(meta.storage, partitions))
@@ -127,7 +127,7 @@ class FileSystemView:
         return self._latest[partition_path]
 
     def base_files(self, partition_path: str) -> tuple[BaseFile, ...]:
-        """The newest base file of each group that has one: what a read-optimised query reads."""
+        """The newest base file of each group with one, as read by a read-optimised query."""
         base_files = []
         for group in self.groups.get(partition_path, ()):
             for file_slice in group.slices:
@@ -137,7 +137,7 @@ class FileSystemView:
         return tuple(base_files)
 
     def count_base_files(self) -> int:
-        """How many `all_base_files` are."""
+        """The number of `all_base_files`."""
         return sum(map(_has_base_file, chain.from_iterable(self.groups.values())))
 
     def all_slices(self) -> tuple[FileSlice, ...]:
@@ -149,7 +149,7 @@ class FileSystemView:
         return tuple(b for partition in self.groups for b in self.base_files(partition))
 
 
-# ---- which files count, and where ------------------------------------------------------------------------------------
+# ---- which files count, and in which slice ---------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +190,7 @@ class Visibility:
 
     def file_groups(self, partition_path: str, files: Iterable[FileInfo]) -> tuple[FileGroup, ...]:
         """The visible groups among the files of one partition folder."""
-        bases: dict[str, BaseFile] = {}  # the first of each group; nearly all groups have no more
+        bases: dict[str, BaseFile] = {}  # the first of each group; nearly all groups have only one
         more: dict[str, list[BaseFile]] = defaultdict(list)
         logs: dict[str, list[LogFile]] = defaultdict(list)
         start = len(partition_path) + 1 if partition_path else 0
@@ -212,7 +212,7 @@ class Visibility:
             slices: tuple[FileSlice, ...]
             base_file = bases.get(file_id)
             if base_file is not None and file_id not in more and file_id not in logs:
-                slices = (FileSlice(group, base_file.instant_time, base_file),)  # nearly every group of most tables
+                slices = (FileSlice(group, base_file.instant_time, base_file),)  # nearly every group in most tables
             else:
                 group_files = [] if base_file is None else [base_file, *more.get(file_id, ())]
                 slices = self.file_slices(group, group_files, logs.get(file_id, ()))
@@ -221,8 +221,8 @@ class Visibility:
         return tuple(groups)
 
     def _base_file(self, name: str) -> tuple[str, str | None] | None:
-        """The file id and the instant time in the name of a base file, None for one that does not count; None for
-        another kind of file. Files of one task have names that end alike, and each end is looked at once.
+        """The file id and the instant time (None if it does not count) in the name of a base file; None for another
+        kind of file. Names of one task's files have the same end, and each end is parsed once.
         """
         file_id, _, end = name.partition("_")
         visible_time = self._ends.get(end, _UNKNOWN)
@@ -236,10 +236,10 @@ class Visibility:
     def file_slices(
         self, group: FileGroupId, bases: Iterable[BaseFile], logs: Iterable[LogFile]
     ) -> tuple[FileSlice, ...]:
-        """The slices of one group, newest first. Base files are visible ones already."""
+        """The slices of one group, newest first. Base files are filtered already."""
         by_instant: dict[str, BaseFile] = {}
         for base in bases:
-            # Two base files of one instant: a retried task left one behind, perhaps cut off.
+            # Two base files of one instant: a retried task left one, perhaps cut off.
             other = by_instant.get(base.instant_time)
             by_instant[base.instant_time] = base if other is None else max(other, base, key=_attempt)
         attached: dict[str, list[LogFile]] = {instant: [] for instant in by_instant}
@@ -267,9 +267,9 @@ class Visibility:
         return instant_time in self.pending_compactions or self.meta.timeline.is_visible(instant_time)
 
     def slice_below_8(self, instant_time: str, slices: Collection[str]) -> str:
-        """The name says the slice, unless it names a delta commit: such log files are of before a downgrade.
+        """The slice is in the name, unless it names a delta commit: such log files are from before a downgrade.
 
-        Completion times would part these better, but where modification times can't be set there are none.
+        Completion times would assign these better, but they are missing where modification times can't be set.
         """
         if instant_time in slices:
             return instant_time
@@ -280,20 +280,22 @@ class Visibility:
         return max((base_instant for base_instant in slices if base_instant <= instant_time), default=instant_time)
 
     def slice_of(self, log: LogFile, slices: Collection[str]) -> str:
-        """From version 8 on: the newest slice whose base instant is not after the log's completion, else its own."""
+        """From version 8 on: the newest slice whose base instant is not after the log's completion, else the log's own
+        slice.
+        """
         completed = self.completion_times.get(log.instant_time)
         if completed is None:
-            # Archived. When it completed matters only if a slice began after it.
+            # Archived. Its completion time matters only if a slice began after it.
             began_later = any(base_instant > log.instant_time for base_instant in slices)
             completed = self.archived.completion_of(log.instant_time) if began_later else log.instant_time
         fitting = [base_instant for base_instant in slices if base_instant <= completed]
         return max(fitting, default=log.instant_time)
 
     def merged(self, slices: list[FileSlice]) -> tuple[FileSlice, ...]:
-        """Join what a pending compaction has parted, and drop the empty slices that it opens
+        """Join the slices that a pending compaction has split, and drop the empty slices that it opens
         (docs/formats/file-names.md, "File groups and slices").
 
-        Readers see the slice of a compaction that is not complete together with the one before it.
+        Readers see the slice of an incomplete compaction together with the one before it.
         """
         result: list[FileSlice] = []
         newer: FileSlice | None = None
@@ -311,7 +313,7 @@ class Visibility:
 
 
 def load_replaced_groups(meta: MetaClient, completed: Iterable[Instant]) -> frozenset[FileGroupId]:
-    """File groups that replacecommits among `completed` (overwrites, clustering, dropped partitions) took out."""
+    """File groups replaced by the replacecommits among `completed` (overwrites, clustering, dropped partitions)."""
     replaced: set[FileGroupId] = set()
     for instant in completed:
         if instant.action is ActionKind.REPLACECOMMIT:
@@ -321,7 +323,7 @@ def load_replaced_groups(meta: MetaClient, completed: Iterable[Instant]) -> froz
 
 
 def _has_base_file(group: FileGroup) -> bool:
-    # Nearly always the newest slice has one: of a hundred thousand groups each step counts.
+    # Nearly always the newest slice has one; with a hundred thousand groups each step counts.
     return group.slices[0].base_file is not None or any(file_slice.base_file is not None for file_slice in group.slices)
 
 

@@ -1,13 +1,13 @@
-"""Pending plans of clustering and compaction: the file groups that they will change, and the slices that they name.
+"""Pending plans of clustering and compaction: the file groups that they will change, and their slices.
 
 A pending clustering will replace the file groups of `pending_clusterings`. Writes must not go to them, or the
 clustering must not complete.
 
 A pending compaction will rewrite the file groups of `pending_compactions`. Meanwhile log files go to the slices of
-`slices_to_append_to`. Below table version 8 the plan opens a slice under its own instant, and log files written from
-then on name that instant. From version 8 on they name their own delta commit, and completion times part them.
+`slices_to_append_to`. Below table version 8 the plan opens a slice under its instant, and log files written from then
+on name that instant. From version 8 on they name their delta commit, and completion times assign them to slices.
 
-`operation_of` describes a file slice as plans of table services name it. `slices_of` goes from a plan to its slices.
+`operation_of` describes a file slice in the form of plans. `slices_of` returns the slices of a plan.
 Source: docs/formats/table-services.md, "Clustering plan", "Compaction plan"; docs/formats/timeline.md, "Bodies";
 docs/formats/writers.md, "Table services and concurrent writers"; docs/formats/file-names.md, "File groups and slices".
 """
@@ -37,7 +37,7 @@ __all__ = [
 
 
 def pending_clusterings(meta: MetaClient) -> dict[FileGroupId, Instant]:
-    """File group → the pending clustering that has it in its plan. Raises CorruptFile."""
+    """File group → the pending clustering with the group in its plan. Raises CorruptFile."""
     groups: dict[FileGroupId, Instant] = {}
     for instant in meta.timeline.pending():
         plan = meta.reader.clustering_plan(instant)
@@ -47,7 +47,7 @@ def pending_clusterings(meta: MetaClient) -> dict[FileGroupId, Instant]:
 
 
 def pending_compactions(meta: MetaClient) -> dict[FileGroupId, str]:
-    """File group → instant of the pending compaction that has it in its plan. Raises CorruptFile."""
+    """File group → instant of the pending compaction with the group in its plan. Raises CorruptFile."""
     times: dict[FileGroupId, str] = {}
     for instant in meta.timeline.pending():
         if instant.action is ActionKind.COMPACTION:
@@ -59,7 +59,7 @@ def pending_compactions(meta: MetaClient) -> dict[FileGroupId, str]:
 def slices_to_append_to(
     view: FileSystemView, partition_path: str, compacting: Mapping[FileGroupId, str], meta: MetaClient
 ) -> tuple[FileSlice, ...]:
-    """The slice of each file group of a partition that log files of a new delta commit belong to."""
+    """The slice of each file group in a partition that takes the log files of a new delta commit."""
     slices = view.slices(partition_path)
     if meta.config.table_version >= 8 or not compacting:
         return slices
@@ -67,17 +67,17 @@ def slices_to_append_to(
 
 
 def _opened(file_slice: FileSlice, compaction: str) -> FileSlice:
-    """The slice that a pending compaction has opened, with the log files that are in it already."""
+    """The slice that a pending compaction has opened, with its existing log files."""
     logs = tuple(log for log in file_slice.log_files if log.instant_time == compaction)
     return replace(file_slice, base_instant=compaction, base_file=None, log_files=logs)
 
 
 _MB = 1024 * 1024
-_WRITTEN_WITHOUT_BASE_BYTES = 120 * _MB  # Hudi's guess for a slice of logs only: a full base file
+_WRITTEN_WITHOUT_BASE_BYTES = 120 * _MB  # Hudi's estimate for a slice with only logs: a full base file
 
 
 def operation_of(file_slice: FileSlice) -> CompactionOperation:
-    """A slice as plans name it."""
+    """A slice in the form of plans."""
     return CompactionOperation(
         partition_path=file_slice.group.partition_path,
         file_id=file_slice.group.file_id,
@@ -89,7 +89,7 @@ def operation_of(file_slice: FileSlice) -> CompactionOperation:
 
 
 def metrics_of(file_slice: FileSlice) -> dict[str, float]:
-    """The numbers that strategies and plans speak of, under Hudi's names; MB are whole ones."""
+    """The metrics of strategies and plans, under Hudi's names; MB are whole numbers."""
     base_bytes = file_slice.base_file.size_bytes if file_slice.base_file is not None else 0
     log_bytes = sum(log.size_bytes for log in file_slice.log_files)
     read_mb = (base_bytes + log_bytes) // _MB

@@ -1,4 +1,4 @@
-"""Which instants can still be read: how far back cleaning has kept the files of the table.
+"""Which instants can still be read: how far back cleaning has kept the table's files.
 
 Source: docs/formats/table-services.md, "Cleaning plan"; docs/formats/history.md, "Reading archived time";
 docs/formats/timeline.md, "Savepoint and restore".
@@ -21,8 +21,8 @@ __all__ = ["ReadableHistory", "load_readable_history", "readable_since"]
 
 @dataclass(frozen=True, slots=True)
 class ReadableHistory:
-    """`earliest`: the instant from which on cleaning has kept all files, None when it deleted none. `commits`: active
-    ones. The newest of them and those of `saved`, the savepointed ones, can be read however much was cleaned.
+    """`earliest`: the instant from which on cleaning has kept all files, None when it deleted none. `commits`: the
+    active ones. The newest of them and those in `saved`, the savepointed ones, can be read whatever was cleaned.
     `archived`: the other commits.
     """
 
@@ -35,7 +35,7 @@ class ReadableHistory:
         """Can the table be read as of this instant time?"""
         if self.earliest is None or instant_time >= self.earliest:
             return True
-        # What is seen is the newest commit until then. Archiving may have gone past a savepointed one.
+        # A read sees the newest commit until then. Archiving may have passed a savepointed one.
         latest = max((time for time in self.commits if time <= instant_time), default=None)
         if latest is None or latest == self.commits[-1]:
             return latest is not None
@@ -43,7 +43,7 @@ class ReadableHistory:
 
 
 def load_readable_history(meta: MetaClient) -> ReadableHistory:
-    """From the cleans on the active timeline, also those that are running or have failed."""
+    """The history according to the cleans on the active timeline, running and failed ones included."""
     timeline = meta.timeline.completed()
     saved = frozenset(i.requested_time for i in timeline.of([ActionKind.SAVEPOINT]))
     commits = tuple(i.requested_time for i in timeline.commits())
@@ -51,14 +51,14 @@ def load_readable_history(meta: MetaClient) -> ReadableHistory:
     cleans = meta.timeline.of([ActionKind.CLEAN]).instants
     if not cleans:
         return ReadableHistory(None, saved, commits, archived)
-    # All of them: one that retained much may have followed one that retained little.
+    # All cleans count: one that retained much may have followed one that retained little.
     with ThreadPoolExecutor(LISTING_THREADS, thread_name_prefix="hudi-read") as pool:
         bounds = pool.map(lambda instant: readable_since(instant, meta), cleans)
         return ReadableHistory(max(bounds, default="") or None, saved, commits, archived)
 
 
 def readable_since(instant: Instant, meta: MetaClient) -> str:
-    """The instant from which on a clean has kept all files; "" when it names none, or deleted nothing."""
+    """The instant from which on a clean has kept all files; "" when it names none, or deleted no file."""
     try:
         if instant.is_completed:
             done = meta.reader.clean_metadata(instant)
@@ -72,5 +72,5 @@ def readable_since(instant: Instant, meta: MetaClient) -> str:
             took = plan.file_count > 0
     except PathNotFound:
         return ""  # archived, or rolled back, since the timeline was listed
-    # By versions a clean names no instant. Ours note it; those of others keep all files from the newest commit on.
+    # A clean by versions names no instant. Ours note it; those of others keep all files from the newest commit on.
     return earliest or (extra.get(READABLE_SINCE, last) if took else "")

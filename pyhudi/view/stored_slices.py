@@ -1,7 +1,7 @@
-"""Every committed file slice of a partition folder, replaced groups and change logs included: what cleaning looks at.
+"""Every committed file slice of a partition folder, replaced groups and change logs included, for cleaning.
 
-Unlike `FileSystemView`, which answers queries, this names files only, and it is made for folders with very many files:
-names are columns, and only groups with log files are looked at one by one.
+Unlike `FileSystemView`, which answers queries, this returns only file names, and is made for folders with very many
+files: names are columns, and only groups with log files are processed one by one.
 Source: docs/formats/file-names.md, "Data files", "File groups and slices"; docs/formats/table-services.md,
 "Cleaning plan".
 """
@@ -43,14 +43,14 @@ class StoredPartition:
 
 @dataclass(frozen=True, slots=True)
 class SliceRules:
-    """Which files are committed, and which slices they are, at one moment of a table."""
+    """Which files are committed, and in which slices, at one moment of a table."""
 
     visibility: Visibility
     _visible: dict[str, bool] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
     def of(cls, meta: MetaClient) -> SliceRules:
-        """The rules for a table as it is at one moment."""
+        """The rules for a table at one moment."""
         return cls(Visibility.of(meta, None))
 
     def partition(self, path: str, files: Iterable[FileInfo]) -> StoredPartition:
@@ -72,7 +72,7 @@ class SliceRules:
 
     def _bases(self, names: Sequence[str]) -> tuple[pa.Table, int]:
         """Committed base files as rows of _FILES, and how many base files there are. As BaseFileName.parse."""
-        # An empty file id or write token.
+        # Names with an empty file id or write token.
         column = pa.array((n for n in names if "__" not in n and not n.startswith("_")), pa.string())
         parts = pc.split_pattern(column, "_", max_splits=2)
         whole = pc.equal(pc.list_value_length(parts), 3)
@@ -83,12 +83,12 @@ class SliceRules:
         committed = [time is not None and self._is_committed(time) for time in times]
         instants = pa.array(times, pa.string()).take(ends.indices)
         rows = pa.Table.from_arrays([pc.list_element(parts, 0), instants, column], schema=_FILES)
-        if not all(committed):  # nearly always they are
+        if not all(committed):  # false in rare cases only
             rows = rows.filter(pa.array(committed, pa.bool_()).take(ends.indices))
         return rows, len(instants) - instants.null_count
 
     def _attached(self, path: str, bases: pa.Table, logs: Mapping[str, _Logs]) -> pa.Table:
-        """Log files with the slices that they belong to, as rows of _FILES."""
+        """Log files with their slices, as rows of _FILES."""
         under_logs = bases.filter(pc.is_in(bases.column("file_id"), pa.array(logs, pa.string())))
         by_group: dict[str, dict[str, str]] = {}
         for file_id, instant_time, name in zip(*(c.to_pylist() for c in under_logs.columns), strict=True):
@@ -129,7 +129,7 @@ def slices_of_files(files: pa.Table) -> pa.Table:
     files = files.combine_chunks()
     if not files.num_rows:
         return STORED_SLICES.empty_table()
-    # The stubs take a chunk for another column in chunks.
+    # The type stubs treat a chunk as a chunked column.
     file_ids, instants, names = cast("list[pa.Array]", [column.chunk(0) for column in files.columns])
     # Few instants and their ranks make one number per slice: sorting numbers is much cheaper than sorting names.
     groups, times = file_ids.dictionary_encode(), instants.dictionary_encode()
@@ -151,14 +151,14 @@ def _instant_time_of(end: str) -> str | None:
 
 
 def _belong_to(base_instant: str, logs: _Logs, before_8: bool) -> bool:
-    """Do log files belong to a slice when their group has no other? Below version 8 the instant says the slice."""
+    """Do log files belong to the only slice of their group? Below version 8 the instant decides."""
     if before_8:
         return all(log.instant_time == base_instant for log, _ in logs)
     return all(log.instant_time >= base_instant for log, _ in logs)
 
 
 def _log_file(name: LogFileName, info: FileInfo, partition_path: str) -> LogFile:
-    """A log file of either kind: a change log stays with the slice that it belongs to."""
+    """A log file of either kind: a change log belongs to a slice, too."""
     return LogFile(
         info.path, partition_path, name.file_id, name.instant_time, name.version, name.write_token, info.size_bytes
     )

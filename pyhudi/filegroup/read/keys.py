@@ -1,4 +1,4 @@
-"""The record keys of a slice as it is now: of its base file, or of the base file and the log files merged.
+"""The record keys of a slice as it is now: from its base file, or from base file and log files merged.
 
 Source: docs/formats/merging.md, "Two versions of a key".
 """
@@ -27,7 +27,7 @@ _SLICE = "slice"
 
 
 def slice_keys(spec: SliceSpec, file_slice: FileSlice) -> Iterator[pa.Array]:
-    """The record key of every row, text without nulls, in pieces. Of base files only key columns are read.
+    """The record key of every row, text without nulls, in pieces. Only key columns of base files are read.
 
     Raises: CorruptFile, UnsupportedTable.
     """
@@ -59,7 +59,9 @@ def _checked(keys: pa.Array, where: str) -> pa.Array:
 
 @dataclass(frozen=True)
 class SliceKeys:
-    """Fan-out work: a task is the numbers of some slices with the slices; a row for each key, with the number."""
+    """Fan-out work: a task is a list of slices with their numbers; the result has a row for each key, with the slice's
+    number.
+    """
 
     spec: SliceSpec
 

@@ -1,8 +1,8 @@
 """The blocks of a slice's log files that count, in merge order, and log files that lack bytes of completed writes.
 
-A write stat says how many bytes its write put into a log file. All of them are there when the whole blocks of that
-instant have this size together, wherever they are in the file. Otherwise committed rows or deletes can't be read any
-more. No stat names the blocks of a writer that never completed, so these blocks are no damage.
+A write stat records how many bytes its write put into a log file. None are missing when the complete blocks of that
+instant add up to this size, wherever they are in the file. Otherwise committed rows or deletes are lost. No stat names
+the blocks of a writer that never completed, so incomplete ones are no damage.
 
 Source: docs/formats/file-names.md, "Visible slices"; docs/formats/log.md, "Which blocks count", "Damaged log files";
 docs/formats/timeline.md, "Commit metadata".
@@ -44,11 +44,11 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class BlockRules:
-    """The rules by which a block counts.
+    """The rules that decide which blocks count.
 
-    `is_committed`: is the block's instant completed, or older than the active timeline? Called below table version 8
-    only; from 8 on whole files are left out before they get here. `latest_instant`: blocks of later instants do not
-    count (time travel); None: all do. `instants`: only blocks of these (incremental reads); None: all.
+    `is_committed`: is the block's instant completed, or older than the active timeline? Called only below table version
+    8; from 8 on whole files are left out before. `latest_instant`: blocks of later instants do not count (time travel);
+    None: all do. `instants`: only blocks of these (incremental reads); None: all.
     """
 
     table_version: int
@@ -67,7 +67,7 @@ class BlockRules:
 
 @dataclass(frozen=True, slots=True)
 class LogTotals:
-    """The contents of the log files of a slice. `records`: rows and deletes of the `blocks` that count, `instants`
+    """The contents of the log files of a slice. `records`: rows and deletes in the `blocks` that count; `instants`:
     those that wrote them, oldest first.
     """
 
@@ -88,9 +88,9 @@ def blocks_to_merge(storage: Storage, log_files: Sequence[LogFile], rules: Block
 
 
 def blocks_of(parts: Iterable[LogBlock | CorruptRange], rules: BlockRules) -> tuple[LogBlock, ...]:
-    """`blocks_to_merge` of blocks that were scanned already."""
+    """`blocks_to_merge` for scanned blocks."""
     by_place: dict[int, LogBlock] = {}
-    places: dict[str, list[int]] = {}  # of an instant's blocks: a log of commands only must not look at all for each
+    places: dict[str, list[int]] = {}  # of an instant's blocks: avoids a scan of all blocks for each command
     for place, block in enumerate(parts):
         if isinstance(block, CorruptRange):
             continue
@@ -108,7 +108,7 @@ def blocks_of(parts: Iterable[LogBlock | CorruptRange], rules: BlockRules) -> tu
 
 
 def _without_compacted(blocks: Sequence[LogBlock]) -> tuple[LogBlock, ...]:
-    """Blocks that a log compaction merged give way to its block, which takes the place of the newest of them."""
+    """The blocks without those that a log compaction merged; its block replaces the newest of them."""
     by_instant: dict[str, list[LogBlock]] = {}
     for block in blocks:
         by_instant.setdefault(block.instant_time, []).append(block)
@@ -129,10 +129,10 @@ def _without_compacted(blocks: Sequence[LogBlock]) -> tuple[LogBlock, ...]:
 
 
 DAMAGE = pa.schema([("damage", pa.string())])
-# Headers are some reads each: a few hundred files take this process less time than a Spark job, which is some 100 ms.
+# Each header needs some reads: a few hundred files take this process less time than a Spark job of some 100 ms.
 _LOGS_HERE_MAX = 256
 _LOGS_OF_TASK = 8
-_SCAN_THREADS = 8  # headers are small: scanning waits for the store, not for the processor
+_SCAN_THREADS = 8  # headers are small: scanning is bound by the store, not by the processor
 
 READING = f"Its rows are read without them; {READ_DAMAGED_LOGS}=fail makes that an error."
 REWRITING = (
@@ -145,8 +145,8 @@ REWRITING = (
 class DamageRules:
     """The reaction to a damaged log file. Picklable.
 
-    `raises`: it is an error, else a warning; `advice`: the last sentence of either. `archived`: what archived writes
-    put into a log file; asked only when it holds something that is no block, or nothing.
+    `raises`: it is an error, else a warning; `advice`: the last sentence of either. `archived`: the bytes that archived
+    writes put into a log file; called only when the file is empty or holds bytes outside blocks.
     """
 
     raises: bool
@@ -154,7 +154,7 @@ class DamageRules:
     archived: Callable[[LogFile], tuple[CommittedBytes, ...]] | None = None
 
     def tell(self, damage: str) -> None:
-        """Warn of what `find_damage` found, or raise DamagedLog."""
+        """Warn of the damage that `find_damage` returned, or raise DamagedLog."""
         text = f"{damage} {self.advice}"
         if self.raises:
             raise DamagedLog(text)
@@ -181,9 +181,9 @@ def scan_slice(storage: Storage, file_slice: FileSlice, rules: DamageRules | Non
 def find_damage(
     storage: Storage, log: LogFile, parts: Sequence[LogBlock | CorruptRange], rules: DamageRules
 ) -> str | None:
-    """The bytes that a log file lacks, as the beginning of a message; None when it has all of completed writes.
+    """The bytes that a log file lacks, as the beginning of a message; None when it has all bytes of completed writes.
 
-    Args:    log: with what they put into it; parts: its blocks and what is none, from `scan_log`.
+    Args:    log: the file, with the bytes of completed writes; parts: its blocks and corrupt ranges, from `scan_log`.
     """
     corrupt = [part for part in parts if isinstance(part, CorruptRange)]
     committed = log.committed
@@ -219,7 +219,7 @@ def _where(log: LogFile, parts: Sequence[LogBlock | CorruptRange], corrupt: Sequ
 
 @dataclass(frozen=True, slots=True)
 class FindDamage:
-    """Fan-out work: a row of DAMAGE for each log file of a task that lacks something."""
+    """Fan-out work: a row of DAMAGE for each log file of a task that lacks bytes."""
 
     storage: Storage
     rules: DamageRules
@@ -230,10 +230,10 @@ class FindDamage:
 
 
 def tell_damage(engine: EngineOf[FrameT], storage: Storage, slices: Iterable[FileSlice], rules: DamageRules) -> None:
-    """Look at the log files of slices before anything is done with them, and warn of those that lack something.
+    """Check the log files of slices before they are used, and warn of those that lack bytes.
 
-    Args:    engine: looks where there are more of them than this process should open.
-    Raises:  DamagedLog instead if `rules` say so; CorruptFile, UnsupportedTable.
+    Args:    engine: checks when there are too many files for this process.
+    Raises:  DamagedLog instead of a warning, depending on `rules`; CorruptFile, UnsupportedTable.
     """
     logs = [log for file_slice in slices for log in file_slice.log_files]
     if not logs:

@@ -37,15 +37,15 @@ _NONE = -1
 
 
 class Matching(Protocol):
-    """Is shown the base rows table by table, in the order of their file."""
+    """Matches base rows, passed table by table in the order of their file, with log records."""
 
     def find(self, stored: pa.Table) -> tuple[Positions, Positions]:
-        """Rows of this table that a log record meets, ascending, and the number of the record that each meets."""
+        """Rows of this table that match a log record, ascending, and the number of each one's record."""
         ...
 
 
 class KeyMatching:
-    """By the record keys of the base rows.
+    """Matches by the record keys of the base rows.
 
     Args: count: of the log records; key_parts: their keys, in order, with the number of the first of each part.
     """
@@ -55,7 +55,7 @@ class KeyMatching:
         self._keys: pa.Array | None = None
 
     def find(self, stored: pa.Table) -> tuple[Positions, Positions]:
-        """Raises ConfigError for base rows without a key."""
+        """See `Matching.find`. Raises ConfigError for base rows without a key."""
         keys = stored.column(RECORD_KEY)
         if keys.null_count:
             raise ConfigError(
@@ -66,7 +66,7 @@ class KeyMatching:
         hits = np.flatnonzero(matches != _NONE)
         return hits, matches[hits]
 
-    # What is looked up in is a hash table in memory: the records or the base rows, whichever are fewer.
+    # The hash table in memory holds the records or the base rows, whichever are fewer.
 
     def _among_records(self, keys: pa.ChunkedArray) -> Positions:
         if self._keys is None:
@@ -86,7 +86,7 @@ class KeyMatching:
 
 
 class PositionMatching:
-    """By row numbers: the base file's keys need not be read."""
+    """Matches by row numbers: the base file's keys need not be read."""
 
     def __init__(self, positions: Positions) -> None:
         self._order = np.argsort(positions)
@@ -95,7 +95,7 @@ class PositionMatching:
 
     @property
     def rows(self) -> Positions:
-        """The numbers of all base rows that are met, ascending."""
+        """The numbers of all matched base rows, ascending."""
         return self._rows
 
     def find(self, stored: pa.Table) -> tuple[Positions, Positions]:
@@ -105,7 +105,7 @@ class PositionMatching:
 
 
 def positions_fit(positions: Positions | None, rows: int) -> bool:
-    """Are these row numbers of a file with so many rows, no row twice? What does not fit is matched by key."""
+    """Are these distinct row numbers of a file with so many rows? If not, rows are matched by key."""
     if positions is None or (len(positions) and not 0 <= positions.min() <= positions.max() < rows):
         return False
     return len(np.unique(positions)) == len(positions)
@@ -113,8 +113,8 @@ def positions_fit(positions: Positions | None, rows: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class KeyFilter:
-    """The values of the table's key field that a reader asks for. All versions of a record have the same value, so that
-    a base row with another need not meet the log records. `kind`: the column's type in the table.
+    """The values of the table's key field that a reader requests. All versions of a record have the same value, so base
+    rows with other values need no matching. `kind`: the column's type in the table.
     """
 
     column: str
@@ -122,7 +122,7 @@ class KeyFilter:
     kind: pa.DataType
 
     def applies_to(self, base: BaseFileReader) -> bool:
-        """Does the file have the column as the table has it? Otherwise all of its rows have to be read."""
+        """Does the file have the column with the table's type? Otherwise all of its rows have to be read."""
         at = base.schema.get_field_index(self.column)
         return at >= 0 and bool(base.schema.field(at).type == self.kind)
 
@@ -142,10 +142,10 @@ class KeyFilter:
 
 @lru_cache(maxsize=4)
 def _values(values: tuple[Value | None, ...], kind: pa.DataType) -> pa.Array:
-    """The same array for all files of a query."""
+    """The values as an array, cached for all files of a query."""
     return pa.array(values, kind)
 
 
 def _may_match(predicate: Predicate, ranges: Ranges) -> bool:
-    """Row groups have ranges of columns, and none of functions of them."""
+    """May rows in these ranges match? Row groups have ranges of columns, but not of functions of columns."""
     return may_match(predicate, lambda operand: ranges(operand) if isinstance(operand, Column) else None)

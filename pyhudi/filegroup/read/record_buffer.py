@@ -2,7 +2,7 @@
 
 Rows go to temporary Arrow files once they pass a limit, and so do the keys and ordering values by which they merge.
 They are read back by position from a memory map. Keys beyond the limit are merged in shares that fit into memory. For
-each key some 20 bytes stay in memory: the place of its row, and whether it is a delete.
+each key some 20 bytes stay in memory: the position of its row, and whether it is a delete.
 
 Merging also needs the record keys of stored rows (`with_record_keys`) and their delete flags (`delete_flags`).
 
@@ -43,24 +43,24 @@ _NONE = np.zeros(0, np.int64)
 _ENTRY = (pa.field(RECORD_KEY, pa.string()), pa.field("is delete", pa.bool_()), pa.field("row", pa.int64()))
 _FIRST_ORDERING = len(_ENTRY)
 _SHARES = 256  # at most
-_SHARE_BYTES = 4 << 20  # at least, but the last
-_SHARE_OF_MEMORY = 8  # merging a share takes some times its size
+_SHARE_BYTES = 4 << 20  # at least, except the last
+_SHARE_OF_MEMORY = 8  # merging a share takes several times its size
 _ODD = 0x9E3779B1
 
 
 @dataclass(frozen=True, slots=True)
 class LogRecords:
-    """One version per key, numbered in the order in which keys first came.
+    """One version per key, numbered in the order in which keys first occurred.
 
     `absent`: columns that partial updates did not set, see `Versions`. `positions`: the base row of each key; None when
-    a block did not say.
+    a block lacks positions.
     """
 
     is_delete: Mask
     absent: Mapping[str, Mask]
     positions: Positions | None
     _entries: StoredRows
-    _at: Positions  # where the entries of these versions are
+    _at: Positions  # positions of these versions' entries
     _rows: StoredRows
     _row_numbers: Positions
 
@@ -87,7 +87,7 @@ class LogRecords:
         return self._rows.take(self._row_numbers[versions])
 
     def versions(self, versions: Positions) -> Versions:
-        """Versions to merge pair by pair; only of a buffer that merges in pairs."""
+        """Versions to merge pair by pair; only for a buffer that merges in pairs."""
         return Versions(
             self.take(versions),
             self.is_delete[versions],
@@ -100,8 +100,7 @@ class RecordBuffer:
     """Collects the rows and deletes of a slice's blocks, in merge order.
 
     Args:    schema: columns of the rows, RECORD_KEY and the ordering fields' columns among them; in_pairs: results can
-             have columns of several versions; memory: bytes of rows and keys, and the folder where those beyond it
-             wait.
+                 have columns of several versions; memory: bytes of rows and keys, and the folder for those beyond it.
     """
 
     def __init__(
@@ -134,8 +133,8 @@ class RecordBuffer:
     ) -> None:
         """Rows of one block, columns of `schema`.
 
-        Args:    is_delete: marks rows that delete their key; absent: columns that the block does not have because it
-                 holds partial updates; positions: the base rows of their keys, None when the block does not say.
+        Args:    is_delete: marks rows that delete their key; absent: columns that the block lacks because it holds
+                     partial updates; positions: the base rows of their keys, None when the block lacks them.
         """
         if not rows.num_rows:
             return
@@ -169,7 +168,7 @@ class RecordBuffer:
         self._note(keys, ordering, np.ones(count, np.bool_), numbers)
 
     def add_positions(self, positions: Positions | None) -> None:
-        """The base rows of the keys of a delete block, which has some; None when the block does not say."""
+        """The base rows of the keys of a delete block that is not empty; None when the block lacks them."""
         self._positions.append(positions)
 
     def _delete_ordering(self, deletes: DeleteRecords, field: int) -> pa.Array:
@@ -187,12 +186,12 @@ class RecordBuffer:
             ) from error
 
     def merge(self) -> LogRecords:
-        """One version per key; the buffer may be dropped afterwards, the result keeps what it needs."""
+        """One version per key; the result does not need the buffer any more."""
         entries, rows = self._entries.stored().joined(), self._rows.stored()
         return self._in_pairs_merged(entries, rows) if self._in_pairs else self._picked(entries, rows)
 
     def _picked(self, entries: StoredRows, rows: StoredRows) -> LogRecords:
-        """The version that wins of each key."""
+        """The winning version of each key."""
         mode = merge_mode(self._rules.mode, self._rules.ordering_fields)
         firsts, winners, deletes, numbers = [_NONE], [_NONE], [_NONE.astype(np.bool_)], [_NONE]
         for at, share in self._shares(entries):
@@ -206,7 +205,7 @@ class RecordBuffer:
         order = np.argsort(np.concatenate(firsts), kind="stable")
         won = np.concatenate(winners)[order]
         of_base, is_delete, number = self._of_base(won), np.concatenate(deletes)[order], np.concatenate(numbers)[order]
-        if not entries.in_file:  # those that lost need no memory
+        if not entries.in_file:  # frees the memory of losing versions
             entries, won = entries.only(won), np.arange(len(won))
         return LogRecords(is_delete, {}, of_base, entries, won, rows, number)
 
@@ -237,8 +236,8 @@ class RecordBuffer:
         return LogRecords(is_delete, masks, of_base, merged_entries.stored(), order, merged_rows.stored(), order)
 
     def _shares(self, entries: StoredRows) -> Iterator[tuple[Positions, pa.Table]]:
-        """The entries, all of one key together, and where they are: at once, or by hashes of their keys so many at a
-        time as fit into memory.
+        """The entries, all of one key together, and their positions: at once, or by hashes of their keys in shares that
+        fit into memory.
         """
         count = 1
         if entries.in_file:
@@ -265,7 +264,7 @@ class RecordBuffer:
 
 
 def _columns(entries: pa.Table) -> tuple[pa.Array, Mask, Positions, list[pa.Array]]:
-    """Keys, which are deletes, numbers of the rows, ordering values."""
+    """Keys, delete flags, row numbers, ordering values."""
     keys, deletes, numbers, *ordering = (single_array(column) for column in entries.columns)
     return keys, deletes.to_numpy(zero_copy_only=False), numbers.to_numpy(), ordering
 

@@ -1,7 +1,7 @@
 """Reading one file slice: base file and log files merged, as a stream of batches.
 
     log blocks, oldest first → RecordBuffer → one version per key
-    base rows, batch by batch → rows that lose are dropped, those that replace them follow → rows that only logs have
+    base rows, batch by batch → losing rows are dropped, their replacements follow → rows that only logs have
 
 Filters on ordinary columns run after this: a base row that fails one may be an old version of a row that passes.
 Source: docs/architecture.md, "How a table is read"; docs/formats/merging.md, "Two versions of a key".
@@ -53,11 +53,11 @@ class SliceSpec:
     """How slices of one table are read. Picklable.
 
     `schema`: all of the table's columns, meta columns first; `blocks`: which log blocks count; `key_generator`:
-    recomputes keys in tables without meta columns; `memory_bytes`: log rows beyond it wait in a file of
+    recomputes keys in tables without meta columns; `memory_bytes`: log rows beyond it spill to a file in
     `spill_folder`, None: the system's temporary one. `history`: the table's schemas, newest first, () where columns of
-    files match by name. `damage`: what is done about log files that lack bytes of completed writes, None: nothing.
-    `whole`: of a query that reads blocks of some instants only, the slice as of the last of them that a slice's log
-    files belong to, None when it is not there any more; partial updates have their other columns there.
+    files match by name. `damage`: the reaction to log files that lack bytes of completed writes, None: no check.
+    `whole`: for a query that reads blocks of some instants only: the slice as of the last of these instants with a log
+    file in it, None when it no longer exists; it holds the other columns of partial updates.
     """
 
     storage: Storage
@@ -72,15 +72,15 @@ class SliceSpec:
     whole: Callable[[FileSlice], FileSlice | None] | None = None
 
     def needed(self, columns: Sequence[str]) -> pa.Schema:
-        """`columns` and what merging asks for, in table order."""
-        if self.merge.merger is not None:  # a user's merger is given whole rows
+        """`columns` and those that merging needs, in table order."""
+        if self.merge.merger is not None:  # a user's merger gets whole rows
             return self.schema
         names = {*columns, *self.deciding, DELETE_FLAG_COLUMN, self.merge.delete_field or RECORD_KEY}
         return pa.schema([column for column in self.schema if column.name in names])
 
     @property
     def deciding(self) -> frozenset[str]:
-        """The columns of a base row by which it stays or leaves: its key and its ordering values."""
+        """The columns that decide whether a base row stays: its key and its ordering values."""
         names = {RECORD_KEY, *(name.partition(".")[0] for name in self.merge.ordering_fields)}
         if self.key_generator is not None:
             names |= set(self.key_generator.input_columns)
@@ -110,7 +110,7 @@ def read_with_late_keys(
     batch_rows: int = BATCH_ROWS,
     key_filter: KeyFilter | None = None,
 ) -> Iterator[tuple[pa.Table, pa.Array]]:
-    """As `read_file_slice`; with each table the keys whose base row won against a version in the log files."""
+    """Like `read_file_slice`; each table comes with the keys whose base row won against a version in the log files."""
     merge = SliceMerge.of(
         spec, file_slice, spec.needed(columns), needs_keys=RECORD_KEY in columns, key_filter=key_filter
     )
@@ -125,7 +125,7 @@ def _open_base(spec: SliceSpec, file_slice: FileSlice, stack: ExitStack) -> Base
 
 
 def _whole(spec: SliceSpec, file_slice: FileSlice) -> tuple[SliceSpec, FileSlice]:
-    """How to read the whole slice that log files of some instants belong to, as of the last of these."""
+    """How to read the whole slice of the log files of some instants, as of the last of these."""
     whole = None if spec.whole is None else spec.whole(file_slice)
     if whole is None:
         raise UnsupportedTable(
@@ -139,12 +139,12 @@ def _whole(spec: SliceSpec, file_slice: FileSlice) -> tuple[SliceSpec, FileSlice
 
 
 class SliceMerge:
-    """The log records of a slice, one version per key, ready to meet its base rows.
+    """The log records of a slice, one version per key, ready to be merged with its base rows.
 
-    `file_slice`: what is merged, see `of`. `in_pairs`: a row can have columns of several versions. Counts grow as rows
-    are read: `updated` base rows got another version, `deleted` ones none, `inserted` rows are in logs only.
-    `late_keys`: keys of the latest batch whose log version lost against the base row. Base rows are met in the order of
-    their file, each once.
+    `file_slice`: the merged slice, see `of`. `in_pairs`: a row can have columns of several versions. Counts grow as
+    rows are read: `updated` base rows got a new version, `deleted` ones none, `inserted` rows are only in logs.
+    `late_keys`: keys of the latest batch whose log version lost against the base row. Base rows are merged in the order
+    of their file, each once.
     """
 
     def __init__(
@@ -179,12 +179,12 @@ class SliceMerge:
         needs_keys: bool = True,
         key_filter: KeyFilter | None = None,
     ) -> SliceMerge:
-        """Read the log files of a slice; of the whole one instead where blocks of some instants lack columns.
+        """Read the log files of a slice; those of the whole one instead where blocks of some instants lack columns.
 
         Args:    needed: the columns of the result, see `SliceSpec.needed`; needs_keys: False when base rows may lack
-                 their record key, should the logs say where they are; key_filter: other rows
-                 may be left out.
-        Raises:  DamagedLog if `spec.damage` says so; UnsupportedTable for rows that only other commits make whole.
+                     their record key if the logs have their positions; key_filter: other rows may be left out.
+        Raises:  DamagedLog, depending on `spec.damage`; UnsupportedTable for rows that need other commits to be
+            complete.
         """
         parts = scan_slice(spec.storage, file_slice, spec.damage)
         blocks = blocks_of(parts, spec.blocks)
@@ -227,8 +227,8 @@ class SliceMerge:
     def rows(
         self, base: BaseFileReader | None, batch_rows: int = BATCH_ROWS, key_filter: KeyFilter | None = None
     ) -> Iterator[pa.Table]:
-        """All merged rows: those of the base file in its order, then those that only logs have. `key_filter`: of the
-        base file no others need to be there.
+        """All merged rows: those of the base file in its order, then those that only logs have. `key_filter`: other
+        rows of the base file may be left out.
         """
         if base is not None and key_filter is not None and key_filter.applies_to(base):
             yield from (self.with_base(stored) for stored in self._filtered_rows(base, key_filter))
@@ -239,9 +239,9 @@ class SliceMerge:
     def base_rows(
         self, base: BaseFileReader, batch_rows: int = BATCH_ROWS, *, keep_dictionaries: bool = False
     ) -> Iterator[pa.Table]:
-        """Merged rows of keys that the base file has, a table per batch of it.
+        """Merged rows of the base file's keys, a table per batch of the file.
 
-        Args:    keep_dictionaries: string columns of few values may come dictionary-encoded.
+        Args:    keep_dictionaries: string columns with few values may be dictionary-encoded.
         """
         dictionaries = self._dictionaries(base) if keep_dictionaries else frozenset[str]()
         for stored in self.stored_rows(base, self._needed, batch_rows, dictionaries):
@@ -254,7 +254,7 @@ class SliceMerge:
         batch_rows: int = BATCH_ROWS,
         dictionaries: Collection[str] = frozenset(),
     ) -> Iterator[pa.Table]:
-        """Rows of the base file as they are, in its order; with their keys, unless nobody asks for those."""
+        """Unmerged rows of the base file, in its order, with their keys if these are needed."""
         self._matching = self._matching_in(base)
         columns = file_columns(self._spec.history, self._base_instant, schema.names)
         in_file = set(base.schema.names)
@@ -271,7 +271,7 @@ class SliceMerge:
             )
 
     def _filtered_rows(self, base: BaseFileReader, key_filter: KeyFilter) -> Iterator[pa.Table]:
-        """Some rows of the base file, which meet log records by their keys: positions are of all rows."""
+        """Some rows of the base file, matched with log records by key: positions refer to all rows."""
         self._matching = KeyMatching(len(self.records), self.records.key_parts)
         in_file = set(base.schema.names)
         names = [name for name in self._needed.names if name in in_file]
@@ -285,7 +285,7 @@ class SliceMerge:
         return KeyMatching(len(self.records), self.records.key_parts)
 
     def replaced_by_position(self, base: BaseFileReader) -> Positions | None:
-        """The base rows that leave, if that can be said without reading them."""
+        """The replaced base rows, if they can be found without reading the base file."""
         matching = self._matching_in(base)
         if self._rules.by_ordering or not isinstance(matching, PositionMatching):
             return None
@@ -308,13 +308,13 @@ class SliceMerge:
             yield self.records.take(versions)
 
     def only_in_logs(self, batch_rows: int = BATCH_ROWS) -> Iterator[Positions]:
-        """Positions of live versions that have met no base row."""
+        """Positions of live versions without a base row."""
         for first in range(0, len(self.records), batch_rows):
             window = slice(first, first + batch_rows)
             yield np.flatnonzero(~self._is_met[window] & ~self.records.is_delete[window]) + first
 
     def with_base(self, stored: pa.Table) -> pa.Table:
-        """Base rows that win, followed by the log rows that replace others."""
+        """Winning base rows, followed by the log rows that replace the others."""
         replaced, fresh = self.merge_batch(stored)
         if not len(replaced):
             return stored
@@ -323,7 +323,7 @@ class SliceMerge:
         return concat_rows(stored.filter(pa.array(keep)), fresh.select(stored.column_names))
 
     def merge_batch(self, stored: pa.Table) -> tuple[Positions, pa.Table]:
-        """Positions of the base rows that leave, and the live rows that come in their place."""
+        """Positions of the replaced base rows, and the live rows that replace them."""
         hits, partners = self._matches(stored)
         if self.in_pairs and len(hits):
             fresh = self._merged_pairs(stored, hits, partners)
@@ -337,7 +337,7 @@ class SliceMerge:
         return replaced, self.records.take(updates)
 
     def replaced_rows(self, stored: pa.Table) -> tuple[Positions, Positions]:
-        """Positions of the base rows that leave, by nothing but keys and ordering values, and of versions that lost."""
+        """Positions of the replaced base rows, from keys and ordering values alone, and of losing log versions."""
         hits, partners = self._matches(stored)
         if self.in_pairs:
             return hits, partners[:0]
@@ -345,14 +345,14 @@ class SliceMerge:
         return replaced, np.setdiff1d(partners, won, assume_unique=True)
 
     def _matches(self, stored: pa.Table) -> tuple[Positions, Positions]:
-        """Base rows whose key the logs have, and where the logs have it."""
+        """Positions of the base rows whose key is in the logs, and the versions with that key."""
         self.late_keys = self.late_keys[:0]
         hits, partners = self._matching.find(stored)
         self._is_met[partners] = True
         return hits, partners
 
     def _replaced(self, stored: pa.Table, hits: Positions, partners: Positions) -> tuple[Positions, Positions]:
-        """The matches in which the version of the logs wins."""
+        """The matches in which the log version wins."""
         if not len(hits) or not self._rules.by_ordering:
             return hits, partners
         wins = self._judge(stored, hits, partners)

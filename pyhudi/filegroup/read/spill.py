@@ -1,7 +1,7 @@
-"""Rows that come one after the other: in memory, and beyond a limit in temporary Arrow files.
+"""Rows collected in memory, and beyond a limit in temporary Arrow files.
 
-`WaitingRows` takes them, `keep_to` writes them to their file once a limit is passed, and `StoredRows` gives them
-back by their numbers, from memory or from a memory map. A file goes with the rows that are mapped from it.
+`WaitingRows` collects them, `keep_to` writes them to their file once a limit is passed, and `StoredRows` returns them
+by number, from memory or from a memory map. A file is deleted with the rows mapped from it.
 Source: docs/formats/merging.md, "Two versions of a key".
 """
 
@@ -25,7 +25,7 @@ Positions = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class StoredRows:
-    """Rows in memory or mapped from a file, taken by their numbers."""
+    """Rows in memory or mapped from a file, accessed by number."""
 
     schema: pa.Schema
     batches: Sequence[pa.RecordBatch]
@@ -40,7 +40,7 @@ class StoredRows:
         return sum(batch.nbytes for batch in self.batches)
 
     def joined(self) -> StoredRows:
-        """The same as one batch, if they are in memory."""
+        """The same rows as one batch, if they are in memory."""
         return self if self.in_file else replace(self, batches=self.whole().combine_chunks().to_batches())
 
     def only(self, at: Positions) -> StoredRows:
@@ -55,7 +55,7 @@ class StoredRows:
         """Rows by their numbers."""
         if not self.in_file:
             return self.whole(columns).take(pa.array(at))
-        # Batch by batch: Arrow would join what is mapped from the file, in memory, to take from it.
+        # Batch by batch: Arrow would join the mapped batches in memory to take rows.
         ends = np.cumsum([len(batch) for batch in self.batches])
         batch_of = np.searchsorted(ends, at, side="right")
         order = np.argsort(batch_of, kind="stable")
@@ -75,7 +75,7 @@ class StoredRows:
 
 
 class WaitingRows:
-    """Tables that come one after the other: in memory, and from `spill` on in a temporary Arrow file."""
+    """Tables collected one after the other: in memory, and from `spill` on in a temporary Arrow file."""
 
     def __init__(self, schema: pa.Schema, folder: str | None) -> None:
         self.schema, self._folder = schema, folder
@@ -89,14 +89,14 @@ class WaitingRows:
         self.waiting_bytes += rows.nbytes
 
     def spill(self) -> None:
-        """Write what waits in memory."""
+        """Write the rows in memory to the file."""
         if self._tables:
             self._file = self._file or _Spill(self.schema, self._folder)
             self._file.write(self._tables)
             self._tables, self.waiting_bytes = [], 0
 
     def stored(self) -> StoredRows:
-        """All of them; none is added afterwards."""
+        """All rows; none may be added afterwards."""
         spilled = [self._file.read()] if self._file is not None else []
         table = pa.concat_tables([self.schema.empty_table(), *spilled, *self._tables])
         self._tables = []
@@ -107,7 +107,7 @@ _SPILL_FOLDER = "hoodie.memory.spillable.map.path"
 
 
 class _Spill:
-    """Rows in a temporary Arrow file, in the order in which they came."""
+    """Rows in a temporary Arrow file, in the order in which they were added."""
 
     def __init__(self, schema: pa.Schema, folder: str | None) -> None:
         # Deleted with this object and the tables mapped from it.
@@ -138,7 +138,7 @@ class _Spill:
 
 
 def keep_to(limit_bytes: int, entries: WaitingRows, rows: WaitingRows) -> None:
-    """Rows go to their file first, entries when these alone take half of the limit."""
+    """Keep memory below a limit: rows spill first, entries when these alone take half of the limit."""
     if entries.waiting_bytes + rows.waiting_bytes > limit_bytes:
         rows.spill()
     if entries.waiting_bytes > limit_bytes // 2:

@@ -1,10 +1,10 @@
-"""Merging a slice in two parts: base rows that log records replace, and the rows of the log files.
+"""Merging a slice in two parts: the base rows replaced by log records, and the rows of the log files.
 
-    the slice's rows = base rows that are not replaced + log rows that did not lose against their base row
+    the slice's rows = base rows not replaced + log rows that did not lose against their base row
 
-Whoever reads base files faster than rows can be handed over (Spark's own scan) takes the parts; everybody else takes
-`read_file_slice`. Of the base file only ordering values are read, once, and keys where the logs don't say at which rows
-they are; more where rows merge column by column.
+Spark's scan, which reads base files faster than rows can be transferred, uses the parts; all other callers use
+`read_file_slice`. Only ordering values of the base file are read, once, and keys if the logs lack positions; more
+columns where rows merge column by column.
 Source: docs/formats/merging.md, "Two versions of a key".
 """
 
@@ -24,7 +24,7 @@ from pyhudi.model.file_group import FileSlice
 
 __all__ = ["LogRows", "ReplacedBaseRows", "merged_log_rows", "replaced_base_rows"]
 
-# Columns of keys only: the hash table of the log's keys is built once for so many rows.
+# Rows of key columns: the hash table of the log's keys is built once for so many.
 _KEYS_AT_ONCE = 1 << 20
 
 Positions = npt.NDArray[np.int64]
@@ -32,7 +32,7 @@ Positions = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class ReplacedBaseRows:
-    """Of a batch of base rows. `rows`: numbers of replaced base rows, from 0; `lost`: log versions that lost."""
+    """Results for a batch of base rows. `rows`: numbers of replaced base rows, from 0; `lost`: losing log versions."""
 
     rows: Positions
     lost: Positions
@@ -42,7 +42,7 @@ class ReplacedBaseRows:
 class LogRows:
     """Rows from log files.
 
-    `versions`: what `ReplacedBaseRows.lost` calls them; None when they have met their base rows.
+    `versions`: their numbers as in `ReplacedBaseRows.lost`; None when they are merged with their base rows.
     """
 
     rows: pa.Table
@@ -50,11 +50,11 @@ class LogRows:
 
 
 def replaced_base_rows(spec: SliceSpec, file_slice: FileSlice) -> Iterator[ReplacedBaseRows]:
-    """Base rows that a log record deletes, replaces or merges with, and log records that are no rows of the slice.
+    """Base rows that a log record deletes, replaces or merges with, and log records that are not rows of the slice.
 
     Raises:  CorruptFile, UnsupportedTable, SchemaMismatch.
     """
-    # Where versions merge in pairs every match is replaced; `merged_log_rows` makes the merged row.
+    # Where versions merge in pairs, every match is replaced; `merged_log_rows` makes the merged row.
     comparing = replace(spec, merge=MergeRules()) if spec.merge.needs_pairs else spec
     merge = SliceMerge.of(comparing, file_slice, comparing.needed(()), needs_keys=False)
     if file_slice.base_file is None or not len(merge.records):
@@ -75,7 +75,7 @@ def replaced_base_rows(spec: SliceSpec, file_slice: FileSlice) -> Iterator[Repla
 def merged_log_rows(
     spec: SliceSpec, file_slice: FileSlice, columns: Sequence[str], batch_rows: int = BATCH_ROWS
 ) -> Iterator[LogRows]:
-    """Live rows of the log files with `columns` in that order, merged with base rows where those merge in pairs.
+    """Live rows of the log files with `columns` in that order, merged with base rows where versions merge in pairs.
 
     Raises:  CorruptFile, UnsupportedTable, SchemaMismatch.
     """

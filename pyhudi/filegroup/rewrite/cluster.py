@@ -1,6 +1,6 @@
 """Clustering of one group: the rows of its slices, in order, become new file groups.
 
-Rows keep the meta columns that they were written with, but for the file name.
+Rows keep their original meta columns, except for the file name.
 Source: docs/formats/table-services.md, "Clustering plan"; docs/formats/timeline.md, "Commit metadata".
 """
 
@@ -34,15 +34,15 @@ from pyhudi.storage.clock import Clock
 
 __all__ = ["ClusterGroup", "ClusterGroups", "NewFiles", "merged_rows"]
 
-_LEAST_ROWS = 1000  # a row group is not cut below this, whatever its limit
+_LEAST_ROWS = 1000  # a row group has at least so many rows, whatever its limit
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterGroup:
-    """A task: slices of one partition, and how many file groups they should become at most.
+    """A task: slices of one partition, and the greatest number of new file groups.
 
-    `ring`: values and file ids of the nodes of a hash ring, ascending: each row goes to its node's file group, which is
-    one of `children`.
+    `ring`: values and file ids of the nodes of a hash ring, ascending: each row goes to its node's file group, one of
+    `children`.
     """
 
     partition_path: str
@@ -61,7 +61,7 @@ class ClusterGroup:
 @dataclass(frozen=True, slots=True)
 class ClusterGroups:
     """Fan-out work of a clustering. `run`: part of the write tokens, so that two runs of one plan never make files of
-    the same name; `target_bytes`: a file is closed when it is as large; `hash_fields`: of keys in hash rings.
+    the same name; `target_bytes`: a file is closed at this size; `hash_fields`: the key fields that hash rings use.
     """
 
     spec: WriteSpec
@@ -79,7 +79,7 @@ class ClusterGroups:
             yield to_batch([status])
 
     def _to_nodes(self, task: TaskContext, group: ClusterGroup) -> Iterator[WriteStatus]:
-        """Each row to the file group of its node; a node has one base file, whatever its size."""
+        """Write each row to the file group of its node; a node has one base file, whatever its size."""
         values = [value for value, _ in group.ring]
         with ExitStack() as stack:
             nodes: dict[int, SortedRows] = {}
@@ -128,7 +128,7 @@ class ClusterGroups:
     def _written(
         self, task: TaskContext, group: ClusterGroup, pieces: Iterator[pa.Table], rows: int
     ) -> Iterator[WriteStatus]:
-        """Pieces of about `rows` rows in all to files of about the same size."""
+        """Write pieces of about `rows` rows in all to files of about the same size."""
         files = min(group.files_max, max(1, -(-group.stored_bytes // self.target_bytes)))
         file_rows = max(1, -(-rows // files))
         ids = (new_file_id(prefix, number) for prefix in (self.clock.new_uuid(),) for number in count())
@@ -163,7 +163,7 @@ def _base_rows(spec: WriteSpec, slices: Iterable[FileSlice]) -> int:
 
 
 def _gathered(tables: Iterator[pa.Table], rows_max: int, bytes_max: int) -> Iterator[pa.Table]:
-    """The rows in tables of about the size of a row group, whatever sizes they come in."""
+    """The rows in tables of about the size of a row group, whatever their original sizes."""
     waiting: list[pa.Table] = []
     for table in tables:
         if not len(table):
@@ -192,7 +192,7 @@ def merged_rows(spec: WriteSpec, reading: SliceSpec, slices: Iterable[FileSlice]
 
 
 class NewFiles:
-    """New file groups of one partition, one after the other, of rows that were written before."""
+    """New file groups of one partition, one after the other, with existing rows."""
 
     def __init__(
         self, spec: WriteSpec, task: TaskContext, partition_path: str, file_ids: Iterator[str], clock: Clock
@@ -233,6 +233,6 @@ class NewFiles:
         return status
 
     def abandon(self) -> None:
-        """Let go of the open file after an error; its marker stays."""
+        """Abandon the open file after an error; its marker stays."""
         if self._file is not None:
             self._file.abandon()

@@ -1,11 +1,11 @@
 """Compaction and log compaction of one slice.
 
-A compaction (`compact_slice`) merges base and log files into the next base file of the file group. Rows keep the meta
-columns that they were written with, except for the file name.
+A compaction (`compact_slice`) merges base and log files into the next base file of the file group. Rows keep their
+original meta columns, except for the file name.
 
 A log compaction (`compact_logs`) merges the log blocks into one data block and one delete block in a new log file. Rows
-of partial updates go to one block for each set of columns. The old log files stay. Their blocks give way to the new
-ones, whose headers name the instants that they merge.
+of partial updates go to one block for each set of columns. The old log files stay. The new blocks replace theirs, and
+name the merged instants in their headers.
 
 Source: docs/formats/merging.md, "Two versions of a key"; docs/formats/timeline.md, "Commit metadata";
 docs/formats/table-services.md, "Compaction plan", "Log compaction plan"; docs/formats/log.md, "Which blocks count".
@@ -114,7 +114,7 @@ def _write(
 
 
 def with_file_name(spec: WriteSpec, file: NewBaseFile, rows: pa.Table) -> pa.Table:
-    """The rows with the file's name in their meta columns, or without any in tables that keep none."""
+    """The rows with the file's name in their meta columns, or without meta columns in tables that have none."""
     if spec.populate_meta_fields:
         return file.copied_rows(rows.drop_columns([FILE_NAME]))
     stored = stored_columns(spec).names
@@ -123,7 +123,7 @@ def with_file_name(spec: WriteSpec, file: NewBaseFile, rows: pa.Table) -> pa.Tab
 
 
 def with_log_totals(stat: WriteStat, merge: SliceMerge, file_slice: FileSlice) -> WriteStat:
-    """The stat of a compacted slice with what was read from its log files."""
+    """The stat of a compacted slice with the totals of its log files."""
     return replace(
         stat,
         total_log_records=merge.log.records,
@@ -210,7 +210,7 @@ class _Blocks:
         schema_json = avro_from_arrow(stored, spec.table_name, with_meta=True)
         header = {**self._header, HeaderKey.IS_PARTIAL: "true"} if absent else self._header
         if not spec.populate_meta_fields:
-            for at, name in enumerate(META_COLUMNS):  # the key was computed for the merge only
+            for at, name in enumerate(META_COLUMNS):  # the key was computed only for the merge
                 rows = rows.set_column(at, name, pa.nulls(len(rows), pa.string()))
         rows = rows.select([*META_COLUMNS, *stored.names])
         if self._logs.block_format.lower() != "parquet":
@@ -237,7 +237,7 @@ def _by_absent_columns(records: LogRecords, positions: Positions) -> Iterator[tu
     codes = np.zeros(len(positions), np.int64)
     names = [name for name in records.absent if name not in META_COLUMNS]
     for name in names:
-        # Numbers of groups stay below the number of rows, however many columns there are.
+        # Group numbers stay below the number of rows, whatever the number of columns.
         codes = np.unique(codes * 2 + records.absent[name][positions], return_inverse=True)[1]
     for code in range(int(codes.max()) + 1):
         members = positions[codes == code]

@@ -1,9 +1,9 @@
-"""Space-filling curves: one number for values of several columns, so that rows alike in all of them are neighbours.
+"""Space-filling curves: one number for values of several columns, so that rows similar in all of them are neighbours.
 
-    column → uint64 in the column's own order → `bits` coordinates of equal width → Z-order or Hilbert index
+    column → uint64 in the column's order → coordinates of `bits` bits → Z-order or Hilbert index
 
-Coordinates are made from the values themselves (DIRECT: the range that the column has is stretched to all bits), or
-from ranks in a sample (SAMPLE: equally many rows for each coordinate, whatever the distribution). Only numpy.
+Coordinates are made from the values (DIRECT: the column's range is stretched to all bits), or from ranks in a sample
+(SAMPLE: equally many rows for each coordinate, whatever the distribution). Only numpy.
 Source: Hudi's documented layout options; G. M. Morton 1966; J. Skilling, "Programming the Hilbert curve", 2004.
 """
 
@@ -24,7 +24,7 @@ __all__ = ["bits_of", "coordinates", "hilbert_index", "ordered_values", "z_index
 Numbers = npt.NDArray[np.uint64]
 
 _WORD = 64
-_BITS_MAX = 16  # 2^16 steps along a column are finer than row groups can tell apart
+_BITS_MAX = 16  # 2^16 steps along a column are finer than row groups can distinguish
 _CHUNK_ROWS = 1 << 16  # so that the many passes over a chunk stay in the processor's cache
 _SIGN = np.uint64(1 << 63)
 _TEXT_BYTES = 8
@@ -115,7 +115,7 @@ def _of_text(column: pa.Array) -> Numbers:
 
 
 def bits_of(columns: int) -> int:
-    """How many bits each of so many columns gets. Raises ConfigError for more than a word has bits."""
+    """The number of bits for each of so many columns. Raises ConfigError for more columns than a word has bits."""
     if not 1 <= columns <= _WORD:
         raise ConfigError(f"A space-filling curve takes 1 to {_WORD} columns, found {columns}.")
     return min(_BITS_MAX, _WORD // columns)
@@ -141,7 +141,7 @@ def coordinates(values: Numbers, bits: int, sample: Numbers | None = None) -> Nu
 
 
 def z_index(columns: Sequence[Numbers], bits: int) -> Numbers:
-    """The bits of the coordinates in turn, the first column's first."""
+    """The interleaved bits of the coordinates, the first column's first."""
     count = len(columns)
     spread = _spread_table(count)
     index = np.zeros(len(columns[0]), np.uint64)
@@ -173,7 +173,7 @@ def hilbert_index(columns: Sequence[Numbers], bits: int) -> Numbers:
 
 
 def _transposed(axes: list[Numbers], bits: int) -> list[Numbers]:
-    """Skilling's transformation of coordinates, in place; its bits in turn are the index."""
+    """Skilling's transformation of coordinates, in place; its interleaved bits are the index."""
     if len(axes) == 1:
         return axes
     one = np.uint64(1)

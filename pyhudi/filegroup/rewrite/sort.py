@@ -1,10 +1,10 @@
 """The order of rows in new files, and the sorting of a group's rows within bounded memory.
 
-`RowOrder` orders rows by columns in turn, or along a space-filling curve through them. `SortedRows` gives out all rows
-of a group in that order:
+`RowOrder` orders rows by columns in turn, or along a space-filling curve through them. `SortedRows` returns all rows of
+a group in that order:
 
     fits in memory    rows → one table → positions → pieces in order
-    does not          rows → a file in a temporary folder, the columns that decide stay → positions → each row's rank
+    does not          rows → a file in a temporary folder, sort columns stay → positions → each row's rank
                       → the file again, rows to one file per run of ranks → run by run in order
 """
 
@@ -32,9 +32,9 @@ Positions = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class RowOrder:
-    """A layout: LINEAR, ZORDER or HILBERT by `columns` (nested ones with dots). No columns: rows stay as they come.
+    """A layout: LINEAR, ZORDER or HILBERT by `columns` (nested ones with dots). No columns: rows keep their order.
 
-    `sample_size`: curves by ranks in a sample of so many rows; None: by the values themselves.
+    `sample_size`: curves use ranks in a sample of so many rows; None: the values themselves.
     """
 
     columns: tuple[str, ...] = ()
@@ -42,7 +42,7 @@ class RowOrder:
     sample_size: int | None = None
 
     def check(self, schema: pa.Schema) -> None:
-        """Raises ConfigError when rows of this schema can't be ordered so."""
+        """Raise ConfigError when rows of this schema can't be ordered this way."""
         if self.columns:
             keys = self.keys(schema.empty_table())
             for column in keys.columns:
@@ -50,13 +50,13 @@ class RowOrder:
             self.positions(keys)
 
     def keys(self, rows: pa.Table) -> pa.Table:
-        """The columns that decide, under plain names. Raises ConfigError when one is not there."""
+        """The sort columns, under plain names. Raises ConfigError when one is missing."""
         return pa.table(
             [_column(rows, name) for name in self.columns], names=[str(n) for n in range(len(self.columns))]
         )
 
     def positions(self, keys: pa.Table) -> Positions:
-        """Row numbers in the order in which rows should be; equal ones stay as they are."""
+        """Row numbers in sorted order; equal rows keep their order."""
         names = keys.column_names
         if self.layout == "LINEAR" or len(names) == 1:
             try:
@@ -98,14 +98,14 @@ def _column(rows: pa.Table, path: str) -> pa.ChunkedArray:
     return column
 
 
-SORT_MEMORY_BYTES = 512 << 20  # rows of one group that are sorted in memory; they are there twice while they are
+SORT_MEMORY_BYTES = 512 << 20  # rows of one group that are sorted in memory, which takes twice as much
 _OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4")
 
 Ranks = npt.NDArray[np.int64]
 
 
 class SortedRows:
-    """Rows are taken in by `add`, then given out by `pieces`, once. Use it as a context: it may hold files."""
+    """Rows go in by `add` and come out by `pieces`, once. Use it as a context manager: it may hold files."""
 
     def __init__(self, order: RowOrder, memory_bytes: int = SORT_MEMORY_BYTES) -> None:
         self.rows = 0
@@ -129,7 +129,7 @@ class SortedRows:
                 self._folder.cleanup()
 
     def add(self, rows: pa.Table) -> None:
-        """Take rows in."""
+        """Add rows."""
         if not len(rows):
             return
         self.rows += len(rows)
@@ -164,7 +164,7 @@ class SortedRows:
             yield from _taken(rows, within, piece_rows)
 
     def _spill_waiting(self) -> None:
-        """Write what waits to the file; only the columns that decide stay in memory."""
+        """Write the rows in memory to the file; only the sort columns stay in memory."""
         if self._folder is None:
             with as_temporary_error("the temporary folder"):
                 self._folder = tempfile.TemporaryDirectory(prefix="pyhudi-sort-")
@@ -177,7 +177,7 @@ class SortedRows:
         self._waiting, self._waiting_bytes = [], 0
 
     def _scattered(self, ranks: Ranks, run_rows: int) -> Iterator[tuple[int, _Spill]]:
-        """The rows of each run of ranks, in a file of their own that is deleted when the next one is read."""
+        """The rows of each run of ranks, in a separate file that is deleted when the next one is read."""
         assert self._folder is not None
         assert self._spill is not None
         firsts = range(0, len(ranks), run_rows)
@@ -201,7 +201,7 @@ _RANK = "_pyhudi_rank"
 
 
 class _Spill:
-    """Rows in a file that can be read as a stream. `read` takes the ranks that they were written with."""
+    """Rows in a file that can be read as a stream. `read` takes the ranks with which they were written."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -233,7 +233,7 @@ class _Spill:
 
     def close(self) -> None:
         if self._writer is not None and self._sink is not None:
-            with as_temporary_error(str(self._path)):  # the last rows are written now
+            with as_temporary_error(str(self._path)):  # this writes the last rows
                 self._writer.close()
                 self._sink.close()
             self._writer = self._sink = None
@@ -243,7 +243,7 @@ class _Spill:
 
 
 def _plain(rows: pa.Table) -> pa.Table:
-    """Without dictionaries, which differ from batch to batch."""
+    """The rows without dictionaries, which differ from batch to batch."""
     for at, field in enumerate(rows.schema):
         if pa.types.is_dictionary(field.type):
             value_type = field.type.value_type
@@ -262,7 +262,7 @@ def _in_order(tables: list[pa.Table], order: RowOrder, piece_rows: int) -> Itera
 
 
 def joined(tables: list[pa.Table]) -> pa.Table:
-    """One table. A column that some files keep as a dictionary and others don't is plain in all of them."""
+    """One table. A column that is a dictionary only in some files becomes plain in all of them."""
     if len({table.schema for table in tables}) > 1:
         tables = [_plain(table) for table in tables]
     return pa.concat_tables(tables).unify_dictionaries()

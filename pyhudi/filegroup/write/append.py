@@ -5,7 +5,7 @@ The names of the new files depend on the table version:
     version below 8   .<file id>_<base instant>.log.<next version>_<token>      the slice's next version
     from version 8    .<file id>_<own instant>.log.1_<token>                    each delta commit has its own files
 
-The header of a block may say at which rows of the slice's base file its keys are (`BasePositions`).
+The header of a block may hold the row numbers of its keys in the slice's base file (`BasePositions`).
 
 Source: docs/formats/file-names.md, "Data files"; docs/formats/log.md, "Block frame", "Header", "Record positions";
 docs/formats/timeline.md, "Commit metadata"; docs/formats/writers.md, "Markers".
@@ -54,10 +54,9 @@ _NOT_THERE = -1
 
 
 class BasePositions:
-    """Positions in one base file: those that rows bring along (BASE_ROW), or by a look at its keys.
+    """Positions in one base file: those of the rows (BASE_ROW), or from a look-up of their keys.
 
-    The keys are read on first access, and kept. `may_look` False leaves blocks of rows that bring none
-    without positions.
+    The keys are read on first access, and cached. With `may_look` False, blocks of rows without positions have none.
     """
 
     def __init__(self, storage: Storage, base_file: BaseFile, *, may_look: bool = True) -> None:
@@ -65,9 +64,10 @@ class BasePositions:
         self._keys: pa.ChunkedArray | None = None
 
     def in_order(self, rows: pa.Table) -> tuple[pa.Table, Mapping[HeaderKey, str]]:
-        """The rows by position, and the header entries that say so.
+        """The rows by position, and the header entries with the positions.
 
-        As they came and without entries when one of the keys is not in the base file, or is there twice.
+        If one of the keys is missing from the base file, or occurs twice, the rows keep their order and have no
+        entries.
         """
         positions = self._positions(rows)
         order = np.argsort(positions, kind="stable")
@@ -93,7 +93,7 @@ class BasePositions:
             with open_base_file(self._storage, self._base_file.path) as base:
                 batches = [batch.column(0) for batch in base.batches([RECORD_KEY])]
             self._keys = pa.chunked_array(batches, pa.string())
-        # By position of the base row: the few keys of a block are the table that is looked up.
+        # By position of the base row: the few keys of a block are the hash table.
         numbers = pc.fill_null(pc.index_in(self._keys, value_set=keys), _NOT_THERE).to_numpy()
         rows = np.flatnonzero(numbers != _NOT_THERE)
         positions = np.full(len(keys), _NOT_THERE, np.int64)
@@ -107,8 +107,8 @@ NOTHING_PARTIAL: Mapping[int, frozenset[str]] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class LogOptions:
-    """How log files are written. `block_max_bytes` counts Arrow bytes before encoding. `record_positions`: blocks say
-    at which rows of the base file their keys are; None: where the rows bring that along.
+    """How log files are written. `block_max_bytes` counts Arrow bytes before encoding. `record_positions`: blocks have
+    the row numbers of their keys in the base file; None: if the rows have them.
     """
 
     block_format: str = "parquet"
@@ -136,14 +136,14 @@ def append_log(
     Args:
         file_slice: the newest slice; without base file and logs for a group that begins with a log file.
         incoming: columns of `spec.schema`, RECORD_KEY and PARTITION_PATH, one row per key; IS_DELETE marks deletes,
-            BASE_ROW says where the slice's base file has the key. When all rows are deletes, data columns may be
+            BASE_ROW is the key's row number in the slice's base file. When all rows are deletes, data columns may be
             absent: such deletes have no ordering value.
-        inserts: bool, which rows are new keys (for the counts only); None: none is.
-        partial: by the number in a row's CHANGE: the data columns that its block gets, as a partial update; rows of
-            other numbers are written whole. From table version 8 on.
+        inserts: bool, which rows have new keys (only for the counts); None: no row.
+        partial: by the number in a row's CHANGE: the data columns of its block, as a partial update; rows with other
+            numbers are written whole. From table version 8 on.
     Returns: a status per log file.
-    Raises:  SchemaMismatch, KeyGenError; SchemaMismatch also for rows whose ordering value is null where it decides:
-             from the moment that such a row is in a log, Hudi's readers fail on the whole slice.
+    Raises:  SchemaMismatch, KeyGenError; SchemaMismatch also for rows with a null ordering value where it decides: once
+             such a row is in a log, Hudi's readers fail on the whole slice.
     """
     started_s = clock.monotonic_s()
     files = LogFiles(spec, task, file_slice, options, clock)
@@ -167,7 +167,7 @@ def append_log(
 
 
 def _base_positions(spec: WriteSpec, file_slice: FileSlice, options: LogOptions) -> BasePositions | None:
-    """Where base rows are looked up; None when blocks shall not, or can't, have their positions."""
+    """Where base rows are looked up; None when blocks must not or can't have their positions."""
     base = file_slice.base_file
     unwanted = options.record_positions is False or options.block_format.lower() == "hfile"
     if unwanted or base is None or spec.table_version < 8 or not spec.populate_meta_fields:
@@ -190,7 +190,7 @@ def _check_ordering(spec: WriteSpec, rows: pa.Table) -> None:
 def _by_columns(
     rows: pa.Table, partial: Mapping[int, frozenset[str]]
 ) -> Iterator[tuple[npt.NDArray[np.int64], frozenset[str] | None]]:
-    """Positions of rows that go to blocks of the same columns; None: all columns."""
+    """Positions of rows for blocks with the same columns; None: all columns."""
     if not partial or not len(rows):
         yield np.arange(len(rows)), None
         return
@@ -214,8 +214,9 @@ def _data_block(
     spec: WriteSpec, task: TaskContext, file_slice: FileSlice, rows: pa.Table, options: LogOptions, first_seq: int,
     columns: frozenset[str] | None, base_rows: BasePositions | None,
 ) -> tuple[bytes, pa.Table]:  # fmt: skip
-    """A block of whole rows, or of partial updates of these columns (docs/formats/log.md, "Partial blocks"), and the
-    rows as they are in it."""
+    """A block of whole rows, or of partial updates of these columns (docs/formats/log.md, "Partial blocks"), and its
+    rows as they are stored.
+    """
     stored, schema = stored_columns(spec), spec.stored_schema
     header = {HeaderKey.INSTANT_TIME: spec.instant_time}
     notes: dict[bytes, str] = {}
@@ -237,7 +238,7 @@ def _data_block(
             sequence_numbers(spec.instant_time, task.partition_id, first_seq, count),
             plain.column(RECORD_KEY),
             pa.repeat(pa.scalar(file_slice.group.partition_path), count),
-            pa.repeat(pa.scalar(file_slice.group.file_id), count),  # in logs the name is the bare file id
+            pa.repeat(pa.scalar(file_slice.group.file_id), count),  # in logs this column has the file id
         ]
     else:
         meta = [no_values(count)] * len(META_COLUMNS)
@@ -264,7 +265,9 @@ def _delete_block(spec: WriteSpec, deleted: pa.Table, base_rows: BasePositions |
 
 
 class LogFiles:
-    """The log files of one append: a new one when the open one is full. `finish` closes them and tells their stats."""
+    """The log files of one append: a new one when the open one is full. `finish` closes them and returns their
+    statuses.
+    """
 
     def __init__(
         self, spec: WriteSpec, task: TaskContext, file_slice: FileSlice, options: LogOptions, clock: Clock
@@ -272,7 +275,7 @@ class LogFiles:
         self._spec, self._task, self._slice, self._options, self._clock = spec, task, file_slice, options, clock
         self._written: list[tuple[LogFileName, int, _Counts]] = []
         self._open: tuple[LogFileName, LogFileWriter, _Counts] | None = None
-        self._stats: list[LogStats] = []  # of each file; none when the write does not want them
+        self._stats: list[LogStats] = []  # of each file; none when the write does not need them
 
     def append(self, block: bytes, rows: pa.Table, updates: int, inserts: int = 0) -> None:
         """Write a data block, which holds these rows."""
@@ -306,7 +309,9 @@ class LogFiles:
         return name, LogFileWriter(spec.storage, path), _Counts()
 
     def _first_version(self, is_new_file: bool) -> int:
-        """Below version 8 the next version of the slice, counted over all files there, those of dead writers too."""
+        """Below version 8 the next version of the slice, counted over all files in the folder, those of dead writers,
+        too.
+        """
         if is_new_file:
             return 1
         taken = (LogFileName.parse(entry.name) for entry in self._spec.storage.list(self._slice.group.partition_path))
@@ -340,7 +345,7 @@ class LogFiles:
     ) -> WriteStat:
         spec, group, base = self._spec, self._slice.group, self._slice.base_file
         is_new_file = spec.table_version >= 8
-        # From version 8 on the slice is named only where queries of changes ask for the rows before this write.
+        # From version 8 on the slice is named only if queries of changes need the rows before this write.
         names_slice = not is_new_file or spec.change_log is not None
         return WriteStat(
             file_id=group.file_id,

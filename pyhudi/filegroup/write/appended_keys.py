@@ -1,9 +1,9 @@
-"""Which keys an append to a merge-on-read slice brings to life, and which it ends: what a record index has to know.
+"""Which keys an append to a merge-on-read slice adds and removes: input of a record index.
 
-Most of it is plain: rows of keys that the base file has change nothing, a delete that always wins ends its key. In
-doubt are rows of keys that a log file has deleted before, deletes that may lose by their ordering value, rows of which
-nobody knows whether the slice has them (buckets), and whatever a user's merger decides. Of those keys the merged slice
-is read as it was before and as it is now. Source: docs/formats/merging.md, "Two versions of a key", "Deletes".
+Most cases are plain: rows with keys of the base file change nothing, and a delete that always wins removes its key.
+Uncertain are rows with keys that a log file has deleted before, deletes that may lose by their ordering value, rows
+that the slice may or may not have (buckets), and all decisions of a user's merger. For those keys the merged slice is
+read as it was before and as it is now. Source: docs/formats/merging.md, "Two versions of a key", "Deletes".
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _NO_KEYS = pa.array([], pa.string())
 
 @dataclass(frozen=True, slots=True)
 class AppendedKeys:
-    """How slices are read. `places_known`: the index has seen in a base file the keys that it finds. Picklable."""
+    """How slices are read. `places_known`: the index finds keys in base files, so their rows are known. Picklable."""
 
     reading: SliceSpec
     places_known: bool
@@ -41,7 +41,7 @@ class AppendedKeys:
     def reported(
         self, spec: WriteSpec, file_slice: FileSlice, incoming: pa.Table, statuses: Sequence[WriteStatus]
     ) -> list[WriteStatus]:
-        """The statuses of an append to `file_slice`, the first of which says what became of the keys of `incoming`."""
+        """The statuses of an append to `file_slice`; the first one reports the added and removed keys of `incoming`."""
         if not statuses:
             return []
         keys, deletes = single_array(incoming.column(RECORD_KEY)), deletes_of(incoming)
@@ -76,14 +76,14 @@ class AppendedKeys:
         return _without(is_now, was), pa.concat_arrays([certain, _without(was, is_now)])
 
     def _perhaps_dead(self, file_slice: FileSlice, keys: pa.Array) -> pa.Array:
-        """Keys of rows that the slice may not have as it was, or may not have any more."""
+        """Keys that the slice may have lacked before, or may lack now."""
         rules, logs = self.reading.merge, file_slice.log_files
         if rules.merger is not None or not self.places_known or file_slice.base_file is None:
             return keys
         if not logs or not len(keys):
             return _NO_KEYS
         if rules.delete_field is not None or DELETE_FLAG_COLUMN in self.reading.schema.names:
-            return keys  # other writers may have put deletes among the rows of a data block
+            return keys  # other writers may have put deletes into a data block
         blocks = blocks_to_merge(self.reading.storage, logs, self.reading.blocks)
         deleted = [single_array(_column(block.deletes().keys)) for block in blocks if block.is_delete]
         return keys.filter(pc.is_in(keys, value_set=pa.concat_arrays([_NO_KEYS, *deleted])))
@@ -91,7 +91,7 @@ class AppendedKeys:
 
 @dataclass(frozen=True, slots=True)
 class _BeforeOrOfWrite:
-    """The instants that count before a write, and that of the write."""
+    """The instants that count before a write, and the write's instant."""
 
     before: Callable[[str], bool]
     instant_time: str
@@ -114,7 +114,7 @@ def _without(keys: pa.Array, others: pa.Array) -> pa.Array:
 
 
 def _log_file(status: WriteStatus) -> LogFile:
-    """The log file that a status is about."""
+    """The log file of a status."""
     stat = status.stat
     assert stat.path is not None
     name = LogFileName.parse(stat.path.rpartition("/")[2])

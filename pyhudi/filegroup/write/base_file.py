@@ -1,11 +1,11 @@
 """One new base file of an instant: its name, marker, columns, bloom filter, key range and footer.
 
-Its callers (`new_files`, `merge`, and those in `filegroup/rewrite`) decide which rows go in. `NewBaseFile` writes the
-rows and their five meta columns.
+Its callers (`new_files`, `merge`, and those in `filegroup/rewrite`) choose the rows. `NewBaseFile` writes the rows and
+their five meta columns.
 
 The bloom filter and key range of a rewritten file start from those in the footer of the old version (`ReusedFooter`).
-Hashing every stored key again would cost as much as a third of the rewrite. The old filter holds all stored keys, and
-new keys are added to it. Deleted keys stay in it as false positives; when there are too many, the filter is rebuilt.
+Hashing every stored key again would take a third of the rewrite's time. The old filter holds all stored keys, and new
+keys are added to it. Deleted keys stay in it as false positives; when there are too many, the filter is rebuilt.
 
 Source: docs/formats/base-files.md, "Meta columns".
 """
@@ -52,7 +52,7 @@ __all__ = [
 
 
 def constant(value: str, rows: int) -> pa.Array:
-    """One text for all rows, as a dictionary of one value: half the cost to write, and a plain string in the file."""
+    """One text for all rows, as a dictionary of one value: it is cheaper to write, and a plain string in the file."""
     return pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, np.int32)), pa.array([value], pa.string()))
 
 
@@ -73,7 +73,7 @@ def stored_columns(spec: WriteSpec) -> pa.Schema:
 
 
 def incoming_schema(stored: pa.Schema) -> pa.Schema:
-    """The schema of rows on their way into a file: the record key, then the stored columns."""
+    """The schema of rows to be written: the record key, then the stored columns."""
     return pa.schema([pa.field(RECORD_KEY, pa.string()), *stored])
 
 
@@ -95,9 +95,9 @@ class NewBaseFile:
         """Announce the file with a marker and start it.
 
         Args:
-            bloom, keys: filter and key range to go on from, when the caller knows those of rows it carries over.
-            gathers: small tables wait in memory for one another, so that a file to which few rows are added again and
-                again does not get a row group each time; not for those who have many files open.
+            bloom, keys: filter and key range to start from, if the caller knows those of copied rows.
+            gathers: small tables are collected in memory, so that a file with many small additions does not get a row
+                group for each; not for callers with many open files.
         """
         self.file_id = file_id
         self.partition_path = partition_path
@@ -159,20 +159,20 @@ class NewBaseFile:
             self._flush()
 
     def _fits(self, *more: pa.Table) -> bool:
-        """Is there room for a row group's worth next to the waiting rows (and `more`)? Half of one is left as it is."""
+        """Are the collected rows (and `more`) at most half a row group?"""
         tables, options = (*self._waiting, *more), self._spec.file
         rows, size_bytes = sum(map(len, tables)), sum(table.nbytes for table in tables)
         return 2 * rows <= options.row_group_rows and 2 * size_bytes <= options.row_group_bytes
 
     def _flush(self) -> None:
-        """Write what waits as one row group."""
+        """Write the collected rows as one row group."""
         if self._waiting:
             first, *others = self._waiting
             self._writer.write(reduce(concat_rows, others, first))
         self._waiting = []
 
     def add_keys(self, keys: pa.Array | pa.ChunkedArray, *, to_bloom: bool = True, to_range: bool = True) -> None:
-        """Put the keys of written rows into the bloom filter and the key range."""
+        """Add the keys of written rows to the bloom filter and the key range."""
         if self._bloom is None:
             return
         if to_range:
@@ -181,7 +181,7 @@ class NewBaseFile:
             self._bloom.add(keys)
 
     def note_new_keys(self, keys: pa.ChunkedArray) -> None:
-        """Report keys that came to the file group, if the spec asks for reports."""
+        """Report new keys of the file group, if the spec asks for reports."""
         if self._new_keys is not None:
             self._new_keys.append(single_array(keys))
 
@@ -191,7 +191,7 @@ class NewBaseFile:
         return None if self._new_keys is None else pa.concat_arrays([pa.array([], pa.string()), *self._new_keys])
 
     def close(self) -> int:
-        """Write the footer; the file's size in bytes."""
+        """Write the footer; return the file's size in bytes."""
         self._flush()
         spec = self._spec
         schema_json = avro_from_arrow(spec.stored_schema, spec.table_name, with_meta=True)
@@ -213,7 +213,7 @@ class NewBaseFile:
         return stats_rows(self._spec.table_version, self.name, self._writer.ranges())
 
     def close_created(self, started_s: float, clock: Clock) -> WriteStatus:
-        """Close a file whose rows are all new in its group; what the commit says of it."""
+        """Close a file whose rows are all new in its group; return its status."""
         size_bytes = self.close()
         stat = WriteStat(
             file_id=self.file_id,
@@ -230,9 +230,9 @@ class NewBaseFile:
     def close_rewritten(
         self, base: BaseFile | None, rows: RewrittenRows, times_s: tuple[float, float], clock: Clock
     ) -> WriteStat:
-        """Close a file that takes the place of `base` (None: of log files alone); what the commit says of it.
+        """Close a file that replaces `base` (None: only log files); return its status.
 
-        Args:    times_s: when the work began, and when all that it merges had been read.
+        Args:    times_s: when the work began, and when all its input had been read.
         """
         size_bytes = self.close()
         started_s, read_s = times_s
@@ -253,7 +253,7 @@ class NewBaseFile:
         )
 
     def abandon(self) -> None:
-        """Stop after an error; the marker stays, so that the rollback finds what is there."""
+        """Stop after an error; the marker stays, so that the rollback finds the file."""
         self._writer.abandon()
 
 
@@ -269,7 +269,7 @@ def checked_rows(rows: pa.Table, stored: pa.Schema) -> pa.Table:
 
     Raises SchemaMismatch when a stored column is missing, KeyGenError when a record key is null.
     """
-    there = set(rows.column_names)  # each look makes the list anew, too long for thousands of columns
+    there = set(rows.column_names)  # each access makes the list anew, which is slow for thousands of columns
     missing = [name for name in stored.names if name not in there]
     if missing:
         raise SchemaMismatch(
@@ -282,12 +282,12 @@ def checked_rows(rows: pa.Table, stored: pa.Schema) -> pa.Table:
     return project(rows, incoming_schema(stored))
 
 
-_STALE_KEYS_SHARE = 0.1  # deleted keys that a filter may still hold, of the keys in the file
+_STALE_KEYS_SHARE = 0.1  # deleted keys that a filter may still hold, as a share of the file's keys
 
 
 @dataclass(frozen=True, slots=True)
 class ReusedFooter:
-    """The range of keys and the filter that a rewrite starts with. `rebuild_*`: the old file has no usable one, so the
+    """The key range and the filter with which a rewrite starts. `rebuild_*`: the old file has no usable one, so the
     stored keys must be added.
     """
 
@@ -298,7 +298,7 @@ class ReusedFooter:
 
     @classmethod
     def of(cls, spec: WriteSpec, footer: Footer, stored_rows: int, deleted_keys: pa.Array) -> ReusedFooter:
-        """From the footer of the old version; `deleted_keys` are keys that this rewrite may delete."""
+        """Read them from the footer of the old version; `deleted_keys` are keys that this rewrite may delete."""
         if not (spec.populate_meta_fields and spec.file.bloom_enabled):
             return cls(None, KeyRange(), rebuild_bloom=False, rebuild_range=False)
         bloom = _usable(spec, footer, stored_rows, has_deletes=len(deleted_keys) > 0)
@@ -313,14 +313,14 @@ class ReusedFooter:
 
 
 def _usable(spec: WriteSpec, footer: Footer, stored_rows: int, *, has_deletes: bool) -> BloomFilter | None:
-    """The footer's filter when new keys may be added to it as this write would make it, else None."""
+    """The footer's filter if it has this write's settings, so that new keys may be added to it; else None."""
     if footer.bloom_base64 is None or stored_rows == 0:
         return None
     options = spec.file
     try:
         bloom = BloomFilter.from_base64(footer.bloom_base64, footer.bloom_type, options.bloom_max_entries)
     except CorruptFile:
-        return None  # a damaged filter must not keep the rows from being rewritten; a new one heals it
+        return None  # a damaged filter must not prevent the rewrite; a new one replaces it
     configured = BloomFilter(
         options.bloom_num_entries, options.bloom_fpp, options.bloom_kind, options.bloom_max_entries
     )

@@ -1,6 +1,6 @@
 """The change log next to a rewritten base file: which rows were updated, deleted and inserted.
 
-    .<file id>_<instant>.log.1_<write token>.cdc      blocks of changes; an empty one when nothing changed
+    .<file id>_<instant>.log.1_<write token>.cdc      blocks of changes; an empty block when nothing changed
 
 Source: docs/formats/incremental.md, "Change logs"; docs/formats/writers.md, "Markers".
 """
@@ -54,19 +54,19 @@ class ChangeLog:
         self._file = LogFileWriter(spec.storage, self._path)
 
     def updated(self, keys: pa.Array, before: pa.Table, after: pa.Table) -> None:
-        """Note rows that took the place of others. Args: before, after: stored columns, in the order of `keys`."""
+        """Log updated rows. Args: before, after: stored columns, in the order of `keys`."""
         self._add(UPDATE, keys, before, after)
 
     def deleted(self, keys: pa.Array, before: pa.Table) -> None:
-        """Note rows that went."""
+        """Log deleted rows."""
         self._add(DELETE, keys, before, None)
 
     def inserted(self, keys: pa.Array, after: pa.Table) -> None:
-        """Note rows that came."""
+        """Log inserted rows."""
         self._add(INSERT, keys, None, after)
 
     def close(self) -> Mapping[str, int]:
-        """Write what waits and finish the file; its path and its size in bytes, as the write stat has them."""
+        """Write the remaining changes and finish the file; return its path and size in bytes, for the write stat."""
         if self._waiting or not self._file.size_bytes:
             self._flush()
         return {self._path: self._file.close()}

@@ -6,7 +6,7 @@ There are two layouts; this package writes the first one and reads both:
     .hoodie/.temp/<instant>/MARKERS.type, MARKERS0, MARKERS1, ...                   timeline server: one marker a line
 
 Before a task creates a file, `EarlyConflicts` looks for another live writer that began earlier and has announced a file
-of the same file group. This saves work that would be lost. The check at the end of a write finds the conflicts that
+of the same file group. This avoids work that would be lost. The check at the end of a write finds the conflicts that
 this one misses.
 
 Source: docs/formats/writers.md, "Markers", "Early conflict detection".
@@ -49,7 +49,7 @@ _MARKERS_BYTES_MAX = 256 << 20  # a line of some 200 bytes for each of a million
 
 
 def create_marker(storage: Storage, instant_time: str, data_path: str, io_type: str) -> None:
-    """Say that `data_path` is about to be created. Saying it twice is no error."""
+    """Announce that `data_path` is about to be created. A second call is no error."""
     try:
         storage.create_new(f"{marker_folder(instant_time)}/{Marker(data_path, io_type)}", b"")
     except PathExists:
@@ -96,16 +96,16 @@ def _parse(name: str, folder: str) -> Marker:
 
 
 def delete_markers(storage: Storage, instant_time: str) -> None:
-    """Forget the markers of an instant."""
+    """Delete the markers of an instant."""
     storage.delete_tree(marker_folder(instant_time))
 
 
 def sweep(storage: Storage, instant_time: str, keep: Iterable[str]) -> tuple[str, ...]:
-    """Delete the data files of failed and repeated attempts: those that have a marker and that `keep` does not name.
+    """Delete the data files of failed and repeated attempts: those with a marker that are not in `keep`.
 
     Args:    keep: data paths that the commit will name.
-    Returns: the paths that were deleted.
-    Raises CorruptFile for a marker whose file's name is not of this instant: it is not ours to delete.
+    Returns: the deleted paths.
+    Raises CorruptFile for a marker whose file's name is not of this instant: that file must not be deleted.
     """
     paths_to_keep = frozenset(keep)
     removed = []
@@ -123,12 +123,12 @@ def sweep(storage: Storage, instant_time: str, keep: Iterable[str]) -> tuple[str
             )
         if storage.delete(marker.data_path):
             removed.append(marker.data_path)
-    storage.sync(removed)  # one that came back would count as a file of the commit
+    storage.sync(removed)  # a reappearing file would count as a file of the commit
     return tuple(removed)
 
 
 def _is_log_of(storage: Storage, path: str, instant_time: str) -> bool:
-    """Did this instant alone write the log file? Below version 8 its name does not say it, but its blocks do."""
+    """Did only this instant write the log file? Below version 8 its blocks tell, not its name."""
     if LogFileName.parse(path.rpartition("/")[2]) is None or storage.stat(path) is None:
         return False
     try:
@@ -136,15 +136,15 @@ def _is_log_of(storage: Storage, path: str, instant_time: str) -> bool:
             block.instant_time == instant_time for block in scan_log(storage, path) if isinstance(block, LogBlock)
         )
     except CorruptFile:
-        return True  # its writer died before it had a beginning, and nobody else announced a file of this name
+        return True  # its writer died before the first block, and no other announced a file of this name
 
 
 @dataclass(frozen=True, slots=True)
 class EarlyConflicts:
-    """How a task looks for other writers. Picklable.
+    """A task's check for other writers. Picklable.
 
-    `ignored_instants`: instants that are no writers, or can't be in the way: plans that wait. `heartbeat_interval_ms`
-    and `heartbeat_misses` say when a writer counts as dead.
+    `ignored_instants`: instants that are not writers, or can't conflict: pending plans. `heartbeat_interval_ms` and
+    `heartbeat_misses` define when a writer counts as dead.
     """
 
     ignored_instants: frozenset[str]
@@ -153,7 +153,7 @@ class EarlyConflicts:
     clock: Clock
 
     def check(self, storage: Storage, instant_time: str, path: str) -> None:
-        """Raises WriteConflict when a writer that began earlier is about to change the file group of a data file."""
+        """Raise WriteConflict when a writer that began earlier is about to change the file group of a data file."""
         for entry in storage.list(TEMPORARY_FOLDER):
             other = entry.name
             if other >= instant_time or other in self.ignored_instants or not self._has_file_of(path, other, storage):

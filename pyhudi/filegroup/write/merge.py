@@ -1,8 +1,8 @@
 """Rewriting one base file: updates, deletes, and inserts that go into this file group.
 
-The key column is matched once against the incoming rows. Then the file is streamed: of each batch the rows that lose
-are filtered out and the incoming rows that replace them follow the batch, so that rows stay in their row group and
-statistics stay narrow; rows with new keys come last. Rows that stay keep their meta columns, but for the file name.
+The key column is matched once against the incoming rows. Then the file is streamed: losing rows of each batch are
+filtered out, and the incoming rows that replace them follow the batch, so that rows stay in their row group and
+statistics stay narrow; rows with new keys come last. Remaining rows keep their meta columns, except for the file name.
 Source: docs/formats/base-files.md, "Meta columns"; docs/formats/merging.md, "Two versions of a key";
 docs/formats/timeline.md, "Commit metadata".
 """
@@ -53,11 +53,11 @@ def merge_file(
         base: the file group's newest base file.
         incoming: columns of `spec.schema` and RECORD_KEY, one row per key; IS_DELETE marks deletes (absent: none). When
             all rows are deletes, data columns may be absent; deletes without ordering values always win. With
-            STORED_ROW one row per stored row that it names, and other rows of the key stay.
+            STORED_ROW there is one row per stored row that it names, and other rows of the key stay.
         match_keys: False appends `incoming` as it is (inserts into a small file, keys may repeat).
         first_seq: row number of the first new row in the sequence numbers.
-        unchanged: by the number in a row's CHANGE: the columns that the row lacks, and takes from the stored row.
-            Not for ordering columns, and not where versions are merged pair by pair.
+        unchanged: by the number in a row's CHANGE: the columns that the row lacks and takes from the stored row. Not
+            for ordering columns, and not where versions are merged pair by pair.
     Returns: the status of the one new file. It is written even when no row is left, and so is its change log.
     Raises:  ConfigError when incoming keys repeat, SchemaMismatch, KeyGenError, CorruptFile.
     """
@@ -101,7 +101,7 @@ def merge_file(
 class _Incoming:
     """The incoming rows, ready to match: keys, rows in the file's types, and which are deletes.
 
-    `names`: what stored rows are matched by: their keys, or names of single rows (`by_row`).
+    `names`: the values that match stored rows: their keys, or names of single rows (`by_row`).
     """
 
     keys: pa.Array
@@ -135,8 +135,8 @@ class _Incoming:
 
 @dataclass(frozen=True, slots=True)
 class _Replaced:
-    """Stored rows of a batch that go. `rows`: where they are; `partners`: the incoming rows of their keys; `deleted`:
-    nothing takes their place; `fresh`: what takes the place of the others, in their order.
+    """Replaced stored rows of a batch. `rows`: their positions; `partners`: the incoming rows of their keys; `deleted`:
+    those without replacement; `fresh`: the rows that replace the others, in their order.
     """
 
     rows: _Positions
@@ -146,7 +146,7 @@ class _Replaced:
 
 
 class _Merge:
-    """One pass over the stored rows. `changes`: where they are noted, if they are."""
+    """One pass over the stored rows. `changes`: the change log, if there is one."""
 
     changes: ChangeLog | None = None
 
@@ -217,8 +217,8 @@ class _Merge:
         return pc.unique(removed.filter(pc.invert(pc.is_in(removed, value_set=pa.concat_arrays(self._staying_keys)))))
 
     def _stored_batches(self) -> Iterator[pa.Table]:
-        """The stored rows with the new file's columns and types, but the file name, in file order."""
-        # The key column is in memory already, for it was matched as a whole.
+        """The stored rows with the new file's columns and types, without the file name, in file order."""
+        # The key column is already in memory, since it was matched as a whole.
         held = (FILE_NAME,) if self._stored_keys is None else (FILE_NAME, RECORD_KEY)
         from_file = [name for name in self._file_schema.names if name not in held]
         stored_types = {field.name: field.type for field in self._reader.schema}
@@ -227,7 +227,7 @@ class _Merge:
         as_is = columns.by_id is None and all(
             stored_types.get(name) == self._file_schema.field(name).type for name in from_file
         )
-        # Key generators and projections are handed plain columns.
+        # Key generators and projections get plain columns.
         keep_dictionaries = as_is and self._spec.populate_meta_fields and not self._rules.needs_pairs
         dictionaries = set(self._reader.low_cardinality_columns() if keep_dictionaries else ()) & set(from_file)
         target = pa.schema([self._file_schema.field(name) for name in from_file])
@@ -243,7 +243,7 @@ class _Merge:
             yield table
 
     def _batch_rows(self) -> int:
-        """Rows of a batch, and so of a row group: fewer when they are wide."""
+        """Rows of a batch, and so of a row group: fewer for wide rows."""
         options = self._spec.file
         row_bytes = self._reader.plain_bytes / max(1, self._reader.num_rows)
         return max(1, min(options.row_group_rows, int(options.row_group_bytes / max(row_bytes, 1.0))))
@@ -281,7 +281,7 @@ class _Merge:
         file.write(rows)
 
     def _note(self, stored: pa.Table, replaced: _Replaced) -> None:
-        """Log what happened to stored rows."""
+        """Log the changes of stored rows."""
         if self.changes is None:
             return
         for deleted in (False, True):
@@ -294,7 +294,7 @@ class _Merge:
                 self.changes.updated(keys, before, replaced.fresh)
 
     def _add_copied_keys(self, file: NewBaseFile, rows: pa.Table) -> None:
-        """Note the keys of rows that were in the file already."""
+        """Add the keys of copied rows."""
         if self.keys.rebuild_bloom or self.keys.rebuild_range:
             keys = rows.column(RECORD_KEY)
             file.add_keys(keys, to_bloom=self.keys.rebuild_bloom, to_range=self.keys.rebuild_range)
@@ -314,7 +314,7 @@ class _Merge:
         return _positions(pa.chunked_array(keys, pa.string()), self._incoming.keys)
 
     def _won(self, stored: pa.Table, hits: _Positions, partners: _Positions) -> _Replaced:
-        """Which stored rows of `hits` go, and the incoming rows that take their place."""
+        """Which stored rows of `hits` are replaced, and the incoming rows that replace them."""
         wins = self._judge(stored, hits, partners)
         partners = partners[wins]
         deleted = self._incoming.is_delete[partners]
@@ -323,7 +323,7 @@ class _Merge:
         return _Replaced(hits[wins], partners, deleted, fresh)
 
     def _merged(self, stored: pa.Table, hits: _Positions, partners: _Positions) -> _Replaced:
-        """The same where rows are merged pair by pair: what takes a row's place can have values of both."""
+        """Like `_won`, where rows are merged pair by pair: the new row can have values of both."""
         rows, incoming = project(stored.take(pa.array(hits)), self._incoming.rows.schema), self._incoming
         taken = pa.array(partners)
         fields = self._rules.ordering_fields if self._rules.by_ordering else ()
@@ -357,7 +357,7 @@ class _Merge:
 
 
 def _positions(keys: pa.ChunkedArray, incoming_keys: pa.Array) -> npt.NDArray[np.int32]:
-    """For each key its position in `incoming_keys`, -1 when it is not there."""
+    """For each key its position in `incoming_keys`, -1 when it is missing."""
     # One call for the whole column: each call builds the hash table of `incoming_keys` again.
     numbers = pc.fill_null(pc.index_in(keys, value_set=incoming_keys), -1)
     positions: npt.NDArray[np.int32] = numbers.to_numpy()

@@ -1,4 +1,4 @@
-"""New base files: one partition's rows, or the rows of many partitions as they come.
+"""New base files: one partition's rows, or the rows of many partitions in any order.
 
 Files of one writer are `<uuid>-0`, `<uuid>-1`, ...; a file that reaches the size limit is closed and the next one
 opened. Memory is bounded: rows are buffered up to a row group, and over all partitions up to `_BUFFER_BYTES`.
@@ -24,12 +24,12 @@ from pyhudi.storage.clock import Clock
 
 __all__ = ["create_files", "write_partitioned"]
 
-_BUFFER_BYTES = 64 << 20  # rows waiting in all partitions of one task
-_SPLIT_BYTES = 8 << 20  # rows gathered before they are split by partition: enough to make the split cheap
+_BUFFER_BYTES = 64 << 20  # buffered rows in all partitions of one task
+_SPLIT_BYTES = 8 << 20  # rows collected before they are split by partition: enough for a cheap split
 _SPLIT_ROWS = 65_536
 _OPEN_FILES = 64
-_FIRST_GUESS = 0.5  # file bytes per Arrow byte, before the first row group says
-_LEAST_ROWS = 1000  # a file or row group is not cut below this, whatever its limit
+_FIRST_GUESS = 0.5  # file bytes per Arrow byte, before the first row group
+_LEAST_ROWS = 1000  # a file or row group has at least so many rows, whatever its limit
 
 
 def create_files(
@@ -40,7 +40,7 @@ def create_files(
 
     Args:
         batches: columns of `spec.schema` and RECORD_KEY; other columns are dropped.
-        file_id: write one file of this id, whatever its size; None: ids of our own, rolling over at the size limit.
+        file_id: write one file with this id, whatever its size; None: new ids, rolling over at the size limit.
         first_seq: row number of the first row in the sequence numbers.
     Returns: a status per file, as the files are finished; none when there are no rows.
     """
@@ -63,7 +63,7 @@ def write_partitioned(
 ) -> Iterator[WriteStatus]:  # fmt: skip
     """Write rows of any partitions, in any order, into new base files.
 
-    Args:    batches: as for `create_files`, and PARTITION_PATH; buffer_bytes: how many Arrow bytes may wait.
+    Args:    batches: as for `create_files`, and PARTITION_PATH; buffer_bytes: Arrow bytes to buffer at most.
     Returns: a status per file, as the files are finished.
     """
     writer = _PartitionedWriter(spec, task, clock, first_seq, buffer_bytes)
@@ -93,7 +93,7 @@ class _Counter:
 
 
 class _PartitionFiles:
-    """The files that one task writes in one partition, one after the other, and the rows waiting for a row group."""
+    """The files that one task writes in one partition, one after the other, and the rows buffered for a row group."""
 
     def __init__(
         self,
@@ -115,7 +115,7 @@ class _PartitionFiles:
         self.waiting_bytes = 0
         self._file: NewBaseFile | None = None
         self._started_s = 0.0
-        self._bytes_seen, self._rows_seen = 0, 0  # of finished files, to foresee sizes
+        self._bytes_seen, self._rows_seen = 0, 0  # of finished files, to estimate sizes
         self._finished: list[WriteStatus] = []
 
     @property
@@ -123,7 +123,7 @@ class _PartitionFiles:
         return self._file is not None
 
     def add(self, rows: pa.Table) -> None:
-        """Take rows in; write row groups as they fill."""
+        """Add rows; write row groups as they fill."""
         if len(rows) == 0:
             return
         self._waiting.append(rows)
@@ -134,11 +134,11 @@ class _PartitionFiles:
             self._write_waiting(leave_rest=True)
 
     def flush(self) -> None:
-        """Write what waits as a row group."""
+        """Write the buffered rows as a row group."""
         self._write_waiting(leave_rest=False)
 
     def finish(self) -> None:
-        """Write what waits and close the open file."""
+        """Write the buffered rows and close the open file."""
         self.flush()
         self._close()
 
@@ -192,7 +192,7 @@ class _PartitionFiles:
             return len(rows)
         if file.rows == 0:
             return min(len(rows), max(fits, _LEAST_ROWS))
-        # The last twentieth of a file is not worth a row group of its own.
+        # The last twentieth of a file is not worth a separate row group.
         return fits if fits * row_bytes >= limit / 20 and fits >= _LEAST_ROWS else 0
 
     def _open(self) -> NewBaseFile:
@@ -214,7 +214,7 @@ class _PartitionFiles:
 
 
 class _PartitionedWriter:
-    """Deals rows to partitions; when too much waits, the partition with most waiting rows is written."""
+    """Distributes rows to partitions; when the buffer is full, the partition with the most buffered rows is written."""
 
     def __init__(self, spec: WriteSpec, task: TaskContext, clock: Clock, first_seq: int, buffer_bytes: int) -> None:
         self._spec, self._task, self._clock = spec, task, clock
@@ -247,7 +247,7 @@ class _PartitionedWriter:
             files.abandon()
 
     def _split(self) -> None:
-        """Deal the gathered rows to their partitions."""
+        """Distribute the collected rows to their partitions."""
         if not self._gathered_rows:
             return
         table = pa.Table.from_batches(self._gathered)
@@ -267,7 +267,7 @@ class _PartitionedWriter:
             starts = np.cumsum(rows_of) - rows_of
             for code, name in enumerate(names):
                 if rows_of[code]:
-                    # A copy for each partition: a slice of a common one would keep all of it alive.
+                    # A copy for each partition: a slice of a common table would keep all of it alive.
                     self._deal(name, table.take(pa.array(order[starts[code] : starts[code] + rows_of[code]])))
         self._relieve()
 
@@ -294,7 +294,7 @@ class _PartitionedWriter:
         self._partitions.move_to_end(partition_path)
 
     def _close_oldest(self) -> None:
-        """Bound the files that are open at once; a partition that comes back gets a further file."""
+        """Limit the number of open files; a partition that returns gets a further file."""
         open_files = [name for name, files in self._partitions.items() if files.has_open_file]
         for name in open_files[: max(0, len(open_files) - _OPEN_FILES)]:
             self._partitions[name].finish()

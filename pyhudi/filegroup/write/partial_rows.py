@@ -1,7 +1,7 @@
 """Incoming rows that lack columns, and rows of two origins in one table.
 
-Where an incoming row lacks a column, it keeps the value of the stored row whose place it takes (`UnchangedColumns`).
-`concat_rows` joins rows of two origins without giving up the dictionaries of the first table, the larger one.
+Where an incoming row lacks a column, it keeps the value of the stored row that it replaces (`UnchangedColumns`).
+`concat_rows` joins rows of two origins and keeps the dictionaries of the first table, the larger one.
 
 Source: docs/sql-dml.md, "How a statement becomes a commit".
 """
@@ -30,14 +30,14 @@ _Positions = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class UnchangedColumns:
-    """`rows`: by column which of the incoming rows keep it."""
+    """Columns that incoming rows keep from stored rows. `rows`: by column, which incoming rows keep it."""
 
     rows: Mapping[str, _Flags] = field(default_factory=dict)
 
     @classmethod
     def of(cls, incoming: pa.Table, columns: Mapping[int, frozenset[str]]) -> UnchangedColumns:
-        """By the numbers of the rows (CHANGE). `columns`: by number the columns that stay as they are; rows without a
-        number have all.
+        """From the numbers of the rows (CHANGE). `columns`: by number the unchanged columns; rows without a number have
+        all columns.
         """
         if not columns or CHANGE not in incoming.column_names:
             return cls()
@@ -54,11 +54,11 @@ class UnchangedColumns:
         return any(bool(rows[positions].any()) for rows in self.rows.values())
 
     def completed(self, fresh: pa.Table, partners: _Positions, stored: pa.Table, hits: _Positions) -> pa.Table:
-        """Incoming rows with what they lack.
+        """Incoming rows, completed by the columns that they lack.
 
         Args:
             fresh, partners: the rows, and which of the incoming rows they are.
-            stored, hits: stored rows, and which of them has the place of each.
+            stored, hits: stored rows, and which of them each incoming row replaces.
         """
         taken = pa.array(hits)
         for name, rows in self.rows.items():
@@ -75,7 +75,7 @@ class UnchangedColumns:
 
 
 def concat_rows(first: pa.Table, second: pa.Table) -> pa.Table:
-    """Both tables, one after the other; columns take the encoding that they have in `first`."""
+    """Both tables, one after the other; columns have the encoding of `first`."""
     columns = []
     for ours, theirs in zip(first.columns, second.columns, strict=True):
         if pa.types.is_dictionary(ours.type) and not pa.types.is_dictionary(theirs.type):

@@ -16,12 +16,12 @@ from pyhudi.storage.clock import Clock
 
 __all__ = ["ensure_partition_metadata", "partition_creation_time"]
 
-_LAST_KEY = b"partitionDepth="  # Hudi, too, writes it behind `commitTime`
+_LAST_KEY = b"partitionDepth="  # Hudi, too, writes it after `commitTime`
 
 
 def ensure_partition_metadata(storage: Storage, partition_path: str, instant_time: str, clock: Clock) -> None:
-    """Make a folder a partition before its first data file; an existing file in any form stays as it is, but one that
-    a power cut has emptied: no commit had named a file in its folder yet.
+    """Make a folder a partition before its first data file; an existing file in any form stays, unless a power cut has
+    emptied it: then no commit had named a file in its folder yet.
     """
     path = data_path(partition_path, PARTITION_METADATA_NAME)
     names = [name for name in PARTITION_METADATA_NAMES if storage.stat(data_path(partition_path, name)) is not None]
@@ -41,7 +41,7 @@ def ensure_partition_metadata(storage: Storage, partition_path: str, instant_tim
     try:
         storage.create_new(path, text.encode("ascii"))
     except PathExists:
-        return  # another task was first; both say the same
+        return  # another task was first, with the same content
 
 
 def _is_whole(storage: Storage, path: str) -> bool:
@@ -53,7 +53,7 @@ def _is_whole(storage: Storage, path: str) -> bool:
 
 
 def partition_creation_time(storage: Storage, partition_path: str) -> str | None:
-    """The instant that made a partition; None when its metadata does not say it, or is no text."""
+    """The instant that made a partition; None when its metadata lacks it, or is not text."""
     path = data_path(partition_path, PARTITION_METADATA_NAME)
     try:
         return parse_properties(storage.read(path, PROPERTIES_BYTES_MAX), path).get("commitTime")

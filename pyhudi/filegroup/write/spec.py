@@ -1,4 +1,4 @@
-"""WriteSpec: everything that is the same for all files of one write."""
+"""WriteSpec: the common settings of all files of one write."""
 
 from __future__ import annotations
 
@@ -22,15 +22,13 @@ class WriteSpec:
     """The settings with which tasks write base files of one instant. Picklable.
 
     `schema` holds the data columns (no meta columns); those in `partition_columns_dropped` are not stored.
-    `rules` say how rows merge; None: by `merge_mode` and `ordering_fields` alone.
-    `early` looks for other writers of a file group before its file is made; None: nobody looks.
-    `texts_are_checked`: incoming texts are known to be UTF-8; else the tasks look.
-    `stats_columns`: columns of which the tasks report statistics per file (dotted names of nested ones); None: of none.
-    `reports_keys`: the tasks report which keys come into a file group and which leave it.
-    `history`: the table's schemas with ids of columns, newest first: columns of files that are rewritten are matched by
-    them; () where they match by name.
-    `change_log`: how rewritten files' changes are logged; None: they are not.
-    `key_generator` recomputes the keys of stored rows when `populate_meta_fields` is False, and is not used otherwise.
+    `rules`: how rows merge; None: by `merge_mode` and `ordering_fields` alone. `early` checks for other writers of a
+    file group before its file is made; None: no check. `texts_are_checked`: incoming texts are known to be UTF-8; else
+    the tasks check them. `stats_columns`: columns whose statistics the tasks report per file (dotted names of nested
+    ones); None: no columns. `reports_keys`: the tasks report the new and removed keys of each file group. `history`:
+    the table's schemas with ids of columns, newest first: columns of files that are rewritten are matched by them; ()
+    where they match by name. `change_log`: how changes of rewritten files are logged; None: not at all. `key_generator`
+    recomputes the keys of stored rows when `populate_meta_fields` is False, else it is unused.
     """
 
     storage: Storage
@@ -53,7 +51,7 @@ class WriteSpec:
     history: tuple[InternalSchema, ...] = ()
 
     def announce(self, path: str, io_type: str) -> None:
-        """Say by a marker that a data file is about to be made. Raises WriteConflict when that is in vain."""
+        """Announce a data file by a marker. Raises WriteConflict when another writer's file conflicts."""
         if self.early is not None:
             self.early.check(self.storage, self.instant_time, path)
         create_marker(self.storage, self.instant_time, path, io_type)

@@ -1,7 +1,7 @@
-"""Write statuses as Arrow rows: tasks answer in rows, the planner reads them back.
+"""Write statuses as Arrow rows: tasks return rows, and the planner decodes them.
 
-The stat travels as JSON: it is small, has optional fields and maps, and one row is one file. What indexes need to know
-of the file travels as Arrow's own stream, compressed where it is large, and JSON says where pieces of an index are.
+The stat travels as JSON: it is small, has optional fields and maps, and one row is one file. Data for indexes travels
+as an Arrow stream, compressed where it is large, and the paths of staged index files as JSON.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ STATUS_SCHEMA = pa.schema(
     ]
 )
 _KEY = "key"
-_SMALL_BYTES = 16 << 10  # statistics of some tens of columns: to begin compressing their many buffers takes longest
-_LARGE_BYTES = 4 << 20  # keys of some 100,000 rows: to read them takes long enough to share it
+_SMALL_BYTES = 16 << 10  # statistics of some tens of columns: starting compression for their many buffers takes longest
+_LARGE_BYTES = 4 << 20  # keys of some 100,000 rows: reading them takes long enough to share it
 _THREADS = min(4, os.cpu_count() or 1)
 _STAT = msgspec.json.Decoder(WriteStat)
 _PIECES = msgspec.json.Decoder(tuple[StagedIndexFile, ...])
@@ -73,7 +73,7 @@ def from_table(table: pa.Table) -> list[WriteStatus]:
 
 
 def _streams(column: pa.ChunkedArray) -> list[pa.Buffer | None]:
-    """The bytes of each value, where they are."""
+    """The bytes of each value, without a copy."""
     return [value.as_buffer() if value.is_valid else None for value in column]
 
 
@@ -86,7 +86,7 @@ def _stream(table: pa.Table | None) -> bytes | None:
         return None
     sink = pa.BufferOutputStream()
     codec: Literal["zstd"] | None = "zstd" if table.nbytes > _SMALL_BYTES else None
-    options = pa.ipc.IpcWriteOptions(compression=codec, use_threads=False)  # a task is one of many already
+    options = pa.ipc.IpcWriteOptions(compression=codec, use_threads=False)  # many tasks already run in parallel
     with pa.ipc.new_stream(sink, table.schema, options=options) as writer:
         writer.write_table(table)
     return sink.getvalue().to_pybytes()
