@@ -45,8 +45,9 @@ from pyhudi.model.predicate import (
     Or,
     Predicate,
 )
-from pyhudi.model.predicate.limits import brief, check_terms
-from pyhudi.model.predicate.tree import Value, column_of
+from pyhudi.model.predicate.limits import brief, check_depth, check_terms
+from pyhudi.model.predicate.tree import Value, column_of, conjunction
+from pyhudi.queries.arrow_expressions import arrow_predicate, columns_of_expression
 from pyhudi.queries.literals import comparison_with_number, fits_exactly, fitted, list_values, merged_lists
 
 __all__ = [
@@ -214,7 +215,29 @@ def _bound(predicate: Predicate, schema: pa.Schema, zone: tzinfo | None) -> Pred
             return _checked_like(Like(operand, fitted(pattern, kind, column)))
         case CompareColumns(left, op, right):
             return CompareColumns(resolve_operand(left, schema)[0], op, resolve_operand(right, schema)[0])
+        case Opaque():
+            return _transparent(predicate, schema, zone)
     return predicate
+
+
+def _transparent(opaque: Opaque, schema: pa.Schema, zone: tzinfo | None) -> Predicate:
+    """An Arrow expression as a predicate that means the same, else both of them: files are skipped by the predicate."""
+
+    def kind_of(column: Column) -> pa.DataType | None:
+        try:
+            return resolve(column, schema)[1]
+        except ConfigError:
+            return None
+
+    said = arrow_predicate(opaque.expression, kind_of)
+    try:
+        check_depth(said.when_true)
+        bound = _bound(said.when_true, schema, zone)
+    except ConfigError:
+        return opaque
+    if said.is_exact:
+        return bound
+    return opaque if bound == Constant(True) else conjunction((bound, opaque))
 
 
 def _checked_like(like: Like) -> Like:
@@ -231,7 +254,7 @@ def _checked_like(like: Like) -> Like:
 def top_level_columns(predicate: Predicate, schema: pa.Schema) -> set[str]:
     """Names of the top-level columns that evaluating a bound predicate needs.
 
-    An Arrow expression does not list its fields; every column whose name occurs in its text is taken.
+    Where an Arrow expression does not tell its columns, every column whose name occurs in its text is taken.
     """
     match predicate:
         case And(children) | Or(children):
@@ -243,8 +266,8 @@ def top_level_columns(predicate: Predicate, schema: pa.Schema) -> set[str]:
         case Compare(column, _, _) | In(column, _, _) | IsNull(column) | Like(column, _):
             return {column_of(column).path[0]}
         case Opaque(expression):
-            text = str(expression)
-            return {name for name in schema.names if name in text}
+            names, text = columns_of_expression(expression), str(expression)
+            return {name for name in schema.names if (name in text if names is None else name in names)}
     return set()
 
 

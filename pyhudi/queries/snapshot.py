@@ -33,7 +33,8 @@ from pyhudi.filegroup.read.slice import read_file_slice
 from pyhudi.filegroup.read.split_merge import merged_log_rows
 from pyhudi.formats.base import BATCH_ROWS, BaseFileReader, open_base_file
 from pyhudi.model.keys import RECORD_KEY
-from pyhudi.model.predicate import Column, Compare, Constant, In, Operand, Predicate, ValueRange, is_opaque, may_match
+from pyhudi.model.predicate import Column, Compare, Constant, In, Operand, Predicate, ValueRange, may_match
+from pyhudi.model.predicate.tree import operands_of
 from pyhudi.queries.change_rows import read_changes
 from pyhudi.queries.filters import resolve, resolve_operand, to_arrow, top_level_columns
 from pyhudi.queries.literals import list_values
@@ -308,7 +309,7 @@ def row_group_test(
 
     Statistics are in the file's types and names; where those are not the query's, they are not used.
     """
-    if plan.keeps_all_rows or plan.internal_schemas or is_opaque(plan.predicate):
+    if plan.keeps_all_rows or plan.internal_schemas or not operands_of(plan.predicate):
         return None
     from_path = read.from_path
 

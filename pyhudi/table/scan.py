@@ -22,7 +22,7 @@ from pyhudi.model.options import canonical_keys
 from pyhudi.model.options.files import DEFAULT_DAMAGE, DamageOptions
 from pyhudi.model.options.merging import DEFAULT_MEMORY, MemoryOptions
 from pyhudi.model.options.queries import AS_OF, BEGIN, DEFAULT_INCREMENTAL, END, IncrementalOptions
-from pyhudi.model.predicate import Constant, conjunction, is_opaque, parse_where, to_sql
+from pyhudi.model.predicate import Constant, columns_of, conjunction, is_opaque, parse_where, to_sql
 from pyhudi.model.predicate.limits import brief
 from pyhudi.queries.filters import Where
 from pyhudi.queries.incremental import plan_query
@@ -280,7 +280,8 @@ _FILTER_CHARS = 2_000  # of a filter that is shown; a list may have thousands of
 def _filter_text(plan: ReadPlan) -> str:
     if plan.keeps_all_rows:
         return "none"
-    how = "each row" if is_opaque(plan.predicate) else "row groups by their statistics, then each row"
+    is_unknown = is_opaque(plan.predicate) and not columns_of(plan.predicate)
+    how = "each row" if is_unknown else "row groups by their statistics, then each row"
     return f"{_shortened(to_sql(plan.predicate))} ({how})"
 
 

@@ -34,7 +34,7 @@ from pyhudi.metadata.keys import column_stats_prefix, file_keys, partition_stats
 from pyhudi.metadata.partitions.stats_columns import bounds
 from pyhudi.metadata.schema import MetadataKind
 from pyhudi.metadata.table import MetadataTable
-from pyhudi.model.predicate import Column, Operand, Predicate, ValueRange, columns_of, is_opaque, may_match
+from pyhudi.model.predicate import Column, Operand, Predicate, ValueRange, columns_of, may_match
 from pyhudi.model.predicate.tree import column_of
 from pyhudi.queries.filters import resolve, resolve_operand
 from pyhudi.queries.read_slice import ReadSlice
@@ -210,8 +210,6 @@ def load_file_ranges(
     Args:    predicate: bound to `schema`; partitions: paths of the partitions to read.
     Raises:  CorruptFile, MetadataTableDamaged.
     """
-    if is_opaque(predicate):
-        return None
     columns = columns_of(predicate) if _PARTITION in table.partitions else ()
     indexes = expression_indexes(table, predicate)
     if not columns and not indexes:
@@ -262,7 +260,7 @@ def partitions_that_may_match(
     Raises: CorruptFile, MetadataTableDamaged.
     """
     columns, config = columns_of(predicate), table.data.config
-    if _OF_PARTITIONS not in table.partitions or not columns or is_opaque(predicate):
+    if _OF_PARTITIONS not in table.partitions or not columns:
         return None
     if config.is_merge_on_read and config.table_version < 9:
         return None

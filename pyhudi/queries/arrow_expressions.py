@@ -1,0 +1,285 @@
+"""pyarrow's expressions as predicates, so that they skip files and row groups like any other filter.
+
+pyarrow gives no way into an expression. It serialises one as a batch of one row: the columns hold the literals and the
+options of functions, and the schema's metadata list functions, columns and literals in the order of the tree:
+
+    call: and_kleene
+      call: greater, field_ref: n, literal: 0, end: greater
+      call: is_in, field_ref: city, options: 1, end: is_in
+    end: and_kleene
+
+What is not known here, and what Arrow and Spark answer differently (not-a-number), widens the predicate: it then keeps
+more rows than the expression, which still filters them.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias, cast
+
+import pyarrow as pa
+import pyarrow.types as pt
+
+from pyhudi.model.predicate import And, Column, Compare, Constant, In, IsNull, Like, Not, Or, Predicate
+from pyhudi.model.predicate.tree import Value
+
+if TYPE_CHECKING:
+    import pyarrow.compute as pc
+
+__all__ = ["ArrowPredicate", "arrow_predicate", "columns_of_expression"]
+
+KindOf: TypeAlias = "Callable[[Column], pa.DataType | None]"
+
+_LINE = re.compile(r"(\w+): '(.*)'")
+_METADATA = "-- schema metadata --\n"
+_OPERATORS = {
+    "equal": "=",
+    "not_equal": "<>",
+    "less": "<",
+    "less_equal": "<=",
+    "greater": ">",
+    "greater_equal": ">=",
+}
+_MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_ANYTHING, _NOTHING = Constant(True), Constant(False)
+_EXACT_IN_DOUBLE = 2**53
+
+
+@dataclass(frozen=True, slots=True)
+class ArrowPredicate:
+    """What a part of an expression says.
+
+    `when_true` holds for every row for which the part is true, `when_false` for every row for which it is false.
+    `is_exact`: and for no others.
+    """
+
+    when_true: Predicate = _ANYTHING
+    when_false: Predicate = _ANYTHING
+    is_exact: bool = False
+
+
+_UNKNOWN = ArrowPredicate()
+_Argument: TypeAlias = "ArrowPredicate | Column | pa.Scalar"
+
+
+@dataclass(slots=True)
+class _Function:
+    name: str
+    arguments: list[_Argument] = field(default_factory=list)
+    options: pa.Scalar | None = None
+
+
+def arrow_predicate(expression: pc.Expression, kind_of: KindOf) -> ArrowPredicate:
+    """What an expression says of columns. `kind_of`: a column's type, None for one that is not there."""
+    notes = _notes(expression)
+    try:
+        return _UNKNOWN if notes is None else _read(*notes, kind_of)
+    except (ValueError, IndexError, pa.ArrowException, OverflowError):
+        return _UNKNOWN  # a form of another release of pyarrow
+
+
+def columns_of_expression(expression: pc.Expression) -> frozenset[str] | None:
+    """Names of the top-level columns that an expression needs; None when they can't be told."""
+    notes = _notes(expression)
+    if notes is None:
+        return None
+    names, nested = set[str](), 0
+    for key, text in notes[0]:
+        if key == "nested_field_ref":
+            nested = -1
+        elif key == "field_ref":
+            if nested <= 0:
+                names.add(text)
+            nested = 1 if nested else 0
+        else:
+            nested = 0
+    return frozenset(names)
+
+
+def _notes(expression: pc.Expression) -> tuple[list[tuple[str, str]], pa.RecordBatch] | None:
+    """The tree in its order, and the literals; None where a name could be mistaken for a part of the tree."""
+    data = cast("pa.Buffer", expression.__reduce__()[1][0])
+    if b"'\n" in data.to_pybytes():
+        return None
+    with pa.ipc.open_file(pa.BufferReader(data)) as reader:
+        batch = reader.get_batch(0)
+    text = batch.schema.to_string(truncate_metadata=False).partition(_METADATA)[2]
+    matches = [_LINE.fullmatch(line) for line in text.split("\n")]
+    if not text or not all(matches):
+        return None
+    return [match.group(1, 2) for match in matches if match is not None], batch
+
+
+def _read(notes: list[tuple[str, str]], literals: pa.RecordBatch, kind_of: KindOf) -> ArrowPredicate:
+    open_calls, at = [_Function("")], 0
+    while at < len(notes):
+        key, text = notes[at]
+        innermost = open_calls[-1]
+        at += 1
+        if key == "call":
+            open_calls.append(_Function(text))
+        elif key == "end":
+            open_calls.pop()
+            open_calls[-1].arguments.append(_answer(innermost, kind_of))
+        elif key == "field_ref":
+            innermost.arguments.append(Column((text,)))
+        elif key == "nested_field_ref":
+            parts = notes[at : at + int(text)]
+            innermost.arguments.append(Column(tuple(name for _, name in parts)))
+            at += len(parts)
+        elif key == "literal":
+            innermost.arguments.append(literals.column(int(text))[0])
+        elif key == "options":
+            innermost.options = literals.column(int(text))[0]
+        else:
+            return _UNKNOWN
+    (whole,) = open_calls[0].arguments
+    return _as_condition(whole, kind_of)
+
+
+def _as_condition(argument: _Argument, kind_of: KindOf) -> ArrowPredicate:
+    """A column of truth values, or a constant, as a condition."""
+    if isinstance(argument, ArrowPredicate):
+        return argument
+    if isinstance(argument, Column):
+        kind = kind_of(argument)
+        is_true = Compare(argument, "=", True)
+        return ArrowPredicate(is_true, Not(is_true), True) if kind is not None and pt.is_boolean(kind) else _UNKNOWN
+    if not pt.is_boolean(argument.type):
+        return _UNKNOWN
+    value = argument.as_py()
+    return ArrowPredicate(Constant(value is True), Constant(value is False), True)
+
+
+def _answer(call: _Function, kind_of: KindOf) -> ArrowPredicate:
+    match call.name, call.arguments:
+        case (("and_kleene" | "and"), [left, right]):
+            return _both(_as_condition(left, kind_of), _as_condition(right, kind_of), call.name == "and_kleene")
+        case (("or_kleene" | "or"), [left, right]):
+            one, other = (_inverted(_as_condition(part, kind_of)) for part in (left, right))
+            return _inverted(_both(one, other, call.name == "or_kleene"))
+        case "invert", [part]:
+            return _inverted(_as_condition(part, kind_of))
+        case "is_valid", [Column() as column] if kind_of(column) is not None:
+            return ArrowPredicate(Not(IsNull(column)), IsNull(column), True)
+        case "is_null", [Column() as column] if kind_of(column) is not None and not _option(call, "nan_is_null"):
+            return ArrowPredicate(IsNull(column), Not(IsNull(column)), True)
+        case "is_in", [Column() as column]:
+            return _is_in(column, call, kind_of)
+        case "starts_with", [Column() as column] if _is_text(kind_of(column)) and not _option(call, "ignore_case"):
+            prefix = re.sub(r"([\\%_])", r"\\\1", str(_option(call, "pattern")))
+            return ArrowPredicate(Like(column, f"{prefix}%"))
+        case "if_else", [condition, part, pa.Scalar() as other] if not other.is_valid:
+            # DuckDB writes IN so: if_else(is_valid(a), is_in(a, ...), null).
+            first, then = _as_condition(condition, kind_of), _as_condition(part, kind_of)
+            return ArrowPredicate(
+                _and(first.when_true, then.when_true),
+                _and(first.when_true, then.when_false),
+                first.is_exact and then.is_exact,
+            )
+        case name, [Column() as column, pa.Scalar() as literal] if name in _OPERATORS:
+            return _comparison(column, _OPERATORS[name], literal, kind_of)
+        case name, [pa.Scalar() as literal, Column() as column] if name in _OPERATORS:
+            op = _OPERATORS[name]
+            return _comparison(column, _MIRRORED.get(op, op), literal, kind_of)
+    return _UNKNOWN
+
+
+def _both(left: ArrowPredicate, right: ArrowPredicate, is_kleene: bool) -> ArrowPredicate:
+    """Both parts. Without Kleene's logic the answer is unknown where either part is, so true and false are rarer."""
+    return ArrowPredicate(
+        _and(left.when_true, right.when_true),
+        _or(left.when_false, right.when_false),
+        is_kleene and left.is_exact and right.is_exact,
+    )
+
+
+def _inverted(part: ArrowPredicate) -> ArrowPredicate:
+    return ArrowPredicate(part.when_false, part.when_true, part.is_exact)
+
+
+def _and(left: Predicate, right: Predicate) -> Predicate:
+    parts = [part for side in (left, right) for part in (side.children if isinstance(side, And) else (side,))]
+    parts = [part for part in parts if part != _ANYTHING]
+    return And(tuple(parts)) if len(parts) > 1 else parts[0] if parts else _ANYTHING
+
+
+def _or(left: Predicate, right: Predicate) -> Predicate:
+    if _ANYTHING in (left, right):
+        return _ANYTHING
+    parts = [part for side in (left, right) for part in (side.children if isinstance(side, Or) else (side,))]
+    return Or(tuple(parts))
+
+
+def _comparison(column: Column, op: str, literal: pa.Scalar, kind_of: KindOf) -> ArrowPredicate:
+    kind = kind_of(column)
+    if kind is not None and not literal.is_valid:
+        return ArrowPredicate(_NOTHING, _NOTHING, True)
+    value = _value(literal, kind)
+    if value is None:
+        return _UNKNOWN
+    compared = Compare(column, op, value)
+    if isinstance(value, float) or (kind is not None and pt.is_floating(kind)):
+        return ArrowPredicate(compared)  # of not-a-number Spark says that it is larger, Arrow that it is nothing
+    return ArrowPredicate(compared, Not(compared), True)
+
+
+def _is_in(column: Column, call: _Function, kind_of: KindOf) -> ArrowPredicate:
+    kind = kind_of(column)
+    if call.options is None or kind is None or _option(call, "null_matching_behavior") != 0:
+        return _UNKNOWN
+    literals = list(call.options["value_set"].values)
+    values = [_value(literal, kind) for literal in literals if literal.is_valid]
+    if any(value is None for value in values):
+        return _UNKNOWN
+    listed: Predicate = In(column, tuple(value for value in values if value is not None))
+    missing = IsNull(column)
+    has_null = len(values) < len(literals)
+    when_true = Or((listed, missing)) if has_null else listed
+    if pt.is_floating(kind):
+        return ArrowPredicate(when_true)
+    return ArrowPredicate(when_true, Not(listed) if has_null else Or((Not(listed), missing)), True)
+
+
+def _option(call: _Function, name: str) -> object:
+    return None if call.options is None else call.options[name].as_py()
+
+
+def _is_text(kind: pa.DataType | None) -> bool:
+    return kind is not None and (pt.is_string(kind) or pt.is_large_string(kind))
+
+
+def _value(literal: pa.Scalar, kind: pa.DataType | None) -> Value:
+    """A literal that means the same to Arrow and here when it is compared with a column of this type; else None."""
+    if kind is None:
+        return None
+    other, value = literal.type, literal.as_py()
+    if pt.is_floating(other):
+        is_plain = math.isfinite(value) and abs(value) < _EXACT_IN_DOUBLE
+        return float(value) if is_plain and (pt.is_integer(kind) or pt.is_float64(kind)) else None
+    if pt.is_integer(other):
+        is_number = pt.is_integer(kind) or pt.is_decimal(kind)
+        is_plain = pt.is_float64(kind) and abs(value) < _EXACT_IN_DOUBLE
+        return int(value) if is_number or is_plain else None
+    if pt.is_timestamp(other):
+        if not pt.is_timestamp(kind) or (other.tz is None) is not (kind.tz is None):
+            return None
+        return cast("Value", literal.cast(pa.timestamp("us", other.tz)).as_py()) if _fits(literal, kind) else None
+    same = (
+        (_is_text(other) and _is_text(kind))
+        or (pt.is_boolean(other) and pt.is_boolean(kind))
+        or (pt.is_date32(other) and pt.is_date32(kind))
+        or (pt.is_decimal(other) and pt.is_decimal(kind))
+        or (pt.is_binary(other) and pt.is_binary(kind))
+    )
+    return cast("Value", value) if same else None
+
+
+def _fits(literal: pa.Scalar, kind: pa.DataType) -> bool:
+    try:
+        return bool(literal.cast(kind).cast(pa.timestamp("us", kind.tz)).is_valid)
+    except pa.ArrowInvalid:
+        return False
