@@ -16,9 +16,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import pyarrow as pa
 import pyarrow.types as pt
@@ -62,14 +62,21 @@ class ArrowPredicate:
 
 
 _UNKNOWN = ArrowPredicate()
-_Argument: TypeAlias = "ArrowPredicate | Column | pa.Scalar"
+
+
+@dataclass(frozen=True, slots=True)
+class _Literal:
+    scalar: pa.Scalar
+
+
+_Argument: TypeAlias = "ArrowPredicate | Column | _Literal"
 
 
 @dataclass(slots=True)
 class _Function:
     name: str
     arguments: list[_Argument] = field(default_factory=list)
-    options: pa.Scalar | None = None
+    options: Mapping[str, Any] | None = None
 
 
 def arrow_predicate(expression: pc.Expression, kind_of: KindOf) -> ArrowPredicate:
@@ -110,7 +117,7 @@ def _notes(expression: pc.Expression) -> tuple[list[tuple[str, str]], pa.RecordB
     matches = [_LINE.fullmatch(line) for line in text.split("\n")]
     if not text or not all(matches):
         return None
-    return [match.group(1, 2) for match in matches if match is not None], batch
+    return [(match[1], match[2]) for match in matches if match is not None], batch
 
 
 def _read(notes: list[tuple[str, str]], literals: pa.RecordBatch, kind_of: KindOf) -> ArrowPredicate:
@@ -131,9 +138,9 @@ def _read(notes: list[tuple[str, str]], literals: pa.RecordBatch, kind_of: KindO
             innermost.arguments.append(Column(tuple(name for _, name in parts)))
             at += len(parts)
         elif key == "literal":
-            innermost.arguments.append(literals.column(int(text))[0])
+            innermost.arguments.append(_Literal(literals.column(int(text))[0]))
         elif key == "options":
-            innermost.options = literals.column(int(text))[0]
+            innermost.options = cast("Mapping[str, Any]", literals.column(int(text))[0])
         else:
             return _UNKNOWN
     (whole,) = open_calls[0].arguments
@@ -148,9 +155,9 @@ def _as_condition(argument: _Argument, kind_of: KindOf) -> ArrowPredicate:
         kind = kind_of(argument)
         is_true = Compare(argument, "=", True)
         return ArrowPredicate(is_true, Not(is_true), True) if kind is not None and pt.is_boolean(kind) else _UNKNOWN
-    if not pt.is_boolean(argument.type):
+    if not pt.is_boolean(argument.scalar.type):
         return _UNKNOWN
-    value = argument.as_py()
+    value = argument.scalar.as_py()
     return ArrowPredicate(Constant(value is True), Constant(value is False), True)
 
 
@@ -172,7 +179,7 @@ def _answer(call: _Function, kind_of: KindOf) -> ArrowPredicate:
         case "starts_with", [Column() as column] if _is_text(kind_of(column)) and not _option(call, "ignore_case"):
             prefix = re.sub(r"([\\%_])", r"\\\1", str(_option(call, "pattern")))
             return ArrowPredicate(Like(column, f"{prefix}%"))
-        case "if_else", [condition, part, pa.Scalar() as other] if not other.is_valid:
+        case "if_else", [condition, part, _Literal(other)] if not other.is_valid:
             # DuckDB writes IN so: if_else(is_valid(a), is_in(a, ...), null).
             first, then = _as_condition(condition, kind_of), _as_condition(part, kind_of)
             return ArrowPredicate(
@@ -180,9 +187,9 @@ def _answer(call: _Function, kind_of: KindOf) -> ArrowPredicate:
                 _and(first.when_true, then.when_false),
                 first.is_exact and then.is_exact,
             )
-        case name, [Column() as column, pa.Scalar() as literal] if name in _OPERATORS:
+        case name, [Column() as column, _Literal(literal)] if name in _OPERATORS:
             return _comparison(column, _OPERATORS[name], literal, kind_of)
-        case name, [pa.Scalar() as literal, Column() as column] if name in _OPERATORS:
+        case name, [_Literal(literal), Column() as column] if name in _OPERATORS:
             op = _OPERATORS[name]
             return _comparison(column, _MIRRORED.get(op, op), literal, kind_of)
     return _UNKNOWN
@@ -267,7 +274,7 @@ def _value(literal: pa.Scalar, kind: pa.DataType | None) -> Value:
     if pt.is_timestamp(other):
         if not pt.is_timestamp(kind) or (other.tz is None) is not (kind.tz is None):
             return None
-        return cast("Value", literal.cast(pa.timestamp("us", other.tz)).as_py()) if _fits(literal, kind) else None
+        return cast("Value", _in_microseconds(literal).as_py()) if _fits(literal, kind) else None
     same = (
         (_is_text(other) and _is_text(kind))
         or (pt.is_boolean(other) and pt.is_boolean(kind))
@@ -279,7 +286,13 @@ def _value(literal: pa.Scalar, kind: pa.DataType | None) -> Value:
 
 
 def _fits(literal: pa.Scalar, kind: pa.DataType) -> bool:
+    """Is a time as fine as the column's at most, and no finer than Python's?"""
     try:
-        return bool(literal.cast(kind).cast(pa.timestamp("us", kind.tz)).is_valid)
+        return bool(_in_microseconds(literal).cast(kind).is_valid)
     except pa.ArrowInvalid:
         return False
+
+
+def _in_microseconds(literal: pa.Scalar) -> pa.Scalar:
+    kind: pa.DataType = pa.timestamp("us", cast("pa.TimestampType", literal.type).tz)
+    return literal.cast(kind)

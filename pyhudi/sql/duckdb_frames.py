@@ -1,19 +1,17 @@
 """Scans as tables that DuckDB reads, DuckDB's relations as frames of a session, and its errors as HudiErrors.
 
-DuckDB reads Arrow's data sets. It calls `scanner` once for each mention of a table in a query, with the columns and
-the filter that the query needs, and the scan reads no more. Frames stream, without meta columns.
+DuckDB reads a scan as Arrow's dataset (`pyhudi/table/dataset.py`). Frames stream, without meta columns.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
 import pyarrow as pa
-import pyarrow.dataset as ds
 
 from pyhudi.engine.local import ArrowStream
 from pyhudi.errors import ConfigError, HudiError
@@ -21,6 +19,7 @@ from pyhudi.model.keys import META_COLUMNS
 from pyhudi.sql.duckdb_functions import MACROS
 from pyhudi.sql.duckdb_text import quoted_name
 from pyhudi.sql.session import SqlFrame
+from pyhudi.table.dataset import HudiDataset
 from pyhudi.table.scan import Scan
 
 if TYPE_CHECKING:
@@ -36,7 +35,6 @@ __all__ = [
     "open_duckdb",
     "relation",
     "stream",
-    "whole_batches",
     "without_meta",
 ]
 
@@ -141,29 +139,24 @@ def open_duckdb() -> duckdb.DuckDBPyConnection:
     return connection
 
 
-class ScanDataset(ds.Dataset):
-    """The rows of a scan, as of its moment, for as many readers as a query has."""
+class ScanDataset(HudiDataset):
+    """The rows of a scan in a statement. DuckDB makes a text of what reading raises; here the error itself is kept."""
 
     def __init__(self, scan: Scan, failures: list[HudiError]) -> None:
-        """`scan`: the query; nothing is read yet. `failures`: gets what reading raises; DuckDB makes a text of it."""
-        self._scan, self._failures = scan, failures
+        """`failures`: gets what reading raises."""
+        super().__init__(scan)
+        self._failures = failures
 
-    @property
-    def schema(self) -> pa.Schema:
-        """Columns and types of the scan."""
-        return self._scan.schema
-
-    def scanner(  # type: ignore[override]  # what DuckDB gives, and no more
-        self, columns: Sequence[str] | None = None, filter: pc.Expression | None = None, **_: object
-    ) -> ds.Scanner:
-        """These columns of the rows that pass the filter, as a stream."""
+    def _stream(
+        self, columns: Sequence[str] | None, filter: pc.Expression | None, batch_size: int, threads: int
+    ) -> pa.RecordBatchReader:
         with self._keep_failures():
-            rows = self._scan.narrowed(columns, filter).to_batches()
-        return ds.Scanner.from_batches(pa.RecordBatchReader.from_batches(rows.schema, self._batches(rows)))
+            rows = super()._stream(columns, filter, batch_size, threads)
+        return pa.RecordBatchReader.from_batches(rows.schema, self._batches(rows))
 
     def _batches(self, rows: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
         with self._keep_failures():
-            yield from whole_batches(rows)
+            yield from rows
 
     @contextmanager
     def _keep_failures(self) -> Iterator[None]:
@@ -172,10 +165,3 @@ class ScanDataset(ds.Dataset):
         except HudiError as error:
             self._failures.append(error)
             raise
-
-
-def whole_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Batches that begin where their memory begins. DuckDB refuses structs in a slice of a batch."""
-    for batch in batches:
-        is_nested = any(pa.types.is_nested(field.type) for field in batch.schema)
-        yield pa.ipc.read_record_batch(batch.serialize(), batch.schema) if is_nested else batch

@@ -36,7 +36,6 @@ from pyhudi.sql.duckdb_frames import (
     open_duckdb,
     relation,
     stream,
-    whole_batches,
     without_meta,
 )
 from pyhudi.sql.duckdb_text import FunctionCall, Part, TimeTravel, duckdb_text, quoted_name
@@ -47,7 +46,8 @@ from pyhudi.storage import open_storage
 from pyhudi.table import HudiTable, write_hudi
 
 if TYPE_CHECKING:
-    from pyhudi.table.scan import Scan
+    from pyhudi.table.dataset import whole_batches
+from pyhudi.table.scan import Scan
 
 __all__ = ["DuckDbSession", "sql"]
 

@@ -87,6 +87,7 @@ if TYPE_CHECKING:
     from pyhudi.services.savepoint import Savepoint, Savepoints
     from pyhudi.services.versions.upgrade import VersionChange
     from pyhudi.spark.names import SparkDataFrame, SparkSession, StructType
+    from pyhudi.table.dataset import HudiDataset
     from pyhudi.table.input import TableInput
 
 __all__ = ["HudiTable", "write_hudi"]
@@ -355,6 +356,26 @@ class HudiTable:
     def __bool__(self) -> bool:
         """True, with rows or without: `if table` reads nothing."""
         return True
+
+    def to_dataset(
+        self, columns: Sequence[str] | None = None, where: Where = None, as_of: AsOf | None = None
+    ) -> HudiDataset:
+        """`scan(...).to_dataset()`: the table as it is now, for DuckDB, polars, DataFusion, Ibis and others."""
+        return self.scan(columns, where, as_of).to_dataset()
+
+    def to_polars_lazy(
+        self, columns: Sequence[str] | None = None, where: Where = None, as_of: AsOf | None = None
+    ) -> pl.LazyFrame:
+        """`scan(...).to_polars_lazy()`: the table as it is now, as a polars LazyFrame."""
+        return self.scan(columns, where, as_of).to_polars_lazy()
+
+    def __arrow_c_schema__(self) -> object:
+        """Columns and types of a scan, by Arrow's C interface."""
+        return self.scan().__arrow_c_schema__()
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Lets pyarrow, polars, DuckDB and others take all rows."""
+        return self.scan().__arrow_c_stream__(requested_schema)
 
     # ---- writing rows
 

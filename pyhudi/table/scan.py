@@ -10,12 +10,11 @@ import threading
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
-from datetime import timezone
+from datetime import timezone, tzinfo
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
-from pyhudi.engine.local import ArrowStream
 from pyhudi.errors import ConfigError
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import canonical_keys
@@ -41,6 +40,8 @@ if TYPE_CHECKING:
     import polars as pl
 
     from pyhudi.spark.names import SparkDataFrame, SparkSession
+    from pyhudi.storage.base import Storage
+    from pyhudi.table.dataset import HudiDataset
 
 __all__ = ["FILES_SCHEMA", "Scan", "scan"]
 
@@ -127,6 +128,16 @@ class Scan:
         scan._query = replace(self._query, columns=names, where=scan._where)
         scan._planned, scan._lock = None, threading.Lock()
         return scan
+
+    @property
+    def storage(self) -> Storage:
+        """Where the table is."""
+        return self._meta.storage
+
+    @property
+    def zone(self) -> tzinfo:
+        """Of times in filters that name none."""
+        return self._query.zone or timezone.utc
 
     @property
     def schema(self) -> pa.Schema:
@@ -242,10 +253,44 @@ class Scan:
             lines.append("  schema      columns matched by id (schema on read)")
         return "\n".join(lines)
 
+    def to_dataset(self) -> HudiDataset:
+        """The scan as a `pyarrow.dataset.Dataset`, for DuckDB, polars, DataFusion, Ibis and others: they read only the
+        columns, partitions, files and row groups that a query needs.
+
+        Raises: ConfigError for a scan with a limit: a query's filter would come before it.
+        """
+        if self._limit is not None:
+            raise ConfigError("A scan with a limit is no dataset: filters would come before it. Fetch its rows.")
+        from pyhudi.table.dataset import HudiDataset  # pyarrow.dataset is loaded only when it is used
+
+        return HudiDataset(self)
+
+    def to_polars_lazy(self) -> pl.LazyFrame:
+        """The scan as a polars LazyFrame, whose columns, filters and `head` reach the files.
+
+        Raises: ConfigError when polars is not installed.
+        """
+        from pyhudi.table.dataset import polars_lazy_frame
+
+        return polars_lazy_frame(self.to_dataset())
+
+    def __arrow_c_schema__(self) -> object:
+        """Columns and types, by Arrow's C interface."""
+        return self.schema.__arrow_c_schema__()
+
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """Lets polars, DuckDB and others take the rows."""
-        rows: ArrowStream = self.to_batches()
-        return rows.__arrow_c_stream__(requested_schema)
+        """Lets polars, DuckDB and others take the rows. Of a requested schema with fewer columns no others are read."""
+        from pyhudi.table.dataset import arrow_stream
+
+        return arrow_stream(self, requested_schema)
+
+    def __getstate__(self) -> dict[str, object]:
+        """All but what another process can't have: the lock and the session."""
+        return {**self.__dict__, "_lock": None, "_spark": None}
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        self.__dict__.update(state)
+        self._lock = threading.Lock()
 
     def _repr_html_(self) -> str:
         query = self._query
