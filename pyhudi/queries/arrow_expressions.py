@@ -18,7 +18,7 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 import pyarrow as pa
 import pyarrow.types as pt
@@ -76,7 +76,7 @@ _Argument: TypeAlias = "ArrowPredicate | Column | _Literal"
 class _Function:
     name: str
     arguments: list[_Argument] = field(default_factory=list)
-    options: Mapping[str, Any] | None = None
+    options: Mapping[str, pa.Scalar] | None = None
 
 
 def arrow_predicate(expression: pc.Expression, kind_of: KindOf) -> ArrowPredicate:
@@ -140,7 +140,7 @@ def _read(notes: list[tuple[str, str]], literals: pa.RecordBatch, kind_of: KindO
         elif key == "literal":
             innermost.arguments.append(_Literal(literals.column(int(text))[0]))
         elif key == "options":
-            innermost.options = cast("Mapping[str, Any]", literals.column(int(text))[0])
+            innermost.options = cast("Mapping[str, pa.Scalar]", literals.column(int(text))[0])
         else:
             return _UNKNOWN
     (whole,) = open_calls[0].arguments
@@ -238,7 +238,7 @@ def _is_in(column: Column, call: _Function, kind_of: KindOf) -> ArrowPredicate:
     kind = kind_of(column)
     if call.options is None or kind is None or _option(call, "null_matching_behavior") != 0:
         return _UNKNOWN
-    literals = list(call.options["value_set"].values)
+    literals: list[pa.Scalar] = list(getattr(call.options["value_set"], "values", None) or ())
     values = [_value(literal, kind) for literal in literals if literal.is_valid]
     if any(value is None for value in values):
         return _UNKNOWN

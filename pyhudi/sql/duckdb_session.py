@@ -44,10 +44,10 @@ from pyhudi.sql.statement import Setting, parse_statement, setting_of
 from pyhudi.sql.table_functions import TABLE_FUNCTIONS, rows_of_function
 from pyhudi.storage import open_storage
 from pyhudi.table import HudiTable, write_hudi
+from pyhudi.table.dataset import whole_batches
 
 if TYPE_CHECKING:
-    from pyhudi.table.dataset import whole_batches
-from pyhudi.table.scan import Scan
+    from pyhudi.table.scan import Scan
 
 __all__ = ["DuckDbSession", "sql"]
 

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from pyhudi.errors import ConfigError
-from pyhudi.sql.duckdb_frames import open_duckdb, whole_batches
+from pyhudi.sql.duckdb_frames import open_duckdb
 from pyhudi.sql.duckdb_text import duckdb_text
+from pyhudi.table.dataset import whole_batches
 
 if TYPE_CHECKING:
     import duckdb

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from datetime import timezone, tzinfo
 from functools import reduce
 from operator import and_
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Protocol, TypeAlias, TypedDict, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -34,15 +34,51 @@ from pyhudi.storage.base import Storage
 
 if TYPE_CHECKING:
     import polars as pl
+    from typing_extensions import Unpack
 
-    from pyhudi.table.scan import Scan
+    from pyhudi.queries.filters import Where
 
 __all__ = ["HudiDataset", "HudiFragment", "arrow_stream", "polars_lazy_frame", "whole_batches"]
+
+
+class Rows(Protocol):
+    """A query that can be narrowed and run again: a `Scan`."""
+
+    @property
+    def schema(self) -> pa.Schema: ...
+
+    @property
+    def plan(self) -> ReadPlan: ...
+
+    @property
+    def storage(self) -> Storage: ...
+
+    @property
+    def zone(self) -> tzinfo: ...
+
+    def narrowed(self, columns: Sequence[str] | None = None, where: Where = None) -> Rows: ...
+
+    def to_batches(self) -> pa.RecordBatchReader: ...
+
+    def count(self) -> int: ...
+
 
 Columns: TypeAlias = "Sequence[str] | Mapping[str, pc.Expression] | None"
 
 
-class _Rows:
+class ScannerOptions(TypedDict, total=False):
+    """How rows are read: see `HudiDataset.scanner`."""
+
+    batch_size: int
+    use_threads: bool
+    batch_readahead: int | None
+    fragment_readahead: int | None
+    fragment_scan_options: object
+    cache_metadata: bool | None
+    memory_pool: pa.MemoryPool | None
+
+
+class _Reading:
     """The reading methods of a dataset and of a fragment, as pyarrow has them."""
 
     @property
@@ -93,18 +129,24 @@ class _Rows:
         return [name for name in self.schema.names if name in known]
 
     def to_batches(
-        self, columns: Columns = None, filter: pc.Expression | None = None, **options: Any
+        self, columns: Columns = None, filter: pc.Expression | None = None, **options: Unpack[ScannerOptions]
     ) -> Iterator[pa.RecordBatch]:
         """The rows as a stream, in bounded memory. Arguments: as for `scanner`."""
         scanner = self.scanner(columns=columns, filter=filter, **options)
         return iter(scanner.to_reader())
 
-    def to_table(self, columns: Columns = None, filter: pc.Expression | None = None, **options: Any) -> pa.Table:
+    def to_table(
+        self, columns: Columns = None, filter: pc.Expression | None = None, **options: Unpack[ScannerOptions]
+    ) -> pa.Table:
         """The rows in memory. Arguments: as for `scanner`."""
         return self.scanner(columns=columns, filter=filter, **options).to_reader().read_all()
 
     def head(
-        self, num_rows: int, columns: Columns = None, filter: pc.Expression | None = None, **options: Any
+        self,
+        num_rows: int,
+        columns: Columns = None,
+        filter: pc.Expression | None = None,
+        **options: Unpack[ScannerOptions],
     ) -> pa.Table:
         """The first rows that are found; no more files are read than these need."""
         reader, batches, rows = (
@@ -120,7 +162,7 @@ class _Rows:
             rows += len(batches[-1])
         return pa.Table.from_batches(batches, reader.schema)
 
-    def take(self, indices: object, **options: Any) -> pa.Table:
+    def take(self, indices: object, **options: Unpack[ScannerOptions]) -> pa.Table:
         """The rows at these places of the stream."""
         return self.to_table(**options).take(cast("pa.Array", indices))
 
@@ -129,10 +171,10 @@ class _Rows:
         return self._stream(None, None, BATCH_ROWS, READ_THREADS).__arrow_c_stream__(requested_schema)  # type: ignore[no-untyped-call]
 
 
-class HudiDataset(_Rows, ds.UnionDataset):  # type: ignore[misc]  # pyarrow's methods, as they are used
+class HudiDataset(_Reading, ds.UnionDataset):  # type: ignore[misc]  # pyarrow's methods, as they are used
     """The rows of a scan, as of its moment, for as many queries as there are. Made by `to_dataset`."""
 
-    def __init__(self, scan: Scan, schema: pa.Schema | None = None) -> None:
+    def __init__(self, scan: Rows, schema: pa.Schema | None = None) -> None:
         """`schema`: columns and types in place of the scan's own."""
         self._scan, self._shape = scan, schema
         columns = scan.schema if schema is None else schema
@@ -159,7 +201,7 @@ class HudiDataset(_Rows, ds.UnionDataset):  # type: ignore[misc]  # pyarrow's me
         shape = selected(self._shape, names)
         return pa.RecordBatchReader.from_batches(shape, (project(batch, shape) for batch in whole_batches(rows)))
 
-    def count_rows(self, filter: pc.Expression | None = None, **options: Any) -> int:  # type: ignore[override]
+    def count_rows(self, filter: pc.Expression | None = None, **options: Unpack[ScannerOptions]) -> int:  # type: ignore[override]
         """How many rows pass: from the files' footers without a filter."""
         return self._scan.narrowed(self._scan.schema.names[:1], filter).count()
 
@@ -177,17 +219,18 @@ class HudiDataset(_Rows, ds.UnionDataset):  # type: ignore[misc]  # pyarrow's me
         """The dataset with these columns: in their types, and null where the scan has none of the name."""
         return HudiDataset(self._scan, schema)
 
-    def sort_by(self, sorting: str | Sequence[tuple[str, str]], **options: Any) -> ds.InMemoryDataset:
-        """The rows in order, in memory."""
-        return _in_memory(self.to_table().sort_by(cast("Any", sorting), **options))
+    def sort_by(self, sorting: str | Sequence[tuple[str, str]], **options: object) -> ds.InMemoryDataset:
+        """The rows in order, in memory. Arguments: as for pyarrow's `Dataset.sort_by`."""
+        return _in_memory(self.to_table().sort_by(sorting, **options))  # type: ignore[arg-type]
 
-    def join(self, right_dataset: ds.Dataset, *arguments: Any, **options: Any) -> ds.InMemoryDataset:
+    def join(self, right_dataset: ds.Dataset, *arguments: object, **options: object) -> ds.InMemoryDataset:
         """Both datasets joined, in memory. Arguments: as for pyarrow's `Dataset.join`."""
-        return _in_memory(self.to_table().join(right_dataset.to_table(), *arguments, **options))
+        return _in_memory(self.to_table().join(right_dataset.to_table(), *arguments, **options))  # type: ignore[arg-type]
 
-    def join_asof(self, right_dataset: ds.Dataset, *arguments: Any, **options: Any) -> ds.InMemoryDataset:
+    def join_asof(self, right_dataset: ds.Dataset, *arguments: object, **options: object) -> ds.InMemoryDataset:
         """Both datasets joined by the nearest value, in memory. Arguments: as for pyarrow's `Dataset.join_asof`."""
-        return _in_memory(self.to_table().join_asof(right_dataset.to_table(), *arguments, **options))
+        rows = self.to_table().join_asof(right_dataset.to_table(), *arguments, **options)  # type: ignore[arg-type]
+        return _in_memory(rows)
 
     def __reduce__(self) -> tuple[type[HudiDataset], tuple[object, ...]]:
         return HudiDataset, (self._scan, self._shape)
@@ -197,7 +240,7 @@ class HudiDataset(_Rows, ds.UnionDataset):  # type: ignore[misc]  # pyarrow's me
 
 
 @dataclass(frozen=True)
-class HudiFragment(_Rows):
+class HudiFragment(_Reading):
     """One file slice of a dataset, read by whoever it is handed to. `plan`: of this slice alone."""
 
     plan: ReadPlan
@@ -231,19 +274,17 @@ class HudiFragment(_Rows):
         ]
         return reduce(and_, parts) if parts else pc.scalar(True)
 
-    def scanner(self, schema: pa.Schema | None = None, *arguments: Any, **options: Any) -> ds.Scanner:  # type: ignore[override]
+    def scanner(  # type: ignore[override]
+        self,
+        schema: pa.Schema | None = None,
+        columns: Columns = None,
+        filter: pc.Expression | None = None,
+        **options: Unpack[ScannerOptions],
+    ) -> ds.Scanner:
         """The rows as a scanner, to be read once. `schema`: the dataset's; the rest: as for `HudiDataset.scanner`."""
-        return super().scanner(*arguments, **options)
+        return super().scanner(columns, filter, **options)
 
-    def to_batches(self, schema: pa.Schema | None = None, **options: Any) -> Iterator[pa.RecordBatch]:  # type: ignore[override]
-        """The rows as a stream."""
-        return iter(self.scanner(schema, **options).to_reader())
-
-    def to_table(self, schema: pa.Schema | None = None, **options: Any) -> pa.Table:  # type: ignore[override]
-        """The rows in memory."""
-        return self.scanner(schema, **options).to_reader().read_all()
-
-    def count_rows(self, filter: pc.Expression | None = None, **options: Any) -> int:
+    def count_rows(self, filter: pc.Expression | None = None, **options: Unpack[ScannerOptions]) -> int:
         """How many rows pass: from the file's footer without a filter."""
         return count_rows(self._narrowed(self.schema.names[:1], filter), self.storage)
 
@@ -268,7 +309,7 @@ class HudiFragment(_Rows):
         return replace(plan, schema=schema, read_schema=read_schema, predicate=predicate)
 
 
-def arrow_stream(scan: Scan, requested_schema: object) -> object:
+def arrow_stream(scan: Rows, requested_schema: object) -> object:
     """The rows of a scan by Arrow's C stream, in the columns and types that the caller asks for."""
     schema = None if requested_schema is None else pa.Schema._import_from_c_capsule(requested_schema)
     if schema is not None and set(schema.names) < set(scan.schema.names):
@@ -283,9 +324,7 @@ def polars_lazy_frame(dataset: HudiDataset) -> pl.LazyFrame:
     try:
         import polars as pl
     except ImportError as error:
-        raise ConfigError(
-            'to_polars_lazy needs polars, which is not installed: pip install "pyhudi[polars]".'
-        ) from error
+        raise ConfigError("to_polars_lazy needs polars, which is not installed: pip install polars.") from error
     return pl.scan_pyarrow_dataset(dataset)
 
 

@@ -34,6 +34,7 @@ ELSEWHERE = {
     "docs/merging": "tests/merge/test_page.py",
     "docs/sql": "tests/spark/test_readme.py",
     "docs/storage": "tests/house/test_pages.py",
+    "docs/libraries": "tests/house/test_pages.py",
     "docs/dbt": "tests/spark/test_dbt.py",
     "docs/contributing/add-an-option": "tests/house/test_examples.py",
     "docs/contributing/add-a-key-generator": "tests/house/test_examples.py",
@@ -86,6 +87,11 @@ def test_the_examples_of_writing_and_calling_run(tmp_path: Path) -> None:
 
 def test_the_example_of_a_store_runs() -> None:
     assert run_examples("docs/storage", {}, {"key": "k", "secret": "s"})
+
+
+def test_the_example_of_other_libraries_runs(tmp_path: Path) -> None:
+    pytest.importorskip("duckdb")
+    assert run_examples("docs/libraries", {"/tmp": str(tmp_path)}, {})
 
 
 def test_the_example_of_sql_without_spark_runs(tmp_path: Path) -> None:
