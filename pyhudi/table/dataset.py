@@ -33,12 +33,11 @@ from pyhudi.schema.projection import project
 from pyhudi.storage.base import Storage
 
 if TYPE_CHECKING:
-    import polars as pl
     from typing_extensions import Unpack
 
     from pyhudi.queries.filters import Where
 
-__all__ = ["HudiDataset", "HudiFragment", "arrow_stream", "polars_lazy_frame", "whole_batches"]
+__all__ = ["HudiDataset", "HudiFragment", "arrow_stream", "whole_batches"]
 
 
 class Rows(Protocol):
@@ -317,15 +316,6 @@ def arrow_stream(scan: Rows, requested_schema: object) -> object:
     rows = scan.to_batches()
     rows = pa.RecordBatchReader.from_batches(rows.schema, whole_batches(rows))
     return (rows if schema is None else rows.cast(schema)).__arrow_c_stream__()  # type: ignore[no-untyped-call]
-
-
-def polars_lazy_frame(dataset: HudiDataset) -> pl.LazyFrame:
-    """A dataset as polars' LazyFrame. Raises ConfigError without polars."""
-    try:
-        import polars as pl
-    except ImportError as error:
-        raise ConfigError("to_polars_lazy needs polars, which is not installed: pip install polars.") from error
-    return pl.scan_pyarrow_dataset(dataset)
 
 
 def whole_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

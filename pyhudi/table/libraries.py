@@ -14,12 +14,13 @@ if TYPE_CHECKING:
     import duckdb
     import polars as pl
     import pyarrow as pa
+    import pyarrow.dataset as ds
 
     from pyhudi.meta_client import MetaClient
     from pyhudi.queries.plan import ReadPlan
     from pyhudi.spark.names import SparkDataFrame, SparkSession
 
-__all__ = ["duckdb_relation", "polars_frame", "spark_frame"]
+__all__ = ["duckdb_relation", "polars_frame", "polars_lazy_frame", "spark_frame"]
 
 
 def polars_frame(rows: Callable[[], pa.Table]) -> pl.DataFrame:
@@ -33,8 +34,17 @@ def polars_frame(rows: Callable[[], pa.Table]) -> pl.DataFrame:
     return frame
 
 
+def polars_lazy_frame(dataset: ds.Dataset) -> pl.LazyFrame:
+    """`Scan.to_polars_lazy`."""
+    try:
+        import polars
+    except ImportError as error:
+        raise _missing("to_polars_lazy", "polars", "polars") from error
+    return polars.scan_pyarrow_dataset(dataset)
+
+
 def duckdb_relation(
-    rows: Callable[[], pa.Table], connection: duckdb.DuckDBPyConnection | None
+    rows: Callable[[], pa.Table | ds.Dataset], connection: duckdb.DuckDBPyConnection | None
 ) -> duckdb.DuckDBPyRelation:
     """`Scan.to_duckdb`. `rows`: as for polars."""
     try:

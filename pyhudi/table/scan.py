@@ -30,7 +30,7 @@ from pyhudi.queries.plan import ReadPlan, check_query_type
 from pyhudi.queries.query import AsOf, Query, as_of_time, parse_as_of
 from pyhudi.queries.snapshot import READ_THREADS, count_rows, read_batches
 from pyhudi.table.calls import Options, TableHandle, in_session_zone, session_zone
-from pyhudi.table.libraries import duckdb_relation, polars_frame, spark_frame
+from pyhudi.table.libraries import duckdb_relation, polars_frame, polars_lazy_frame, spark_frame
 from pyhudi.table.named_arguments import named_methods
 from pyhudi.text_table import html_pairs, readable_bytes
 
@@ -175,7 +175,7 @@ class Scan:
         Args:   connection: None: DuckDB's own, that of `duckdb.sql`.
         Raises: MissingLibrary.
         """
-        return duckdb_relation(self.to_arrow, connection)
+        return duckdb_relation(self.to_dataset if self._limit is None else self.to_arrow, connection)
 
     def to_spark(self, spark: SparkSession | None = None) -> SparkDataFrame:
         """The rows as a Spark DataFrame, planned natively by Spark.
@@ -268,10 +268,8 @@ class Scan:
     def to_polars_lazy(self) -> pl.LazyFrame:
         """The scan as a polars LazyFrame, whose columns, filters and `head` reach the files.
 
-        Raises: ConfigError when polars is not installed.
+        Raises: MissingLibrary, ConfigError for a scan with a limit.
         """
-        from pyhudi.table.dataset import polars_lazy_frame
-
         return polars_lazy_frame(self.to_dataset())
 
     def __arrow_c_schema__(self) -> object:
