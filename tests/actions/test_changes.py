@@ -94,7 +94,7 @@ def test_changes_go_with_every_index(table_type: str, index: str):
     changed = Changed(table_type, 9, "ts")
     changed.options |= {"hoodie.index.type": index, "hoodie.bucket.index.num.buckets": "2"}
     changed.upsert(*(row(number) for number in range(8)))
-    changed.update("v > 4", lambda row: row["v"] > 4, {"note": "'u'"}, note="u")
+    changed.update("v > 4", lambda row: row["v"] > 4, {"note": "u"}, note="u")
     changed.merge([{**row(number, 11, number * 2), "gone": number == 3} for number in range(2, 12)])
     changed.delete("v = 8", lambda row: row["v"] == 8)
     changed.check()

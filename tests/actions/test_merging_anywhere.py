@@ -69,7 +69,7 @@ class Three:
             if verb == "upsert":
                 table.upsert(rows, options=self.options)
             elif verb.startswith("update"):
-                table.update(key, set={verb[-1]: row[verb[-1]]}, options=self.options)
+                table.update(key, values={verb[-1]: row[verb[-1]]}, options=self.options)
             elif verb == "merge":
                 table.merge(rows, options=self.options).when_matched_update({"a": "source.a"}).execute()
             elif verb == "delete":

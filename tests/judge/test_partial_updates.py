@@ -43,7 +43,7 @@ def test_partial_updates_are_read_compacted_and_followed_by_real_hudi(
         [{"id": "k0007", "region": "south", "fare": 1.5}, {"id": "k0900", "region": "south", "fare": 2.5}],
         options=options,
     ).when_matched_update({"fare": "source.fare"}).when_not_matched_insert(
-        {"fare": "source.fare", "ts": 1, "note": "merged"}
+        {"fare": "source.fare", "ts": 1, "note": "'merged'"}
     ).execute()  # fmt: skip
     expected["k0007"]["fare"] = 1.5
     inserted = dict.fromkeys(story.schema.names) | {"region": "south", "ts": 1, "note": "merged"}

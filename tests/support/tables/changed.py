@@ -97,7 +97,7 @@ class Changed:
             self.rows[row["id"], row["p"]] = row
 
     def update(self, where: str | None, holds: Callable[[Row], bool], values: dict[str, Any], **new: Any) -> None:
-        self.table.update(where, set=values, options=self.options)
+        self.table.update(where, values=values, options=self.options)
         self.change(holds, **new)
 
     def change(self, holds: Callable[[Row], bool], **new: Any) -> None:

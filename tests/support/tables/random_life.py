@@ -216,7 +216,7 @@ class RandomLife:
         values: dict[str, Any] = new if self.choice.random() < 0.5 else {"v": pc.add(pc.field("v"), 1)}
         if self.choice.random() < 0.3:
             values["ts"] = self.choice.randrange(10)
-        self.table.update(f"v >= {limit}", set=values, options=self.options)
+        self.table.update(f"v >= {limit}", values=values, options=self.options)
         for row in list(self.rows.values()):
             if row["v"] >= limit:
                 self.put([{**row, **values, "v": row["v"] + ("v" in values)}])
