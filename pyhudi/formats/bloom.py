@@ -1,4 +1,4 @@
-"""Bloom filters as base files carry them in their footers, bit for bit as Hudi writes them.
+"""Bloom filters in the footers of base files, bit for bit as Hudi writes them.
 
 A row of bits is big-endian `int32 -1 | int32 hashes | int8 1 | int32 bits | bits, lowest bit of a byte first`. SIMPLE
 is one row; DYNAMIC_V0 is `int32 -1 | int32 hashes | int8 1 | int32 bits | int32 keys per row | int32 keys in the last
@@ -39,26 +39,26 @@ _MURMUR = 1
 _M = np.uint32(0x5BD1E995)
 _MAX_BITS = 1 << 31
 _MAX_ROWS = 1 << 16
-# Rows times hashes, the work for one key. A filter of 100,000 keys at 60,000 a row and 1e-9 has 60; 16 kB can say a
+# Rows times hashes, the work for one key. A filter of 100,000 keys at 60,000 a row and 1e-9 has 60; 16 kB can claim a
 # million.
 _MAX_PROBES = 1 << 12
-_JAVA_INT = 2**31 - 1  # the count of a full filter stays at it: it only says which row is next
+_JAVA_INT = 2**31 - 1  # the count of a full filter stays at it: it only selects the next row
 
 Bits = npt.NDArray[np.uint8]
 Words = npt.NDArray[np.uint32]
 
 
 class BloomFilter:
-    """A set of record keys that answers "surely not" or "maybe".
+    """A set of record keys that answers "no" or "maybe".
 
     Keys are added in the order of the file: a dynamic filter starts a new row after `keys_per_row` keys until it may
-    hold `max_entries`, then deals further keys over its rows in turn.
+    hold `max_entries`, then distributes further keys over its rows in turn.
     """
 
     def __init__(self, num_entries: int, fpp: float, kind: str = DYNAMIC_V0, max_entries: int = 100_000) -> None:
         """An empty filter for `num_entries` keys a row at a false-positive probability of `fpp`.
 
-        Raises ConfigError for an unknown kind or numbers that give no filter.
+        Raises ConfigError for an unknown kind or invalid numbers.
         """
         if kind not in BLOOM_KINDS:
             raise ConfigError(f"Unknown bloom filter type {kind!r}; known: {', '.join(BLOOM_KINDS)}.")
@@ -77,7 +77,7 @@ class BloomFilter:
         self.max_entries = max_entries
         self._rows: list[Bits] = [np.zeros((bits + 7) // 8, np.uint8)]
         self._keys_in_last_row = 0  # goes on counting when the filter is full, as Hudi's does
-        self._dealt = -1  # keys dealt over the rows since the filter became full; -1: not full yet
+        self._dealt = -1  # keys distributed over the rows since the filter became full; -1: not full yet
 
     @classmethod
     def build(cls, keys: pa.Array, num_entries: int, fpp: float, kind: str, max_entries: int) -> BloomFilter:
@@ -92,7 +92,7 @@ class BloomFilter:
 
     @property
     def keys_added(self) -> int | None:
-        """How many keys were ever added; None for a SIMPLE filter, which does not say."""
+        """The number of keys ever added; None for a SIMPLE filter, which does not record it."""
         if self.kind == SIMPLE:
             return None
         return (len(self._rows) - 1) * self.keys_per_row + self._keys_in_last_row
@@ -108,7 +108,7 @@ class BloomFilter:
     def add(self, keys: pa.Array | pa.ChunkedArray) -> None:
         """Add `keys`: strings without nulls."""
         if isinstance(keys, pa.ChunkedArray):
-            # A row of bits is unpacked for each run of keys: few long runs are better than many chunks.
+            # A row of bits is unpacked for each run of keys, so few long runs are better than many chunks.
             keys = (
                 keys.chunks[0] if keys.num_chunks == 1 else pa.concat_arrays(keys.chunks or [pa.array([], pa.string())])
             )
@@ -117,7 +117,7 @@ class BloomFilter:
             start += self._add_run(keys.slice(start))
 
     def _add_run(self, keys: pa.Array) -> int:
-        """Add the keys that go to the row in turn; how many they were."""
+        """Add the keys for the current row; return their number."""
         if self.kind == SIMPLE:
             self._set_bits(0, keys)
             return len(keys)
@@ -127,7 +127,7 @@ class BloomFilter:
                 self._keys_in_last_row = 0
             else:
                 self._dealt = 0
-                self._set_bits(0, keys.slice(0, 1))  # the key that finds the filter full goes to the first row
+                self._set_bits(0, keys.slice(0, 1))  # the first key after the filter is full goes to the first row
                 self._keys_in_last_row += 1
                 return 1
         if self._dealt < 0:
@@ -152,9 +152,9 @@ class BloomFilter:
         self._rows[row] = np.packbits(flags, bitorder="little")
 
     def might_contain(self, keys: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.bool_]:
-        """For each key (strings without nulls): False when it surely was never added.
+        """For each key (strings without nulls): False when it was certainly never added.
 
-        A filter of many rows and many hashes, which costs more than reading the keys, is not asked.
+        A filter with many rows and hashes, which costs more than reading the keys, returns True for all.
         """
         if isinstance(keys, pa.ChunkedArray):
             parts = [self.might_contain(chunk) for chunk in keys.chunks]
@@ -176,7 +176,7 @@ class BloomFilter:
         return answer
 
     def to_base64(self) -> str:
-        """The text that goes into the footer."""
+        """The text for the footer."""
         out = bytearray()
         if self.kind == DYNAMIC_V0:
             out += _DYNAMIC_HEADER.pack(
@@ -231,7 +231,7 @@ class BloomFilter:
 
 
 def _rows_of_bits(data: bytes, at: int, rows: int, hashes: int, bits: int) -> list[Bits]:
-    """The bits of each row; rows come one after the other from byte `at` to the end, each behind a header."""
+    """The bits of each row; rows follow each other from byte `at` to the end, each after a header."""
     size = (bits + 7) // 8
     expected = at + rows * (_ROW_HEADER.size + size)
     if len(data) != expected:
@@ -247,7 +247,7 @@ def _rows_of_bits(data: bytes, at: int, rows: int, hashes: int, bits: int) -> li
 
 
 def _header(data: bytes, at: int, layout: struct.Struct) -> tuple[int, int, tuple[int, ...]]:
-    """Hashes, bits and further numbers of a header; refuses what no Hudi writes."""
+    """Hashes, bits and further numbers of a header; refuses values that Hudi never writes."""
     if len(data) < at + layout.size:
         raise CorruptFile(f"Bloom filter of {len(data)} bytes: expected a header of {layout.size} bytes at byte {at}.")
     version, hashes, hash_type, bits, *rest = layout.unpack_from(data, at)
@@ -289,7 +289,7 @@ def _blocks_by_length(keys: pa.Array) -> Iterator[tuple[npt.NDArray[np.intp], _B
 
 
 def _utf8(keys: pa.Array) -> tuple[Bits, npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """UTF-8 bytes of all keys, and where each key starts and how long it is."""
+    """UTF-8 bytes of all keys, and the start and length of each key."""
     if keys.null_count:
         raise ConfigError(f"Record keys must not be null, found {keys.null_count} nulls.")
     if not pa.types.is_string(keys.type):
@@ -302,7 +302,7 @@ def _utf8(keys: pa.Array) -> tuple[Bits, npt.NDArray[np.int64], npt.NDArray[np.i
 
 
 def _mix(data: Bits, starts: npt.NDArray[np.int64], length: int) -> _Block:
-    """The part of Murmur that no seed touches: words multiplied and shifted, tail bytes mixed in with their sign."""
+    """The part of Murmur without the seed: words multiplied and shifted, tail bytes mixed in with their sign."""
     count, tail_bytes = length // 4, length % 4
     if length == 0:
         return _Block(0, np.zeros((0, len(starts)), np.uint32), None)

@@ -2,11 +2,11 @@
 
 A `ColumnRange` has the least and the greatest value of a column in one file, and counts its values and nulls. Bounds
 are plain, so they are compared and joined without Arrow. Numbers, text and bytes stay as they are. Dates, times and
-timestamps are whole numbers in the unit of their type, decimals are unscaled numbers. A bound that is not known is
-None: of a float column with a not-a-number, of a type that has no order.
+timestamps are whole numbers in the unit of their type, decimals are unscaled numbers. An unknown bound is None: for a
+float column with NaN, and for a type without an order.
 
-`stats_rows` makes rows in the form of a table version. A bound is in the member of the union that real Hudi writes for
-the column's type. From table version 9 on the row says the type.
+`stats_rows` makes rows in the form of a table version. A bound is in the member of the union that Apache Hudi writes
+for the column's type. From table version 9 on the row includes the type.
 
 Source: docs/formats/metadata-table.md, "Statistics", "Bounds".
 """
@@ -42,13 +42,14 @@ __all__ = [
 
 Plain: TypeAlias = bool | int | float | bytes | str
 _DECIMAL_DIGITS = 40  # more than a decimal of 128 bits has
-_SCHEMAS = 64  # in the cache of ways to compute ranges: those of the tables that a process writes to
+_SCHEMAS = 64  # cached column plans: those of the tables that a process writes to
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnRange:
-    """A column in one file, or in a part of it. `values`: rows, nulls among them. `stored_bytes`, `plain_bytes`: of its
-    parts of the file, compressed and not; 0 where nobody knows."""
+    """A column in one file, or in a part of it. `values`: rows, nulls included. `stored_bytes`, `plain_bytes`: of its
+    parts of the file, compressed and not; 0 if unknown.
+    """
 
     name: str
     data_type: pa.DataType
@@ -61,7 +62,7 @@ class ColumnRange:
 
     @property
     def is_known(self) -> bool:
-        """Do the bounds hold all values? They do where there is none."""
+        """Do the bounds include all values? True without values."""
         return self.least is not None or self.nulls == self.values
 
 
@@ -100,7 +101,7 @@ def _common_type(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
 
 
 def has_order(data_type: pa.DataType) -> bool:
-    """Can values of this type have bounds? Those that only foreign files hold (unsigned numbers, durations) have none.
+    """Can values of this type have bounds? Types of foreign files (unsigned numbers, durations) have none.
 
     Text and bytes are ordered by their bytes.
     """
@@ -119,7 +120,7 @@ def has_order(data_type: pa.DataType) -> bool:
 
 
 def column_type(schema: pa.Schema, name: str) -> pa.DataType | None:
-    """Type of a top-level column, or of the struct field that a dotted name leads to; None when there is none."""
+    """Type of a top-level column, or of the struct field with a dotted name; None when it is missing."""
     at = schema.get_field_index(name)
     first, *rest = (name,) if at >= 0 else name.split(".")
     at = schema.get_field_index(first)
@@ -132,7 +133,7 @@ def column_type(schema: pa.Schema, name: str) -> pa.DataType | None:
 
 
 def values_of(rows: pa.Table, name: str) -> pa.ChunkedArray:
-    """The values of a column, or of the field that a dotted name leads to: null where a struct on the way is null."""
+    """The values of a column, or of the field with a dotted name: null where an enclosing struct is null."""
     if rows.schema.get_field_index(name) >= 0:
         return rows.column(name)
     first, *rest = name.split(".")
@@ -149,10 +150,10 @@ def range_of_values(name: str, values: pa.ChunkedArray) -> ColumnRange:
 
 
 class _Column(NamedTuple):
-    """What finding a range has to know of a column, looked up once for all rows of a schema."""
+    """The input for a column's range, computed once for all rows of a schema."""
 
     name: str
-    kind: pa.DataType  # of the values, where they are in a dictionary
+    kind: pa.DataType  # of the values, decoded
     is_coded: bool
     is_ordered: bool
     is_floating: bool
@@ -165,7 +166,7 @@ class _Column(NamedTuple):
 
 @lru_cache(maxsize=_SCHEMAS)
 def _columns_of(names: tuple[str, ...], schema: pa.Schema) -> Mapping[str, _Column]:
-    """By name, those that rows of the schema have."""
+    """By name, the columns of these names in the schema."""
     kinds = {name: column_type(schema, name) for name in names}
     return {name: _Column.of(name, kind) for name, kind in kinds.items() if kind is not None}
 
@@ -186,7 +187,7 @@ def _range_of(column: _Column, values: pa.ChunkedArray) -> ColumnRange:
         ends = pc.min_max(values)
         try:
             least, greatest = _plain(ends["min"], column.kind), _plain(ends["max"], column.kind)
-        except UnicodeDecodeError:  # text of a foreign file that is none
+        except UnicodeDecodeError:  # invalid text of a foreign file
             least = greatest = None
     return ColumnRange(column.name, column.kind, least, greatest, count, nulls)
 
@@ -203,9 +204,9 @@ def _plain(value: pa.Scalar, kind: pa.DataType) -> Plain | None:
 
 
 class RangesOfRows:
-    """Ranges of the columns of all rows that pass by.
+    """Ranges of the columns over all added rows.
 
-    Args: names: dotted names of struct fields among them; schema: columns that have a range even without a row.
+    Args: names: may include dotted names of struct fields; schema: columns that have a range even without a row.
     """
 
     def __init__(self, names: Sequence[str], schema: pa.Schema | None = None) -> None:
@@ -213,7 +214,7 @@ class RangesOfRows:
         self._by_name = {} if schema is None else dict(_ranges_without_rows(self._names, schema))
 
     def add(self, rows: pa.Table, *, missing_as_null: bool = False) -> None:
-        """Take these rows in. Columns that they lack are passed over, or count as nulls."""
+        """Add these rows. Missing columns are skipped, or count as nulls."""
         columns = _columns_of(self._names, rows.schema)
         for name in self._names:
             before, column = self._by_name.get(name), columns.get(name)
@@ -228,12 +229,12 @@ class RangesOfRows:
                 )
 
     def ranges(self) -> tuple[ColumnRange, ...]:
-        """Those of the columns that were there, in the order of the names."""
+        """The ranges of the columns that rows had, in the order of the names."""
         return tuple(self._by_name[name] for name in self._names if name in self._by_name)
 
 
 OLD_DECIMAL = pa.decimal128(30, 15)  # of all decimals in statistics below table version 9
-_UNSCALED_DIGITS = 60  # of an unscaled number with more digits behind the point
+_UNSCALED_DIGITS = 60  # of an unscaled number with more decimal places
 _NULL_TYPE = 1
 _TIMES = {"ms": 13, "us": 14}
 _TIMESTAMPS = {"ms": 15, "us": 16, "ns": 17}
@@ -308,13 +309,13 @@ def _row(table_version: int, file_name: str, one: ColumnRange) -> dict[str, obje
 
 
 def unscaled_bytes(number: int) -> bytes:
-    """A decimal's unscaled number in two's complement, in as few bytes as it needs."""
+    """A decimal's unscaled number in two's complement, in as few bytes as possible."""
     bits = (number if number >= 0 else ~number).bit_length()
     return number.to_bytes(bits // 8 + 1, "big", signed=True)
 
 
 def _old_form(bound: Plain, kind: pa.DataType) -> _Wrapped | None:
-    """Below version 9: dates and decimals have members of their own. None for what has no place there."""
+    """Below version 9, dates and decimals have separate members. None for unsupported types."""
     if pa.types.is_date32(kind):
         return _member(_DATE, bound)
     if pa.types.is_decimal(kind):
@@ -333,7 +334,7 @@ def _old_form(bound: Plain, kind: pa.DataType) -> _Wrapped | None:
 
 
 def _new_form(bound: Plain, kind: pa.DataType) -> _Wrapped | None:
-    """From version 9 on: the physical values, decimals as unscaled numbers in as few bytes as they need."""
+    """From version 9 on: the physical values, decimals as unscaled numbers in as few bytes as possible."""
     if pa.types.is_decimal(kind):
         assert isinstance(bound, int)
         return _member(_BYTES, unscaled_bytes(bound))

@@ -1,15 +1,14 @@
 """Damaged bytes: errors of decoders as CorruptFile, limits for decoded sizes, and the check that text is UTF-8.
 
-Decoders report the damage that they see. Arrow, fastavro, zlib or Python meet the rest, and raise errors of their own
-kinds. `as_corrupt` turns these into CorruptFile where a kind of input is decoded, not at each line that may raise one.
+Decoders report the damage that they find. Other damage raises errors in Arrow, fastavro, zlib or Python. `as_corrupt`
+turns these into CorruptFile around the decoding of a kind of input, not at each line that may raise one.
 
 `check_inflated` limits how much larger than its bytes a part of a file may become. A few kB of Parquet or of an HFile
-can stand for gigabytes: pages of one value, bodies of zeros. Writers make parts of bounded size, because a log block
-has a limit and because keys differ.
+can stand for gigabytes: pages of one value, bodies of zeros. Real writers make parts of bounded size, because a log
+block has a limit and because keys differ.
 
-`check_text` looks at text before anything is written. Arrow and Spark take any bytes for text, but Avro and HFile
-blocks with bytes that are not UTF-8 can't be read. Arrow's own check looks at whole columns, and takes about a
-nanosecond for a byte.
+`check_text` checks text before anything is written. Arrow and Spark accept any bytes as text, but Avro and HFile blocks
+with bytes that are not UTF-8 can't be read. Arrow's check handles whole columns, and takes about a nanosecond per byte.
 """
 
 from __future__ import annotations
@@ -50,14 +49,14 @@ FOREIGN_ERRORS = (
     struct.error,
     zlib.error,
 )
-_SAID_CHARS = 500  # of the other error's text: it may quote the file
+_SAID_CHARS = 500  # of the original message: it may quote the file
 
 
 @contextmanager
 def as_corrupt(where: str, what: str) -> Iterator[None]:
-    """Errors of others in here become CorruptFile; those of the family pass.
+    """Turn foreign errors in the block into CorruptFile; HudiError passes.
 
-    Args: where: the file, and where in it; what: that which is decoded.
+    Args: where: the file, and the place in it; what: the decoded thing.
     """
     try:
         yield
@@ -68,25 +67,25 @@ def as_corrupt(where: str, what: str) -> Iterator[None]:
 
 @contextmanager
 def located(where: str) -> Iterator[None]:
-    """Errors about the bytes in here say where: in which file, and where in it."""
+    """Add the place, the file and the position in it, to errors about bytes in the block."""
     try:
         yield
     except (CorruptFile, UnsupportedTable) as error:
         raise type(error)(f"{where}: {error}") from error
 
 
-# Twice `hoodie.logfile.data.block.max.size`: whatever it holds, a block of usual size is read.
+# Twice `hoodie.logfile.data.block.max.size`: a block of usual size is read whatever it holds.
 FREE_BYTES = 512 << 20
-# Of larger parts: the most that deflate can do, which rows with keys of their own never come near.
+# Of larger parts: the maximum of deflate, which rows with distinct keys never come near.
 MAX_RATIO = 1032
 
 
 def check_inflated(
     inflated_bytes: int, stored_bytes: int, where: str, *, free_bytes: int = FREE_BYTES, ratio: int = MAX_RATIO
 ) -> None:
-    """Is it a size that so many stored bytes may become? Raises CorruptFile.
+    """Check that so many stored bytes may inflate to this size. Raises CorruptFile.
 
-    Args: free_bytes: sizes up to here are in any case.
+    Args: free_bytes: sizes up to here are always allowed.
     """
     limit = max(free_bytes, ratio * stored_bytes)
     if inflated_bytes > limit:
@@ -97,13 +96,13 @@ def check_inflated(
 
 
 def check_text(rows: pa.Table | pa.RecordBatch, first_row: int = 0) -> None:
-    """Raises ConfigError, with column and row, for text that is not UTF-8, also inside of other types."""
+    """Raise ConfigError, with column and row, for text that is not UTF-8, also inside other types."""
     for field, column in zip(rows.schema, rows.columns, strict=True):
         check_text_column(field.name, cast("pa.Array | pa.ChunkedArray", column), first_row)
 
 
 def check_text_column(name: str, column: pa.Array | pa.ChunkedArray, first_row: int = 0) -> None:
-    """The same for one column."""
+    """Like `check_text`, for one column."""
     if not _holds_text(column.type):
         return
     for chunk in column.chunks if isinstance(column, pa.ChunkedArray) else [column]:
@@ -120,7 +119,7 @@ def check_text_column(name: str, column: pa.Array | pa.ChunkedArray, first_row: 
 
 
 def text_checked(reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
-    """The same stream; it breaks off with the error of `check_text` where that is raised."""
+    """The same stream; it raises the error of `check_text` at a wrong text."""
     if not any(_holds_text(field.type) for field in reader.schema):
         return reader
     return pa.RecordBatchReader.from_batches(reader.schema, _checked(reader))
@@ -143,7 +142,7 @@ def _holds_text(kind: pa.DataType) -> bool:
 
 
 def _texts(array: pa.Array, path: str) -> Iterator[tuple[str, pa.Array]]:
-    """The arrays of text in a column, with their paths: values that a slice or a null hides are left out."""
+    """The arrays of text in a column, with their paths, without values hidden by a slice or a null."""
     kind = array.type
     if not _holds_text(kind):
         return
@@ -166,7 +165,7 @@ def _texts(array: pa.Array, path: str) -> Iterator[tuple[str, pa.Array]]:
 
 
 def _used(array: pa.DictionaryArray, path: str) -> Iterator[tuple[str, pa.Array]]:
-    """Texts of a dictionary; where one is wrong, the rows say whether they have it."""
+    """Texts of a dictionary; if one is wrong, only those that rows use."""
     for inner, text in _texts(array.dictionary, path):
         yield inner, text if _first_invalid(text) is None else array.dictionary.take(array.indices)
 
@@ -175,7 +174,7 @@ def _first_invalid(text: pa.Array) -> int | None:
     try:
         text.validate(full=True)
     except pa.ArrowInvalid:
-        # Rare, and the end of the write: rows may be looked at one by one.
+        # Rare, and the end of the write: rows may be checked one by one.
         return next((n for n in range(len(text)) if text[n].is_valid and not _is_text(_bytes_of(text, n))), None)
     return None
 

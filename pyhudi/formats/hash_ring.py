@@ -1,7 +1,7 @@
 """Consistent hashing: which node of a partition's ring a key belongs to, and the file that holds the ring.
 
-A node has the hash values from behind the node before it up to its own value; the last value is 2^31 - 1. Each node is
-a file group. Source: docs/formats/indexes.md, "Consistent hashing".
+A node has the hash values after the previous node's value up to its own; the last value is 2^31 - 1. Each node is a
+file group. Source: docs/formats/indexes.md, "Consistent hashing".
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ MAX_HASH = 0x7FFFFFFF
 NORMAL, REPLACE, DELETE = "NORMAL", "REPLACE", "DELETE"
 _TAGS = frozenset({NORMAL, REPLACE, DELETE})
 _NODES_MAX = 1_000_000
-RING_BYTES_MAX = 256 << 20  # some 100 bytes for each node, twice that in another layout of JSON
+RING_BYTES_MAX = 256 << 20  # some 100 bytes per node, twice that in another JSON layout
 
 
 @dataclass(frozen=True, slots=True)
 class HashNode:
-    """One node. `tag`: in plans of a resize, REPLACE is a node that is new, DELETE one that is merged into the next."""
+    """One node. `tag`: in plans of a resize, REPLACE marks a new node, DELETE one that is merged into the next."""
 
     value: int
     file_id_prefix: str | None
@@ -63,7 +63,7 @@ class HashNode:
 
 @dataclass(frozen=True, slots=True)
 class HashRing:
-    """The ring of one partition, nodes by value. `bucket_num` is what the table was made with, not the nodes' count."""
+    """The ring of one partition, nodes by value. `bucket_num`: the table's initial number, not that of the nodes."""
 
     partition_path: str
     instant: str
@@ -72,16 +72,16 @@ class HashRing:
     nodes: tuple[HashNode, ...]
 
     def node_of(self, file_id: str) -> HashNode | None:
-        """The node whose file group it is."""
+        """The node of this file group."""
         return next((node for node in self.nodes if node.file_id == file_id), None)
 
     def before(self, value: int) -> HashNode:
-        """The node before the one of a value; before the first one comes the last."""
+        """The node before the one of a value; the last one precedes the first."""
         lower = [node for node in self.nodes if node.value < value]
         return lower[-1] if lower else self.nodes[-1]
 
     def changed(self, children: Sequence[HashNode], instant: str) -> HashRing:
-        """The ring after a resize: nodes of a plan take the places of those with their values, or come between."""
+        """The ring after a resize: nodes of a plan replace those with their values, or are inserted."""
         by_value = {node.value: node for node in self.nodes}
         for child in children:
             if child.tag == DELETE:
@@ -93,14 +93,14 @@ class HashRing:
 
 
 def places_on_ring(record_keys: pa.Array, hash_fields: Sequence[str], values: Sequence[int]) -> npt.NDArray[np.int64]:
-    """For each record key the number of its node. `values`: those of the nodes, ascending."""
+    """For each record key the number of its node. `values`: the nodes' values, ascending."""
     hashes = xx_hash32(bucket_text(record_keys, hash_fields)) & np.uint32(MAX_HASH)
     places = np.searchsorted(np.asarray(values, np.uint32), hashes, side="left")
     return np.where(places == len(values), 0, places).astype(np.int64)
 
 
 def initial_ring(partition_path: str, bucket_num: int) -> HashRing:
-    """The ring that a partition begins with: nodes at even distances, with ids that every writer makes alike."""
+    """The first ring of a partition: nodes at even distances, with ids that every writer makes alike."""
     if not 1 <= bucket_num <= _NODES_MAX:
         raise ConfigError(f"A bucket index needs 1 to {_NODES_MAX} buckets, found {bucket_num}.")
     step = (MAX_HASH + bucket_num - 1) // bucket_num

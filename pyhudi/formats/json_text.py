@@ -9,7 +9,7 @@
       "e" : [ ]
     }
 
-What is read may be anybody's: `parse_json`. Source: docs/formats/timeline.md, "Bodies"; golden tables of 0.15.0.
+`parse_json` reads JSON of any origin. Source: docs/formats/timeline.md, "Bodies"; golden tables of 0.15.0.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pyhudi.errors import CorruptFile
 
 __all__ = ["parse_json", "pretty_json"]
 
-_HALF_PAIR = re.compile(rb"\\u[dD][89a-fA-F]|[\xed\x00]")  # escaped, in UTF-8, and UTF-16 as a whole
+_HALF_PAIR = re.compile(rb"\\u[dD][89a-fA-F]|[\xed\x00]")  # escaped, in UTF-8, or in a UTF-16 file
 
 
 def pretty_json(value: object) -> str:
@@ -68,15 +68,15 @@ def _print(value: object, line: str, parts: list[str]) -> None:
 
 
 def parse_json(data: bytes, where: str, expected: str) -> object:
-    """What a JSON file holds: the one way in for JSON that lies in a table.
+    """The content of a JSON file: the only entry for JSON in a table.
 
     Args:    where: the file, for messages; expected: what should be in it ("the JSON of a ring").
-    Raises:  CorruptFile for what is no JSON, is nested too deep for Python, has a number of thousands of digits, or one
-             that is none; and for half a surrogate pair, which no file name or message can hold.
+    Raises:  CorruptFile for invalid JSON, nesting too deep for Python, a number of thousands of digits or NaN; and for
+             half a surrogate pair, which no file name or message can hold.
     """
     try:
         value: object = json.loads(data, parse_constant=_refuse_constant)
-        if _HALF_PAIR.search(data):  # perhaps halves of one character; printing tells
+        if _HALF_PAIR.search(data):  # perhaps halves of one character; encoding decides
             json.dumps(value, ensure_ascii=False).encode()
     except (ValueError, RecursionError, OverflowError) as error:
         raise CorruptFile(

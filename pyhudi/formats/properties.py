@@ -33,14 +33,14 @@ _LINE_ENDS = re.compile(r"\r\n|\n|\r")
 _SURROGATE_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _HEX = re.compile(r"[0-9A-Fa-f]{4}")
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
-# A properties file holds a few hundred lines, of which the table's schema is the longest: 2 MB with 10,000 columns.
-# What is larger is none, and would be parsed for minutes.
+# A properties file holds a few hundred lines, of which the table's schema is the longest: 2 MB with 10,000 columns. A
+# larger file is not one, and would be parsed for minutes.
 PROPERTIES_BYTES_MAX = 16 * 2**20
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
 def parse_properties(data: bytes, source: str) -> dict[str, str]:
-    """The properties in `data`; a later line wins over an earlier one of the same key.
+    """The properties in `data`; a later line overrides an earlier one with the same key.
 
     Args: `source`: the file's name, for messages. Raises CorruptFile for a broken `\\u` escape, a NUL byte (a block
     that a crashed disk never wrote), or more bytes than PROPERTIES_BYTES_MAX.
@@ -83,13 +83,13 @@ def print_properties(properties: Mapping[str, str], comments: Iterable[str] = ()
 def date_comment(moment_ms: int) -> str:
     """A moment as `java.util.Date.toString()` prints it in UTC: `Sun Jul 13 01:05:36 UTC 2025`."""
     moment = datetime.fromtimestamp(moment_ms // 1000, timezone.utc)
-    day, month = _DAYS[moment.weekday()], _MONTHS[moment.month - 1]  # not strftime: that follows the locale
+    day, month = _DAYS[moment.weekday()], _MONTHS[moment.month - 1]  # not strftime, which depends on the locale
     return f"{day} {month} {moment:%d %H:%M:%S} UTC {moment.year}"
 
 
 def _logical_lines(text: str) -> Iterator[str]:
     """Lines without comments and blanks, continuations joined."""
-    parts: list[str] = []  # of a line that goes on; each has an even number of backslashes at its end
+    parts: list[str] = []  # of a continued line; each ends in an even number of backslashes
     continues = False
     for natural in _LINE_ENDS.split(text):
         line = natural.lstrip(_WHITE)
@@ -139,7 +139,7 @@ def _unescape(text: str, source: str) -> str:
 
 
 def _join_surrogates(text: str) -> str:
-    """UTF-16 pairs, as Java escapes what is beyond the basic plane, become one character; a lone half stays."""
+    """Join UTF-16 pairs, Java's escapes beyond the basic plane, into one character; a lone half stays."""
     return _SURROGATE_PAIR.sub(lambda pair: pair.group().encode("utf-16-le", "surrogatepass").decode("utf-16-le"), text)
 
 

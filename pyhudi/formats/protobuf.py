@@ -1,7 +1,7 @@
-"""Protobuf's wire format as far as files need it: numbers, and messages of numbers and bytes.
+"""The part of Protobuf's wire format that files need: numbers, and messages of numbers and bytes.
 
 HFiles have it in their trailer and file info, ORC files in their footer; Avro's numbers have the same form. Every
-length is checked against what is left before anything is cut. Source: docs/formats/hfile.md, "File info", "Trailer".
+length is checked against the remaining bytes before it is used. Source: docs/formats/hfile.md, "File info", "Trailer".
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The one way from the text of an Avro schema to its types: every schema that comes out of a table passes here first.
+"""The only way from the text of an Avro schema to its types: every schema from a table is checked here first.
 
-A schema of a few hundred bytes can name itself without end, or double its types at each level by naming them again:
-decoders follow the names until the stack or the memory ends. So types are counted here through all references, each
-named type once, and what is recursive, too deep or too much is refused before anything is decoded.
+A schema of a few hundred bytes can be recursive, or double its types at each level by references: decoders follow these
+until the stack or the memory ends. So types are counted here through all references, and recursive, too deep or too
+large schemas are refused before anything is decoded.
 Source: Avro specification 1.11, "Schema declaration", "Names"; docs/formats/base-files.md, "Avro schema of a table".
 """
 
@@ -20,20 +20,20 @@ __all__ = ["PRIMITIVES", "CheckedSchema", "checked_schema"]
 PRIMITIVES = frozenset(("null", "boolean", "int", "long", "float", "double", "bytes", "string"))
 
 MAX_SCHEMA_CHARS = 16 * 1024 * 1024  # 100,000 columns with a comment each; parsed JSON takes twenty times its text
-MAX_DEPTH = 100  # of nesting; deeper schemas are an attack or a mistake
-MAX_TYPES = 100_000  # counted through references; Spark and Java give up on tables of fewer columns
-MAX_SYMBOL_CHARS = 255  # of an enum: a row has one byte of it and is read as so many
+MAX_DEPTH = 100  # levels; deeper schemas are an attack or a mistake
+MAX_TYPES = 100_000  # counted through references; Spark and Java fail with fewer columns
+MAX_SYMBOL_CHARS = 255  # of an enum: a row's single byte decodes to so many
 MAX_FIXED_BYTES = 2**31 - 1  # Java's arrays hold no more
 _SCHEMAS_KEPT = 64
-_KEPT_CHARS = 256 * 1024  # of a cached schema, so that the cache stays small
+_KEPT_CHARS = 256 * 1024  # longest cached schema, so that the cache stays small
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedSchema:
-    """A record schema that is safe to decode with.
+    """A record schema that is safe for decoding.
 
-    `name`: the record's full name. `written`: the JSON as it is. `record`: the same with the definition in place of
-    each name that refers to one; definitions are shared, so it is not larger than the text.
+    `name`: the record's full name. `written`: the original JSON. `record`: the JSON with references replaced by their
+    definitions; definitions are shared, so it is not larger than the text.
     """
 
     name: str
@@ -43,7 +43,7 @@ class CheckedSchema:
 
 @dataclass(frozen=True, slots=True)
 class _Type:
-    """A type without references. `count`: of the types in it, itself too; `depth`: of the levels below it."""
+    """A type without references. `count`: number of types in it, itself included; `depth`: levels below it."""
 
     avro: AvroType
     count: int = 1
@@ -54,8 +54,8 @@ def checked_schema(text: str) -> CheckedSchema:
     """The record schema in a text.
 
     Args:    text: the schema as JSON.
-    Raises:  CorruptFile when the text is no Avro record schema; UnsupportedTable for recursive records, for more than
-             MAX_DEPTH levels and for more than MAX_TYPES types.
+    Raises:  CorruptFile when the text is not an Avro record schema; UnsupportedTable for recursive records, for more
+             than MAX_DEPTH levels and for more than MAX_TYPES types.
     """
     return _kept(text) if len(text) <= _KEPT_CHARS else _checked(text)
 
@@ -78,7 +78,7 @@ def _parsed(text: str) -> object:
     try:
         parsed: object = json.loads(text)
         if "\\u" in text or not text.isascii():
-            # Half a surrogate pair is a character to JSON, and no text to Arrow.
+            # Half a surrogate pair is a character in JSON, but not text in Arrow.
             json.dumps(parsed, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
         raise CorruptFile(
@@ -88,7 +88,7 @@ def _parsed(text: str) -> object:
 
 
 class _Resolver:
-    """Walks one schema; keeps the named types seen, so that later references resolve."""
+    """Walks one schema and stores its named types, so that later references resolve."""
 
     def __init__(self) -> None:
         self._types: dict[str, _Type] = {}

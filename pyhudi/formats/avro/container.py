@@ -2,8 +2,8 @@
 
     "Obj\\x01" | header map {"avro.schema": JSON} | sync (16 bytes) | count 1 | byte length | record | sync
 
-The header has no `avro.codec` entry. The sync marker is a digest of the record, so the same body always gives
-the same bytes. Source: docs/formats/timeline.md, "Bodies"; Avro specification 1.11, "Object Container Files".
+The header has no `avro.codec` entry. The sync marker is a digest of the record, so the same body always has the same
+bytes. Source: docs/formats/timeline.md, "Bodies"; Avro specification 1.11, "Object Container Files".
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ MAX_BODY_BYTES = 2**31 - 1  # Java readers hold a body in one array, so no valid
 
 _SYNC_BYTES = 16
 _SCHEMAS_KEPT = 64
-_KEPT_CHARS = 256 * 1024  # of a cached schema, so that the cache stays small
-_SAID_CHARS = 500  # of fastavro's errors: they may quote the body
+_KEPT_CHARS = 256 * 1024  # longest cached schema, so that the cache stays small
+_SAID_CHARS = 500  # of fastavro's messages: they may quote the body
 _SCHEMA_KEY = b"avro.schema"
 
 
 def encode_container(schema: str, datum: Mapping[str, object]) -> bytes:
     """The container of one record.
 
-    Args:    schema: the Avro JSON of the record, written into the header as it is.
+    Args:    schema: the Avro JSON of the record, written unchanged into the header.
     Raises:  ValueError or TypeError, from fastavro, when the datum does not fit the schema.
     """
     body = io.BytesIO()
@@ -54,12 +54,12 @@ def encode_container(schema: str, datum: Mapping[str, object]) -> bytes:
 
 
 def decode_container(data: bytes, where: str = "Avro container", reader_schema: str | None = None) -> tuple[Body, str]:
-    """The one record of a container, and the full name of the record that was written.
+    """The single record of a container, and the full name of its written type.
 
     Args:    where: the file's path, for messages.
-             reader_schema: resolve the record to this schema (fields that it lacks get their defaults); without one it
-             comes as it was written.
-    Raises:  CorruptFile when these bytes are not a whole, uncompressed container of one record.
+             reader_schema: resolve the record to this schema (missing fields get their defaults); None: as it was
+                 written.
+    Raises:  CorruptFile when these bytes are not a complete, uncompressed container of one record.
     """
     if len(data) > MAX_BODY_BYTES:
         raise CorruptFile(f"{where}: {len(data)} bytes, more than the {MAX_BODY_BYTES} that a body can have.")
@@ -73,7 +73,7 @@ def decode_container(data: bytes, where: str = "Avro container", reader_schema: 
         record = fastavro.schemaless_reader(block, schema.parsed, reader)
     except HudiError:
         raise
-    except Exception as error:  # fastavro raises whatever type its decoding stumbles over
+    except Exception as error:  # fastavro raises errors of any type
         raise CorruptFile(
             f"{where}: the Avro container of {len(data)} bytes can't be decoded{_asked_for(reader_schema)} "
             f"({type(error).__name__}: {str(error)[:_SAID_CHARS]}). "
@@ -127,7 +127,7 @@ def _read_bytes(data: bytes, position: int, where: str) -> tuple[bytes, int]:
 
 @dataclass(frozen=True, slots=True)
 class _Written:
-    """The schema that a container is written with: its record's full name, and the form that fastavro knows."""
+    """A container's writer schema: its record's full name, and fastavro's form."""
 
     name: str
     parsed: Schema
@@ -153,7 +153,7 @@ def _checked(text: str) -> _Written:
     return _Written(schema.name, fastavro.parse_schema(schema.written))
 
 
-# All bodies of a kind have one schema.
+# All bodies of a kind have the same schema.
 _kept = lru_cache(maxsize=_SCHEMAS_KEPT)(_checked)
 
 
@@ -175,7 +175,7 @@ def _types_without_bytes(schema: object) -> Iterator[object]:
 
 @cache
 def _parsed(schema: str) -> Schema:
-    """One of our own schemas."""
+    """One of our schemas in fastavro's form."""
     return fastavro.parse_schema(json.loads(schema))
 
 

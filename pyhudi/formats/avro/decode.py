@@ -1,7 +1,7 @@
 """Many Avro binaries of one schema → one Arrow batch, column by column.
 
-Each record has one position; each field is read for all records at once (`walk.py`, `scalars.py`, `nested.py`). At
-the end each position must be at the end of its record, which checks the whole walk. Chunks of 16 Ki records stay in the
+Each record has one position; each field is read for all records at once (`walk.py`, `scalars.py`, `nested.py`). Finally
+each position must be at the end of its record, which verifies the whole walk. Chunks of 16 Ki records stay in the
 processor's cache.
 
 Source: Avro specification 1.11, "Binary encoding".
@@ -44,8 +44,8 @@ CHUNK_RECORDS = 16 * 1024
 class AvroDecoder:
     """Decodes records written under one Avro record schema.
 
-    Args:    schema: the writer's schema as JSON; columns: top-level fields to build, None for all. The other fields
-             are walked over, which every Avro reader must, but not built; unions: as for `arrow_from_avro`.
+    Args:    schema: the writer's schema as JSON; columns: top-level fields to build, None for all. The other fields are
+                 skipped byte by byte, as in every Avro reader, but not built; unions: as for `arrow_from_avro`.
     """
 
     def __init__(self, schema: str, columns: Collection[str] | None = None, *, unions: bool = False) -> None:
@@ -60,7 +60,7 @@ class AvroDecoder:
     def decode(
         self, content: bytes | memoryview, starts: Positions, ends: Positions, where: str = "Avro records"
     ) -> pa.Table:
-        """The records that lie in `content[starts[i]:ends[i]]`, in their order.
+        """The records in `content[starts[i]:ends[i]]`, in their order.
 
         Args:    starts, ends: int64, one per record; where: for messages.
         Raises:  CorruptFile when the bytes are not records of the schema.

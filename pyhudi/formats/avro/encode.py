@@ -1,10 +1,10 @@
 """Encoding an Arrow batch, column by column, into one Avro binary per row.
 
-Each field gives pieces of a few bytes per row, and `joined` makes one binary of the pieces of a row. The result is
-byte-identical to that of a record-wise encoder.
+Each field gives pieces of a few bytes per row, and `joined` makes one binary of the pieces of a row. The result equals
+that of a record-wise encoder byte by byte.
 
-Arrow joins pieces in C++, but the price for each piece of each row is many times that of a few bytes. So neighbouring
-short pieces (numbers, the branches of unions, lengths of texts) are first put together in one matrix.
+Arrow joins pieces in C++, but each piece of each row costs many times as much as a few bytes. So neighbouring short
+pieces (numbers, branches of unions, lengths of texts) are first combined in one matrix.
 
 Source: Avro specification 1.11, "Binary encoding".
 """
@@ -33,12 +33,12 @@ __all__ = ["NOTHING", "AvroEncoder", "Piece", "Short", "joined", "numbers", "var
 
 NOTHING = pa.scalar(b"", pa.binary())
 
-_MATRIX_BYTES = 96  # of a row: what more columns have goes into the next matrix, so that memory stays small
+_MATRIX_BYTES = 96  # of a row: further columns go into the next matrix, so that memory stays small
 
 
 @dataclass(frozen=True, slots=True)
 class Short:
-    """A few bytes per row. `lengths`: so many bytes of the beginning of each row of `matrix`; None: all of them."""
+    """A few bytes per row. `lengths`: number of leading bytes used in each row of `matrix`; None: all."""
 
     matrix: npt.NDArray[np.uint8]
     lengths: npt.NDArray[np.int64] | None = None
@@ -60,7 +60,7 @@ def numbers(values: npt.NDArray[np.generic]) -> Short:
 
 
 def joined(pieces: Iterable[Piece], rows: int) -> pa.Array:
-    """Binary array without nulls: of each row its pieces, in their order."""
+    """Binary array without nulls: the joined pieces of each row, in order."""
     arrays = list(_arrays(pieces, rows))
     if len(arrays) == 1:
         return arrays[0]
@@ -92,7 +92,7 @@ def _width(piece: bytes | Short) -> int:
 
 
 def _together(run: Sequence[bytes | Short], rows: int, width: int) -> pa.Array:
-    """One binary array of pieces that follow each other."""
+    """One binary array of neighbouring pieces."""
     matrix = np.empty((rows, width), np.uint8)
     there: npt.NDArray[np.bool_] | None = None
     first = 0
@@ -110,7 +110,7 @@ def _together(run: Sequence[bytes | Short], rows: int, width: int) -> pa.Array:
 
 
 def _binary(matrix: npt.NDArray[np.uint8], there: npt.NDArray[np.bool_] | None) -> pa.Array:
-    """A row's bytes, those that are there."""
+    """A binary array of the matrix's rows, without unused bytes."""
     rows, width = matrix.shape
     offsets = np.zeros(rows + 1, np.int32)
     lengths = np.full(rows, width) if there is None else np.count_nonzero(there, axis=1)
@@ -140,7 +140,7 @@ class AvroEncoder:
     def encode(self, batch: pa.RecordBatch) -> pa.Array:
         """Binary array, one Avro record per row, no nulls.
 
-        Raises SchemaMismatch when a column is missing, of another type, or null where the schema has no null.
+        Raises SchemaMismatch when a column is missing, has another type, or is null where the schema has no null.
         """
         pieces: list[Piece] = []
         for name, encode in self._fields:
@@ -224,7 +224,7 @@ def _enum(symbols: tuple[str, ...]) -> Pieces:
 
 
 def _decimal(size: int | None) -> Pieces:
-    """Big-endian two's complement: of `size` bytes (fixed), or of 16 with their length (bytes)."""
+    """Decimals in big-endian two's complement: `size` bytes (fixed), or 16 bytes with their length (bytes)."""
 
     def encode(array: pa.Array) -> list[Piece]:
         little = buffer_numbers(array.buffers()[1], np.uint8)[16 * array.offset : 16 * (array.offset + len(array))]
@@ -256,7 +256,7 @@ def _nullable(inner: Pieces, null_branch: int) -> Pieces:
 
 
 def _union(avro: list[AvroType], arrow: pa.DataType) -> Pieces:
-    """Of a struct with a member for each type: the one that is not null, or null for a struct without any."""
+    """The non-null member of a struct with a member for each type; null for a struct without one."""
     assert pa.types.is_struct(arrow)
     members = [number for number, branch in enumerate(avro) if branch != "null"]
     inner = [_encoder(avro[branch], arrow.field(number).type) for number, branch in enumerate(members)]

@@ -1,11 +1,11 @@
 """Readers of Avro fields, and the walk over many Avro binaries of one schema (`Walk`), with one position per record.
 
-Each function makes a reader for an Avro type that goes into a column of the given Arrow type. Some fields are one
-value: numbers, text, bytes, decimals, enums. Others are made of fields: unions, records, arrays and maps. A reader
-raises CorruptFile for bytes that are no value of its type.
+Each function makes a reader for an Avro type that goes into a column of the given Arrow type. Some fields are single
+values: numbers, text, bytes, decimals, enums. Others contain fields: unions, records, arrays and maps. A reader raises
+CorruptFile for bytes that are not a value of its type.
 
-Where a field may be null, its reader visits only the positions that have a value. Arrays and maps are read in waves:
-the k-th item of every record.
+If a field may be null, its reader visits only the positions with a value. Arrays and maps are read in waves: the k-th
+item of every record.
 
 Source: Avro specification 1.11, "Binary encoding", "Logical Types", "Complex Types".
 """
@@ -43,13 +43,13 @@ __all__ = [
 ]
 
 
-# What a reader of a field returns: the array, None when it was not built, and the positions behind the field.
+# The result of a reader: the array, None when it was not built, and the positions after the field.
 Found: TypeAlias = tuple[pa.Array | None, Positions]
 
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """The bytes that are walked over. `where`: for messages."""
+    """The bytes to walk over. `where`: for messages."""
 
     buffer: Buffer
     where: str
@@ -61,7 +61,7 @@ class Walk:
         return positions
 
     def varints(self, positions: Positions, limits: Positions) -> tuple[npt.NDArray[np.int64], Positions]:
-        """The numbers at the positions, and the positions behind them. Raises CorruptFile."""
+        """The numbers at the positions, and the positions after them. Raises CorruptFile."""
         self.check(positions + 1, limits)
         values, behind = decode_varints(self.buffer, positions, self.where)
         return values, self.check(behind, limits)
@@ -72,7 +72,7 @@ Reader: TypeAlias = Callable[[Walk, Positions, Positions, bool], Found]
 
 
 def integer(arrow: pa.DataType, bits: int) -> Reader:
-    """Of `int` (32 bits) and `long` (64)."""
+    """Reader of `int` (32 bits) and `long` (64)."""
 
     def read(walk: Walk, at: Positions, limits: Positions, build: bool) -> Found:
         values, behind = walk.varints(at, limits)
@@ -93,7 +93,7 @@ def _typed(array: pa.Array, arrow: pa.DataType) -> pa.Array:
 
 
 def number(dtype: np.dtype[np.floating], arrow: pa.DataType) -> Reader:
-    """Of `float` and `double`, as they are in memory."""
+    """Reader of `float` and `double`, which are stored as in memory."""
 
     def read(walk: Walk, at: Positions, limits: Positions, build: bool) -> Found:
         behind = walk.check(at + dtype.itemsize, limits)
@@ -113,7 +113,7 @@ def boolean(walk: Walk, at: Positions, limits: Positions, build: bool) -> Found:
 
 
 def variable(arrow: pa.DataType) -> Reader:
-    """Of `string` and `bytes`, also those that are decimals."""
+    """Reader of `string` and `bytes`, decimals included."""
 
     def read(walk: Walk, at: Positions, limits: Positions, build: bool) -> Found:
         lengths, starts = walk.varints(at, limits)
@@ -152,7 +152,7 @@ def _views(buffer: Buffer, starts: Positions, lengths: npt.NDArray[np.int64]) ->
 
 
 def fixed(size: int, arrow: pa.DataType) -> Reader:
-    """Of `fixed`, also those that are decimals."""
+    """Reader of `fixed`, decimals included."""
 
     def read(walk: Walk, at: Positions, limits: Positions, build: bool) -> Found:
         behind = walk.check(at + size, limits)
@@ -197,7 +197,7 @@ def _decimal_of_bytes(binary: pa.Array, arrow: pa.DataType, where: str) -> pa.Ar
 
 
 def enum(symbols: tuple[str, ...]) -> Reader:
-    """Of `enum`, as text."""
+    """Reader of `enum`, as text."""
     words = pa.array(symbols, pa.string())
 
     def read(walk: Walk, at: Positions, limits: Positions, build: bool) -> Found:
@@ -209,13 +209,13 @@ def enum(symbols: tuple[str, ...]) -> Reader:
     return read
 
 
-_MOST_PIECES = 1024  # arrays of one item of each record: each takes more memory than its values
+_MOST_PIECES = 1024  # arrays with one item of each record: each takes more memory than its values
 
 _Repeated: TypeAlias = pa.ListType | pa.MapType
 
 
 def sole_branch(inner: Reader) -> Reader:
-    """Of a union of one type."""
+    """Reader of a union of one type."""
 
     def read(walk: Walk, at: Positions, limits: Positions, build: bool) -> Found:
         branches, behind = walk.varints(at, limits)
@@ -227,7 +227,7 @@ def sole_branch(inner: Reader) -> Reader:
 
 
 def nullable(inner: Reader, null_branch: int, arrow: pa.DataType) -> Reader:
-    """Of a union of null and one type."""
+    """Reader of a union of null and one type."""
 
     def read(walk: Walk, at: Positions, limits: Positions, build: bool) -> Found:
         branches, behind = walk.varints(at, limits)
@@ -250,9 +250,9 @@ def nullable(inner: Reader, null_branch: int, arrow: pa.DataType) -> Reader:
 
 
 def union(readers: Sequence[Reader | None], arrow: pa.StructType) -> Reader:
-    """A union of several types as a struct of them; at most one member of a row is not null, none for null.
+    """Reader of a union of several types as a struct; at most one member of a row is not null, none for null.
 
-    Args:    readers: of the branches in their order, None for null; arrow: a struct of those that are not null.
+    Args:    readers: of the branches in their order, None for null; arrow: a struct of the non-null branches.
     """
     inner = {branch: reader for branch, reader in enumerate(readers) if reader is not None}
     members = list(inner)
@@ -280,7 +280,7 @@ def union(readers: Sequence[Reader | None], arrow: pa.StructType) -> Reader:
 
 
 def record(inner: list[Reader], arrow: pa.StructType) -> Reader:
-    """Of a record, by the readers of its fields."""
+    """Reader of a record, from the readers of its fields."""
 
     def read(walk: Walk, at: Positions, limits: Positions, build: bool) -> Found:
         arrays: list[pa.Array] = []
@@ -298,7 +298,7 @@ def record(inner: list[Reader], arrow: pa.StructType) -> Reader:
 
 
 def repeated(item: Reader, arrow: _Repeated) -> Reader:
-    """Of an array or a map, by the reader of its items."""
+    """Reader of an array or a map, from the reader of its items."""
 
     def read(walk: Walk, at: Positions, limits: Positions, build: bool) -> Found:
         at = at.copy()
@@ -309,7 +309,7 @@ def repeated(item: Reader, arrow: _Repeated) -> Reader:
         rest = limits - at
         while len(open_rows):
             counts, at[open_rows] = _block_counts(walk, at[open_rows], limits[open_rows])
-            # An item takes a byte at least, so more items are forged; this also bounds the waves.
+            # An item takes at least a byte, so more items are forged; this also limits the waves.
             rest[open_rows] -= counts
             if (rest < 0).any():
                 raise CorruptFile(f"{walk.where}: an Avro array or map of more items than its record has bytes.")

@@ -74,23 +74,23 @@ _LOGICAL: Mapping[tuple[str, str], pa.DataType] = {
 
 @lru_cache(maxsize=256)
 def arrow_from_avro(text: str, *, unions: bool = False) -> pa.Schema:
-    """The Arrow schema of an Avro record schema, all fields in order, meta columns too when it has them.
+    """The Arrow schema of an Avro record schema, all fields in order, including any meta columns.
 
     Args:    text: the schema as JSON; unions: a union of several types is a struct, instead of an error.
     Returns: list items are named `element`, map entries `key` and `value`; enums and UUIDs are strings.
-    Raises:  CorruptFile when the text is no Avro record schema; UnsupportedTable for recursive records, for too many
-             types or levels, for unions of several types and for decimals of more than 38 digits.
+    Raises:  CorruptFile when the text is not an Avro record schema; UnsupportedTable for recursive records, for too
+             many types or levels, for unions of several types and for decimals of more than 38 digits.
     """
     return arrow_from_checked(checked_schema(text), unions=unions)
 
 
 def arrow_from_checked(schema: CheckedSchema, *, unions: bool = False) -> pa.Schema:
-    """The same of a schema that was checked."""
+    """Like `arrow_from_avro`, for a checked schema."""
     return pa.schema(_fields(schema.record, "", unions))
 
 
 def nullable_branch(union: Sequence[AvroType]) -> tuple[AvroType | None, bool]:
-    """A union's one type that is not null (None when there are several or none), and whether null is in it."""
+    """A union's single non-null type (None when there are several or none), and whether null is in it."""
     types = [branch for branch in union if branch != "null"]
     return (types[0] if len(types) == 1 else None), len(types) < len(union)
 
@@ -198,17 +198,17 @@ def avro_from_arrow(schema: pa.Schema, table_name: str, *, with_meta: bool) -> s
     """The Avro JSON of a table schema, without blanks, equal to what Hudi writes for the same columns.
 
     Args:    schema: the columns; meta columns among them are left out and put back by `with_meta`.
-             table_name: as configured; made legal here.
+             table_name: as configured; it is converted to a legal name.
              with_meta: the five meta columns come first (footers and log headers), or none (commit metadata).
-    Raises:  SchemaMismatch naming every column whose name or type no Hudi table can hold.
+    Raises:  SchemaMismatch naming every column whose name or type a Hudi table can't hold.
     """
-    # Arrow takes schemas for equal whose fields have other metadata, docs for example: the bytes tell them apart.
+    # To Arrow, schemas are equal even if metadata of fields differs, such as docs; their bytes differ.
     return _avro_json(schema.serialize().to_pybytes(), table_name, with_meta)
 
 
 @lru_cache(maxsize=_SCHEMAS_KEPT)
 def _avro_json(schema: bytes, table_name: str, with_meta: bool) -> str:
-    """Kept, because each file and each log block asks for it again."""
+    """The Avro JSON, cached because each file and each log block needs it."""
     problems: list[str] = []
     name = avro_name(table_name)
     record = _record(
@@ -225,7 +225,7 @@ def _avro_json(schema: bytes, table_name: str, with_meta: bool) -> str:
 
 
 def storable(schema: pa.Schema) -> pa.Schema:
-    """The types that the columns have once stored in a Hudi table: int8 → int32, large_string → string, zones → UTC.
+    """The types of the columns as stored in a Hudi table: int8 → int32, large_string → string, zones → UTC.
 
     Meta columns are left out. Raises SchemaMismatch naming every column that can't be stored.
     """
@@ -240,7 +240,7 @@ def without_meta(schema: pa.Schema) -> pa.Schema:
 
 
 def avro_name(name: str) -> str:
-    """A table name made a legal Avro name: each illegal character becomes two underscores."""
+    """A table name as a legal Avro name: each illegal character becomes two underscores."""
     return _ILLEGAL.sub(_MASK, _ILLEGAL_FIRST.sub(_MASK, name[:1]) + name[1:])
 
 
@@ -260,7 +260,7 @@ def _record(fields: Iterable[pa.Field], name: str, namespace: str, path: str, pr
 
 
 def _is_legal_column_name(name: str) -> bool:
-    # Java's Avro takes letters of every script; so does Hudi.
+    # Java's Avro accepts letters of every script; so does Hudi.
     return bool(name) and not name[0].isdecimal() and all(c == "_" or c.isalpha() or c.isdecimal() for c in name)
 
 
@@ -276,7 +276,7 @@ def _field(field: pa.Field, namespace: str, path: str, problems: list[str]) -> A
 
 
 def _type(data_type: pa.DataType, name: str, namespace: str, path: str, problems: list[str]) -> AvroType:
-    """Avro type of an Arrow type. `name`, `namespace`: what a named type of this column is called and where."""
+    """Avro type of an Arrow type. `name`, `namespace`: those of a named type of this column."""
     data_type = value_type(data_type)
     if data_type in _PRIMITIVES:
         return _PRIMITIVES[data_type]
@@ -316,7 +316,7 @@ def _decimal(data_type: pa.DataType, name: str, namespace: str, path: str, probl
         "type": "fixed",
         "name": "fixed",
         "namespace": f"{namespace}.{name}",
-        # Least bytes that hold the largest number of so many digits, with its sign.
+        # The fewest bytes that hold the largest number of so many digits, with its sign.
         "size": (10**precision).bit_length() // 8 + 1,
         "logicalType": "decimal",
         "precision": precision,

@@ -1,6 +1,6 @@
 """Avro's variable-length zigzag integers for whole columns: numpy in, numpy out.
 
-Seven bits a byte, lowest first, the high bit says that more follow; zigzag puts the sign into bit 0. Source: Avro
+Seven bits per byte, lowest first; the high bit means that more follow; zigzag puts the sign into bit 0. Source: Avro
 specification 1.11, "Binary encoding".
 """
 
@@ -15,7 +15,7 @@ __all__ = ["PADDING_BYTES", "Buffer", "decode_varints", "encode_varints", "varin
 
 Positions = npt.NDArray[np.int64]
 
-PADDING_BYTES = 24  # behind the data, so that a gather at the last byte stays inside
+PADDING_BYTES = 24  # after the data, so that a gather at the last byte stays inside
 
 _HIGH_BITS = np.uint64(0x8080808080808080)
 _LOW_MASKS = np.array([(1 << (8 * length)) - 1 for length in range(9)], dtype=np.uint64)
@@ -40,7 +40,7 @@ class Buffer:
 
 
 def decode_varints(buffer: Buffer, positions: Positions, where: str) -> tuple[npt.NDArray[np.int64], Positions]:
-    """One number at each position, and the positions behind them. Raises CorruptFile for more than ten bytes."""
+    """One number at each position, and the positions after them. Raises CorruptFile for more than ten bytes."""
     first = buffer.data[positions]
     if not (first & 0x80).any():  # union branches, short texts: one byte each
         small = first.astype(np.int64)
@@ -87,7 +87,7 @@ def _long_varints(
 
 
 def varint_matrix(values: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.uint8], Positions | None]:
-    """The bytes of each number in a row of their own, and how many there are in it; None where each fills its row."""
+    """The bytes of each number in a matrix row, and their count per row; None if every number fills its row."""
     zigzag = ((values << 1) ^ (values >> 63)).view(np.uint64)
     width = 1
     if len(zigzag):
@@ -107,7 +107,7 @@ def varint_matrix(values: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.uint8],
 
 
 def encode_varints(values: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int32]]:
-    """The bytes of all numbers one after the other, and their offsets (one more than there are numbers)."""
+    """The concatenated bytes of all numbers, and their offsets (one more than the numbers)."""
     matrix, lengths = varint_matrix(values)
     offsets = np.arange(len(values) + 1, dtype=np.int32)
     if lengths is None:

@@ -47,7 +47,7 @@ _FORMAT_OF_EXTENSION = {".parquet": "PARQUET", ".orc": "ORC"}
 
 
 def extension_of(format_name: str) -> str:
-    """The file name extension of a format, with the dot. Raises ConfigError for one that we can't write."""
+    """The file name extension of a format, with the dot. Raises ConfigError for a format that we can't write."""
     name = BASE_FORMATS.canonical(format_name)
     return next(extension for extension, format_name in _FORMAT_OF_EXTENSION.items() if format_name == name)
 
@@ -71,7 +71,7 @@ def new_base_file(
 ) -> BaseFileWriter:
     """Start a base file at `path` with the columns of `schema` (meta columns included).
 
-    Args:    watched: columns whose ranges shall be known when the file is closed.
+    Args:    watched: columns whose ranges are available when the file is closed.
     """
     if not path.endswith(extension_of(options.format)):
         raise ConfigError(f"{path}: a {options.format} base file ends with {extension_of(options.format)!r}.")

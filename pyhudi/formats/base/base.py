@@ -1,11 +1,10 @@
-"""Base files as the rest of the package sees them: columns in batches, a footer, a writer, and the stored schema.
+"""The interface of base files: columns in batches, a footer, a writer, and the stored schema.
 
 `BaseFormat`, `BaseFileReader` and `BaseFileWriter` are the protocols of a format. All formats share the functions for
 files that can't be opened, read or finished.
 
-`file_schema` gives the Arrow schema that a base file stores for a table schema. Its types are those that a Hudi table
-can hold (Avro knows no byte and no short). Every column may be null, and so may every list item, map value and struct
-field.
+`file_schema` gives the Arrow schema that a base file stores for a table schema. Its types are those of Hudi tables
+(Avro has no byte and no short). Every column may be null, as may every list item, map value and struct field.
 
 Source: docs/formats/base-files.md, "Parquet layouts", "Footer".
 """
@@ -52,7 +51,7 @@ __all__ = [
 ]
 
 
-BATCH_ROWS = 122_880  # rows of a batch and of a row group: small enough to stream, large enough to compress well
+BATCH_ROWS = 122_880  # rows of a batch and of a row group: few enough to stream, enough to compress well
 
 BLOOM_FILTER_KEY = "org.apache.hudi.bloomfilter"
 LEGACY_BLOOM_FILTER_KEY = "com.uber.hoodie.bloomfilter"
@@ -84,7 +83,7 @@ class Footer:
 
     @classmethod
     def from_key_values(cls, entries: dict[str, str], schema_key: str) -> Footer:
-        """Pick Hudi's entries out of a file's."""
+        """Select Hudi's entries from a file's."""
         return cls(
             min_key=entries.get(MIN_KEY_KEY),
             max_key=entries.get(MAX_KEY_KEY),
@@ -98,7 +97,7 @@ class Footer:
 class BaseFileOptions:
     """How base files are written. Sizes are bytes; `row_group_bytes` counts Arrow bytes before encoding.
 
-    `plain_columns`: of these it is known that a dictionary does not pay.
+    `plain_columns`: columns known not to benefit from a dictionary.
     """
 
     format: str = "PARQUET"
@@ -122,7 +121,7 @@ class BaseFileReader(Protocol):
 
     @property
     def schema(self) -> pa.Schema:
-        """All columns as Arrow types, the meta columns too; INT96 reads as UTC microseconds."""
+        """All columns as Arrow types, meta columns included; INT96 reads as UTC microseconds."""
         ...
 
     @property
@@ -130,14 +129,14 @@ class BaseFileReader(Protocol):
 
     @property
     def plain_bytes(self) -> int:
-        """How large the columns are without compression, roughly."""
+        """The approximate size of the columns without compression."""
         ...
 
     @property
     def footer(self) -> Footer: ...
 
     def low_cardinality_columns(self) -> tuple[str, ...]:
-        """Top-level string columns that the file itself stores as a small dictionary."""
+        """Top-level string columns that the file stores as a small dictionary."""
         ...
 
     def plain_columns(self) -> frozenset[str]:
@@ -151,42 +150,42 @@ class BaseFileReader(Protocol):
         dictionaries: Collection[str] = (),
         may_match: RangeTest | None = None,
     ) -> Iterator[pa.RecordBatch]:
-        """Rows in file order, streamed: never more than a batch is decoded.
+        """Rows in file order, streamed: only one batch is decoded at a time.
 
         Args:
-            columns: top-level names in the wanted order (None = all, in file order); names that the file lacks are
-                left out.
-            dictionaries: string columns to hand out dictionary-encoded.
-            may_match: takes the ranges of a part of the file, says whether a row that passes may be in it; other parts
-                are skipped, where the format has parts. Rows are not filtered.
+            columns: top-level names in the order of the result (None = all, in file order); missing names are left out.
+            dictionaries: string columns to return dictionary-encoded.
+            may_match: takes the ranges of a part of the file and says whether it may hold a matching row; other parts
+                are skipped, if the format has parts. Rows are not filtered.
         """
         ...
 
     def numbered_batches(
         self, columns: Sequence[str], batch_rows: int = BATCH_ROWS, may_match: RangeTest | None = None
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
-        """As `batches`; each with the number that its first row has in the file."""
+        """Like `batches`; each with the number of its first row in the file."""
         ...
 
     def rows_having(self, column: str, values: pa.Array, may_match: RangeTest | None = None) -> npt.NDArray[np.int64]:
-        """The numbers of the rows with one of these values (of the column's type) in a column, ascending, and perhaps
-        of a few others. `may_match`: see `batches`.
+        """The numbers of the rows with one of these values (of the column's type) in a column, ascending, possibly with
+        a few others. `may_match`: see `batches`.
         """
         ...
 
     def rows_at(self, columns: Sequence[str], rows: npt.NDArray[np.int64]) -> Iterator[pa.RecordBatch]:
-        """The rows with these numbers (ascending, each once), as `batches` has them; parts of the file without any are
-        not read, where the format knows parts.
+        """The rows with these numbers (ascending, each once), as `batches` returns them; parts of the file without any
+        are not read, if the format has parts.
         """
         ...
 
     def column(self, name: str) -> pa.ChunkedArray:
-        """One whole column; the caller answers for the memory."""
+        """One whole column, in memory."""
         ...
 
     def ranges(self, names: Sequence[str]) -> tuple[ColumnRange, ...]:
-        """Statistics of columns, dotted names of struct fields among them. Data is read where the footer says too
-        little. Columns that the file lacks, and lists, maps and structs, have none."""
+        """Statistics of columns, dotted names of struct fields among them. Data is read if the footer is not
+        sufficient. Columns that the file lacks, and lists, maps and structs, have none.
+        """
         ...
 
     def close(self) -> None: ...
@@ -199,27 +198,27 @@ class BaseFileReader(Protocol):
 
 
 class BaseFileWriter(Protocol):
-    """One base file being written; nothing of it counts before `close`."""
+    """One base file being written; it is not valid before `close`."""
 
     def write(self, table: pa.Table) -> None:
-        """Write one row group. Columns are the writer's schema; strings may come dictionary-encoded."""
+        """Write one row group. Columns are the writer's schema; strings may be dictionary-encoded."""
         ...
 
     @property
     def written_bytes(self) -> int:
-        """Bytes that have reached the file so far."""
+        """Bytes written to the file so far."""
         ...
 
     def close(self, footer: Footer) -> int:
-        """Finish the file; its size in bytes."""
+        """Finish the file; return its size in bytes."""
         ...
 
     def ranges(self) -> tuple[ColumnRange, ...]:
-        """Of the closed file: what a reader's `ranges` would say of the columns that it was made to watch."""
+        """The ranges of the closed file's watched columns, equal to those of a reader."""
         ...
 
     def abandon(self) -> None:
-        """Let go of the file after an error, finished or not."""
+        """Abandon the file after an error, finished or not."""
         ...
 
 
@@ -235,11 +234,11 @@ class BaseFormat(Protocol):
     ) -> BaseFileWriter: ...
 
 
-MAX_ROWS = 1 << 31  # of a file: a forged number must not be counted to; record positions have the same limit
+MAX_ROWS = 1 << 31  # of a file, against forged numbers; record positions have the same limit
 
 
 class Closeable(Protocol):
-    """Has something to close."""
+    """An object to close."""
 
     def close(self) -> object: ...
 
@@ -257,7 +256,7 @@ def open_stored(storage: Storage, path: str) -> pa.NativeFile:
 
 @contextmanager
 def as_corrupt_file(where: str, format_name: str) -> Iterator[None]:
-    """Turn what pyarrow says about bytes into CorruptFile with the file's name."""
+    """Turn pyarrow's errors about bytes into CorruptFile with the file's name."""
     try:
         yield
     except FOREIGN_ERRORS as error:
@@ -268,7 +267,7 @@ def as_corrupt_file(where: str, format_name: str) -> Iterator[None]:
 
 
 def check_outline(where: str, rows: int, names: Sequence[str]) -> None:
-    """What a footer says of the whole file: how many rows, and the names of its columns. Raises CorruptFile."""
+    """Check a footer's number of rows and names of columns. Raises CorruptFile."""
     if not 0 <= rows <= MAX_ROWS:
         raise CorruptFile(f"{where}: expected 0 to {MAX_ROWS} rows, found {rows}. Restore the file from a copy.")
     if len(set(names)) != len(names):
@@ -277,17 +276,17 @@ def check_outline(where: str, rows: int, names: Sequence[str]) -> None:
 
 
 def close_quietly(*parts: Closeable | None) -> None:
-    """Close what can be closed, after an error."""
+    """Close all parts after an error, ignoring further errors."""
     for part in parts:
         try:
             if part is not None:
                 part.close()
         except (pa.ArrowException, OSError, ValueError):
-            continue  # the error that brought us here is the one to tell
+            continue  # the original error is the one to report
 
 
 def rows_among(batches: Iterable[tuple[int, pa.Array]], values: pa.Array) -> npt.NDArray[np.int64]:
-    """The numbers of the rows that have one of the values.
+    """The numbers of the rows with one of the values.
 
     Args:   batches: of a column, ascending, each with the number of its first row.
     """
@@ -298,7 +297,7 @@ def rows_among(batches: Iterable[tuple[int, pa.Array]], values: pa.Array) -> npt
     return np.concatenate(numbers)
 
 
-@lru_cache(maxsize=64)  # each new file asks for it; metadata, which Arrow does not compare, has no part in it
+@lru_cache(maxsize=64)  # each new file needs it; Arrow compares schemas without metadata, which is not used
 def file_schema(schema: pa.Schema) -> pa.Schema:
     """`schema` with the types that a base file stores, all nullable, without metadata; meta columns come first.
 

@@ -2,10 +2,9 @@
 
 pyarrow writes ORC without user metadata, where Hudi keeps bloom filter, key range and schema; `orc_tail` adds it.
 
-ORC's plain timestamp has no zone: Hudi stores the wall clock of the writing machine's zone, we store UTC's. Values
-beyond the years 1677 to 2262 can't be read through pyarrow. Fractions of seconds before 1970 are written by pyarrow in
-a way that Java refuses to read, so we refuse to write them. Source: docs/formats/base-files.md, "ORC", "Footer"; ORC
-specification v1.
+ORC's plain timestamp has no zone: Hudi stores local time in the writing machine's zone, we store UTC. Values beyond the
+years 1677 to 2262 can't be read through pyarrow. pyarrow writes fractions of seconds before 1970 in a form that Java
+refuses to read, so we refuse to write them. Source: docs/formats/base-files.md, "ORC", "Footer"; ORC specification v1.
 """
 
 from __future__ import annotations
@@ -104,10 +103,10 @@ class OrcReader:
         return self._footer
 
     def low_cardinality_columns(self) -> tuple[str, ...]:
-        return ()  # pyarrow hands out ORC strings plain
+        return ()  # pyarrow returns ORC strings plain
 
     def plain_columns(self) -> frozenset[str]:
-        return frozenset()  # the ORC writer finds out by itself
+        return frozenset()  # the ORC writer decides by itself
 
     def batches(
         self,
@@ -190,13 +189,13 @@ def _text(value: object) -> str:
 
 
 def _typed_schema(stored: pa.Schema, avro_schema: str | None) -> pa.Schema:
-    """The types that the columns mean: those of the Avro schema when the file has one, else timestamps in UTC."""
+    """The logical types of the columns: those of the Avro schema if the file has one, else timestamps in UTC."""
     column_types: dict[str, pa.DataType] = {}
     if avro_schema is not None:
         try:
             column_types = {field.name: field.type for field in file_schema(arrow_from_avro(avro_schema))}
         except (HudiError, ValueError):
-            column_types = {}  # the columns themselves still say enough
+            column_types = {}  # the columns' types are sufficient
     return pa.schema(
         [
             pa.field(field.name, column_types.get(field.name) or _stamped(field.type, _IN_UTC))
@@ -230,7 +229,7 @@ class OrcWriter:
         self._compressed = _CODECS[codec] != "UNCOMPRESSED"
         self._schema = schema
         self._ranges = RangesOfRows(_with_range(schema, watched), schema)
-        # Java knows ORC's plain timestamp only, not the one "with local time zone" that a zone would give.
+        # Java knows only ORC's plain timestamp, not the one "with local time zone" that a zone would give.
         self._stored = pa.schema([field.with_type(_stamped(field.type, _WITHOUT_ZONE)) for field in schema])
         self._where = storage.full_path(path)
         self._sink = storage.open_output(path)
@@ -281,18 +280,18 @@ class OrcWriter:
 
 
 def _with_range(schema: pa.Schema, names: Sequence[str]) -> list[str]:
-    """Those of the columns that can have a range: no lists, maps and structs."""
+    """The columns that can have a range, without lists, maps and structs."""
     kinds = ((name, column_type(schema, name)) for name in names)
     return [name for name, kind in kinds if kind is not None and not pa.types.is_nested(kind)]
 
 
 def _stripe_bytes(options: BaseFileOptions) -> int:
-    # A stripe waits in memory until it is full; small files need several, or their size could not be foreseen.
+    # A stripe stays in memory until it is full; small files need several, or their size could not be estimated.
     return max(1 << 20, min(_STRIPE_BYTES, options.max_file_size_bytes // 4))
 
 
 def _check_moments(values: pa.Array, where: str) -> None:
-    """Refuse what Java could not read back."""
+    """Refuse moments that Java could not read."""
     kind = values.type
     if pa.types.is_timestamp(kind):
         micros = pc.fill_null(values.cast(pa.int64()), 0).to_numpy(zero_copy_only=False)

@@ -37,9 +37,9 @@ def _chunks(data: bytes, chunk_bytes: int) -> bytes:
 
 
 class HeldTail:
-    """A file for the ORC writer that keeps the last bytes back: the postscript is changed before it is written.
+    """A file for the ORC writer that holds back the last bytes: the postscript is changed before it is written.
 
-    The writer ends the process when a file refuses its last bytes, so it never hears of it: `check` raises it.
+    The writer ends the process when a file refuses its last bytes, so errors are kept from it: `check` raises them.
     """
 
     _POSTSCRIPT_MAX = 256  # its length is one byte, which follows it
@@ -62,7 +62,7 @@ class HeldTail:
         return len(piece)
 
     def check(self) -> None:
-        """Raises what the file raised, OSError or StorageError, while the writer wrote to it."""
+        """Raise the OSError or StorageError that the file raised while the writer wrote to it."""
         if self._failure is not None:
             raise self._failure
 
@@ -95,7 +95,7 @@ class HeldTail:
         return False
 
     def finish(self, footer_extension: bytes) -> None:
-        """Write the bytes held back, with `footer_extension` at the end of the footer."""
+        """Write the held bytes, with `footer_extension` at the end of the footer."""
         length = self._tail[-1]
         postscript = self._tail[-1 - length : -1]
         changed = _longer_footer(postscript, len(footer_extension))

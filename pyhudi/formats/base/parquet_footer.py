@@ -1,12 +1,12 @@
 """The footer of a Parquet file, the column chunks that PyArrow can read safely, and Thrift's compact protocol.
 
-PyArrow ends the process when it is asked for a chunk without metadata, for an encrypted one, or for one whose
-histograms have more or fewer levels than its column. It does the same when it is asked for the statistics of a chunk
-whose type is not its column's, or whose bounds are shorter than a value of the type: it decodes them where no error can
-come out. So `ParquetFooter` looks at the bytes of the footer first.
+PyArrow ends the process when it reads a chunk without metadata, an encrypted one, or one whose histograms have more or
+fewer levels than its column. It does the same for the statistics of a chunk whose type is not its column's, or whose
+bounds are shorter than a value of the type, since it decodes them where no error can be raised. So `ParquetFooter`
+checks the bytes of the footer first.
 
-`CompactReader` and `CompactWriter` know as much of the compact protocol as the footers and page headers of Parquet
-files need.
+`CompactReader` and `CompactWriter` implement the part of the compact protocol that the footers and page headers of
+Parquet files need.
 
 Source: docs/formats/base-files.md, "Footer"; the compact protocol of Apache Thrift.
 """
@@ -40,13 +40,13 @@ _VARINT_BYTES = 10  # 64 bits, seven to a byte
 _BYTE, _DOUBLE, _BINARY, _LIST, _SET, _MAP, STRUCT = 3, 7, 8, 9, 10, 11, 12
 _I32, _I64 = 5, 6
 _INTEGERS = frozenset({4, _I32, _I64})
-_LONG_LIST = 15  # from so many elements on their number follows
+_LONG_LIST = 15  # with so many elements or more, the number follows
 _TRUE, FALSE = 1, 2
 _FIXED_BYTES = {_BYTE: 1, _DOUBLE: 8}
 
 
 class CompactReader:
-    """A cursor over bytes, which is at `at`. Whoever reads beyond them gets LookupError."""
+    """A cursor at position `at` of some bytes. Reading beyond them raises LookupError."""
 
     def __init__(self, data: bytes) -> None:
         self.data, self.at = data, 0
@@ -60,7 +60,7 @@ class CompactReader:
             yield number, head & 15
 
     def fields_of(self, *field_numbers: int) -> Iterator[int]:
-        """Numbers of the wanted fields of a struct, each before its value; the others are skipped."""
+        """The given field numbers that a struct has, each before its value; other fields are skipped."""
         for number, kind in self.fields():
             if number in field_numbers:
                 yield number
@@ -99,7 +99,7 @@ class CompactReader:
             for _ in range(count):
                 self._skip_element(kinds >> 4)
                 self._skip_element(kinds & 15)
-        elif kind not in (_TRUE, FALSE):  # a field's type says these itself
+        elif kind not in (_TRUE, FALSE):  # the type of a field holds these values
             self.at += _FIXED_BYTES[kind]
 
     def _skip_element(self, kind: int) -> None:
@@ -130,7 +130,7 @@ class CompactReader:
 class CompactWriter:
     """The fields of one struct, in the order of their numbers.
 
-    Args:    begun: `fields` of another one, to go on with; last: the number of the last of them.
+    Args:    begun: `fields` of another writer, to continue; last: the number of their last field.
     """
 
     def __init__(self, begun: bytes = b"", last: int = 0) -> None:
@@ -203,23 +203,23 @@ def _binary(text: str) -> bytes:
 
 _MAGIC = b"PAR1"
 _END_BYTES = 8  # the footer's length and the magic
-_TAIL_BYTES = 64 << 10  # read at first, as pyarrow does: most footers are in it
+_TAIL_BYTES = 64 << 10  # read first, as in pyarrow: most footers are within
 # Parquet's types in the order of their numbers, with the bytes of a value; those of the last two differ.
 _TYPES = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "INT96": 12, "FLOAT": 4, "DOUBLE": 8, "BYTE_ARRAY": 0}
 PHYSICAL_TYPES = {name: number for number, name in enumerate([*_TYPES, "FIXED_LEN_BYTE_ARRAY"])}
-# Numbers of fields: of FileMetaData, RowGroup, ColumnChunk, ColumnMetaData, Statistics, SizeStatistics.
+# Field numbers: of FileMetaData, RowGroup, ColumnChunk, ColumnMetaData, Statistics, SizeStatistics.
 _ROW_GROUPS, _COLUMNS = 4, 1
 _METADATA, _ENCRYPTION = 3, 8
 _TYPE, _STATISTICS, _SIZES = 1, 12, 16
 _BOUNDS = (1, 2, 5, 6)
-_EXACT = (7, 8)  # is the greatest, is the least value one that is there? Else it is a cut one around all values
+_EXACT = (7, 8)  # is the greatest, is the least bound an actual value? Else it is a truncated bound around all values
 _TEXT_BYTES, _LEVELS = 1, (2, 3)
 Place = tuple[int, int]  # row group, column
 
 
 @dataclass(frozen=True)
 class ParquetFooter:
-    """What pyarrow makes of a footer, and its bytes."""
+    """pyarrow's metadata of a footer, and the footer's bytes."""
 
     metadata: pq.FileMetaData
     thrift: bytes
@@ -231,14 +231,14 @@ class ParquetFooter:
 
     @lazy_property
     def unreadable_chunks(self) -> frozenset[Place]:
-        """The chunks that pyarrow must not be asked for. Raises LookupError, ValueError, RecursionError."""
+        """The chunks that pyarrow must not read. Raises LookupError, ValueError, RecursionError."""
         schema = self.metadata.schema
         columns = [schema.column(index) for index in range(self.metadata.num_columns)]
         return frozenset(place for place, chunk in self._chunks.items() if not chunk.fits(columns[place[1]]))
 
     @lazy_property
     def cut_chunks(self) -> frozenset[Place]:
-        """The chunks whose bounds are no values but cut ones around them. Raises as `unreadable_chunks` does."""
+        """The chunks whose bounds are truncated. Raises like `unreadable_chunks`."""
         return frozenset(place for place, chunk in self._chunks.items() if chunk.is_cut)
 
     @lazy_property
@@ -248,7 +248,7 @@ class ParquetFooter:
 
 @dataclass(slots=True)
 class _Chunk:
-    """What a footer says of a column chunk. `levels`: lengths of the histograms of repetition and definition levels."""
+    """A footer's entry of a column chunk. `levels`: lengths of the histograms of repetition and definition levels."""
 
     value_type: int | None = None
     bounds: list[int] = field(default_factory=list)  # lengths
@@ -258,7 +258,7 @@ class _Chunk:
     levels: list[int] = field(default_factory=lambda: [0, 0])
 
     def fits(self, column: pq.ColumnSchema) -> bool:
-        """Whether it can be of this column."""
+        """Can the chunk belong to this column?"""
         name = column.physical_type
         value_bytes = _TYPES.get(name, column.length or 0)
         expected = (column.max_repetition_level + 1, column.max_definition_level + 1)
@@ -272,12 +272,12 @@ class _Chunk:
 
 
 def read_footer(source: pa.NativeFile) -> ParquetFooter:
-    """The footer of an open file. Raises what pyarrow does for a damaged one."""
+    """The footer of an open file. Raises pyarrow's errors for a damaged one."""
     size = source.size()
     tail = _last(source, min(size, _TAIL_BYTES))
     length = int.from_bytes(tail[-_END_BYTES : -len(_MAGIC)], "little")
     if not tail.endswith(_MAGIC) or not 0 < length <= size - _END_BYTES:
-        return ParquetFooter(pq.read_metadata(source), b"")  # which says what is wrong
+        return ParquetFooter(pq.read_metadata(source), b"")  # which raises the right error
     if length > len(tail) - _END_BYTES:
         tail = _last(source, length + _END_BYTES)
     thrift = tail[-length - _END_BYTES : -_END_BYTES]
@@ -290,7 +290,7 @@ def leaf_positions(metadata: pq.FileMetaData) -> dict[tuple[str, ...], int]:
     paths: list[tuple[str, ...]] = []
     for index in range(metadata.num_columns):
         leaf = metadata.schema.column(index)
-        # Without repetition a leaf has one value or null per row. A column's own name may have dots in it.
+        # Without repetition a leaf has one value or null per row. A column's name may contain dots.
         parts = tuple(leaf.path.split("."))
         paths.append((leaf.path,) if leaf.max_definition_level <= 1 else parts)
         if leaf.max_repetition_level:

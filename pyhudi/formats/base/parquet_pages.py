@@ -1,10 +1,10 @@
-"""Single pages of a Parquet file, read as a small file of their own: pyarrow reads columns from their beginning only.
+"""Single pages of a Parquet file, read as a separate small file, since pyarrow reads columns only from their beginning.
 
     column chunk   = [dictionary page] data page, data page, ...     each behind a header in Thrift's compact protocol
-    wanted rows    → the pages that have them → MAGIC | pages | a footer for these pages | MAGIC → pyarrow
+    row numbers    → the pages that have them → MAGIC | pages | a footer for these pages | MAGIC → pyarrow
 
-Columns whose pages have the same rows come into one such file. Only columns with one value or null per row, of codecs
-that have one name; of others the row group is read up to the last row, as before.
+Columns whose pages have the same rows share one such file. This works only for columns with one value or null per row
+and an unambiguous codec; for others the row group is read up to the last row.
 Source: docs/formats/base-files.md, "Pages"; the Parquet format.
 """
 
@@ -28,8 +28,8 @@ Rows = npt.NDArray[np.int64]
 
 _MAGIC = b"PAR1"
 _CODECS = {"UNCOMPRESSED": 0, "SNAPPY": 1, "GZIP": 2, "BROTLI": 4, "ZSTD": 6}  # LZ4 has two forms of one name
-_HEADER_BYTES = 4 << 10  # of a page, with the least and the greatest value; longer ones are not looked at
-# Numbers of fields: of PageHeader, and of the headers of data pages in it.
+_HEADER_BYTES = 4 << 10  # of a page, with the least and the greatest value; longer ones are not parsed
+# Field numbers: of PageHeader, and of the headers of data pages in it.
 _TYPE, _PACKED_SIZE, _V1, _V2 = 1, 3, 5, 8
 _DATA, _DICTIONARY, _DATA_V2 = 0, 2, 3  # types of pages
 _VALUES = 1
@@ -39,7 +39,7 @@ _PLAIN, _RLE, _RLE_DICTIONARY = 0, 3, 8
 
 
 class _Page(NamedTuple):
-    """A data page: which rows of its row group it has, and where it lies, with its header."""
+    """A data page: its rows within the row group, and its position, header included."""
 
     first_row: int
     rows: int
@@ -49,7 +49,7 @@ class _Page(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Pages:
-    """The pages of a column chunk. `dictionary`: place of the page that codes refer to."""
+    """The pages of a column chunk. `dictionary`: position of the dictionary page."""
 
     dictionary: tuple[int, int] | None
     data: tuple[_Page, ...]
@@ -60,7 +60,7 @@ class _Pages:
         return 200 * (2 + len(self.data))
 
     def with_rows(self, rows: Rows) -> tuple[_Page, ...]:
-        """The data pages that have these rows."""
+        """The data pages with these rows."""
         last, pages = -1, []
         for row in rows.tolist():
             if row > last:
@@ -75,8 +75,8 @@ def _first_row(page: _Page) -> int:
 
 @dataclass(frozen=True, slots=True)
 class PagedColumn:
-    """A column chunk, and what a footer says of it, in bytes: `element`, its schema element; `about`, the fields of its
-    metadata that are the same whatever its pages.
+    """A column chunk, and its footer entries as bytes: `element`, its schema element; `about`, the fields of its
+    metadata that do not depend on its pages.
     """
 
     name: str
@@ -91,7 +91,7 @@ class PagedColumn:
 
 
 def paged_column(footer: ParquetFooter, source: pa.NativeFile, row_group: int, name: str) -> PagedColumn | None:
-    """A top-level column of a row group, page by page; None when it can't be read so."""
+    """A top-level column of a row group, page by page; None when that is not possible."""
     try:
         element = flat_elements(footer.thrift).get(name)
     except (LookupError, ValueError, RecursionError):
@@ -109,7 +109,7 @@ def paged_column(footer: ParquetFooter, source: pa.NativeFile, row_group: int, n
 
 
 def _page_places(source: pa.NativeFile, chunk: pq.ColumnChunkMetaData, rows: int) -> _Pages | None:
-    """The pages of a column chunk of so many rows; None when their headers do not say it."""
+    """The pages of a column chunk with so many rows; None when their headers are not sufficient."""
     starts = (chunk.data_page_offset, chunk.dictionary_page_offset if chunk.has_dictionary_page else None)
     position = min(int(start) for start in starts if start is not None)
     end = position + chunk.total_compressed_size
@@ -138,7 +138,7 @@ def _page_places(source: pa.NativeFile, chunk: pq.ColumnChunkMetaData, rows: int
 
 
 def _page_header(header: CompactReader) -> tuple[int, int, int]:
-    """Type of a page, bytes of what follows its header, and values of a data page."""
+    """Type of a page, bytes after its header, and number of values in a data page."""
     kind = packed = -1
     values = 0
     for name in header.fields_of(_TYPE, _PACKED_SIZE, _V1, _V2):
@@ -153,7 +153,7 @@ def _page_header(header: CompactReader) -> tuple[int, int, int]:
 
 
 def flat_elements(thrift: bytes) -> Mapping[str, bytes]:
-    """By name, the schema elements of those top-level columns that have one value, or null, for each row.
+    """By name, the schema elements of the top-level columns with one value, or null, for each row.
 
     Args:    thrift: a footer. Raises: LookupError, ValueError, RecursionError for a damaged one.
     """
@@ -184,7 +184,7 @@ def _element(footer: CompactReader) -> _Element:
 
 
 def _flat(elements: Sequence[_Element]) -> Iterator[tuple[str, bytes]]:
-    """Children of the root that have no children themselves."""
+    """Children of the root without children."""
     position = 1
     for _ in range(elements[0].children if elements else 0):
         element = elements[position]
@@ -194,7 +194,7 @@ def _flat(elements: Sequence[_Element]) -> Iterator[tuple[str, bytes]]:
 
 
 def _behind(elements: Sequence[_Element], position: int) -> int:
-    """Where the next one begins that is not below an element."""
+    """The position of the next element that is not below this one."""
     unread = 1
     while unread:
         unread += elements[position].children - 1
@@ -203,9 +203,9 @@ def _behind(elements: Sequence[_Element], position: int) -> int:
 
 
 def rows_of_pages(source: pa.NativeFile, columns: Sequence[PagedColumn], wanted: Rows) -> list[pa.ChunkedArray]:
-    """The wanted rows (numbers in the row group, ascending) of some of its columns, column by column.
+    """Some rows (numbers in the row group, ascending) of some of its columns, column by column.
 
-    Raises: what pyarrow raises for damaged pages.
+    Raises: pyarrow's errors for damaged pages.
     """
     alike: dict[tuple[tuple[int, int], ...], list[tuple[PagedColumn, Sequence[_Page]]]] = {}
     for column in columns:
@@ -224,7 +224,7 @@ def rows_of_pages(source: pa.NativeFile, columns: Sequence[PagedColumn], wanted:
 
 
 def _positions(ranges: Sequence[tuple[int, int]], rows: Rows) -> Rows:
-    """Where the wanted rows are among those of some pages."""
+    """The positions of the rows among those of some pages."""
     firsts = np.array([first for first, _ in ranges], np.int64)
     starts = np.cumsum([0, *(count for _, count in ranges)])[:-1]
     page = np.searchsorted(firsts, rows, side="right") - 1

@@ -1,4 +1,4 @@
-"""Reading Parquet base files: what real writers leave, lists in the layouts `array`, `bag.array` and `list.element`,
+"""Reading Parquet base files of all known writers: lists in the layouts `array`, `bag.array` and `list.element`,
 decimals as fixed bytes or integers, INT96, one row group per file.
 
 Source: docs/formats/base-files.md, "Parquet layouts", "Footer".
@@ -34,19 +34,19 @@ AVRO_SCHEMA_KEY = "parquet.avro.schema"
 T = TypeVar("T")
 
 _LARGE_ROW_GROUP_BYTES = 64 << 20  # without compression
-_SMALL_ROW_GROUP_BYTES = 1 << 20  # likewise: handing its columns to threads takes longer than decoding them
+_SMALL_ROW_GROUP_BYTES = 1 << 20  # likewise: passing its columns to threads takes longer than decoding them
 _PAGE_BUFFER_BYTES = 1 << 20
 
-_FOOTER_COPIES = 3  # in memory: the bytes, and what pyarrow makes of them
-_CHUNK_BYTES = 1000  # about what is known of a chunk takes there
-_KEPT_ROWS = 1 << 20  # of a row group: one file's keys must not take the place of all others'
-_PAGED_ROWS = 64  # of a row group: for more of them most pages are read anyway
-_ROWS_AT_ONCE = 8192  # of which single rows are read: rows behind the last are not decoded
+_FOOTER_COPIES = 3  # in memory: the bytes, and pyarrow's metadata
+_CHUNK_BYTES = 1000  # about the size of a chunk's metadata in memory
+_KEPT_ROWS = 1 << 20  # of a row group: one file's keys must not displace those of all others
+_PAGED_ROWS = 64  # of a row group: for more rows most pages are read anyway
+_ROWS_AT_ONCE = 8192  # in a batch when single rows are read: rows after the last are not decoded
 
 
 @dataclass(frozen=True, slots=True)
 class _Outline:
-    """What a file says of itself. `stored`: its Arrow schema as pyarrow has it; `schema`: as it is handed out."""
+    """A file's metadata. `stored`: its Arrow schema from pyarrow; `schema`: the schema of returned rows."""
 
     footer: ParquetFooter
     stored: pa.Schema
@@ -54,7 +54,7 @@ class _Outline:
 
     @property
     def size_bytes(self) -> int:
-        """The footer's bytes, what pyarrow makes of them, and what is known of chunks."""
+        """The size of the footer's bytes, of pyarrow's metadata, and of chunk metadata."""
         metadata = self.footer.metadata
         return _FOOTER_COPIES * len(self.footer.thrift) + _CHUNK_BYTES * metadata.num_columns * metadata.num_row_groups
 
@@ -78,10 +78,10 @@ class ParquetReader:
         self.where = f"{storage.root}/{path}"
         before = settled_state(storage, path)
         self._input = open_stored(storage, path)
-        # Equal before and after it was opened, the state is that of the open file, whatever happens to its name.
+        # If it is equal before and after opening, it is the state of the open file, whatever happens to its name.
         self._state = before if before is not None and state_of(storage, path) == before else None
         self._path = path
-        # Memory is the file cache's when mapped; elsewhere a whole row group's ranges are fetched in one go.
+        # A mapped file is in the file cache; elsewhere all ranges of a row group are fetched at once.
         self._pre_buffer = not isinstance(self._input, pa.OSFile | pa.MemoryMappedFile | pa.BufferReader)
         self._opened: pq.ParquetFile | None = None
         try:
@@ -94,7 +94,7 @@ class ParquetReader:
             raise
 
     def _cached(self, part: Hashable, make: Callable[[], T], size_of: Callable[[T], int]) -> T:
-        """What `make` makes of the file, or another reader of it has made."""
+        """The result of `make`, possibly cached by another reader of the file."""
         return make() if self._state is None else get_or_load_in_state(self._state, self._path, part, make, size_of)
 
     def _read_outline(self) -> _Outline:
@@ -104,14 +104,14 @@ class ParquetReader:
 
     @property
     def _file(self) -> pq.ParquetFile:
-        """Opened when it is needed: readers of a few rows read their pages alone."""
+        """The open file, opened on first use: readers of a few rows read only their pages."""
         if self._opened is None:
             self._opened = self._open(self._footer.metadata, ())
         return self._opened
 
     def _open(self, metadata: pq.FileMetaData, dictionaries: Collection[str]) -> pq.ParquetFile:
-        # Java likes to write one row group per file: read its columns page by page, or all of it is in memory at once.
-        # Only metadata of row groups: pyarrow ends the process when it reads that of a damaged column.
+        # Java often writes one row group per file: read its columns page by page, or all of it is in memory at once.
+        # Use only the metadata of row groups: pyarrow ends the process when it reads that of a damaged column.
         groups = (metadata.row_group(number) for number in range(metadata.num_row_groups))
         largest = max((int(group.total_byte_size) for group in groups), default=0)
         buffer_size = _PAGE_BUFFER_BYTES if largest > _LARGE_ROW_GROUP_BYTES else 0
@@ -145,7 +145,7 @@ class ParquetReader:
     def low_cardinality_columns(self) -> tuple[str, ...]:
         strings = {field.name for field in self._schema if pa.types.is_string(field.type)}
         with as_corrupt_file(self.where, "Parquet"):
-            # A column of dictionary codes takes a byte or two a value; with its fall-back pages it takes the strings'
+            # A column of dictionary codes takes one or two bytes per value; with fall-back pages it takes the strings'
             # bytes.
             return tuple(
                 chunk.path_in_schema
@@ -161,7 +161,7 @@ class ParquetReader:
             return frozenset(self._schema.names) & plain
 
     def _first_chunks(self) -> Iterator[pq.ColumnChunkMetaData]:
-        """What the first row group says of its columns."""
+        """The metadata of the first row group's columns."""
         metadata = self._footer.metadata
         if metadata.num_row_groups:
             group, unreadable = metadata.row_group(0), self._footer.unreadable_chunks
@@ -192,7 +192,7 @@ class ParquetReader:
             file = self._open(metadata, dictionaries) if dictionaries else self._file
             sizes = (metadata.row_group(number).num_rows for number in range(metadata.num_row_groups))
             starts = list(accumulate(sizes, initial=0))
-            # One row group at a time, so that no more than one is ever buffered ahead.
+            # One row group at a time, so that at most one is buffered ahead.
             for row_group in row_groups_that_may_match(self._footer, may_match):
                 for first, batch in self._numbered_of_group(file, row_group, names, batch_rows):
                     yield starts[row_group] + first, batch
@@ -221,7 +221,7 @@ class ParquetReader:
 
     def _column_of_group(self, row_group: int, name: str, rows: int) -> Iterator[tuple[int, pa.Array]]:
         """The values of a column in a row group, each part with the number of its first row there. They stay in memory
-        when they are read again and again.
+        when they are read repeatedly.
         """
 
         def parts() -> Iterator[tuple[int, pa.Array]]:
@@ -246,13 +246,13 @@ class ParquetReader:
                 first = behind
 
     def _rows_at(self, row_group: int, names: list[str], rows: npt.NDArray[np.int64]) -> Iterator[pa.RecordBatch]:
-        """Those of one row group, which is read up to the last of them where its pages can't be read by themselves."""
+        """The rows of one row group, which is read up to the last of them if single pages can't be read."""
         batch = self._of_pages(row_group, names, rows) if self._state is not None and len(rows) <= _PAGED_ROWS else None
         if batch is not None:
             yield batch
             return
         first, last = 0, int(rows[-1])
-        # Few rows are not worth the threads, which a caller has for other files.
+        # For few rows threads don't pay; the caller uses them for other files.
         for batch in self._file.iter_batches(_ROWS_AT_ONCE, row_groups=[row_group], columns=names, use_threads=False):
             low, high = np.searchsorted(rows, (first, first + len(batch)))
             if low < high:
@@ -263,7 +263,7 @@ class ParquetReader:
         self._check_rows(first, self._footer.metadata.row_group(row_group).num_rows)
 
     def _of_pages(self, row_group: int, names: list[str], rows: npt.NDArray[np.int64]) -> pa.RecordBatch | None:
-        """The same by single pages; None where a column can't be read so."""
+        """Like `_rows_at`, by single pages; None where a column does not allow it."""
         paged = []
         for name in names:
             pages = self._cached(("pages", row_group, name), partial(self._paged, row_group, name), _paged_bytes)
@@ -292,7 +292,7 @@ class ParquetReader:
             return ranges_of_file(self, footer_ranges, names)
 
     def _check_rows(self, rows: int, expected: int) -> None:
-        """A column whose metadata is gone reads as one without rows."""
+        """Refuse a column without metadata, which reads as one without rows."""
         if rows != expected:
             raise CorruptFile(
                 f"{self.where}: expected {expected} rows, found {rows}. Restore the file from a copy of the table, or "
@@ -300,7 +300,7 @@ class ParquetReader:
             )
 
     def _typed(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The batch with UTC on what was INT96."""
+        """The batch with UTC on INT96 columns."""
         kinds = [self._schema.field(name).type for name in batch.schema.names]
         if all(
             column.type == kind or pa.types.is_dictionary(column.type)

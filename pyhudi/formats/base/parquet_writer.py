@@ -3,10 +3,10 @@
 Files have v1 data pages, optional columns, three-level lists and statistics. A column gets a dictionary only where a
 sample says that it pays.
 
-On a column of mostly different values a dictionary is paid twice, in time and in size; on few values it is the best
-encoding. Two samples of the first row group decide, leaf by leaf. One has rows spread over the group. It gives an
-estimate for the number of different values (Chao's estimator: values seen once against values seen twice). The other
-has neighbouring rows, which show the runs of sorted data.
+On a column of mostly distinct values a dictionary costs both time and size; on few values it is the best encoding. Two
+samples of the first row group decide, leaf by leaf. One has rows spread over the group. It gives an estimate of the
+number of distinct values (Chao's estimator: values seen once against values seen twice). The other has neighbouring
+rows, which show the runs of sorted data.
 
 Source: docs/formats/base-files.md, "Parquet layouts", "Footer".
 """
@@ -34,7 +34,7 @@ __all__ = ["ParquetWriter", "dictionary_paths"]
 
 
 _SAMPLE_ROWS = 2048
-# Different values by rows of a row group up to which a dictionary is written faster and read faster than plain values
+# Share of distinct values in a row group up to which a dictionary is written and read faster than plain values
 # (measured with zstd on strings, integers and doubles: they break even between 0.1 and 0.25).
 _WORTH_SHARE = 0.15
 
@@ -42,7 +42,7 @@ _WORTH_SHARE = 0.15
 def dictionary_paths(table: pa.Table, schema: pa.Schema, plain: Collection[str] = ()) -> list[str]:
     """Parquet paths of the leaves of `table` (a row group, columns of `schema`) that should have a dictionary.
 
-    Args: plain: columns that are known to be worth none.
+    Args: plain: columns known not to benefit.
     """
     rows = len(table)
     if rows == 0:
@@ -51,7 +51,7 @@ def dictionary_paths(table: pa.Table, schema: pa.Schema, plain: Collection[str] 
     paths: list[str] = []
     for field, column in zip(schema, table.columns, strict=True):
         if pa.types.is_dictionary(column.type):
-            paths.append(field.name)  # somebody found out already
+            paths.append(field.name)  # the caller encoded it already
         elif field.name not in plain:
             neighbours = column.slice(max(0, rows - _SAMPLE_ROWS) // 2, _SAMPLE_ROWS).combine_chunks()
             _collect(column.take(spread).combine_chunks(), neighbours, field.name, rows / len(spread), paths)
@@ -59,7 +59,7 @@ def dictionary_paths(table: pa.Table, schema: pa.Schema, plain: Collection[str] 
 
 
 def _collect(spread: pa.Array, neighbours: pa.Array, path: str, scale: float, paths: list[str]) -> None:
-    """Judge the leaves below `path`; `scale`: rows of the group by rows of the spread sample."""
+    """Decide on the leaves below `path`; `scale`: rows of the group per row of the spread sample."""
     kind = spread.type
     below: list[tuple[str, pa.Array, pa.Array]] = []
     if isinstance(spread, pa.StructArray) and isinstance(neighbours, pa.StructArray):
@@ -81,7 +81,7 @@ def _collect(spread: pa.Array, neighbours: pa.Array, path: str, scale: float, pa
 def _few_by_estimate(sample: pa.Array, scale: float) -> bool:
     counts = pc.value_counts(sample.drop_null()).field("counts").to_numpy()
     once, twice = np.count_nonzero(counts == 1), np.count_nonzero(counts == 2)
-    # A sample of all rows has seen all values; else every value seen once hints at values not seen.
+    # A sample of all rows has all values; else every value seen once hints at unseen values.
     unseen = 0.0 if scale == 1 or once == 0 else once**2 / (2 * twice) if twice else np.inf
     return bool(len(counts) + unseen <= _most_distinct(len(sample) * scale))
 
@@ -95,8 +95,8 @@ def _most_distinct(rows: float) -> float:
 
 
 _Codec: TypeAlias = Literal["zstd", "gzip", "snappy", "lz4", "brotli", "none"]
-# Hudi's words for codecs → pyarrow's word and the level to use when none is set, None if it has no levels.
-# Level 9, pyarrow's own choice for gzip, costs ten times level 1 for a few per cent of size.
+# Hudi's names of codecs → pyarrow's name and the default level, None if it has no levels. Level 9, pyarrow's choice for
+# gzip, takes ten times as long as level 1 for a few per cent of size.
 _CODECS: dict[str, tuple[_Codec, int | None]] = {
     "zstd": ("zstd", 1),
     "gzip": ("gzip", 1),
@@ -109,16 +109,16 @@ _CODECS: dict[str, tuple[_Codec, int | None]] = {
 }
 
 
-_PAGE_ROWS = 4096  # readers of single rows inflate whole pages; smaller ones make files 1 % larger
+_PAGE_ROWS = 4096  # readers of single rows decompress whole pages; smaller ones make files 1 % larger
 
 
 @cache
 def _page_limits() -> Mapping[str, int]:
-    """What limits the rows of a page, where this pyarrow can."""
+    """The option that limits the rows of a page, if this pyarrow has it."""
     limits = {"max_rows_per_page": _PAGE_ROWS}
     try:
         pq.ParquetWriter(pa.BufferOutputStream(), pa.schema([]), **limits).close()  # type: ignore[arg-type]
-    except TypeError:  # an older one
+    except TypeError:  # an older pyarrow
         return {}
     return limits
 
@@ -140,7 +140,7 @@ class ParquetWriter:
         self._storage, self._path = storage, path
         self._where = storage.full_path(path)
         self._sink = storage.open_output(path)
-        self._writer: pq.ParquetWriter | None = None  # made with the first rows, which say where a dictionary pays
+        self._writer: pq.ParquetWriter | None = None  # made with the first rows, which show where a dictionary pays
         self._arriving: pa.Schema = schema
 
     @property
@@ -160,7 +160,7 @@ class ParquetWriter:
         self._nan_columns.update(nan_columns(rows, self._watched))
 
     def _start(self, table: pa.Table | None) -> pq.ParquetWriter:
-        """Open the writer. String columns that arrive dictionary-encoded are taken so from then on."""
+        """Open the writer. It takes string columns in the encoding of the first rows."""
         paths: list[str] = []
         if table is not None:
             assert table.column_names == self._schema.names, (table.column_names, self._schema.names)
@@ -204,7 +204,7 @@ class ParquetWriter:
 
 
 def _arrive(column: pa.ChunkedArray, kind: pa.DataType, name: str) -> pa.ChunkedArray:
-    """A column in the form that the writer was started with: dictionary-encoded or plain."""
+    """A column in the form of the writer's schema: dictionary-encoded or plain."""
     if column.type != kind and pa.types.is_dictionary(kind):
         return fit(column, kind.value_type, name).dictionary_encode()
     return fit(column, kind, name)

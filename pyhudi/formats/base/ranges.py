@@ -1,12 +1,12 @@
-"""Ranges of columns, row groups and record keys of a base file, from its footer where that says enough.
+"""Ranges of columns, row groups and record keys of a base file, from its footer where that is sufficient.
 
-`FooterRanges` tells the range of a column from its chunks. A footer says enough where each chunk has exact bounds and
-counts its nulls. It does not for INT96, for text that was cut or left out as too long, and for float columns. Most
-writers leave not-a-numbers out of the bounds; Java's take them for the greatest values. There `ranges_of_file` reads
-the rows.
+`FooterRanges` derives the range of a column from its chunks. A footer is sufficient where each chunk has exact bounds
+and counts its nulls. It is not for INT96, for text that was truncated or omitted as too long, and for float columns:
+most writers leave NaN out of the bounds, and Java's treat it as the greatest value. There `ranges_of_file` reads the
+rows.
 
-`row_groups_that_may_match` prunes row groups. It takes bounds only where they are promises for each row: not for INT96,
-not for repeated columns. Since writers leave not-a-number out of the bounds, a float column may always hold one.
+`row_groups_that_may_match` prunes row groups. It uses bounds only where they hold for each row: not for INT96, not for
+repeated columns. Since writers leave NaN out of the bounds, a float column may always hold it.
 
 `KeyRange` is the least and the greatest record key of a file. Java compares strings by UTF-16 unit. That is the order
 of UTF-8 bytes, except that characters beyond U+FFFF come before those from U+E000 on. Hudi's row writer compares bytes
@@ -51,17 +51,17 @@ __all__ = [
 ]
 
 
-_JAVA = "parquet-mr"  # what `created_by` begins with; its not-a-numbers are the greatest values
-_ARROW_SCHEMA = b"ARROW:schema"  # a footer with it may give columns other units than their chunks have
+_JAVA = "parquet-mr"  # prefix of `created_by`; these writers treat NaN as the greatest value
+_ARROW_SCHEMA = b"ARROW:schema"  # a footer with it may give columns other units than their chunks
 
 
 class FooterRanges:
-    """The ranges that a footer tells.
+    """The ranges in a footer.
 
     Args:
         schema: all columns of the file.
-        unreadable, cut: chunks that must not be looked at, and those whose bounds are cut ones.
-        nan_columns: names of the float columns that hold a not-a-number, None when nobody knows.
+        unreadable, cut: chunks that must not be read, and chunks with truncated bounds.
+        nan_columns: names of the float columns with NaN, None if unknown.
     """
 
     def __init__(
@@ -78,8 +78,8 @@ class FooterRanges:
         self._has_units = _ARROW_SCHEMA not in (metadata.metadata or {})
 
     def of(self, name: str) -> tuple[ColumnRange | None, bool]:
-        """The range of a column, and whether it says all that the values do; (None, True) for one that is not there,
-        or of which there is no range: a list, a map, a struct.
+        """The range of a column, and whether it is as exact as the values; (None, True) for a missing column and for
+        one without a range: a list, a map, a struct.
         """
         kind = column_type(self._schema, name)
         path = (name,) if self._schema.get_field_index(name) >= 0 else tuple(name.split("."))
@@ -99,7 +99,7 @@ class FooterRanges:
         return whole, is_exact
 
     def top_level(self, name: str) -> str:
-        """The column of the file that has this one in it."""
+        """The file's top-level column that contains this one."""
         return name if self._schema.get_field_index(name) >= 0 else name.partition(".")[0]
 
     def _chunk(self, whole: ColumnRange, number: int, position: int) -> tuple[ColumnRange, bool]:
@@ -122,7 +122,7 @@ class FooterRanges:
         return ColumnRange(whole.name, kind, least, greatest, rows, nulls, *sizes), True
 
     def _float_chunk(self, part: ColumnRange, least: float, greatest: float) -> tuple[ColumnRange, bool]:
-        """Bounds of floats count only where no value is a not-a-number."""
+        """The chunk's bounds of floats, which count only without NaN."""
         if math.isnan(least) or math.isnan(greatest):
             return part, True
         name, kind, sizes = part.name, part.data_type, (part.stored_bytes, part.plain_bytes)
@@ -146,7 +146,7 @@ class FooterRanges:
 
 
 def _plain(value: Plain | None, kind: pa.DataType) -> Plain | None:
-    """A bound as the footer has it, as plain value of the column's type."""
+    """A footer's bound as a plain value of the column's type."""
     if not isinstance(value, bytes):
         return value
     if pa.types.is_decimal(kind):
@@ -160,15 +160,15 @@ def _plain(value: Plain | None, kind: pa.DataType) -> Plain | None:
 
 
 class Batches(Protocol):
-    """What hands out the rows of a file."""
+    """A source of a file's rows."""
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]: ...
 
 
 def ranges_of_file(reader: Batches | None, footer: FooterRanges, names: Sequence[str]) -> tuple[ColumnRange, ...]:
-    """The ranges of these columns: as the footer tells them, and from the rows where it does not.
+    """The ranges of these columns, from the footer or, where that is not sufficient, from the rows.
 
-    Args:    reader: None when the footer is known to tell all.
+    Args:    reader: None when the footer is known to be sufficient.
     """
     by_name: dict[str, ColumnRange] = {}
     unsaid: list[str] = []
@@ -188,7 +188,7 @@ def ranges_of_file(reader: Batches | None, footer: FooterRanges, names: Sequence
 
 
 def nan_columns(rows: pa.Table, names: Sequence[str]) -> Iterator[str]:
-    """Which of these columns are of floats and hold a not-a-number."""
+    """The float columns among these that hold NaN."""
     for name in names:
         kind = column_type(rows.schema, name)
         if kind is not None and pa.types.is_floating(kind) and pc.any(pc.is_nan(values_of(rows, name))).as_py():
@@ -231,7 +231,7 @@ def _range(group: pq.RowGroupMetaData, position: int) -> ValueRange | None:
         try:
             low, high = statistics.min, statistics.max
         except (ValueError, OverflowError, UnicodeDecodeError, pa.ArrowException):
-            low = high = None  # a bound that Python can't hold: a cut text, a year beyond 9999
+            low = high = None  # a bound that Python can't hold: a truncated text, a year beyond 9999
     may_be_nan = chunk.physical_type in ("FLOAT", "DOUBLE", "FIXED_LEN_BYTE_ARRAY") and not isinstance(low, bytes)
     return ValueRange(low, high, may_be_null=nulls != 0, only_null=only_null, may_be_nan=may_be_nan)
 
@@ -247,19 +247,19 @@ class KeyRange:
         self.greatest: str | None = None
 
     def add(self, keys: pa.Array | pa.ChunkedArray) -> None:
-        """Take in `keys`: strings without nulls."""
+        """Add `keys`: strings without nulls."""
         for chunk in keys.chunks if isinstance(keys, pa.ChunkedArray) else [keys]:
             if len(chunk) == 0:
                 continue
             if _has_astral(chunk):
-                texts = cast("list[str]", chunk.to_pylist())  # rare: only a key with such a character brings us here
+                texts = cast("list[str]", chunk.to_pylist())  # rare: only for keys with such a character
                 self.include(min(texts, key=_java_order), max(texts, key=_java_order))
             else:
                 ends = pc.min_max(chunk)
                 self.include(ends["min"].as_py(), ends["max"].as_py())
 
     def include(self, least: str, greatest: str) -> None:
-        """Take in a range."""
+        """Add a range."""
         if self.least is None or _java_order(least) < _java_order(self.least):
             self.least = least
         if self.greatest is None or _java_order(greatest) > _java_order(self.greatest):

@@ -50,9 +50,9 @@ BLOCK_HEADER_BYTES = _HEADER.size
 _GZIP = 31  # zlib's window bits for a gzip member
 _BYTES_PER_CHECKSUM = 16384
 _NO_CHECKSUM, _CRC32 = 0, 1
-MAX_BODY_BYTES = 1 << 30  # a forged size must not take the memory; Hudi's blocks have 1 MiB and one value more
-_FREE_BODY_BYTES = 64 << 20  # bodies up to here may be zeros throughout, for their one large value
-_MAX_BODY_RATIO = 100  # of larger ones: text of keys that differ never comes near
+MAX_BODY_BYTES = 1 << 30  # a forged size must not exhaust the memory; Hudi's blocks have 1 MiB plus one value
+_FREE_BODY_BYTES = 64 << 20  # bodies up to here may consist of zeros, for a single large value
+_MAX_BODY_RATIO = 100  # of larger ones: distinct keys never come near
 
 
 class Seekable(Protocol):
@@ -65,7 +65,7 @@ class Seekable(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One block. `next_offset`: where the one behind it begins."""
+    """One block. `next_offset`: where the next one begins."""
 
     magic: bytes
     body: bytes
@@ -78,7 +78,7 @@ def read_block(
 ) -> Block:
     """The block at an offset of the file; it must end before `limit`.
 
-    Args:    source: seekable, with `read`; codec: number of the trailer; expected: the magic that it must have.
+    Args:    source: seekable, with `read`; codec: its number in the trailer; expected: the required magic.
     Raises:  CorruptFile, UnsupportedTable for another codec.
     """
     where = f"{where} at byte {offset}"
@@ -102,7 +102,7 @@ def read_block(
 
 
 def block_bytes(header: bytes) -> int:
-    """How many bytes the block with this header has, as it says itself: not checked."""
+    """The number of bytes of the block according to its header, unchecked."""
     return _HEADER.size + int(_HEADER.unpack(header)[1])
 
 
@@ -110,14 +110,14 @@ def encode_block(magic: bytes, body: bytes, previous: int, codec: int) -> bytes:
     """The bytes of a block. `previous`: offset of the last block of this kind, -1 for none."""
     packed = _packed(body, codec)
     data_size = _HEADER.size + len(packed)
-    checksums = bytes(4 * -(-data_size // _BYTES_PER_CHECKSUM))  # room for them is part of the format, values are not
+    checksums = bytes(4 * -(-data_size // _BYTES_PER_CHECKSUM))  # the format requires their space, not their values
     size = len(packed) + len(checksums)
     header = _HEADER.pack(magic, size, len(body), previous, _NO_CHECKSUM, _BYTES_PER_CHECKSUM, data_size)
     return header + packed + checksums
 
 
 def behind_block(stored: bytes, previous: int) -> bytes:
-    """A block, as it is stored, behind another one of its kind; its checksums, of the header, too, count no more."""
+    """A stored block with a new previous block of its kind; its checksums, which include the header, become invalid."""
     magic, size, body_size, _, _, chunk, data_size = _HEADER.unpack_from(stored)
     return _HEADER.pack(magic, size, body_size, previous, _NO_CHECKSUM, chunk, data_size) + stored[_HEADER.size :]
 
@@ -139,7 +139,7 @@ def _unpacked(packed: bytes, size: int, codec: int, where: str) -> bytes:
     inflate = deflate.decompressobj(_GZIP)
     try:
         body = inflate.decompress(packed, size + 1)
-    except cast("type[Exception]", deflate.error) as error:  # a class; its types say an instance
+    except cast("type[Exception]", deflate.error) as error:  # a class, though its type stubs say an instance
         raise CorruptFile(f"{where}: the block can't be decompressed ({error}).") from error
     if len(body) != size or not inflate.eof:
         raise CorruptFile(f"{where}: a block of {size} bytes says its header; decompressed it has another size.")

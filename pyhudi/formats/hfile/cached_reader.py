@@ -1,4 +1,4 @@
-"""Opening an HFile of a storage: its indexes, and blocks that lookups decoded, are there still when it is opened again.
+"""Opening an HFile of a storage: its indexes, and blocks decoded by lookups, stay cached for the next opening.
 
 Source: docs/formats/hfile.md, "Lookups"; docs/decisions/0015-what-is-kept-of-files.md.
 """
@@ -32,10 +32,10 @@ def open_hfile(
     *,
     state: FileState | None = None,
 ) -> Iterator[HFileReader]:
-    """An open HFile; only one thread may use what it gets.
+    """An open HFile; only one thread may use it.
 
-    Args:    where: what messages call it; offset, size_bytes: the part of the file that it is, None for all of it;
-             state: the file's, where it is known already.
+    Args:    where: its name in messages; offset, size_bytes: its part of the file, None for all of it; state: the
+                 file's, if known already.
     Raises:  CorruptFile, UnsupportedTable, PathNotFound.
     """
     state = state or settled_state(storage, path)
@@ -44,7 +44,7 @@ def open_hfile(
             yield HFileReader(source, where, offset, size_bytes)
         return
     key = (state, path, "hfile", offset)
-    opened = FILES.take(key)  # a second thread that comes meanwhile makes its own
+    opened = FILES.take(key)  # meanwhile a second thread makes its own
     if not isinstance(opened, _Kept):
         file = SameFile(storage, path, state)
         try:

@@ -39,9 +39,9 @@ __all__ = [
 ]
 
 MAX_KEY_BYTES = 32767
-GATHER_BYTES = 16 << 20  # found entries are put together up to here: large enough that a decoder's start costs nothing
-# Bodies between these are taken apart at the suffixes of their keys, which takes a copy of them. Of smaller ones a loop
-# is as quick; larger ones have few entries, of large values.
+GATHER_BYTES = 16 << 20  # entries are combined up to this size: enough that a decoder's start costs nothing
+# Bodies between these sizes are split at the suffixes of their keys, which needs a copy. For smaller ones a loop is as
+# fast; larger ones have few entries with large values.
 _COLUMNS_FROM_BYTES, _COLUMNS_TO_BYTES = 4 << 10, 64 << 20
 _LENGTHS = struct.Struct(">iih")
 _STEP = struct.Struct(">ii")
@@ -49,12 +49,12 @@ _KEY_OVERHEAD = 2 + 10
 KEY_END = b"\x00" + (2**63 - 1).to_bytes(8, "big") + b"\x04"  # no family, the greatest timestamp, a put
 _ROW = struct.Struct(">h")
 _MEMSTORE_TIME = b"\x00"
-ENTRY_OVERHEAD = _LENGTHS.size + len(KEY_END) + len(_MEMSTORE_TIME)  # bytes of an entry but its key and value
+ENTRY_OVERHEAD = _LENGTHS.size + len(KEY_END) + len(_MEMSTORE_TIME)  # bytes of an entry without its key and value
 
 
 @dataclass(frozen=True)
 class Entries:
-    """Entries of one block, or some that were put together: places in `content`, in the order of the keys."""
+    """Entries of one block, or combined ones: positions in `content`, in the order of the keys."""
 
     content: bytes
     key_starts: Places
@@ -67,17 +67,17 @@ class Entries:
 
     @property
     def size_bytes(self) -> int:
-        """What they take in memory."""
+        """Their size in memory."""
         return len(self.content) + 4 * self.key_starts.nbytes
 
     @property
     def key_column(self) -> KeyColumn:
-        """The keys, where they lie."""
+        """The keys, without a copy."""
         return KeyColumn(self.content, self.key_starts, self.key_ends)
 
     @property
     def keys(self) -> list[bytes]:
-        """The keys, in their order, one by one: for a few of them."""
+        """The keys as a list, in their order: for a few of them."""
         places = zip(self.key_starts.tolist(), self.key_ends.tolist(), strict=True)
         return [self.content[start:end] for start, end in places]
 
@@ -94,27 +94,27 @@ class Entries:
         return self.content[self.value_starts[row] : self.value_ends[row]]
 
     def start(self, row: int) -> int:
-        """Where an entry of a block begins in the content, with its lengths; behind the last one the content's end."""
+        """Where an entry of a block begins in the content, with its lengths; after the last one the content's end."""
         return int(self.key_starts[row]) - _LENGTHS.size if row < len(self) else len(self.content)
 
     def find(self, key: bytes) -> int | None:
-        """The row of a key, the first one if there are several, None when it is not here."""
+        """The row of a key, the first of several, None when it is missing."""
         keys = self.key_column
         row = bisect_left(keys, key)
         return row if row < len(keys) and keys[row] == key else None
 
     def select(self, rows: Places | slice) -> Entries:
-        """The entries of these rows, which ascend, in the same content."""
+        """The entries of these ascending rows, in the same content."""
         places = (self.key_starts, self.key_ends, self.value_starts, self.value_ends)
         return Entries(self.content, *(place[rows] for place in places))
 
 
 def gathered(parts: Iterable[Entries], limit_bytes: int = GATHER_BYTES) -> Iterator[Entries]:
-    """The same entries in few parts, each with nothing but them in its content.
+    """The same entries in few parts, with no other bytes in the content.
 
-    What is found lies in as many blocks as there are keys: put together it is decoded at once, and the blocks leave
-    the memory.
-    Args:    limit_bytes: a part is given on when it has so many bytes.
+    Entries of a lookup lie in up to as many blocks as keys: combined, they are decoded at once, and the blocks are
+    freed.
+    Args:    limit_bytes: a part is complete when it has so many bytes.
     """
     held: list[pa.Array] = []
     held_bytes = 0
@@ -138,7 +138,7 @@ def _joined(arrays: list[pa.Array]) -> Entries:
 
 
 def full_key(key: bytes) -> bytes:
-    """A key as HBase has it: the length of the row, the row, and what never varies here."""
+    """A key in HBase's form: the length of the row, the row, and a constant suffix."""
     return _ROW.pack(len(key)) + key + KEY_END
 
 
@@ -149,7 +149,7 @@ def encode_entry(key: bytes, value: bytes) -> bytes:
 
 
 def encode_entries(keys: pa.Array, values: pa.Array) -> pa.Buffer:
-    """The entries of as many keys and values (binary, no nulls; values may be a dictionary) one after the other."""
+    """The concatenated entries of keys and values (binary, no nulls; values may be a dictionary)."""
     suffix, end, between = (pa.scalar(part, pa.binary()) for part in (KEY_END, _MEMSTORE_TIME, b""))
     tails: list[pa.Array | pa.Scalar] = [suffix, values, end]
     if isinstance(values, pa.DictionaryArray):
@@ -168,7 +168,7 @@ def encode_entries(keys: pa.Array, values: pa.Array) -> pa.Buffer:
 
 
 def value_lengths(values: pa.Array) -> npt.NDArray[np.int64]:
-    """How many bytes each value has: binary, or a dictionary of binary."""
+    """The number of bytes of each value: binary, or a dictionary of binary."""
     if isinstance(values, pa.DictionaryArray):
         return np.take(_lengths_of(values.dictionary), values.indices.to_numpy())
     return _lengths_of(values)
@@ -189,13 +189,13 @@ def decode_entries(content: bytes, where: str) -> Entries:
 
 
 def first_key(body: bytes, start: int = 0) -> bytes:
-    """The key of the entry that begins there in the body of a block."""
+    """The key of the entry that begins at `start` in the body of a block."""
     _, _, row_length = _LENGTHS.unpack_from(body, start)
     return body[start + _LENGTHS.size : start + _LENGTHS.size + row_length]
 
 
 def decode_together(bodies: Sequence[bytes]) -> Entries | None:
-    """The entries of several data blocks one after the other; None where only one by one they can be taken apart."""
+    """The entries of several data blocks, in order; None if the blocks can only be decoded one by one."""
     content = b"".join(bodies)
     if not _COLUMNS_FROM_BYTES <= len(content) <= _COLUMNS_TO_BYTES:
         return None
@@ -205,12 +205,12 @@ def decode_together(bodies: Sequence[bytes]) -> Entries | None:
     first = np.cumsum([0, *map(len, bodies[:-1])])
     starts = entries.key_starts - _LENGTHS.size  # ascending
     at = np.searchsorted(starts, first)
-    goes_over = at[-1] >= len(starts) or (starts[at] != first).any()  # an entry over the end of its block
+    goes_over = at[-1] >= len(starts) or (starts[at] != first).any()  # an entry extends beyond its block
     return None if goes_over else entries
 
 
 def joined(parts: Sequence[Entries]) -> Entries:
-    """The entries of several data blocks one after the other."""
+    """The entries of several data blocks, in order."""
     if len(parts) == 1:
         return parts[0]
     first = np.cumsum([0, *(len(part.content) for part in parts[:-1])])
@@ -227,8 +227,8 @@ def joined(parts: Sequence[Entries]) -> Entries:
 def _of_one_length(content: bytes) -> Entries | None:
     """The entries of a body whose keys have one length, without a loop; None for another body.
 
-    HBase's suffix ends each key: where it is, there entries are. That it is also in a value, or that lengths
-    are damaged, shows when each entry has to end where the next one begins.
+    HBase's suffix ends each key, so its positions locate the entries. If it also occurs in a value, or lengths are
+    damaged, some entry does not end where the next one begins.
     """
     if len(content) < _LENGTHS.size:
         return None
@@ -257,7 +257,7 @@ def _one_by_one(content: bytes, where: str) -> Entries:
     offsets = array("q")
     position, size, unpack, note = 0, len(content), _STEP.unpack_from, offsets.append
     least = size - _LENGTHS.size
-    # A loop over entries: each one says where the next one starts. What else they say is checked for all at once.
+    # A loop over entries: each one determines where the next one starts. Other checks handle all at once.
     while 0 <= position <= least:
         note(position)
         key_length, value_length = unpack(content, position)

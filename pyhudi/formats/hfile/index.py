@@ -1,8 +1,8 @@
 """Indexes of an HFile: their bytes, and the data blocks that may have keys or prefixes.
 
-An entry has the first key of a block (or a key before it), the block's place and its size. The root index and the index
-of meta blocks have one form, leaf and intermediate indexes another. Keys of data blocks begin with the length of their
-row; `row_of` passes over the bytes that HBase puts behind the row. Numbers in an index are Hadoop's VInts
+An entry has the first key of a block (or a key before it), the block's position and its size. The root index and the
+index of meta blocks have one form, leaf and intermediate indexes another. Keys of data blocks begin with the length of
+their row; `row_of` skips the bytes that HBase puts after the row. Numbers in an index are Hadoop's VInts
 (`hadoop_vint`).
 
 `IndexTree` finds the data blocks, through one level or through indexes of indexes.
@@ -64,12 +64,12 @@ _POINTER = struct.Struct(">qi")
 _COUNT = struct.Struct(">i")
 _ROW = struct.Struct(">h")
 _MIN_ENTRY = _POINTER.size + 1
-_SUFFIX = 10  # family length, timestamp and type, which a full key of HBase has behind its row
+_SUFFIX = 10  # family length, timestamp and type, which follow the row in a full key of HBase
 
 
 @dataclass(frozen=True, slots=True)
 class IndexEntry:
-    """`key` as it is in the index."""
+    """An entry, with `key` as stored in the index."""
 
     key: bytes
     offset: int
@@ -78,7 +78,7 @@ class IndexEntry:
 
 @dataclass(frozen=True, slots=True)
 class BlockIndex:
-    """One block of a data index in columns: the rows that the blocks begin with, ascending, their places and sizes."""
+    """One block of a data index in columns: the first rows of the blocks, ascending, their positions and sizes."""
 
     rows: list[bytes]
     offsets: list[int]
@@ -91,11 +91,11 @@ class BlockIndex:
         return cls(rows, [entry.offset for entry in entries], [entry.size_bytes for entry in entries])
 
     def block_of(self, key: bytes) -> int:
-        """The number of the block in which a key is if it is anywhere; -1 before the first."""
+        """The number of the only block that can have a key; -1 before the first."""
         return bisect_right(self.rows, key) - 1
 
     def blocks_before(self, key: bytes | None) -> int:
-        """How many blocks begin before a key; all of them for None, the end of the file."""
+        """The number of blocks that begin before a key; all of them for None, the end of the file."""
         return len(self.rows) if key is None else bisect_left(self.rows, key)
 
 
@@ -117,7 +117,7 @@ def encode_root_index(entries: Iterable[IndexEntry]) -> bytes:
 
 
 def decode_root_index(body: bytes, count: int, where: str) -> list[IndexEntry]:
-    """The first `count` entries (HBase may put more bytes behind them). Raises CorruptFile."""
+    """The first `count` entries (HBase may put more bytes after them). Raises CorruptFile."""
     if not 0 <= count <= len(body) // _MIN_ENTRY:
         raise CorruptFile(f"{where}: an index of {len(body)} bytes can't hold {count} entries.")
     entries: list[IndexEntry] = []
@@ -134,7 +134,7 @@ def decode_root_index(body: bytes, count: int, where: str) -> list[IndexEntry]:
 def _key(body: bytes, position: int, where: str) -> tuple[bytes, int]:
     length, start = read_hadoop_vint(body, position, where)
     if not 0 <= length <= len(body) - start:
-        # Hudi 1.1.0 and 1.1.1 wrote the length as Protobuf does, which differs from 128 on.
+        # Hudi 1.1.0 and 1.1.1 wrote the length like Protobuf, which differs from 128 on.
         length, start = read_varint(body, position, where)
         plausible = _ROW.size <= length <= len(body) - start
         if not plausible or _ROW.unpack_from(body, start)[0] not in (length - 2, length - 2 - _SUFFIX):
@@ -170,7 +170,7 @@ def _inner_entry(body: bytes, base: int, places: Sequence[int], number: int, whe
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """The keys, of those that are looked up, that one block may have: rows `first` to `end` of them."""
+    """The part of the looked-up keys that one block may have: rows `first` to `end`."""
 
     place: BlockPlace
     first: int
@@ -199,11 +199,11 @@ class IndexTree:
 
     @property
     def entries_held(self) -> int:
-        """How many entries of indexes are in memory."""
+        """The number of index entries in memory."""
         return len(self.root) + sum(len(index.rows) for index in (self._top, *self._inner.values()) if index)
 
     def places(self, numbers: Sequence[int]) -> list[BlockPlace]:
-        """The places of blocks that the root index names, by their numbers."""
+        """The positions of blocks in the root index, by their numbers."""
         return [BlockPlace(self.top.offsets[number], self.top.sizes[number]) for number in numbers]
 
     def shares(self, keys: KeyColumn) -> list[Share]:
@@ -211,7 +211,7 @@ class IndexTree:
         return list(self._shares(self.top, self.levels, keys, 0, len(keys)))
 
     def _shares(self, index: BlockIndex, level: int, keys: KeyColumn, first: int, end: int) -> Iterator[Share]:
-        """The blocks below an index that may have the keys `first` to `end`: a step for each, not for each key."""
+        """The blocks below an index that may have the keys `first` to `end`: a step per block, not per key."""
         while first < end:
             number = index.block_of(keys[first])
             behind = _keys_before(index, number + 1, keys, first, end)
@@ -244,7 +244,7 @@ def _keys_before(index: BlockIndex, number: int, keys: KeyColumn, first: int, en
     if number >= len(index.rows):
         return end
     if first + 1 == end or keys[first + 1] >= index.rows[number]:
-        return first + 1  # seldom are two of a few keys in one block
+        return first + 1  # two of a few keys are rarely in one block
     low, high, row = first + 1, end, index.rows[number]
     while low < high:
         middle = (low + high) // 2

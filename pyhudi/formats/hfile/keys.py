@@ -1,7 +1,7 @@
-"""Sorted keys where they lie in a block, and prefixes as ranges of keys.
+"""Sorted keys in the bytes of a block, and prefixes as ranges of keys.
 
-A `KeyColumn` cuts the keys out, searches them and finds others among them, without a loop over them. A `PrefixRange`
-goes from the prefix up to the first text that no longer begins with it.
+A `KeyColumn` extracts the keys, searches them and finds others among them, without a loop. A `PrefixRange` goes from
+the prefix up to the first text that no longer begins with it.
 
 Source: docs/formats/hfile.md, "Entries", "Lookups".
 """
@@ -25,12 +25,12 @@ __all__ = ["KeyColumn", "Places", "PrefixRange", "key_column", "pieces", "ranges
 
 Places = npt.NDArray[np.int64]
 
-_FEW = 16  # so many keys are sought one by one; for more it pays to lay a block's keys side by side
+_FEW = 16  # up to so many keys are searched one by one; for more it pays to arrange a block's keys in a matrix
 
 
 @dataclass(frozen=True)
 class KeyColumn(Sequence[bytes]):
-    """Keys that ascend by their bytes: places in `content`."""
+    """Keys in ascending order of their bytes, as positions in `content`."""
 
     content: bytes
     starts: Places
@@ -55,11 +55,11 @@ class KeyColumn(Sequence[bytes]):
         return pieces(self.content, [self.starts, self.ends])
 
     def filter(self, mask: npt.NDArray[np.bool_]) -> KeyColumn:
-        """Those of the keys for which the mask is true."""
+        """The keys for which the mask is true."""
         return KeyColumn(self.content, self.starts[mask], self.ends[mask])
 
     def rows_of(self, keys: KeyColumn) -> Places:
-        """The rows, ascending, of those of the wanted keys that are here; of equal keys the first."""
+        """The rows, ascending, of the given keys found here; of equal keys the first."""
         if len(keys) <= _FEW:
             return self._rows_of_few(keys)
         length = self._one_length()
@@ -79,7 +79,7 @@ class KeyColumn(Sequence[bytes]):
         return np.array(rows, np.int64)
 
     def _rows_of_one_length(self, keys: KeyColumn, length: int) -> Places:
-        # NumPy's bytes take zeros at the end for padding, which among keys of one length changes nothing.
+        # NumPy treats zeros at the end of bytes as padding, which does not matter among keys of one length.
         alike = keys.filter(keys.ends - keys.starts == length)
         mine, theirs = self._side_by_side(length), alike._side_by_side(length)
         rows = np.searchsorted(mine, theirs)
@@ -88,14 +88,14 @@ class KeyColumn(Sequence[bytes]):
         return np.sort(rows[mine[rows] == theirs]).astype(np.int64)
 
     def places_of(self, texts: Sequence[bytes]) -> Places | None:
-        """How many of the keys are smaller than each of the texts; None where only a search one by one can tell."""
+        """For each text the number of smaller keys; None if they must be searched one by one."""
         length = self._one_length()
-        if not length or max(map(len, texts), default=0) > length:  # padded keys would be equal to longer texts
+        if not length or max(map(len, texts), default=0) > length:  # padded keys would equal longer texts
             return None
         return np.searchsorted(self._side_by_side(length), np.array(texts, f"S{length}")).astype(np.int64)
 
     def _one_length(self) -> int:
-        """The length of all keys; 0 where they differ, or there are none."""
+        """The common length of all keys; 0 if they differ, or there are none."""
         lengths = self.ends - self.starts
         return int(lengths[0]) if len(lengths) and (lengths == lengths[0]).all() else 0
 
@@ -117,7 +117,7 @@ def sorted_keys(keys: pa.Array | pa.ChunkedArray) -> KeyColumn:
 
 
 def key_column(keys: pa.Array) -> KeyColumn:
-    """Keys (text or binary, no nulls) that ascend by their bytes."""
+    """Keys (text or binary, no nulls) in ascending order of their bytes."""
     _, offsets, content = keys.buffers()
     places = buffer_numbers(offsets, np.int32, len(keys) + 1, keys.offset * 4).astype(np.int64)
     if not len(keys) or content is None:
@@ -128,7 +128,7 @@ def key_column(keys: pa.Array) -> KeyColumn:
 def pieces(content: bytes, bounds: list[Places]) -> pa.Array:
     """Parts of bytes as a binary array, row by row: `bounds` has the starts and the ends of one or several columns.
 
-    The places of a row ascend, and rows follow one another.
+    Positions ascend within a row and from row to row.
     """
     rows, columns = len(bounds[0]), len(bounds)
     offsets = np.empty(rows * columns + 1, np.int32)
@@ -136,24 +136,24 @@ def pieces(content: bytes, bounds: list[Places]) -> pa.Array:
         offsets[number:-1:columns] = places
     offsets[-1] = len(content)
     buffers = [None, pa.py_buffer(offsets.tobytes()), pa.py_buffer(content)]
-    # What lies between the parts is an element, too: every other one is taken.
+    # The bytes between the parts form elements, too: every other element is taken.
     with_gaps = pa.Array.from_buffers(pa.binary(), rows * columns, buffers)
     return with_gaps.take(pa.array(np.arange(0, rows * columns, 2)))
 
 
-# so many ranges are sought one by one; for more it pays to lay a block's keys side by side
+# up to so many ranges are searched one by one; for more it pays to arrange a block's keys in a matrix
 
 
 @dataclass(frozen=True, slots=True)
 class PrefixRange:
-    """Keys from `first` on that are smaller than `behind`; None: all that follow."""
+    """Keys from `first` on that are smaller than `behind`; None: all following keys."""
 
     first: bytes
     behind: bytes | None
 
 
 def ranges_of(prefixes: Iterable[bytes]) -> list[PrefixRange]:
-    """The keys that begin with one of the prefixes: ascending ranges without common keys."""
+    """The keys that begin with one of the prefixes: ascending, disjoint ranges."""
     ranges: list[PrefixRange] = []
     last: bytes | None = None
     for prefix in sorted(set(prefixes)):
@@ -165,7 +165,7 @@ def ranges_of(prefixes: Iterable[bytes]) -> list[PrefixRange]:
 
 
 def rows_in(keys: KeyColumn, ranges: Sequence[PrefixRange]) -> Places:
-    """The rows, ascending, of the keys that lie in one of the ranges, which ascend."""
+    """The rows, ascending, of the keys in one of the ascending ranges."""
     if len(ranges) > _FEW:
         places = keys.places_of([range_.first for range_ in ranges] + [range_.behind or b"" for range_ in ranges])
         if places is not None:
@@ -179,13 +179,15 @@ def rows_in(keys: KeyColumn, ranges: Sequence[PrefixRange]) -> Places:
 
 
 def _between(places: Places, count: int, is_open: Sequence[bool]) -> Places:
-    """The rows from each of the first half of the places up to that of the other half; to the end for open ranges."""
+    """The rows from each position in the first half of `places` up to its counterpart in the second half; to the end
+    for open ranges.
+    """
     starts, ends = places[: len(is_open)], np.where(is_open, count, places[len(is_open) :])
     lengths = ends - starts
     return np.repeat(starts + lengths - np.cumsum(lengths), lengths) + np.arange(lengths.sum())
 
 
 def _behind(prefix: bytes) -> bytes | None:
-    """The least text that is greater than all that begin with a prefix."""
+    """The least text greater than all texts with a prefix."""
     head = prefix.rstrip(b"\xff")
     return head[:-1] + bytes((head[-1] + 1,)) if head else None

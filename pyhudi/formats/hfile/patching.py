@@ -1,11 +1,11 @@
-"""An HFile made from another one by some entries that were changed: what lies in other blocks is copied as it is.
+"""An HFile made from another one with some changed entries: all other blocks are copied.
 
     index of the old file   → which block each changed key belongs to
-    blocks without one      checked, and copied with the place of the block before them
-    blocks with some        the bytes of changed entries put in their place, and written anew
+    blocks without one      checked, and copied with the position of the block before them
+    blocks with some        changed entries replaced, and written anew
     bloom filter            the old one with the new keys; deleted ones stay in it as false positives
 
-The work grows with the keys that changed. All others are inflated to find damage, no more.
+The work grows with the number of changed keys. Other blocks are only inflated to find damage.
 Source: docs/formats/hfile.md, "Patched files".
 """
 
@@ -27,18 +27,18 @@ from pyhudi.formats.hfile.writer import KEY_OVERHEAD, HFileWriter, Sink
 
 __all__ = ["HFilePatch"]
 
-_CHANGED_SHARE = 0.1  # of the entries: more of them are merged sooner as columns, and written anew with all others
-_STALE_SHARE = 0.1  # of the keys in a filter: those that the file has no more
+_CHANGED_SHARE = 0.1  # of the entries: with more, merging in columns and writing the whole file is faster
+_STALE_SHARE = 0.1  # of the keys in a filter: those no longer in the file
 _INT = struct.Struct(">i")
 _AVERAGES = ("hfile.AVG_KEY_LEN", "hfile.AVG_VALUE_LEN")
 
 
 @dataclass(frozen=True)
 class HFilePatch:
-    """What is to become of a file.
+    """The changes to a file.
 
-    Args:    reader: of the old one; info: what the new one says of itself, as each file of its kind does; bloom: the
-             old one's filter; keys: binary, ascending, each once; values: binary, null for a key that shall leave.
+    Args:    reader: of the old file; info: the file info of the new one; bloom: the old file's filter; keys: binary,
+                 ascending, each once; values: binary, null for a deleted key.
     """
 
     reader: HFileReader
@@ -51,7 +51,8 @@ class HFilePatch:
     def of(
         cls, reader: HFileReader, info: Mapping[str, bytes], like: BloomFilter, keys: pa.Array, values: pa.Array
     ) -> HFilePatch | None:
-        """None where the whole file is to be written anew. `like`: an empty filter, as the new file shall have it.
+        """The patch; None if the whole file should be written anew. `like`: an empty filter with the new file's
+        settings.
 
         Raises: CorruptFile.
         """
@@ -67,14 +68,14 @@ class HFilePatch:
         return patch if patch._ends_stay() else None
 
     def _ends_stay(self) -> bool:
-        """Do the first and the last block keep some entry? They say the least and the greatest key."""
+        """Do the first and the last block keep some entry? They determine the least and the greatest key."""
         deleted = self.keys.filter(pc.is_null(self.values))
         blocks = self.reader.first_rows or ()
         ends = self.reader.entries_at([0, len(blocks) - 1] if len(blocks) > 1 else [0])
         return all(not pc.all(pc.is_in(entries.key_array(), deleted)).as_py() for entries in ends)
 
     def write(self, sink: Sink) -> tuple[int, int]:
-        """Write the new file; its size in bytes, and how many entries it has.
+        """Write the new file; return its size in bytes and its number of entries.
 
         Raises: CorruptFile for a damaged block of the old one.
         """
@@ -104,7 +105,7 @@ class HFilePatch:
 
 @dataclass
 class _Edits:
-    """How many entries more there are by edits, and how many bytes of keys and values."""
+    """The additional entries by edits, and their bytes of keys and values."""
 
     entries: int = 0
     key_bytes: int = 0
@@ -112,7 +113,7 @@ class _Edits:
     new_keys: list[bytes] = field(default_factory=list)
 
     def edited(self, body: bytes, changed: Sequence[tuple[bytes, bytes | None]], where: str) -> bytes:
-        """The body of a block with changed entries in their place. A loop over these: a block has few of them."""
+        """The body of a block with its changed entries. A loop over these: a block has few of them."""
         old = decode_entries(body, where)
         keys, parts, copied, row = old.key_column, list[bytes](), 0, 0
         for key, value in changed:

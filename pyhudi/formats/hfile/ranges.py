@@ -1,4 +1,4 @@
-"""Reads of an HFile by ranges: its end at once when it is opened, and neighbouring blocks together.
+"""Reads of an HFile by ranges: the end of the file on opening, and neighbouring blocks together.
 
 Source: docs/formats/hfile.md, "Layout".
 """
@@ -10,13 +10,13 @@ from typing import NamedTuple, Protocol
 
 __all__ = ["READ_BYTES", "BlockPlace", "Ranges", "Source", "run_end"]
 
-READ_BYTES = 4 << 20  # of one read of several blocks: past it an object store's throughput counts, not its latency
+READ_BYTES = 4 << 20  # of one read of several blocks: beyond it an object store's throughput matters, not its latency
 TAIL_BYTES = 64 << 10  # trailer, file info and root index of 1,000 blocks; small files are wholly within
-_GAP_BYTES = 128 << 10  # bytes between two wanted blocks that cost less than one more request
+_GAP_BYTES = 128 << 10  # bytes between two blocks to read that cost less than one more request
 
 
 class Source(Protocol):
-    """What reading takes of an open file."""
+    """The interface of an open file for reading."""
 
     def size(self) -> int: ...
 
@@ -26,14 +26,14 @@ class Source(Protocol):
 
 
 class BlockPlace(NamedTuple):
-    """Where a data block is, as its index says."""
+    """The position of a data block, from the index."""
 
     offset: int
     size_bytes: int
 
 
 def run_end(places: Sequence[BlockPlace], first: int) -> int:
-    """Where the read has to end that fetches block `first` and those behind it that are close enough."""
+    """The end of a read that fetches block `first` and the following ones that are close enough."""
     start, end = places[first].offset, sum(places[first])
     for place in places[first + 1 :]:
         reach = sum(place)
@@ -44,7 +44,7 @@ def run_end(places: Sequence[BlockPlace], first: int) -> int:
 
 
 class Ranges:
-    """A file, or a part of one, of which the last range that was fetched, and the end, are held in memory.
+    """A file, or a part of one, with its end and the last fetched range in memory.
 
     Args: source: seekable, with `read`; offset, size_bytes: the part of it.
     """
@@ -60,9 +60,9 @@ class Ranges:
         self._held[0] = start, self._direct(start, self._size_bytes - start)
 
     def fetch(self, start: int, end: int) -> None:
-        """Hold a range, no more than `READ_BYTES` of it, unless it is held; what was held before is let go.
+        """Fetch a range, at most `READ_BYTES` of it, unless it is in memory; it replaces the previous range.
 
-        A range that doesn't lie in the file is left to who reads it to refuse.
+        A range outside the file is left to the reader to refuse.
         """
         end = min(end, self._size_bytes, start + READ_BYTES)
         if 0 <= start < end and not self.holds(start, end):
@@ -70,7 +70,7 @@ class Ranges:
             self._held[1] = start, self._direct(start, end - start)
 
     def forget_bytes(self) -> None:
-        """Hold nothing but a file that is wholly in its end."""
+        """Drop all bytes, except those of a file that is completely within its end."""
         self._held[1] = 0, b""
         if len(self._held[0][1]) < self._size_bytes:
             self._held[0] = 0, b""
@@ -85,11 +85,11 @@ class Ranges:
         return any(first <= start and end <= first + len(data) for first, data in self._held)
 
     def seek(self, position: int) -> None:
-        """The next read is from here."""
+        """Set the position of the next read."""
         self._position = position
 
     def read(self, length: int) -> bytes:
-        """So many bytes, or as many as there are."""
+        """So many bytes, or the remaining ones."""
         position = self._position
         for first, data in self._held:
             if first <= position and position + length <= first + len(data):

@@ -1,7 +1,7 @@
 """Reading an HFile: all of it in order, or keys and prefixes through its index, in columns.
 
-The file may be a part of another one (a block of a log file): offsets count from where it begins. Only blocks that may
-have what is asked for are read, neighbours together; those that were decoded last stay in memory.
+The file may be a part of another one (a block of a log file): offsets count from its beginning. Only blocks that may
+have the requested entries are read, neighbours together; recently decoded blocks stay in memory.
 Source: docs/formats/hfile.md, "Layout", "Indexes", "Lookups".
 """
 
@@ -38,20 +38,21 @@ from pyhudi.storage.file_cache import FILES, FileCache
 
 __all__ = ["HFileReader", "KeptBlocks"]
 
-# Blocks of one lookup that stay in the memory that readers share: more would push out what lookups of few keys need.
+# Blocks of one lookup in the cache that readers share: more would displace those for lookups of few keys.
 _KEPT_BLOCKS = 32
-_OWN_BYTES = 16 << 20  # of a reader alone: ten blocks as Hudi makes them, so that ten file groups take 160 MiB
-_TOGETHER_BYTES = 1 << 20  # of bodies that are taken apart at once: to begin takes as long as a small block does
-_INDEX_ENTRY_BYTES = 400  # about what the place of a block takes in memory
-_FILTER_KEYS = 64  # for more keys most blocks of a file are read, whatever a filter says
-# Hudi's filters take 100,000 keys (hoodie.bloom.index.filter.dynamic.max.entries): of twice as many they say nothing.
+_OWN_BYTES = 16 << 20  # of a single reader: ten of Hudi's blocks, so that ten file groups take 160 MiB
+_TOGETHER_BYTES = 1 << 20  # of bodies decoded at once: starting takes as long as a small block
+_INDEX_ENTRY_BYTES = 400  # about the size of a block's index entry in memory
+_FILTER_KEYS = 64  # for more keys most blocks of a file are read anyway
+# Hudi's filters take 100,000 keys (hoodie.bloom.index.filter.dynamic.max.entries): with twice as many they are useless.
 _FILTERED_ENTRIES, _FILTER_MAX_ENTRIES = 200_000, 100_000
 
 
 class KeptBlocks:
-    """Blocks of a file in one state, by their places.
+    """Blocks of a file in one state, by position.
 
-    Args: key: says the file and its state; memory: what keeps them, by default what all readers of this process share.
+    Args: key: identifies the file and its state; memory: the cache, by default the one that all readers of this process
+              share.
     """
 
     def __init__(self, key: Hashable, memory: FileCache = FILES) -> None:
@@ -59,19 +60,19 @@ class KeptBlocks:
 
     @property
     def is_shared(self) -> bool:
-        """Would these blocks take the place of what other readers need?"""
+        """Would these blocks displace those of other readers?"""
         return self._memory is FILES
 
     def __contains__(self, offset: int) -> bool:
         return (self._key, offset) in self._memory
 
     def get(self, offset: int) -> Entries | None:
-        """A block, None when it is not here."""
+        """A block, None when it is not cached."""
         entries = self._memory.get((self._key, offset))
         return entries if isinstance(entries, Entries) else None
 
     def put(self, offset: int, entries: Entries) -> None:
-        """Keep a block."""
+        """Cache a block."""
         self._memory.put((self._key, offset), entries, entries.size_bytes)
 
 
@@ -79,8 +80,8 @@ class HFileReader:
     """An open HFile.
 
     Args:    source: seekable, with `size`, `seek` and `read` (`pyarrow.NativeFile`); where: its path, for messages;
-             offset, size_bytes: the part of the source that is the file, None for all of it; cache_bytes: of decoded
-             blocks that lookups keep; blocks: who keeps them instead.
+             offset, size_bytes: the part of the source that is the file, None for all of it; cache_bytes: of cached
+                 decoded blocks; blocks: a cache to use instead.
     Raises:  CorruptFile, UnsupportedTable.
     """
 
@@ -115,7 +116,7 @@ class HFileReader:
 
     @property
     def entry_count(self) -> int:
-        """Entries as the trailer counts them."""
+        """The trailer's number of entries."""
         return self._trailer.entry_count
 
     @property
@@ -125,7 +126,7 @@ class HFileReader:
         return None if schema is None else schema.decode("utf-8", "replace")
 
     def meta_block(self, name: str) -> bytes | None:
-        """The bytes kept under a name (`bloomFilter`), None when there are none. Raises CorruptFile."""
+        """The bytes stored under a name (`bloomFilter`), None when there are none. Raises CorruptFile."""
         entry = self._meta.get(name.encode())
         return None if entry is None else self._block(entry.offset, META).body
 
@@ -138,8 +139,8 @@ class HFileReader:
 
     @property
     def first_rows(self) -> Sequence[bytes] | None:
-        """The keys with which the data blocks begin, or ones before them, as the index has them; None for a file with
-        indexes of indexes or anything else between its data blocks, or whose blocks are not compressed as ours are.
+        """The first keys of the data blocks, or keys before them, from the index; None for a file with indexes of
+        indexes or other bytes between its data blocks, or with another compression than ours.
         """
         trailer, top = self._trailer, self._index.top
         if trailer.levels != 1 or trailer.codec != CODECS["gz"]:
@@ -149,7 +150,7 @@ class HFileReader:
         return top.rows if begins == top.offsets and begins[-1] == trailer.last_data_offset else None
 
     def block_of(self, key: bytes) -> int:
-        """The number of the data block in which a key is if it is anywhere; -1 before the first."""
+        """The number of the only data block that can have a key; -1 before the first."""
         return self._index.top.block_of(key)
 
     def entries_at(self, numbers: Sequence[int]) -> Iterator[Entries]:
@@ -157,7 +158,7 @@ class HFileReader:
         return map(self._entries, self._read_blocks(self._index.places(numbers)))
 
     def stored_blocks(self) -> Iterator[tuple[bytes, Block]]:
-        """The data blocks as they are stored, and what is in them. Raises CorruptFile."""
+        """The data blocks as stored and decoded. Raises CorruptFile."""
         places = self._index.places(range(len(self._index.root)))
         for number, place in enumerate(places):
             block = self._read_block(places, number)
@@ -184,16 +185,16 @@ class HFileReader:
             position = block.next_offset
 
     def forget_bytes(self) -> int:
-        """Keep no bytes of the file but what lookups need again; about how many these are."""
+        """Drop all bytes of the file except those that lookups reuse; return their approximate number."""
         self._ranges.forget_bytes()
         entries = _INDEX_ENTRY_BYTES * self._index.entries_held
         return self._ranges.held_bytes + entries + sum(map(len, self.info.values()))
 
     def lookup_columns(self, keys: pa.Array | pa.ChunkedArray | KeyColumn) -> Iterator[Entries]:
-        """The entries with these keys, in the order of the bytes, in parts.
+        """The entries with these keys, in the order of their bytes, in parts.
 
-        A few keys are asked of the file's bloom filter first, where reading it costs less than reading their blocks.
-        Args:    keys: text or binary, in any order, some twice; nulls are not looked up; or `sorted_keys` of them.
+        A few keys are tested with the file's bloom filter first, if reading it costs less than reading their blocks.
+        Args:    keys: text or binary, in any order, with duplicates; nulls are ignored; or the result of `sorted_keys`.
         Raises:  CorruptFile.
         """
         ordered = keys if isinstance(keys, KeyColumn) else sorted_keys(keys)
@@ -211,8 +212,9 @@ class HFileReader:
                 yield entries.select(rows)
 
     def _many(self, shares: Sequence[Share]) -> Iterator[tuple[Share, Entries]]:
-        """The entries of many blocks, some blocks at a time, with the keys that these may have. None of them is kept:
-        they would take the place of what look-ups of few keys ask for."""
+        """The entries of many blocks, some blocks at a time, with the keys that these may have. They are not cached:
+        they would displace the blocks for look-ups of few keys.
+        """
         first = 0
         for blocks in _together(self._read_blocks([share.place for share in shares])):
             run = shares[first : first + len(blocks)]
@@ -220,7 +222,7 @@ class HFileReader:
             yield Share(run[0].place, run[0].first, run[-1].end), self._entries_of(blocks)
 
     def lookup(self, keys: Iterable[bytes]) -> Iterator[tuple[bytes, bytes]]:
-        """(key, value) of those of the keys that are there, in the order of the bytes. Raises CorruptFile."""
+        """(key, value) of the existing ones of these keys, in the order of their bytes. Raises CorruptFile."""
         return _pairs(self.lookup_columns(pa.array(list(keys), pa.binary())))
 
     def prefix_columns(self, prefixes: Iterable[bytes]) -> Iterator[Entries]:
@@ -245,7 +247,7 @@ class HFileReader:
     def _many_with_ranges(
         self, of_blocks: Mapping[BlockPlace, list[PrefixRange]]
     ) -> Iterator[tuple[list[PrefixRange], Entries]]:
-        """As `_many`, with the ranges of keys that are wanted of these blocks."""
+        """Like `_many`, with the ranges of keys to read from these blocks."""
         shares, first = list(of_blocks.values()), 0
         for blocks in _together(self._read_blocks(list(of_blocks))):
             run = shares[first : first + len(blocks)]
@@ -259,18 +261,18 @@ class HFileReader:
     # ---- the bloom filter
 
     def _hopeful(self, keys: KeyColumn, shares: Sequence[Share]) -> KeyColumn:
-        """The keys without those that surely are not in the file."""
+        """The keys without those that are certainly not in the file."""
         bloom_filter = self._bloom_filter(len(keys), shares)
         if bloom_filter is None:
             return keys
         try:
             texts = keys.array().cast(pa.string())
         except pa.ArrowInvalid:
-            return keys  # the filter has texts
+            return keys  # the filter holds texts
         return keys.filter(np.asarray(bloom_filter.might_contain(texts)))
 
     def _bloom_filter(self, keys: int, shares: Sequence[Share]) -> BloomFilter | None:
-        """The file's filter, if there is one that it pays to ask for so many keys."""
+        """The file's filter, if it exists and testing so many keys pays."""
         kind, entry = self.info.get(BLOOM_FILTER_TYPE), self._meta.get(BLOOM_FILTER.encode())
         if kind is None or entry is None or keys > _FILTER_KEYS or self.entry_count > _FILTERED_ENTRIES:
             return None
@@ -289,7 +291,7 @@ class HFileReader:
         return decode_inner_index(block.body, f"{self.where} at byte {offset}")
 
     def _data_blocks(self, places: Sequence[BlockPlace]) -> Iterator[Entries]:
-        """The blocks at these places, in their order."""
+        """The blocks at these positions, in order."""
         for number, place in enumerate(places):
             entries = self._cache.get(place.offset)
             if entries is None:
@@ -302,14 +304,14 @@ class HFileReader:
         return (self._read_block(places, number) for number in range(len(places)))
 
     def _read_block(self, places: Sequence[BlockPlace], number: int) -> Block:
-        """One of the blocks at these places; the next ones are fetched with it."""
+        """One of the blocks at these positions; the next ones are fetched with it."""
         place = places[number]
         if not self._ranges.holds(place.offset, sum(place)):
             self._ranges.fetch(place.offset, min(run_end(places, number), self._end))
         return self._block(place.offset, DATA)
 
     def _read_ahead(self, position: int) -> None:
-        """Have the block at a position in memory, and the next ones with it."""
+        """Load the block at a position, and the next ones with it."""
         ranges, head_end = self._ranges, position + BLOCK_HEADER_BYTES
         if ranges.holds(position, head_end):
             ranges.seek(position)
@@ -321,7 +323,7 @@ class HFileReader:
         return decode_entries(block.body, f"{self.where} at byte {block.offset}")
 
     def _entries_of(self, blocks: Sequence[Block]) -> Entries:
-        """The entries of data blocks that ascend, taken apart together where that is quicker."""
+        """The entries of ascending data blocks, decoded together if that is faster."""
         together = decode_together([block.body for block in blocks]) if len(blocks) > 1 else None
         if together is not None:
             return together
@@ -333,7 +335,7 @@ class HFileReader:
 
 
 def _together(blocks: Iterable[Block]) -> Iterator[list[Block]]:
-    """The blocks in their order, some at a time."""
+    """The blocks in order, some at a time."""
     held, held_bytes = list[Block](), 0
     for block in blocks:
         if held and held_bytes + len(block.body) > _TOGETHER_BYTES:

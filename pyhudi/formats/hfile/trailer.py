@@ -31,14 +31,14 @@ TRAILER_BYTES = 4096
 _MAGIC = b'TRABLK"$'
 _VERSION = struct.Struct(">I")
 _MAJOR, _MINOR = 3, 3
-_COMPARATOR = "org.apache.hudi.io.storage.HoodieHBaseKVComparator"  # old HBase readers look the class up
+_COMPARATOR = "org.apache.hudi.io.storage.HoodieHBaseKVComparator"  # old HBase readers look up the class
 _MAX_LEVELS = 10
 _INFO_MAGIC = b"PBUF"
 
 
 @dataclass(frozen=True, slots=True)
 class Trailer:
-    """Where everything is. `levels`: 1 when the root index names data blocks. Offsets are -1 in an empty file."""
+    """The positions of all parts. `levels`: 1 if the root index names data blocks. Offsets are -1 in an empty file."""
 
     file_info_offset: int
     load_on_open_offset: int

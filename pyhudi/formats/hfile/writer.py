@@ -40,16 +40,16 @@ from pyhudi.formats.hfile.trailer import (
 __all__ = ["KEY_OVERHEAD", "HFileWriter", "Sink"]
 
 _INT, _LONG = struct.Struct(">i"), struct.Struct(">q")
-KEY_OVERHEAD = 12  # of HBase, in the length of a key
-_RUN_ENTRIES, _RUN_BYTES = 4096, 4 << 20  # pairs that are brought into columns, and entries encoded, at once
-# A look-up of a key reads a block, an open file has the places of all its blocks in memory: small blocks for the first
-# tens of MB, and of a large file so many that their number grows by its logarithm. Hudi's have 1 MiB.
+KEY_OVERHEAD = 12  # HBase's bytes in the length of a key
+_RUN_ENTRIES, _RUN_BYTES = 4096, 4 << 20  # pairs turned into columns, and entries encoded, at once
+# A look-up of a key reads a block, and an open file has the positions of all blocks in memory. So blocks are small in
+# the first tens of MB, and then grow so that their number increases logarithmically. Hudi's have 1 MiB.
 _LEAST_BLOCK_BYTES, _LARGEST_BLOCK_BYTES = 32 << 10, 1 << 20
-_BLOCKS_BITS = 10  # a block has at least as many bytes as those before it have KiB
+_BLOCKS_BITS = 10  # a block has at least as many bytes as all earlier blocks have KiB
 
 
 class Sink(Protocol):
-    """What an HFile is written to."""
+    """The target of an HFile."""
 
     def write(self, data: bytes, /) -> object: ...
 
@@ -57,11 +57,11 @@ class Sink(Protocol):
 class HFileWriter:
     """One HFile being written.
 
-    Args: sink: with `write`; info: entries of the file info in addition to those that every file has, such as `schema`;
+    Args: sink: with `write`; info: entries of the file info in addition to the standard ones, such as `schema`;
           codec: "gz" or "none"; block_bytes: a data block is closed before an entry would take it past this, None: past
           32 KiB, and more in the later parts of a large file;
-          created_ms: when the file was made; bloom_filter: of a base file: takes all keys, and is in the file
-          with the least and the greatest of them.
+          created_ms: when the file was made; bloom_filter: for a base file: takes all keys, and is stored with the
+              least and the greatest of them.
     """
 
     def __init__(
@@ -87,10 +87,10 @@ class HFileWriter:
             self.append_columns(pa.array(keys, pa.binary()), pa.array(values, pa.binary()))
 
     def append_columns(self, keys: pa.Array, values: pa.Array) -> None:
-        """Add as many keys as values (text or binary; values that many keys have may be a dictionary of binary), in
-        ascending order of the keys' bytes.
+        """Add keys and their values (text or binary; values may be a dictionary of binary), in ascending order of the
+        keys' bytes.
 
-        Raises SchemaMismatch for another order, for nulls, and for keys that are too long; then nothing was added.
+        Raises SchemaMismatch for another order, for nulls, and for too long keys; nothing is added then.
         """
         keys = keys.cast(pa.binary())
         values = values if isinstance(values, pa.DictionaryArray) else values.cast(pa.binary())
@@ -114,7 +114,7 @@ class HFileWriter:
         self._value_bytes += int(of_values.sum())
 
     def _add_run(self, keys: pa.Array, values: pa.Array, ends: Places) -> None:
-        """Put entries into data blocks. `ends`: where each of them ends in the run."""
+        """Add entries to data blocks. `ends`: where each of them ends in the run."""
         content = memoryview(encode_entries(keys, values))
         start = before = 0
         while start < len(keys):
@@ -122,7 +122,7 @@ class HFileWriter:
             if end <= start and self._waiting:
                 self._flush()
                 continue
-            end = max(end, start + 1)  # an entry that is larger than a block has one of its own
+            end = max(end, start + 1)  # an entry larger than a block gets its own
             if not self._waiting:
                 self._first_waiting = _bytes_at(keys, start)
             behind = int(ends[end - 1])
@@ -131,8 +131,8 @@ class HFileWriter:
             start, before = end, behind
 
     def write_blocks(self, body: bytes) -> None:
-        """Add entries as blocks of their own, about as large as others: a block that has grown by some entries stays
-        one. They are not counted, nor put into the filter: see `close_of`.
+        """Add entries as separate blocks of about the usual size: a block that has grown by some entries stays one.
+        They are neither counted nor added to the filter: see `close_of`.
         """
         if not body:
             return
@@ -149,8 +149,8 @@ class HFileWriter:
                 self._flush()
 
     def copy_block(self, stored: bytes, body_bytes: int, first: bytes) -> None:
-        """Add a data block of another file as it is stored there, with `first` as its key in the index. Its entries
-        are not counted, either.
+        """Add a stored data block of another file, with `first` as its key in the index. Its entries are not counted,
+        either.
         """
         previous = self._index[-1].offset if self._index else -1
         self._index.append(IndexEntry(full_key(first), self._position, len(stored)))
@@ -158,7 +158,7 @@ class HFileWriter:
         self._body_bytes += body_bytes
 
     def close_of(self, count: int, key_bytes: int, value_bytes: int, least: bytes, greatest: bytes) -> int:
-        """`close` of a file of copied blocks: how many entries it has, the bytes of all keys with what HBase adds, and
+        """`close` for a file of copied blocks: its number of entries, the bytes of all keys with HBase's additions and
         of all values, and the first and the last key.
         """
         self._count, self._key_bytes, self._value_bytes = count, key_bytes, value_bytes
@@ -166,7 +166,7 @@ class HFileWriter:
         return self.close()
 
     def _block_room(self) -> int:
-        """How many bytes the open data block still takes."""
+        """The number of bytes that still fit into the open data block."""
         if self._block_bytes is not None:
             return self._block_bytes - self._waiting_bytes
         of_file = max(_LEAST_BLOCK_BYTES, self._body_bytes >> _BLOCKS_BITS)
@@ -193,11 +193,11 @@ class HFileWriter:
             raise SchemaMismatch(f"A key of {longest} bytes; an HFile takes {MAX_KEY_BYTES}.")
 
     def put_meta(self, name: str, body: bytes) -> None:
-        """Keep bytes under a name."""
+        """Store bytes under a name."""
         self._meta[name] = body
 
     def close(self) -> int:
-        """Write what is left; the file's size in bytes. The sink stays open."""
+        """Write the rest; return the file's size in bytes. The sink stays open."""
         if self._waiting:
             self._flush()
         if self._bloom_filter is not None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["MAGIC", "BlockFrame", "BlockType", "CorruptRange", "HeaderKey", "encode_block", "scan_frames"]
 
 MAGIC = b"#HUDI#"
-# A file whose name reached the disk before what it holds: cut off in its first bytes, or zeros from the first one on.
+# A file whose name reached the disk before its content: cut off in its first bytes, or zeros from the first one on.
 _LEFT_BY_POWER_CUT = frozenset({MAGIC[:n] for n in range(len(MAGIC))} | {bytes(n + 1) for n in range(len(MAGIC))})
 FORMAT_VERSION = 1
 SEARCH_WINDOW_BYTES = 1024 * 1024
@@ -54,7 +54,7 @@ class HeaderKey(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class BlockFrame:
-    """Where one whole block lies. `content_offset` and `content_size` are bytes in the file."""
+    """The position of one complete block. `content_offset` and `content_size` are bytes in the file."""
 
     block_type: BlockType
     header: Mapping[HeaderKey, str]
@@ -70,7 +70,7 @@ class BlockFrame:
 
 @dataclass(frozen=True, slots=True)
 class CorruptRange:
-    """Bytes `offset` to `end` that are no whole block; never applied."""
+    """Bytes `offset` to `end` that are not a complete block; never applied."""
 
     offset: int
     end: int
@@ -94,9 +94,9 @@ def scan_frames(source: pa.NativeFile, where: str) -> Iterator[BlockFrame | Corr
     """The blocks and corrupt ranges of a log file in their order; contents are not read.
 
     Args:    source: the file; where: its path.
-    Raises:  CorruptFile when the file does not start with the magic or a whole block's header is damaged;
-             UnsupportedTable for another format version, block type or header entry. A file that a power cut has left
-             without a beginning is one corrupt range.
+    Raises:  CorruptFile when the file does not start with the magic or a complete block's header is damaged;
+             UnsupportedTable for another format version, block type or header entry. A file whose beginning was lost in
+             a power cut is one corrupt range.
     """
     window = _Window(source, where)
     size, position = source.size(), 0
@@ -117,7 +117,7 @@ def scan_frames(source: pa.NativeFile, where: str) -> Iterator[BlockFrame | Corr
 
 
 class _Window:
-    """The file with the bytes at hand that were searched last: what follows one damaged range is not read again."""
+    """The file with the last searched bytes in memory: bytes after a damaged range are not read again."""
 
     def __init__(self, source: pa.NativeFile, where: str) -> None:
         self._source, self._where = source, where
@@ -136,7 +136,7 @@ class _Window:
         return layout.unpack(data)
 
     def find(self, mark: bytes, position: int, size: int) -> int:
-        """Where the next `mark` begins from `position` on; `size`, the file's, when there is none."""
+        """The position of the next `mark` from `position` on; `size`, the file's, when there is none."""
         while position < size:
             if not 0 <= position - self._start <= len(self._held) - len(mark):
                 self._start, self._held = position, self._fetched(position, SEARCH_WINDOW_BYTES)

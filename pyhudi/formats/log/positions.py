@@ -1,10 +1,11 @@
-"""Record positions of a log block: at which rows of the base file the keys of its records are.
+"""Record positions of a log block: the row numbers of its keys in the base file.
 
-They are in the block's header, or, in a block of Parquet, as notes in the metadata of the Parquet file, where Hudi
-does not look: after an incremental query Hudi 1.2.0 drops rows of such a block by the filter of a query, takes the
-positions of those that it dropped for those of the next ones, and returns old rows next to the new.
+They are in the block's header, or, in a Parquet block, in the metadata of the Parquet file, which Hudi ignores. In a
+header they would mislead Hudi 1.2.0: in an incremental query it drops rows of such a block by the query's filter,
+assigns the positions of dropped rows to the next ones, and returns old rows next to the new.
 
-Base64 of a 64-bit Roaring bitmap in the portable form: the k-th set bit belongs to the k-th record of the block.
+They are the Base64 text of a 64-bit Roaring bitmap in the portable form: the k-th set bit belongs to the k-th record of
+the block.
 
 Source: docs/formats/log.md, "Record positions"; Roaring's format specification.
 """
@@ -28,9 +29,9 @@ POSITION_NOTES = {
     HeaderKey.BASE_FILE_INSTANT_TIME_OF_RECORD_POSITIONS: b"pyhudi.record_positions.base_instant",
 }
 
-_MAX_POSITIONS = 1 << 31  # rows of a file; a forged run must not take the memory
+_MAX_POSITIONS = 1 << 31  # rows of a file; a forged run must not exhaust the memory
 _MAX_POSITION = (1 << 63) - 1
-# The largest form of a position: a bitmap of its own (key 4, head 9, container 8, run 6 bytes), in Base64.
+# The largest form of a position: a separate bitmap (key 4, head 9, container 8, run 6 bytes), in Base64.
 _MAX_CHARS_OF_A_POSITION = 36
 _MAX_CHARS = 16  # of a bitmap without positions
 
@@ -51,9 +52,10 @@ def decode_positions(text: str, where: str) -> Positions:
 
 
 def positions_of(records: int, text: str, where: str) -> Positions | None:
-    """The same for a block of so many records; None when there are not as many positions. Raises CorruptFile.
+    """Like `decode_positions`, for a block of so many records; None when the number of positions differs. Raises
+    CorruptFile.
 
-    A few bytes can say billions of positions, so they are counted before they are made.
+    A few bytes can encode billions of positions, so they are counted before they are decoded.
     """
     if len(text) > _MAX_CHARS + records * _MAX_CHARS_OF_A_POSITION:
         return None
@@ -62,7 +64,7 @@ def positions_of(records: int, text: str, where: str) -> Positions | None:
 
 
 def _bitmap(text: str, where: str) -> Bitmap:
-    """The bitmap that all of the text is, of positions below 2^63."""
+    """The bitmap that the whole text encodes, with positions below 2^63."""
     try:
         data = base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError) as error:

@@ -22,8 +22,8 @@ from pyhudi.storage.file_cache import FileState, get_or_load_in_state, settled_s
 
 __all__ = ["LogBlock", "scan_log"]
 
-_WHOLE_BYTES = 1 << 20  # a delete block up to here is decoded at once
-_FRAME_BYTES = 500  # about what a frame takes in memory
+_WHOLE_BYTES = 1 << 20  # a delete block up to this size is decoded at once
+_FRAME_BYTES = 500  # about the size of a frame in memory
 _COLUMN_BYTES = 200  # and a column, without its values
 
 T = TypeVar("T")
@@ -31,9 +31,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class LogBlock:
-    """One whole block of a log file; its content is read on access.
+    """One complete block of a log file; its content is read on access.
 
-    `state`: of the file when the block was found, as long as what is made of it may be kept.
+    `state`: the file's state when the block was found, None if decoded content must not be cached.
     """
 
     storage: Storage
@@ -56,7 +56,7 @@ class LogBlock:
 
     @property
     def is_changes(self) -> bool:
-        """A block of a change log; `rows` are its records."""
+        """True for a block of a change log; `rows` are its records."""
         return self.frame.block_type is BlockType.CDC_DATA
 
     @property
@@ -65,7 +65,7 @@ class LogBlock:
 
     @property
     def is_partial(self) -> bool:
-        """The block holds only the columns that were changed."""
+        """True if the block holds only changed columns."""
         return self.frame.header.get(HeaderKey.IS_PARTIAL, "").lower() == "true"
 
     @property
@@ -76,7 +76,7 @@ class LogBlock:
 
     @property
     def rollback_target(self) -> str | None:
-        """For a command block: the instant that it takes back."""
+        """For a command block: the instant that it rolls back."""
         if self.frame.block_type is not BlockType.COMMAND:
             return None
         return command.rollback_target(self.frame.header, self.where)
@@ -90,16 +90,16 @@ class LogBlock:
         return schema
 
     def positions(self, base_instant: str, records: pa.Table | pa.RecordBatch) -> npt.NDArray[np.int64] | None:
-        """The rows of the base file of this instant at which the keys of the block's records are, in their order.
+        """The row numbers of the records' keys in the base file of this instant, in their order.
 
-        Args:    records: what `rows` or `deletes` returned.
-        Returns: None when the block does not say, or says it of another base file.
+        Args:    records: the result of `rows` or `deletes`.
+        Returns: None when the block has no positions, or those of another base file.
         Raises:  CorruptFile.
         """
         return self._positions(base_instant, len(records), self.placed(records))
 
     def delete_positions(self, base_instant: str, count: int) -> npt.NDArray[np.int64] | None:
-        """The same for a delete block of so many keys."""
+        """Like `positions`, for a delete block of so many keys."""
         header = self.frame.header
         instant, text = (header.get(key, "") for key in reversed(POSITION_NOTES))
         return self._positions(base_instant, count, (instant, text))
@@ -109,7 +109,7 @@ class LogBlock:
         return positions_of(count, text, self.where) if text and of_base == base_instant else None
 
     def placed(self, records: pa.Table | pa.RecordBatch) -> tuple[str, str]:
-        """Instant of a base file, and the positions there in encoded form; ("", "") when the block does not say."""
+        """Instant of a base file, and the encoded positions there; ("", "") when the block has none."""
         header, notes = self.frame.header, records.schema.metadata or {}
         instant, text = (
             header.get(key) or notes.get(note, b"").decode("latin-1") for key, note in reversed(POSITION_NOTES.items())
@@ -119,13 +119,13 @@ class LogBlock:
     def rows(self, columns: Collection[str] | None = None, *, keep: bool = False) -> pa.Table:
         """Rows of a data block, or records of a change log, in order; only `columns` when given.
 
-        Their schema has a Parquet file's metadata. `keep`: they stay in memory for whoever asks for the same again.
+        Their schema has a Parquet file's metadata. `keep`: they stay in the cache for later calls.
         """
         names = None if columns is None else frozenset(columns)
 
         def decoded() -> pa.Table:
             block = DATA_BLOCKS["avro"] if self.is_changes else data_block_of(self.frame.block_type)
-            assert block is not None  # who asks for rows has looked at `is_data`
+            assert block is not None  # callers check `is_data` first
             return block.layout.decode(self._content(), self.schema_json, names, self.where)
 
         return self._cached(("rows", self.frame.offset, names), decoded, _table_bytes) if keep else decoded()
@@ -139,7 +139,7 @@ class LogBlock:
         return self._cached(("deletes", self.frame.offset), decoded, _delete_bytes)
 
     def delete_parts(self) -> Iterator[delete.DeleteRecords]:
-        """The same keys, in order; those of a large block some thousand at a time."""
+        """The keys of `deletes`, in order; those of a large block some thousand at a time."""
         if self.frame.content_size <= _WHOLE_BYTES:
             yield self.deletes()
             return

@@ -1,4 +1,4 @@
-"""64-bit Roaring bitmaps as bytes: by `pyroaring`, or by NumPy where it has no wheel. Both make the same bytes.
+"""64-bit Roaring bitmaps as bytes: by `pyroaring`, or by NumPy without its wheel. Both make the same bytes.
 
     u64 buckets | { u32 high half | 32-bit bitmap } ...                                            little-endian
     32-bit bitmap: cookie | { u16 key | u16 values - 1 } ... | { u32 offset } ... | containers
@@ -34,14 +34,14 @@ _U16, _U32, _U64 = struct.Struct("<H"), struct.Struct("<I"), struct.Struct("<Q")
 
 
 class Bitmap(Protocol):
-    """A bitmap that was read."""
+    """A decoded bitmap."""
 
-    size_bytes: int  # as the bytes that say it
+    size_bytes: int  # of its encoded form
 
     def __len__(self) -> int: ...
 
     def max(self) -> int:
-        """The greatest of its positions, of which there must be one."""
+        """The greatest of its positions; it must have one."""
         ...
 
     def positions(self) -> Positions:
@@ -53,13 +53,13 @@ def bitmap_bytes(positions: Positions) -> bytes:
     """The bytes for distinct positions in ascending order: each container in its smallest form, as Hudi writes them."""
     if BitMap64 is None:
         return _numpy_bytes(positions)
-    values = array("Q")  # from an array the bitmap is made at once, from numpy value by value
+    values = array("Q")  # from an array the bitmap is made at once, from NumPy value by value
     values.frombytes(positions.astype(np.uint64).tobytes())
     return bytes(BitMap64(values, optimize=True).serialize())
 
 
 def read_bitmap(data: bytes) -> Bitmap:
-    """The bitmap with which some bytes begin. Raises ValueError."""
+    """The bitmap at the beginning of some bytes. Raises ValueError."""
     return NumpyBitmap(data) if BitMap64 is None else _CRoaringBitmap(data)
 
 
@@ -82,7 +82,7 @@ class _CRoaringBitmap:
 
 
 class _Container(NamedTuple):
-    """`high`: what its values are added to; `size`: how many they are; `body`: its bytes."""
+    """`high`: the base of its values; `size`: their number; `body`: its bytes."""
 
     high: int
     size: int
@@ -100,7 +100,7 @@ class _Container(NamedTuple):
         return np.flatnonzero(np.unpackbits(np.frombuffer(self.body, np.uint8), bitorder="little")).astype(np.int64)
 
     def check(self) -> None:
-        """Raises ValueError where the values do not ascend, or are not as many as they should be."""
+        """Raise ValueError when the values do not ascend, or their number is wrong."""
         if self.is_run:
             starts, lengths = _runs(self.body)
             is_right = int(lengths.sum()) == self.size and bool((starts[1:] > (starts + lengths)[:-1]).all())
@@ -113,7 +113,7 @@ class _Container(NamedTuple):
 
 
 class NumpyBitmap:
-    """A bitmap of NumPy: containers are checked at once, and their values made when they are asked for."""
+    """A bitmap in NumPy: containers are checked at once, and their values decoded on demand."""
 
     def __init__(self, data: bytes) -> None:
         self._data, self.size_bytes = data, 0

@@ -1,6 +1,7 @@
-"""Writing one log file: blocks one after the other, each whole before the next begins.
+"""Writing one log file: one block after the other, each complete before the next begins.
 
-A log file is made once and never appended to by a later write (object stores can't, and a cut one must not be).
+A log file is written once and never appended to later (object stores can't append, and a cut file must not be
+extended).
 Source: docs/formats/log.md, "Block frame", "Corrupt blocks".
 """
 
@@ -19,10 +20,10 @@ __all__ = ["LogFileWriter", "data_block"]
 
 
 def data_block(batch: pa.RecordBatch, schema_json: str, block_format: str, header: Mapping[HeaderKey, str]) -> bytes:
-    """A whole data block.
+    """A complete data block.
 
     Args:    batch: rows with the columns of `schema_json` (Avro JSON with meta columns), in its order; block_format:
-             "avro", "parquet" or "hfile"; header: entries as well as the schema, INSTANT_TIME among them.
+             "avro", "parquet" or "hfile"; header: entries besides the schema, INSTANT_TIME among them.
     """
     block = DATA_BLOCKS.get(block_format.lower())
     if block is None:
@@ -32,7 +33,7 @@ def data_block(batch: pa.RecordBatch, schema_json: str, block_format: str, heade
 
 
 class LogFileWriter:
-    """One log file being written. Nothing is at its path that a reader may see before the instant completes."""
+    """One log file being written. Readers ignore its path until the instant completes."""
 
     def __init__(self, storage: Storage, path: str) -> None:
         self.path = path
@@ -41,13 +42,13 @@ class LogFileWriter:
         self._sink = storage.open_output(path)
 
     def append(self, block: bytes) -> None:
-        """Write a whole block. Raises StorageError."""
+        """Write a complete block. Raises StorageError."""
         with as_storage_error(self._where):
             self._sink.write(block)
         self.size_bytes += len(block)
 
     def close(self) -> int:
-        """Finish the file; its size in bytes."""
+        """Finish the file; return its size in bytes."""
         with as_storage_error(self._where):
             self._sink.close()
         return self.size_bytes

@@ -87,18 +87,18 @@ _RECORDS: Mapping[str, str] = {
     """,
 }
 _STAT_FIELDS = tuple(line.split()[0] for line in FIRST_STATISTICS.splitlines() if line.strip())
-# Every archived commit has this entry, empty: Hudi cuts a statistic of old releases out by it.
+# Every archived commit has this empty entry, with which Hudi removes a statistic of old releases.
 _ROLLING_STAT = {"ROLLING_STAT": ""}
 _HEAD = struct.Struct(">ii")
 _LENGTH = struct.Struct(">i")
 _CONTENT_VERSION = 3
-_NAMING = ("commitTime", "actionType", "actionState", "stateTransitionTime")  # what says which entry it is
+_NAMING = ("commitTime", "actionType", "actionState", "stateTransitionTime")  # fields that identify the entry
 
 
 def archive_entry(instant_time: str, action: ActionKind, state: State, body: bytes, transition_time: str) -> NewBody:
     """The entry of one state of an instant.
 
-    Args:    action: as the state's file names it (`compaction` until it completes as `commit`); body: that file's
+    Args:    action: as in the name of the state's file (`compaction` until it completes as `commit`); body: that file's
              bytes; transition_time: when that file was made, as an instant time.
     Raises:  CorruptFile.
     """
@@ -157,7 +157,7 @@ def _commit(body: bytes, where: str) -> NewBody:
 
 
 def encode_entries(entries: Sequence[Mapping[str, object]]) -> bytes:
-    """The block of these entries, as it is in an archive file."""
+    """The block of these entries for an archive file."""
     content = io.BytesIO()
     content.write(_HEAD.pack(_CONTENT_VERSION, len(entries)))
     for entry in entries:

@@ -1,8 +1,8 @@
 """The fields of decoded bodies, Avro or JSON, with checked types, and Python types for bodies and Avro schemas.
 
-A body is a file that anyone may have written: Avro's header brings its own schema, and JSON has none. So `Fields`
-checks each field: it has the type that a caller asks for, or the file is damaged. Numbers are Java's longs. A field
-that is null or absent is empty.
+Any writer may have written a body: Avro's header contains the writer's schema, and JSON has none. So `Fields` checks
+each field: it has the requested type, or the file is damaged. Numbers are Java's longs. A null or absent field counts
+as empty.
 
 The types `Body`, `NewBody` and `AvroType` stand for contents that Python's types can't describe.
 
@@ -20,16 +20,16 @@ from pyhudi.errors import CorruptFile
 __all__ = ["LONG_MAX", "AvroObject", "AvroType", "Body", "Fields", "NewBody", "fields_of", "shown", "text_of"]
 
 
-# A record that was decoded: Avro's schema, or the code that reads the JSON, says what its fields hold.
+# A decoded record: Avro's schema, or the code that reads the JSON, defines its fields.
 Body: TypeAlias = Mapping[str, Any]
-# A record to encode: whatever it holds, the schema that it is encoded with decides whether it fits.
+# A record to encode: the schema decides whether its content fits.
 NewBody: TypeAlias = dict[str, object]
 # A type in an Avro schema's JSON: a name, a union, or an object.
 AvroObject: TypeAlias = dict[str, Any]
 AvroType: TypeAlias = "str | list[AvroType] | AvroObject"
 
 
-LONG_MAX = 2**63 - 1  # Java's long, which every number of a body fits into
+LONG_MAX = 2**63 - 1  # Java's long, which holds every number of a body
 
 Kind = TypeVar("Kind")
 
@@ -83,7 +83,7 @@ class Fields:
         return texts
 
     def text_map(self, name: str) -> dict[str, str]:
-        """The entries of a map whose values are texts; the others are none of ours."""
+        """The entries of a map with text values; others are ignored."""
         return {key: value for key, value in self._map(name).items() if isinstance(value, str)}
 
     def number_map(self, name: str) -> dict[str, float]:
@@ -100,7 +100,7 @@ class Fields:
         return None if value is None else fields_of(value, self.where)
 
     def records(self, name: str) -> Iterator[Fields]:
-        """A list of records; those that are null are left out."""
+        """A list of records, without nulls."""
         return (fields_of(record, self.where) for record in self._list(name) if record is not None)
 
     def record_map(self, name: str) -> Iterator[tuple[str, Fields]]:
@@ -138,5 +138,5 @@ _ADVICE = "The file is damaged; restore it, or roll the instant back."
 
 
 def shown(value: object) -> str:
-    """A value as messages show it: it may be huge, nested too deep to be printed, or a number of too many digits."""
+    """A value in messages: it may be huge, nested too deep to be printed, or a number of too many digits."""
     return f"{value!r:.100}" if isinstance(value, str) else type(value).__name__

@@ -1,7 +1,7 @@
 """Bodies of the clean action: bytes ↔ the model.
 
 Plans of version 2 name files by absolute path, those of version 1 by name; a moved table has other absolute paths, so
-partition and file name decide. Source: docs/formats/timeline.md, "Records"; docs/formats/table-services.md,
+only partition and file name count. Source: docs/formats/timeline.md, "Records"; docs/formats/table-services.md,
 "Cleaning plan".
 """
 
@@ -21,7 +21,7 @@ _VERSION = 2
 
 
 def encode_clean_plan(plan: CleanPlan, absolute: Callable[[str], str]) -> bytes:
-    """Body of the requested file. `absolute`: the path of a file as plans write it, from its path in the table."""
+    """Body of the requested file. `absolute`: turns a file's path in the table into the form of plans."""
     earliest = plan.earliest
     return encode_avro_record(
         "HoodieCleanerPlan",
@@ -46,8 +46,8 @@ def encode_clean_plan(plan: CleanPlan, absolute: Callable[[str], str]) -> bytes:
 def decode_clean_plan(data: bytes, where: str = "clean.requested") -> CleanPlan:
     """The plan in a requested file.
 
-    Raises: CorruptFile when it is damaged, or names what is no data file of a partition; UnsupportedTable for files
-        that a bootstrap left outside of the table.
+    Raises: CorruptFile when it is damaged, or names a file other than a partition's data file; UnsupportedTable for
+            files of a bootstrap outside the table.
     """
     body = Fields(decode_avro_record(data, where), where)
     earliest = body.record("earliestInstantToRetain")
@@ -122,7 +122,7 @@ def encode_clean_metadata(metadata: CleanMetadata) -> bytes:
 
 
 def decode_clean_metadata(data: bytes, where: str = "clean") -> CleanMetadata:
-    """What a completed clean did; no bytes (a crash) are a clean that says nothing. Raises CorruptFile."""
+    """The body of a completed clean; no bytes (a crash) give an empty one. Raises CorruptFile."""
     body = Fields(decode_avro_record(data, where) if data else {}, where)
     return CleanMetadata(
         start_time=body.text("startCleanTime"),

@@ -5,8 +5,7 @@
     plan                                      the bytes of the plan, for actions that have one
     version                                   1
 
-GZIP, no dictionary that readers would need, and only Hudi's two footer keys. Source: docs/formats/history.md,
-"Merge tree".
+GZIP, no dictionaries, and only Hudi's two footer keys. Source: docs/formats/history.md, "Merge tree".
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ HISTORY_SCHEMA = pa.schema(
 
 
 def write_history_file(storage: Storage, path: str, tables: Iterable[pa.Table]) -> int:
-    """Write rows of HISTORY_SCHEMA, one table after the other; the file's size in bytes."""
+    """Write rows of HISTORY_SCHEMA, one table after the other; return the file's size in bytes."""
     footer = {"parquet.avro.schema": body_schema("HoodieLSMTimelineInstant"), "writer.model.name": "avro"}
     with as_storage_error(storage.full_path(path)), storage.open_output(path) as sink:
         with pq.ParquetWriter(
@@ -100,7 +99,7 @@ def read_history_file(
     """Rows whose instant time lies in [since, until]; row groups out of range are not read.
 
     Args:    columns: names of HISTORY_SCHEMA, `instantTime` among them; None: all of them. row_groups: only these.
-             completed_after: row groups are not read either when all of them was complete by then.
+             completed_after: row groups that were complete by then are not read, either.
     Raises:  CorruptFile, PathNotFound.
     """
     where = f"{storage.root}/{path}"
@@ -119,7 +118,7 @@ def read_history_file(
             ]
         try:
             table = file.read_row_groups(list(row_groups), columns=names, use_threads=False).select(names).cast(schema)
-            table.validate(full=True)  # its texts may be no UTF-8
+            table.validate(full=True)  # its texts may not be UTF-8
         except FOREIGN_ERRORS as error:
             raise _corrupt(where, error) from error
     return _within(table, since, until)
@@ -149,7 +148,7 @@ def _row_groups(footer: ParquetFooter, where: str) -> tuple[RowGroup, ...]:
 
 
 def _row_group(metadata: pq.FileMetaData, number: int, unreadable: Container[Place]) -> RowGroup:
-    """By the statistics of the times; a group without them may hold anything."""
+    """A row group by the statistics of its times; without them it may hold any time."""
     row_group = metadata.row_group(number)
     ranges = dict[str, tuple[str, str]]()
     for place in range(row_group.num_columns):

@@ -1,8 +1,8 @@
 """Bodies of instant files: bytes ↔ the model.
 
 Commits, delta commits and replace commits are pretty-printed JSON in table versions below 8 and Avro containers from 8
-on; every other body is an Avro container in all versions. A reader tells the two apart by the first bytes and accepts
-either; an empty body is a write about which nothing is recorded. Unknown keys are ignored.
+on; every other body is an Avro container in all versions. A reader distinguishes the two by the first bytes and accepts
+either; an empty body is a write without recorded metadata. Unknown keys are ignored.
 Source: docs/formats/timeline.md, "Bodies", "Commit metadata", "Rollback".
 """
 
@@ -65,7 +65,7 @@ def encode_commit(metadata: CommitMetadata, action: ActionKind, table_version: i
         body["partitionToReplaceFileIds"] = {partition: list(ids) for partition, ids in replaced.items()}
     if table_version < _FIRST_AVRO_VERSION:
         return pretty_json(body).encode()
-    body["version"] = None  # as Hudi writes it; readers take the default, 1
+    body["version"] = None  # as in Hudi; readers use the default, 1
     return encode_avro_record("HoodieCommitMetadata" if replaced is None else "HoodieReplaceCommitMetadata", body)
 
 
@@ -81,7 +81,7 @@ def decode_commit(data: bytes, where: str = "commit body") -> CommitMetadata:
 
 
 def commit_of(record: Body, where: str) -> CommitMetadata:
-    """The commit metadata in a record that was decoded. Raises CorruptFile."""
+    """The commit metadata in a decoded record. Raises CorruptFile."""
     body = Fields(record, where)
     stats = {
         partition: tuple(decode_stat(stat, where) for stat in stats)
@@ -107,7 +107,7 @@ def workload_profile(
     updates: Mapping[str, Mapping[str, tuple[str, int]]],
     operation_type: str,
 ) -> CommitMetadata:
-    """What a write is about to do, as its inflight file says it.
+    """The workload profile of a write, for its inflight file.
 
     Args:
         inserts: partition path → rows that go to new file groups.
@@ -218,7 +218,7 @@ def rollback_metadata_record(metadata: RollbackMetadata) -> Body:
 
 
 def decode_rollback_metadata(data: bytes, where: str = "rollback") -> RollbackMetadata:
-    """What a completed rollback did. Raises CorruptFile."""
+    """The body of a completed rollback. Raises CorruptFile."""
     return rollback_metadata_of(Fields(_expect(data, "HoodieRollbackMetadata", where), where))
 
 
@@ -252,7 +252,7 @@ def encode_avro_record(record: str, datum: Mapping[str, object]) -> bytes:
 
 
 def decode_avro_record(data: bytes, where: str = "Avro body") -> Body:
-    """Any Avro body as a dict, keys as in the schema that it was written with. Raises CorruptFile."""
+    """Any Avro body as a dict, keys as in its writer schema. Raises CorruptFile."""
     return decode_container(data, where)[0]
 
 
@@ -286,7 +286,7 @@ def instant_info(instant: Fields) -> InstantInfo:
 
 
 def planned_instant(instant: Fields) -> InstantInfo:
-    """An instant in a plan. Its time makes names of files and folders, so it must be digits. Raises CorruptFile."""
+    """An instant in a plan. Its time becomes part of file names, so it must be digits. Raises CorruptFile."""
     info = instant_info(instant)
     if not (info.commit_time.isascii() and info.commit_time.isdigit()):
         raise CorruptFile(f"{instant.where}: the plan names the instant {info.commit_time!r:.100}, which can't be one.")

@@ -1,7 +1,7 @@
 """Plans of compactions, log compactions and clusterings, and bodies of indexing instants: bytes ↔ the model.
 
-Compaction and clustering plans both say which files make up a slice (`PlannedSlice`). A plan is untrusted, so the files
-are checked. Plans of table versions below 8 have no `missingSchedulePartitions`.
+Compaction and clustering plans both name the files of a slice (`PlannedSlice`). A plan is untrusted, so its files are
+checked. Plans of table versions below 8 have no `missingSchedulePartitions`.
 
 Compactions and log compactions: this package writes version 2, whose files are bare names. Version 1 had absolute
 paths, of which only the names count. Plans of table versions below 8 have no extra metadata either.
@@ -57,7 +57,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class PlannedSlice:
-    """Files are bare names in the folder of `partition_path`; `data_file` is None for a slice of logs only."""
+    """Files are bare names in the folder of `partition_path`; `data_file` is None for a slice with only logs."""
 
     partition_path: str
     file_id: str
@@ -66,10 +66,10 @@ class PlannedSlice:
 
 
 def planned_slice(body: Fields, does: str) -> PlannedSlice:
-    """The files that an entry of a plan names.
+    """The files in an entry of a plan.
 
-    Args:    does: what the plan does to the files ("compacts").
-    Raises:  CorruptFile for partitions and files that can't be meant, UnsupportedTable for bootstrapped files.
+    Args:    does: a verb for the plan ("compacts").
+    Raises:  CorruptFile for impossible partitions and files, UnsupportedTable for bootstrapped files.
     """
     where, partition_path, file_id = body.where, body.text("partitionPath"), body.text("fileId")
     segments = partition_path.split("/")
@@ -90,7 +90,7 @@ def planned_slice(body: Fields, does: str) -> PlannedSlice:
 
 
 def check_groups(groups: Sequence[FileGroupId], where: str) -> None:
-    """Raise CorruptFile for a clustering that names a file group twice: its rows would be there twice."""
+    """Raise CorruptFile for a clustering that names a file group twice: its rows would be duplicated."""
     twice = next((group for group, times in Counter(groups).items() if times > 1), None)
     if twice is not None:
         raise CorruptFile(
@@ -128,7 +128,7 @@ def encode_compaction_plan(plan: CompactionPlan, table_version: int) -> bytes:
 def decode_compaction_plan(data: bytes, where: str = "compaction.requested") -> CompactionPlan:
     """The plan of a compaction or log compaction.
 
-    Raises CorruptFile when it is none, or names files that can't be of its file groups; UnsupportedTable for a plan of
+    Raises CorruptFile when it is not a plan, or names files outside its file groups; UnsupportedTable for a plan of
     bootstrapped files, whose columns lie in another table.
     """
     record, name = decode_container(data, where, body_schema(_COMPACTION_RECORD))
@@ -206,9 +206,9 @@ def encode_clustering_plan(plan: ClusteringPlan, table_version: int, full_path: 
 
 
 def decode_clustering_plan(data: bytes, where: str = "clustering.requested") -> ClusteringPlan | None:
-    """The plan in a requested file, None when it holds none: an insert overwrite.
+    """The plan in a requested file, None without one: an insert overwrite.
 
-    Raises CorruptFile when it names files that can't be of its file groups, UnsupportedTable for bootstrapped files.
+    Raises CorruptFile when it names files outside its file groups, UnsupportedTable for bootstrapped files.
     """
     body = Fields(decode_requested_replace(data, where), where).record("clusteringPlan")
     if body is None:
@@ -287,7 +287,7 @@ def encode_index_plan(plan: IndexPlan) -> bytes:
 
 
 def decode_index_plan(data: bytes, where: str = "indexing.requested") -> IndexPlan:
-    """What an indexing instant is to build. Raises CorruptFile."""
+    """The plan of an indexing instant. Raises CorruptFile."""
     body = Fields(decode_avro_record(data, where), where)
     infos = list(body.records("indexPartitionInfos"))
     names = tuple(info.text("metadataPartitionPath") for info in infos)
@@ -295,7 +295,7 @@ def decode_index_plan(data: bytes, where: str = "indexing.requested") -> IndexPl
 
 
 def encode_index_metadata(plan: IndexPlan) -> bytes:
-    """Body of a completed indexing instant, which built what its plan says."""
+    """Body of a completed indexing instant, which has executed its plan."""
     body = {"version": _INDEX_PLAN_VERSION, "operationType": None, "indexPartitionInfos": _infos(plan)}
     return encode_avro_record("HoodieIndexCommitMetadata", body)
 

@@ -26,7 +26,7 @@ __all__ = [
     "encode_savepoint",
 ]
 
-_PLAN_VERSION = 2  # the version that names what is restored to
+_PLAN_VERSION = 2  # the version that names the target of the restore
 
 
 def encode_savepoint(metadata: SavepointMetadata) -> bytes:
@@ -47,7 +47,7 @@ def encode_savepoint(metadata: SavepointMetadata) -> bytes:
 
 
 def decode_savepoint(data: bytes, where: str = "savepoint") -> SavepointMetadata:
-    """What a savepoint keeps. Raises CorruptFile."""
+    """The files of a savepoint. Raises CorruptFile."""
     body = _fields(data, where, "the body of a savepoint", "partitionMetadata")
     return SavepointMetadata(
         savepointed_by=body.text("savepointedBy"),
@@ -97,7 +97,7 @@ def encode_restore_metadata(metadata: RestoreMetadata) -> bytes:
 
 
 def decode_restore_metadata(data: bytes, where: str = "restore") -> RestoreMetadata:
-    """What a completed restore did. Raises CorruptFile."""
+    """The body of a completed restore. Raises CorruptFile."""
     body = _fields(data, where, "the body of a restore", "hoodieRestoreMetadata")
     return RestoreMetadata(
         start_restore_time=body.text("startRestoreTime"),
@@ -111,7 +111,7 @@ def decode_restore_metadata(data: bytes, where: str = "restore") -> RestoreMetad
 
 
 def _fields(data: bytes, where: str, expected: str, key: str) -> Fields:
-    """The fields of a body; `key` is one that each of its kind has."""
+    """The fields of a body; `key` is a required one."""
     body = decode_avro_record(data, where)
     if body.get(key) is None:
         raise CorruptFile(f"{where}: expected {expected}, found keys {sorted(body)[:10]!s:.300}.")

@@ -8,7 +8,7 @@ One row per field, in the exact Avro order. Notation of types (`T` itself may be
     [T?]    array whose items are [null, T]
 
 Names with a capital are records of this table, in namespace `org.apache.hudi.avro.model`. Strings and the keys of maps
-carry `avro.java.string`, so that Hudi's generated classes get Java strings.
+have `avro.java.string`, so that Hudi's generated classes get Java strings.
 Source: docs/formats/timeline.md, "Records".
 """
 
@@ -32,7 +32,7 @@ _COMMIT = """
     version int/1
     operationType string?
 """
-# Of a written file: what archive files of version 6 have, too.
+# Fields of a written file that archive files of version 6 have, too.
 FIRST_STATISTICS = """
     fileId string?
     path string?
@@ -257,9 +257,9 @@ _JAVA_STRING = {"avro.java.string": "String"}
 
 @cache
 def body_schema(record: str) -> str:
-    """The Avro JSON of one record of the table, with all records that it needs inside.
+    """The Avro JSON of one record of the table, with all records that it uses.
 
-    Raises ConfigError for a record that is not in the table.
+    Raises ConfigError for an unknown record.
     """
     if record not in RECORDS:
         raise ConfigError(f"Unknown record {record!r}; known bodies: {', '.join(RECORDS)}.")

@@ -1,7 +1,7 @@
 """Write stats under Hudi's field names, in their JSON and Avro forms.
 
-A stat without path is a line of a workload profile and has no runtime stats. The four keys of log files are absent
-from the JSON of base files, but null in Avro. Source: docs/formats/timeline.md, "Records", "Bodies", "Commit metadata".
+A stat without a path belongs to a workload profile and has no runtime stats. The four keys of log files are absent from
+the JSON of base files, but null in Avro. Source: docs/formats/timeline.md, "Records", "Bodies", "Commit metadata".
 """
 
 from __future__ import annotations

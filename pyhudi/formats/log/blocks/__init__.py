@@ -31,20 +31,20 @@ class BlockType(IntEnum):
 
 
 class BlockLayout(Protocol):
-    """What the module of a layout has."""
+    """The interface of a layout's module."""
 
     def decode(self, content: bytes, schema: str, columns: Collection[str] | None, where: str) -> pa.Table:
-        """The rows in order, those of `columns` only. Raises CorruptFile for bytes that are no such content."""
+        """The rows in order, only with `columns`. Raises CorruptFile for invalid bytes."""
         ...
 
     def encode(self, batch: pa.RecordBatch, schema: str) -> bytes:
-        """A content with these rows."""
+        """The content of a block with these rows."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class DataBlock:
-    """A layout of rows in a block. `module` is a text, so that the frame of a block needs no layout."""
+    """A layout of rows in a block. `module` is a text, so that the frame of a block needs no import of layouts."""
 
     block_type: BlockType
     module: str

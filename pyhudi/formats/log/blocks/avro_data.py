@@ -32,7 +32,7 @@ _LENGTH = struct.Struct(">i")
 def decode(content: bytes, schema: str, columns: Collection[str] | None = None, where: str = "log block") -> pa.Table:
     """The block's rows in order, meta columns included.
 
-    Args:    schema: Avro JSON from the block's header; columns: those wanted, None for all.
+    Args:    schema: Avro JSON from the block's header; columns: the columns to decode, None for all.
     Raises:  CorruptFile, UnsupportedTable.
     """
     starts, ends = _record_bounds(content, where)
@@ -49,7 +49,7 @@ def encode(batch: pa.RecordBatch, schema: str) -> bytes:
     prefixes = pa.Array.from_buffers(pa.binary(), len(records), [None, offsets, pa.py_buffer(lengths)])
     framed = pc.binary_join_element_wise(prefixes, records, pa.scalar(b"", pa.binary()))
     data = framed.buffers()[2]
-    # Joined as it is, the buffer is copied once; it has Python's buffer protocol, which types can't say.
+    # Joined directly, the buffer is copied once; it has Python's buffer protocol, which type stubs don't know.
     return b"".join((_HEAD.pack(CONTENT_VERSION, len(records)), cast("bytes", data) if data is not None else b""))
 
 
@@ -64,7 +64,7 @@ def _record_bounds(content: bytes, where: str) -> tuple[npt.NDArray[np.int64], n
     heads: list[int] = []
     position, unpack, note = _HEAD.size, _LENGTH.unpack_from, heads.append
     try:
-        # A loop over records: each length says where the next one starts. What they say is checked afterwards.
+        # A loop over records: each length determines where the next one starts. The lengths are checked afterwards.
         for _ in range(count):
             note(position)
             position += 4 + unpack(content, position)[0]

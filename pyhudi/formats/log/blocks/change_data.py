@@ -32,7 +32,7 @@ def change_schema(mode: str, table_schema: str, table_version: int) -> str:
         fields: list[AvroObject] = [{"name": name, "type": ["string", "null"]} for name in (OP, LOGGED_KEY)]
         return _printed({"type": "record", "name": "Record", "fields": fields})
     row = json.loads(table_schema)
-    namespace = row.pop("namespace")  # that of the outer record
+    namespace = row.pop("namespace")  # the outer record's
     fields = [_field(OP, "string"), _field(LOGGED_KEY if mode == DATA_BEFORE else TIME, "string"), _field(BEFORE, row)]
     if mode != DATA_BEFORE:
         fields.append(_field(AFTER, row["name"]))

@@ -3,7 +3,7 @@
     content version i32 = 3 | length i32 | Avro binary of HoodieDeleteRecordList        big-endian
 
 An ordering value is a union of wrappers. IntWrapper 0, and null, mean "no ordering value": a commit-time delete, which
-removes whatever came before. Source: docs/formats/log.md, "Delete block"; docs/formats/merging.md, "Deletes".
+removes all earlier versions. Source: docs/formats/log.md, "Delete block"; docs/formats/merging.md, "Deletes".
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _Ordering: TypeAlias = tuple[str, Body]  # a wrapper's name and its record
 
 CONTENT_VERSION = 3
 
-_DELETE_BYTES = 3  # at least: a byte of each of the three fields says that it is null
+_DELETE_BYTES = 3  # at least: each of the three fields has a byte that marks it as null
 _HEAD = struct.Struct(">ii")
 _MODEL = "org.apache.hudi.avro.model"
 _PRECISION, _SCALE = 30, 15
@@ -63,7 +63,7 @@ def _wrapper(name: str, avro: AvroType) -> AvroType:
 
 
 def _schema() -> tuple[Schema, Schema]:
-    """Of one delete, and of a list of them."""
+    """The schemas of one delete, and of a list of deletes."""
     union: list[AvroType] = ["null", *(_wrapper(name, avro) for name, avro, _ in _WRAPPERS)]
     items = ["null", *(f"{_MODEL}.{name}" for name, _, _ in _WRAPPERS)]
     wrapped = {"name": "wrappedValues", "type": ["null", {"type": "array", "items": items}]}
@@ -80,8 +80,8 @@ def _schema() -> tuple[Schema, Schema]:
 
 
 _RECORD, _PARSED = _schema()
-_DECODED_ROWS = 1 << 14  # so many deletes are Python objects at once
-_READ_BYTES = 1 << 20  # of a content that is decoded in parts
+_DECODED_ROWS = 1 << 14  # number of deletes that are Python objects at once
+_READ_BYTES = 1 << 20  # of content that is decoded in parts
 
 
 EMPTY = _HEAD.pack(CONTENT_VERSION, 1) + b"\x00"  # content of a block that deletes nothing
@@ -109,9 +109,9 @@ def decode(content: bytes, where: str = "log block") -> DeleteRecords:
 
 
 def decoded_parts(content: BinaryIO, size_bytes: int, where: str = "log block") -> Iterator[DeleteRecords]:
-    """The same, some thousand deletes at a time; of the content no more is in memory than these need.
+    """Like `decode`, some thousand deletes at a time; only their part of the content is in memory.
 
-    Args: content: a file that stands at its first byte; size_bytes: of the content.
+    Args: content: a file, positioned at the content's first byte; size_bytes: of the content.
     """
     length = _list_bytes(content.read(min(_HEAD.size, size_bytes)), size_bytes, where)
     kinds: dict[int, set[str]] = {}
@@ -124,7 +124,7 @@ def decoded_parts(content: BinaryIO, size_bytes: int, where: str = "log block") 
 
 
 class _Section(io.RawIOBase):
-    """The next bytes of a file, so many."""
+    """A limited number of the next bytes of a file."""
 
     def __init__(self, file: BinaryIO, size_bytes: int) -> None:
         self._file, self._left_bytes = file, size_bytes
@@ -156,13 +156,13 @@ def _list_bytes(head: bytes, size_bytes: int, where: str) -> int:
 
 
 def _parts(body: BinaryIO, length: int, where: str) -> Iterator[_Part]:
-    # Row by row: the records have no lengths, so each one's place depends on all before it.
+    # Row by row: the records have no lengths, so each one's position depends on all before it.
     rows = _records(body, length, where)
     yield from map(_columns, iter(lambda: list(islice(rows, _DECODED_ROWS)), []))
 
 
 def _records(body: BinaryIO, length: int, where: str) -> Iterator[Body]:
-    """The deletes of a list, which comes in blocks. Raises CorruptFile for a count that the bytes can't hold."""
+    """The deletes of a list, which consists of blocks. Raises CorruptFile for a count that the bytes can't hold."""
     while count := cast("int", fastavro.schemaless_reader(body, "long", None)):
         if count < 0:
             fastavro.schemaless_reader(body, "long", None)  # the size of the block in bytes
@@ -174,7 +174,7 @@ def _records(body: BinaryIO, length: int, where: str) -> Iterator[Body]:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """Some deletes: their keys, which have no ordering value, and by place and wrapper the values of the others."""
+    """Some deletes: their keys, which of them lack ordering values, and the others' values by field and wrapper."""
 
     keys: pa.RecordBatch
     none: pa.Array
@@ -206,7 +206,7 @@ def encode(keys: pa.RecordBatch, ordering: Sequence[pa.Array] = (), several: boo
     """The content of a block that deletes these keys.
 
     Args:    keys: RECORD_KEY and PARTITION_PATH; ordering: one array per ordering field, null = commit-time delete;
-             several: write lists of values (tables with several ordering fields), by default when there are several.
+             several: write lists of values (tables with several ordering fields); default: when there are several.
     """
     values = _wrapped(ordering, keys.num_rows, len(ordering) > 1 if several is None else several)
     columns = (keys.column(RECORD_KEY).to_pylist(), keys.column(PARTITION_PATH).to_pylist(), values)
@@ -233,8 +233,8 @@ def _wrapped(ordering: Sequence[pa.Array], rows: int, several: bool) -> list[_Or
 
 
 def _wrapped_column(array: pa.Array) -> list[_Ordering | None]:
-    # Times and days as their bare numbers: with the wrappers that are named after them Hudi 1.x compares objects of
-    # other classes than those of its log rows, and fails on the whole slice.
+    # Times and days as plain numbers: with the wrappers of these names, Hudi 1.x compares objects of other classes than
+    # those of its log rows, and fails on the whole slice.
     if pa.types.is_timestamp(array.type):
         array = array.cast(pa.int64())
     elif pa.types.is_date32(array.type):
@@ -275,15 +275,15 @@ def _fields(value: _Ordering) -> list[_Ordering]:
 
 
 def _by_wrapper(cells: list[_Ordering | None]) -> dict[str, pa.Array]:
-    """For each wrapper among the values an array that is null where the value is of another one."""
+    """For each wrapper among the values an array that is null where the value has another one."""
     names = dict.fromkeys(cell[0] for cell in cells if cell is not None)
     plain = {n: [None if cell is None or cell[0] != n else cell[1]["value"] for cell in cells] for n in names}
-    # A wrapper without a value of its own is told by `_typed`.
+    # `_typed` reports a wrapper without a value.
     return {n: _arrow_of(plain[n], _ARROW[n]) if n in _ARROW else pa.nulls(len(cells)) for n in names}
 
 
 def _typed(parts: Sequence[_Part], field: int, where: str) -> pa.Array:
-    """One array for the values of a field, which are of one wrapper; numbers of several widths are widened."""
+    """One array for the values of a field, which have one wrapper; numbers of several widths are widened."""
     columns = [part.values[field] if field < len(part.values) else {} for part in parts]
     names = list(dict.fromkeys(name for column in columns for name in column))
     unknown = next((name for name in names if name not in _ARROW), None)
@@ -305,7 +305,7 @@ def _typed(parts: Sequence[_Part], field: int, where: str) -> pa.Array:
 
 
 def _check_kinds(names: Collection[str], where: str) -> None:
-    """Raises CorruptFile when values of these wrappers can't be compared with one another."""
+    """Raise CorruptFile when values of these wrappers can't be compared with each other."""
     kinds = [_ARROW[name] for name in names if name in _ARROW]
     if len(kinds) > 1 and not all(pa.types.is_integer(kind) or pa.types.is_floating(kind) for kind in kinds):
         raise CorruptFile(

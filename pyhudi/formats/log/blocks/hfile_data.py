@@ -1,6 +1,6 @@
 """Log block HFILE_DATA: a whole HFile in memory, without prefix: record key → row as Avro binary, sorted by key.
 
-A column `key` (the metadata table has one) is kept as empty text and taken from the HFile's key again, as Hudi does it.
+As in Hudi, a column `key` (the metadata table has one) is stored as empty text and restored from the HFile's key.
 Source: docs/formats/log.md, "HFile data block"; docs/formats/hfile.md, "Two writers", "Entries".
 """
 
@@ -29,7 +29,7 @@ _KEY_COLUMN = "key"
 def decode(content: bytes, schema: str, columns: Collection[str] | None = None, where: str = "log block") -> pa.Table:
     """The block's rows in the order of their keys, meta columns included.
 
-    Args:    schema: Avro JSON from the block's header; columns: those wanted, None for all.
+    Args:    schema: Avro JSON from the block's header; columns: the columns to decode, None for all.
     Raises:  CorruptFile, UnsupportedTable.
     """
     reader = HFileReader(pa.BufferReader(content), where)
@@ -48,7 +48,7 @@ def decode(content: bytes, schema: str, columns: Collection[str] | None = None, 
 
 
 def encode(batch: pa.RecordBatch, schema: str) -> bytes:
-    """An HFile with these rows. Raises SchemaMismatch for rows without record keys, and for two of one key."""
+    """An HFile with these rows. Raises SchemaMismatch for rows without record keys, and for two with one key."""
     keys = batch.column(_RECORD_KEY)
     if keys.null_count:
         raise SchemaMismatch(
@@ -83,12 +83,12 @@ def _texts(entries: Entries) -> pa.Array:
     keys = entries.key_array()
     try:
         return keys.cast(pa.string())
-    except pa.ArrowInvalid:  # what no writer makes is shown as well as it goes
+    except pa.ArrowInvalid:  # invalid text is shown as well as possible
         return pa.array([key.decode("utf-8", "replace") for key in entries.keys], pa.string())
 
 
 def _without_key_column(batch: pa.RecordBatch, keys: pa.Array) -> pa.RecordBatch:
-    """With an empty column `key` where it says what the record key says."""
+    """The batch with an empty column `key`, if that equals the record key."""
     at = batch.schema.get_field_index(_KEY_COLUMN)
     if at < 0 or batch.column(at).type != pa.string() or not batch.column(at).equals(keys):
         return batch

@@ -16,11 +16,11 @@ from pyhudi.formats.damage import as_corrupt, check_inflated
 __all__ = ["decode", "encode"]
 
 _SMALL_BYTES = 1 << 20
-_BATCH_ROWS = 1 << 16  # after so many rows the memory that they take is looked at
+_BATCH_ROWS = 1 << 16  # memory is checked after so many rows
 
 
 def decode(content: bytes, schema: str, columns: Collection[str] | None = None, where: str = "log block") -> pa.Table:
-    """The block's rows in order. `schema` (Avro JSON of the header) is not needed: the Parquet file has its own."""
+    """The block's rows in order. `schema` (Avro JSON of the header) is unused: the Parquet file has its own."""
     with as_corrupt(where, "the Parquet block"):
         file = pq.ParquetFile(pa.BufferReader(content))
         whole = file.schema_arrow
@@ -41,7 +41,7 @@ def decode(content: bytes, schema: str, columns: Collection[str] | None = None, 
 def encode(batch: pa.RecordBatch, schema: str) -> bytes:
     """A Parquet file with these rows, and the metadata of their schema as its own.
 
-    By zstd, and for few rows by Snappy without dictionaries, which reads faster: preparing to inflate a page costs zstd
+    It uses zstd, and for few rows Snappy without dictionaries, which reads faster: zstd's preparation for a page costs
     more than all the work on a small one, and a dictionary is one more page.
     """
     small = batch.nbytes < _SMALL_BYTES
