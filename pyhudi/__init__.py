@@ -36,36 +36,99 @@ from pyhudi.spark.worker_python import name_driver_python
 
 if TYPE_CHECKING:
     from pyhudi.actions.result import WriteResult
+    from pyhudi.actions.undo.restore_result import RestoreResult, RollbackResult
+    from pyhudi.model.instant import Instant
     from pyhudi.model.options import HudiOptionWarning
+    from pyhudi.model.table_config import TableConfig
+    from pyhudi.model.timeline import Timeline
+    from pyhudi.queries.history import History, HistoryEntry
+    from pyhudi.queries.statistics_validation import Difference
+    from pyhudi.schema.changes import (
+        AddColumn,
+        ChangeType,
+        DropColumn,
+        DropNotNull,
+        MoveColumn,
+        RenameColumn,
+        SetComment,
+    )
+    from pyhudi.services.archive.archiving import ArchiveResult
+    from pyhudi.services.clean.runs import CleanResult
+    from pyhudi.services.health import TableHealth
+    from pyhudi.services.indexes import IndexInfo, IndexList
+    from pyhudi.services.metadata_table import MetadataRebuild
+    from pyhudi.services.partition_ttl import TtlResult
+    from pyhudi.services.results import ClusteringResult, CompactionResult
+    from pyhudi.services.savepoint import Savepoint, Savepoints
+    from pyhudi.services.versions.upgrade import VersionChange
     from pyhudi.session.enable import disable, enable
     from pyhudi.session.stream_sink import write_batches_to
     from pyhudi.sql.duckdb_frames import SqlResult
     from pyhudi.sql.duckdb_session import DuckDbSession, sql
     from pyhudi.sql.procedures.registry import call
     from pyhudi.table import HudiTable, write_hudi
+    from pyhudi.table.arguments import CreateArguments, RowArguments, WriteArguments
+    from pyhudi.table.at import TableAt
     from pyhudi.table.follow import follow
+    from pyhudi.table.merge_builder import Merge
+    from pyhudi.table.metadata import TableMetadata
+    from pyhudi.table.scan import Scan
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "AddColumn",
+    "ArchiveResult",
+    "ChangeType",
+    "CleanResult",
+    "ClusteringResult",
+    "CompactionResult",
     "ConfigError",
     "CorruptFile",
+    "CreateArguments",
     "DamagedLog",
+    "Difference",
+    "DropColumn",
+    "DropNotNull",
     "DuckDbSession",
+    "History",
+    "HistoryEntry",
     "HudiError",
     "HudiOptionWarning",
     "HudiTable",
+    "IndexInfo",
+    "IndexList",
+    "Instant",
     "KeyGenError",
     "LockTimeout",
+    "Merge",
+    "MetadataRebuild",
+    "MoveColumn",
     "RangeNotReadable",
+    "RenameColumn",
+    "RestoreResult",
+    "RollbackResult",
+    "RowArguments",
+    "Savepoint",
+    "Savepoints",
+    "Scan",
     "SchemaMismatch",
+    "SetComment",
     "SqlResult",
     "StorageError",
+    "TableAt",
+    "TableConfig",
     "TableError",
     "TableExists",
+    "TableHealth",
+    "TableMetadata",
     "TableNotFound",
     "TaskFailed",
+    "Timeline",
+    "TtlResult",
     "UnsupportedTable",
+    "VersionChange",
+    "WriteArguments",
     "WriteConflict",
     "WriteResult",
     "__version__",
@@ -79,10 +142,44 @@ __all__ = [
 ]
 
 _HOME = {
+    "AddColumn": "pyhudi.schema.changes",
+    "ArchiveResult": "pyhudi.services.archive.archiving",
+    "ChangeType": "pyhudi.schema.changes",
+    "CleanResult": "pyhudi.services.clean.runs",
+    "ClusteringResult": "pyhudi.services.results",
+    "CompactionResult": "pyhudi.services.results",
+    "CreateArguments": "pyhudi.table.arguments",
+    "Difference": "pyhudi.queries.statistics_validation",
+    "DropColumn": "pyhudi.schema.changes",
+    "DropNotNull": "pyhudi.schema.changes",
     "DuckDbSession": "pyhudi.sql.duckdb_session",
+    "History": "pyhudi.queries.history",
+    "HistoryEntry": "pyhudi.queries.history",
     "HudiOptionWarning": "pyhudi.model.options",
     "HudiTable": "pyhudi.table",
+    "IndexInfo": "pyhudi.services.indexes",
+    "IndexList": "pyhudi.services.indexes",
+    "Instant": "pyhudi.model.instant",
+    "Merge": "pyhudi.table.merge_builder",
+    "MetadataRebuild": "pyhudi.services.metadata_table",
+    "MoveColumn": "pyhudi.schema.changes",
+    "RenameColumn": "pyhudi.schema.changes",
+    "RestoreResult": "pyhudi.actions.undo.restore_result",
+    "RollbackResult": "pyhudi.actions.undo.restore_result",
+    "RowArguments": "pyhudi.table.arguments",
+    "Savepoint": "pyhudi.services.savepoint",
+    "Savepoints": "pyhudi.services.savepoint",
+    "Scan": "pyhudi.table.scan",
+    "SetComment": "pyhudi.schema.changes",
     "SqlResult": "pyhudi.sql.duckdb_frames",
+    "TableAt": "pyhudi.table.at",
+    "TableConfig": "pyhudi.model.table_config",
+    "TableHealth": "pyhudi.services.health",
+    "TableMetadata": "pyhudi.table.metadata",
+    "Timeline": "pyhudi.model.timeline",
+    "TtlResult": "pyhudi.services.partition_ttl",
+    "VersionChange": "pyhudi.services.versions.upgrade",
+    "WriteArguments": "pyhudi.table.arguments",
     "WriteResult": "pyhudi.actions.result",
     "call": "pyhudi.sql.procedures.registry",
     "disable": "pyhudi.session.enable",

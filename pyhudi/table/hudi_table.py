@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from pyhudi.actions.constraints import constraints_of
 from pyhudi.actions.save_modes import remove_table
@@ -24,7 +24,7 @@ from pyhudi.services.constraints import add_constraint, drop_constraint
 from pyhudi.services.index_building import build_waiting
 from pyhudi.services.indexes import drop_index, load_indexes
 from pyhudi.services.partition_ttl import expire_partitions
-from pyhudi.services.savepoint import delete_savepoint, load_savepoints, savepoint
+from pyhudi.services.savepoint import delete_savepoint, savepoint
 from pyhudi.storage import open_storage
 from pyhudi.storage.base import Storage
 from pyhudi.table.arguments import (
@@ -54,11 +54,13 @@ from pyhudi.table.calls import (
     undo,
 )
 from pyhudi.table.change import alter, delete, delete_partitions, static_partitions, update
+from pyhudi.table.groups import HistoryGroup, SavepointGroup
 from pyhudi.table.merge_builder import Merge
 from pyhudi.table.metadata import TableMetadata, build_index
 from pyhudi.table.named_arguments import named, named_methods
+from pyhudi.table.neighbours import no_attribute
 from pyhudi.table.replace_where import overwrite, write_where
-from pyhudi.table.reports import data_schema, files, health, history, html, one_line, partitions
+from pyhudi.table.reports import data_schema, files, health, html, one_line, partitions
 from pyhudi.table.scan import Scan, scan
 from pyhudi.table.write import create, write, write_rows
 from pyhudi.timeline.table_properties import table_exists
@@ -75,7 +77,6 @@ if TYPE_CHECKING:
     from pyhudi.model.table_config import TableConfig
     from pyhudi.model.timeline import Timeline
     from pyhudi.queries.filters import Where
-    from pyhudi.queries.history import History
     from pyhudi.queries.query import AsOf
     from pyhudi.schema.changes import SchemaChange
     from pyhudi.services.archive.archiving import ArchiveResult
@@ -84,13 +85,13 @@ if TYPE_CHECKING:
     from pyhudi.services.indexes import IndexInfo, IndexList
     from pyhudi.services.partition_ttl import TtlResult
     from pyhudi.services.results import ClusteringResult, CompactionResult
-    from pyhudi.services.savepoint import Savepoint, Savepoints
+    from pyhudi.services.savepoint import Savepoint
     from pyhudi.services.versions.upgrade import VersionChange
     from pyhudi.spark.names import SparkDataFrame, SparkSession, StructType
     from pyhudi.table.dataset import HudiDataset
     from pyhudi.table.input import TableInput
 
-__all__ = ["HudiTable", "write_hudi"]
+__all__ = ["HudiTable", "Maintenance", "TableSavepoints", "write_hudi"]
 
 
 @named_methods
@@ -188,22 +189,10 @@ class HudiTable:
         """The active instants."""
         return self._handle.fresh().timeline
 
-    def history(
-        self,
-        limit: int | None = None,
-        *,
-        archived: bool = True,
-        since: AsOf | None = None,
-        until: AsOf | None = None,
-    ) -> History:
-        """The newest `limit` instants (None: all), newest first; prints as a table.
-
-        Args:
-            archived: also those that archiving took off the active timeline.
-            since, until: only instant times in this range, both ends included: moments as `as_of` of `scan` takes them,
-                so a date is its first moment. With them a long history is read in part.
-        """
-        return history(self._handle, limit, archived, since, until)
+    @property
+    def history(self) -> HistoryGroup:
+        """What happened to the table: `history()` or `history(10, since="2024-01-01")`, newest first."""
+        return HistoryGroup(self._handle)
 
     @property
     def metadata(self) -> TableMetadata:
@@ -565,6 +554,11 @@ class HudiTable:
 
     # ---- table services
 
+    @property
+    def maintenance(self) -> Maintenance:
+        """The table services in one place: `maintenance.compact()`, `clean()`, `cluster()` and so on."""
+        return Maintenance(self)
+
     def compact(
         self,
         *,
@@ -760,9 +754,10 @@ class HudiTable:
         saved = self._handle.commit_time(instant_time)
         self._handle.serve(partial(delete_savepoint, instant_time=saved), options, more)
 
-    def savepoints(self) -> Savepoints:
-        """The savepoints, oldest first; prints as a table."""
-        return load_savepoints(self._handle.fresh())
+    @property
+    def savepoints(self) -> TableSavepoints:
+        """`savepoints()` lists the savepoints, oldest first; `savepoints.create` and `delete` are on the table, too."""
+        return TableSavepoints(self)
 
     def restore(
         self, to: AsOf, *, dry_run: bool = False, options: Options | None = None, **more: Unpack[ActionArguments]
@@ -803,11 +798,46 @@ class HudiTable:
         """Take the table to a lower version (9 → 8 → 6), for readers and writers of older releases. See `upgrade`."""
         return change_version(self._handle, to, False, options, more)
 
+    if not TYPE_CHECKING:  # a type checker knows the names
+
+        def __getattr__(self, name: str) -> NoReturn:
+            """Other libraries' names are told ours. Raises AttributeError."""
+            raise no_attribute(self, name)
+
     def __repr__(self) -> str:
         return one_line(self._handle.meta)
 
     def _repr_html_(self) -> str:
         return html(self._handle.meta)
+
+
+class Maintenance:
+    """The table services of a table: the methods of HudiTable itself, without the others around them."""
+
+    def __init__(self, table: HudiTable) -> None:
+        """Use `table.maintenance`."""
+        self.compact = table.compact
+        self.log_compact = table.log_compact
+        self.cluster = table.cluster
+        self.clean = table.clean
+        self.archive = table.archive
+        self.run_ttl = table.run_ttl
+        self.build_indexes = table.build_indexes
+        self.upgrade = table.upgrade
+        self.downgrade = table.downgrade
+
+    def __repr__(self) -> str:
+        return f"Maintenance({', '.join(vars(self))})"
+
+
+class TableSavepoints(SavepointGroup):
+    """The savepoints of a table: `table.savepoints()` lists them; `create` and `delete` are methods of HudiTable."""
+
+    def __init__(self, table: HudiTable) -> None:
+        """Use `table.savepoints`."""
+        super().__init__(table._handle)
+        self.create = table.savepoint
+        self.delete = table.delete_savepoint
 
 
 @named

@@ -54,13 +54,14 @@ def named(function: Call) -> Call:
         by_name = inspect.Parameter.KEYWORD_ONLY
         parameters += [inspect.Parameter(name, by_name, default=None, annotation=t) for name, t in options.items()]
     names = frozenset(parameter.name for parameter in parameters)
+    shown = function.__qualname__.removesuffix(".__call__")
     for name in names:
-        _TAKEN_BY.setdefault(name, []).append(function.__qualname__)
+        _TAKEN_BY.setdefault(name, []).append(shown)
 
     @wraps(function)
     def call(*positional: object, **by_name: object) -> object:
         if not by_name.keys() <= names:
-            _check(by_name, names, function.__qualname__, takes_keys)
+            _check(by_name, names, shown, takes_keys)
         return function(*positional, **by_name)
 
     call.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-__all__ = ["argument_like", "attribute_like"]
+__all__ = ["argument_like", "no_attribute"]
 
 # Our argument → what others call it, in lower case without "_". Of several the first that a call takes is meant.
 _ARGUMENTS: Mapping[str, str] = {
@@ -130,6 +130,12 @@ def argument_like(word: str, arguments: Collection[str]) -> str | None:
     return f"Did you mean {ours!r}?" if ours else _ADVICE.get(plain)
 
 
-def attribute_like(word: str, attributes: Collection[str]) -> str | None:
-    """Our name for a neighbour's method or property; None for a word that nobody uses."""
-    return next((name for name in _OUR_ATTRIBUTES.get(_plain(word), ()) if name in attributes), None)
+def no_attribute(table: object, name: str) -> AttributeError:
+    """The error for an attribute that a table does not have; a neighbour's word is told ours."""
+    ours = [each for each in _OUR_ATTRIBUTES.get(_plain(name), ()) if hasattr(type(table), each)]
+    hint = f". What others call {name} is {' or '.join(ours)} here." if ours else ""
+    # Without a name and an object Python adds no guess of its own to ours.
+    error = AttributeError(f"{type(table).__name__!r} object has no attribute {name!r}{hint}")
+    if not ours:
+        error.name, error.obj = name, table
+    return error
