@@ -37,7 +37,7 @@ from pyhudi.storage.clock import Clock, SystemClock
 if TYPE_CHECKING:
     from sqlglot import exp
 
-__all__ = ["EngineValue", "Literal", "SqlValue", "UnknownName", "columns_in", "path_of", "sql_value"]
+__all__ = ["EngineValue", "Literal", "SqlValue", "UnknownName", "columns_in", "path_of", "sql_value", "tree_of"]
 
 ENGINES: Registry[Callable[[str, pa.Table], pa.ChunkedArray]] = Registry(
     "engine of SQL values", {"DUCKDB": "pyhudi.sql.duckdb_values:evaluate"}
@@ -80,7 +80,7 @@ def sql_value(text: str, schema: pa.Schema, what: str, clock: Clock = _CLOCK) ->
     Args:    what: begins errors, such as "set= gives the column 'n'".
     Raises:  ConfigError for a text that is no SQL expression; UnknownName for one that names no column.
     """
-    tree = _tree(text, what)
+    tree = tree_of(text, what)
     literal = _literal(tree)
     if literal is not None:
         return literal
@@ -98,13 +98,14 @@ def columns_in(text: str, schema: pa.Schema, what: str) -> tuple[str, ...]:
     """The top-level columns that a text names, each once. Raises ConfigError as `sql_value`."""
     from sqlglot import exp
 
-    tree = _tree(text, what)
+    tree = tree_of(text, what)
     _check(tree, schema, text, what)
     paths = (path_of([part.name for part in column.parts], schema) for column in tree.find_all(exp.Column))
     return tuple(dict.fromkeys(path[0] for path in paths if path is not None))
 
 
-def _tree(text: str, what: str) -> exp.Expr:
+def tree_of(text: str, what: str) -> exp.Expr:
+    """The tree of one expression. Raises ConfigError for a text that is none."""
     from sqlglot import exp
 
     if len(text) > MAX_WHERE_CHARS:

@@ -437,7 +437,9 @@ class HudiTable:
 
         Args:
             source: rows as for `upsert`; with the table's key and partition columns, each key once.
-            on: the columns that rows meet by: the record key (the default), with the partition columns or without.
+            on: the columns that rows meet by: the record key (the default), with the partition columns or without. Or a
+                condition as SQL text, `"target.id = source.ref AND source.ts > target.ts"` (`t` and `s` for short):
+                DuckDB or Spark joins the rows then, and values and conditions of clauses are SQL text or constants.
         """
         return Merge(self._handle.storage, source, on, self._handle.options(options, more), self._handle.spark)
 

@@ -5,18 +5,21 @@ table.merge(changes).when_matched_delete("source.gone").when_matched_update_all(
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from pyhudi.actions.changes.change import ChangeRows
 from pyhudi.actions.changes.clauses import Clause, When, set_values
+from pyhudi.actions.changes.values import SOURCE, TARGET
 from pyhudi.actions.result import WriteResult
 from pyhudi.engine.local import in_this_process
 from pyhudi.errors import ConfigError
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import WriteOptions
 from pyhudi.queries.filters import Where
+from pyhudi.queries.sql_values import tree_of
+from pyhudi.registry import Registry
 from pyhudi.storage.base import Storage
 from pyhudi.table.calls import Options, session_options, session_zone
 from pyhudi.table.input import TableInput, is_spark_frame, to_arrow_rows
@@ -27,6 +30,9 @@ if TYPE_CHECKING:
     from pyhudi.spark.names import SparkSession
 
 __all__ = ["Merge"]
+
+# What runs a merge on a condition is on a higher floor.
+_MERGES_ON: Registry[Callable[[Merge], WriteResult]] = Registry("merge", {"SQL": "pyhudi.sql.dml.merge_on:merge_on"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +96,13 @@ class Merge:
         if not self.clauses:
             raise ConfigError("The merge has no clause; say what happens, such as .when_matched_update_all().")
         meta = MetaClient.load(self.storage)
+        on = self.on
+        if isinstance(on, str) and not _names_columns(on, meta):
+            on = _equal_columns(on)
+            if on is None or not set(meta.config.record_key_fields) <= set(on):
+                return _MERGES_ON.load("SQL")(self)
         parsed = WriteOptions.parse(self.options, session_options(self.spark), meta.config)
-        _check_on(self.on, meta)
+        _check_on(on, meta)
         zone = session_zone(self.spark)
         if not is_spark_frame(self.source):
             rows = to_arrow_rows(self.source, meta.table_schema())
@@ -116,6 +127,27 @@ class Merge:
         values: Mapping[str, object] | None = None,
     ) -> Merge:
         return replace(self, clauses=(*self.clauses, Clause(when, does, condition, values)))
+
+
+def _names_columns(on: str, meta: MetaClient) -> bool:
+    """Is this the name of a column, and no condition?"""
+    config = meta.config
+    return on in (*config.record_key_fields, *config.partition_fields, *meta.table_schema().names) or on.isidentifier()
+
+
+def _equal_columns(on: str) -> list[str] | None:
+    """The columns of `target.a = source.a AND target.b = source.b`; None for any other condition."""
+    from sqlglot import exp
+
+    tree, names = tree_of(on, "on"), []
+    for part in tree.flatten() if isinstance(tree, exp.And) else [tree]:
+        sides = [part.this, part.expression] if isinstance(part, exp.EQ) else []
+        if not all(isinstance(side, exp.Column) and len(side.parts) == 2 for side in sides) or not sides:
+            return None
+        if {side.table for side in sides} != {SOURCE, TARGET} or sides[0].name != sides[1].name:
+            return None
+        names.append(sides[0].name)
+    return names
 
 
 def _check_on(on: str | Sequence[str] | None, meta: MetaClient) -> None:

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from pyhudi.actions.changes.clauses import When
 from pyhudi.actions.changes.computed import CLAUSE, Computed, NumberedClause
+from pyhudi.actions.result import WriteResult
 from pyhudi.errors import ConfigError
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.sql.columns import quoted
@@ -45,16 +46,16 @@ class MergeStatement:
 
     def run(self, session: SqlSession) -> SqlFrame:
         """Run it as one commit. The result has no rows in Spark, as in Hudi."""
+        return session.frame_of_result(self.write(session))
+
+    def write(self, session: SqlSession) -> WriteResult:
+        """Run it as one commit."""
         source = session.query(f"SELECT * FROM {self.source.text}")
         columns = session.columns_of(source)
         rows = upsert_rows(self._bind(Target(self.table), columns), source, session)
         if rows is not None:
-            result = session.write(self.table, rows, "upsert", options_of(session, self.table))
-        else:
-            result = change(
-                session, self.table, "MERGE", lambda target: self._query(self._bind(target, columns), session)
-            )
-        return session.frame_of_result(result)
+            return session.write(self.table, rows, "upsert", options_of(session, self.table))
+        return change(session, self.table, "MERGE", lambda target: self._query(self._bind(target, columns), session))
 
     def _bind(self, target: Target, columns: pa.Schema) -> BoundMerge:
         scope = Scope(self.table.name, self.alias)
