@@ -21,7 +21,7 @@ class FolderCatalog:
         self,
         tables: Mapping[str, str | os.PathLike[str] | HudiTable],
         folder: str | os.PathLike[str] | None,
-        storage_options: Mapping[str, str] | None,
+        storage_options: Mapping[str, object] | None,
     ) -> None:
         """`tables`: name → path, or the table; `folder`: its subfolders are tables by their names."""
         self._tables: dict[str, str | None] = {

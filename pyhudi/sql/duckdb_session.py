@@ -65,7 +65,7 @@ class DuckDbSession:
         *,
         catalog: str | os.PathLike[str] | None = None,
         options: Mapping[str, str] | None = None,
-        storage_options: Mapping[str, str] | None = None,
+        storage_options: Mapping[str, object] | None = None,
     ) -> None:
         """
         Args:
@@ -335,7 +335,7 @@ def sql(
     *,
     catalog: str | os.PathLike[str] | None = None,
     options: Mapping[str, str] | None = None,
-    storage_options: Mapping[str, str] | None = None,
+    storage_options: Mapping[str, object] | None = None,
 ) -> SqlResult:
     """Run one statement of Hudi's SQL without Spark, in a session of its own. For the arguments: `DuckDbSession`."""
     session = DuckDbSession(tables, catalog=catalog, options=options, storage_options=storage_options)

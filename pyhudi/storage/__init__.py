@@ -28,10 +28,10 @@ __all__ = [
     "with_sync",
 ]
 
-_NO_OPTIONS: Mapping[str, str] = MappingProxyType({})
+_NO_OPTIONS: Mapping[str, object] = MappingProxyType({})
 
 
-def open_storage(path: str | os.PathLike[str], options: Mapping[str, str] = _NO_OPTIONS) -> Storage:
+def open_storage(path: str | os.PathLike[str], options: Mapping[str, object] = _NO_OPTIONS) -> Storage:
     """The storage for a table's path.
 
     Args: `path`: a file path (also `~`, relative), a `file:` URI, `s3://`, `s3a://`, `gs://`, `abfs(s)://`, `hdfs://`
@@ -42,7 +42,7 @@ def open_storage(path: str | os.PathLike[str], options: Mapping[str, str] = _NO_
     """
     text = _path_text(path)
     scheme, colon, rest = text.partition(":")
-    options = with_environment(scheme.lower(), named_options(scheme.lower(), options))
+    named = with_environment(scheme.lower(), named_options(scheme.lower(), options))
     if not colon or len(scheme) < 2 or "/" in scheme:  # one letter: a drive
         return LocalStorage(text)
     scheme = scheme.lower()
@@ -55,7 +55,7 @@ def open_storage(path: str | os.PathLike[str], options: Mapping[str, str] = _NO_
         _check_place(scheme, rest, text)
         from pyhudi.storage.arrow import ArrowStorage  # pyarrow.fs is slow to load and rarely needed
 
-        return ArrowStorage(text, options)
+        return ArrowStorage(text, named)
     near = get_close_matches(scheme, [*REMOTE_SCHEMES, "file", "memory"], n=1)
     hint = f"Did you mean {near[0]}:? " if near else ""
     raise ConfigError(

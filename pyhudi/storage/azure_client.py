@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from pyhudi.errors import ConfigError
 from pyhudi.storage.base import ClientArguments
+from pyhudi.storage.store_words import AZURE_TENANT
 
 __all__ = ["AzurePlace", "azure_arguments", "azure_store_arguments", "deletes_many_at_once"]
 
@@ -114,6 +115,7 @@ def _credentials(options: Mapping[str, str], place: AzurePlace) -> dict[str, str
             setting("fs.azure.account.oauth2.client.id"),
             setting("fs.azure.account.oauth2.client.secret"),
             setting("fs.azure.account.oauth2.client.endpoint"),
+            setting(AZURE_TENANT),
         )
     key, sas = setting(_KEY), setting(_SAS)
     if key and kind != "sas":  # as in Hadoop, where SharedKey is the default
@@ -121,12 +123,14 @@ def _credentials(options: Mapping[str, str], place: AzurePlace) -> dict[str, str
     return {"sas_token": sas.removeprefix("?")} if sas and kind != "sharedkey" else _of_environment()
 
 
-def _service_principal(client: str | None, secret: str | None, endpoint: str | None) -> dict[str, str]:
+def _service_principal(
+    client: str | None, secret: str | None, endpoint: str | None, tenant: str | None
+) -> dict[str, str]:
     """Without a secret: a managed identity, or the clients' own search."""
     if not client or not secret:
         return {"client_id": client} if client else {}
     # https://login.microsoftonline.com/<tenant>/oauth2/token
-    tenant = (endpoint or "").partition("://")[2].partition("/")[2].partition("/")[0]
+    tenant = tenant or (endpoint or "").partition("://")[2].partition("/")[2].partition("/")[0]
     if not tenant:
         raise ConfigError(
             "fs.azure.account.oauth2.client.endpoint: expected https://login.microsoftonline.com/<tenant>/oauth2/token "

@@ -10,15 +10,18 @@ that nobody knows is refused. Source: docs/storage.md.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
+from typing import cast
 
 from pyhudi.errors import ConfigError
 from pyhudi.shown_text import quoted
+from pyhudi.storage.store_words import AZURE_TENANT, NEEDLESS, PROFILE, S3_PROVIDER, Word, plain_word, words_of
 
 __all__ = ["REMOTE_SCHEMES", "known_options", "likely_misspelled", "named_options", "with_environment"]
 
-_S3_ENDPOINT = "fs.s3a.endpoint"
+_S3_ENDPOINT, _SSL = "fs.s3a.endpoint", "fs.s3a.connection.ssl.enabled"
+_GROUPS = ("client_kwargs", "config_kwargs", "client_options", "s3")  # of other libraries, with options in them
 _KNOWN = frozenset(
     {
         "fs.s3a.access.key",
@@ -28,12 +31,15 @@ _KNOWN = frozenset(
         "fs.s3a.endpoint.region",
         "fs.s3a.path.style.access",
         "fs.s3a.connection.ssl.enabled",
+        S3_PROVIDER,
+        PROFILE,
         "fs.azure.account.key",
         "fs.azure.sas.fixed.token",
         "fs.azure.account.auth.type",
         "fs.azure.account.oauth2.client.id",
         "fs.azure.account.oauth2.client.secret",
         "fs.azure.account.oauth2.client.endpoint",
+        AZURE_TENANT,
         "fs.azure.abfs.endpoint",
         "fs.azure.always.use.https",
         "fs.gs.storage.root.url",
@@ -45,49 +51,59 @@ _KNOWN = frozenset(
         "google.cloud.auth.service.account.json.keyfile",
     }
 )
-# Without `aws_` and `azure_storage_` before them; capitals count for nothing.
-_S3_NAMES = {
-    "endpoint": _S3_ENDPOINT,
-    "endpoint_url": _S3_ENDPOINT,
-    "endpoint_url_s3": _S3_ENDPOINT,
-    "endpoint_override": _S3_ENDPOINT,
-    "access_key": "fs.s3a.access.key",
-    "access_key_id": "fs.s3a.access.key",
-    "secret_key": "fs.s3a.secret.key",
-    "secret_access_key": "fs.s3a.secret.key",
-    "session_token": "fs.s3a.session.token",
-    "token": "fs.s3a.session.token",
-    "region": "fs.s3a.endpoint.region",
-    "default_region": "fs.s3a.endpoint.region",
-}
-_AZURE_NAMES = {
-    "endpoint": "fs.azure.abfs.endpoint",
-    "endpoint_url": "fs.azure.abfs.endpoint",
-    "account_key": "fs.azure.account.key",
-    "sas_token": "fs.azure.sas.fixed.token",
-}
-_GOOGLE_NAMES = {"endpoint": "fs.gs.storage.root.url", "endpoint_url": "fs.gs.storage.root.url"}
-_NAMES = {"abfs": _AZURE_NAMES, "abfss": _AZURE_NAMES, "gs": _GOOGLE_NAMES}
-_PREFIXES = ("aws_", "azure_storage_", "google_")
 _VARIABLES = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
 _S3_SCHEMES = frozenset({"s3", "s3a", "s3n"})
 REMOTE_SCHEMES = frozenset({*_S3_SCHEMES, "gs", "abfs", "abfss", "hdfs"})
 
 
-def named_options(scheme: str, options: Mapping[str, str]) -> dict[str, str]:
-    """The options by Hadoop's keys.
+def named_options(scheme: str, options: Mapping[str, object]) -> dict[str, str]:
+    """The options by Hadoop's keys, from Hadoop's or from what other libraries call them (`store_words.py`).
 
-    Raises: ConfigError for a key that nobody knows, with the nearest one, and for two names of one option that differ.
+    Mappings in them (s3fs's `client_kwargs`, obstore's `client_options`) count as if they were not apart; None says
+    nothing.
+    Raises: ConfigError for a word that nobody knows, with the nearest one, and for two that contradict each other.
     """
-    names = _NAMES.get(scheme, _S3_NAMES)
+    words = words_of(scheme)
     named: dict[str, str] = {}
-    for name, value in options.items():
-        key = name if _is_known(name) else names.get(_plain(name), "") if isinstance(name, str) else None
-        if not key:
-            raise _unknown(name, names)
-        if named.setdefault(key, value) != value:
-            raise ConfigError(f"The option '{key}' of the store is given twice, also as '{quoted(name)}'. Keep one.")
+    for name, value in _flat(options):
+        if isinstance(name, str) and _is_known(name):
+            meaning = {name: value}
+        else:
+            word = words.get(plain_word(name)) if isinstance(name, str) else None
+            if word is None:
+                raise _unknown(name, words)
+            if not isinstance(value, str):
+                raise ConfigError(
+                    f"The option '{quoted(str(name))}' of the store: expected text, found {type(value).__name__}."
+                )
+            meaning = dict(word(quoted(name), value))
+        for key, text in meaning.items():
+            if named.setdefault(key, cast("str", text)) != text:
+                raise ConfigError(
+                    f"The option '{key}' of the store is given twice, also as '{quoted(name)}'. Keep one."
+                )
+    _check_plain_http(named, options)
     return named
+
+
+def _flat(options: Mapping[str, object]) -> Iterator[tuple[str, object]]:
+    for name, value in options.items():
+        if isinstance(name, str) and isinstance(value, Mapping) and name.lower() in _GROUPS:
+            yield from _flat(value)
+        elif value is not None:
+            yield name, str(value).lower() if isinstance(value, bool) else value
+
+
+def _check_plain_http(named: Mapping[str, str], options: Mapping[str, object]) -> None:
+    """Raises ConfigError for an address without TLS, where the options ask for TLS."""
+    endpoint = str(named.get(_S3_ENDPOINT, "")).lower()
+    says_tls = any(
+        isinstance(name, str) and plain_word(name) in ("allow_http", "use_ssl") for name, _ in _flat(options)
+    )
+    if says_tls and named.get(_SSL) == "true" and endpoint.startswith("http://"):
+        raise ConfigError(
+            "The store's endpoint begins with http://, and another option asks for TLS. Keep one of them."
+        )
 
 
 def with_environment(scheme: str, options: Mapping[str, str]) -> dict[str, str]:
@@ -123,19 +139,15 @@ def _is_known(key: str) -> bool:
     return key.startswith("fs.azure.") and any(key.startswith(f"{stem}.") for stem in _KNOWN)
 
 
-def _plain(key: str) -> str:
-    name = key.strip().lower()
-    for prefix in _PREFIXES:
-        name = name.removeprefix(prefix)
-    return name
-
-
-def _unknown(key: object, names: Mapping[str, str]) -> ConfigError:
-    if not isinstance(key, str):
-        return ConfigError(f"The option '{key!r}' of the store: expected text, found {type(key).__name__}.")
-    near = get_close_matches(_plain(key), [*names, *_KNOWN], n=1)
+def _unknown(name: object, words: Mapping[str, Word]) -> ConfigError:
+    if not isinstance(name, str):
+        return ConfigError(f"The option '{name!r}' of the store: expected text, found {type(name).__name__}.")
+    why = NEEDLESS.get(plain_word(name))
+    if why is not None:
+        return ConfigError(f"The option '{quoted(name)}' of the store has no meaning here: {why}. Leave it out.")
+    near = get_close_matches(plain_word(name), [*words, *_KNOWN], n=1)
     hint = f" Did you mean '{near[0]}'?" if near else ""
     return ConfigError(
-        f"The option '{quoted(key)}' of the store is not known.{hint} Known are {', '.join(sorted(names))} and "
+        f"The option '{quoted(name)}' of the store is not known.{hint} Known are {', '.join(sorted(words))} and "
         "Hadoop's keys (docs/storage.md). No request was sent."
     )

@@ -214,7 +214,7 @@ class WithHandle(Protocol):
 def open_table(
     path: PathLike,
     spark: SparkSession | None,
-    storage_options: Mapping[str, str] | None,
+    storage_options: Mapping[str, object] | None,
     options: Options | None,
 ) -> MetaClient:
     """`HudiTable.open`."""
@@ -304,7 +304,7 @@ def _engine(spark: SparkSession, options: WriteOptions) -> Engine:
     return as_engine(LocalEngine())
 
 
-def open_place(path: PathLike, storage_options: Mapping[str, str] | None, spark: SparkSession | None) -> Storage:
+def open_place(path: PathLike, storage_options: Mapping[str, object] | None, spark: SparkSession | None) -> Storage:
     """The storage of a path, by these of Hadoop's keys and behind them the session's `spark.hadoop.fs.*`."""
     options = storage_options or {}
     if spark is None:

@@ -53,7 +53,7 @@ def follow(
     since: AsOf = EARLIEST,
     format: str | None = None,
     spark: SparkSession | None = None,
-    storage_options: Mapping[str, str] | None = None,
+    storage_options: Mapping[str, object] | None = None,
     options: Options | None = None,
     clock: Clock = _SYSTEM_CLOCK,
 ) -> ChangeFeed:

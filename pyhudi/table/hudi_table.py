@@ -110,7 +110,7 @@ class HudiTable:
         path: PathLike,
         spark: SparkSession | None = None,
         *,
-        storage_options: Mapping[str, str] | None = None,
+        storage_options: Mapping[str, object] | None = None,
         options: Options | None = None,
     ) -> HudiTable:
         """Open an existing table.
@@ -139,7 +139,7 @@ class HudiTable:
         table_name: str | None = None,
         table_type: str | None = None,
         spark: SparkSession | None = None,
-        storage_options: Mapping[str, str] | None = None,
+        storage_options: Mapping[str, object] | None = None,
         options: Options | None = None,
         **more: Unpack[CreateArguments],
     ) -> HudiTable:
@@ -158,7 +158,7 @@ class HudiTable:
         return cls(create(open_place(path, storage_options, spark), schema, write_options, spark), spark, write_options)
 
     @staticmethod
-    def exists(path: PathLike, *, storage_options: Mapping[str, str] | None = None) -> bool:
+    def exists(path: PathLike, *, storage_options: Mapping[str, object] | None = None) -> bool:
         """True when there is a Hudi table at the path."""
         return table_exists(open_storage(path, storage_options or {}))
 
@@ -856,7 +856,7 @@ def write_hudi(
     mode: str = "append",
     where: Where = None,
     spark: SparkSession | None = None,
-    storage_options: Mapping[str, str] | None = None,
+    storage_options: Mapping[str, object] | None = None,
     options: Options | None = None,
     **more: Unpack[WriteArguments],
 ) -> WriteResult | None:

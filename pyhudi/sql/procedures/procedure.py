@@ -63,7 +63,7 @@ class ProcedureCall:
     values: Mapping[str, str | int | bool]
     session: SqlSession | None = None
     handle: HudiTable | None = None
-    storage_options: Mapping[str, str] = field(default_factory=dict)
+    storage_options: Mapping[str, object] = field(default_factory=dict)
 
     # ---- arguments
 

@@ -199,7 +199,7 @@ def call(
     procedure: str,
     table: HudiTable | str | os.PathLike[str] | None = None,
     *,
-    storage_options: Mapping[str, str] | None = None,
+    storage_options: Mapping[str, object] | None = None,
     **arguments: str | int | bool,
 ) -> pa.Table:
     """Call one of Hudi's procedures from Python; docs/procedures.md lists them.

@@ -1,0 +1,152 @@
+"""What other libraries call the options of a store, in Hadoop's keys: s3fs, boto3, obstore, deltalake, pyarrow, gcsfs.
+
+A word is written without `aws_`, `azure_` or `google_` before it and in small letters. Most words are another name of a
+key; a few have a meaning of their own (`anon`, `allow_http`), or belong to nothing here and say so.
+
+Source: docs/storage.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from pyhudi.errors import ConfigError
+
+__all__ = ["AZURE_TENANT", "NEEDLESS", "PROFILE", "S3_PROVIDER", "Word", "plain_word", "words_of"]
+
+Word: TypeAlias = "Callable[[str, str], dict[str, str]]"
+
+PROFILE = "fs.s3a.profile"  # of ~/.aws; Hadoop has no key for it
+AZURE_TENANT = "fs.azure.account.oauth2.tenant"
+S3_PROVIDER = "fs.s3a.aws.credentials.provider"
+_NOBODY = "org.apache.hadoop.fs.s3a.AnonymousAWSCredentialsProvider"
+_PREFIXES = ("aws_s3_", "aws_", "azure_storage_", "azure_", "google_", "s3_")
+_TRUE, _FALSE = ("true", "1", "yes", "on"), ("false", "0", "no", "off")
+
+
+@dataclass(frozen=True, slots=True)
+class _Key:
+    """Another name of one of Hadoop's keys."""
+
+    key: str
+
+    def __call__(self, name: str, value: str) -> dict[str, str]:
+        return {self.key: value}
+
+
+@dataclass(frozen=True, slots=True)
+class _Flag:
+    """A switch: what it sets when it is on, and when it is off."""
+
+    on: Mapping[str, str]
+    off: Mapping[str, str] | None = None
+
+    def __call__(self, name: str, value: str) -> dict[str, str]:
+        word = value.strip().lower()
+        if word not in (*_TRUE, *_FALSE):
+            raise ConfigError(f"The option '{name}' of the store: expected true or false.")
+        return dict(self.on if word in _TRUE else self.off or {})
+
+
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """One of a few words."""
+
+    meanings: Mapping[str, Mapping[str, str]]
+
+    def __call__(self, name: str, value: str) -> dict[str, str]:
+        meaning = self.meanings.get(value.strip().lower())
+        if meaning is None:
+            raise ConfigError(f"The option '{name}' of the store: expected one of {', '.join(self.meanings)}.")
+        return dict(meaning)
+
+
+_ENDPOINT = _Key("fs.s3a.endpoint")
+_ACCESS, _SECRET = _Key("fs.s3a.access.key"), _Key("fs.s3a.secret.key")
+_SESSION, _REGION = _Key("fs.s3a.session.token"), _Key("fs.s3a.endpoint.region")
+_SSL, _PATH_STYLE = "fs.s3a.connection.ssl.enabled", "fs.s3a.path.style.access"
+_S3_ANYBODY = _Flag({S3_PROVIDER: _NOBODY})
+_VIRTUAL = _Flag({_PATH_STYLE: "false"}, {_PATH_STYLE: "true"})
+_S3: Mapping[str, Word] = {
+    "endpoint": _ENDPOINT,
+    "endpoint_url": _ENDPOINT,
+    "endpoint_url_s3": _ENDPOINT,
+    "endpoint_override": _ENDPOINT,
+    "key": _ACCESS,
+    "access_key": _ACCESS,
+    "access_key_id": _ACCESS,
+    "secret": _SECRET,
+    "secret_key": _SECRET,
+    "secret_access_key": _SECRET,
+    "session_token": _SESSION,
+    "token": _SESSION,
+    "region": _REGION,
+    "region_name": _REGION,
+    "default_region": _REGION,
+    "profile": _Key(PROFILE),
+    "profile_name": _Key(PROFILE),
+    "anon": _S3_ANYBODY,
+    "anonymous": _S3_ANYBODY,
+    "skip_signature": _S3_ANYBODY,
+    "allow_http": _Flag({_SSL: "false"}, {_SSL: "true"}),
+    "use_ssl": _Flag({_SSL: "true"}, {_SSL: "false"}),
+    "scheme": _Choice({"http": {_SSL: "false"}, "https": {_SSL: "true"}}),
+    "virtual_hosted_style_request": _VIRTUAL,
+    "force_virtual_addressing": _VIRTUAL,
+    "addressing_style": _Choice({"path": {_PATH_STYLE: "true"}, "virtual": {_PATH_STYLE: "false"}, "auto": {}}),
+}
+_AZURE: Mapping[str, Word] = {
+    "endpoint": _Key("fs.azure.abfs.endpoint"),
+    "endpoint_url": _Key("fs.azure.abfs.endpoint"),
+    "account_key": _Key("fs.azure.account.key"),
+    "access_key": _Key("fs.azure.account.key"),
+    "sas_token": _Key("fs.azure.sas.fixed.token"),
+    "sas_key": _Key("fs.azure.sas.fixed.token"),
+    "client_id": _Key("fs.azure.account.oauth2.client.id"),
+    "client_secret": _Key("fs.azure.account.oauth2.client.secret"),
+    "tenant_id": _Key(AZURE_TENANT),
+}
+_GS_ANYBODY = _Flag({"fs.gs.auth.type": "UNAUTHENTICATED"})
+_KEY_FILE = _Key("fs.gs.auth.service.account.json.keyfile")
+_GOOGLE: Mapping[str, Word] = {
+    "endpoint": _Key("fs.gs.storage.root.url"),
+    "endpoint_url": _Key("fs.gs.storage.root.url"),
+    "endpoint_override": _Key("fs.gs.storage.root.url"),
+    "base_url": _Key("fs.gs.storage.root.url"),
+    "project": _Key("fs.gs.project.id"),
+    "project_id": _Key("fs.gs.project.id"),
+    "service_account": _KEY_FILE,
+    "service_account_path": _KEY_FILE,
+    "application_credentials": _KEY_FILE,
+    "token": _Choice({"anon": {"fs.gs.auth.type": "UNAUTHENTICATED"}, "google_default": {}}),
+    "anon": _GS_ANYBODY,
+    "anonymous": _GS_ANYBODY,
+    "skip_signature": _GS_ANYBODY,
+}
+# What means nothing here, and why it can be left out.
+NEEDLESS: Mapping[str, str] = {
+    "allow_unsafe_rename": "no file is renamed on an object store",
+    "locking_provider": "writers take turns by the lock that hoodie.write.lock.provider names",
+    "conditional_put": "puts are conditional anyway",
+    "copy_if_not_exists": "no object is copied",
+    "account_name": "the table's path names the account",
+    "bucket": "the table's path names the bucket",
+    "bucket_name": "the table's path names the bucket",
+    "container_name": "the table's path names the container",
+}
+
+
+def words_of(scheme: str) -> Mapping[str, Word]:
+    """The words for stores of a scheme."""
+    return {"abfs": _AZURE, "abfss": _AZURE, "gs": _GOOGLE}.get(scheme, _S3)
+
+
+def plain_word(name: str) -> str:
+    """A word without its prefix and its capitals."""
+    word = name.strip().lower()
+    for prefix in _PREFIXES:
+        if word.startswith(prefix):
+            return word.removeprefix(prefix)
+    return word

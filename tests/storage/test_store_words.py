@@ -1,0 +1,165 @@
+"""Options of a store in the words of other libraries, against a real S3 server."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from pyhudi import HudiTable, write_hudi
+from pyhudi.errors import ConfigError, StorageError
+from pyhudi.storage import open_storage
+from pyhudi.storage.azure_client import AzurePlace, azure_arguments
+from pyhudi.storage.gcs_client import gcs_arguments
+from pyhudi.storage.s3_client import s3_arguments, s3_store_arguments
+from pyhudi.storage.store_options import named_options
+from tests.support.servers.object_stores import StartServer
+
+ROWS = [{"id": "a", "v": 1}]
+Spelled = Callable[[str, str, str], Mapping[str, object]]
+SPELLINGS: Mapping[str, Spelled] = {
+    "deltalake": lambda url, key, secret: {
+        "AWS_ENDPOINT_URL": url,
+        "AWS_ACCESS_KEY_ID": key,
+        "AWS_SECRET_ACCESS_KEY": secret,
+        "AWS_REGION": "us-east-1",
+        "AWS_ALLOW_HTTP": "true",
+    },
+    "obstore": lambda url, key, secret: {
+        "aws_endpoint": url,
+        "aws_access_key_id": key,
+        "aws_secret_access_key": secret,
+        "region": "us-east-1",
+        "client_options": {"allow_http": True},
+        "virtual_hosted_style_request": False,
+    },
+    "s3fs": lambda url, key, secret: {
+        "key": key,
+        "secret": secret,
+        "token": None,
+        "client_kwargs": {"endpoint_url": url, "region_name": "us-east-1"},
+        "config_kwargs": {"s3": {"addressing_style": "path"}},
+    },
+    "pyarrow": lambda url, key, secret: {
+        "endpoint_override": url.partition("://")[2],
+        "scheme": "http",
+        "access_key": key,
+        "secret_key": secret,
+        "region": "us-east-1",
+        "force_virtual_addressing": False,
+    },
+    "Hadoop": lambda url, key, secret: {
+        "fs.s3a.endpoint": url,
+        "fs.s3a.access.key": key,
+        "fs.s3a.secret.key": secret,
+        "fs.s3a.endpoint.region": "us-east-1",
+    },
+}
+
+
+@pytest.fixture
+def server(start_server: StartServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> tuple[str, str, str]:
+    """Address, access key and secret of a server; nothing of it in the environment, and no ~/.aws."""
+    options = start_server("s3").options
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_REGION", "AWS_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    url = options["fs.s3a.endpoint"]
+    return url if "://" in url else f"http://{url}", options["fs.s3a.access.key"], options["fs.s3a.secret.key"]
+
+
+@pytest.mark.parametrize("library", SPELLINGS)
+def test_a_table_is_written_and_read_with_the_words_of_each_library(server: tuple[str, str, str], library: str) -> None:
+    place, options = f"s3://lake/words-{library.lower()}", SPELLINGS[library](*server)
+    write_hudi(place, ROWS, record_key="id", storage_options=options)
+    write_hudi(place, [{"id": "b", "v": 2}], storage_options=options)
+    assert HudiTable.exists(place, storage_options=options)
+    table = HudiTable.open(place, storage_options=options)
+    assert sorted(table.to_arrow()["v"].to_pylist()) == [1, 2]
+    assert server[2] not in repr(table) + repr(table.state.storage)
+
+
+def test_a_profile_gives_keys_and_region_to_both_clients(
+    server: tuple[str, str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    url, key, secret = server
+    folder = tmp_path / ".aws"
+    folder.mkdir()
+    keys = f"aws_access_key_id = {key}\naws_secret_access_key = {secret}\n"
+    (folder / "credentials").write_text(f"[default]\n{keys}[work]\naws_access_key_id = other\n")
+    (folder / "config").write_text(f"[profile lake]\n{keys}region = eu-west-3\n")
+    write_hudi("s3://lake/profile", ROWS, record_key="id", storage_options={"endpoint_url": url, "region": "us-east-1"})
+    for options in ({}, {"profile": "lake"}):
+        settings = s3_store_arguments(named_options("s3", options))
+        assert (settings["access_key_id"], settings["secret_access_key"]) == (key, secret)
+    assert s3_arguments(named_options("s3", {"AWS_PROFILE": "lake"}))["region"] == "eu-west-3"
+    monkeypatch.setenv("AWS_PROFILE", "lake")
+    assert s3_arguments({})["region"] == "eu-west-3"
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "of the environment")
+    assert "access_key" not in s3_arguments({})
+    with pytest.raises(ConfigError, match="no profile 'nobody'"):
+        s3_arguments(named_options("s3", {"profile": "nobody"}))
+
+
+@pytest.mark.parametrize("name", ["anon", "skip_signature", "aws_skip_signature", "anonymous"])
+def test_requests_without_a_signature_are_asked_for_in_every_word(server: tuple[str, str, str], name: str) -> None:
+    options = {name: True, "endpoint_url": server[0], "region": "us-east-1"}
+    named = named_options("s3", options)
+    assert s3_arguments(named)["anonymous"] is True
+    assert s3_store_arguments(named)["skip_signature"] is True
+    write_hudi(f"s3://lake/private-{name}", ROWS, record_key="id", storage_options=SPELLINGS["s3fs"](*server))
+    with pytest.raises(StorageError, match="(?i)access.denied"):  # the table is not for everybody
+        HudiTable.open(f"s3://lake/private-{name}", storage_options=options)
+    assert "anonymous" not in s3_arguments(named_options("s3", {name: False}))
+
+
+def test_options_that_contradict_each_other_are_refused() -> None:
+    secret = "very-secret-0815"
+    for options, says in (
+        ({"endpoint": "http://x", "allow_http": False}, "asks for TLS"),
+        ({"endpoint": "http://x", "use_ssl": True}, "asks for TLS"),
+        ({"key": secret, "AWS_ACCESS_KEY_ID": "b"}, "given twice"),
+        ({"anon": secret}, "expected true or false"),
+        ({"addressing_style": secret}, "expected one of path, virtual, auto"),
+        ({"secret": 7}, "expected text, found int"),
+        ({"secrett": secret}, "Did you mean 'secret'"),
+        ({"AWS_S3_ALLOW_UNSAFE_RENAME": secret}, "no file is renamed"),
+        ({"AWS_S3_LOCKING_PROVIDER": "dynamodb"}, "hoodie.write.lock.provider"),
+    ):
+        with pytest.raises(ConfigError, match=says) as refused:
+            open_storage("s3://lake/t", options)
+        assert secret not in str(refused.value)
+    with pytest.raises(ConfigError, match="access key"):
+        s3_arguments(named_options("s3", {"anon": True, "key": "k", "secret": "s"}))
+
+
+def test_a_wrong_secret_is_in_no_error(server: tuple[str, str, str]) -> None:
+    options = {"endpoint_url": "http://127.0.0.1:9", "key": "KEY-4711", "secret": "SECRET-4711", "region": "r"}
+    with pytest.raises(StorageError) as refused:
+        open_storage("s3://lake/t", options).list("")
+    assert "4711" not in str(refused.value)
+
+
+def test_azure_and_google_have_words_of_their_own() -> None:
+    place = AzurePlace.of("abfss://lake@acc.dfs.core.windows.net/t")
+    options = {"AZURE_CLIENT_ID": "c", "azure_client_secret": "s", "azure_storage_tenant_id": "t"}
+    assert azure_arguments(named_options("abfss", options), place) == {
+        "account_name": "acc",
+        "client_id": "c",
+        "client_secret": "s",
+        "tenant_id": "t",
+    }
+    assert azure_arguments(named_options("abfs", {"AZURE_STORAGE_SAS_KEY": "x"}), place)["sas_token"] == "?x"
+    with pytest.raises(ConfigError, match="names the account"):
+        named_options("abfss", {"account_name": "acc"})
+    for anybody in ({"anon": True}, {"token": "anon"}, {"google_skip_signature": "true"}):
+        assert gcs_arguments(named_options("gs", anybody)) == {"anonymous": True}
+    assert gcs_arguments(named_options("gs", {"project": "p", "base_url": "http://x:1"})) == {
+        "project_id": "p",
+        "endpoint_override": "x:1",
+        "scheme": "http",
+    }
+    assert json.dumps(named_options("gs", {"GOOGLE_SERVICE_ACCOUNT": "/k.json"})).count("keyfile") == 1
