@@ -26,6 +26,7 @@ import pyarrow as pa
 from pyhudi.actions.action import Action, ActionContext
 from pyhudi.actions.alter import AlterSchema
 from pyhudi.actions.changes.change import ChangeRows
+from pyhudi.actions.changes.partial_upsert import partial_upsert
 from pyhudi.actions.concurrency import can_be_read_again, with_retries
 from pyhudi.actions.create_table import (
     check_fields,
@@ -183,7 +184,9 @@ def _write(
             with buckets_changed(context):
                 return _run(_action(operation, frame, options, meta), context, undone, number)
         context = with_table_index(context)
-        return _run(_action(operation, frame, context.options, meta), context, undone, number)
+        partial_rows = partial_upsert(frame, context) if options.operation.lower() == "upsert" else None
+        action = _action(operation, frame, context.options, meta) if partial_rows is None else partial_rows
+        return _run(action, context, undone, number)
 
 
 def change_table(

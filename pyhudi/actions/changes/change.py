@@ -82,7 +82,7 @@ class ChangeRows:
     `where`: only these rows of the table can change; `source`: rows to merge, with keys. `computed`: the source was
     computed from the table, and numbers in it select the clause of each row. `zone`: the zone of times that name none;
     None: such times are refused where the column holds moments. `replaces`: source rows take the place of stored ones
-    whatever their ordering values are.
+    whatever their ordering values are. `combines`: of several source rows of a key one is taken, as in an upsert.
     """
 
     clauses: tuple[Clause, ...] | tuple[NumberedClause, ...]
@@ -92,6 +92,7 @@ class ChangeRows:
     computed: Computed | None = None
     zone: tzinfo | None = None
     replaces: bool = False
+    combines: bool = False
 
     @property
     def operation(self) -> str:
@@ -213,6 +214,7 @@ class ChangeRows:
             self.computed is not None,
             StoredColumns.of(clauses, spec, rules, in_files, in_logs, is_placed=is_placed),
             constraints=constraints,
+            combines=self.combines,
             must_win=self.replaces and context.meta.config.is_merge_on_read and rules.by_ordering,
         )
         numbers = tuple(range(first, first + len(plan_alone.tasks)))

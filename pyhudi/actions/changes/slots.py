@@ -65,6 +65,7 @@ class ChangeSlot:
     columns: StoredColumns = field(default_factory=StoredColumns)
     by_row: bool = False
     constraints: tuple[BoundConstraint, ...] = ()
+    combines: bool = False  # of several source rows of a key one is taken
     must_win: bool = False  # a row that loses against the stored one by its ordering value is an error
 
     def __call__(self, context: TaskContext, slot: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -155,8 +156,10 @@ class ChangeSlot:
         keys = single_array(arrived.column(self._name))
         if pc.count_distinct(keys).as_py() == len(keys):
             return arrived
-        if not self.computed:
+        if not self.computed and not self.combines:
             raise _not_unique(keys)
+        if self.combines:
+            return self._combined(arrived)
         deletes = self._deletes(arrived)
         changed = arrived if deletes is None else arrived.filter(pc.invert(deletes))
         if COMMIT_SEQNO in changed.column_names and not self.by_row:
@@ -171,6 +174,14 @@ class ChangeSlot:
             raise _not_unique(changed_keys)
         mode = self.rules.mode if by_ordering else "COMMIT_TIME_ORDERING"
         return combine(arrived, mode, fields if by_ordering else (), (self._name, PARTITION_PATH))
+
+    def _combined(self, arrived: pa.Table) -> pa.Table:
+        """One row for each key: by the ordering values where the rows have them, else the last one."""
+        names = self.rules.ordering_fields if self.rules.by_ordering else ()
+        fields = names if all(read_field(arrived, name) is not None for name in names) else ()
+        return combine(
+            arrived, self.rules.mode if fields else "COMMIT_TIME_ORDERING", fields, (RECORD_KEY, PARTITION_PATH)
+        )
 
     def _deletes(self, arrived: pa.Table) -> pa.ChunkedArray | None:
         """Which computed rows are deleted; None when no clause deletes."""

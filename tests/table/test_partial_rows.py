@@ -1,0 +1,93 @@
+"""Upserts whose rows lack columns: what is there is written, and the rest stays."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from pyhudi import ConfigError, HudiTable, SchemaMismatch
+
+SCHEMA = pa.schema(
+    [("id", pa.int64()), ("city", pa.string()), ("n", pa.int64()), ("note", pa.string()), ("ts", pa.int64())]
+)
+ROWS = [
+    {"id": 1, "city": "oslo", "n": 1, "note": "a", "ts": 5},
+    {"id": 2, "city": "oslo", "n": 2, "note": "b", "ts": 5},
+    {"id": 3, "city": "rome", "n": 3, "note": "c", "ts": 5},
+]
+
+
+def made(path: Path, kind: str, **more: Any) -> HudiTable:
+    table = HudiTable.create(path / "t", SCHEMA, record_key="id", partition_by="city", table_type=kind, **more)
+    table.upsert(ROWS)
+    return table
+
+
+def rows(table: HudiTable) -> list[Any]:
+    return [tuple(row.values()) for row in table.to_arrow(["id", "n", "note", "ts"]).sort_by("id").to_pylist()]
+
+
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+@pytest.mark.parametrize("version", [6, 8, 9])
+@pytest.mark.parametrize("more", [{}, {"ordering": "ts"}], ids=["last wins", "ordered"])
+def test_stored_rows_keep_the_columns_that_the_data_lacks(
+    tmp_path: Path, kind: str, version: int, more: dict[str, Any]
+) -> None:
+    table = made(tmp_path, kind, table_version=version, **more)
+    result = table.upsert([{"id": 2, "city": "oslo", "n": 20, "ts": 6}, {"id": 9, "city": "bonn", "n": 90, "ts": 6}])
+
+    assert (result.inserted, result.updated, result.operation) == (1, 1, "UPSERT")
+    expected = [(1, 1, "a", 5), (2, 20, "b", 6), (3, 3, "c", 5), (9, 90, None, 6)]
+    assert rows(table) == expected
+    if kind == "MERGE_ON_READ":
+        table.compact()
+        assert rows(table) == expected
+
+
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_rows_of_one_key_are_combined_first(tmp_path: Path, kind: str) -> None:
+    table = made(tmp_path, kind, ordering="ts")
+    table.upsert([{"id": 2, "city": "oslo", "n": 7, "ts": 9}, {"id": 2, "city": "oslo", "n": 8, "ts": 7}])
+    table.upsert([{"id": 3, "city": "rome", "n": 7}, {"id": 3, "city": "rome", "n": 8}])
+    assert rows(table) == [(1, 1, "a", 5), (2, 7, "b", 9), (3, 8, "c", 5)]
+
+
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_a_row_that_comes_late_changes_nothing(tmp_path: Path, kind: str) -> None:
+    table = made(tmp_path, kind, ordering="ts")
+    table.upsert([{"id": 2, "city": "oslo", "n": 7, "ts": 1}])
+    assert rows(table) == [(1, 1, "a", 5), (2, 2, "b", 5), (3, 3, "c", 5)]
+
+
+def test_streams_are_taken_too(tmp_path: Path) -> None:
+    table = made(tmp_path, "COPY_ON_WRITE")
+    data = pa.Table.from_pylist([{"id": 1, "city": "oslo", "note": "z"}, {"id": 8, "city": "oslo", "note": "y"}])
+    table.upsert(pa.RecordBatchReader.from_batches(data.schema, iter(data.to_batches(max_chunksize=1))))
+    assert rows(table) == [(1, 1, "z", 5), (2, 2, "b", 5), (3, 3, "c", 5), (8, None, "y", None)]
+
+
+def test_options_about_missing_columns_go_first(tmp_path: Path) -> None:
+    table = made(tmp_path, "COPY_ON_WRITE")
+    lacking, option = [{"id": 1, "city": "oslo", "n": 7, "ts": 6}], "hoodie.write.set.null.for.missing.columns"
+    with pytest.raises(SchemaMismatch, match="note"):
+        table.upsert(lacking, options={option: "false"})
+    table.upsert(lacking, options={option: "true"})
+    assert rows(table)[0] == (1, 7, None, 6)
+
+
+def test_a_new_row_needs_the_required_columns(tmp_path: Path) -> None:
+    schema = pa.schema([pa.field("id", pa.int64()), pa.field("n", pa.int64(), nullable=False), ("note", pa.string())])
+    table = HudiTable.create(tmp_path / "t", schema, record_key="id")
+    table.upsert([{"id": 1, "n": 1, "note": "a"}])
+    with pytest.raises(ConfigError, match="New rows need values for n, which are NOT NULL"):
+        table.upsert([{"id": 1, "note": "b"}])
+
+
+@pytest.mark.parametrize("operation", ["insert", "bulk_insert"])
+def test_only_an_upsert_knows_what_to_keep(tmp_path: Path, operation: str) -> None:
+    table = made(tmp_path, "COPY_ON_WRITE")
+    with pytest.raises(SchemaMismatch, match="note"):
+        getattr(table, operation)([{"id": 7, "city": "oslo", "n": 7, "ts": 6}])
