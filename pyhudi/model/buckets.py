@@ -1,7 +1,7 @@
-"""How the file groups of a table are buckets, and the properties and options that say so.
+"""Tables whose file groups are buckets, and their properties and options.
 
-Hudi's writers take every property of a table as an option that the call did not give, so the index options are
-stored under their own keys. Source: docs/formats/indexes.md, "Buckets".
+Hudi's writers use every property of a table as the default of the option with its key, so the index options are stored
+under the options' keys. Source: docs/formats/indexes.md, "Buckets".
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ class TableBuckets:
         return "CONSISTENT_HASHING" if self.is_consistent else "SIMPLE"
 
     def properties(self) -> dict[str, str]:
-        """What a table stores, which is what a write gives."""
+        """The table's properties, equal to the options of a write."""
         fields = {HASH_FIELDS: ",".join(self.hash_fields)} if self.hash_fields else {}
         return {INDEX_TYPE: "BUCKET", ENGINE: self.engine, NUMBER: str(self.number), **fields}
 
     @classmethod
     def of(cls, properties: Mapping[str, str]) -> TableBuckets | None:
-        """What properties say; None when they say no buckets, or not how many."""
+        """The buckets in properties; None if they define none, or not their number."""
         kind, number = engine_of_index(properties.get(INDEX_TYPE, "")), properties.get(NUMBER, "")
         if kind is None or not number.isdecimal() or int(number) < 1:
             return None
@@ -52,7 +52,7 @@ class TableBuckets:
 
 
 def engine_of_index(index_type: str) -> str | None:
-    """The engine that an index type itself names: "" for buckets of either engine, None for another index."""
+    """The engine in the name of an index type: "" for buckets of either engine, None for another index."""
     name = index_type.rpartition(".")[2]
     if name in _CONSISTENT or name.upper() in _CONSISTENT:
         return "CONSISTENT_HASHING"

@@ -1,8 +1,8 @@
 """Change logs: how much of each change they hold, and the columns of a query of changes.
 
-    OP_KEY_ONLY         what was done, and to which key
-    DATA_BEFORE         and the row as it was before
-    DATA_BEFORE_AFTER   and the row as it was afterwards
+    OP_KEY_ONLY         the operation and the key
+    DATA_BEFORE         and the row before the change
+    DATA_BEFORE_AFTER   and the row after it
 
 Source: docs/formats/incremental.md, "Change logs".
 """
@@ -62,7 +62,7 @@ class ChangeLogOptions:
 
 
 def logging_mode(text: str) -> str | None:
-    """The mode of a table property, None for an unknown one. Hudi 0.12 put `cdc_` in front."""
+    """The mode of a table property, None for an unknown one. Hudi 0.12 used the prefix `cdc_`."""
     mode = text.strip().upper().removeprefix("CDC_")
     mode = OP_KEY_ONLY if mode == "OP_KEY" else mode
     return mode if mode in LOGGING_MODES else None

@@ -1,4 +1,4 @@
-"""Completed actions: write stats and commit metadata, the reports of write tasks, and what changed in the table.
+"""Completed actions: write stats and commit metadata, reports of write tasks, and changes of the table.
 
 The main classes:
 
@@ -6,11 +6,10 @@ The main classes:
     WriteStatus                  the report of a write task, one for each file that it wrote; a task that fails raises
     TableChange                  by partition: files written, files deleted, file groups replaced
 
-Field names are Hudi's in snake case; `instant_files.py` and `write_stats.py` in `formats/timeline` spell them as Hudi
-does.
+Field names are Hudi's in snake case; `instant_files.py` and `write_stats.py` in `formats/timeline` use Hudi's spelling.
 
-Every completed instant has a `TableChange`, which follows from its body alone (`change_of`). The metadata table keeps a
-listing, statistics of files and places of keys. To update them after an action of any kind, it needs nothing else.
+Every completed instant has a `TableChange`, which is derived from its body alone (`change_of`). It is all that the
+metadata table needs to update its listing, statistics of files and locations of keys after an action of any kind.
 
 Source: docs/formats/timeline.md, "Records", "Bodies", "Commit metadata", "Extra metadata", "Rollback".
 """
@@ -40,7 +39,7 @@ __all__ = [
 
 
 class OperationType:
-    """Words of `operationType`, upper case as Hudi writes them."""
+    """Values of `operationType`, in upper case as in Hudi."""
 
     INSERT = "INSERT"
     UPSERT = "UPSERT"
@@ -59,7 +58,9 @@ class OperationType:
 
 @dataclass(frozen=True, slots=True)
 class WriteStat:
-    """What one write did to one file. `path` is relative to the table; `prev_commit` is "null" for a new file group."""
+    """The result of one write in one file. `path` is relative to the table; `prev_commit` is "null" for a new file
+    group.
+    """
 
     file_id: str
     path: str | None
@@ -92,11 +93,11 @@ class WriteStat:
     base_file: str | None = None
     log_files: tuple[str, ...] | None = None
     cdc_stats: Mapping[str, int] | None = None
-    total_log_read_time_ms: int = 0  # compaction results only; layout 2 only
+    total_log_read_time_ms: int = 0  # only in compaction results of layout 2
 
     @property
     def changed_rows(self) -> int:
-        """Rows that this write changed in the file; all of its rows where it does not tell them from copied ones."""
+        """Rows that this write changed in the file; all of its rows if it does not distinguish copied ones."""
         return self.num_update_writes + self.num_inserts + self.num_deletes or self.num_writes
 
     @property
@@ -109,8 +110,8 @@ class WriteStat:
 class CommitMetadata:
     """Body of a commit, deltacommit or replacecommit.
 
-    `partition_to_replace_file_ids` is None on everything that is not a replacecommit. Under "schema" the extra
-    metadata holds the Avro JSON of the table's schema without meta columns.
+    `partition_to_replace_file_ids` is None for actions other than a replacecommit. Under "schema" the extra metadata
+    holds the Avro JSON of the table's schema without meta columns.
     """
 
     partition_to_write_stats: Mapping[str, tuple[WriteStat, ...]]
@@ -121,7 +122,7 @@ class CommitMetadata:
 
     @property
     def schema_json(self) -> str | None:
-        """Avro JSON of the table schema, None when the commit carries none."""
+        """Avro JSON of the table schema, None when the commit has none."""
         return self.extra_metadata.get("schema") or None
 
     def stats(self) -> tuple[WriteStat, ...]:
@@ -148,14 +149,14 @@ class StagedIndexFile:
 class WriteStatus:
     """One file written by one task attempt.
 
-    `stat` is what goes into the commit. `updated` and `skipped` count rows of the batch that replaced a row, and rows
-    that lost against the stored row (event time); `stat` holds Hudi's own counters. `warning`: what the caller should
-    know of the rows, "" for nothing.
+    `stat` goes into the commit. `updated` and `skipped` count rows of the batch that replaced a row, and rows that lost
+    against the stored row (event time); `stat` holds Hudi's counters. `warning`: a message for the caller about the
+    rows, "" for none.
 
     For the indexes of the metadata table, None unless the spec asks for them: `column_stats`: one row per indexed
-    column of this file, the fields of `ColumnStatsMetadata`. `new_keys`: record keys (text) that this file's file group
-    did not have before; `removed_keys`: those that it does not have any more. `staged_index`: what tasks of large
-    writes report instead of new keys, those of this file and of others.
+    column of this file, the fields of `ColumnStatsMetadata`. `new_keys`: record keys (text) that are new in this file's
+    file group; `removed_keys`: those that it no longer has. `staged_index`: reported by tasks of large writes instead
+    of new keys, for this file and others.
     """
 
     stat: WriteStat
@@ -168,18 +169,18 @@ class WriteStatus:
     staged_index: tuple[StagedIndexFile, ...] = ()
 
 
-# What completed files hold, in all kinds of actions.
+# The bodies of completed files, for all kinds of actions.
 Body: TypeAlias = CommitMetadata | CleanMetadata | RollbackMetadata | RestoreMetadata | SavepointMetadata | IndexPlan
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionChange:
-    """What changed in one partition. Files are bare names.
+    """The changes in one partition. Files are bare names.
 
-    `written`: name → size in bytes of each new or longer file: base files, log files, change logs; of a rollback the
-    log files with its command blocks, and those whose blocks these take back. `deleted`: names of files that were
-    deleted. `replaced_file_ids`: file groups that are not visible any more, whose files stay until cleaning.
-    `is_partition_deleted`: it has no files left.
+    `written`: name → size in bytes of each new or longer file: base files, log files, change logs; for a rollback the
+    log files with its command blocks, and those whose blocks these roll back. `deleted`: names of deleted files.
+    `replaced_file_ids`: file groups that are no longer visible, whose files stay until cleaning.
+    `is_partition_deleted`: it has no remaining files.
     """
 
     written: Mapping[str, int] = field(default_factory=dict)
@@ -190,8 +191,8 @@ class PartitionChange:
 
 @dataclass(frozen=True, slots=True)
 class TableChange:
-    """`partitions`: partition path ("" when non-partitioned) → what changed there. `stats`: what a write says of each
-    of its files; () for actions that write no rows. `undone`: instant times that were taken back.
+    """`partitions`: partition path ("" when non-partitioned) → its changes. `stats`: the write stats; () for actions
+    that write no rows. `undone`: undone instant times.
     """
 
     partitions: Mapping[str, PartitionChange] = field(default_factory=dict)
@@ -200,7 +201,7 @@ class TableChange:
 
     @property
     def groups_replaced(self) -> frozenset[FileGroupId]:
-        """The file groups that are not visible any more."""
+        """The file groups that are no longer visible."""
         return frozenset(
             FileGroupId(path, file_id)
             for path, change in self.partitions.items()
@@ -209,7 +210,7 @@ class TableChange:
 
 
 def change_of(body: Body) -> TableChange:
-    """What an action changed, from the body of its completed file."""
+    """The changes of an action, from the body of its completed file."""
     if isinstance(body, CommitMetadata):
         return _of_write(body)
     if isinstance(body, CleanMetadata):
@@ -235,7 +236,7 @@ def _of_write(body: CommitMetadata) -> TableChange:
 
 
 def _written(stats: Iterable[WriteStat]) -> Mapping[str, int]:
-    """Sizes in bytes by name; a file that several stats name is as long as the longest of them says."""
+    """Sizes in bytes by name; for a file with several stats the greatest size."""
     sizes: dict[str, int] = {}
     for stat in stats:
         files = dict(stat.cdc_stats or {})
@@ -259,7 +260,7 @@ def _of_clean(body: CleanMetadata) -> TableChange:
 
 
 def _of_rollbacks(rollbacks: Iterable[RollbackMetadata]) -> TableChange:
-    """Of rollbacks in their order: a later one may delete what an earlier one wrote."""
+    """The changes of rollbacks in their order: a later one may delete files of an earlier one."""
     written: dict[str, dict[str, int]] = {}
     deleted: dict[str, set[str]] = {}
     undone: list[str] = []
@@ -270,7 +271,7 @@ def _of_rollbacks(rollbacks: Iterable[RollbackMetadata]) -> TableChange:
             for name in map(_name, partition.success_delete_files):
                 sizes.pop(name, None)
                 names.add(name)
-            # Of a write that never completed no body has named the log files; they stay, and so they count from here.
+            # No body has named the log files of a write that never completed; they stay, so they count from now on.
             sizes_by_path = {**partition.log_files_from_failed_commit, **partition.rollback_log_files}
             logs = {_name(log): size_bytes for log, size_bytes in sizes_by_path.items() if size_bytes}
             sizes.update(logs)
@@ -280,5 +281,5 @@ def _of_rollbacks(rollbacks: Iterable[RollbackMetadata]) -> TableChange:
 
 
 def _name(path: str) -> str:
-    """Bodies name files by paths, absolute ones or such below the table; the table may have moved since."""
+    """The bare name of a file: bodies have absolute paths or paths in the table, which may have moved since."""
     return path.rpartition("/")[2]

@@ -1,4 +1,4 @@
-"""File groups, slices, base files and log files as one query or one write sees them.
+"""File groups, slices, base files and log files, as seen by one query or write.
 
 Source: docs/formats/file-names.md, "File groups and slices".
 """
@@ -12,7 +12,7 @@ __all__ = ["BaseFile", "CommittedBytes", "FileGroup", "FileGroupId", "FileSlice"
 
 @dataclass(frozen=True, slots=True, order=True)
 class FileGroupId:
-    """Who a file group is: its partition path ("" when non-partitioned) and its file id."""
+    """The identity of a file group: its partition path ("" when non-partitioned) and its file id."""
 
     partition_path: str
     file_id: str
@@ -39,7 +39,7 @@ class BaseFile:
 
 @dataclass(frozen=True, slots=True)
 class CommittedBytes:
-    """How many bytes a completed write put into one file, as its write stat says."""
+    """The number of bytes that a completed write put into one file, from its write stat."""
 
     instant_time: str
     size_bytes: int
@@ -49,8 +49,8 @@ class CommittedBytes:
 class LogFile:
     """One log file. `instant_time` is the time in its name (base instant below version 8, delta commit from 8 on).
 
-    `committed`: what completed writes put into it; () where nobody has looked. `is_missing`: they name it, and it is
-    not there.
+    `committed`: the bytes of completed writes; () if not looked up. `is_missing`: completed writes name it, but it does
+    not exist.
     """
 
     path: str

@@ -1,4 +1,4 @@
-"""Every name that Hudi puts on disk, made and parsed here and nowhere else.
+"""All names that Hudi uses on disk, made and parsed only here.
 
 Source: docs/formats/file-names.md, "Data files", "Partition metadata"; docs/formats/timeline.md, "Folders",
 "File names"; docs/formats/table-config.md, "Table versions"; docs/formats/writers.md, "Markers", "Heartbeats". All
@@ -78,22 +78,22 @@ def data_path(partition_path: str, name: str) -> str:
 
 
 def partition_depth(partition_path: str) -> int:
-    """Levels between the table's folder and the partition's, as the partition metadata file says it."""
+    """Levels between the table's folder and the partition's, for the partition metadata file."""
     return partition_path.count("/") + 1 if partition_path else 0
 
 
 def hashing_folder(partition_path: str) -> str:
-    """Where the rings of consistent hashing of a partition are."""
+    """The folder of a partition's consistent hashing rings."""
     return f"{_HASHING_FOLDER}/{partition_path}" if partition_path else _HASHING_FOLDER
 
 
 def hashing_path(partition_path: str, instant_time: str) -> str:
-    """The ring of an instant."""
+    """The path of an instant's ring."""
     return f"{hashing_folder(partition_path)}/{instant_time}.hashing_meta"
 
 
 def new_file_id(prefix: str, number: int = 0) -> str:
-    """A file id: a uuid (or bucket prefix) and the count of files that one writer opened with it."""
+    """A file id: a uuid (or bucket prefix) and the number of files that one writer opened with it before."""
     return f"{prefix}-{number}"
 
 
@@ -117,8 +117,8 @@ class BaseFileName:
 
 
 def base_file_parts(name: str) -> tuple[str, str, str, str] | None:
-    """What `BaseFileName.parse` finds, as a tuple: listings have a hundred thousand names, and an object for each costs
-    more than to divide it.
+    """The parts of `BaseFileName.parse` as a tuple: listings have a hundred thousand names, and making an object for
+    each takes longer than parsing it.
     """
     if name.startswith("."):
         return None
@@ -133,8 +133,8 @@ def base_file_parts(name: str) -> tuple[str, str, str, str] | None:
     return file_id, write_token, instant_time, dot + extension
 
 
-_NAMES = 1 << 14  # of log files in the cache of parsed names: queries of a table see the same ones again and again
-# Versions are Java's ints. Archive files are named alike, without an instant.
+_NAMES = 1 << 14  # log files in the cache of parsed names: queries of a table parse the same ones repeatedly
+# Versions are Java's ints. Archive files have similar names, without an instant.
 _LOG_NAME = re.compile(r"\.([^._]+)_(\d*)\.(log|archive)\.(\d{1,10})(?:_(\d+-\d+-\d+)(\.cdc)?)?", re.ASCII)
 
 
@@ -170,7 +170,7 @@ def _parse_log_name(name: str) -> LogFileName | None:
 
 
 def file_id_of(name: str) -> str | None:
-    """The file group that a base file or a log file is of; None for other files."""
+    """The file group of a base file or a log file; None for other files."""
     base, log = base_file_parts(name), LogFileName.parse(name)
     return base[0] if base is not None else None if log is None else log.file_id
 
@@ -178,7 +178,7 @@ def file_id_of(name: str) -> str | None:
 def instant_of(name: str) -> str | None:
     """The instant time in the name of a base or log file, None when it is another kind of file.
 
-    What may be deleted for an instant is decided by this alone: a time may be part of another one, or of a file id.
+    Deletions for an instant use only this function: a time may be part of another one, or of a file id.
     """
     parsed = BaseFileName.parse(name) or LogFileName.parse(name)
     return None if parsed is None else parsed.instant_time
@@ -219,14 +219,14 @@ class InstantFileName:
             times = f"{self.requested_time}_{self.completion_time}" if both else self.requested_time
             return f"{times}.{action.completed_as.value}"
         if self.state is State.INFLIGHT and action is ActionKind.COMMIT:
-            return f"{self.requested_time}.inflight"  # the oldest name of all: no action in it, in both layouts
+            return f"{self.requested_time}.inflight"  # the oldest form: no action in it, in both layouts
         if layout_version < 2 and action is ActionKind.CLUSTERING:
             action = ActionKind.REPLACECOMMIT
         return f"{self.requested_time}.{action.value}.{self.state.name.lower()}"
 
     @classmethod
     def parse(cls, name: str, layout_version: int) -> InstantFileName | None:
-        """The parts of an instant file's name, None for whatever else lies in the folder."""
+        """The parts of an instant file's name, None for other files in the folder."""
         if layout_version >= 2:
             match = _L2_NAME.fullmatch(name)
             requested, completion, action_part, state_part = match.groups() if match else ("", None, "", None)
@@ -250,7 +250,7 @@ _MARKER = re.compile(r"(.+)\.marker\.(CREATE|MERGE|APPEND)", re.DOTALL)  # a fol
 
 
 def marker_folder(instant_time: str) -> str:
-    """Where the markers of one write are."""
+    """The folder of one write's markers."""
     return f"{TEMPORARY_FOLDER}/{instant_time}"
 
 
@@ -272,10 +272,10 @@ class MarkerName:
 
 
 def staged_index_folder(instant_time: str) -> str:
-    """Where the tasks of a write leave records of an index for its commit (`metadata.staged_index`)."""
+    """The folder where a write's tasks leave index records for its commit (`metadata.staged_index`)."""
     return f"{INDEX_PIECES_FOLDER}/{instant_time}"
 
 
 def heartbeat_path(instant_time: str) -> str:
-    """The file whose age says whether the writer of an instant lives."""
+    """The file whose age shows whether the writer of an instant is alive."""
     return f"{HEARTBEAT_FOLDER}/{instant_time}"

@@ -1,4 +1,4 @@
-"""Instant: one line of the table's diary (requested time, action, state, completion time).
+"""Instant: one entry of the timeline (requested time, action, state, completion time).
 
 Source: docs/formats/timeline.md, "Instants and states", "File names", "Instant times".
 """
@@ -34,7 +34,7 @@ class State(IntEnum):
 
 
 class ActionKind(str, Enum):
-    """What an instant does. The value is the word in file names."""
+    """The action of an instant. The value is the word in file names."""
 
     COMMIT = "commit"
     DELTACOMMIT = "deltacommit"
@@ -56,12 +56,12 @@ class ActionKind(str, Enum):
 
     @property
     def is_commit(self) -> bool:
-        """True for the names of what makes data visible; table services complete as one of them."""
+        """True for actions that make data visible; table services complete as one of them."""
         return self in _COMMITS
 
     @property
     def is_table_service(self) -> bool:
-        """True for the pending names of what rewrites rows that are in the table already."""
+        """True for pending actions that rewrite existing rows."""
         return self in _COMPLETED_AS
 
     @property
@@ -76,12 +76,12 @@ class ActionKind(str, Enum):
 
     @property
     def is_replacing(self) -> bool:
-        """True for what takes file groups out; below version 8 pending clusterings are called replacecommit, too."""
+        """True for actions that replace file groups; below version 8 a pending clustering is a replacecommit, too."""
         return self in (ActionKind.REPLACECOMMIT, ActionKind.CLUSTERING)
 
     @property
     def is_undoing(self) -> bool:
-        """True for what takes writes back."""
+        """True for actions that undo writes."""
         return self in (ActionKind.ROLLBACK, ActionKind.RESTORE)
 
 
@@ -119,14 +119,14 @@ class Instant:
 def format_instant_time(moment: datetime, zone: tzinfo | None) -> str:
     """`moment` (aware) as 17 digits in `zone`; None means the machine's local zone."""
     local = moment.astimezone(zone)
-    # The year apart: strftime gives those below 1000 fewer digits.
+    # The year separately: strftime gives fewer digits below 1000.
     return f"{local.year:04d}{local:%m%d%H%M%S}{local.microsecond // 1000:03d}"
 
 
 def parse_instant_time(text: str, zone: tzinfo | None) -> datetime:
     """The moment of an instant time of 14 or 17 digits (longer ones are cut); 14 digits mean `...999` ms.
 
-    Raises TableError when the text is not an instant time: it is the name of a file, or in one, and may be anything.
+    Raises TableError when the text is not an instant time: it comes from a file name, and may be anything.
     """
     digits = text[:INSTANT_TIME_DIGITS]
     if len(digits) == 14:
@@ -148,7 +148,7 @@ def parse_instant_time(text: str, zone: tzinfo | None) -> datetime:
 def next_instant_time(time: str) -> str:
     """The instant time one millisecond after `time`, by the digits alone: no zone, no clock.
 
-    Raises TableError when `time` is not an instant time, or the last that there is.
+    Raises TableError when `time` is not an instant time, or the last possible one.
     """
     moment = parse_instant_time(time, timezone.utc) + timedelta(milliseconds=1)
     return format_instant_time(moment, timezone.utc)

@@ -1,6 +1,6 @@
 """Names of the meta columns, the control columns of a write, and the key generators.
 
-Control columns travel with rows inside a write and never reach a file. `hoodie.properties` names a key generator by its
+Control columns accompany rows inside a write and are never stored. `hoodie.properties` names a key generator by its
 type from table version 8 on, by a Java class below.
 
 Source: docs/formats/base-files.md, "Meta columns".
@@ -46,17 +46,17 @@ META_COLUMNS = (COMMIT_TIME, COMMIT_SEQNO, RECORD_KEY, PARTITION_PATH, FILE_NAME
 DELETE_FLAG_COLUMN = "_hoodie_is_deleted"
 
 HIVE_DEFAULT_PARTITION = "__HIVE_DEFAULT_PARTITION__"
-OLD_DEFAULT_PARTITION = "default"  # its name before table version 5
+OLD_DEFAULT_PARTITION = "default"  # the name before table version 5
 
 # Control columns of the write path. Rows carry RECORD_KEY and PARTITION_PATH under their Hudi names, and:
-ARRIVAL = "_pyhudi_arrival"  # int64, no nulls: order of arrival, "later" in the merge rules means greater
+ARRIVAL = "_pyhudi_arrival"  # int64, no nulls: order of arrival; "later" in the merge rules means greater
 IS_DELETE = "_pyhudi_is_delete"  # bool, no nulls: this row deletes its key
 LOCATION = "_pyhudi_file_id"  # string: file id that holds the key, null = insert
 SLOT = "_pyhudi_slot"  # int32, no nulls: which write task takes the row
 CHANGE = "_pyhudi_change"  # int32, no nulls: which clause of an update or a merge made the row
 BASE_ROW = "_pyhudi_base_row"  # int64: the row of the file group's base file that has the key, null = not known
-# string: key and sequence number of the stored row that this one replaces, null = a new row. Only where a key is in a
-# file group twice, so that the key alone does not say which row is meant.
+# string: key and sequence number of the stored row that this one replaces, null = a new row. Used only if a key is in a
+# file group twice, so that it does not identify a row.
 STORED_ROW = "_pyhudi_stored_row"
 CONTROL_COLUMNS = (ARRIVAL, IS_DELETE, LOCATION, SLOT, CHANGE, BASE_ROW, STORED_ROW)
 
@@ -86,14 +86,14 @@ _OTHER_CLASSES = {
 _TYPES_BY_CLASS = {name: kind for kind, name in KEY_GENERATOR_CLASSES.items()} | _OTHER_CLASSES
 _TYPE_ALIASES = {f"{kind}_AVRO": kind for kind in KEY_GENERATOR_CLASSES} | {"NON_PARTITIONED": "NON_PARTITION"}
 
-# Every other name of a type: Hudi's classes, and its types for rows in Avro.
+# Other names of types: Hudi's classes, and its types for rows in Avro.
 KEY_GENERATOR_ALIASES: Mapping[str, str] = {
     name: kind for name, kind in (_TYPES_BY_CLASS | _TYPE_ALIASES).items() if kind in KEY_GENERATOR_CLASSES
 }
 
 
 def key_generator_type(name: str) -> str:
-    """The type that a type's spelling or one of Hudi's classes stands for; another name stays as it is."""
+    """The type for a spelling of a type or one of Hudi's classes; another name stays unchanged."""
     if name in _TYPES_BY_CLASS:
         return _TYPES_BY_CLASS[name]
     upper = name.upper()

@@ -1,4 +1,4 @@
-"""Which version of a row wins: the merge modes, the payload classes and strategy ids that stand for them.
+"""Which version of a row wins: the merge modes, and the payload classes and strategy ids equivalent to them.
 
 Source: docs/formats/merging.md, "Modes and ids", "What properties say", "Mode of a table", "Payload classes".
 """
@@ -92,7 +92,7 @@ DEPRECATED_PAYLOADS: Mapping[str, tuple[str, Mapping[str, str]]] = {
 
 
 def payload_class_name(payload_class: str) -> str:
-    """The name that a payload class has in this file; classes that Hudi moved keep working under their old name."""
+    """A payload class's name in this file; classes that Hudi moved keep working under their old name."""
     return _MOVED.get(payload_class, payload_class)
 
 
@@ -102,12 +102,12 @@ def mode_of_payload(payload_class: str) -> str:
 
 
 def mode_of_payload_name(payload_class: str) -> str | None:
-    """The same for a class as options name it, its package left out or not; None when it stands for no mode."""
+    """Like `mode_of_payload`, for a class in options, with or without package; None if it stands for no mode."""
     return _MODES_OF_NAMES.get(payload_class.rpartition(".")[2])
 
 
 def mode_of_strategy(strategy_id: str) -> str | None:
-    """The mode that a merge strategy's id stands for, None when it is that of payload classes, or a merger's own."""
+    """The mode of a merge strategy's id, None for the id of payload classes and for ids of mergers."""
     return _MODES_OF_STRATEGIES.get(strategy_id)
 
 
@@ -120,7 +120,7 @@ def infer_merge_mode(
     strategy_id: str | None,
     has_ordering: bool,
 ) -> str:
-    """The merge mode of a table from what its properties (or a writer's options) say; None stands for absent.
+    """The merge mode of a table from its properties (or a writer's options); None stands for absent.
 
     Below version 8 the payload class decides before the strategy id (0.x stores the event-time id with every payload),
     and a copy-on-write table stores neither: there 0.x overwrites with the latest row, ordering field or not. From 8 on
@@ -137,7 +137,7 @@ def infer_merge_mode(
         if table_version < 8 and not is_merge_on_read:
             return COMMIT_TIME_ORDERING
         return EVENT_TIME_ORDERING if has_ordering else COMMIT_TIME_ORDERING
-    # Version 9 may still carry an id of before its upgrade, next to the mode that counts.
+    # Version 9 may still have an id from before its upgrade, next to the mode, which counts.
     if table_version >= 9 and mode is not None and payload_class is None:
         return mode
     payload_first = payload_class is not None and (table_version != 8 or strategy_id is None)

@@ -1,4 +1,4 @@
-"""Properties of a new table with their checksum, and the table versions from which rules of the metadata table hold.
+"""Properties of a new table with their checksum, and the first table versions of the metadata table's rules.
 
 `new_table_properties` gives the keys that Hudi's DataFrame writer stores, version by version. The checksum in
 `hoodie.properties` hashes the table's name only (`table_checksum`). Each rule of the metadata table has one name here,
@@ -55,15 +55,15 @@ __all__ = [
 ]
 
 
-BY_COMPLETION = 8  # what is older goes by completion times; below by instant times, of which three digits say the kind
-BUILT_BESIDE_WRITERS = 8  # a base file of a build lies below the log files that came before it
+BY_COMPLETION = 8  # order by completion times; below by instant times, whose last three digits tell the kind
+BUILT_BESIDE_WRITERS = 8  # a base file of a build lies below earlier log files
 OWN_LOG_FILES = 8  # each delta commit has log files with its instant in their names; below they name their slice
-DELETE_BLOCKS = 8  # records of files that were deleted are taken away; below others say that they are
-LOG_COMPACTED_STATISTICS = 9  # Hudi 1.0 reads log-compacted blocks next to those they stand for: counts are doubled
-INDEX_DEFINITIONS = 8  # `.hoodie/.index_defs` says of which columns there are statistics
+DELETE_BLOCKS = 8  # records of deleted files are deleted; below, new records mark them as deleted
+LOG_COMPACTED_STATISTICS = 9  # Hudi 1.0 reads log-compacted blocks next to the merged ones: counts are doubled
+INDEX_DEFINITIONS = 8  # `.hoodie/.index_defs` lists the columns with statistics
 LATER_KINDS = 8  # statistics of partitions, secondary and expression indexes
-RECORD_INDEX_DEFINITION = 9  # the definitions tell of the record index, too
-SECONDARY_BY_VALUE = 9  # the value alone says the file group of a pair
+RECORD_INDEX_DEFINITION = 9  # the definitions include the record index
+SECONDARY_BY_VALUE = 9  # the value alone determines the file group of a pair
 SECONDARY_NULLS = 9  # rows without a value have a record, and dates are numbers of days
 
 
@@ -71,13 +71,13 @@ CHECKSUM_KEY = "hoodie.table.checksum"
 
 
 def table_checksum(properties: Mapping[str, str]) -> str:
-    """What the checksum must be: CRC-32 of `<database>.<table>` in decimal; no database gives `.<table>`."""
+    """The correct checksum: CRC-32 of `<database>.<table>` in decimal; without database of `.<table>`."""
     name = f"{properties.get('hoodie.database.name', '')}.{properties.get('hoodie.table.name', '')}"
     return str(zlib.crc32(name.encode("utf-8", "replace")))  # half a surrogate pair is "?", as in Java
 
 
 def has_valid_checksum(properties: Mapping[str, str]) -> bool:
-    """True when the checksum is there and right."""
+    """True when the checksum exists and is correct."""
     return properties.get(CHECKSUM_KEY) == table_checksum(properties)
 
 
@@ -90,7 +90,7 @@ _CONSISTENT_TIMESTAMPS_KEY = "hoodie.datasource.write.keygenerator.consistent.lo
 
 @dataclass(frozen=True, slots=True)
 class NewTable:
-    """What a table shall be.
+    """The settings of a new table.
 
     `record_key_fields`: () for keys that Hudi generates. `partition_fields`: with their types for CUSTOM
     ("region:SIMPLE"). `key_generator`: a type, or the name of a user's class. `keygen_properties`: settings of the key
@@ -128,8 +128,8 @@ class NewTable:
 def new_table_properties(table: NewTable) -> dict[str, str]:
     """All of `hoodie.properties` for a new table, checksum included.
 
-    Raises ConfigError for a version that this release does not write, a table type or zone that there is not, merge
-    settings that contradict each other, and several ordering fields below version 9.
+    Raises ConfigError for a version that this release does not write, an unknown table type or zone, contradictory
+    merge settings, and several ordering fields below version 9.
     """
     _check(table)
     version = table.table_version
@@ -196,14 +196,14 @@ def _check(table: NewTable) -> None:
 
 
 def _stored_partition_fields(table: NewTable) -> tuple[str, ...]:
-    """Types of the custom key generator are stored from version 8 on only."""
+    """The partition fields to store; types of the custom key generator only from version 8 on."""
     if table.table_version >= 8:
         return table.partition_fields
     return tuple(entry.partition(":")[0] for entry in table.partition_fields)
 
 
 def _partition_extractor(table: NewTable) -> str:
-    """Hive's class for reading partition values back; real Hudi decides slash-separated dates by it."""
+    """Hive's class for reading partition values; Apache Hudi detects slash-separated dates by it."""
     if not table.partition_fields:
         return "NonPartitionedExtractor"
     if len(table.partition_fields) > 1:
@@ -228,11 +228,11 @@ def _key_generator(table: NewTable) -> dict[str, str]:
             for key, value in table.keygen_properties.items()
             if table.table_version >= 8 or not key.endswith(".timestamp.type")
         }
-    # Only the extractor class of version 9 with one partition field says it otherwise.
+    # Otherwise only the extractor class of version 9 with one partition field indicates it.
     if table.slash_dates and (table.table_version < 9 or len(table.partition_fields) != 1):
         properties[_SLASH_DATES_KEY] = "true"
     if table.consistent_timestamps:
-        # Hudi stores it nowhere, so that a later write without the option gives every row a second key.
+        # Hudi does not store it, so a later write without the option would give every row a second key.
         properties[_CONSISTENT_TIMESTAMPS_KEY] = "true"
     return properties
 
@@ -256,13 +256,13 @@ def _merging(table: NewTable) -> dict[str, str]:
                 f"hoodie.write.table.version=8 or 9."
             )
         if table.table_type == "COPY_ON_WRITE":
-            return {}  # 0.x takes the payload class of each write
+            return {}  # 0.x uses the payload class of each write
         payload = table.payload_class
         if payload is None and table.record_merge_mode is not None:
             payload = DEFAULT_PAYLOAD if mode == EVENT_TIME_ORDERING else None
         return {
             "hoodie.compaction.payload.class": payload or OVERWRITE_PAYLOAD,
-            # This id with every payload class, whatever it does: the payload class counts.
+            # This id with every payload class: the payload class counts.
             "hoodie.compaction.record.merger.strategy": table.merge_strategy_id or EVENT_TIME_STRATEGY_ID,
         }
     payload = PAYLOADS.get(mode, DEFAULT_PAYLOAD)
@@ -276,7 +276,7 @@ def _merging(table: NewTable) -> dict[str, str]:
 
 
 def _merging_of_version_9(table: NewTable) -> dict[str, str]:
-    """Mode only; a deprecated payload class becomes properties, another one stays with the mode CUSTOM."""
+    """Only the mode; a deprecated payload class becomes properties, another one stays with the mode CUSTOM."""
     payload = table.payload_class
     markers = _delete_markers(table)
     if payload is not None and payload_class_name(payload) in DEPRECATED_PAYLOADS:
@@ -304,7 +304,7 @@ def _merging_of_version_9(table: NewTable) -> dict[str, str]:
 
 
 def _delete_markers(table: NewTable) -> dict[str, str]:
-    """The texts that mark deletes; versions before 9 take them from each write."""
+    """The texts that mark deletes; versions before 9 use those of each write."""
     if table.delete_field is None or table.delete_marker is None:
         return {}
     prefix = "hoodie.record.merge.property.hoodie.payload.delete."

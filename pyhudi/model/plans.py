@@ -1,13 +1,13 @@
 """Plans and bodies of the actions that are not writes.
 
-By action, they say:
+They contain, by action:
 
-    rollback                       what to undo, file by file, and what was undone
+    rollback                       the files to undo, and the undone ones
     compaction, log compaction     the slices to compact
     clustering                     groups of file slices whose rows go to new file groups
-    clean                          the files to delete, and those that were deleted
-    indexing                       the partitions of the metadata table to build, and those that were built
-    savepoint, restore             the files that must stay; the instants to roll back, and what that did
+    clean                          the files to delete, and the deleted ones
+    indexing                       the partitions of the metadata table to build, and the built ones
+    savepoint, restore             the files that must stay; the instants to roll back, and the results
 
 Source: docs/formats/timeline.md, "Records", "Rollback", "Savepoint and restore"; docs/formats/table-services.md,
 "Compaction plan", "Clustering plan", "Cleaning plan".
@@ -54,7 +54,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class InstantInfo:
-    """An instant as plans name it."""
+    """An instant in the form of plans."""
 
     commit_time: str
     action: str
@@ -62,7 +62,7 @@ class InstantInfo:
 
 @dataclass(frozen=True, slots=True)
 class RollbackRequest:
-    """Undo one file. Paths are absolute without scheme, as Hudi writes them."""
+    """A request to undo one file. Paths are absolute without scheme, as in Hudi."""
 
     partition_path: str
     file_id: str = ""
@@ -81,7 +81,7 @@ class RollbackPlan:
 
 @dataclass(frozen=True, slots=True)
 class RollbackPartition:
-    """What a rollback did in one partition."""
+    """The result of a rollback in one partition."""
 
     partition_path: str
     success_delete_files: tuple[str, ...] = ()
@@ -106,8 +106,8 @@ class RollbackMetadata:
 class CompactionOperation:
     """One file slice to compact. Files are bare names in the folder of `partition_path`.
 
-    `data_file_name` is None for a slice of logs only. `metrics`: Hudi's `TOTAL_*` numbers, sizes in whole MB but for
-    `TOTAL_LOG_FILES_SIZE`, which is bytes.
+    `data_file_name` is None for a slice with only logs. `metrics`: Hudi's `TOTAL_*` numbers, sizes in whole MB except
+    `TOTAL_LOG_FILES_SIZE`, which is in bytes.
     """
 
     partition_path: str
@@ -125,7 +125,7 @@ class CompactionOperation:
 
 @dataclass(frozen=True, slots=True)
 class CompactionStrategyInfo:
-    """The executor that a plan asks for; only plans of log compactions name one."""
+    """The executor of a plan; only plans of log compactions name one."""
 
     class_name: str
     params: Mapping[str, str] = field(default_factory=dict)
@@ -140,12 +140,12 @@ class CompactionPlan:
     preserve_meta_columns: bool = False
 
 
-NEW_GROUPS_MAX = 1_000_000  # of a group of a plan: the nodes of a hash ring, which has most; memory is shared by them
+NEW_GROUPS_MAX = 1_000_000  # of a group in a plan: the nodes of a hash ring, which has most; they share the memory
 
 
 @dataclass(frozen=True, slots=True)
 class ClusteringSlice:
-    """One slice that is read. Files are bare names in the folder of `partition_path`."""
+    """One slice to read. Files are bare names in the folder of `partition_path`."""
 
     partition_path: str
     file_id: str
@@ -158,7 +158,7 @@ class ClusteringSlice:
 
     @property
     def base_instant(self) -> str:
-        """Base instant of the slice: that of its base file, of a slice of logs only that of its first log."""
+        """Base instant of the slice: that of its base file, or of its first log in a slice with only logs."""
         if self.data_file_name is not None:
             base = BaseFileName.parse(self.data_file_name)
             return base.instant_time if base is not None else ""
@@ -168,7 +168,7 @@ class ClusteringSlice:
 
 @dataclass(frozen=True, slots=True)
 class ClusteringGroup:
-    """Slices of one partition that are sorted together, and how many file groups they should become."""
+    """Slices of one partition that are sorted together, and the number of new file groups."""
 
     slices: tuple[ClusteringSlice, ...]
     output_file_groups: int = 1
@@ -182,7 +182,7 @@ class ClusteringGroup:
 
 @dataclass(frozen=True, slots=True)
 class ClusteringPlan:
-    """The plan in the requested file of a clustering. `strategy_class`: Hudi's name of how it is executed."""
+    """The plan in the requested file of a clustering. `strategy_class`: Hudi's name of the execution strategy."""
 
     groups: tuple[ClusteringGroup, ...]
     strategy_class: str
@@ -204,8 +204,8 @@ KEEP_LATEST_COMMITS = "KEEP_LATEST_COMMITS"
 KEEP_LATEST_BY_HOURS = "KEEP_LATEST_BY_HOURS"
 KEEP_LATEST_FILE_VERSIONS = "KEEP_LATEST_FILE_VERSIONS"
 
-# Extra metadata: savepoints that a clean saw, with commas; and ours: by versions, since when the table can be read; the
-# filter of a clean that was not allowed to look at all partitions; the oldest replacecommit whose replaced files stayed
+# Extra metadata: savepoints that a clean saw, with commas; and ours: for the policy by versions, the earliest readable
+# instant; the filter of a clean that covered only some partitions; the oldest replacecommit whose replaced files stayed
 # because a pending plan reads them.
 SAVEPOINTED = "savepointed_timestamps"
 READABLE_SINCE = "pyhudi.readable_since"
@@ -215,7 +215,7 @@ REPLACED_NEEDED = "pyhudi.replaced_needed"
 
 @dataclass(frozen=True, slots=True)
 class RetainedInstant:
-    """The oldest instant whose files a clean keeps, as plans name it."""
+    """The oldest instant whose files a clean keeps, in the form of plans."""
 
     requested_time: str
     action: str
@@ -226,7 +226,7 @@ class RetainedInstant:
 class CleanPlan:
     """Body of `<T>.clean.requested`.
 
-    `files`: partition path → names of the files to delete. `partitions`: paths that are no partitions any more.
+    `files`: partition path → names of the files to delete. `partitions`: paths that are no longer partitions.
     `last_commit`: the newest completed commit when the plan was made, "" for none.
     """
 
@@ -249,7 +249,7 @@ class CleanPlan:
 
 @dataclass(frozen=True, slots=True)
 class CleanedPartition:
-    """What a clean did in one partition. Files are bare names."""
+    """The result of a clean in one partition. Files are bare names."""
 
     policy: str
     deleted: tuple[str, ...]
@@ -271,9 +271,9 @@ class CleanMetadata:
 
 @dataclass(frozen=True, slots=True)
 class IndexPlan:
-    """What `<T>.indexing.requested` says is to be built, and `<T>.indexing` that it was.
+    """Body of `<T>.indexing.requested` (the partitions to build) and of `<T>.indexing` (the built ones).
 
-    `partitions`: of the metadata table; `up_to`: the newest instant of the table that they have then.
+    `partitions`: of the metadata table; `up_to`: the newest instant of the table that they include.
     """
 
     partitions: tuple[str, ...]
@@ -292,7 +292,7 @@ class SavepointMetadata:
 
 @dataclass(frozen=True, slots=True)
 class RestorePlan:
-    """Body of `<R>.restore.requested`: what is rolled back, in this order, to come to the instant `restore_to`."""
+    """Body of `<R>.restore.requested`: the instants to roll back, in this order, to get to the instant `restore_to`."""
 
     instants: tuple[InstantInfo, ...]
     restore_to: str | None
@@ -300,7 +300,7 @@ class RestorePlan:
 
 @dataclass(frozen=True, slots=True)
 class RestoreMetadata:
-    """Body of `<R>.restore`. `rollbacks`: instant time → what its rollback did."""
+    """Body of `<R>.restore`. `rollbacks`: instant time → the result of its rollback."""
 
     start_restore_time: str
     time_taken_ms: int

@@ -29,13 +29,13 @@ T = TypeVar("T")
 _SIGNS = ("=>", "->", "<=>", "<=", ">=", "<>", "!=", "==", "||", "::", "/*+")
 _NUMBER = re.compile(r"(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?(?:[lLsSyYdDfF]|[bB][dD])?")
 _OPEN_QUOTE = re.compile(r"Missing (.) from \d+:(\d+)")
-_STACK_BYTES = 256 << 20  # address space, for texts with brackets in brackets: sqlglot calls itself 20 times for each
+_STACK_BYTES = 256 << 20  # address space, for nested brackets: sqlglot recurses 20 times for each
 _STACK_CALLS = 20_000
 _STACK = threading.Lock()
 
 
 class MisreadSql(ConfigError):
-    """A text that is no SQL. `at`: the place of the first wrong character."""
+    """A text that is not SQL. `at`: the position of the first wrong character."""
 
     def __init__(self, what: str, at: int) -> None:
         super().__init__(what)
@@ -80,7 +80,7 @@ def _query_dialect() -> Dialect:
             NUMERIC_ESCAPES: ClassVar = {**Spark.Tokenizer.NUMERIC_ESCAPES, "0": _OCTAL}
 
         class Parser(Spark.Parser):  # type: ignore[valid-type, misc]
-            STRICT_CAST = True  # what can't be cast is an error, as with Spark's ANSI mode
+            STRICT_CAST = True  # a failing cast is an error, as in Spark's ANSI mode
 
     return PyHudiSparkQueries()
 
@@ -88,7 +88,7 @@ def _query_dialect() -> Dialect:
 def spark_tokens(text: str) -> list[Token]:
     """The tokens of a text, without comments. Every word is a VAR; numbers keep their suffixes.
 
-    Raises: MisreadSql where a quotation or a comment does not end.
+    Raises: MisreadSql for an unclosed quotation or comment.
     """
     from sqlglot.errors import TokenError
     from sqlglot.tokens import TokenType
@@ -109,7 +109,7 @@ def _misread(text: str, error: Exception | None) -> MisreadSql:
         at = max(0, text.rfind("/*"))
         return MisreadSql(f"the comment at character {at + 1} does not end", at)
     at = int(match[2])
-    if text[at] != match[1]:  # the quote behind the prefix of r'...' and x'...'
+    if text[at] != match[1]:  # the quote after the prefix of r'...' and x'...'
         at = max(0, text.find(match[1], at))
     return MisreadSql(f"the quote {match[1]} at character {at + 1} is not closed", at)
 
@@ -131,7 +131,7 @@ def _with_numbers(tokens: list[Token]) -> list[Token]:
 
 
 def _is_point_of(read: Sequence[Token], number: Token) -> bool:
-    """Whether the last token is the point that a number begins with, not one behind a name."""
+    """Is the last token the leading point of a number, not one after a name?"""
     point = read[-1]
     if point.text != "." or point.end + 1 != number.start or not is_number(f".{number.text}"):
         return False
@@ -139,7 +139,7 @@ def _is_point_of(read: Sequence[Token], number: Token) -> bool:
 
 
 def is_number(text: str) -> bool:
-    """Whether a word is a number with or without a suffix of Spark's."""
+    """Is a word a number, with or without one of Spark's suffixes?"""
     return _NUMBER.fullmatch(text) is not None
 
 
@@ -154,9 +154,9 @@ def condition_of(tokens: Sequence[Token], text: str) -> exp.Expr:
 
 
 def query_of(text: str) -> exp.Expr | None:
-    """The tree of a query in Spark's words; None for a text that Spark's grammar does not know.
+    """The tree of a query in Spark's SQL; None for a text outside Spark's grammar.
 
-    Raises: MisreadSql where a quotation does not end.
+    Raises: MisreadSql for an unclosed quotation.
     """
     from sqlglot import exp
     from sqlglot.errors import ParseError, TokenError
@@ -175,9 +175,9 @@ def query_of(text: str) -> exp.Expr | None:
 
 
 def _parsed(parse: Callable[[], list[exp.Expr | None]], tokens: Sequence[Token], text: str) -> exp.Expr:
-    """The tree that sqlglot parses from tokens, with a stack that is deep enough.
+    """The tree that sqlglot parses from tokens, with a sufficiently deep stack.
 
-    Raises: MisreadSql with the place of the token that does not fit.
+    Raises: MisreadSql with the position of the unexpected token.
     """
     from sqlglot.errors import ParseError
 

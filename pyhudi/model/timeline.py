@@ -15,15 +15,15 @@ from pyhudi.text_table import html_lines, html_table
 
 __all__ = ["Timeline"]
 
-_INSTANTS_SHOWN = 100  # in a notebook
+_INSTANTS_SHOWN = 100  # shown in a notebook
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Timeline(Result):
     """Instants in the order of their requested times, one per (requested time, kind of action), in their highest state.
 
-    `active_since`: requested time of the first write instant that archiving left, None when there is none. Data of
-    older instants was archived, hence committed. Cuts of a timeline keep it.
+    `active_since`: requested time of the oldest write instant that is not archived, None without one. Data of older
+    instants was archived, hence committed. Cuts of a timeline keep it.
     """
 
     instants: tuple[Instant, ...] = ()
@@ -84,7 +84,7 @@ class Timeline(Result):
         return self._where(lambda instant: instant.requested_time > requested_time)
 
     def find(self, requested_time: str, action: ActionKind | None = None) -> Instant | None:
-        """The instant of a requested time; of several (a commit and its savepoint) the write, unless `action` says."""
+        """The instant of a requested time; of several (a commit and its savepoint) the write, without an `action`."""
         instants = [
             instant
             for instant in self.instants
@@ -98,7 +98,7 @@ class Timeline(Result):
         return next((i for i in reversed(self.instants) if i.is_completed and i.action.is_commit), None)
 
     def is_visible(self, instant_time: str) -> bool:
-        """True when data files that carry `instant_time` are committed (as far as this timeline reaches)."""
+        """True when data files with `instant_time` are committed (as far as this timeline reaches)."""
         if instant_time in self._commit_times:
             return True
         return self.active_since is not None and instant_time < self.active_since
@@ -123,14 +123,14 @@ def _order(instant: Instant) -> tuple[str, str, State]:
 
 
 def _first_write(instants: Sequence[Instant]) -> str | None:
-    """The oldest write that is not savepointed: archiving leaves savepointed commits behind and goes on after them.
+    """The oldest write that is not savepointed: archiving skips savepointed commits.
 
-    Pending writes count: archiving never passes one, so what is older than a pending write was archived, and the files
-    of the pending write itself stay invisible.
+    Pending writes count: archiving never passes one, so all writes older than a pending one were archived, and the
+    files of the pending write stay invisible.
     """
     writes = [i for i in instants if i.action.is_write]
     saved = {i.requested_time for i in instants if i.action is ActionKind.SAVEPOINT}
-    # With nothing but savepointed commits left, what is older than the newest of them was archived.
+    # With only savepointed commits left, all writes older than the newest of them were archived.
     return next(
         (i.requested_time for i in writes if i.requested_time not in saved),
         writes[-1].requested_time if writes else None,

@@ -35,10 +35,10 @@ def open_storage(path: str | os.PathLike[str], options: Mapping[str, object] = _
     """The storage for a table's path.
 
     Args: `path`: a file path (also `~`, relative), a `file:` URI, `s3://`, `s3a://`, `gs://`, `abfs(s)://`, `hdfs://`
-    or `memory://name`. `options`: Hadoop's keys for remote stores (`fs.s3a.endpoint` and so on), or the names that
-    other libraries have for them (`endpoint_url`). Without an endpoint of S3 that of the environment counts.
-    Raises ConfigError for another scheme, for an option that is not known, for a URI with credentials in it, or when
-    the store needs a package that is not installed; StorageError when it can't be opened.
+    or `memory://name`. `options`: Hadoop's keys for remote stores (`fs.s3a.endpoint` and so on), or other libraries'
+    names for them (`endpoint_url`). Without an S3 endpoint, that of the environment is used.
+    Raises ConfigError for another scheme, an unknown option, a URI with credentials in it, or a missing package;
+    StorageError when the store can't be opened.
     """
     text = _path_text(path)
     scheme, colon, rest = text.partition(":")
@@ -65,7 +65,7 @@ def open_storage(path: str | os.PathLike[str], options: Mapping[str, object] = _
 
 
 def _path_text(path: str | os.PathLike[str]) -> str:
-    """The path as text. Raises ConfigError for what no path can be, before anything asks the system."""
+    """The path as text. Raises ConfigError for an impossible path, before any system call."""
     try:
         text = os.fspath(path)
     except TypeError:
@@ -73,7 +73,7 @@ def _path_text(path: str | os.PathLike[str]) -> str:
     if isinstance(text, str) and not isinstance(path, str):
         scheme, colon, rest = text.partition(":/")
         if colon and scheme.lower() in {*REMOTE_SCHEMES, "memory"}:
-            text = f"{scheme}://{rest.lstrip('/')}"  # of two slashes pathlib leaves one
+            text = f"{scheme}://{rest.lstrip('/')}"  # pathlib reduces two slashes to one
     if not isinstance(text, str):
         raise ConfigError(f"The table's path is of type {type(path).__name__}; give text or a pathlib.Path.")
     if not text:
@@ -87,7 +87,7 @@ def _path_text(path: str | os.PathLike[str]) -> str:
 
 
 def _check_place(scheme: str, rest: str, uri: str) -> None:
-    """Raises ConfigError for a URI of a store that names no bucket, container or host."""
+    """Raise ConfigError for a store's URI without bucket, container or host."""
     if rest.startswith("//") and (rest[2:3] not in ("", "/") or scheme == "hdfs"):
         return
     azure = "container@account.dfs.core.windows.net"
@@ -102,7 +102,7 @@ def _local_path(rest: str, uri: str) -> str:
     """The path of a `file:` URI: `file:/a`, `file:///a` and `file://localhost/a` are the same.
 
     Nothing is percent-decoded, as in Hadoop's paths: `file:///a%20b` is the folder `a%20b`, so that Spark and PyHudi
-    mean the same folder by the same text.
+    use the same folder for the same text.
     """
     if not rest.startswith("//"):
         return rest

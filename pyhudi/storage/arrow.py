@@ -1,11 +1,11 @@
 """`ArrowStorage`: a table on S3, Google Cloud Storage, Azure or HDFS, through pyarrow.fs.
 
 Object stores replace whole objects, so `write` is atomic there. pyarrow.fs has no conditional put: `create_new` goes
-through obstore (extra `pyhudi[aws]`, `[gcs]`, `[azure]`). On HDFS it goes through a rename, which HDFS refuses when the
-name is taken.
+through obstore (extra `pyhudi[aws]`, `[gcs]`, `[azure]`). On HDFS it uses a rename, which HDFS refuses when the name
+exists.
 
-`open_object_stream` writes an object as a stream, and nothing of it is there before the stream is closed. It is for
-Azure: pyarrow's stream empties the old object when it opens, so a dead writer would leave an empty file.
+`open_object_stream` writes an object as a stream; the object appears only when the stream is closed. It is for Azure:
+pyarrow's stream empties the old object when it opens, so a dead writer would leave an empty file.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def open_object_stream(api: ObjectStore, path: str, where: str) -> pa.NativeFile
 
 
 class _ObjectStream:
-    """What pyarrow asks of a file, over obstore's writer, which sends an object in parts and joins them at the end."""
+    """pyarrow's file interface over obstore's writer, which sends an object in parts and joins them at the end."""
 
     def __init__(self, api: ObjectStore, path: str, where: str) -> None:
         self._exceptions, self._where = api.exceptions, where
@@ -68,7 +68,7 @@ class _ObjectStream:
         return int(self._call(lambda: self._writer.write(content)))
 
     def flush(self) -> None:
-        """Nothing: parts go when they are full."""
+        """Do nothing: parts are sent when they are full."""
 
     def close(self) -> None:
         if not self.closed:
@@ -82,18 +82,18 @@ class _ObjectStream:
             raise shown_store_error(self._where, error) from shown_error(error)
 
 
-# Entries that one response of the store holds at least; longer listings take several requests.
+# Minimum number of entries in one response of the store; longer listings take several requests.
 _PAGES = {"s3": 1000, "gcs": 1000, "abfs": 1000, "hdfs": 1000}
-_OF_PUT = "pyhudiput"  # metadata of an empty object: which put made it
-_SPARK_SCHEMES = {"s3": "s3a", "s3n": "s3a"}  # Hadoop reads S3 through s3a only
+_OF_PUT = "pyhudiput"  # metadata of an empty object: identifies the put that made it
+_SPARK_SCHEMES = {"s3": "s3a", "s3n": "s3a"}  # Hadoop reads S3 only through s3a
 
 
 @dataclass(frozen=True, init=False)
 class ArrowStorage(AlwaysSynced):
     """The table at `uri`.
 
-    Args: `options`: Hadoop's keys for the store (docs/storage.md lists them); without them the store's own environment
-    variables and profiles count. `filesystem`: use this one (rooted at the table) instead of making one.
+    Args: `options`: Hadoop's keys for the store (docs/storage.md lists them); without them the store's environment
+              variables and profiles are used. `filesystem`: use this one (rooted at the table) instead of making one.
     """
 
     root: str
@@ -117,7 +117,7 @@ class ArrowStorage(AlwaysSynced):
         object.__setattr__(self, "_asked", [])
 
     def __getstate__(self) -> dict[str, object]:
-        return {**self.__dict__, "_asked": []}  # a copy logs in anew
+        return {**self.__dict__, "_asked": []}  # a copy logs in again
 
     @property
     def listed_at_once(self) -> int:
@@ -135,7 +135,7 @@ class ArrowStorage(AlwaysSynced):
     def open_input(self, path: str) -> pa.NativeFile:
         with self._translated(path):
             if not self._asked and self._filesystem.type_name == "abfs":
-                # PyArrow ends the process when it opens a file and gets no token; this question it survives.
+                # PyArrow ends the process when it opens a file and gets no token; it survives this request.
                 self._filesystem.get_file_info([self._at(path)])
                 self._asked.append(True)
             return self._filesystem.open_input_file(self._at(path))
@@ -151,7 +151,7 @@ class ArrowStorage(AlwaysSynced):
 
     def write(self, path: str, data: bytes) -> None:
         if self._filesystem.type_name in OBJECT_STORES:
-            # A stream of pyarrow that fails half-way is completed as it is when it is closed or forgotten.
+            # A stream of pyarrow that fails half-way is completed in that state when it is closed or dropped.
             self._put(path, data, "overwrite")
             return
         with self._translated(path), self.open_output(path) as file:
@@ -213,18 +213,18 @@ class ArrowStorage(AlwaysSynced):
             delete_files(api, [info.path for info in self.walk(path)], self.full_path(path))
             if not path or self.stat(path) is None:
                 return
-        elif kind == "abfs":  # one by one: pyarrow, too, would ask for many at once; an empty folder may stay
+        elif kind == "abfs":  # one by one: pyarrow, too, would send a batch request; an empty folder may stay
             for info in self.walk(path):
                 self.delete(info.path)
             return
-        with self._translated(path):  # folders that are more than names: markers of other writers, Azure's, HDFS's
+        with self._translated(path):  # real folders: markers of other writers, Azure's, HDFS's
             where = self._at(path)
             self._filesystem.delete_dir_contents(where, accept_root_dir=not where, missing_dir_ok=True)
             if path and kind != "gcs" and self.stat(path) is not None:
                 self._filesystem.delete_dir(where)
 
     def check_deletable(self, path: str) -> None:
-        """Nothing: no store tells before."""
+        """Do nothing: no store can check beforehand."""
 
     def make_folder(self, path: str) -> None:
         inside(path, self.root)
@@ -233,7 +233,7 @@ class ArrowStorage(AlwaysSynced):
                 self._filesystem.create_dir(self._at(path), recursive=True)
 
     def set_modified(self, path: str, modified_ms: int) -> None:
-        """Nothing: neither object stores nor pyarrow.fs can."""
+        """Do nothing: neither object stores nor pyarrow.fs support it."""
 
     def _at(self, path: str) -> str:
         inside(path, self.root)
@@ -245,15 +245,15 @@ class ArrowStorage(AlwaysSynced):
             self.make_folder(folder)
 
     def _put(self, path: str, data: bytes, mode: str) -> None:
-        """One object at once, or nothing: also a large one that goes in parts."""
+        """Put an object atomically, even a large one that is sent in parts."""
         inside(path, self.root)
         api = open_object_store(self.root, self._options, self._filesystem.type_name)
-        # An empty object has no bytes to tell it by.
+        # An empty object can't be recognised by its bytes.
         mark = None if data or mode == "overwrite" else {_OF_PUT: SystemClock().new_uuid()}
         try:
             api.module.put(api.store, path, data, mode=mode, attributes=mark)
         except api.exceptions.AlreadyExistsError as error:
-            # When the answer to a put is lost the client asks again, and finds its own object.
+            # When the answer to a put is lost, the client repeats it, and finds its own object.
             is_ours = self.read(path) == data if mark is None else self._has_mark(path, mark, api)
             if not is_ours:
                 raise PathExists(f"{self.full_path(path)} exists already.") from error
@@ -301,7 +301,7 @@ class ArrowStorage(AlwaysSynced):
 
 
 def _shown(infos: Iterable[FileInfo]) -> tuple[FileInfo, ...]:
-    """What a listing shows, by name: all but half-written files."""
+    """The entries of a listing, by name, without half-written files."""
     return tuple(sorted((i for i in infos if i.is_dir or not is_temporary(i.name)), key=lambda info: info.name))
 
 

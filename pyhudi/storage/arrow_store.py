@@ -1,6 +1,6 @@
 """The object stores behind ArrowStorage, for two clients: pyarrow.fs, and obstore for puts with conditions.
 
-Both see the same place with the same credentials. What Hadoop's keys mean is in the file of each store.
+Both use the same location with the same credentials. Hadoop's keys are described in the file of each store.
 """
 
 from __future__ import annotations
@@ -65,13 +65,15 @@ class ObjectStore:
 
 
 class _WithOptions(Protocol):
-    """As much of an ArrowStorage as its store is opened with."""
+    """The part of an ArrowStorage that opening its store needs."""
 
     _options: tuple[tuple[str, str], ...]
 
 
 def object_store(storage: Storage) -> ObjectStore | None:
-    """The object store of an ArrowStorage, None when its file system is none. Raises ConfigError without obstore."""
+    """The object store of an ArrowStorage, None when its file system is not an object store. Raises ConfigError without
+    obstore.
+    """
     kind = getattr(getattr(storage, "_filesystem", None), "type_name", "")
     if kind not in OBJECT_STORES:
         return None
@@ -108,7 +110,7 @@ def delete_files(api: ObjectStore, paths: Sequence[str], where: str) -> None:
     try:
         try:
             api.module.delete(api.store, paths)
-        except (api.exceptions.NotFoundError, FileNotFoundError):  # and the rest of them is there
+        except (api.exceptions.NotFoundError, FileNotFoundError):  # and the others remain
             for path in paths:
                 with suppress(api.exceptions.NotFoundError, FileNotFoundError):
                     api.module.delete(api.store, path)
@@ -117,14 +119,14 @@ def delete_files(api: ObjectStore, paths: Sequence[str], where: str) -> None:
 
 
 def shown_error(error: Exception) -> Exception:
-    """The error; one with the same words when an address in it holds a credential, as Azure's client signs them."""
+    """The error, redacted when an address in it holds a credential, such as the signed ones of Azure's client."""
     text = str(error)
     clean = without_credentials(text)
     return error if clean == text else OSError(clean)
 
 
 def shown_store_error(where: str, error: Exception) -> StorageError:
-    """What a client says, of a place, before its long story; and what to do where it says that it can't log in."""
+    """A client's error about a path, shortened to its first part, with advice if the login failed."""
     text = str(error)
     if _NO_TOKEN in text:
         return StorageError(
@@ -144,7 +146,7 @@ def shown_store_error(where: str, error: Exception) -> StorageError:
 
 
 def text_options(options: Mapping[str, str]) -> dict[str, str]:
-    """The options. Raises ConfigError for those that are no text (it does not say the value), and for no addresses."""
+    """The options. Raises ConfigError for values that are not text (without showing them), and for wrong addresses."""
     for key, value in options.items():
         if not isinstance(key, str) or not isinstance(value, str) or not is_text(key + value):
             kind = type(value if isinstance(key, str) else key).__name__
@@ -161,7 +163,7 @@ def text_options(options: Mapping[str, str]) -> dict[str, str]:
 
 
 def find_store_of_deletes(uri: str, options: tuple[tuple[str, str], ...], kind: str) -> ObjectStore | None:
-    """Where pyarrow would make an empty object for the folder of what it deletes: another client, if it can."""
+    """Another client for deletions, where pyarrow would make an empty object for the folder of a deleted file."""
     if kind == "s3" or (kind == "abfs" and deletes_many_at_once(dict(options), AzurePlace.of(uri))):
         return find_object_store(uri, options, kind)
     return None
@@ -169,7 +171,7 @@ def find_store_of_deletes(uri: str, options: tuple[tuple[str, str], ...], kind: 
 
 @lru_cache(maxsize=64)
 def _opened(stores: ModuleType, kind: str, uri: str, options: tuple[tuple[str, str], ...]) -> Store:
-    """Not by obstore's `from_url`: it decodes percent signs and cuts at "?" and "#", pyarrow and Hadoop do not."""
+    """Open a store, not by obstore's `from_url`: unlike pyarrow and Hadoop it decodes "%" and cuts at "?" and "#"."""
     settings = dict(options)
     store: Store
     if kind == "abfs":
@@ -185,7 +187,7 @@ def _opened(stores: ModuleType, kind: str, uri: str, options: tuple[tuple[str, s
 
 
 def connect(uri: str, options: Mapping[str, str]) -> tuple[pafs.FileSystem, str]:
-    """The file system behind a URI, and the table's place in it. Raises ConfigError, StorageError."""
+    """The file system behind a URI, and the table's path in it. Raises ConfigError, StorageError."""
     try:
         return _connected(uri, options)
     except (OSError, ValueError, OverflowError, TypeError, pa.ArrowException) as error:

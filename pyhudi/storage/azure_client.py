@@ -21,25 +21,25 @@ __all__ = ["AzurePlace", "azure_arguments", "azure_store_arguments", "deletes_ma
 _PUBLIC_CLOUD = "core.windows.net"
 _ENDPOINT = "fs.azure.abfs.endpoint"
 _KEY, _SAS = "fs.azure.account.key", "fs.azure.sas.fixed.token"
-# What else Azure's tools and obstore read; pyarrow does not.
+# Further variables of Azure's tools and obstore, which pyarrow does not read.
 _KEY_VARIABLES = ("AZURE_STORAGE_ACCOUNT_KEY", "AZURE_STORAGE_KEY")
 _SAS_VARIABLES = ("AZURE_STORAGE_SAS_TOKEN", "AZURE_STORAGE_SAS_KEY")
 
 
 @dataclass(frozen=True, slots=True)
 class AzurePlace:
-    """A folder of a container. `domain`: of the cloud, `core.windows.net` for the public one."""
+    """A folder of a container. `domain`: the cloud's, `core.windows.net` for the public one."""
 
     container: str
     account: str
     domain: str
     host: str
     path: str
-    is_secure: bool  # the scheme says so
+    is_secure: bool  # by the scheme
 
     @classmethod
     def of(cls, uri: str) -> AzurePlace:
-        """Raises ConfigError for a URI without its container or account."""
+        """Parse a URI. Raises ConfigError without a container or account."""
         scheme, _, rest = uri.partition("://")
         container_and_host, _, path = rest.partition("/")
         container, _, host = container_and_host.rpartition("@")
@@ -82,7 +82,9 @@ def azure_store_arguments(options: Mapping[str, str], place: AzurePlace) -> Clie
 
 
 def deletes_many_at_once(options: Mapping[str, str], place: AzurePlace) -> bool:
-    """Azure checks the signature of many requests in one by the account's key only for certain; obstore sends such."""
+    """Does a batch of deletes work? obstore sends batches, whose signature Azure certainly accepts only with the
+    account's key.
+    """
     return "account_key" in _credentials(options, place)
 
 
@@ -99,7 +101,7 @@ def _endpoint(options: Mapping[str, str], place: AzurePlace) -> tuple[str, str] 
 
 
 def _credentials(options: Mapping[str, str], place: AzurePlace) -> dict[str, str]:
-    """By the names of pyarrow's arguments. Raises ConfigError for ways to log in that need Hadoop's classes."""
+    """Credentials as pyarrow's arguments. Raises ConfigError for authentication that needs Hadoop's classes."""
 
     def setting(key: str) -> str | None:
         return options.get(f"{key}.{place.host}") or options.get(key)
@@ -126,7 +128,7 @@ def _credentials(options: Mapping[str, str], place: AzurePlace) -> dict[str, str
 def _service_principal(
     client: str | None, secret: str | None, endpoint: str | None, tenant: str | None
 ) -> dict[str, str]:
-    """Without a secret: a managed identity, or the clients' own search."""
+    """A service principal; without a secret a managed identity, or the clients' own search."""
     if not client or not secret:
         return {"client_id": client} if client else {}
     # https://login.microsoftonline.com/<tenant>/oauth2/token

@@ -1,8 +1,8 @@
 """`Storage`: the only access to file systems, with its limits and its errors.
 
 A storage is rooted at one table. All paths are relative to it, "/"-separated, without a leading slash; "" is the root.
-A storage refuses a path that would leave the root, or is no text, with StorageError. It does not list entries whose
-names are no text. Storages other than the in-memory one are picklable and travel to executors.
+A storage refuses a path that would leave the root, or is not text, with StorageError. It does not list entries whose
+names are not text. Storages other than the in-memory one are picklable, for executors.
 
 `check_size` refuses a file that is too large to be read into memory as a whole, before any of it is read.
 
@@ -33,12 +33,12 @@ __all__ = [
 ]
 
 
-# Timeline files are the largest that are read so, and Java readers hold one in an array, which has no more bytes.
+# Timeline files are the largest files read this way, and Java readers hold one in an array of at most so many bytes.
 READ_BYTES_MAX = 2**31 - 1
 
 
 def check_size(size_bytes: int, limit_bytes: int, where: str) -> None:
-    """Raises CorruptFile for a file that has more bytes than its kind can have. `where`: its full path."""
+    """Raise CorruptFile for a file with more bytes than its kind can have. `where`: its full path."""
     if size_bytes > limit_bytes:
         raise CorruptFile(
             f"{where}: {size_bytes:,} bytes, where such a file has {limit_bytes:,} at most. It was overwritten with "
@@ -46,13 +46,14 @@ def check_size(size_bytes: int, limit_bytes: int, where: str) -> None:
         )
 
 
-ClientArguments: TypeAlias = dict[str, Any]  # by keyword, of a class of pyarrow or obstore, which checks them
+ClientArguments: TypeAlias = dict[str, Any]  # keyword arguments of a class of pyarrow or obstore, which checks them
 
 
 class FileInfo(NamedTuple):
-    """One directory entry. `path` is relative to the storage's root; `leads_to`: of a symbolic link to a folder.
+    """One directory entry. `path` is relative to the storage's root; `leads_to`: the target of a symbolic link to a
+    folder.
 
-    A tuple, since a listing has a hundred thousand of them: made in less than half of a frozen dataclass's time.
+    A tuple, since a listing may have a hundred thousand: it is made in less than half of a frozen dataclass's time.
     """
 
     path: str
@@ -68,29 +69,29 @@ class FileInfo(NamedTuple):
 
 @runtime_checkable
 class Storage(Protocol):
-    """What PyHudi asks of a file system, and what it promises."""
+    """The interface of a file system for PyHudi, with its guarantees."""
 
     @property
     def root(self) -> str:
-        """Where the table is, as the user named it (made absolute); for messages."""
+        """The table's path, as given by the user (made absolute); for messages."""
         ...
 
     @property
     def listed_at_once(self) -> int:
-        """So many entries of a folder `list` shows as they were at one moment; 0: a change may fall into every list."""
+        """The number of a folder's entries that `list` returns atomically; 0: any list may overlap with a change."""
         ...
 
     @property
     def keeps_order(self) -> bool:
-        """Whether a change that outlasts a power cut means that those made before it do, too."""
+        """Do all earlier changes outlast a power cut if a later one does?"""
         ...
 
     def full_path(self, path: str) -> str:
-        """Absolute path of a file as Spark can read it, with scheme (`file:/a/b.parquet`, `s3a://...`)."""
+        """Absolute path of a file in Spark's form, with scheme (`file:/a/b.parquet`, `s3a://...`)."""
         ...
 
     def read(self, path: str, limit_bytes: int = READ_BYTES_MAX) -> bytes:
-        """All bytes. Raises PathNotFound, and CorruptFile for more than `limit_bytes`, before any of them is read."""
+        """All bytes. Raises PathNotFound, and CorruptFile for more than `limit_bytes`, before any byte is read."""
         ...
 
     def open_input(self, path: str) -> pa.NativeFile:
@@ -102,24 +103,24 @@ class Storage(Protocol):
         ...
 
     def write(self, path: str, data: bytes) -> None:
-        """Make or replace a file; readers see the old or the new bytes, never a part, where the store can. After a
-        power cut, too, but only `sync` makes them the new ones.
+        """Make or replace a file; readers see the old or the new bytes, never a part, if the store supports it. This
+        also holds after a power cut, but only `sync` ensures the new ones.
         """
         ...
 
     def create_new(self, path: str, data: bytes) -> None:
         """Make a file that must not exist; never exposes a part of it. Raises PathExists. After a power cut it may be
-        there and empty, or cut off.
+        empty or cut off.
         """
         ...
 
     def create_synced(self, path: str, data: bytes) -> None:
-        """As `create_new`, but a power cut leaves the whole file or none, and the whole one when this has returned."""
+        """Like `create_new`, but a power cut leaves the whole file or none, and the whole one after this returns."""
         ...
 
     def sync(self, paths: Iterable[str]) -> None:
-        """Return when these files, as they are or as deleted, outlast a power cut, whichever process on this machine
-        wrote them: what they hold, their names, and the folders above them; for "", all above the table.
+        """Return when the present state of these files, existing or deleted, outlasts a power cut, whichever process on
+        this machine wrote them: contents, names, and the folders above them; for "", all folders above the table.
         """
         ...
 
@@ -128,7 +129,7 @@ class Storage(Protocol):
         ...
 
     def walk(self, path: str) -> Iterator[FileInfo]:
-        """All files (no folders) below a folder, in no promised order. Raises StorageError for links in a circle."""
+        """All files (no folders) below a folder, in any order. Raises StorageError for links in a circle."""
         ...
 
     def stat(self, path: str) -> FileInfo | None:
@@ -136,31 +137,31 @@ class Storage(Protocol):
         ...
 
     def delete(self, path: str) -> bool:
-        """Remove a file; False when it was not there."""
+        """Remove a file; False when it did not exist."""
         ...
 
     def delete_tree(self, path: str) -> None:
-        """Remove a folder with all it holds; nothing happens when it is not there. Links go, not what they lead to."""
+        """Remove a folder with its content, if it exists. Links are removed, not their targets."""
         ...
 
     def check_deletable(self, path: str) -> None:
-        """Raises StorageError when `delete_tree` would fail, where a store can tell; elsewhere nothing happens."""
+        """Raise StorageError when `delete_tree` would fail, if the store can check; otherwise do nothing."""
         ...
 
     def make_folder(self, path: str) -> None:
-        """Make an empty folder and those above it, where the store has folders; elsewhere nothing happens."""
+        """Make an empty folder and those above it, if the store has folders; otherwise do nothing."""
         ...
 
     def set_modified(self, path: str, modified_ms: int) -> None:
-        """Set a file's modification time where the store can; elsewhere nothing happens."""
+        """Set a file's modification time, if the store can; otherwise do nothing."""
         ...
 
 
 class AlwaysSynced:
-    """For stores that answer a change when it outlasts a power cut, and have nothing that could be synced later.
+    """For stores whose changes outlast a power cut when they return, so that nothing is left to sync.
 
-    Object stores promise it. On HDFS a closed file is in the memory of several machines; pyarrow has no call that has
-    them write it to their disks (docs/storage.md, "A power cut").
+    Object stores guarantee this. On HDFS a closed file is in the memory of several machines; pyarrow has no call to
+    write it to their disks (docs/storage.md, "A power cut").
     """
 
     @property
@@ -171,12 +172,12 @@ class AlwaysSynced:
         self.create_new(path, data)
 
     def sync(self, paths: Iterable[str]) -> None:
-        """Nothing."""
+        """Do nothing."""
 
 
 @contextmanager
 def as_storage_error(where: str) -> Iterator[None]:
-    """Around calls of a sink that `open_output` gave. `where`: the file's full path. Raises StorageError."""
+    """Around calls of a sink from `open_output`. `where`: the file's full path. Raises StorageError."""
     try:
         yield
     except OSError as error:
@@ -190,7 +191,7 @@ def as_storage_error(where: str) -> Iterator[None]:
 def as_temporary_error(where: str, setting: str = "the environment variable TMPDIR") -> Iterator[None]:
     """Around calls that make, write or read back a file of rows in a temporary folder. Raises StorageError.
 
-    Args: where: the file; setting: what says in which folder it is.
+    Args: where: the file; setting: the setting that names its folder.
     """
     try:
         yield

@@ -1,6 +1,6 @@
 """Clock: the only access to wall-clock time, waiting and new ids.
 
-Whoever needs one of them is handed a Clock, so that tests decide what time it is.
+Code that needs one of them takes a Clock, so that tests control the time.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["Clock", "FixedClock", "SystemClock"]
 
 @runtime_checkable
 class Clock(Protocol):
-    """What PyHudi asks of time."""
+    """The interface of time for PyHudi."""
 
     def now_ms(self) -> int:
         """Wall-clock time in milliseconds since the epoch."""
@@ -27,7 +27,7 @@ class Clock(Protocol):
         ...
 
     def monotonic_s(self) -> float:
-        """Seconds that never run backwards, for measuring durations."""
+        """Seconds that never go backwards, for measuring durations."""
         ...
 
     def new_uuid(self) -> str:
@@ -37,7 +37,7 @@ class Clock(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SystemClock:
-    """The machine's own time. Picklable."""
+    """The machine's clock. Picklable."""
 
     def now_ms(self) -> int:
         return time.time_ns() // 1_000_000
@@ -59,7 +59,7 @@ _FIRST_UUID = 0xA << 124  # an id of eight digits would name a bucket
 class FixedClock:
     """A clock for tests: moves only when it is read (by `step_ms`) or slept on; its ids are numbered.
 
-    Threads may share one. A pickled copy goes on from where it was and no longer knows of the original.
+    Threads may share one. A pickled copy continues from the same time, independent of the original.
     """
 
     def __init__(self, start_ms: int, step_ms: int = 1) -> None:
@@ -71,7 +71,7 @@ class FixedClock:
 
     @property
     def slept_s(self) -> float:
-        """How long all sleeps were together."""
+        """The total time of all sleeps."""
         return self._slept_s
 
     def now_ms(self) -> int:

@@ -1,11 +1,11 @@
-"""FileCache: footers, schemas, bodies and blocks of files, in the memory of this process for the next reader.
+"""FileCache: footers, schemas, bodies and blocks of files, in this process's memory for later readers.
 
-    file state     device, inode, size, and both times of a file: other bytes have another one
-    entry          what was made of a file in one state; a file that may be changing has none
+    file state     device, inode, size, and both times of a file: changed bytes have another state
+    entry          a thing made from a file in one state; a file that may be changing has none
 
-A file that is replaced, or written to, has another state, and nothing uses the entries of the old one again. Times of
-files have steps: two changes within one step would leave the same state. So a file counts as settled, and gets entries,
-when its last change is longer ago than a step. Stores without states are read every time.
+A replaced or changed file has another state, so entries of the old one are never used again. Times of files have
+limited resolution: two changes within one step would leave the same state. So a file counts as settled, and gets
+entries, when its last change is longer ago than a step. Files in stores without states are read every time.
 Source: docs/decisions/0015-what-is-kept-of-files.md.
 """
 
@@ -39,54 +39,54 @@ __all__ = [
 ]
 
 CACHE_BYTES = 64 << 20  # of all entries together
-_LARGEST_PART = 4  # a single thing that takes more than this part of it gets no entry
-_ENTRY_BYTES = 500  # about what an entry takes, however small its thing is
-_STEP_MS = 100  # kernels note times by their clock's tick, 10 ms at most
-_COARSE_STEP_MS = 5000  # file systems that note whole milliseconds or seconds: FAT has steps of 2 s
+_LARGEST_PART = 4  # a thing larger than the cache divided by this gets no entry
+_ENTRY_BYTES = 500  # about the size of an entry, without its thing
+_STEP_MS = 100  # kernels record times by their clock's tick, 10 ms at most
+_COARSE_STEP_MS = 5000  # for file systems with whole milliseconds or seconds: FAT has steps of 2 s
 _MS = 1_000_000  # in ns
 
 _CLOCK = SystemClock()
 
-_ASKED_ONCE = object()  # in the place of a thing that is made the next time
+_ASKED_ONCE = object()  # stands for a thing that is made on the next use
 
 T = TypeVar("T")
 
 
 class FileState(NamedTuple):
-    """What tells whether a file has the bytes that it had before."""
+    """The state of a file, equal only while its bytes are unchanged."""
 
     device: int
     inode: int
     size_bytes: int
     modified_ns: int
-    changed_ns: int  # when the system last noted a change, which nobody can set
+    changed_ns: int  # the system's time of the last change, which can't be set
 
     @classmethod
     def of(cls, status: os.stat_result) -> FileState:
-        """The state that a system call tells."""
+        """The state in the result of a system call."""
         return cls(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
     def is_settled(self, now_ms: int) -> bool:
-        """Would a change from `now_ms` on show?"""
+        """Would a change from `now_ms` on alter the state?"""
         newest = max(self.modified_ns, self.changed_ns)
         is_coarse = self.modified_ns % _MS == 0 or self.changed_ns % _MS == 0
         return newest // _MS + (_COARSE_STEP_MS if is_coarse else _STEP_MS) < now_ms
 
 
 def state_of(storage: Storage, path: str) -> FileState | None:
-    """The state of a file; None when there is none, or the store does not tell."""
+    """The state of a file; None for a missing file, or if the store has no states."""
     ask: Callable[[str], FileState | None] | None = getattr(storage, "file_state", None)
     return None if ask is None else ask(path)
 
 
 def settled_state(storage: Storage, path: str) -> FileState | None:
-    """The same; None also for a file that was changed just now."""
+    """Like `state_of`; None also for a file that was changed just now."""
     state = state_of(storage, path)
     return state if state is not None and state.is_settled(_CLOCK.now_ms()) else None
 
 
 class FileCache:
-    """Things by their keys, up to so many bytes; the least recently used leave first. For many threads.
+    """Things by key, up to a number of bytes; the least recently used are dropped first. Thread-safe.
 
     Callers must not change the things.
     """
@@ -96,7 +96,7 @@ class FileCache:
         self.begin_anew()
 
     def begin_anew(self) -> None:
-        """Empty, with a lock of its own: a forked process may have been made while another thread held the old one."""
+        """Start empty, with a new lock: another thread may have held the old one when this process was forked."""
         self.size_bytes = 0
         self._entries: OrderedDict[Hashable, tuple[object, int]] = OrderedDict()
         self._lock = threading.Lock()
@@ -105,7 +105,7 @@ class FileCache:
         return key in self._entries
 
     def get(self, key: Hashable) -> object | None:
-        """The thing of a key, None when there is none."""
+        """The thing of a key, None if missing."""
         with self._lock:
             entry = self._entries.get(key)
             if entry is None:
@@ -114,7 +114,7 @@ class FileCache:
             return entry[0]
 
     def take(self, key: Hashable) -> object | None:
-        """The same, and nobody else gets it until it is put back."""
+        """Like `get`, and remove it until it is put back."""
         with self._lock:
             entry = self._entries.pop(key, None)
             if entry is None:
@@ -123,7 +123,7 @@ class FileCache:
             return entry[0]
 
     def put(self, key: Hashable, thing: object, size_bytes: int) -> None:
-        """Set the thing of a key; `size_bytes`: about what it takes."""
+        """Set the thing of a key; `size_bytes`: its approximate size."""
         size_bytes += _ENTRY_BYTES
         if size_bytes > self._limit_bytes // _LARGEST_PART:
             return
@@ -135,7 +135,7 @@ class FileCache:
                 self.size_bytes -= freed
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Drop all entries."""
         with self._lock:
             self._entries.clear()
             self.size_bytes = 0
@@ -149,18 +149,18 @@ if hasattr(os, "register_at_fork"):
 
 
 def get_or_load(storage: Storage, path: str, part: Hashable, make: Callable[[], T], size_of: Callable[[T], int]) -> T:
-    """The thing that `make` makes of a file, or made of it before.
+    """The result of `make` for a file, possibly cached.
 
-    Args:   part: names the thing among those of one file; size_of: about what it takes, in bytes.
+    Args:   part: names the thing among those of one file; size_of: its approximate size in bytes.
     """
-    state = settled_state(storage, path)  # before the bytes are read: what comes later has another one
+    state = settled_state(storage, path)  # before the bytes are read: later changes have another state
     return make() if state is None else get_or_load_in_state(state, path, part, make, size_of)
 
 
 def get_or_load_in_state(
     state: FileState, path: str, part: Hashable, make: Callable[[], T], size_of: Callable[[T], int]
 ) -> T:
-    """The same for a file whose state the caller knows, as of an open one."""
+    """Like `get_or_load`, for a file whose state the caller knows, such as an open one."""
     key = (state, path, part)
     thing = cast("T | None", FILES.get(key))  # the key stands for what `make` makes
     if thing is None:
@@ -170,13 +170,13 @@ def get_or_load_in_state(
 
 
 def peek(storage: Storage, path: str, part: Hashable, kind: type[T]) -> T | None:
-    """The thing that was made of a file before, None when there is none."""
+    """The cached thing of a file, None if missing."""
     state = settled_state(storage, path)
     return None if state is None else peek_in_state(state, path, part, kind)
 
 
 def peek_in_state(state: FileState, path: str, part: Hashable, kind: type[T]) -> T | None:
-    """The same for a file whose state the caller knows."""
+    """Like `peek`, for a file whose state the caller knows."""
     thing = FILES.get((state, path, part))
     return thing if isinstance(thing, kind) else None
 
@@ -184,7 +184,7 @@ def peek_in_state(state: FileState, path: str, part: Hashable, kind: type[T]) ->
 def load_on_second_use(
     state: FileState, path: str, part: Hashable, make: Callable[[], T], size_of: Callable[[T], int]
 ) -> T | None:
-    """As `get_or_load_in_state`, of a thing that costs more to make than to do without it once: None the first time."""
+    """Like `get_or_load_in_state`, for a thing that does not pay for a single use: None the first time."""
     key = (state, path, part)
     thing = FILES.get(key)
     if thing is None:
@@ -198,10 +198,10 @@ def load_on_second_use(
 
 
 class SameFile:
-    """A file in one state, opened when bytes of it are read, and again after `close`. As much of a `pa.NativeFile` as
-    readers of single blocks ask for.
+    """A file in one state, opened when bytes are read, and again after `close`. It has the part of `pa.NativeFile` that
+    readers of single blocks need.
 
-    Raises: PathNotFound from `read` when the file has another state by now.
+    Raises: PathNotFound from `read` when the file's state has changed.
     """
 
     def __init__(self, storage: Storage, path: str, state: FileState) -> None:
@@ -224,7 +224,7 @@ class SameFile:
         return data
 
     def close(self) -> None:
-        """Let go of the file until the next `read`."""
+        """Close the file until the next `read`."""
         if self._file is not None:
             self._file.close()
             self._file = None

@@ -18,7 +18,7 @@ _KEY_FILE_VARIABLE = "GOOGLE_APPLICATION_CREDENTIALS"
 
 
 def gcs_arguments(options: Mapping[str, str]) -> ClientArguments:
-    """Arguments of pyarrow's GcsFileSystem. Raises ConfigError for a key file that pyarrow has no argument for."""
+    """Arguments of pyarrow's GcsFileSystem. Raises ConfigError for a key file, which pyarrow has no argument for."""
     _check_key_file(options)
     arguments: ClientArguments = {}
     if _is_anonymous(options):
@@ -38,7 +38,7 @@ def gcs_store_arguments(options: Mapping[str, str]) -> ClientArguments:
     arguments: ClientArguments = {}
     endpoint = f"{settings['scheme']}://{settings['endpoint_override']}" if "endpoint_override" in settings else None
     if "anonymous" in settings:
-        # Not skip_signature: with it the client asks for a token all the same when it puts.
+        # Not skip_signature: with it the client still requests a token for puts.
         account = {"disable_oauth": True, "client_email": "", "private_key": "", "private_key_id": ""}
         arguments["service_account_key"] = json.dumps({**account, **({"gcs_base_url": endpoint} if endpoint else {})})
     elif endpoint:
@@ -55,7 +55,7 @@ def _is_anonymous(options: Mapping[str, str]) -> bool:
 
 
 def _check_key_file(options: Mapping[str, str]) -> None:
-    """One identity for both clients: pyarrow knows key files by the environment variable only."""
+    """Check that both clients use one identity: pyarrow takes key files only from the environment variable."""
     for key in _KEY_FILES:
         key_file = options.get(key)
         if key_file and key_file != os.environ.get(_KEY_FILE_VARIABLE):

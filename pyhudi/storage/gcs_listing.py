@@ -1,7 +1,7 @@
 """Listing a folder of Google Cloud Storage, where pyarrow.fs shows only folders that have a marker object.
 
-Hudi, Spark and PyHudi make no markers, so by pyarrow a table would be empty. With obstore one request per thousand
-entries answers; without it everything below the folder is listed and the folders are taken from the paths.
+Hudi, Spark and PyHudi make no markers, so a table would seem empty with pyarrow. obstore needs one request per thousand
+entries; without it all files below the folder are listed and the folders derived from their paths.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def list_by_store(api: ObjectStore, path: str, where: str) -> Iterator[FileInfo]
     except (api.exceptions.BaseError, OSError) as error:
         raise shown_store_error(where, error) from shown_error(error)
     for entry in listing["objects"]:
-        # A marker of the folder itself, as other tools make them, has the folder's path.
+        # A marker object of the folder, as made by other tools, has the folder's path.
         if entry["path"] != path:
             yield FileInfo(entry["path"], entry["size"], int(entry["last_modified"].timestamp() * 1000))
     for prefix in listing["common_prefixes"]:

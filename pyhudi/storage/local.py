@@ -1,13 +1,12 @@
 """`LocalStorage`: a table in a folder of this machine, or on anything mounted here.
 
-`write` and `create_new` fill a temporary file in the target's folder and then put it in place in one step:
-`os.replace`, or `os.link`, which refuses an existing name. So no reader ever sees a part. `storage/synced.py` describes
-the effects of a power cut.
+`write` and `create_new` fill a temporary file in the target's folder and then move it atomically: by `os.replace`, or
+by `os.link`, which refuses an existing name. So no reader ever sees a part. `storage/synced.py` describes the effects
+of a power cut.
 
-`FolderLinks` follows symbolic links to folders while a table's folders are walked through: each folder of the disk is
-in a table once. A link may lead to a folder on another disk. It must not lead up, into the table, or to the target of
-another link in the table. Such a link would show the same files under several names, and links in a circle would show
-them without end.
+`FolderLinks` follows symbolic links to folders during a walk through a table: each folder on disk occurs in a table
+once. A link may lead to a folder on another disk. It must not lead up, into the table, or to the target of another link
+in the table. Such a link would show the same files under several names, and circular links would show them endlessly.
 Source: docs/decisions/0011-what-a-symbolic-link-means.md.
 """
 
@@ -46,7 +45,7 @@ class FolderLinks:
         self._above: dict[str, str] = {}  # folders above those
 
     def follow(self, entry: FileInfo) -> None:
-        """Before a folder is entered. Raises StorageError for a link to what is, or holds, a folder of the table."""
+        """Call before a folder is entered. Raises StorageError for a link to a folder of the table or above one."""
         target = entry.leads_to
         if target is None:
             return
@@ -87,7 +86,7 @@ _NO_HARD_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.
 class LocalStorage:
     """The table in folder `root` (made absolute; need not exist yet).
 
-    `syncs`: whether anything waits for the disk. Without it a power cut can take completed instants, or empty them.
+    `syncs`: whether calls wait for the disk. Without it a power cut can lose or empty completed instants.
     """
 
     root: str
@@ -98,7 +97,7 @@ class LocalStorage:
 
     @property
     def listed_at_once(self) -> int:
-        return 0  # entries are looked at one by one while others come and go
+        return 0  # entries are read one by one while others are added and removed
 
     @property
     def keeps_order(self) -> bool:
@@ -109,7 +108,7 @@ class LocalStorage:
         return True
 
     def full_path(self, path: str) -> str:
-        # As Hadoop's Path prints it: one slash, nothing escaped.
+        # In the form of Hadoop's Path: one slash, nothing escaped.
         return "file:" + self._local(path).replace(os.sep, "/")
 
     def read(self, path: str, limit_bytes: int = READ_BYTES_MAX) -> bytes:
@@ -161,7 +160,7 @@ class LocalStorage:
     def _create(self, path: str, data: bytes, *, syncs: bool) -> None:
         target = self._local(path)
         with self._translated(path):
-            if not data:  # nothing to see in part: one system call is enough
+            if not data:  # it can't be seen in part: one system call is enough
                 os.close(_open_new(target))
                 return
             temporary = _write_temporary(target, data, syncs=syncs)
@@ -188,7 +187,7 @@ class LocalStorage:
         return tuple(sorted(shown, key=_by_path))
 
     def names_in(self, path: str) -> frozenset[str]:
-        """The names of what `list` lists; no file is looked at, which takes most of its time."""
+        """The names in `list`, without reading the status of each file, which takes most of its time."""
         with self._translated(path):
             try:
                 entries = os.scandir(self._local(path))
@@ -213,7 +212,7 @@ class LocalStorage:
             return None if status is None else _file_info_of(path, status)
 
     def file_state(self, path: str) -> FileState | None:
-        """What tells whether a file has the bytes that it had before (`storage/file_cache.py`)."""
+        """The state of a file, equal only while its bytes are unchanged (`storage/file_cache.py`)."""
         with self._translated(path):
             status = opened_status(self._local(path))
         return None if status is None else FileState.of(status)
@@ -228,14 +227,14 @@ class LocalStorage:
             return True
 
     def delete_if_empty(self, path: str) -> None:
-        """Remove a folder, unless there is something in it."""
+        """Remove a folder if it is empty."""
         with self._translated(path), suppress(OSError):
             os.rmdir(self._local(path))
 
     def delete_tree(self, path: str) -> None:
         target = self._local(path)
         with self._translated(path):
-            # Another process may be deleting the same tree; what is deleted already is as we want it.
+            # Another process may be deleting the same tree; files deleted already are fine.
             while os.path.lexists(target):
                 try:
                     if path and (os.path.islink(target) or not os.path.isdir(target)):
@@ -256,7 +255,7 @@ class LocalStorage:
             if path and os.path.islink(target):
                 return
             for folder, folders, _ in os.walk(target):
-                is_root = not path and folder == target  # which stays
+                is_root = not path and folder == target  # the root stays
                 if not os.access(folder, os.R_OK | os.W_OK | os.X_OK) or (not is_root and os.path.ismount(folder)):
                     raise StorageError(
                         f"{folder} can't be deleted: this process may not change the folder, or it is a mount point. "
@@ -279,7 +278,7 @@ class LocalStorage:
 
     @contextmanager
     def _translated(self, path: str) -> Iterator[None]:
-        """The operating system's errors in the words of the family."""
+        """Turn the operating system's errors into StorageError and its like."""
         try:
             yield
         except FileNotFoundError as error:
@@ -296,7 +295,7 @@ class LocalStorage:
 
 
 def with_sync(storage: Storage, syncs: bool) -> Storage:
-    """The storage; with `syncs` False a local one that waits for no disk."""
+    """The storage; with `syncs` False a local one that does not wait for the disk."""
     return replace(storage, syncs=False) if isinstance(storage, LocalStorage) and not syncs else storage
 
 
@@ -327,9 +326,9 @@ def _open_new(target: str) -> int:
 
 
 def _drop_hadoop_checksum(target: str) -> None:
-    """Forget the checksum that Hadoop's local file system keeps in `.<name>.crc`.
+    """Delete the checksum that Hadoop's local file system stores in `.<name>.crc`.
 
-    A file that changes without it can't be read by Hudi any more (ChecksumException); without a checksum it can.
+    With a stale checksum Hudi can't read a changed file (ChecksumException); without one it can.
     """
     folder, name = os.path.split(target)
     with suppress(OSError):

@@ -1,8 +1,8 @@
 """MemoryStorage: a table in a dict, with faults on demand. For tests and experiments.
 
-Handles of the same name share content, so that a writer, a reader and the next writer can be played in one process.
-Faults model a process that dies at one storage call: that call fails and so does every later one, until
-`reset_faults`; or one that goes on after an error at one call, as after Ctrl-C.
+Handles of the same name share content, so that a writer, a reader and the next writer can be simulated in one process.
+Faults model a process that dies at one storage call: that call and every later one fail, until `reset_faults`; or a
+process that goes on after an error at one call, as after Ctrl-C.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ FaultKind = Literal["before", "after", "torn"]
 
 
 class InjectedFault(StorageError):
-    """The failure that a test injects."""
+    """A failure injected by a test."""
 
 
 class _Content:
-    """What all handles of one name share."""
+    """The common content of all handles of one name."""
 
     def __init__(self, clock: Clock) -> None:
         self.lock = threading.RLock()
@@ -41,7 +41,7 @@ class _Content:
         self.calls = 0
         self.log: list[tuple[str, str]] = []
         self.fault: tuple[int, FaultKind] | None = None
-        self.error: type[BaseException] | None = None  # of a process that lives on
+        self.error: type[BaseException] | None = None  # for a process that goes on
         self.dead = False
 
 
@@ -55,8 +55,8 @@ _REGISTRY_LOCK = threading.Lock()
 class MemoryStorage(AlwaysSynced):
     """A storage in this process. Thread-safe. Pickling keeps the name, so a copy works within this process only.
 
-    Args: `name`: handles of one name share content; None makes a content of its own. `clock` stamps files; the first
-    handle of a name decides.
+    Args: `name`: handles of one name share content; None makes separate content. `clock` stamps files; the first handle
+              of a name decides.
     """
 
     def __init__(self, name: str | None = None, clock: Clock | None = None) -> None:
@@ -87,12 +87,12 @@ class MemoryStorage(AlwaysSynced):
 
     @property
     def log(self) -> tuple[tuple[str, str], ...]:
-        """The calls so far as (verb, path); the n-th entry is what `fail_at(n)` hits."""
+        """The calls so far as (verb, path); the n-th entry is the call that `fail_at(n)` hits."""
         return tuple(self._content.log)
 
     def fail_at(self, n: int, kind: FaultKind = "before", error: type[BaseException] | None = None) -> None:
-        """Let the n-th call from now on (1-based) fail with InjectedFault, and all after it; with an `error`: with that
-        one, and none after it.
+        """Let the n-th call from now on (1-based) and all later ones fail with InjectedFault; with `error`, only the
+        n-th call fails, with that error.
 
         "before": it does nothing; "after": it does its work, then fails; "torn": a `write` or the close of an
         `open_output` leaves the first half of its bytes, `delete_tree` deletes half of the files, the others do
@@ -102,7 +102,7 @@ class MemoryStorage(AlwaysSynced):
         self._content.fault, self._content.error = (n, kind), error
 
     def reset_faults(self) -> None:
-        """A new process: no fault is pending, calls are counted from zero."""
+        """Simulate a new process: no fault is pending, calls are counted from zero."""
         content = self._content
         with content.lock:
             content.calls, content.fault, content.error, content.dead = 0, None, None, False
@@ -210,7 +210,7 @@ class MemoryStorage(AlwaysSynced):
                 self._content.folders = {folder for folder in self._content.folders if not _is_below(folder, path)}
 
     def check_deletable(self, path: str) -> None:
-        """Nothing: everything can be deleted."""
+        """Do nothing: everything can be deleted."""
 
     def make_folder(self, path: str) -> None:
         with _Call(self, "make_folder", path) as call:
@@ -238,7 +238,7 @@ class MemoryStorage(AlwaysSynced):
 
 
 class _Call:
-    """One counted storage call, holding the content's lock; plays the fault when it is this call's turn."""
+    """One counted storage call, holding the content's lock; it raises the fault when it is this call's turn."""
 
     def __init__(self, storage: MemoryStorage, verb: str, path: str) -> None:
         self._storage, self._verb, self._path = storage, verb, path
@@ -298,7 +298,7 @@ class _Sink:
         return self._size
 
     def flush(self) -> None:
-        """Nothing reaches the storage before the close."""
+        """Do nothing: bytes reach the storage on close."""
 
     def close(self) -> None:
         if self.closed:

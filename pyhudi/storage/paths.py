@@ -1,4 +1,4 @@
-"""Paths inside a table: the check that nothing leaves its folder, and the names of our temporary files.
+"""Paths inside a table: the check that they stay in its folder, and the names of our temporary files.
 
 Paths come from timeline bodies, file footers and partition values, which are untrusted.
 """
@@ -12,7 +12,7 @@ from pyhudi.shown_text import holds_credentials, is_text, quoted
 
 __all__ = ["TEMPORARY_PREFIX", "TEMPORARY_SUFFIX", "check_no_credentials", "child", "inside", "is_temporary", "parent"]
 
-# The leading dot keeps readers of data folders away, the unknown extension readers of timelines.
+# The leading dot hides it from readers of data folders, the unknown extension from readers of timelines.
 TEMPORARY_PREFIX = ".pyhudi-"
 TEMPORARY_SUFFIX = ".tmp"
 
@@ -23,8 +23,8 @@ def inside(path: str, root: str) -> str:
     """`path` itself when it stays below `root`; "" is the root.
 
     Raises StorageError for an absolute path, an empty, "." or ".." segment, a NUL, half of a UTF-16 pair, and on
-    Windows for a backslash or a colon. Symbolic links inside the table are followed; they are the administrator's word,
-    not a file's (docs/decisions/0011-what-a-symbolic-link-means.md).
+    Windows for a backslash or a colon. Symbolic links inside the table are followed; the administrator makes them, not
+    a file's content (docs/decisions/0011-what-a-symbolic-link-means.md).
     """
     if path == "":
         return path
@@ -40,7 +40,7 @@ def inside(path: str, root: str) -> str:
 
 
 def check_no_credentials(uri: str) -> None:
-    """Raises ConfigError for a URI that holds credentials: the table's path is in logs, commits, plans and messages."""
+    """Raise ConfigError for a URI with credentials: the table's path is in logs, commits, plans and messages."""
     if holds_credentials(uri):
         raise ConfigError(
             f"The table's path holds credentials: '{quoted(uri)}'. Nothing was opened. Give the path without them, and "
@@ -62,6 +62,6 @@ def child(folder: str, name: str) -> str:
 def is_temporary(name: str) -> bool:
     """True for the name of a half-written file of this package, which no listing shows.
 
-    Ask it of files only: a folder of such a name is a partition like any other.
+    Call it only for files: a folder with such a name is a normal partition.
     """
     return name.startswith(TEMPORARY_PREFIX) and name.endswith(TEMPORARY_SUFFIX)

@@ -1,7 +1,7 @@
-"""What a table's place can do: answer at once, be reached by one machine alone, create a file for one process alone.
+"""Properties of a table's location: fast answers, access from only one machine, exclusive creation of files.
 
-Threads that wait for several answers at a time cost more on this machine's disks than they save, and to look at the
-files of a folder takes longer there than to read their names. Only some storages have these calls.
+On local disks, threads that wait for several answers cost more than they save, and reading the status of a folder's
+files takes longer than reading their names. Only some storages have these calls.
 """
 
 from __future__ import annotations
@@ -22,30 +22,30 @@ _SHARED = frozenset(
     | {"pvfs2", "orangefs", "ocfs2", "gfs2", "vboxsf", "prl_fs", "vmhgfs", "virtiofs", "davfs", "drvfs"}
 )
 _FUSE = "fuse"  # "fuse" alone or "fuse.<program>"; "fuseblk" is a disk
-# Mounts of object stores: two machines may each create one file, for the store is asked when it is closed, if at all.
+# Mounts of object stores: two machines may each create one file, since the store is asked on close, if at all.
 _OBJECT_STORES = ("s3fs", "goofys", "geesefs", "gcsfuse", "blobfuse", "rclone", "mount-s3", "mountpoint-s3", "ossfs")
 
 
 def is_local(storage: Storage) -> bool:
-    """Does the storage answer in less time than it takes to begin a thread?"""
+    """Does the storage answer in less time than it takes to start a thread?"""
     return bool(getattr(storage, "is_local", False))
 
 
 def names_in(storage: Storage, path: str) -> frozenset[str]:
-    """The names of what `Storage.list` lists in a folder."""
+    """The names that `Storage.list` lists in a folder."""
     names: Callable[[str], frozenset[str]] | None = getattr(storage, "names_in", None)
     return frozenset(entry.name for entry in storage.list(path)) if names is None else names(path)
 
 
 def delete_if_empty(storage: Storage, folder: str) -> None:
-    """Remove a folder in which there is nothing, where there are folders and this is one step."""
+    """Remove an empty folder, if the storage has folders and does this atomically."""
     remove: Callable[[str], None] | None = getattr(storage, "delete_if_empty", None)
     if remove is not None:
         remove(folder)
 
 
 def is_of_one_machine(storage: Storage) -> bool:
-    """Do only processes of this machine, which have one clock, reach the table? False when one can't know."""
+    """Can only processes of this machine, which share a clock, access the table? False if unknown."""
     if not isinstance(storage, LocalStorage):
         return False
     kind = mount_kind(storage.root)
@@ -53,17 +53,17 @@ def is_of_one_machine(storage: Storage) -> bool:
 
 
 def creates_exclusively(storage: Storage) -> bool:
-    """Does of all processes that create one file at once only one succeed, on whichever machine they run?"""
+    """If several processes, on any machines, create the same file at once, does only one succeed?"""
     if not isinstance(storage, LocalStorage):
-        return True  # other storages refuse to write where they can't
+        return True  # other storages refuse to write if they can't
     kind = mount_kind(storage.root)
     return not (kind.startswith(_FUSE) and any(program in kind for program in _OBJECT_STORES))
 
 
 @lru_cache(maxsize=1024)
 def mount_kind(folder: str) -> str:
-    """The kind of file system that a folder is on, as the system names it (`ext4`, `nfs4`, `fuse.s3fs`); "" where it
-    does not say. The folder need not exist. For a mount whose kind is "fuse" alone, its source is added.
+    """The kind of file system that a folder is on, in the system's terms (`ext4`, `nfs4`, `fuse.s3fs`); "" if unknown.
+    The folder need not exist. For a mount of plain kind "fuse", its source is added.
     """
     path = os.path.realpath(folder)
     if not sys.platform.startswith("linux"):
@@ -79,7 +79,7 @@ def mount_kind(folder: str) -> str:
             continue
         point = _unescaped(row[1])
         is_above = path == point or path.startswith(point.rstrip("/") + "/")
-        if is_above and len(point) >= len(best):  # of two mounts at one point the later one is seen
+        if is_above and len(point) >= len(best):  # of two mounts at one point the later one is visible
             best, kind = point, f"{row[2]}.{_unescaped(row[0])}" if row[2] == _FUSE else row[2]
     return kind
 

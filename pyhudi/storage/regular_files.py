@@ -1,6 +1,6 @@
-"""Opening files of this machine, and nothing else: a pipe under a file's name would block whoever opens it, for ever.
+"""Opening only regular files of this machine: a pipe with a file's name would block its opener forever.
 
-The kind is asked of the opened descriptor, so that nobody can exchange the file in between.
+The kind is checked on the opened descriptor, so that the file can't be replaced in between.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _KINDS = {
     stat.S_IFCHR: "a device",
     stat.S_IFBLK: "a device",
 }
-# Here a descriptor has a name by which pyarrow, which takes names only, opens the very same file.
+# Here a descriptor has a name, by which pyarrow, which takes only names, opens the same file.
 _DESCRIPTORS = "/proc/self/fd"
 _HAS_NAMES = os.path.isdir(_DESCRIPTORS)
 _NOWHERE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})
@@ -36,7 +36,7 @@ def open_to_read(path: str) -> int:
 
 
 def open_input(path: str) -> pa.NativeFile:
-    """The same for pyarrow."""
+    """Like `open_to_read`, for pyarrow."""
     descriptor = open_to_read(path)
     try:
         return pa.OSFile(_name(descriptor, path), "rb")
@@ -45,11 +45,11 @@ def open_input(path: str) -> pa.NativeFile:
 
 
 def open_output(path: str, kind: type[pa.OSFile] = pa.OSFile) -> pa.NativeFile:
-    """A sink in the place of what has this name: a regular file is emptied, a symbolic link replaced by a file."""
+    """A sink with this name: a regular file is emptied, a symbolic link replaced by a file."""
     try:
         descriptor = os.open(path, _TO_WRITE | _FLAGS, 0o666)
     except OSError as error:
-        if error.errno == errno.ENXIO:  # a pipe that nobody reads
+        if error.errno == errno.ENXIO:  # a pipe without a reader
             raise _not_regular(path, os.stat(path)) from error
         if error.errno != errno.ELOOP:
             raise
@@ -63,13 +63,13 @@ def open_output(path: str, kind: type[pa.OSFile] = pa.OSFile) -> pa.NativeFile:
 
 
 def check_regular(status: os.stat_result, path: str) -> None:
-    """Raises StorageError for anything but a regular file."""
+    """Raise StorageError for anything but a regular file."""
     if not stat.S_ISREG(status.st_mode):
         raise _not_regular(path, status)
 
 
 def status_or_none(path: str) -> os.stat_result | None:
-    """Of what a path leads to; None where it leads to nothing, as a link to nothing or to itself does."""
+    """The status of a path's target; None without a target, as for a dangling link or a link to itself."""
     try:
         return os.stat(path)
     except OSError as error:
@@ -79,8 +79,8 @@ def status_or_none(path: str) -> os.stat_result | None:
 
 
 def opened_status(path: str) -> os.stat_result | None:
-    """Of a regular file, told by opening it: NFS then looks at the server, where the status of a path may be one that
-    the client remembers. None where there is no regular file.
+    """The status of a regular file, by opening it: NFS then asks the server, while the status of a path may be cached
+    by the client. None without a regular file.
     """
     try:
         descriptor = os.open(path, os.O_RDONLY | _FLAGS)

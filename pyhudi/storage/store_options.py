@@ -1,10 +1,10 @@
-"""Options of remote stores: Hadoop's keys, the names that other libraries have for them, and the environment.
+"""Options of remote stores: Hadoop's keys, other libraries' names for them, and the environment.
 
     endpoint_url, AWS_ENDPOINT_URL, ...   →  fs.s3a.endpoint
-    AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL of the environment, where no option says another server
+    AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL of the environment, if no option names another server
 
-A request that goes to another server than the one that was meant carries a signature by the key of that one, so a key
-that nobody knows is refused. Source: docs/storage.md.
+A request to the wrong server would carry a signature by the intended server's key, so unknown keys are refused. Source:
+docs/storage.md.
 """
 
 from __future__ import annotations
@@ -57,11 +57,10 @@ REMOTE_SCHEMES = frozenset({*_S3_SCHEMES, "gs", "abfs", "abfss", "hdfs"})
 
 
 def named_options(scheme: str, options: Mapping[str, object]) -> dict[str, str]:
-    """The options by Hadoop's keys, from Hadoop's or from what other libraries call them (`store_words.py`).
+    """The options by Hadoop's keys, from Hadoop's names or other libraries' (`store_words.py`).
 
-    Mappings in them (s3fs's `client_kwargs`, obstore's `client_options`) count as if they were not apart; None says
-    nothing.
-    Raises: ConfigError for a word that nobody knows, with the nearest one, and for two that contradict each other.
+    Mappings in them (s3fs's `client_kwargs`, obstore's `client_options`) count like flat options; None is ignored.
+    Raises: ConfigError for an unknown word, with the nearest one, and for contradictory ones.
     """
     words = words_of(scheme)
     named: dict[str, str] = {}
@@ -95,7 +94,7 @@ def _flat(options: Mapping[str, object]) -> Iterator[tuple[str, object]]:
 
 
 def _check_plain_http(named: Mapping[str, str], options: Mapping[str, object]) -> None:
-    """Raises ConfigError for an address without TLS, where the options ask for TLS."""
+    """Raise ConfigError for an address without TLS if the options ask for TLS."""
     endpoint = str(named.get(_S3_ENDPOINT, "")).lower()
     says_tls = any(
         isinstance(name, str) and plain_word(name) in ("allow_http", "use_ssl") for name, _ in _flat(options)
@@ -107,8 +106,8 @@ def _check_plain_http(named: Mapping[str, str], options: Mapping[str, object]) -
 
 
 def with_environment(scheme: str, options: Mapping[str, str]) -> dict[str, str]:
-    """The options, with the environment's endpoint of S3 where they name none: the clients don't all look for it, and
-    tasks on other machines have another environment.
+    """The options, with the environment's S3 endpoint if they name none: not all clients read it, and tasks on other
+    machines have another environment.
     """
     if scheme not in _S3_SCHEMES or options.get(_S3_ENDPOINT):
         return dict(options)
@@ -119,12 +118,12 @@ def with_environment(scheme: str, options: Mapping[str, str]) -> dict[str, str]:
 
 
 def known_options(options: Mapping[str, str]) -> dict[str, str]:
-    """Those of Hadoop's keys that count here: a session has many more."""
+    """The known ones of Hadoop's keys: a session has many more."""
     return {key: value for key, value in options.items() if _is_known(key)}
 
 
 def likely_misspelled(keys: Iterable[str]) -> tuple[str, str] | None:
-    """A key that is none, and the known one that was most likely meant; None when there is no such key."""
+    """An unknown key, and the known one that it most likely means; None without such a key."""
     for key in keys:
         near = [] if _is_known(key) else get_close_matches(key, _KNOWN, n=1, cutoff=0.92)
         if near:
@@ -133,7 +132,7 @@ def likely_misspelled(keys: Iterable[str]) -> tuple[str, str] | None:
 
 
 def _is_known(key: str) -> bool:
-    """Azure's keys may end with the account's host."""
+    """Is a key known? Azure's keys may end with the account's host."""
     if key in _KNOWN or not isinstance(key, str):
         return key in _KNOWN
     return key.startswith("fs.azure.") and any(key.startswith(f"{stem}.") for stem in _KNOWN)

@@ -1,4 +1,4 @@
-"""A folder of a storage as a storage of its own: the metadata table lies within the table and is read like one."""
+"""A folder of a storage as a separate storage: the metadata table lies within the table and is read like a table."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["Subfolder"]
 
 @dataclass(frozen=True, slots=True)
 class Subfolder:
-    """All calls go to `storage`, with paths below `folder`. Nothing outside of the folder can be reached."""
+    """All calls go to `storage`, with paths below `folder`. Paths outside the folder can't be reached."""
 
     storage: Storage
     folder: str

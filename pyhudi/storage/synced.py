@@ -1,7 +1,7 @@
-"""Making the disk keep what was written: fsync of files, and of the folders that hold their names.
+"""Making writes durable: fsync of files, and of the folders with their names.
 
-A name and what it names reach the disk each in its own time, so after a power cut a file may be there and empty, and
-of two files the later one alone. Source: POSIX, fsync; docs/storage.md, "A power cut".
+A name and its content reach the disk independently, so after a power cut a file may be empty, and of two files only the
+later one may exist. Source: POSIX, fsync; docs/storage.md, "A power cut".
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ import pyarrow as pa
 
 __all__ = ["FileToSync", "begin_sync", "folders_of", "sync_all", "sync_descriptor"]
 
-# Whoever waits for the disk needs no processor, and syncs that run side by side share one write of its journal.
+# A thread that waits for the disk needs no processor, and parallel syncs share one write of its journal.
 _SYNCS_AT_ONCE = 16
 # File systems that can't sync a folder (some network mounts), and folders above the table that this user can't open.
 _FOLDER_NOT_SYNCED = frozenset({errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EACCES, errno.EPERM, errno.EBADF})
-_WRITE_NOW = 2  # SYNC_FILE_RANGE_WRITE of linux/fs.h: begin, and wait for nothing
+_WRITE_NOW = 2  # SYNC_FILE_RANGE_WRITE of linux/fs.h: begin without waiting
 _TO_SYNC = os.O_RDONLY if os.name != "nt" else os.O_RDWR | getattr(os, "O_BINARY", 0)
 
 
 class FileToSync(pa.OSFile):
-    """A sink whose bytes begin their way to the disk while the rest of the commit is written: when it is closed, and
-    when its writer says so (`begin_sync`).
+    """A sink whose bytes start being written to the disk while the rest of the commit is written: on close, and on
+    `begin_sync`.
 
-    So its sync finds less to do. Where the system has no such call, the sync does it all.
+    So its sync has less to do. On systems without such a call, the sync does all the work.
     Source: sync_file_range(2).
     """
 
     def begin_sync(self) -> None:
-        """What is written so far begins its way to the disk; waits for nothing, and tells of no error."""
+        """Start writing the bytes so far to the disk, without waiting and without reporting errors."""
         if not self.closed and (begin := _write_behind()) is not None:
-            with suppress(AttributeError):  # older PyArrow has no descriptor of such a file
-                begin(self.fileno(), 0, 0, _WRITE_NOW)  # whatever it answers: the sync will tell of errors
+            with suppress(AttributeError):  # older PyArrow has no descriptor for such a file
+                begin(self.fileno(), 0, 0, _WRITE_NOW)  # the result is ignored: the sync reports errors
 
     def close(self) -> None:
         self.begin_sync()
@@ -47,7 +47,7 @@ class FileToSync(pa.OSFile):
 
 
 def begin_sync(sink: pa.NativeFile) -> None:
-    """To be called by writers of large files after each part of it. Nothing, where the sink is not synced later."""
+    """Writers of large files call this after each part. It does nothing if the sink is not synced later."""
     if isinstance(sink, FileToSync):
         sink.begin_sync()
 
@@ -67,9 +67,9 @@ def _write_behind() -> Callable[[int, int, int, int], object] | None:
 
 
 def folders_of(paths: Iterable[str], root: str) -> frozenset[str]:
-    """The folders that hold these paths, up to and with `root`; for the root itself all above it, too.
+    """The folders above these paths, up to and including `root`; for the root itself all folders above it, too.
 
-    Any of them may be new, and a folder that is not in the one above it takes with it all that it holds.
+    Any of them may be new, and if a folder's entry in its parent is lost, so is its content.
     """
     folders: set[str] = set()
     for path in set(paths):
@@ -89,7 +89,7 @@ def _above(folder: str) -> Iterator[str]:
 
 
 def sync_all(paths: Iterable[str]) -> None:
-    """Sync files and folders side by side; what is not there (any more) is passed over. Raises OSError."""
+    """Sync files and folders in parallel; missing ones are skipped. Raises OSError."""
     distinct = sorted(set(paths))
     if len(distinct) == 1:
         _sync(distinct[0])
@@ -102,7 +102,7 @@ def sync_all(paths: Iterable[str]) -> None:
 
 @functools.cache
 def _pool() -> ThreadPoolExecutor:
-    """Threads that wait for disks; starting some takes as long as a sync of a fast disk."""
+    """Threads that wait for disks; starting them takes as long as a sync of a fast disk."""
     return ThreadPoolExecutor(_SYNCS_AT_ONCE, thread_name_prefix="hudi-sync")
 
 
@@ -111,8 +111,8 @@ if hasattr(os, "register_at_fork"):
 
 
 def sync_descriptor(descriptor: int) -> None:
-    """Wait until what was written to an open file, by whichever process, is on the disk. Raises OSError."""
-    if sys.platform == "darwin":  # fsync alone leaves it in the cache of the disk
+    """Wait until an open file's content, written by any process, is on the disk. Raises OSError."""
+    if sys.platform == "darwin":  # fsync alone leaves it in the disk's cache
         import fcntl
 
         try:
@@ -125,7 +125,7 @@ def sync_descriptor(descriptor: int) -> None:
 
 def _sync(path: str) -> None:
     is_folder = os.path.isdir(path)
-    if is_folder and os.name == "nt":  # Windows keeps names by itself, and opens no folders
+    if is_folder and os.name == "nt":  # Windows keeps names durable by itself, and can't open folders
         return
     try:
         descriptor = os.open(path, _TO_SYNC)

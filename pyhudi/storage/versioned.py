@@ -1,7 +1,7 @@
-"""Files that are replaced only if no one else has replaced them since: the base of the storage-based lock.
+"""Files that are replaced only if no other process has replaced them since: the base of the storage-based lock.
 
-On object stores these are conditional puts (if-match, if-none-match) through obstore. On this machine's disks a file
-lock next to the file, which the system drops when its process dies, makes reading and replacing one step.
+On object stores these are conditional puts (if-match, if-none-match) through obstore. On local disks a file lock next
+to the file, which the system drops when its process dies, makes reading and replacing one step.
 """
 
 from __future__ import annotations
@@ -26,41 +26,41 @@ from pyhudi.storage.regular_files import check_regular
 
 __all__ = ["LOCK_BYTES_MAX", "FileBusy", "VersionedFiles", "has_conditional_put", "versioned_files"]
 
-# Of a lock file: Hudi's and ours have some hundred bytes. What is larger is no lock, and not worth the memory.
+# Of a lock file: Hudi's and ours have some hundred bytes. A larger file is not a lock.
 LOCK_BYTES_MAX = 64 << 10
-_GUARD_WAIT_S = 0.05  # others have it for one read and one write; who has it longer is not one of ours
+_GUARD_WAIT_S = 0.05  # held for one read and one write; a longer holder is not PyHudi
 _GUARD_PAUSE_S = 0.001
 _GUARD_FLAGS = os.O_CREAT | os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 _CLOCK = SystemClock()
 
 
 class FileBusy(StorageError):
-    """Somebody is between reading and replacing the file, and stays there; nothing was changed."""
+    """Another process holds the file between reading and replacing it; nothing was changed."""
 
 
 class VersionedFiles(Protocol):
-    """Reading and replacing files by their versions. A version is a text that only the store understands."""
+    """Reading and replacing files by their versions. A version is an opaque text of the store."""
 
     def read(self, path: str) -> tuple[bytes, str] | None:
-        """Bytes and version, None when there is no file. Raises StorageError, CorruptFile over LOCK_BYTES_MAX."""
+        """Bytes and version, None for a missing file. Raises StorageError, CorruptFile over LOCK_BYTES_MAX."""
         ...
 
     def replace(self, path: str, data: bytes, version: str | None) -> str | None:
-        """Put bytes in place of a version, None: of no file. The new version; None when there is another one by now.
+        """Put bytes in place of a version (None: of a missing file); return the new version, None if the version has
+        changed.
 
-        Raises FileBusy on local disks when another process keeps the file for itself, StorageError when the store can't
-        say what became of it.
+        Raises FileBusy on local disks when another process holds the file, StorageError when the outcome is unknown.
         """
         ...
 
 
 def has_conditional_put(storage: Storage) -> bool:
-    """Is the table at an object store that replaces an object only if nobody else has?"""
+    """Is the table in an object store with conditional puts?"""
     return object_store(storage) is not None
 
 
 def versioned_files(storage: Storage) -> VersionedFiles:
-    """The versioned files of a table's store. Raises ConfigError for stores that have no conditional put."""
+    """The versioned files of a table's store. Raises ConfigError for stores without conditional puts."""
     if isinstance(storage, LocalStorage):
         return _LocalFiles(storage)
     if isinstance(storage, MemoryStorage):
@@ -130,7 +130,7 @@ class _LocalFiles:
 
     @contextmanager
     def _alone(self, path: str) -> Iterator[None]:
-        """No other process is between reading and replacing the file."""
+        """Exclude other processes between reading and replacing the file."""
         try:
             fcntl = importlib.import_module("fcntl")
         except ImportError as error:
@@ -194,7 +194,7 @@ class _StoredObjects:
         except (api.exceptions.AlreadyExistsError, api.exceptions.PreconditionError):
             return None
         except (api.exceptions.NotFoundError, FileNotFoundError) as error:
-            if version is None:  # what is new is not missed: its bucket is
+            if version is None:  # a new file can't be missing, so its bucket is
                 raise shown_store_error(self.storage.full_path(path), error) from shown_error(error)
             return None
         except (api.exceptions.BaseError, OSError) as error:

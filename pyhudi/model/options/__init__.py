@@ -1,6 +1,6 @@
 """Options: Hudi's keys as text, judged once in `resolve`, typed once in `WriteOptions.parse` and `ReadOptions.parse`.
 
-Below these nobody sees a text key. Each option is declared in one place, mostly a field of its topic's class
+No code below these uses text keys. Each option is declared in one place, mostly a field of its topic's class
 (`declare.py` says how); docs/options.md is printed from there: `python -m pyhudi.model.options`.
 """
 

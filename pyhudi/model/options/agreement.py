@@ -1,4 +1,4 @@
-"""Options checked against the table: the table's own facts win; the error of a call that differs has both values.
+"""Options checked against the table: the table's settings win; the error for a different call has both values.
 
 Source: docs/formats/keys.md, "Which generator"; docs/formats/merging.md, "Mode of a table".
 """
@@ -45,9 +45,9 @@ _MERGE_KEYS = (MERGE_MODE, PAYLOAD_CLASS, STRATEGY_ID)
 
 
 def keep_to_table(options: Mapping[str, str], explicit: frozenset[str], table: TableConfig) -> dict[str, str]:
-    """The options with the table's facts in place.
+    """The options with the table's settings in place.
 
-    Args:    options: canonical key → text. explicit: the keys that the call itself gave; the others are session-wide.
+    Args:    options: canonical key → text. explicit: the keys that the call set; the others are session-wide.
     Raises:  ConfigError naming the option, the call's value and the table's.
     """
     result = dict(options)
@@ -69,8 +69,8 @@ def keep_to_table(options: Mapping[str, str], explicit: frozenset[str], table: T
     for key in (KEYGEN_CLASS, KEYGEN_TYPE):
         if key not in explicit:
             result.pop(key, None)
-    # A call may name its generator in any of Hudi's ways; keygen compares it with the table's. A class that is not
-    # Hudi's comes from the call alone: a table's properties must not make its writers import code.
+    # A call may name its generator in any of Hudi's ways; keygen compares it with the table's. A class other than
+    # Hudi's comes only from the call: a table's properties must not make its writers import code.
     stored = table.key_generator
     if stored in KEY_GENERATOR_CLASSES and not any(key in explicit for key in (KEYGEN_CLASS, KEYGEN_TYPE)):
         result[KEYGEN_TYPE] = str(stored)
@@ -81,7 +81,7 @@ def keep_to_table(options: Mapping[str, str], explicit: frozenset[str], table: T
 
 
 def _facts(table: TableConfig) -> dict[str, str]:
-    """Canonical key → text of what the table is. Without ordering fields the call's own may combine its rows."""
+    """Canonical key → the table's setting as text. Without ordering fields, those of the call may combine its rows."""
     types = table.partition_field_types
     typed = [f"{name}:{kind}" if kind else name for name, kind in zip(table.partition_fields, types, strict=False)]
     facts = {
@@ -102,7 +102,7 @@ def _facts(table: TableConfig) -> dict[str, str]:
     facts[CDC_ENABLED] = text_of(table.cdc_enabled)
     if table.cdc_enabled:
         facts[LOGGING_MODE] = table.logging_mode
-    if table.properties.get(_CONSISTENT_TIMESTAMPS) == "true":  # PyHudi's tables say so, Hudi's never do
+    if table.properties.get(_CONSISTENT_TIMESTAMPS) == "true":  # only PyHudi's tables have it
         facts[_CONSISTENT_TIMESTAMPS] = "true"
     if table.ordering_fields:
         facts[ORDERING_FIELDS] = text_of(table.ordering_fields)
@@ -110,8 +110,8 @@ def _facts(table: TableConfig) -> dict[str, str]:
 
 
 def _buckets(options: Mapping[str, str], explicit: frozenset[str], table: TableConfig) -> dict[str, str]:
-    """The index options of a table whose file groups are buckets. Only a write that replaces all of them may say
-    something else; rings begin with the number of buckets that a write says.
+    """The index options of a table whose file groups are buckets. Only a write that replaces all of them may differ;
+    rings begin with a write's number of buckets.
     """
     stored, chosen = (
         TableBuckets.of(table.properties),
@@ -141,7 +141,7 @@ def _buckets(options: Mapping[str, str], explicit: frozenset[str], table: TableC
 
 
 def _brings_its_own(key: str, table: TableConfig) -> bool:
-    """The table's payload class orders by columns of its own: the call's ordering field says what Hudi was given."""
+    """Does the table's payload class order by fixed columns? Then the call's ordering field is only recorded."""
     payload = table.properties.get(_LEGACY_PAYLOAD, "")
     return key == ORDERING_FIELDS and ".debezium." in payload
 
@@ -153,7 +153,7 @@ def _agree(key: str, text: str, fact: str) -> bool:
 
 
 def _says_more(text: str | None, fact: str) -> bool:
-    """The types of a CUSTOM key generator's partition fields, which version 6 does not store."""
+    """Does the call only add the types of a CUSTOM key generator's partition fields, which version 6 does not store?"""
     return text is not None and ":" in text and ":" not in fact and _bare(text) == _bare(fact)
 
 
@@ -162,7 +162,7 @@ def _bare(fields: str) -> list[str]:
 
 
 def _says_its_mode_each_time(table: TableConfig) -> bool:
-    """Hudi 0.x stores no merge mode in copy-on-write tables: the payload class of each write decides."""
+    """Does each write's payload class decide? Hudi 0.x stores no merge mode in copy-on-write tables."""
     return table.table_version < 8 and table.payload_class is None and table.merge_strategy_id is None
 
 
@@ -190,7 +190,7 @@ def _check_merging(options: Mapping[str, str], explicit: frozenset[str], table: 
 
 
 def _stored_merging(table: TableConfig) -> dict[str, str | None]:
-    """What tables with mode CUSTOM, and those made with a payload class, store by name."""
+    """The stored payload class and strategy id of tables with mode CUSTOM or made with a payload class."""
     custom = table.record_merge_mode == CUSTOM
     payload = table.properties.get(_LEGACY_PAYLOAD) or (table.payload_class if custom else None)
     strategy_id = table.merge_strategy_id if custom and table.table_version >= 8 else None
@@ -198,7 +198,7 @@ def _stored_merging(table: TableConfig) -> dict[str, str | None]:
 
 
 def _same_merger(merger: str, stored: str | None) -> bool:
-    """Whether a class or id means the stored one; those that stand for a mode are compared by it, elsewhere."""
+    """Does a class or id mean the stored one? Those that stand for a mode are compared by the mode, elsewhere."""
     name = merger.rpartition(".")[2]
     if stored is None or mode_of_payload_name(stored) is not None:
         return mode_of_payload_name(merger) is not None or mode_of_strategy(merger.lower()) is not None

@@ -1,8 +1,8 @@
-"""WriteOptions and ReadOptions: what one call asks for, typed; of a write, with the table that it meets.
+"""WriteOptions and ReadOptions: the typed options of one call; for a write, checked against its table.
 
-What a table is (keys, partitioning, type, version, formats, merge mode) is the table's to say: for an existing table
-those fields come from its config, an option of the call that says otherwise is an error with both values, and a
-session-wide one is passed over, because it was not said of this table.
+The table's own settings (keys, partitioning, type, version, formats, merge mode) win: for an existing table those
+fields come from its config. A different option of the call is an error with both values; a session-wide one is ignored,
+because it was not set for this table.
 """
 
 from __future__ import annotations
@@ -73,10 +73,9 @@ class WriteOptions(
     LivenessOptions,
     OwnOptions,
 ):
-    """Options of a write: those of its bases, and those of table services and of the lock by topic.
+    """Options of a write: those of its bases, and by topic those of table services and the lock.
 
-    Build it with `parse`; docs/options.md says what each one does. `explicit` are the keys (in their one spelling)
-    that the call itself gave.
+    Build it with `parse`; docs/options.md describes the options. `explicit`: the canonical keys that the call set.
     """
 
     memory: MemoryOptions = part(MemoryOptions)
@@ -104,11 +103,11 @@ class WriteOptions(
         session: Mapping[str, object] | None = None,
         table: TableConfig | None = None,
     ) -> WriteOptions:
-        """From option text.
+        """The options from text.
 
-        Args:    options: what the call gave, any spelling. session: session-wide options (`spark.` cut off).
-                 table: the config of the table that is written, None when the write creates it.
-        Raises:  ConfigError for wrong, contradictory, refused options and for those that contradict the table.
+        Args:    options: of the call, in any spelling. session: session-wide options (without `spark.`).
+                 table: the config of the written table, None when the write creates it.
+        Raises:  ConfigError for wrong, contradictory or refused options and for those that contradict the table.
         """
         resolved = resolve(options, session, OptionScope.WRITE)
         explicit = canonical_keys(options) & frozenset(resolved)
@@ -120,7 +119,7 @@ class WriteOptions(
                 f"{SCHEMA_HISTORY.key}=true: this release makes no schema history. A table that has one is "
                 "written without the option; leave it out. Nothing was written."
             )
-        # A topic of several options with rules between them is made by its own function and put in whole.
+        # A topic of several options with rules between them is made by its own function and inserted as a whole.
         return replace(
             parse(cls, values),
             **vars(key_options(values)),
@@ -135,7 +134,7 @@ class WriteOptions(
 
 @dataclass(frozen=True)  # no slots: it has several bases
 class ReadOptions(QueryOptions, MergerOptions):
-    """Options of a read: those of its bases, the memory it may take, and what it does about damaged log files."""
+    """Options of a read: those of its bases, its memory limit, and its reaction to damaged log files."""
 
     memory: MemoryOptions = part(MemoryOptions)
     damage: DamageOptions = part(DamageOptions)
@@ -143,7 +142,7 @@ class ReadOptions(QueryOptions, MergerOptions):
 
     @classmethod
     def parse(cls, options: Mapping[str, object], session: Mapping[str, object] | None = None) -> ReadOptions:
-        """From option text; see `resolve` for spellings, warnings and errors."""
+        """The options from text; see `resolve` for spellings, warnings and errors."""
         values = Values(resolve(options, session, OptionScope.READ))
         if values.texts.get(SCHEMA_HISTORY.key) == "false":
             warn_caller(

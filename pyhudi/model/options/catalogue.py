@@ -1,8 +1,8 @@
-"""The catalogue: every key that PyHudi knows, and `resolve`, the one place where text keys are judged.
+"""The catalogue: every key that PyHudi knows, and `resolve`, the only place where text keys are checked.
 
-Known are Hudi's documented keys with their older spellings, and ours (`hoodie.pyhudi.*`). Honoured options come from
-the classes that declare them, the others from two modules of data. docs/options.md is printed from here
-(`python -m pyhudi.model.options`), in this order.
+It has Hudi's documented keys with their older spellings, and ours (`hoodie.pyhudi.*`). Honoured options come from the
+classes that declare them, the others from two data modules. docs/options.md is printed from here (`python -m
+pyhudi.model.options`), in this order.
 """
 
 from __future__ import annotations
@@ -91,25 +91,25 @@ _BY_KEY: dict[str, OptionSpec] = {key: spec for spec in OPTIONS for key in (spec
 
 _PYTHON_NAMES = {**KEYWORDS, **{name: key_of(QueryOptions, name) for name in ("as_of", "query_type")}}
 
-# Below these prefixes a key that no row names belongs to the user (a class of the user's reads it) and is passed on.
+# Below these prefixes a key without a row belongs to the user (a user's class reads it) and is passed on.
 _USER_PREFIXES = ("hoodie.keygen.user.",)
 
-# Options that may name a class of the user's which declares options of its own.
+# Options that may name a user's class which declares its own options.
 _OWN_CLASSES = tuple(_BY_KEY[key] for key in (LOCK_PROVIDER, INDEX_TYPE))
 
 
 def find_spec(key: str) -> OptionSpec | None:
-    """The row of a key or of an older spelling of it; None when no row has it."""
+    """The row of a key or of an older spelling; None for an unknown key."""
     return _BY_KEY.get(key)
 
 
 def spec_of(key: str) -> OptionSpec:
-    """The same for a key that is known. Raises KeyError when no row has it."""
+    """Like `find_spec`, for a known key. Raises KeyError for an unknown one."""
     return _BY_KEY[key]
 
 
 def canonical_keys(options: Iterable[str]) -> frozenset[str]:
-    """The keys of known options under their one spelling; unknown ones are left out."""
+    """The canonical keys of known options; unknown ones are left out."""
     return frozenset(_BY_KEY[key].key for key in options if key in _BY_KEY)
 
 
@@ -118,10 +118,10 @@ def resolve(
     session: Mapping[str, object] | None = None,
     scope: OptionScope = OptionScope.WRITE,
 ) -> dict[str, str]:
-    """The `hoodie.*` keys (and `as.of.instant`) of a call under their one spelling, with checked values.
+    """The `hoodie.*` keys (and `as.of.instant`) of a call in canonical spelling, with checked values.
 
-    Args:    options: what the caller gave, any spelling; None values and keys of others (`path`, ...) are left out.
-             session: session-wide options without their `spark.` in front; the call's own win.
+    Args:    options: the caller's, in any spelling; None values and foreign keys (`path`, ...) are left out. session:
+                 session-wide options without the prefix `spark.`; the call's options win.
              scope: whether it is a read or a write; keys of the other scope are left out silently.
     Returns: key → text, in no particular order.
     Raises:  ConfigError for values that can't be read, for two spellings that disagree, and for options that this
@@ -130,7 +130,7 @@ def resolve(
     """
     classes = _own_classes({**(session or {}), **options})
     rows = _rows(classes) if scope is OptionScope.WRITE else _BY_KEY
-    # A read asks no class of the user's and imports none: what is unknown there may well be an option of it.
+    # A read imports no user's class: a key unknown there may well be an option of such a class.
     warns = scope is OptionScope.WRITE or not classes
     merged = {**_normalised(session or {}, scope, rows, warns), **_normalised(options, scope, rows, warns)}
     quiet: dict[str, list[str]] = {}
@@ -149,9 +149,9 @@ def resolve(
 
 
 def _rows(classes: Iterable[tuple[OptionSpec, str]]) -> Mapping[str, OptionSpec]:
-    """Key → row for this call: the catalogue, and what the user's own classes declare.
+    """Key → row for this call: the catalogue, and the options that the user's classes declare.
 
-    Raises ConfigError for a declared key that is an option of ours already.
+    Raises ConfigError for a declared key that is already one of our options.
     """
     declared: dict[str, OptionSpec] = {}
     for asking, name in classes:
@@ -167,7 +167,7 @@ def _rows(classes: Iterable[tuple[OptionSpec, str]]) -> Mapping[str, OptionSpec]
 
 
 def _own_classes(options: Mapping[str, object]) -> list[tuple[OptionSpec, str]]:
-    """The user's own classes that are named, with the option that names each."""
+    """The named user's classes, each with the option that names it."""
     named = ((spec, text_of(options.get(key)).strip()) for spec in _OWN_CLASSES for key in (spec.key, *spec.aliases))
     return [(spec, name) for spec, name in named if is_own_class(name)]
 
@@ -214,7 +214,7 @@ def _may_be_empty(key: str, rows: Mapping[str, OptionSpec]) -> bool:
 
 
 def _check_text(key: object, value: object) -> None:
-    """Raises ConfigError, which does not say the value, for what no file of a table can hold."""
+    """Raise ConfigError, without showing the value, for text that no file of a table can hold."""
     if not isinstance(key, str) or not is_text(key) or not is_text(text_of(value)):
         raise ConfigError(
             f"The option '{quoted(str(key))}': its key or its value is no text, or has half of a UTF-16 pair in it. "
@@ -223,7 +223,7 @@ def _check_text(key: object, value: object) -> None:
 
 
 def _warn_bare(name: str) -> None:
-    """A name of Python's among Hudi's keys."""
+    """Warn of a Python name among Hudi's keys."""
     warn_caller(
         f"The option {name!r} is ignored: options are given by Hudi's keys, here {_PYTHON_NAMES[name]!r}. "
         f"{name}= is an argument of Python calls.",
@@ -250,12 +250,12 @@ def check_names(
     scope: OptionScope,
     session: Callable[[], Mapping[str, object]] = dict,
 ) -> None:
-    """Raises ConfigError for an unknown key in a Python call, naming the nearest known one.
+    """Raise ConfigError for an unknown key in a Python call, naming the nearest known one.
 
-    A key that only the other scope looks at passes: one mapping may serve reads and writes.
+    A key of the other scope passes: one mapping may serve reads and writes.
 
-    Args:    session: session-wide options, asked for when the call itself does not explain a key: they may name a class
-                 of the user's, which declares options of its own.
+    Args:    session: session-wide options, used when the call does not explain a key: they may name a user's class,
+                 which declares its own options.
     """
     prefix = text_of(options.get(COMMIT_METADATA_PREFIX.key, COMMIT_METADATA_PREFIX.default))
     theirs = (*_USER_PREFIXES, prefix) if prefix and scope is OptionScope.WRITE else _USER_PREFIXES
@@ -270,7 +270,7 @@ def check_names(
 
 
 def known_options(options: Mapping[str, T], scope: OptionScope) -> dict[str, T]:
-    """Those of a session's options that a call of this scope takes. Warns (HudiOptionWarning) of unknown keys."""
+    """The session's options that a call of this scope uses. Warns (HudiOptionWarning) of unknown keys."""
     rows = _rows(_own_classes(options))
     for key in options:
         if key.startswith("hoodie.") and key not in rows and not key.startswith(_USER_PREFIXES):
@@ -285,7 +285,7 @@ def known_options(options: Mapping[str, T], scope: OptionScope) -> dict[str, T]:
 def _nearest_key(key: str, keys: Iterable[str]) -> str:
     if key in _PYTHON_NAMES:
         return f" Options have Hudi's keys, here {_PYTHON_NAMES[key]!r}; {key}= is an argument of Python calls."
-    # Most of a key is what all have in common, so that it says little about which one is meant.
+    # All keys have most of their text in common, so it says little about the intended one.
     near = get_close_matches(key, keys, n=1, cutoff=0.7)
     return f" Did you mean {near[0]!r}?" if near else ""
 
@@ -293,7 +293,7 @@ def _nearest_key(key: str, keys: Iterable[str]) -> str:
 def options_from_keywords(keywords: Mapping[str, object]) -> dict[str, object]:
     """Option keys for Python names; keys that are option keys already (`hoodie....`) pass.
 
-    Raises ConfigError for a name that is neither, naming the nearest, and for an option given by both names.
+    Raises ConfigError for an unknown name, naming the nearest, and for an option set by both names.
     """
     result: dict[str, object] = {}
     for name, value in keywords.items():

@@ -1,7 +1,7 @@
 """Options of a write beside other writers: the mode of concurrency, signs of life, and the lock.
 
 `ConcurrencyOptions` has the mode, which is checked together with the options that it needs. `LivenessOptions` has the
-signs of life. `LockOptions` says which lock a writer takes and how.
+signs of life. `LockOptions` defines which lock a writer takes and how.
 
 Source: Hudi's documented keys; docs/formats/writers.md, "Conflicts", "Early conflict detection",
 "Non-blocking writers", "Locks"; sides taken are in docs/compatibility.md.
@@ -39,13 +39,13 @@ _POLICY = "hoodie.clean.failed.writes.policy"
 _SINGLE, _OPTIMISTIC = "SINGLE_WRITER", "OPTIMISTIC_CONCURRENCY_CONTROL"
 _NON_BLOCKING = "NON_BLOCKING_CONCURRENCY_CONTROL"
 _RETRIES = "hoodie.write.num.retries.on.conflict.failures"
-RETRIES_BY_DEFAULT = 20  # with pauses that grow, of writers that never named a mode
+RETRIES_BY_DEFAULT = 20  # with growing pauses, for writers without a named mode
 _REPLACING = ("insert_overwrite", "insert_overwrite_table", "delete_partition")
 
 
 @dataclass(frozen=True)  # no slots: WriteOptions has several bases
 class LivenessOptions:
-    """How instants of several machines are kept apart, and which pending writes count as dead."""
+    """How instants of several machines are kept distinct, and which pending writes count as dead."""
 
     max_clock_skew_ms: int = option(
         "hoodie.time.generator.max_expected_clock_skew_ms",
@@ -118,28 +118,28 @@ class ConcurrencyOptions:
         "Two writes may not change the schema in different ways; one that did not change it takes over the other's.",
     )
 
-    guards_new_keys: bool = False  # two upserts of one new key collide: where the caller names no mode
+    guards_new_keys: bool = False  # two upserts of one new key collide, if the caller names no mode
 
     @property
     def has_many_writers(self) -> bool:
-        """Other processes write to the table, too."""
+        """True if other processes write to the table, too."""
         return self.mode != _SINGLE
 
     @property
     def is_optimistic(self) -> bool:
-        """Writers look for conflicts, and the second of two gives way."""
+        """True if writers check for conflicts, and the second of two gives way."""
         return self.mode == _OPTIMISTIC
 
     @property
     def is_non_blocking(self) -> bool:
-        """Writers append log files side by side and never give way to each other."""
+        """True if writers append log files in parallel and never give way to each other."""
         return self.mode == _NON_BLOCKING
 
 
 def concurrency_options(values: Values) -> ConcurrencyOptions:
-    """The options of a write. Raises ConfigError when a mode for many writers lacks what it needs.
+    """The options of a write. Raises ConfigError when a mode for many writers lacks a required option.
 
-    Who names no mode has optimistic writers and retries, unless the policy for failed writes is a single writer's.
+    Without a named mode, writers are optimistic and retry, unless the policy for failed writes is a single writer's.
     """
     options = parse(ConcurrencyOptions, values)
     if not values.is_given(_MODE):
@@ -152,7 +152,7 @@ def concurrency_options(values: Values) -> ConcurrencyOptions:
 
 
 def liveness_options(values: Values) -> LivenessOptions:
-    """The options of a write. A mode for many writers goes with LAZY alone, a single writer's is EAGER unless given.
+    """The options of a write. A mode for many writers needs LAZY; a single writer's default is EAGER.
 
     Raises: ConfigError.
     """
@@ -169,7 +169,7 @@ def liveness_options(values: Values) -> LivenessOptions:
 
 
 def _check_non_blocking(values: Values) -> None:
-    """Only log files of buckets can be written side by side by everybody. Raises ConfigError."""
+    """Check that the table has buckets: only their log files can be written in parallel. Raises ConfigError."""
     table, index_type = parse(TableOptions, values), parse(IndexOptions, values).index_type
     wrong = []
     if table.table_type != "MERGE_ON_READ":
@@ -191,7 +191,7 @@ _LOCK = "hoodie.write.lock."
 LOCK_PROVIDER = f"{_LOCK}provider"
 _VALIDITY = f"{_LOCK}storage.validity.timeout.secs"
 _RENEWAL = f"{_LOCK}storage.renew.interval.secs"
-_RENEWALS_MIN = 10  # of the storage-based lock within its validity, as Hudi demands
+_RENEWALS_MIN = 10  # of the storage-based lock within its validity, as Hudi requires
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +210,7 @@ class StorageLockOptions:
 
 @dataclass(frozen=True, slots=True)
 class ZookeeperOptions:
-    """A ZooKeeper ensemble. `url`: hosts with ports, comma separated; `port`: of hosts that have none."""
+    """A ZooKeeper ensemble. `url`: hosts with ports, comma separated; `port`: for hosts without one."""
 
     url: str | None = option(f"{_LOCK}zookeeper.url", None, "ZOOKEEPER: hosts of the ensemble, `host:port,host:port`.")
     port: int | None = option(
@@ -292,12 +292,12 @@ def _storage_options(values: Values) -> StorageLockOptions:
 class LockOptions:
     """A caller's choice of lock.
 
-    `provider`: a name of docs/locks.md, Hudi's class name of one, or "module:Class" of one's own; None: by the place
-    of the table. `wait_timeout_s`:
-    longest wait. `retry_wait_ms`: pause between two attempts, None for the provider's own. `filesystem_path`: folder of
-    the lock file, None for the table's `.hoodie`. `expire_min`: minutes after which a lock file counts as left behind,
-    0 for never. `lease_renewal_ms`: how often leases at servers are renewed. `table_name`: names the lock at servers
-    that many tables share. `own_texts`: options of a user's own provider, key → text.
+    `provider`: a name of docs/locks.md, Hudi's class name of one, or "module:Class" of a user's class; None: depending
+    on the table's location. `wait_timeout_s`: longest wait. `retry_wait_ms`: pause between two attempts, None for the
+    provider's default. `filesystem_path`: folder of the lock file, None for the table's `.hoodie`. `expire_min`:
+    minutes after which a lock file counts as abandoned, 0 for never. `lease_renewal_ms`: how often leases at servers
+    are renewed. `table_name`: names the lock at servers that many tables share. `own_texts`: options of a user's
+    provider, key → text.
     """
 
     provider: str | None = option(

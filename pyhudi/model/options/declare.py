@@ -1,13 +1,13 @@
-"""How a topic declares its options: a field of a frozen dataclass carries the key and its documentation.
+"""How a topic declares its options: a field of a frozen dataclass has the key and its documentation.
 
-`commits_retained: int = option("hoodie.clean.commits.retained", 10, "…", minimum=1)` is the one place where this
-option is. Its row of the option table (`specs_of`), and with it the page, the checks and the Python name, and the
-value of a call (`parse`) are made from it. docs/contributing/add-an-option.md walks through an example.
+`commits_retained: int = option("hoodie.clean.commits.retained", 10, "…", minimum=1)` is the only declaration of this
+option. Its row of the option table (`specs_of`), hence the page, the checks and the Python name, and the value of a
+call (`parse`) are derived from it. docs/contributing/add-an-option.md walks through an example.
 
-A user's own lock provider or index declares its options in the same way: its class names in `options_class` a frozen
+A user's lock provider or index declares its options in the same way: its class names in `options_class` a frozen
 dataclass whose fields are made by `option`. Then these keys are known where the class is named: they are checked, have
-defaults and older spellings, and a wrong one is told the nearest. docs/contributing/add-a-lock-provider.md and
-docs/contributing/add-an-index.md walk through examples.
+defaults and older spellings, and the error for a wrong one names the nearest. docs/contributing/add-a-lock-provider.md
+and docs/contributing/add-an-index.md walk through examples.
 """
 
 from __future__ import annotations
@@ -54,30 +54,30 @@ _DECLARED = "pyhudi option"  # in the metadata of a field
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """The options of a call: key in its one spelling → text, from `resolve`."""
+    """The options of a call: canonical key → text, from `resolve`."""
 
     texts: Mapping[str, str]
 
     def is_given(self, *keys: str) -> bool:
-        """Is one of them given?"""
+        """Is one of these options set?"""
         return any(key in self.texts for key in keys)
 
     def text(self, spec: OptionSpec) -> str | None:
-        """The text given, else the default, else None."""
+        """The text of the call, else the default, else None."""
         return self.texts.get(spec.key) or spec.default
 
     def flag(self, spec: OptionSpec) -> bool:
         return self.text(spec) == "true"
 
     def integer(self, spec: OptionSpec) -> int:
-        """Raises ConfigError below the minimum."""
+        """The value as an integer. Raises ConfigError below the minimum."""
         text = self.text(spec)
         assert text is not None, f"{spec.key} has no default"
         return _checked_integer(spec, text)
 
 
 class _Details(TypedDict, total=False):
-    """More of an option; OptionSpec explains each."""
+    """Further properties of an option, see OptionSpec."""
 
     minimum: int
     aliases: tuple[str, ...]
@@ -90,7 +90,7 @@ class _Details(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class _Own:
-    """A field that is read from `spec`; `also` are options that the topic looks at for the same field."""
+    """A field that is read from `spec`; `also`: further options that the topic uses for the same field."""
 
     spec: OptionSpec
     also: tuple[OptionSpec, ...]
@@ -103,7 +103,7 @@ class _Own:
 
 @dataclass(frozen=True, slots=True)
 class _Computed:
-    """A field that the topic's own function makes from several options."""
+    """A field that the topic's function makes from several options."""
 
     specs: tuple[OptionSpec, ...]
 
@@ -124,7 +124,7 @@ def row(
     default_text: str | None = None,
     **details: Unpack[_Details],
 ) -> OptionSpec:
-    """An option that no field is read from alone. The arguments are those of `option`."""
+    """An option without its own field. The arguments are those of `option`."""
     text = _default_text(default) if default_text is None else default_text
     return OptionSpec(key, kind or _kind_of(default), text or None, doc, **details)
 
@@ -142,10 +142,10 @@ def option(
     """A field of a frozen dataclass that holds the value of an option.
 
     Args:    key: Hudi's newest spelling. doc: what it does here, in a line of docs/options.md.
-             kind: needed where the default doesn't show it, as None doesn't.
-             default_text: where the table shows another default than the field's; "" for none.
-             convert: from the text to the field's value, where the kind alone doesn't say it.
-             also: options from which the topic's own function fills the same field.
+             kind: needed if the default doesn't show it, such as None.
+             default_text: the default in the table, if not the field's; "" for none.
+             convert: from the text to the field's value, if the kind is not sufficient.
+             also: options from which the topic's function fills the same field.
     """
     spec = row(key, default, doc, kind, default_text, **details)
     return field(default=default, metadata={_DECLARED: _Own(spec, also, convert)})
@@ -158,20 +158,20 @@ def milliseconds(key: str, default_s: float, doc: str, **details: Unpack[_Detail
 
 
 def computed(default: Callable[[], T], *specs: OptionSpec) -> T:
-    """A field that the topic's own function fills from the options `specs`."""
+    """A field that the topic's function fills from the options `specs`."""
     return field(default_factory=default, metadata={_DECLARED: _Computed(specs)})
 
 
 def part(kind: type[Options], parsed: Callable[[Values], Options] | None = None) -> Options:
-    """A field that holds options of the class `kind`. `parsed`: its topic's own function, where it has one."""
+    """A field that holds options of the class `kind`. `parsed`: its topic's function, if it has one."""
     by = parsed or (lambda values: parse(kind, values))
     return field(default_factory=kind, metadata={_DECLARED: _Part(kind, by)})
 
 
 def parse(kind: type[Options], values: Values) -> Options:
-    """Options of the class `kind` from text: its own options where they are given, and its parts.
+    """Options of the class `kind` from text: its own options if set, and its parts.
 
-    All other fields keep their defaults; filling them is the work of the topic's own function.
+    All other fields keep their defaults; the topic's function fills them.
     """
     fields: dict[str, object] = {}
     for name, how in _declared(kind):
@@ -185,7 +185,7 @@ def parse(kind: type[Options], values: Values) -> Options:
 
 
 def specs_of(kind: type[DataclassInstance]) -> Iterator[OptionSpec]:
-    """The options that a class declares, in the order of its fields, those of its parts among them."""
+    """The options that a class declares, in the order of its fields, those of its parts included."""
     for _, how in _declared(kind):
         if isinstance(how, _Own):
             yield from (how.spec, *how.also)
@@ -196,12 +196,12 @@ def specs_of(kind: type[DataclassInstance]) -> Iterator[OptionSpec]:
 
 
 def own_specs(kind: type[DataclassInstance]) -> dict[str, OptionSpec]:
-    """Field → the option that it is read from, for the fields that have one."""
+    """Field → its option, for the fields with one."""
     return {name: how.spec for name, how in _declared(kind) if isinstance(how, _Own)}
 
 
 def key_of(kind: type[DataclassInstance], name: str) -> str:
-    """The key of the option that the field `name` is read from."""
+    """The key of the option of the field `name`."""
     return own_specs(kind)[name].key
 
 
@@ -211,9 +211,9 @@ def topic(group: str, *declared: type[DataclassInstance] | OptionSpec) -> tuple[
     return tuple(replace(spec, group=group) for spec in rows)
 
 
-@cache  # a write asks some thirty times
+@cache  # a write calls it some thirty times
 def _declared(kind: type[DataclassInstance]) -> tuple[tuple[str, _Own | _Computed | _Part], ...]:
-    """The fields that were declared here, by name."""
+    """The fields declared with this module, by name."""
     return tuple((each.name, each.metadata[_DECLARED]) for each in fields(kind) if _DECLARED in each.metadata)
 
 
@@ -250,7 +250,7 @@ def _kind_of(default: object) -> Kind:
 
 
 def _default_text(default: object) -> str:
-    """As somebody types it: numbers without an exponent. "" where there is none."""
+    """A default as users type it: numbers without an exponent; "" without a default."""
     if default is None:
         return ""
     if isinstance(default, bool):
@@ -260,18 +260,18 @@ def _default_text(default: object) -> str:
     return ",".join(default) if isinstance(default, tuple) else str(default)
 
 
-# ---- options of a user's own class ----
+# ---- options of a user's class ----
 
 
 def is_own_class(name: str) -> bool:
-    """Is this a class of the user's, "module:Class"? All others are names that we know."""
+    """Is this a user's class, "module:Class"? All others are known names."""
     return ":" in name
 
 
 def own_rows(option_key: str, name: str) -> tuple[OptionSpec, ...]:
-    """The options that the class `name`, given as `option_key`, declares; none for a name that we know.
+    """The options that the class `name`, the value of `option_key`, declares; none for a known name.
 
-    Raises ConfigError for a class that can't be imported, and for an `options_class` that declares none.
+    Raises ConfigError for a class that can't be imported, and for an `options_class` without options.
     """
     if not is_own_class(name):
         return ()
@@ -289,7 +289,7 @@ def own_rows(option_key: str, name: str) -> tuple[OptionSpec, ...]:
 
 
 def own_texts(option_key: str, name: str, values: Values) -> dict[str, str]:
-    """What the call gives for the options of that class: key → text."""
+    """The call's options of that class: key → text."""
     return {row.key: values.texts[row.key] for row in own_rows(option_key, name) if row.key in values.texts}
 
 

@@ -1,7 +1,6 @@
 """Options of base files and log files: formats, sizes, codecs, contents of log blocks, and how damage is treated.
 
-`DamageOptions` says what happens when a log file lacks bytes that a completed write put into it. Hudi passes over such
-bytes without a word.
+`DamageOptions` defines the reaction when a log file lacks bytes of a completed write. Hudi skips such bytes silently.
 
 Source: Hudi's documented keys; docs/formats/log.md, "Damaged log files"; sides taken are in docs/compatibility.md.
 """
@@ -130,7 +129,7 @@ REWRITE_DAMAGED_LOGS = "hoodie.pyhudi.rewrite.damaged.logs"
 
 @dataclass(frozen=True, slots=True)
 class DamageOptions:
-    """`on_read`: of queries; `rewrite`: of whatever writes merged rows back."""
+    """`on_read`: for queries; `rewrite`: for actions that write merged rows."""
 
     on_read: str = option(
         READ_DAMAGED_LOGS,

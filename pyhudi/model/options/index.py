@@ -40,9 +40,9 @@ _BUCKET_ENGINE = row(
 
 @dataclass(frozen=True)  # no slots: WriteOptions has several bases
 class IndexOptions:
-    """`update_partition_path`: global index → does a row move whose partition changed?
+    """`update_partition_path`: global index → does a row with a changed partition move?
 
-    `index_own_texts`: options of a user's own index, key → text.
+    `index_own_texts`: options of a user's index, key → text.
     """
 
     index_type: str = option(
@@ -92,9 +92,9 @@ class IndexOptions:
 
 @dataclass(frozen=True, slots=True)
 class BucketOptions:
-    """`consistent`: file groups are nodes of a ring; the rest says when a clustering splits and merges them.
+    """`consistent`: file groups are nodes of a ring; the others define when a clustering splits and merges them.
 
-    `num_min`, `num_max` None: the number of buckets that a partition began with.
+    `num_min`, `num_max` None: a partition's initial number of buckets.
     """
 
     consistent: bool = computed(bool, _BUCKET_ENGINE)

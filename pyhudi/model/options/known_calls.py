@@ -1,6 +1,6 @@
-"""Options of tables, writes, reads and what follows a write that PyHudi decides itself or does not do yet.
+"""Options of tables, writes, reads and services that PyHudi decides itself or does not support yet.
 
-Keys and defaults of Apache Hudi 1.2, and of 0.15 and 1.0 where 1.2 has dropped them. `Family` says how to read it.
+Keys and defaults of Apache Hudi 1.2, and of 0.15 and 1.0 if 1.2 has dropped them. `Family` describes the notation.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Options of the platform around a table: the metadata table, catalogs, metrics, streaming.
 
-Keys and defaults of Apache Hudi 1.2, and of 0.15 and 1.0 where 1.2 has dropped them. `Family` says how to read it.
+Keys and defaults of Apache Hudi 1.2, and of 0.15 and 1.0 if 1.2 has dropped them. `Family` describes the notation.
 """
 
 from __future__ import annotations

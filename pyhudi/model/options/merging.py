@@ -1,4 +1,4 @@
-"""Options that say which row wins, and how much memory merging takes.
+"""Options that decide which row wins, and how much memory merging takes.
 
 Source: Hudi's documented keys; sides taken are in docs/compatibility.md.
 """
@@ -52,7 +52,7 @@ _PAYLOADS = tuple(
 
 @dataclass(frozen=True)  # no slots: WriteOptions has several bases
 class MergingOptions:
-    """`merge_mode` None: the table's, or what the ordering fields say."""
+    """`merge_mode` None: the table's mode, or the one implied by the ordering fields."""
 
     ordering_fields: tuple[str, ...] = option(
         ORDERING_FIELDS,
@@ -118,7 +118,7 @@ class MergerOptions:
 
 
 def merging_options(values: Values) -> MergingOptions:
-    """The options of a write; the merge mode by whichever of three names it. Raises ConfigError when they disagree."""
+    """The options of a write; any of three may name the merge mode. Raises ConfigError when they disagree."""
     options = parse(MergingOptions, values)
     if (options.delete_field is None) != (options.delete_marker is None):
         raise ConfigError(

@@ -1,7 +1,7 @@
 """Options of the metadata table: its partitions, their sizes, and the record index.
 
-Partitions that exist are kept up whatever a call says. `MetadataOptions` decides which partitions a new metadata table
-gets, and with how many file groups. `RecordIndexOptions` has the options of its record index.
+Existing partitions are always updated. `MetadataOptions` decides which partitions a new metadata table gets, and with
+how many file groups. `RecordIndexOptions` has the options of its record index.
 
 Source: Hudi's documented keys; docs/formats/metadata-table.md, "Indexed columns".
 """
@@ -34,7 +34,7 @@ _OLD_PARTITIONED_FAMILY = "hoodie.metadata.partitioned.record.index."
 
 @dataclass(frozen=True, slots=True)
 class RecordIndexOptions:
-    """`is_global`: an index of keys that are unique in the table; `is_partitioned`: in their partition."""
+    """`is_global`: an index of keys unique in the table; `is_partitioned`: of keys unique in their partition."""
 
     is_global: bool = option(
         _FAMILY + "enable",
@@ -124,11 +124,11 @@ REFUSE = "refuse"  # a metadata table that is damaged or not up to date
 
 @dataclass(frozen=True, slots=True)
 class MetadataOptions:
-    """Options of the metadata table. `enable`: None: a table keeps the metadata table that it has, and gets none
-    unless it is new. `column_stats_columns`: () for the table's first columns.
+    """Options of the metadata table. `enable`: None: an existing table keeps its metadata table or stays without one; a
+    new table gets one. `column_stats_columns`: () for the table's first columns.
     """
 
-    enable: bool | None = None  # the option is a query's, too, and declared with those
+    enable: bool | None = None  # the option is also a query's, and declared there
     if_stale: str = option(
         "hoodie.pyhudi.metadata.stale",
         "rebuild",

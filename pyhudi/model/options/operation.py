@@ -1,6 +1,6 @@
-"""Options of one write (operation, schema rules, replaced partitions, commit, engine) and of an INSERT of SQL.
+"""Options of one write (operation, schema rules, replaced partitions, commit, engine) and of an SQL INSERT.
 
-`StatementOptions` is for an INSERT of SQL alone; the other classes are for every write.
+`StatementOptions` is only for an SQL INSERT; the other classes are for every write.
 
 Source: Hudi's documented keys; sides taken are in docs/compatibility.md.
 """
@@ -48,7 +48,7 @@ COMMIT_METADATA_PREFIX = row(
 
 @dataclass(frozen=True)  # no slots: WriteOptions has several bases
 class OperationOptions:
-    """`extra_metadata`: what the caller puts into the commit, by key."""
+    """`extra_metadata`: the caller's entries in the commit, by key."""
 
     operation: str = option(
         OPERATION,
@@ -118,7 +118,7 @@ class OperationOptions:
 
 @dataclass(frozen=True)  # no slots: WriteOptions has several bases
 class SchemaOptions:
-    """What a write may do with columns that the table or the data lacks."""
+    """The handling of columns that the table or the data lacks."""
 
     null_for_missing_columns: bool = option(
         "hoodie.write.set.null.for.missing.columns",
@@ -145,7 +145,7 @@ class SchemaOptions:
 
 @dataclass(frozen=True)  # no slots: WriteOptions has several bases
 class OwnOptions:
-    """PyHudi's own: who writes a Spark DataFrame, how hard the codec tries, and whether a write waits for the disk."""
+    """PyHudi's own options: the writer of a Spark DataFrame, the codec's level, and waiting for the disk."""
 
     engine: str = option(
         "hoodie.pyhudi.engine",
@@ -180,8 +180,8 @@ class OwnOptions:
 
 @dataclass(frozen=True, slots=True)
 class ReplacingOptions:
-    """`overwrite_mode`: what save mode overwrite means without an operation. `static_partitions`: the partitions that
-    an insert_overwrite replaces, whatever its rows are; () for those that get rows. `partitions_to_delete`: partition
+    """`overwrite_mode`: the meaning of save mode overwrite without an operation. `static_partitions`: the partitions
+    that an insert_overwrite replaces, whatever its rows; () for those that get rows. `partitions_to_delete`: partition
     paths and patterns.
     """
 
@@ -209,7 +209,7 @@ class ReplacingOptions:
 
 @dataclass(frozen=True, slots=True)
 class CommitOptions:
-    """`rolling_keys`: keys of extra metadata that every commit carries on, found in one of the newest `lookback`."""
+    """`rolling_keys`: keys of extra metadata that every commit copies from one of the newest `lookback` commits."""
 
     allow_empty: bool = option(
         "hoodie.allow.empty.commit",
@@ -231,7 +231,7 @@ class CommitOptions:
 
 
 def operation_options(values: Values, arguments: Mapping[str, object]) -> OperationOptions:
-    """The options of a write. `arguments`: of the call, some of which Hudi has no keys for."""
+    """The options of a write. `arguments`: of the call, some of them without keys in Hudi."""
     options = parse(OperationOptions, values)
     keyless = not values.texts.get(RECORD_KEY)
     prefix = values.texts.get(COMMIT_METADATA_PREFIX.key, "_")

@@ -37,7 +37,7 @@ SCHEMA_HISTORY = row(
 
 @dataclass(frozen=True, slots=True)
 class IncrementalOptions:
-    """What an incremental query does about commits that are gone or not there yet, and which rows it leaves out."""
+    """How an incremental query handles missing and future commits, and which rows it leaves out."""
 
     format: str = option(
         "hoodie.datasource.query.incremental.format",
@@ -76,7 +76,7 @@ class IncrementalOptions:
     )
     driver_rows: int = option(
         "hoodie.pyhudi.incremental.driver.max.rows",
-        10_000,  # some 3 MB, which are in the driver's memory as long as the DataFrame is
+        10_000,  # some 3 MB in the driver's memory, as long as the DataFrame exists
         "On a local master without Connect, an incremental query of a copy-on-write table whose commits say that they "
         "wrote no more rows than this reads them when it is loaded, if their files have at most 64 MB. Such a "
         "DataFrame has no `_metadata` column. With 0, Spark always reads the files, when rows are fetched.",
@@ -86,7 +86,7 @@ class IncrementalOptions:
 
     @property
     def returns_changes(self) -> bool:
-        """Changes, not rows?"""
+        """True if the query returns changes instead of rows."""
         return self.format == "cdc"
 
 

@@ -1,4 +1,4 @@
-"""How much of a table's past stays: file versions (cleaning), instants (archiving), partitions (time to live).
+"""How much of a table's history is kept: file versions (cleaning), instants (archiving), partitions (time to live).
 
 Source: Hudi's documented keys; sides taken are in docs/compatibility.md.
 """
@@ -35,7 +35,7 @@ _KEPT_MAX = "hoodie.keep.max.commits"
 
 @dataclass(frozen=True, slots=True)
 class ArchivingOptions:
-    """Options of archiving; what cleaning keeps stays active too."""
+    """Options of archiving; instants that cleaning keeps stay active, too."""
 
     automatic: bool = option(
         "hoodie.archive.automatic",
@@ -123,8 +123,8 @@ _POLICY_OF = {
 
 @dataclass(frozen=True, slots=True)
 class PartitionFilter:
-    """The partitions that a clean is allowed to look at: those `selected` by path, else those whose whole path matches
-    `regex`. Neither: all.
+    """The partitions that a clean may cover: those `selected` by path, else those whose whole path matches `regex`.
+    Neither: all.
     """
 
     selected: tuple[str, ...] = option(
@@ -152,7 +152,7 @@ class PartitionFilter:
 
 @dataclass(frozen=True, slots=True)
 class CleaningOptions:
-    """`trigger_is_given`: the caller said how many commits to wait for."""
+    """`trigger_is_given`: the caller set the number of commits."""
 
     automatic: bool = option("hoodie.clean.automatic", True, "Writes clean when they are complete.")
     policy: str = option(
@@ -224,7 +224,7 @@ def cleaning_options(values: Values) -> CleaningOptions:
 
 
 def _check_partitions(options: CleaningOptions) -> None:
-    """Raises ConfigError for a filter with incremental cleaning, as Hudi does, and for a bad pattern."""
+    """Raise ConfigError for a filter with incremental cleaning, as Hudi does, and for a bad pattern."""
     partitions = options.partitions
     if partitions and options.is_incremental:
         raise ConfigError(
@@ -238,7 +238,7 @@ def _check_partitions(options: CleaningOptions) -> None:
 
 
 def _check_archiving(options: CleaningOptions, values: Values) -> None:
-    """Archiving goes only as far as cleaning, so a smaller number for it has no effect."""
+    """Warn of a smaller number for archiving, which has no effect: archiving goes only as far as cleaning."""
     commits_min = values.texts.get(KEPT_MIN)
     if options.policy == KEEP_LATEST_COMMITS and commits_min and int(commits_min) <= options.commits_retained:
         warn_caller(
@@ -250,7 +250,7 @@ def _check_archiving(options: CleaningOptions, values: Values) -> None:
 
 
 def _policy(options: CleaningOptions, values: Values) -> str:
-    """The policy; when none is given and just one of the numbers is, that number says it, as in Hudi 1.x."""
+    """The policy; without one, a single given number implies it, as in Hudi 1.x."""
     bounds = [key for key in _POLICY_OF if values.is_given(key)]
     if not values.is_given(_POLICY) and len(bounds) == 1:
         return _POLICY_OF[bounds[0]]
@@ -306,7 +306,7 @@ class TtlOptions:
 
 
 def ttl_options(values: Values) -> TtlOptions:
-    """The options of a write or of a call. Raises ConfigError for a strategy that is not Hudi's own."""
+    """The options of a write or of a call. Raises ConfigError for a strategy other than Hudi's."""
     options = parse(TtlOptions, values)
     named = values.text(_TTL_CLASS)
     if named is None:

@@ -31,7 +31,7 @@ _STRATEGY = "org.apache.hudi.table.action.compact.strategy.LogFileSizeBasedCompa
 
 @dataclass(frozen=True, slots=True)
 class CompactionOptions:
-    """Options of the two services. `trigger_is_given`: the caller said what to wait for."""
+    """Options of the two services. `trigger_is_given`: the caller set a trigger."""
 
     inline: bool = option(
         "hoodie.compact.inline",
@@ -128,7 +128,7 @@ LAYOUT_ENABLE = row(
 
 @dataclass(frozen=True, slots=True)
 class LayoutOptions:
-    """The order of rows in new files. `columns` empty: as they are read."""
+    """The order of rows in new files. `columns` empty: the order of reading."""
 
     columns: tuple[str, ...] = option(
         SORT_COLUMNS, (), "Columns to sort rows by; nested ones with dots. They go into the plan, with the layout."
@@ -150,7 +150,7 @@ class LayoutOptions:
 
 @dataclass(frozen=True, slots=True)
 class ClusteringOptions:
-    """Options of clustering. `trigger_is_given`: the caller said how many commits to wait for."""
+    """Options of clustering. `trigger_is_given`: the caller set the number of commits."""
 
     inline: bool = option(
         "hoodie.clustering.inline",

@@ -1,6 +1,6 @@
-"""One option: its key, kind of value, default, older spellings and what this release does with it.
+"""One option: its key, kind of value, default, older spellings and its support in this release.
 
-Keys, defaults and older spellings are Hudi's own (1.2, with what 0.15 and 1.0 spelled otherwise). Keys that begin with
+Keys, defaults and older spellings are Hudi's (1.2, with other spellings of 0.15 and 1.0). Keys that begin with
 `hoodie.pyhudi.` are ours.
 """
 
@@ -30,7 +30,7 @@ class HudiOptionWarning(UserWarning):
 
 
 class Kind(str, Enum):
-    """How the text of a value is read."""
+    """The type of an option's value."""
 
     TEXT = "text"
     FLAG = "true or false"
@@ -40,7 +40,7 @@ class Kind(str, Enum):
 
 
 class OptionScope(str, Enum):
-    """Where an option is looked at."""
+    """Where an option is used."""
 
     WRITE = "write"
     READ = "read"
@@ -51,10 +51,10 @@ ON_READ_AND_WRITE = frozenset({OptionScope.READ, OptionScope.WRITE})
 
 
 class Support(str, Enum):
-    """What this release does with an option.
+    """The support of an option in this release.
 
-    HONOURED: it does what Hudi documents. NO_EFFECT: it could change speed or housekeeping only, never contents; a
-    value outside `accepted` is warned about by name. REFUSED: it would change contents or promises that this release
+    HONOURED: it does what Hudi documents. NO_EFFECT: it could only change speed or housekeeping, never contents; a
+    value outside `accepted` causes a warning by name. REFUSED: it would change contents or promises that this release
     can't keep; a value outside `accepted` is an error.
     """
 
@@ -67,12 +67,12 @@ class Support(str, Enum):
 class OptionSpec:
     """A row of the option table.
 
-    `default` is the text of the default, None when there is none. `doc` says in one line what the option does here; for
-    an option that is not honoured, what we do instead. `group` is its heading on the page. `aliases` are older or other
-    spellings. `accepted` (lower case) are values of an option that is not honoured which mean what we do anyway.
-    `choices` are the values of an honoured option (compared without case), `later` are values that Hudi has and this
-    release refuses by name. `minimum` is that of an integer. `keyword` is its name in Python calls. `may_be_empty`: an
-    empty text means "none"; that of any other option means "not given".
+    `default` is the text of the default, None when there is none. `doc` describes in one line the option's effect, or
+    our behaviour for an option that is not honoured. `group` is its heading on the page. `aliases` are older or other
+    spellings. `accepted` (lower case): values of an option that is not honoured that match our behaviour. `choices`:
+    the values of an honoured option (compared without case); `later`: Hudi's values that this release refuses by name.
+    `minimum` is that of an integer. `keyword` is its name in Python calls. `may_be_empty`: an empty text means "none";
+    that of any other option means "not given".
     """
 
     key: str
@@ -91,7 +91,7 @@ class OptionSpec:
     may_be_empty: bool = False
 
     def normalise(self, text: str) -> str:
-        """The text as this option stores it. Raises ConfigError when it can't be a value of this option."""
+        """The text as this option stores it. Raises ConfigError for an invalid value."""
         text = text.strip()
         if self.kind is Kind.FLAG:
             if text.lower() not in ("true", "false"):
@@ -123,11 +123,11 @@ class OptionSpec:
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Options that this release knows and does not honour, written compactly.
+    """Options that this release knows but does not honour, in a compact notation.
 
     `keys` holds words `[!]key[=default][<older spelling]...`, each key without its `hoodie.`. A key with `!` would
-    change what a table holds or promises: any value but the default and the accepted ones is refused. The others touch
-    speed or housekeeping: a value outside `accepted` is warned about, and `doc` says what happens instead.
+    change a table's contents or guarantees: any value but the default and the accepted ones is refused. The others
+    affect speed or housekeeping: a value outside `accepted` causes a warning, and `doc` describes our behaviour.
     `accepted`: key without `hoodie.` → values (lower case, blanks between them).
     """
 
@@ -174,7 +174,7 @@ def text_of(value: object) -> str:
 
 
 def _shown_kind(default: str) -> Kind:
-    """The kind that the default shows; a value of an option that is not honoured is never read."""
+    """The kind of the default; a value of an option that is not honoured is never used."""
     if default in ("true", "false"):
         return Kind.FLAG
     if default.lstrip("-").isdigit():

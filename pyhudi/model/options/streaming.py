@@ -1,4 +1,4 @@
-"""Options of streams: how a table takes the batches of one, and how one follows a table.
+"""Options of streams: writing a stream's batches to a table, and following a table with a stream.
 
 Source: Hudi's documented keys; docs/formats/incremental.md, "Checkpoint of a sink"; sides taken are in
 docs/compatibility.md.
@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 SINK_CHECKPOINT = "_hudi_streaming_sink_checkpoint"  # a key of extra metadata
-SINK_QUERY = "_pyhudi_streaming_sink_query"  # the same, of our own: which query the batch is of
+SINK_QUERY = "_pyhudi_streaming_sink_query"  # ours: the query of the batch
 QUERY_ID = "hoodie.pyhudi.streaming.query.id"
 BATCH_ID = "hoodie.internal.spark.streaming.batch.id"
 IDENTIFIER = "hoodie.datasource.write.streaming.checkpoint.identifier"
@@ -40,7 +40,7 @@ _UNNAMED = "default_single_writer"
 
 @dataclass(frozen=True, slots=True)
 class StreamOptions:
-    """Options of a stream's batches, and of the table services next to it. `batch_id` None: no batch of a stream."""
+    """Options of a stream's batches, and of the table services next to it. `batch_id` None: not a batch of a stream."""
 
     batch_id: int | None = option(
         BATCH_ID,
@@ -110,7 +110,7 @@ class SourceOptions:
         "earliest",
         "Where a new stream begins: with the first commit (earliest), with the first one after now (latest), or after "
         "a time, as `hoodie.datasource.read.begin.instanttime`. A stream with a checkpoint goes on from there.",
-        aliases=(START_OFFSET.lower(),),  # Spark hands options to a Python data source in small letters
+        aliases=(START_OFFSET.lower(),),  # Spark passes options to a Python data source in lower case
         scopes=ON_READ,
     )
     max_commits: int | None = option(
@@ -130,7 +130,7 @@ DEFAULT_SOURCE = SourceOptions()
 
 
 def sink_checkpoint(values: Values) -> dict[str, str]:
-    """The extra metadata by which the commit of a batch is known again; none for other writes."""
+    """The extra metadata that identifies the commit of a batch; none for other writes."""
     options = parse(StreamOptions, values)
     if options.batch_id is None:
         return {}

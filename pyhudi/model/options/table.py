@@ -1,7 +1,7 @@
 """Options of a table, of its record keys and partition paths, and of steps between table versions.
 
-`TableOptions` says what a table is, but for its keys (`KeyOptions`) and how its rows merge (`merging.py`).
-`VersionOptions` says what steps between table versions leave unchecked.
+`TableOptions` defines a table, except for its keys (`KeyOptions`) and its merge rules (`merging.py`). `VersionOptions`
+defines which checks steps between table versions skip.
 
 Source: Hudi's documented keys; sides taken are in docs/compatibility.md.
 """
@@ -35,7 +35,7 @@ BASE_FILE_FORMAT = "hoodie.table.base.file.format"
 
 @dataclass(frozen=True)  # no slots: WriteOptions has several bases
 class TableOptions:
-    """What is stored in the table, and is the table's to say when there is one."""
+    """Settings stored in the table; those of an existing table win."""
 
     table_name: str | None = option(
         TABLE_NAME,
@@ -151,8 +151,8 @@ _TIMEBASED = tuple(
 
 @dataclass(frozen=True)  # no slots: WriteOptions has several bases
 class KeyOptions:
-    """`partition_fields` are as given, with ":TYPE" behind fields of the custom key generator. `keygen_options` are
-    those of generators, the user's own among them, by key.
+    """`partition_fields`: as configured, with ":TYPE" after fields of the custom key generator. `keygen_options`:
+    options of key generators, the user's included, by key.
     """
 
     record_key_fields: tuple[str, ...] = option(

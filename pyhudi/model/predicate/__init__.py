@@ -1,4 +1,4 @@
-"""Predicates: the tree, its SQL and tuple spellings, and what ranges of values say about it."""
+"""Predicates: the tree, its SQL and tuple spellings, and tests by ranges of values."""
 
 from pyhudi.model.predicate.ranges import ValueRange, may_match
 from pyhudi.model.predicate.sql import parse_call, parse_where

@@ -13,7 +13,7 @@ from pyhudi.model.predicate.tree import Call, Column, Value
 
 __all__ = ["CALL_ARGUMENTS", "call_of", "call_sql", "call_with"]
 
-# Function → names of Hudi's options that are its arguments behind the column, in their order.
+# Function → names of Hudi's options for its arguments after the column, in order.
 CALL_ARGUMENTS: Mapping[str, tuple[str, ...]] = {
     "identity": (),
     "lower": (),

@@ -1,10 +1,10 @@
 """The limits of a filter, and its text and values in messages: short, and printable.
 
-Python, Arrow and Spark walk a tree of conditions by calling themselves; without limits a text of a few kB ends the
-process. Values in a list of IN are no conditions: only memory limits their number.
+Python, Arrow and Spark walk a tree of conditions recursively; without limits a text of a few kB ends the process.
+Values in a list of IN are not conditions: only memory limits their number.
 
-A chain of ten thousand terms in an Arrow expression takes more of the stack than a thread has. An expression does not
-say how deep it is; its serialized form, an Arrow file, notes each call in its schema's metadata.
+A chain of ten thousand terms in an Arrow expression needs more stack than a thread has. An expression does not reveal
+its depth; its serialized form, an Arrow file, notes each call in its schema's metadata.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ __all__ = [
 
 MAX_EXPRESSION_CALLS = 5_000  # functions in one filter: 10,000 in a chain fit into a stack of 8 MiB, 20,000 don't
 
-_STACK_BYTES = 512 << 20  # address space, for the walk that counts: enough for a million calls inside of each other
-_NOTE = b"call"  # also in names of columns; then an expression counts as larger than it is
+_STACK_BYTES = 512 << 20  # address space, for the counting walk: enough for a million nested calls
+_NOTE = b"call"  # may also occur in names of columns; then an expression counts as larger
 _SIZE = struct.Struct("<I")
 _HEAD_BYTES = 16  # magic, continuation mark and size; the schema follows
 _WALK = threading.Lock()
 
 
 def check_expressions(expressions: Sequence[pc.Expression], what: str) -> None:
-    """Raises ConfigError for expressions of more than MAX_EXPRESSION_CALLS functions in all; `what` names them."""
+    """Raise ConfigError for expressions of more than MAX_EXPRESSION_CALLS functions in total; `what` names them."""
     calls = sum(_calls(expression) for expression in expressions)
     if calls > MAX_EXPRESSION_CALLS:
         raise ConfigError(
@@ -86,7 +86,7 @@ _AROUND_CHARS = 80
 
 
 def check_depth(predicate: Predicate) -> None:
-    """Raises ConfigError for a tree that is too deep, or holds a pyarrow expression that is too large.
+    """Raise ConfigError for a tree that is too deep, or holds a too large pyarrow expression.
 
     The walk goes level by level and does not recurse.
     """
@@ -97,7 +97,7 @@ def check_depth(predicate: Predicate) -> None:
 
 
 def check_terms(predicate: Predicate) -> None:
-    """Raises ConfigError for a tree with too many comparisons, or with too large pyarrow expressions in all."""
+    """Raise ConfigError for a tree with too many comparisons, or with too large pyarrow expressions in total."""
     nodes = [node for level in _levels(predicate) for node in level]
     if len(nodes) > MAX_TERMS:
         raise ConfigError(
@@ -123,7 +123,7 @@ def _levels(predicate: Predicate) -> Iterator[list[Predicate]]:
 
 
 def too_deep() -> ConfigError:
-    """The error for brackets, NOTs or lists inside of each other."""
+    """The error for too deeply nested brackets, NOTs or lists."""
     return ConfigError(
         f"where has more than {MAX_DEPTH} nested brackets, NOTs or lists; expected at most as many. Write it flat: "
         "`a AND b AND c` needs no brackets."
@@ -144,7 +144,7 @@ def brief(value: object) -> str:
 
 
 def excerpt(text: str, at: int) -> str:
-    """A text for a message; of a long text, the part around a character."""
+    """A text for a message; for a long text, the part around a character."""
     if len(text) <= _SHOWN_CHARS:
         return repr(text)
     first, last = max(0, at - _AROUND_CHARS), at + _AROUND_CHARS

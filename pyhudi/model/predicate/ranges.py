@@ -1,7 +1,7 @@
 """Ranges of values, and whether one can hold a row that a predicate keeps.
 
 A range bounds a column in a partition, a file or a row group. It comes from partition values, Parquet statistics or
-column statistics. The answer "no" is a promise; in doubt it is "maybe".
+column statistics. The answer "no" is certain; in doubt it is "maybe".
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class ValueRange:
     """The bounds of a column in a partition, file or row group.
 
     `low` and `high` bound the values that are not null (None: no bound known). `may_be_null`: a null may occur;
-    `only_null`: nothing else does. `may_be_nan`: values outside of the bounds that compare with nothing may occur.
+    `only_null`: nothing else does. `may_be_nan`: NaN, which is outside the bounds, may occur.
     """
 
     low: Value = None
@@ -93,7 +93,7 @@ def _range_allows(value_range: ValueRange | None, test: Callable[[ValueRange], b
         return False
     try:
         return test(value_range)
-    except TypeError:  # bounds and value do not compare (another type): no pruning
+    except TypeError:  # bounds and value can't be compared (other types): no pruning
         return True
 
 

@@ -1,10 +1,10 @@
 """Reads predicates from SQL text and from tuples.
 
     condition = comparison | column [NOT] IN (...) | BETWEEN a AND b | LIKE pattern | IS [NOT] NULL | boolean column,
-                put together by AND, OR, NOT and brackets
+                combined by AND, OR, NOT and brackets
     literal   = 'text' | 12 | 1.5 | 1e3 | TRUE | FALSE | NULL | DATE '..' | TIMESTAMP '..' | X'hex' | DOUBLE('NaN')
     call      = function of a column and literals, one of `calls.py`
-    column    = name { . name }, names quoted by backticks where they are not plain words
+    column    = name { . name }, names in backticks unless they are plain words
 
 This is a part of the grammar of Spark's `filter`, with the same meaning. sqlglot reads the text; any other node in its
 tree is refused. A tuple is `("a", "=", 1)`; in a list all tuples must hold.
@@ -56,7 +56,7 @@ def parse_where(where: object) -> Predicate:
 
     Args:    where: SQL text; a `pyarrow.compute.Expression`; a tuple `("column", "op", value)`; a list of any of these,
              all of which must hold; a ready `Predicate`; or None, which keeps every row.
-    Raises:  ConfigError, with the place in the text, and for more than the limits of `limits.py`.
+    Raises:  ConfigError, with the position in the text, and for texts beyond the limits of `limits.py`.
     """
     return _parsed(where, 0)
 
@@ -153,7 +153,7 @@ def _compare(left: Operand | Value, op: str, right: Operand | Value) -> Predicat
 
 
 class _Builder:
-    """Builds a predicate from sqlglot's tree. It recurses for brackets only, not for the terms of a chain."""
+    """Builds a predicate from sqlglot's tree. It recurses only for brackets, not for the terms of a chain."""
 
     def __init__(self, where: WhereText) -> None:
         self.where = where
@@ -277,7 +277,7 @@ class _Builder:
                     return float(self.literal(node.expressions[0]))
                 except (TypeError, ValueError, OverflowError):
                     raise self.error("expected a number in text", node) from None
-            case exp.Concat():  # texts in a row are one
+            case exp.Concat():  # adjacent texts are one
                 return "".join(str(self.literal(part)) for part in node.expressions)
         places = _places(node)
         if not places:
@@ -296,12 +296,12 @@ class _Builder:
             raise self.error(f"{brief(text)} is not an ISO {'date' if is_date else 'timestamp'}", node.parent) from None
 
     def error(self, what: str, node: exp.Expr | None) -> ConfigError:
-        """The error to raise about a part of the text."""
+        """The error for a part of the text."""
         return self.where.error(what, _places(node)[0] if _places(node) else 0)
 
 
 def _places(node: exp.Expr | None) -> tuple[int, ...]:
-    """Where a part of the text begins and ends, by the names in it: sqlglot knows the places of names only."""
+    """Start and end of a part of the text, from the names in it: sqlglot knows only the positions of names."""
     from sqlglot import exp
 
     names = [] if node is None else [name.meta for name in node.find_all(exp.Identifier) if "start" in name.meta]

@@ -3,8 +3,8 @@
     Predicate = Compare | CompareColumns | In | IsNull | Like | And | Or | Not | Constant | Opaque
 
 The logic is SQL's with three values: a comparison with null is unknown, a row is kept only when the predicate is true.
-Not-a-number is equal to itself and greater than every other number, as in Spark.
-`sql.py` reads SQL text, `text.py` prints it, and `ranges.py` says whether a range of values can hold a match.
+NaN is equal to itself and greater than every other number, as in Spark. `sql.py` reads SQL text, `text.py` prints it,
+and `ranges.py` tests whether a range of values can hold a match.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ __all__ = [
     "without_not",
 ]
 
-Value: TypeAlias = Any  # a Python value as a column holds them: it compares with those of the same type
+Value: TypeAlias = Any  # a Python value of a column: it compares with those of the same type
 
 _OPPOSITE = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
@@ -58,7 +58,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A function of a column: `from_unixtime(ts, 'yyyy-MM-dd')`. `options`: the arguments behind the column, by their
+    """A function of a column: `from_unixtime(ts, 'yyyy-MM-dd')`. `options`: the arguments after the column, by their
     names in Hudi's expression indexes, in order of the names.
     """
 
@@ -116,11 +116,11 @@ class Like:
 
     @property
     def prefix(self) -> str:
-        """The fixed text that every match begins with."""
+        """The fixed prefix of every match."""
         return "".join(_literal(token) for token in _leading_literals(self.pattern))
 
     def regex(self) -> str:
-        """The pattern as a regular expression of RE2's and Python's common ground, to match a whole text."""
+        """The pattern as a regular expression for both RE2 and Python, to match a whole text."""
         parts = []
         for token in _like_tokens(self.pattern):
             parts.append(".*" if token == "%" else "." if token == "_" else re.escape(_literal(token)))
@@ -129,14 +129,14 @@ class Like:
 
 @dataclass(frozen=True, slots=True)
 class And:
-    """All of them."""
+    """All terms hold."""
 
     children: tuple[Predicate, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Or:
-    """One of them at least."""
+    """At least one term holds."""
 
     children: tuple[Predicate, ...]
 
@@ -157,8 +157,8 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class Opaque:
-    """A filter that only Arrow can evaluate (`pyarrow.compute.Expression`): with Arrow's meaning of not-a-number, which
-    is greater than nothing. Nothing is pruned by it.
+    """A filter that only Arrow can evaluate (`pyarrow.compute.Expression`): with Arrow's meaning of NaN, which is
+    greater than no number. It prunes nothing.
     """
 
     expression: pc.Expression
@@ -171,14 +171,12 @@ Predicate = Compare | CompareColumns | In | IsNull | Like | And | Or | Not | Con
 
 
 def columns_of(predicate: Predicate) -> tuple[Column, ...]:
-    """The columns that a predicate compares, each once, in order. Columns of functions are not among them; `Opaque` has
-    none.
-    """
+    """The columns that a predicate compares, each once, in order, without columns of functions; `Opaque` has none."""
     return tuple(operand for operand in operands_of(predicate) if isinstance(operand, Column))
 
 
 def column_of(operand: Operand) -> Column:
-    """The column itself, or the one that the function is of."""
+    """The column itself, or the function's column."""
     return operand if isinstance(operand, Column) else operand.column
 
 
@@ -207,7 +205,7 @@ def is_opaque(predicate: Predicate) -> bool:
 
 
 def conjunction(predicates: tuple[Predicate, ...]) -> Predicate:
-    """All of them; no predicate at all is true."""
+    """The AND of predicates; true without predicates."""
     if not predicates:
         return Constant(True)
     return predicates[0] if len(predicates) == 1 else And(predicates)

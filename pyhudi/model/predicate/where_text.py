@@ -1,6 +1,6 @@
-"""The text of a where, both ways: from text to a predicate, and back for people, for Spark and for `parse_where`.
+"""The text of a where, in both directions: text to predicate, and back for users, for Spark and for `parse_where`.
 
-The way from text has limits, tokens, a tree by sqlglot, literals, and errors with their place. sqlglot sees only the
+Reading text involves limits, tokens, a tree by sqlglot, literals, and errors with their position. sqlglot sees only the
 keywords of a where, so every other word can be a column's name.
 
 """
@@ -50,16 +50,16 @@ _LITERALS = frozenset(("STRING", "NUMBER", "RAW_STRING", "HEX_STRING"))
 _SIGNS = frozenset(
     ("EQ", "NEQ", "LT", "LTE", "GT", "GTE", "NULLSAFE_EQ", "L_PAREN", "R_PAREN", "COMMA", "DOT", "DASH", "PLUS")
 )
-_LONG_LIST = 16  # values; sqlglot's trees cost a microsecond and a kilobyte for each, longer lists are read here
+_LONG_LIST = 16  # values; sqlglot's trees take a microsecond and a kilobyte per value, so longer lists are read here
 
 
 class WhereText:
     """A text with its tokens."""
 
     def __init__(self, text: str) -> None:
-        """Raises ConfigError for a text beyond the limits, for one without tokens, and for an open quotation."""
+        """Tokenise a text. Raises ConfigError beyond the limits, without tokens, and for an unclosed quotation."""
         self.text = text
-        self.lists: dict[str, list[Value]] = {}  # values of long lists, by the names that stand for them in the tree
+        self.lists: dict[str, list[Value]] = {}  # values of long lists, by their placeholder names in the tree
         _check_size(text)
         try:
             self.tokens = spark_tokens(text)
@@ -87,13 +87,13 @@ class WhereText:
             raise self.error("expected a column or a value", at) from None
 
     def not_understood(self, start: int, end: int) -> ConfigError:
-        """The error to raise about a part of the text that a where can't have."""
+        """The error for a part of the text that a where can't have."""
         where = f"where={excerpt(self.text, start)}"
         part = brief(self.text[start:end])
         return ConfigError(f"{where}: {part} at character {start + 1} is not understood. {_GRAMMAR}")
 
     def error(self, what: str, at: int) -> ConfigError:
-        """The error to raise about the token at a place."""
+        """The error for the token at a position."""
         token = next((token for token in self.tokens if token.start >= at), None)
         place = len(self.text) if token is None else token.start
         characters = "the end" if token is None else brief(self.text[token.start : token.end + 1])
@@ -102,8 +102,8 @@ class WhereText:
         )
 
     def _typed_tokens(self) -> list[Token]:
-        """The tokens with the types that sqlglot's parser expects. The parser recurses for NOTs and brackets, so NOTs
-        in pairs go, and too many brackets are an error.
+        """The tokens with the types that sqlglot's parser expects. The parser recurses for NOTs and brackets, so pairs
+        of NOTs are removed, and too many brackets are an error.
         """
         from sqlglot.tokens import TokenType
 
@@ -119,7 +119,7 @@ class WhereText:
             elif kind in ("PLUS", "DASH"):
                 if following is None or following.token_type is not TokenType.NUMBER:
                     raise self.error("expected a number", token.end + 1)
-            elif kind == "HEX_STRING" and self.text[token.start] == "0":  # no literal of Spark's
+            elif kind == "HEX_STRING" and self.text[token.start] == "0":  # not a literal in Spark
                 raise self.not_understood(token.start, token.end + 1)
             elif kind == "COMMA" and following is not None and following.token_type is TokenType.R_PAREN:
                 raise self.error("expected a value", following.start)
@@ -149,7 +149,7 @@ class WhereText:
             raise self.not_understood(token.start, token.end + 1)
 
     def _long_list(self, place: int) -> tuple[list[Token], int] | None:
-        """A long list of literals behind IN as tokens of a list with one name, and the place behind it; else None."""
+        """A long list of literals after IN as tokens of a list with one name, and the position after it; else None."""
         from sqlglot.tokens import Token, TokenType
 
         tokens = self.tokens
@@ -184,12 +184,12 @@ def _check_size(text: str) -> None:
     if len(text) > MAX_WHERE_CHARS:
         raise ConfigError(f"where is a text of {len(text)} characters; expected at most {MAX_WHERE_CHARS}.")
     quotes = text.count("'") + text.count('"') + text.count("`")
-    if max(quotes, 2 * text.count(",")) + text.count("(") > MAX_TOKENS:  # before each gets an object of its own
+    if max(quotes, 2 * text.count(",")) + text.count("(") > MAX_TOKENS:  # before each becomes an object
         raise ConfigError(f"where has more than {MAX_TOKENS} words, numbers and signs; expected at most as many.")
 
 
 def _is_second_not(typed: Sequence[Token]) -> bool:
-    """Whether a NOT stands before this one, at the beginning of a condition. Unknown stays unknown, so two NOTs cancel
+    """Does another NOT precede this one, at the beginning of a condition? Unknown stays unknown, so two NOTs cancel
     out.
     """
     if not typed or typed[-1].token_type.name != "NOT":
@@ -198,7 +198,7 @@ def _is_second_not(typed: Sequence[Token]) -> bool:
 
 
 def negative(value: int | float | Decimal) -> int | float | Decimal:
-    """The negative of a number, with all its digits: minus would round a decimal."""
+    """The negative of a number, with all its digits: the operator would round a decimal."""
     return value.copy_negate() if isinstance(value, Decimal) else -value
 
 
@@ -224,7 +224,7 @@ def number_of(text: str) -> int | float | Decimal:
 
 
 def has_too_many_digits(number: int | Decimal) -> bool:
-    """More than MAX_NUMBER_DIGITS before or behind the point, written out."""
+    """Does a number have more than MAX_NUMBER_DIGITS before or after the point, written out?"""
     if isinstance(number, int):
         return number.bit_length() > MAX_NUMBER_DIGITS * 10 // 3  # a digit is a little more than 10/3 bits
     if not number.is_finite():
@@ -240,7 +240,7 @@ def timestamp_of(text: str) -> datetime:
 
 
 def to_sql(predicate: Predicate) -> str:
-    """The predicate as SQL text that Spark and `parse_where` read alike. An `Opaque` part shows Arrow's own text."""
+    """The predicate as SQL text that Spark and `parse_where` read alike. An `Opaque` part shows Arrow's text."""
     match predicate:
         case And(children):
             return " AND ".join(_in_brackets(child) for child in children) or "TRUE"
