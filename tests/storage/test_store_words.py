@@ -111,7 +111,7 @@ def test_requests_without_a_signature_are_asked_for_in_every_word(server: tuple[
     assert s3_arguments(named)["anonymous"] is True
     assert s3_store_arguments(named)["skip_signature"] is True
     write_hudi(f"s3://lake/private-{name}", ROWS, record_key="id", storage_options=SPELLINGS["s3fs"](*server))
-    with pytest.raises(StorageError, match="(?i)access.denied"):  # the table is not for everybody
+    with pytest.raises(StorageError, match=r"(?i)access.denied"):  # the table is not for everybody
         HudiTable.open(f"s3://lake/private-{name}", storage_options=options)
     assert "anonymous" not in s3_arguments(named_options("s3", {name: False}))
 
