@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Literal, NoReturn, overload
 
 from pyhudi.actions.constraints import constraints_of
 from pyhudi.actions.save_modes import remove_table
@@ -267,7 +267,7 @@ class HudiTable:
 
     def changes(
         self,
-        since: AsOf,
+        since: AsOf | None = None,
         until: AsOf | None = None,
         *,
         format: str | None = None,
@@ -280,13 +280,20 @@ class HudiTable:
         `checkpoint` of the result is the `since` of the next call. Deletes are no rows; with format "cdc" they are.
 
         Args:
-            since, until: as `begin` and `end` of `scan`.
+            since, until: as `begin` and `end` of `scan`; None: from the first commit on, and to the newest one.
             format: as `incremental_format` of `scan`: "cdc" for every change, with the rows before and after.
             columns, where, options: as in `scan`.
         Raises: ConfigError; RangeNotReadable, when rows are fetched, for commits that were archived or cleaned.
         """
         return self.scan(
-            columns, where, None, "incremental", begin=since, end=until, incremental_format=format, options=options
+            columns,
+            where,
+            None,
+            "incremental",
+            begin="earliest" if since is None else since,
+            end=until,
+            incremental_format=format,
+            options=options,
         )
 
     def to_arrow(
@@ -840,6 +847,46 @@ class TableSavepoints(SavepointGroup):
         super().__init__(table._handle)
         self.create = table.savepoint
         self.delete = table.delete_savepoint
+
+
+@overload
+def write_hudi(
+    path: PathLike | Storage,
+    data: TableInput,
+    operation: str | None = None,
+    *,
+    record_key: str | Sequence[str] | None = None,
+    partition_by: str | Sequence[str] | None = None,
+    ordering: str | Sequence[str] | None = None,
+    table_name: str | None = None,
+    table_type: str | None = None,
+    mode: Literal["append", "overwrite", "replace", "error", "errorifexists"] = "append",
+    where: Where = None,
+    spark: SparkSession | None = None,
+    storage_options: Mapping[str, object] | None = None,
+    options: Options | None = None,
+    **more: Unpack[WriteArguments],
+) -> WriteResult: ...
+
+
+@overload
+def write_hudi(
+    path: PathLike | Storage,
+    data: TableInput,
+    operation: str | None = None,
+    *,
+    record_key: str | Sequence[str] | None = None,
+    partition_by: str | Sequence[str] | None = None,
+    ordering: str | Sequence[str] | None = None,
+    table_name: str | None = None,
+    table_type: str | None = None,
+    mode: str,
+    where: Where = None,
+    spark: SparkSession | None = None,
+    storage_options: Mapping[str, object] | None = None,
+    options: Options | None = None,
+    **more: Unpack[WriteArguments],
+) -> WriteResult | None: ...
 
 
 @named

@@ -79,6 +79,16 @@ def test_none_is_an_option_that_is_not_given(table: HudiTable) -> None:
     assert table.upsert(ROWS[:1], index=None, lock=None, record_key=None).updated == 1
 
 
+def test_changes_since_none_are_those_since_the_first_commit(table: HudiTable) -> None:
+    mark = None
+    counts = []
+    for _ in range(2):
+        changes = table.changes(since=mark)
+        counts.append(changes.count())
+        mark = changes.checkpoint
+    assert counts == [len(ROWS), 0]
+
+
 NEIGHBOURS = [
     (lambda t: t.delete(predicate="id = 1"), r"HudiTable\.delete has no argument 'predicate'\. Did you mean 'where'"),
     (lambda t: t.scan(row_filter="id = 1"), "'row_filter'. Did you mean 'where'"),
