@@ -86,3 +86,17 @@ def test_the_examples_of_streaming_run(spark: Any, tmp_path: Path) -> None:
             query.stop()
         pyhudi.disable(spark)
     assert HudiTable.open(path).scan().count() == 2
+
+
+def test_the_examples_of_the_tutorial_and_of_coming_from_hudis_bundle_run(
+    spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    maps = [{"id": n, "city": "rome", "item": "map", "price": 3.0, "ts": 9} for n in range(8)]
+    write_hudi(tmp_path / "orders", maps, record_key="id", partition_by="city", ordering="ts")
+    places = {"/tmp/": f"{tmp_path}/", "SparkSession.builder.getOrCreate()": "spark"}
+    try:
+        assert run_examples("docs/tutorial", places, {"spark": spark}, with_spark=True) == 1
+        assert run_examples("docs/coming-from/hudi-spark", places, {"spark": spark}) == 2
+    finally:
+        pyhudi.disable(spark)
+    assert "rider-C" in capsys.readouterr().out
