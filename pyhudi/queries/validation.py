@@ -29,7 +29,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyhudi.errors import ConfigError
+from pyhudi.errors import ConfigError, CorruptFile
+from pyhudi.formats.log.reader import LogBlock, scan_log
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.index_definitions import read_index_definitions
 from pyhudi.metadata.keys import ALL_PARTITIONS_KEY, group_numbers, groups_by_prefix, stored_partition
@@ -39,6 +40,7 @@ from pyhudi.metadata.records import DELETED, KEY
 from pyhudi.metadata.schema import MetadataKind, kind_of
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.file_group import FileGroupId
+from pyhudi.model.filenames import LogFileName, data_path
 from pyhudi.model.keys import FILE_NAME, PARTITION_PATH, RECORD_KEY
 from pyhudi.queries.plan import ReadPlan
 from pyhudi.queries.snapshot import read_batches
@@ -214,7 +216,9 @@ def _files(compared: Compared, partition: str) -> Iterator[Difference]:
         if there and name not in listed_partitions:
             yield Difference(partition, ALL_PARTITIONS_KEY, f"the partition {name!r}", "no entry")
         for file, size in there.items():
-            if listed.get(file) != size:
+            if listed.get(file) != size and not (
+                file not in listed and _is_pending_log(table.data, data_path(path, file))
+            ):
                 yield Difference(partition, f"{name}/{file}", f"{size} bytes", f"{listed.get(file, 'no entry')}")
         stored = {entry.name for entry in table.data.storage.list(path)}
         for file in sorted(listed.keys() - stored):
@@ -228,6 +232,21 @@ def _visible_files(view: FileSystemView, partition_path: str) -> Iterator[tuple[
                 yield file_slice.base_file.name, file_slice.base_file.size_bytes
             # An empty one is left of a dead writer: it holds nothing, and no record may name a file without bytes.
             yield from ((log.name, log.size_bytes) for log in file_slice.log_files if log.size_bytes)
+
+
+def _is_pending_log(meta: MetaClient, path: str) -> bool:
+    """Whether only pending writes have written a log file, so that the metadata table does not know it yet. Below table
+    version 8 the name of a log file does not tell its writer; its blocks do.
+    """
+    if meta.config.table_version >= 8 or LogFileName.parse(path.rpartition("/")[2]) is None:
+        return False
+    pending = {instant.requested_time for instant in meta.timeline.pending()}
+    newest = max((instant.requested_time for instant in meta.timeline), default="")
+    try:
+        times = {block.instant_time for block in scan_log(meta.storage, path) if isinstance(block, LogBlock)}
+    except CorruptFile:
+        return False
+    return all(time in pending or time > newest for time in times)
 
 
 _CHECKS: Mapping[MetadataKind, _Check] = {

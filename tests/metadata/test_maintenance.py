@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 
 from pyhudi import HudiTable
 from pyhudi.actions.open_table import MetadataTableRebuilt
+from pyhudi.metadata import apply_commit
 from pyhudi.metadata.removal import METADATA_TABLE_FOLDER, MetadataTableRemoved, has_metadata_table
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.instant import ActionKind
@@ -137,3 +140,23 @@ def test_the_first_write_of_a_table_has_statistics_of_all_its_columns() -> None:
     for partition in ("column_stats", "partition_stats"):
         stats = found.records(partition).column("ColumnStatsMetadata").to_pylist()
         assert {one["columnName"] for one in stats if not one["columnName"].startswith("_")} == {"id", "p", "ts", "v"}
+
+
+@pytest.mark.parametrize("version", ["6", "8", "9"])
+def test_a_validation_passes_while_another_writer_appends(version: str) -> None:
+    table = table_of(version, "MERGE_ON_READ")
+    table.upsert(("a", "x", 1, 1))
+    steps = (*apply_commit.STEPS[:-1], partial(_validates, table))
+    with mock.patch.object(apply_commit, "STEPS", steps), pytest.raises(_SeenError):
+        table.upsert(("a", "x", 2, 2))
+
+
+class _SeenError(Exception):
+    pass
+
+
+def _validates(table: TestTable, at: apply_commit.Progress) -> apply_commit.Progress:
+    """In place of the last step: the log file of the upsert exists, and its commit is pending."""
+    assert len(table.meta.timeline.pending().instants) == 1
+    check(table, "beside a pending write")
+    raise _SeenError
