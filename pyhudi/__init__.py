@@ -6,8 +6,8 @@
     pyhudi.write_hudi(path, data, record_key="id")        # Arrow, pandas or Spark data
     pyhudi.HudiTable.open(path).scan().to_arrow()
 
-Names are imported when they are used, so `import pyhudi` is light and needs no PySpark. It tells a Spark that this
-process starts later which Python has pyhudi (`spark/worker_python.py`).
+Names are imported on first use, so `import pyhudi` is light and needs no PySpark. It sets the Python of a Spark session
+that this process starts later to one with pyhudi (`spark/worker_python.py`).
 """
 
 from __future__ import annotations
@@ -214,7 +214,7 @@ def __getattr__(name: str) -> object:
 
 
 def _needs_pyspark(name: str) -> object:
-    """What stands for a function where PySpark is not installed: `help(pyhudi)` and completion look at every name."""
+    """The stand-in for a function without PySpark: `help(pyhudi)` and completion read every name."""
 
     def function(*arguments: object, **named: object) -> NoReturn:
         raise ConfigError(f"pyhudi.{name} needs PySpark, which is not installed: pip install 'pyhudi[spark]'.")

@@ -1,4 +1,4 @@
-"""Warnings that point at the line of the caller who can do something about them, however deep they come from."""
+"""Warnings that point at the caller's line, however deep they come from."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _kept: ContextVar[list[tuple[str, type[Warning]]] | None] = ContextVar("collecte
 
 @contextmanager
 def collected_warnings(into: list[tuple[str, type[Warning]]]) -> Iterator[None]:
-    """In a thread of ours, whose calls lead to no caller: its warnings wait, to be given to `warn_caller` elsewhere."""
+    """In one of our threads, which has no caller: collect its warnings, for `warn_caller` in another thread."""
     token = _kept.set(into)
     try:
         yield
@@ -32,7 +32,7 @@ def collected_warnings(into: list[tuple[str, type[Warning]]]) -> Iterator[None]:
 
 
 def warn_caller(message: str, category: type[Warning] = UserWarning) -> None:
-    """Warn in the name of the first caller outside this package; of what is quoted, see `shown_text.message`."""
+    """Warn in the name of the first caller outside this package; for quoted text see `shown_text.message`."""
     kept = _kept.get()
     if kept is not None:
         kept.append((message, category))

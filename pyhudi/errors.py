@@ -1,25 +1,25 @@
 """The error family: every error that PyHudi raises on purpose is a `HudiError`.
 
-HudiError                     root; `retryable` says whether trying again can help
+HudiError                     root; `retryable`: a retry can help
 ├── ConfigError               the caller gave a wrong, missing or unsupported option
 │   ├── KeyGenError           a row has no usable key or partition value
 │   └── MissingLibrary        a call needs a package that is not installed
 ├── TableError                the table is not what the call needs
 │   ├── TableNotFound, TableExists, UnsupportedTable, SchemaMismatch
-│   └── RangeNotReadable      commits that an incremental query asks for: gone, or not there yet
-├── CorruptFile               the bytes are not what the format says
-│   └── DamagedLog            a log file lacks bytes that a completed write put into it
-├── StorageError              the file system said no
+│   └── RangeNotReadable      commits of an incremental query: cleaned, or not there yet
+├── CorruptFile               the bytes contradict the format
+│   └── DamagedLog            a log file lacks bytes of a completed write
+├── StorageError              the file system refused
 │   ├── PathExists, PathNotFound
-│   │   └── StaleRead         a file went away while it was read; retryable
+│   │   └── StaleRead         a file was deleted while it was read; retryable
 ├── LockTimeout               retryable
 ├── WriteConflict             retryable
-│   ├── OutdatedRows          rows were computed from a state of the table that is not its newest any more
-│   └── StandingConflict      it stands until somebody acts: a plan that nobody is running holds the file groups
+│   ├── OutdatedRows          rows were computed from an outdated state of the table
+│   └── StandingConflict      it stands until the user acts: a pending plan holds the file groups
 └── TaskFailed                work failed on an executor; carries the worker's text
 
 Each message says where, what was expected, what was found and what to do next. Errors take one text, so that they
-pickle. What a message quotes may come from anyone: `shown_text` cuts credentials out of it and bounds it.
+pickle. Quoted text may have any origin: `shown_text` removes credentials from it and limits its length.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class SchemaMismatch(TableError):
 
 class RangeNotReadable(TableError):
     """Commits in the range of an incremental query were archived or cleaned, or are still missing; the message names
-    the oldest begin that can be read.
+    the oldest readable begin.
     """
 
 
@@ -105,11 +105,11 @@ class CorruptFile(HudiError):
 
 
 class DamagedLog(CorruptFile):
-    """A log file lacks bytes that a completed write put into it: rows or deletes of that write can't be read."""
+    """A log file lacks bytes of a completed write: rows or deletes of that write can't be read."""
 
 
 class MetadataTableDamaged(CorruptFile):
-    """The metadata table is not what the table's properties say, or can't be read; the data is as it was."""
+    """The metadata table contradicts the table's properties, or can't be read; the data is intact."""
 
 
 class StorageError(HudiError):
@@ -121,7 +121,7 @@ class PathNotFound(StorageError):
 
 
 class StaleRead(PathNotFound):
-    """A query came too late to files that it was planned for: cleaned, or undone, since. Ask again."""
+    """Files of a query's plan have been cleaned or undone since. Run the query again."""
 
     retryable = True
 
@@ -143,12 +143,12 @@ class WriteConflict(HudiError):
 
 
 class OutdatedRows(WriteConflict):
-    """The rows of a change were computed from a state of the table that is not its newest any more."""
+    """The rows of a change were computed from an outdated state of the table."""
 
 
 class StandingConflict(WriteConflict):
-    """A conflict that stands until somebody acts: a plan of a table service that nobody is running holds the file
-    groups, or another process has brought the batch of a stream. Trying again at once does not help.
+    """A conflict that stands until the user acts: a pending plan of a table service holds the file groups, or another
+    process has written the batch of a stream. An immediate retry does not help.
     """
 
 
@@ -157,6 +157,6 @@ class TaskFailed(HudiError):
 
 
 def add_note(error: BaseException, note: str) -> None:
-    """Say more about an error that is on its way: what is shown below it, from Python 3.11 on."""
+    """Add a note to an error being raised, which is shown below it from Python 3.11 on."""
     if hasattr(error, "add_note"):
         error.add_note(message(note))

@@ -1,11 +1,11 @@
-"""Ctrl-C, and other signals whose handlers raise, wait while something is done that must not stop half way.
+"""Ctrl-C, and other signals whose handlers raise, wait during work that must not stop half way.
 
-Python calls handlers of signals in the main thread, between any two steps of it: also when a lock was just taken and
-nobody knows of it yet, or while what a write left is being undone. `uninterrupted` puts them off until its block ends.
-The third one goes through at once: whoever presses Ctrl-C again and again does not want to wait for a dead store.
+Python calls signal handlers in the main thread, between any two of its steps: even when a lock was just taken but not
+recorded yet, or while a failed write is being undone. `uninterrupted` delays them until its block ends. The third one
+is handled at once: a user who presses Ctrl-C repeatedly does not want to wait for a dead store.
 
-Signals that no Python handler is there for end the process as ever (SIGTERM, unless the program handles it); what it
-leaves, the next writer undoes.
+Signals without a Python handler end the process as usual (SIGTERM, unless the program handles it); the next writer
+undoes its work.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ _now: _Uninterrupted | None = None  # the outermost block; of the main thread on
 
 
 def uninterrupted() -> AbstractContextManager[object]:
-    """`with uninterrupted():` signals that come meanwhile are handled when the block ends. Nothing in other threads."""
+    """`with uninterrupted():` signals during the block are handled when it ends. No effect in other threads."""
     return _Uninterrupted()
 
 
 def let_interrupts_through() -> None:
-    """Within `uninterrupted`: a place where nothing is half done, before a wait. Signals that came are handled here."""
+    """Within `uninterrupted`: call it before a wait, where no work is half done. Pending signals are handled here."""
     if _now is not None and threading.current_thread() is threading.main_thread():
         _now.let_through()
 
 
 class _Uninterrupted(AbstractContextManager[object]):
-    """No generator: between its `yield` and the block an interrupt would leave the handlers replaced."""
+    """Not a generator: an interrupt between its `yield` and the block would leave the handlers replaced."""
 
     def __init__(self) -> None:
         self._handlers: dict[int, _Handler] = {}
@@ -68,7 +68,7 @@ class _Uninterrupted(AbstractContextManager[object]):
         global _now
         if _now is not self:
             return
-        # A signal may come between any two of these steps, and must not be forgotten: first they go through again.
+        # A signal may come between any two of these steps, and must not be lost: first handlers are restored.
         try:
             self._is_over = True
             _now = None
@@ -82,7 +82,7 @@ class _Uninterrupted(AbstractContextManager[object]):
                 signal.raise_signal(number)
 
     def let_through(self) -> None:
-        """Handle now what has come meanwhile."""
+        """Handle pending signals now."""
         while self._waiting:
             number = self._waiting.pop(0)
             self._handlers[number](number, sys._getframe())
@@ -97,5 +97,5 @@ class _Uninterrupted(AbstractContextManager[object]):
 
     def _restore(self) -> None:
         for number, handler in self._handlers.items():
-            if signal.getsignal(number) == self._note:  # the block may have set another
+            if signal.getsignal(number) == self._note:  # the block may have set another handler
                 signal.signal(number, handler)

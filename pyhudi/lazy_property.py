@@ -1,8 +1,8 @@
-"""Attributes that are computed when they are first used, without a lock.
+"""Attributes that are computed on first use, without a lock.
 
-Until Python 3.11 `functools.cached_property` has one lock for all objects of a class: while one of them computes, by
-reading a slow stream for example, every other waits, in whatever thread and of whatever table. Two that wait for each
-other wait for ever. From 3.12 on it has none, as here.
+Until Python 3.11 `functools.cached_property` has one lock for all objects of a class: while one of them computes, for
+example by reading a slow stream, all others wait, in any thread and for any table. Two that wait for each other wait
+forever. From 3.12 on it has no lock, as here.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ Value = TypeVar("Value")
 
 
 class lazy_property(cached_property[Value]):  # noqa: N801
-    """`functools.cached_property` as it is from Python 3.12 on. Threads that come at once may all compute."""
+    """`functools.cached_property` as in Python 3.12. Simultaneous threads may all compute."""
 
-    if not TYPE_CHECKING:  # to a type checker it is what it is made of
+    if not TYPE_CHECKING:  # type checkers see its parent
 
         def __get__(self, instance: object, owner: type | None = None) -> object:
             if instance is None:

@@ -1,4 +1,4 @@
-"""MetaClient: a table as it is at one moment (storage, config, timeline). Frozen; `reload` gives a newer one."""
+"""MetaClient: a table at one moment (storage, config, timeline). Frozen; `reload` returns a newer one."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SYSTEM_CLOCK = SystemClock()
 
 @dataclass(frozen=True)
 class MetaClient:
-    """What readers and writers of one table start from."""
+    """The starting point of readers and writers of one table."""
 
     storage: Storage
     config: TableConfig
@@ -54,14 +54,14 @@ class MetaClient:
             timeline = timeline_of(entries, config)
             if is_complete(timeline, entries):
                 break
-            # Is that so, or has an upgrade or downgrade moved instants to another place since the properties were read?
+            # Or has an upgrade or downgrade moved instants since the properties were read?
             before, config = config, load_table_config(storage, clock).check_readable()
             if config.timeline_path == before.timeline_path:
                 break
         return cls(storage, config, timeline, clock, None, frozenset(entry.name for entry in entries))
 
     def reload(self) -> MetaClient:
-        """The table as it is now; bodies that were read stay read unless the table was upgraded in between."""
+        """The table as it is now; cached bodies stay unless the table was upgraded in between."""
         newer = MetaClient.load(self.storage, self.clock)
         if newer.config.timeline_path == self.config.timeline_path:
             object.__setattr__(newer, "_bodies", self._bodies)
@@ -70,8 +70,8 @@ class MetaClient:
     def is_current(self) -> bool:
         """True when no instant has changed its state since this was loaded. One listing.
 
-        Names of instants come once and leave once, and the newest write leaves only when it is undone: what had begun
-        before the listing shows, whatever falls into it.
+        Names of instants appear and disappear once, and the newest write disappears only when it is undone: so instants
+        begun before the listing are visible in it, whatever happens during it.
         """
         return self._instant_files == names_in(self.storage, self.config.timeline_path)
 
@@ -89,7 +89,7 @@ class MetaClient:
     def table_schema(self) -> pa.Schema:
         """Schema of the data columns, without meta columns.
 
-        From the newest commit that carries one, else the schema at creation, else the newest base file's own; a table
+        It is that of the newest commit with a schema, else the schema at creation, else the newest base file's; a table
         without any of them has no columns.
         """
         text = self.commits.latest_schema_json(self.timeline) or self.config.create_schema
@@ -109,7 +109,7 @@ class MetaClient:
         return pa.schema([field for field in self.table_schema() if field.name not in dropped])
 
     def _base_files_newest_first(self) -> Iterator[str]:
-        """Base files that commits name and that cleaning has left."""
+        """Existing base files of commits, newest first."""
         for instant in reversed(self.timeline.commits().instants):
             for stat in self.commits.metadata(instant).stats():
                 if stat.path is None or BaseFileName.parse(stat.path.rpartition("/")[2]) is None:

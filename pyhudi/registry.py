@@ -1,7 +1,7 @@
 """Registry of plug-ins: name → "module:Class", with Java class names as aliases.
 
-A row is text, so nothing is imported before it is used, and only names travel to executors. A user's own class is
-named in full, "my_package.keys:HashedKey", and needs no row.
+A row is text, so imports happen on first use, and only names are sent to executors. A user's class is named in full,
+"my_package.keys:HashedKey", and needs no row.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pyhudi.errors import ConfigError
 
 __all__ = ["Registry"]
 
-Plugin = TypeVar("Plugin")  # a class, as what it is used for: what makes an index, for example
+Plugin = TypeVar("Plugin")  # a class by its use, such as a factory of indexes
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Registry(Generic[Plugin]):
     aliases: Mapping[str, str] = field(default_factory=dict)
 
     def canonical(self, name: str) -> str:
-        """The registered name for a name, an alias or a class path; a "module:Class" path stands for itself.
+        """The registered name for a name, an alias or a class path; a "module:Class" path is returned as it is.
 
         Raises ConfigError, naming the nearest known name, for anything else.
         """

@@ -1,4 +1,4 @@
-"""What calls return: in one line, as plain values of JSON, and for notebooks. `Result` is one, `ResultList` several."""
+"""Results of calls: in one line, as plain JSON values, and for notebooks. `Result` is one, `ResultList` several."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 __all__ = ["Result", "ResultList", "plain"]
 
 EntryT = TypeVar("EntryT")
-Json: TypeAlias = Any  # a value as JSON has it, to be taken apart by its reader
+Json: TypeAlias = Any  # a JSON value, whose type the reader checks
 _LINE_CHARACTERS = 200
 
 
 class Result:
-    """A dataclass, made with `repr=False`, whose `str` says in words what was done."""
+    """A dataclass, made with `repr=False`, whose `str` describes the result in words."""
 
     __slots__ = ()
 
     def to_dict(self) -> dict[str, Json]:
-        """The fields by name, and those inside of them, as JSON has values: texts, numbers, lists, objects, null."""
+        """The fields by name, nested ones included, as JSON values: texts, numbers, lists, objects, null."""
         return _fields(self)
 
     def to_json(self, *, indent: int | None = None) -> str:
@@ -49,7 +49,7 @@ class Result:
 class ResultList(list[EntryT]):
     """A list of dataclasses that prints as a table.
 
-    A class of it names the type of its entries and the columns that are shown, and says the row of an entry.
+    A subclass names the type of its entries and the displayed columns, and makes the row of an entry.
     """
 
     entry_type: ClassVar[type]
@@ -59,7 +59,7 @@ class ResultList(list[EntryT]):
         raise NotImplementedError
 
     def to_dicts(self) -> list[dict[str, Json]]:
-        """The entries, each with its fields by name as JSON has values."""
+        """The entries, each with its fields by name as JSON values."""
         return [plain(entry) for entry in self]
 
     def to_json(self, *, indent: int | None = None) -> str:
@@ -88,14 +88,14 @@ class ResultList(list[EntryT]):
 
 
 def plain(value: object) -> Json:
-    """A value as JSON has it. What JSON has no form of becomes its text."""
+    """A value in JSON's types. A value without a JSON form becomes its text."""
     match value:
         case Enum():
             return value.value if isinstance(value, str) else value.name.lower()
         case None | bool() | int() | str():
             return value
         case float():
-            return value if value - value == 0 else str(value)  # infinite, or not a number
+            return value if value - value == 0 else str(value)  # infinite, or NaN
         case datetime() | date() | time():
             return value.isoformat()
         case bytes():

@@ -1,7 +1,7 @@
-"""Text in messages that others wrote: lock files, addresses, options. Escaped, shortened, without credentials.
+"""Foreign text in messages: lock files, addresses, options. It is escaped and shortened, without credentials.
 
-Every error of the family passes its message through `message`, so that nothing that a message quotes can leak a
-credential, fill a log or break the terminal or the pickle that it goes through.
+Every HudiError passes its message through `message`, so that quoted text can't leak a credential, fill a log, or break
+a terminal or a pickle.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ import re
 
 __all__ = ["QUOTED_CHARACTERS", "holds_credentials", "is_text", "message", "quoted", "without_credentials"]
 
-# A note of a lock, a path, a value: two lines of a terminal say who or what it is.
+# A note of a lock, a path, a value: two lines of a terminal identify it.
 QUOTED_CHARACTERS = 200
-# Room for a list of columns or the last lines of a worker's trace; what is longer was written by nobody for a reader.
+# Room for a list of columns or the last lines of a worker's trace; longer text was not written for a reader.
 MESSAGE_CHARACTERS_MAX = 16_000
 
 _HIDDEN = "***"
 _CREDENTIAL_CHARACTERS = 256  # longer than the keys and passwords before an @ are
-# Whether an address names someone with a password: up to the host there is no slash, but keys of S3 may have some.
+# An address with a user and a password: up to the host there is no slash, but keys of S3 may contain some.
 _WHO = re.compile(rf"(?i)(\bs3[an]?://)[^\s/@]*(?::\S{{0,{_CREDENTIAL_CHARACTERS}}}?)?@|(://)[^\s/@:]*:[^\s/@]*@")
 # Parameters that grant access, as clients and portals of S3, Azure and Google spell them.
 _GRANTS = re.compile(
@@ -38,20 +38,20 @@ def without_credentials(text: str) -> str:
 
 
 def holds_credentials(uri: str) -> bool:
-    """Whether `without_credentials` would hide something of it."""
+    """Would `without_credentials` change it?"""
     return without_credentials(uri) != uri
 
 
 def quoted(text: str, characters: int = QUOTED_CHARACTERS) -> str:
-    """Text of others for the middle of a message: control characters escaped, shortened, without credentials."""
-    # Some more than is shown, so that no credential is cut in half and not known for one.
+    """Foreign text within a message: control characters escaped, shortened, without credentials."""
+    # Longer than the shown text, so that no credential is cut and missed.
     start = text[: characters + 2 * _CREDENTIAL_CHARACTERS]
     shown = "".join(c if c.isprintable() else _escaped(c) for c in without_credentials(start))
     return shown if len(shown) <= characters and start == text else f"{shown[:characters]}..."
 
 
 def message(text: str) -> str:
-    """A whole message as it may be shown: text that any encoding takes, of bounded length, without credentials."""
+    """A whole message, safe to show: encodable, of bounded length, without credentials."""
     if len(text) > MESSAGE_CHARACTERS_MAX:
         half = MESSAGE_CHARACTERS_MAX // 2 - 50  # less than the half, as the words between them count, too
         text = f"{text[:half]} ... ({len(text) - 2 * half:,} characters left out) ... {text[-half:]}"

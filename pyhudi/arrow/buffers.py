@@ -1,8 +1,8 @@
 """Buffers of Arrow arrays as numbers, without a copy, and the order of binary values by their bytes.
 
-The numbers say where strings end, or are bytes or decimals.
+The numbers are offsets of strings, bytes or decimals.
 
-Most keys differ in the first bytes behind their common beginning. `order_of_bytes` sorts these bytes as whole numbers,
+Most keys differ in the first bytes after their common prefix. `order_of_bytes` sorts these bytes as whole numbers,
 which is several times as fast as comparing texts.
 """
 
@@ -27,11 +27,11 @@ def buffer_numbers(
     """`count` numbers from there on, -1: all; none where the array has no such buffer, or an empty one."""
     if buffer is None or not buffer.size:
         return np.zeros(0, number)
-    # A Buffer has Python's buffer protocol, which types can't say before Python 3.12.
+    # A Buffer has Python's buffer protocol, which types can't express before Python 3.12.
     return np.frombuffer(cast("memoryview", buffer), number, count, offset_bytes)
 
 
-_FEW = 4096  # values that are compared at once
+_FEW = 4096  # values compared at once
 _HEAD = 8  # bytes of a whole number
 
 
@@ -41,7 +41,7 @@ def is_ascending(values: pa.Array) -> bool:
 
 
 def order_of_bytes(values: pa.Array) -> npt.NDArray[np.int64]:
-    """The rows of binary values (without nulls) in ascending order of their bytes; equal ones stay in their order."""
+    """The rows of binary values (without nulls) in ascending order of their bytes; equal ones keep their order."""
     if len(values) <= _FEW:
         return _compared(values)
     heads = _heads(values)
@@ -62,7 +62,7 @@ def _compared(values: pa.Array) -> npt.NDArray[np.int64]:
 
 
 def _heads(values: pa.Array) -> npt.NDArray[np.uint64]:
-    """The bytes behind what all values begin with, as whole numbers; what is not there counts 0."""
+    """The bytes after the common prefix of all values, as whole numbers; missing bytes count 0."""
     least, greatest = pc.min(values).as_py(), pc.max(values).as_py()
     both = zip(least, greatest, strict=False)
     same = next((at for at, (one, other) in enumerate(both) if one != other), len(least))

@@ -17,7 +17,7 @@ LIST_ARRAYS = (pa.ListArray, pa.LargeListArray, pa.FixedSizeListArray, pa.ListVi
 
 
 def is_list(data_type: pa.DataType) -> TypeGuard[AnyList]:
-    """Lists of every kind; maps are none."""
+    """Is it a list of any kind? Maps are not."""
     return bool(
         pt.is_list(data_type)
         or pt.is_large_list(data_type)
@@ -28,12 +28,12 @@ def is_list(data_type: pa.DataType) -> TypeGuard[AnyList]:
 
 
 def is_text(data_type: pa.DataType) -> bool:
-    """Strings of every kind; dictionaries of strings are none."""
+    """Is it a string type of any kind? Dictionaries of strings are not."""
     return bool(pt.is_string(data_type) or pt.is_large_string(data_type) or data_type.equals(pa.string_view()))
 
 
 def is_bytes(data_type: pa.DataType) -> bool:
-    """Binary of every kind, fixed size too."""
+    """Is it a binary type of any kind, fixed size included?"""
     return bool(
         pt.is_binary(data_type)
         or pt.is_large_binary(data_type)
@@ -43,16 +43,16 @@ def is_bytes(data_type: pa.DataType) -> bool:
 
 
 def value_type(data_type: pa.DataType) -> pa.DataType:
-    """The type of the values: that of what a dictionary or runs stand for, of other types themselves."""
+    """The type of the values: of a dictionary's or runs' values, else the type itself."""
     while pt.is_dictionary(data_type) or pt.is_run_end_encoded(data_type):
         data_type = data_type.value_type
     return data_type
 
 
 def plain_type(data_type: pa.DataType) -> pa.DataType:
-    """The type that has the same values in a form that every kernel of Arrow takes, an equal type when it is one.
+    """The type with the same values in a form that every Arrow kernel takes; an equal type if it is one already.
 
-    Views become large text or bytes, runs and dictionaries of views their values, whatever they are inside of.
+    Views become large text or bytes, runs and dictionaries of views their values, at any depth.
     """
     if data_type.equals(pa.string_view()):
         return pa.large_string()

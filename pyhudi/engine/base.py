@@ -1,9 +1,8 @@
 """Engine: how work is spread over machines. Knows Arrow, nothing of Hudi.
 
 A *frame* is the engine's own lazy table: an Arrow table or stream for the LocalEngine, a DataFrame for Spark. *Work* is
-a picklable callable (a frozen dataclass with `__call__`, or a module-level function) that runs where the rows are. It
-is handed a `TaskContext` first, so that whatever it names is unique per task attempt: a task that is retried runs its
-side effects again.
+a picklable callable (a frozen dataclass with `__call__`, or a module-level function) that runs where the rows are. Its
+first argument is a `TaskContext`, so that names are unique per task attempt: a retried task repeats its side effects.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ __all__ = [
     "frame_and_engine",
 ]
 
-# A frame of the engine at hand, whichever that is: what is made with it can be given back to it, and nothing else.
+# A frame of the current engine, whichever it is: it can only be passed back to the same engine.
 Frame = NewType("Frame", object)
 FrameT = TypeVar("FrameT")
 TaskT = TypeVar("TaskT")
@@ -35,7 +34,7 @@ TaskT = TypeVar("TaskT")
 
 @dataclass(frozen=True, slots=True)
 class TaskContext:
-    """Which attempt of which task this is."""
+    """The attempt and the task."""
 
     partition_id: int
     stage_id: int
@@ -53,11 +52,11 @@ FanOutWork = Callable[[TaskContext, TaskT], Iterable[pa.RecordBatch]]
 
 
 class EngineOf(Protocol[FrameT]):
-    """The verbs of an engine with frames of this type. All writes and reads of a table consist of them."""
+    """The verbs of an engine with frames of this type. All writes and reads of a table use them."""
 
     @property
     def parallelism(self) -> int:
-        """How many tasks run at once, as far as the engine knows."""
+        """The number of tasks that run at once, as far as the engine knows."""
         ...
 
     def schema(self, frame: FrameT) -> pa.Schema:
@@ -72,7 +71,7 @@ class EngineOf(Protocol[FrameT]):
         """Add columns computed batch by batch from some of the frame's columns.
 
         `work` gets a batch of just `columns` and returns a batch of `schema` with as many rows. It has no side effects
-        and may run more than once. A result column that exists already replaces it.
+        and may run more than once. A result column replaces an existing column of the same name.
         """
         ...
 
@@ -115,8 +114,8 @@ class EngineOf(Protocol[FrameT]):
     ) -> FrameT:
         """Equi-join; the key columns appear once.
 
-        Args:    right_is_large: the right side is never held whole in one place. It must be said of rows that work
-            makes, whose number no engine can foretell.
+        Args:    right_is_large: the right side is never in memory as a whole. Set it for rows made by work, whose
+                     number no engine can estimate.
         """
         ...
 
@@ -129,15 +128,15 @@ class EngineOf(Protocol[FrameT]):
         ...
 
     def cache(self, frame: FrameT) -> FrameT:
-        """Compute once, use several times; give it back with `release`."""
+        """Compute once, use several times; free it with `release`."""
         ...
 
     def release(self, frame: FrameT) -> None:
-        """Forget what `cache` kept."""
+        """Free a cached frame."""
         ...
 
     def collect(self, frame: FrameT) -> pa.Table:
-        """Run the frame and bring its (small) result to the planner. Raises TaskFailed with the worker's words."""
+        """Run the frame and bring its (small) result to the planner. Raises TaskFailed with the worker's message."""
         ...
 
 
@@ -145,10 +144,10 @@ Engine: TypeAlias = EngineOf[Frame]
 
 
 def as_engine(engine: EngineOf[FrameT]) -> Engine:
-    """An engine as the actions take it: they don't know which one it is."""
+    """An engine with the type for actions, which don't know which one it is."""
     return cast("Engine", engine)
 
 
 def frame_and_engine(frame: FrameT, engine: EngineOf[FrameT]) -> tuple[Frame, Engine]:
-    """A frame, and the engine that it is for, as the actions take them."""
+    """A frame and its engine, with the types for actions."""
     return Frame(frame), as_engine(engine)

@@ -1,8 +1,8 @@
 """LocalEngine: the engine's verbs on Arrow data and threads, in this process.
 
 It is the engine without Spark, and the fast path for small commits with Spark. A frame is a schema and a tuple of
-*parts*; each part is a callable that opens a stream of batches, and one part is one task. Parts run on threads when
-the frame is collected; Arrow's kernels and Parquet leave Python's lock, so threads are enough.
+*parts*; each part is a callable that opens a stream of batches, and one part is one task. Parts run on threads when the
+frame is collected; Arrow's kernels and Parquet release Python's lock, so threads suffice.
 
 Source: docs/decisions/0002-two-engines.md.
 """
@@ -43,12 +43,12 @@ Part = Callable[[], Iterator[pa.RecordBatch]]
 Result = TypeVar("Result")
 
 BATCH_ROWS = 65_536
-SORT_BYTES = 512 << 20  # rows of a stream that are sorted in memory; they are there twice while they are
+SORT_BYTES = 512 << 20  # rows of a stream that are sorted in memory, which takes twice as much
 PART_BYTES = 256 << 20  # a table in memory is cut into parts of about this size, one task each
 
 
 class ArrowStream(Protocol):
-    """Whatever gives its rows by Arrow's C stream: polars, DuckDB, pandas."""
+    """Any source of rows with Arrow's C stream: polars, DuckDB, pandas."""
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
 
@@ -62,7 +62,7 @@ class LocalFrame:
 
     @property
     def can_be_read(self) -> bool:
-        """False when the rows came from a stream that is gone."""
+        """False when the rows came from a stream that was consumed."""
         return all(part.can_be_read for part in self.parts if isinstance(part, _ReaderPart))
 
     @classmethod
@@ -77,7 +77,7 @@ class LocalFrame:
     def of(cls, data: LocalRows, tasks_max: int = 1, *, kept_bytes: int = 0) -> LocalFrame:
         """A frame from a frame, a table, a batch, a reader, or anything with `__arrow_c_stream__`.
 
-        Args:    kept_bytes: of a reader's rows, which can be read a second time when there are no more.
+        Args:    kept_bytes: a reader's rows up to this size can be read a second time.
         """
         if isinstance(data, LocalFrame):
             return data
@@ -108,7 +108,7 @@ class _TablePart:
 
 
 class _ReaderPart:
-    """A stream: read again from memory when it was small, else that is an error, not an empty table."""
+    """A stream: a second read comes from memory if it was small, else it is an error, not an empty table."""
 
     def __init__(self, reader: pa.RecordBatchReader, kept_bytes: int = 0) -> None:
         self._reader: pa.RecordBatchReader | None = reader
@@ -141,11 +141,11 @@ class _ReaderPart:
 
 
 class _Once(Generic[Result]):
-    """A value that its first user computes, kept for the others; so is what it raises."""
+    """A value that its first user computes and later users share, an exception included."""
 
     def __init__(self, compute: Callable[[], Result]) -> None:
         self._compute = compute
-        self._lock = Lock()  # of this value alone: computing it may read a stream that waits for another one
+        self._lock = Lock()  # one per value: computing it may read a stream that waits for another one
         self._outcome = Future[Result]()
 
     def __call__(self) -> Result:
@@ -161,7 +161,7 @@ class _Once(Generic[Result]):
 class LocalEngine:
     """The verbs of `Engine` on Arrow and threads. `threads`: tasks at once; None takes one per core."""
 
-    shares_memory = True  # tasks see the planner's memory: handing them a large value costs nothing
+    shares_memory = True  # tasks share the planner's memory: passing them a large value costs nothing
 
     def __init__(self, threads: int | None = None) -> None:
         self._threads = threads or pa.cpu_count()
@@ -210,7 +210,7 @@ class LocalEngine:
     def map_groups(
         self, frame: LocalRows, slot: str, slots: int, work: GroupWork, schema: pa.Schema, sort: Sequence[str] = ()
     ) -> LocalFrame:
-        """Bring rows of a slot to one call of `work`; the rows are held in memory to sort them."""
+        """Pass the rows of a slot to one call of `work`; they are sorted in memory."""
         frame, stage = self._frame(frame), next(self._stages)
         if slots == 1 and not sort:
             # One slot: nothing to sort, so a large stream never has to fit in memory.
@@ -249,7 +249,7 @@ class LocalEngine:
     ) -> LocalFrame:
         """Sort the frame, and cut it so that equal values of `partition_by` stay in one part.
 
-        A stream that is larger than SORT_BYTES goes to temporary files, and is sorted range by range.
+        A stream larger than SORT_BYTES goes to temporary files, and is sorted range by range.
         """
         frame = self._frame(frame)
         # Sorting by the partitioning columns first brings equal values together; a part is then one run of rows.
@@ -259,7 +259,7 @@ class LocalEngine:
         @_Once
         def arranged() -> tuple[pa.Table, pa.Array, list[int]] | SortedRanges:
             if len(frame.parts) > 1 or list(partition_by) != keys[: len(partition_by)]:
-                table = self.collect(frame)  # several parts are of a table in memory
+                table = self.collect(frame)  # several parts belong to a table in memory
             else:
                 room = SORT_BYTES // (2 * self._threads) or 1
                 ranges = SortedRanges(frame.schema, keys, len(partition_by), SORT_BYTES, room)
@@ -297,7 +297,7 @@ class LocalEngine:
         *,
         right_is_large: bool = False,
     ) -> LocalFrame:
-        """Join: the left side is held in memory, of a right side of any size only rows whose key is on the left."""
+        """Join: the left side is in memory, and of a right side of any size only rows with keys on the left."""
         left, right, keys = self._frame(left), self._frame(right), list(on)
         payload = [name for name in right.schema.names if name not in keys]
         schema = pa.schema([*left.schema, *(right.schema.field(name).with_nullable(True) for name in payload)])
@@ -324,22 +324,22 @@ class LocalEngine:
         return LocalFrame.of_table(self.collect(frame), self._threads)
 
     def release(self, frame: LocalRows) -> None:
-        """Nothing to do: memory goes when the frame does."""
+        """Do nothing: memory is freed with the frame."""
 
     def collect(self, frame: LocalRows) -> pa.Table:
-        """Run all parts, on threads, and put their rows into one table, part by part."""
+        """Run all parts, on threads, and combine their rows in one table, part by part."""
         if isinstance(frame, pa.Table):
             return frame
         frame = self._frame(frame)
         if len(frame.parts) == 1 or self._threads == 1:
             streams = [list(part()) for part in frame.parts]
         else:
-            # A pool of its own: a part may collect another frame, and must not wait for its own thread.
+            # A separate pool: a part may collect another frame, and must not wait for its own thread.
             pool = ThreadPoolExecutor(self._threads)
             try:
                 streams = list(pool.map(lambda part: list(part()), frame.parts))
             finally:
-                with uninterrupted():  # what tasks write must be there before it is undone
+                with uninterrupted():  # tasks must have finished writing before their files are undone
                     pool.shutdown(cancel_futures=True)
         return pa.Table.from_batches([batch for stream in streams for batch in stream], schema=frame.schema)
 
@@ -361,7 +361,7 @@ class LocalEngine:
 
 
 def in_this_process(rows: LocalRows) -> tuple[Frame, Engine]:
-    """Arrow rows as a frame, and the engine of this process for it, as the actions take them."""
+    """Arrow rows as a frame, and this process's engine, with the types for actions."""
     return frame_and_engine(rows, LocalEngine())
 
 
@@ -378,7 +378,7 @@ def _sorted_by_slot(
     table: pa.Table, slot: str, slots: int, sort: Sequence[str]
 ) -> tuple[pa.Table, pa.Array, npt.NDArray[np.int64]]:
     """The table, its row order by slot (stable) and `sort`, and where each slot's rows start in that order."""
-    table = table.combine_chunks()  # taking rows of a column in chunks puts the chunks together, each time again
+    table = table.combine_chunks()  # taking rows of a chunked column combines the chunks each time
     keys = [slot, *sort]
     order = pc.sort_indices(table.select(keys), sort_keys=[(name, "ascending") for name in keys])
     values = table.column(slot).to_numpy()
@@ -403,6 +403,6 @@ def _cuts(table: pa.Table, order: pa.Array, parts: int, together: Sequence[str])
 
 
 def _taken(table: pa.Table, order: pa.Array) -> Iterator[pa.RecordBatch]:
-    # Slice by slice, so that the sorted copy is never whole in memory next to the original.
+    # Slice by slice, so that the complete sorted copy is never in memory next to the original.
     for start in range(0, len(order), BATCH_ROWS * 4):
         yield from table.take(order.slice(start, BATCH_ROWS * 4)).to_batches(max_chunksize=BATCH_ROWS)

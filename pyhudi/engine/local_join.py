@@ -1,4 +1,4 @@
-"""Joins of the LocalEngine: row numbers are matched, for Arrow's own join cannot carry nested columns."""
+"""Joins of the LocalEngine: row numbers are matched, since Arrow's join can't handle nested columns."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["matching", "row_pairs"]
 
 
 def matching(batches: Iterable[pa.RecordBatch], key_values: Mapping[str, pa.Array]) -> Iterator[pa.RecordBatch]:
-    """Rows whose key columns each hold a known value: more than enough rows, in far less memory.
+    """Rows whose key columns each hold a value of the other side: a superset of the matches, in far less memory.
 
     `key_values`: by key column the values of the other side.
     """
@@ -26,7 +26,7 @@ def matching(batches: Iterable[pa.RecordBatch], key_values: Mapping[str, pa.Arra
 
 
 def _chunks_of(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.Table]:
-    """Batches put together into tables of at least `rows` rows: `is_in` builds its hash set once per call."""
+    """Batches combined into tables of at least `rows` rows: `is_in` builds its hash set once per call."""
     waiting: list[pa.RecordBatch] = []
     count = 0
     for batch in batches:
@@ -40,9 +40,9 @@ def _chunks_of(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.Tabl
 
 
 def row_pairs(left: pa.Table, right: pa.Table, keys: list[str], how: Literal["inner", "left"]) -> pa.Table:
-    """Row numbers that belong together, in the order of the left rows; `right` is null where nothing matches.
+    """Matching row numbers, in the order of the left rows; `right` is null without a match.
 
-    Only keys and row numbers go through Arrow's join, which can't carry nested columns.
+    Only keys and row numbers go through Arrow's join, which can't handle nested columns.
     """
     first = right.column(keys[0])
     if pc.count_distinct(first).as_py() == len(first):
@@ -54,7 +54,7 @@ def row_pairs(left: pa.Table, right: pa.Table, keys: list[str], how: Literal["in
 
 
 def _single_partners(left: pa.Table, right: pa.Table, keys: list[str], how: Literal["inner", "left"]) -> pa.Table:
-    """`row_pairs` where no two right rows have the same first key: looking it up is much faster than a join."""
+    """`row_pairs` when no two right rows have the same first key: a look-up is much faster than a join."""
     partner = pc.index_in(left.column(keys[0]), value_set=right.column(keys[0]), skip_nulls=True).combine_chunks()
     for name in keys[1:]:
         same = pc.equal(left.column(name), right.column(name).take(partner))

@@ -4,7 +4,7 @@ fits in memory    rows → one table, which the caller sorts
 does not          rows → a file in a temporary folder, with a sample of their keys → split points
                   → a file per range → each range sorted by itself
 
-Rows of equal keys are in one range, in the order in which they came. Several ranges can be read at the same time.
+Rows of equal keys are in one range, in their original order. Several ranges can be read at the same time.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from pyhudi.storage.base import as_temporary_error
 
 __all__ = ["SortedRanges"]
 
-_SAMPLE_STEP = 256  # one row of so many tells where keys lie, of more rows than are sampled one of twice, ... as many
+_SAMPLE_STEP = 256  # one row of so many is sampled; in a longer stream one of twice as many, and so on
 _SAMPLED_ROWS = 1 << 16
-_RANGES_MAX = 256  # each is an open file while rows are spread
+_RANGES_MAX = 256  # each is an open file while rows are distributed
 _OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4")
 
 Numbers = npt.NDArray[np.int64]
@@ -36,10 +36,10 @@ Flags = npt.NDArray[np.bool_]
 
 
 class SortedRanges:
-    """Rows are taken in by `take_in`, once. `keys`: columns to sort by; none: rows stay as they come.
+    """`take_in` reads the rows, once. `keys`: columns to sort by; none: rows keep their order.
 
-    Args:    together: how many of the first keys are to be equal in one share only. memory_bytes: rows beyond it go to
-             files. range_bytes: about how much one range holds.
+    Args:    together: rows that are equal in so many first keys are in one share. memory_bytes: rows beyond it go to
+                 files. range_bytes: approximate size of a range.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class SortedRanges:
             yield from sorted_range.in_order(batch_rows)
 
     def _spread(self, everything: _Range, sample: pa.Table, folder: Path) -> None:
-        """The rows to files by range."""
+        """Write the rows to files by range."""
         splits = _splits(sample, min(_RANGES_MAX, -(-everything.bytes // self._range_bytes)))
         self.ranges = tuple(
             _Range(folder / f"range{number}", self._schema, tuple(self._keys)) for number in range(len(splits) + 1)
@@ -98,7 +98,7 @@ class SortedRanges:
 
 @dataclass(slots=True)
 class _Range:
-    """Rows in a file. `keys`: to sort by when they are read; those of a range with one key only need no sorting."""
+    """Rows in a file. `keys`: the sort columns for reading; a range with a single key needs no sorting."""
 
     path: Path
     schema: pa.Schema
@@ -123,13 +123,13 @@ class _Range:
 
     def close(self) -> None:
         if self._writer is not None:
-            with as_temporary_error(str(self.path)):  # the last rows are written now
+            with as_temporary_error(str(self.path)):  # this writes the last rows
                 self._writer.close()
             self._writer = None
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """The rows as they came."""
-        if self.path.exists():  # a range that no row fell into has no file
+        """The rows in their original order."""
+        if self.path.exists():  # a range without rows has no file
             with (
                 as_temporary_error(str(self.path)),
                 pa.OSFile(str(self.path)) as source,
@@ -149,7 +149,7 @@ class _Range:
 
 
 def _sampled(into: _Range, keys: list[str], batches: Iterable[pa.RecordBatch]) -> pa.Table:
-    """Write all rows; the keys of some of them, evenly spread and no more of a longer stream."""
+    """Write all rows; the keys of some of them, evenly spread, with a fixed maximum."""
     sample, rows, step = [into.schema.empty_table().select(keys)], 0, _SAMPLE_STEP
     for batch in batches:
         into.write(batch)
@@ -164,25 +164,25 @@ def _sampled(into: _Range, keys: list[str], batches: Iterable[pa.RecordBatch]) -
 
 
 def _each(step: int, rows: pa.RecordBatch | pa.Table) -> pa.Array:
-    """Places of one row of so many."""
+    """Positions of every `step`-th row."""
     return pa.array(np.arange(0, len(rows), step))
 
 
 def _emptied(batches: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The batches of a list, which lets go of each."""
+    """The batches of a list, removing each from it."""
     while batches:
         yield batches.pop(0)
 
 
 def _order(keys: pa.Table) -> pa.Array:
-    """Row numbers in order; equal rows stay as they are."""
+    """Row numbers in sorted order; equal rows keep their order."""
     return pc.sort_indices(keys, sort_keys=[(name, "ascending") for name in keys.column_names])
 
 
 def _splits(sample: pa.Table, ranges: int) -> pa.Table:
     """Keys at which ranges begin, in order, each once.
 
-    A key that fills ranges of its own is followed by a split at the next key, so that it has a range to itself.
+    A key that fills whole ranges is followed by a split at the next key, so that it has a separate range.
     """
     ordered = sample.take(_order(sample))
     firsts = _first_of_each(ordered)
@@ -194,7 +194,7 @@ def _splits(sample: pa.Table, ranges: int) -> pa.Table:
 
 
 def _first_of_each(ordered: pa.Table) -> Numbers:
-    """Where in ordered rows another key begins."""
+    """The first row of each key in ordered rows."""
     changes = np.zeros(len(ordered), np.bool_)
     changes[:1] = True
     for column in ordered.columns:

@@ -21,7 +21,7 @@ from pyhudi.java.floats import float_text
 
 __all__ = ["can_cast", "cast"]
 
-# Order of widening: a type becomes any that is further right.
+# Order of widening: a type can become any type to its right.
 _NUMBERS = (
     (pa.int8(), pa.uint8()),
     (pa.int16(),),
@@ -36,7 +36,7 @@ _RANK = {data_type: rank for rank, same in enumerate(_NUMBERS) for data_type in 
 
 
 def can_cast(source: pa.DataType, target: pa.DataType) -> bool:
-    """Whether `cast` knows the conversion of these two types, neither of them nested."""
+    """Does `cast` support these two types, neither of them nested?"""
     if source.equals(target) or pt.is_null(source):
         return True
     if pt.is_dictionary(source):
@@ -61,7 +61,7 @@ def can_cast(source: pa.DataType, target: pa.DataType) -> bool:
 def cast(array: pa.Array, target: pa.DataType) -> pa.Array:
     """The array as `target`; the caller has checked `can_cast`.
 
-    Raises pa.ArrowInvalid when a value can't be converted (text that is no date, bytes that are no UTF-8).
+    Raises pa.ArrowInvalid when a value can't be converted (text that is not a date, bytes that are not UTF-8).
     """
     source = array.type
     if isinstance(array, pa.DictionaryArray):
@@ -87,14 +87,14 @@ def cast(array: pa.Array, target: pa.DataType) -> pa.Array:
 
 def _becomes_decimal(source: pa.DataType, target: pa.DataType) -> bool:
     if pt.is_decimal(source) and pt.is_decimal(target):
-        # Neither digits before the point nor digits after it may be lost.
+        # No digits may be lost, before or after the point.
         return bool(source.scale <= target.scale and source.precision - source.scale <= target.precision - target.scale)
     return bool(source in _RANK or is_text(source))
 
 
 def _to_decimal(array: pa.Array, target: pa.DataType, scale: int) -> pa.Array:
     if pt.is_integer(array.type):
-        # Arrow asks for room for every value of the integer type, whatever the values are.
+        # Arrow requires room for every value of the integer type, whatever the actual values.
         return array.cast(pa.decimal128(19 + scale if scale < 19 else 38, scale)).cast(target)
     if pt.is_decimal(array.type):
         return array.cast(target)

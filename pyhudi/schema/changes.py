@@ -1,4 +1,4 @@
-"""Changes of a table's schema, as `ALTER TABLE` makes them, and ids for columns that have none.
+"""Changes of a table's schema, as by `ALTER TABLE`, and ids for columns without one.
 
 `changed_schema` works on schemas whose columns have ids. A change names a column by its path: `address.city`, in a list
 `items.element.price`, in a map `prices.value.amount`. Names match whatever their case, as in Spark.
@@ -54,16 +54,16 @@ def numbered_schema(columns: pa.Schema, *, with_meta: bool) -> InternalSchema:
 
 
 def numbered_column(column: pa.Field, max_column_id: int) -> tuple[SchemaColumn, int]:
-    """A new column of a schema whose greatest id is given; with the greatest one that there is then."""
+    """A new column of a schema with the greatest id `max_column_id`, and the greatest id after it."""
     ids = count(max_column_id + 1)
     (numbered,) = _record([storable(pa.schema([column])).field(0)], ids)
     return numbered, next(ids) - 1
 
 
 def renumbered(newest: InternalSchema, columns: pa.Schema) -> InternalSchema:
-    """The schema of these columns after the newest one of a history: those with names that it has keep their ids.
+    """The schema of these columns after the newest one of a history: columns with existing names keep their ids.
 
-    Args:    columns: the data columns of rows that were fitted to the table (`evolve`); meta columns stay as they are.
+    Args:    columns: the data columns of rows that were fitted to the table (`evolve`); meta columns stay unchanged.
     """
     meta = tuple(column for column in newest.columns if column.name in META_COLUMNS)
     ids = count(newest.max_column_id + 1)
@@ -125,15 +125,15 @@ def _part(number: int, name: str, field: pa.Field, ids: Iterator[int]) -> Schema
     return SchemaColumn(number, name, _typed(field.type, ids), field.nullable)
 
 
-FIRST = ""  # in the place of the name of the column before: there is none
+FIRST = ""  # instead of the name of the column before
 
 _Columns = tuple[SchemaColumn, ...]
-_Edit = Callable[[_Columns, str], _Columns]  # the columns of one record, and the name that is meant
+_Edit = Callable[[_Columns, str], _Columns]  # the columns of one record, and the name of the column
 
 
 @dataclass(frozen=True, slots=True)
 class AddColumn:
-    """A new column, null in the rows that there are. `after`: the column before it; FIRST; None: at the end."""
+    """A new column, null in existing rows. `after`: the column before it; FIRST; None: at the end."""
 
     path: str
     type: pa.DataType
@@ -144,7 +144,7 @@ class AddColumn:
 
 @dataclass(frozen=True, slots=True)
 class RenameColumn:
-    """Another name, in the same place. `name`: without the path."""
+    """A new name, in the same place. `name`: without the path."""
 
     path: str
     name: str
@@ -152,14 +152,14 @@ class RenameColumn:
 
 @dataclass(frozen=True, slots=True)
 class DropColumn:
-    """The column leaves the schema; one that gets its name later is another column."""
+    """The column is dropped; a later column of the same name is another column."""
 
     path: str
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeType:
-    """Another type, which every value of the old one can become."""
+    """A new type, to which every value of the old one can be converted."""
 
     path: str
     type: pa.DataType
@@ -167,7 +167,7 @@ class ChangeType:
 
 @dataclass(frozen=True, slots=True)
 class SetComment:
-    """What the column's comment says; "" takes it away."""
+    """The column's new comment; "" removes it."""
 
     path: str
     comment: str
@@ -175,7 +175,7 @@ class SetComment:
 
 @dataclass(frozen=True, slots=True)
 class MoveColumn:
-    """Another place in its record. `after`: the column before it, or FIRST."""
+    """A new place in its record. `after`: the column before it, or FIRST."""
 
     path: str
     after: str
@@ -196,8 +196,8 @@ def changed_schema(
 ) -> InternalSchema:
     """The schema after the changes, one after the other; version and ids of other columns stay.
 
-    Args:    deciding: paths of the columns that keys, partitions and ordering are made of.
-    Raises:  SchemaMismatch for columns that are not there, or are there already, and changes that rows can't follow.
+    Args:    deciding: paths of the columns of keys, partitions and ordering.
+    Raises:  SchemaMismatch for missing or already existing columns, and for changes that rows can't follow.
     """
     for change in changes:
         changed = _after(schema, change)
@@ -258,7 +258,7 @@ def _edited(columns: _Columns, parents: Sequence[str], name: str, edit: _Edit, c
 def _edited_parts(
     outer: ListType | MapType, parents: Sequence[str], name: str, edit: _Edit, change: SchemaChange
 ) -> ListType | MapType:
-    """A list or map with something changed inside; its own parts have fixed names and places."""
+    """A list or map with a change inside; its own parts have fixed names and places."""
     if not parents and not isinstance(change, ChangeType | DropNotNull | SetComment):
         kind = "list" if isinstance(outer, ListType) else "map"
         raise SchemaMismatch(f"{change.path!r} is a part of a {kind}: only its type can be changed.")
@@ -283,7 +283,7 @@ def _index(columns: _Columns, name: str, path: str) -> int:
 
 
 def _check_new(columns: _Columns, path: str, name: str) -> None:
-    """Spark takes names for equal that differ by case only."""
+    """Refuse a name that exists, whatever its case: Spark ignores the case of names."""
     same = next((column.name for column in columns if column.name.lower() == name.lower()), None)
     if same is not None:
         raise SchemaMismatch(f"There is a column {same!r} already, so {path!r} can't be added or be a new name.")

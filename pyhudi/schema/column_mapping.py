@@ -1,10 +1,10 @@
 """Reading one file under schema on read: its columns are matched to the query's by id.
 
-The same holds for a log block, which counts as a file of its own instant.
+The same applies to a log block, which counts as a file of its own instant.
 
-A column of the file is known by name in the schema that held when the file was written; that gives its id, and the id
-its name in the query (rename). An id that the query's schema does not have is left out; an id that the file's schema
-does not have is null, also when the file has a column of that name (dropped and added again).
+A file's column has its name in the schema at the time of writing; that gives its id, and the id its name in the query
+(rename). An id missing from the query's schema is left out; an id missing from the file's schema is null, even when the
+file has a column of that name (dropped and added again).
 Source: docs/formats/schema.md, "Schema history".
 """
 
@@ -28,7 +28,7 @@ _ROOT = -1
 class ColumnMapping:
     """How to read one file: `plan(batch)` turns its rows into the query's. Picklable.
 
-    `file_columns`: the file's columns that are needed, under their names there. `schema`: what comes out.
+    `file_columns`: the required columns, under their names in the file. `schema`: of the result.
     """
 
     file_columns: tuple[str, ...]
@@ -37,11 +37,11 @@ class ColumnMapping:
     query: InternalSchema
 
     def __call__(self, data: Rows) -> Rows:
-        """The rows under the query's schema, same kind of data. Raises SchemaMismatch as `project` does."""
+        """The rows under the query's schema, same kind of data. Raises SchemaMismatch like `project`."""
         return project(self.named(data), self.schema)
 
     def named(self, data: Rows) -> Rows:
-        """The rows with the query's names; columns that it does not have get names that nobody can ask for."""
+        """The rows with the query's names; columns outside the query get names that no query can have."""
         fields = _renamed_fields(data.schema, StructType(self.written.columns), _names_by_id(self.query.columns), _ROOT)
         arrays = [_retyped(column, field.type) for column, field in zip(data.itercolumns(), fields, strict=True)]
         names = [field.name for field in fields]
@@ -50,7 +50,7 @@ class ColumnMapping:
 
 @dataclass(frozen=True, slots=True)
 class FileColumns:
-    """Wanted columns as a file has them: `names` there, which it may lack; `by_id` is None where names match."""
+    """A query's columns in a file: `names` there, which it may lack; `by_id` is None if columns match by name."""
 
     names: tuple[str, ...]
     by_id: ColumnMapping | None = None
@@ -61,9 +61,9 @@ class FileColumns:
 
 
 def file_columns(history: Sequence[InternalSchema], instant_time: str, columns: Sequence[str]) -> FileColumns:
-    """How files of an instant have the wanted columns.
+    """The query's columns in files of an instant.
 
-    Args:   history: newest first, beginning with the query's schema; () for tables without one.
+    Args:   history: newest first, beginning with the query's schema; () for tables without a history.
     """
     if not history:
         return FileColumns(tuple(columns))
@@ -127,7 +127,7 @@ def _parts(data_type: object) -> tuple[SchemaColumn, ...]:
 def _renamed_fields(
     fields: Iterable[pa.Field], written: StructType, names: dict[int, str], parent: int
 ) -> list[pa.Field]:
-    """Fields of a file under the names that their ids have in the query."""
+    """Fields of a file under the query's names for their ids."""
     by_name = {column.name: column for column in written.columns}
     out = []
     for position, field in enumerate(fields):
@@ -144,7 +144,7 @@ def _renamed_fields(
 
 
 def _renamed(data_type: pa.DataType, column: SchemaColumn, names: dict[int, str]) -> pa.DataType:
-    """The file's type with the names inside it changed; a type of another shape than the schema says stays as it is."""
+    """The file's type with its nested names changed; a type of another shape than the schema's stays unchanged."""
     written = column.type
     if isinstance(written, StructType) and pa.types.is_struct(data_type):
         return pa.struct(_renamed_fields(data_type.fields, written, names, column.id))

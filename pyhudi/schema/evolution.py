@@ -1,12 +1,12 @@
-"""Schema evolution on write: what the table's schema becomes when data of another schema arrives.
+"""Schema evolution on write: the table's schema after a write of data with another schema.
 
 Allowed: new columns (made nullable, appended at the end of the root or of their struct), types that can be widened in
 the table (int → long → float → double), data narrower than the table (widened on the way in, also to text). Required
 columns stay required whatever the data's type says: rows without a value are refused (`required.py`). Refused, all
-offending columns in one message: narrowing and unrelated types, columns that would become of another kind (number →
-string, string → binary; an option allows it), names that differ only by case, missing columns (unless an option says
-null or drop), changes of key and partition columns. Names match exactly; order does not matter. An untyped
-null, at any depth, has the type of the table there.
+offending columns in one message: narrowing and unrelated types, columns that would change their kind (number → string,
+string → binary; an option allows it), names that differ only by case, missing columns (unless an option says null or
+drop), changes of key and partition columns. Names match exactly; order does not matter. An untyped null, at any depth,
+has the type of the table there.
 Source: docs/formats/schema.md, "Evolution on write".
 """
 
@@ -41,14 +41,14 @@ def evolve(
     """The table's schema after a write of `incoming`; the same object when nothing changes.
 
     Args:
-        table: the table's data columns; without any, the table is new and takes the incoming schema.
+        table: the table's data columns; if empty, the table is new and takes the incoming schema.
         incoming: the schema of the data; meta columns in it are ignored.
         null_for_missing, reconcile: columns that the data lacks stay, and are null in the new rows.
         allow_drop: columns that the data lacks leave the table (unless the other two keep them).
-        allow_kind_change: columns of numbers become text, and those of text bytes, when the data says so, as in Hudi.
-        protected: key and partition columns (dotted paths for nested ones): there, and of the very same type (or of a
-            narrower one with the same texts: int for long, float for double).
-        ordering_fields: columns that rows are ordered by: there, and at most widened from one number type to another.
+        allow_kind_change: number columns become text, and text columns bytes, if the data has these types, as in Hudi.
+        protected: key and partition columns (dotted paths for nested ones): required, with the same type (or a narrower
+            one with the same texts: int for long, float for double).
+        ordering_fields: the ordering columns: required, and at most widened from one number type to another.
     Returns: data columns only. `project(data, evolve(...))` brings the data into it.
     Raises:  SchemaMismatch naming every column that does not fit, with both types and the reason.
     """
@@ -67,7 +67,7 @@ def evolve(
 
 
 class _Step:
-    """One evolution; collects what does not fit."""
+    """One evolution; collects the misfits."""
 
     def __init__(
         self,
@@ -109,7 +109,7 @@ class _Step:
 
     def _both(self, old: pa.Field, new: pa.Field, path: str) -> pa.Field:
         data_type = self._type(old.type, new.type, path)
-        # Spark and pandas call nearly every column nullable: the rows are looked at (`required.py`), not the type.
+        # In Spark and pandas nearly every column is nullable: the rows are checked (`required.py`), not the type.
         return pa.field(old.name, data_type, nullable=old.nullable, metadata=old.metadata)
 
     def _missing(self, old: pa.Field, path: str) -> list[pa.Field]:
@@ -122,7 +122,7 @@ class _Step:
                 f"column {path!r} ({old.type}): missing in the data; {needed!r} is a key, partition or ordering column"
             )
         elif self._keep_missing:
-            return [old]  # required or not: rows that are no deletes are refused
+            return [old]  # required or not: rows other than deletes are refused
         elif not self._allow_drop:
             self.problems.append(
                 f"column {path!r} ({old.type}): missing in the data; add it, or set "
@@ -174,7 +174,7 @@ class _Step:
 
 
 def _with_nulls_typed(new: Sequence[pa.Field], old: Sequence[pa.Field]) -> list[pa.Field]:
-    """Arriving fields, in which an untyped null is of the type that the table has there: it says nothing of its own."""
+    """Incoming fields, with an untyped null replaced by the table's type."""
     old_types = {field.name: field.type for field in old}
     return [
         field.with_type(_typed(field.type, old_types[field.name])) if field.name in old_types else field
@@ -196,7 +196,7 @@ def _typed(new: pa.DataType, old: pa.DataType) -> pa.DataType:
 
 
 def _takes(old: pa.DataType, new: pa.DataType) -> bool:
-    """Whether a column of type `old` takes data of type `new` as it is or widened, without changing the table."""
+    """Does a column of type `old` take data of type `new`, unchanged or widened, without changing the table?"""
     if pt.is_timestamp(old) and pt.is_timestamp(new):
         return bool((old.tz is None) == (new.tz is None))  # a coarser column cuts: Spark has no milliseconds to cast to
     if pt.is_decimal(old):
@@ -205,7 +205,7 @@ def _takes(old: pa.DataType, new: pa.DataType) -> bool:
 
 
 def _same_text(old: pa.DataType, new: pa.DataType) -> bool:
-    """Whether values of type `new` have the same text, hence keys and paths, once they are stored as `old`."""
+    """Do values of type `new` have the same text, hence the same keys and paths, once they are stored as `old`?"""
     same_kind = pt.is_integer(old) == pt.is_integer(new)
     return old in _NUMBERS and new in _NUMBERS and same_kind and _widens(new, old)
 

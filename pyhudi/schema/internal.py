@@ -1,11 +1,11 @@
 """Schema on read: schemas whose columns have ids, their history, and their JSON.
 
-By the ids a file is read rightly after a rename, drop or re-add. A column keeps its id for life; a column that is
+Ids make a file readable after a rename, drop or re-add of columns. A column's id never changes; a column that is
 dropped and added again is another column.
 
 The history is one JSON file, `{"schemas": [newest, ..., oldest]}`, under `.hoodie/.schema`. The `version_id` of a
 schema is the instant of the change that made it, 0 for the schema before the first change. `decode_history` and
-`encode_history` read and write the JSON as real Hudi does. `changes.py` changes schemas.
+`encode_history` read and write the JSON like Apache Hudi. `changes.py` changes schemas.
 Source: docs/formats/schema.md, "Schema history".
 """
 
@@ -74,7 +74,7 @@ _DECIMAL = re.compile(r"decimal\w*\(\s*(\d{1,9})\s*,\s*(\d{1,9})\s*\).*", re.ASC
 
 @dataclass(frozen=True, slots=True)
 class SchemaColumn:
-    """One column, or one part of a nested one, with the id that it keeps for life."""
+    """One column, or one part of a nested one, with its permanent id."""
 
     id: int
     name: str
@@ -112,14 +112,14 @@ class MapType:
 
 @dataclass(frozen=True, slots=True)
 class InternalSchema:
-    """A table's schema as of one change. Meta columns, where there are any, are among the columns (ids 0 to 4)."""
+    """A table's schema as of one change. The columns include meta columns, if any (ids 0 to 4)."""
 
     version_id: int
     max_column_id: int
     columns: tuple[SchemaColumn, ...]
 
     def to_arrow(self) -> pa.Schema:
-        """All columns, meta columns too, with their Arrow types."""
+        """All columns, meta columns included, with their Arrow types."""
         return pa.schema([column.to_arrow() for column in self.columns])
 
 
@@ -143,7 +143,7 @@ def _newest_file(storage: Storage, timeline: Timeline) -> str | None:
 
 
 def history_texts(storage: Storage, timeline: Timeline) -> list[str]:
-    """The schemas of the history, newest first, in the words of the file; [] without one. Raises CorruptFile."""
+    """The schemas of the history, newest first, as texts of the file; [] without a history. Raises CorruptFile."""
     path = _newest_file(storage, timeline)
     if path is None:
         return []
@@ -155,9 +155,9 @@ def history_texts(storage: Storage, timeline: Timeline) -> list[str]:
 
 
 def schema_json_as_of(storage: Storage, timeline: Timeline, instant_time: str) -> str | None:
-    """The schema that holds at an instant as commits carry it under `latest_schema`, None when there is none.
+    """The schema valid at an instant, in the form of commits' `latest_schema`; None without one.
 
-    Word for word from the history: there are things in it that nobody here reads. Raises CorruptFile.
+    It is copied unchanged from the history, which has entries that are not parsed here. Raises CorruptFile.
     """
     path = _newest_file(storage, timeline)
     if path is None:
@@ -169,7 +169,7 @@ def schema_json_as_of(storage: Storage, timeline: Timeline, instant_time: str) -
 
 
 def schema_as_of(history: Sequence[InternalSchema], instant_time: str) -> InternalSchema | None:
-    """The schema that held when a file of `instant_time` was written: the greatest version up to it.
+    """The schema valid when a file of `instant_time` was written: the greatest version up to it.
 
     None when the history is empty or begins later (then columns match by name).
     """
@@ -188,7 +188,7 @@ def decode_history(data: bytes, where: str = "schema history") -> tuple[Internal
 
 
 def decode_internal_schema(text: str, where: str = "latest_schema") -> InternalSchema:
-    """One schema, as commits carry it under `latest_schema`. Raises CorruptFile."""
+    """One schema from the form of commits' `latest_schema`. Raises CorruptFile."""
     return _schema(_json(text.encode(errors="surrogatepass"), where), where)
 
 
@@ -274,11 +274,11 @@ def _arrow_type(data_type: pa.DataType | StructType | ListType | MapType) -> pa.
 
 _WORDS: Mapping[pa.DataType, str] = {
     data_type: word for word, data_type in reversed(tuple(PRIMITIVES.items()))
-}  # of two words for a type, the first
+}  # the first of two words for a type
 
 
 def encode_internal_schema(schema: InternalSchema) -> str:
-    """One schema, as commits carry it under `latest_schema`."""
+    """One schema in the form of commits' `latest_schema`."""
     body = {
         "max_column_id": schema.max_column_id,
         "version_id": schema.version_id,
@@ -289,7 +289,7 @@ def encode_internal_schema(schema: InternalSchema) -> str:
 
 
 def encode_history(schemas: Iterable[str]) -> bytes:
-    """A history file of schemas, newest first, each encoded already."""
+    """A history file of encoded schemas, newest first."""
     return ('{"schemas":[' + ",".join(schemas) + "]}").encode()
 
 

@@ -1,9 +1,9 @@
 """Projecting data into a schema: by name, at every level of nesting.
 
-A file keeps the schema of its writer. Readers and rewriting writers bring its rows into the table's schema with
-`project`. A missing column or struct field becomes null, columns that the target does not name are left out, and types
-are widened as in Hudi (`casts.py`). List items and map entries match under any name that Parquet gives them (`element`,
-`array`, `key_value`).
+A file keeps the schema of its writer. Readers and rewriting writers convert its rows to the table's schema with
+`project`. A missing column or struct field becomes null, columns outside the target are left out, and types are widened
+as in Hudi (`casts.py`). List items and map entries match under any name that Parquet gives them (`element`, `array`,
+`key_value`).
 
 `as_type` reads an array's buffers as another type with the same layout, without a copy. Files disagree on names and
 nullability inside nested types (`list<array: int not null>`, `list<element: int>`), while the bytes are the same.
@@ -27,7 +27,7 @@ __all__ = ["as_type", "project", "same_layout"]
 
 
 def same_layout(source: pa.DataType, target: pa.DataType) -> bool:
-    """Whether the types differ at most in names of list items and map entries, nullability and field metadata."""
+    """Do the types differ at most in names of list items and map entries, nullability and field metadata?"""
     if pa.types.is_struct(source) and pa.types.is_struct(target):
         return source.num_fields == target.num_fields and all(
             ours.name == theirs.name and same_layout(ours.type, theirs.type)
@@ -48,7 +48,7 @@ def as_type(array: pa.Array, target: pa.DataType) -> pa.Array:
 
 
 class _Retyped:
-    """An exporter of the C data interface that names another type than its array has."""
+    """An exporter of the C data interface with another type than its array's."""
 
     def __init__(self, array: pa.Array, target: pa.DataType) -> None:
         self._array = array
@@ -67,9 +67,9 @@ def project(data: Rows, target: pa.Schema) -> Rows:
 
     Args:
         data: a record batch or a table.
-        target: the wanted columns, in the wanted order.
-    Returns: the same kind; the very same object when it has these columns and types already.
-    Raises:  SchemaMismatch naming the column, when a value or a type can't become the wanted one.
+        target: the columns of the result, in order.
+    Returns: the same kind; the same object when it has these columns and types already.
+    Raises:  SchemaMismatch naming the column, when a value or a type can't be converted.
     """
     if data.schema.equals(target):
         return data
@@ -174,7 +174,7 @@ def _convert_list(array: pa.Array, target: AnyList, path: str) -> pa.Array:
 
 
 def _convert_map(array: pa.MapArray, target: pa.MapType, path: str) -> pa.Array:
-    # A map is a list of entries; as such, flatten and the length kernel see its slices and nulls rightly.
+    # A map is a list of entries; as a list, flatten and the length kernel handle its slices and nulls correctly.
     entries = as_type(array, pa.list_(pa.field("entries", _entry_type(array.type), nullable=False)))
     inner = pa.list_(pa.field("entries", _entry_type(target), nullable=False))
     converted = _convert_list(entries, inner, path)

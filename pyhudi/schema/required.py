@@ -1,8 +1,7 @@
-"""Columns that can't be null (NOT NULL): no row that is written may lack a value, at whatever depth the column is.
+"""Columns that can't be null (NOT NULL): no written row may lack a value, at any depth.
 
-A type that allows nulls says nothing about the rows, as Spark and pandas call nearly every column nullable, so it is
-the rows that are looked at, and the table's schema stays as it is. Source: docs/formats/schema.md, "Evolution on
-write".
+In Spark and pandas nearly every column is nullable, so the rows are checked instead of the types, and the table's
+schema stays as it is. Source: docs/formats/schema.md, "Evolution on write".
 """
 
 from __future__ import annotations
@@ -25,13 +24,13 @@ _Rows = npt.NDArray[np.int64]
 
 
 def required_columns(schema: pa.Schema) -> pa.Schema:
-    """The columns that can't be null, or have something inside that can't."""
+    """The columns that can't be null, or have a nested field that can't."""
     return pa.schema([field for field in schema if _has_required(field)])
 
 
 def check_required(rows: pa.Table | pa.RecordBatch, required: pa.Schema, keys: pa.Array | pa.ChunkedArray) -> None:
-    """Raises SchemaMismatch as `null_refused` for the first null that is not allowed. `keys`: of the rows; the others
-    as for `first_null`.
+    """Raise the SchemaMismatch of `null_refused` for the first forbidden null. `keys`: of the rows; the others as for
+    `first_null`.
     """
     first = first_null(rows, required)
     if first is not None:
@@ -39,11 +38,11 @@ def check_required(rows: pa.Table | pa.RecordBatch, required: pa.Schema, keys: p
 
 
 def first_null(rows: pa.Table | pa.RecordBatch, required: pa.Schema) -> tuple[str, int] | None:
-    """Where rows have the first null that is not allowed: the column's path and the row; None when there is none.
+    """The position of the first forbidden null: the column's path and the row; None without one.
 
     Args:
-        rows: columns of any physical form; those that are missing are null in each row.
-        required: the table's columns, or the `required_columns` of them.
+        rows: columns of any physical form; missing ones are null in each row.
+        required: the table's columns, or their `required_columns`.
     """
     for field in required if rows.num_rows else ():
         at = rows.schema.get_field_index(field.name)
@@ -74,7 +73,7 @@ def _has_required(field: pa.Field) -> bool:
 
 
 def _inner(kind: pa.DataType) -> list[pa.Field]:
-    """The fields inside of a type that rows can lack; keys of maps are always there."""
+    """The nested fields of a type that can be null; keys of maps never are."""
     if pt.is_struct(kind):
         return kind.fields
     if pt.is_map(kind):
@@ -83,7 +82,7 @@ def _inner(kind: pa.DataType) -> list[pa.Field]:
 
 
 def _first_null(array: pa.Array, field: pa.Field, path: str) -> tuple[str, int] | None:
-    """Where the first null is that `field` does not allow: the column's path and the row."""
+    """The position of the first null that `field` forbids: the column's path and the row."""
     array = _plain(array)
     if not field.nullable and array.null_count:
         return path, int(np.flatnonzero(array.is_null().to_numpy(zero_copy_only=False))[0])
@@ -96,7 +95,7 @@ def _first_null(array: pa.Array, field: pa.Field, path: str) -> tuple[str, int] 
 
 
 def _children(array: pa.Array, kind: pa.DataType, path: str) -> Iterable[tuple[pa.Field, pa.Array, _Rows]]:
-    """What is inside of the values that there are: field, values, and the row of each value."""
+    """The nested values of non-null values: field, values, and the row of each value."""
     if isinstance(array, pa.StructArray) and pt.is_struct(kind):
         rows = np.flatnonzero(array.is_valid().to_numpy(zero_copy_only=False))
         valid = array.drop_null() if array.null_count else array
