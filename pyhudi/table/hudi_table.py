@@ -476,7 +476,8 @@ class HudiTable:
 
         Args:
             data: as for `write_hudi`. With `where` each row must pass it, and a stream is taken into memory.
-            where: which rows go, see `scan`; None: all, as `insert_overwrite_table`.
+            where: which rows go, see `scan`; None: all, as `insert_overwrite_table`. With schema_mode="overwrite" the
+                table gets the columns of the data then.
         Raises: ConfigError for rows that don't pass `where`, before anything is written.
         """
         return overwrite(self._handle, data, where, options, more)

@@ -91,6 +91,11 @@ def _replaced(
     """
     meta = MetaClient.load(storage)
     parsed = WriteOptions.parse(options, session_options(spark), meta.config)
+    if parsed.schema_mode == "overwrite":
+        raise ConfigError(
+            f"{storage.root}: schema_mode='overwrite' goes with an overwrite of the whole table; rows that don't pass "
+            "where= stay, and have the old columns."
+        )
     schema, zone = meta.table_schema(), session_zone(spark)
     frame, engine = _rows(data, schema, parsed, options)
     _check_columns(engine.schema(frame), schema, storage.root)

@@ -39,7 +39,9 @@ def partial_upsert(frame: Frame, context: ActionContext) -> ChangeRows | None:
     fixed = {name.partition(".")[0] for name in (*config.record_key_fields, *config.partition_fields)}
     if is_automatic(config) or not fixed <= set(rows.names) or not options.explicit.isdisjoint(_FOR_MISSING):
         return None
-    if options.null_for_missing_columns or options.reconcile_schema or options.allow_column_drop:
+    if options.schema_mode == "overwrite" or options.null_for_missing_columns:
+        return None
+    if options.reconcile_schema or options.allow_column_drop:
         return None
     if rules.needs_pairs or delete_flag_columns(rows) or marker_columns(rows, rules):
         return None

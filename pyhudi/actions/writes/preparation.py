@@ -27,7 +27,8 @@ from pyhudi.actions.action import ActionContext, Schedule
 from pyhudi.actions.concurrency import early_conflicts
 from pyhudi.actions.constraints import CheckRows, check_rows, constraints_on
 from pyhudi.actions.partitioner import Sizing, record_size_bytes
-from pyhudi.actions.rows import delete_flag_columns, marked_rows, marker_columns, ordering_fields, table_rules
+from pyhudi.actions.rows import delete_flag_columns, marked_rows, marker_columns, table_rules
+from pyhudi.actions.writes.new_columns import stored_columns
 from pyhudi.engine.base import Frame
 from pyhudi.errors import ConfigError, SchemaMismatch, UnsupportedTable, WriteConflict
 from pyhudi.filegroup.write.append import LogOptions
@@ -45,7 +46,6 @@ from pyhudi.model.keys import CONTROL_COLUMNS, META_COLUMNS
 from pyhudi.model.options import WriteOptions
 from pyhudi.model.options.operation import CommitOptions
 from pyhudi.schema.changes import renumbered
-from pyhudi.schema.evolution import evolve
 from pyhudi.schema.internal import InternalSchema, load_schema_history, schema_json_as_of
 from pyhudi.schema.required import first_null, null_refused, required_columns
 from pyhudi.timeline.schema_history_files import save_history
@@ -183,22 +183,13 @@ def data_columns(frame: Frame, context: ActionContext) -> Frame:
 
 def schedule_write(frame: Frame, keygen: KeyGenerator, context: ActionContext) -> Schedule:
     """The table's schema after this write. Raises SchemaMismatch, KeyGenError; nothing is on disk yet."""
-    config, options = context.meta.config, context.options
+    config = context.meta.config
     incoming = without_meta(context.engine.schema(frame))
     reserved = [name for name in incoming.names if name in CONTROL_COLUMNS]
     if reserved:
         raise SchemaMismatch(f"Columns {', '.join(reserved)} are names that PyHudi uses itself; rename them.")
     dropped = frozenset(config.dropped_partition_fields)
-    stored = evolve(
-        context.meta.stored_schema(),
-        pa.schema([column for column in incoming if column.name not in dropped]),
-        null_for_missing=options.null_for_missing_columns,
-        allow_drop=options.allow_column_drop,
-        reconcile=options.reconcile_schema,
-        allow_kind_change=options.allow_kind_change,
-        protected=(*config.record_key_fields, *(name for name in config.partition_fields if name not in dropped)),
-        ordering_fields=ordering_fields(context),
-    )
+    stored = stored_columns(pa.schema([column for column in incoming if column.name not in dropped]), context)
     check_keys(keygen, incoming)
     if isinstance(frame, pa.Table | pa.RecordBatch):
         _check_required(frame, stored, keygen, context)

@@ -141,6 +141,14 @@ class SchemaOptions:
         "A column of numbers becomes text, and one of text bytes, when data of that type arrives, as in Hudi. With "
         "false such data is refused.",
     )
+    schema_mode: str = option(
+        "hoodie.pyhudi.schema.mode",
+        "merge",
+        "merge: new columns and wider types of the data are taken. overwrite, for an overwrite of the whole table: the "
+        "table gets the columns of the data.",
+        choices=("merge", "overwrite"),
+        keyword="schema_mode",
+    )
 
 
 @dataclass(frozen=True)  # no slots: WriteOptions has several bases
