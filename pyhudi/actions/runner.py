@@ -43,7 +43,7 @@ def run(action: Action[PlanT], context: ActionContext, rolled_back: tuple[str, .
     """Run an action up to its completed instant.
 
     Args:    rolled_back: instants that were undone before, for the result.
-    Raises:  errors of the family; unless the completed file exists, nothing of the action is visible.
+    Raises:  HudiError; unless the completed file exists, nothing of the action is visible.
     """
     watch = Stopwatch(context.clock)
     schedule = watch.time("schedule", lambda: action.schedule(context))

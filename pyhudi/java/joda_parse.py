@@ -43,7 +43,7 @@ class _Found:
     zone: Zone | None = None
 
 
-Reader = Callable[[str, int, _Found], "int | None"]  # the position behind what was read, None when it doesn't fit
+Reader = Callable[[str, int, _Found], "int | None"]  # the position after the parsed text, None when it doesn't match
 
 
 def parse_text(text: str, patterns: Sequence[str], zone: Zone | None, current_year: int) -> tuple[int, Zone]:
@@ -254,7 +254,7 @@ Setter = Callable[[datetime, int], datetime]
 @dataclass(frozen=True, slots=True)
 class _Field:
     counted_in: int  # rank of the field around it
-    duration: int  # rank of its own length
+    duration: int  # rank of its length
     set: Setter
 
 

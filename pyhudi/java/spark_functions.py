@@ -137,7 +137,7 @@ def _substring(values: pa.Array, options: _Options) -> pa.Array:
 
 
 def _seconds(values: pa.Array) -> _Longs:
-    """Whole seconds of dates and timestamps, with anything where there is no value."""
+    """Whole seconds of dates and timestamps, with arbitrary numbers for missing values."""
     if pa.types.is_date32(values.type):
         return _numbers(values.cast(pa.int32())) * _DAY_S
     return _numbers(values.cast(pa.int64())) // _UNITS[values.type.unit]

@@ -47,8 +47,8 @@ _NO_TEXT = pa.scalar(None, pa.string())
 class GroupChange:
     """A change of one file group by one commit, and the files that hold it.
 
-    `before`, `after`: the slice as the commit found it and left it, None where nobody asks. `log_paths`: change logs
-    (LOGGED), or the log files that the commit wrote (MERGED).
+    `before`, `after`: the slice before and after the commit, None if not needed. `log_paths`: change logs (LOGGED), or
+    the log files that the commit wrote (MERGED).
     """
 
     instant_time: str
@@ -154,7 +154,7 @@ class _Reader:
         place = pc.index_in(new, value_set=old)
         earlier = old_texts.take(place)
         is_new = place.is_null()
-        # Rows that lost against what was there are the same afterwards, meta columns included.
+        # Rows that lost against the stored ones leave these unchanged, meta columns included.
         has_changed = pc.or_(is_new, pc.fill_null(pc.not_equal(earlier, new_texts), True))
         ops = pc.if_else(is_new, pa.scalar(INSERT), pa.scalar(UPDATE)).filter(has_changed)
         yield from self._cut(self._batch(DELETE, old_texts.filter(is_deleted), None))
@@ -176,7 +176,7 @@ class _Reader:
         )
 
     def _with_keys(self, block: LogBlock) -> pa.Table:
-        """The record keys of a data block; a table without meta columns makes them of its own columns."""
+        """The record keys of a data block; a table without meta columns makes them from its data columns."""
         spec = self._reading.merge
         if spec.key_generator is None:
             return block.rows({RECORD_KEY})

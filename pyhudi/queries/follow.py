@@ -57,7 +57,7 @@ def end_of_batch(
     limits: SourceOptions | None = None,
     until: str | None = None,
 ) -> str:
-    """The end of the batch that begins at `begin`, which is itself where there is nothing new.
+    """The end of the batch that begins at `begin`; `begin` itself if there is nothing new.
 
     The limits count writes, not table services. A batch has one write at least, and the first one of a table from
     whose timeline commits were archived or whose files were cleaned has all that is there: its commits can't be told

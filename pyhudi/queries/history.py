@@ -24,9 +24,9 @@ _HIDDEN_KEYS = frozenset({"schema", "latest_schema"})
 
 @dataclass(frozen=True, slots=True, repr=False)
 class HistoryEntry(Result):
-    """One instant. Row and byte counts are those of its write stats; zero for what is no completed write.
+    """One instant. Row and byte counts are those of its write stats; zero unless it is a completed write.
 
-    `readable`: the table can still be read as of it; None for what is no completed write. `is_archived`: it has left
+    `readable`: the table can still be read as of it; None unless it is a completed write. `is_archived`: it has left
     the active timeline. `is_saved`: it has a savepoint.
     """
 

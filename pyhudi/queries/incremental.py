@@ -8,13 +8,13 @@ Deletes are no rows. In log files only blocks of these commits count. `plan_quer
 
     commit        its base file takes the place of all files of the group before; its log files join them
     overwrite     replaced groups leave
-    compaction    its base file takes the place of what it was made of, if that was of the range; else it is left out
+    compaction    its base file replaces the files that it merged, if these are in the range; else it is left out
     clustering    where it replaced groups of the range, its files of those partitions are read in their place
 
 Log files of the range may hold partial updates. The other columns of such rows are in the slice that the log files
 join, and `WholeSlices` finds it:
 
-    log files of the range → the newest slice that has one of them → what was complete at the end of the range
+    log files of the range → the newest slice with one of them → its state at the end of the range
 
 The slice is looked for only when a log file is read and one of its blocks is a partial update.
 
@@ -151,7 +151,7 @@ def _compact(
     *,
     by_completion: bool,
 ) -> None:
-    """Base files of a compaction take the place of what they were made of: files of before it was planned."""
+    """Base files of a compaction replace the files that it merged: those from before it was planned."""
     for stat in stats:
         name = BaseFileName.parse((stat.path or "").rpartition("/")[2])
         if stat.path is None or name is None:

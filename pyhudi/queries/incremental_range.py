@@ -50,7 +50,7 @@ _SERVICES = frozenset({OperationType.CLUSTER, OperationType.COMPACT, OperationTy
 class IncrementalRange:
     """Times in (begin, end], compared as text. `begin` "": from the first commit on; `end` None: to the newest one.
 
-    `options`: what to do about what is not there any more or not there yet, and filters.
+    `options`: the handling of missing and future commits, and filters.
     """
 
     begin: str
@@ -88,11 +88,12 @@ def incremental_range(
     as_of: AsOf | None = None,
     options: IncrementalOptions = DEFAULT_INCREMENTAL,
 ) -> IncrementalRange | None:
-    """The range that a query asks for, None when it is no incremental one.
+    """The range of a query, None when it is not incremental.
 
     Args:    begin, end: moments as `as_of` takes them; begin also "earliest", or zeros, as Hudi's guides have it.
     Raises:  ConfigError for a range of another query, and for an incremental one without a begin, with an `as_of`, with
-             what is no moment, with an end before its begin, and of a table without commit times in its rows.
+             a value that is not a moment, with an end before its begin, and of a table without commit times in its
+             rows.
     """
     if query_type != "incremental":
         if begin is None and end is None:
@@ -131,7 +132,7 @@ def time_of_range(name: str, moment: AsOf, meta: MetaClient, options: Incrementa
     that instant, and a moment stays a moment. Hudi's options don't ask: from version 8 on theirs are completion times.
 
     Args:    name: of the argument, for errors. moment: as `incremental_range` takes it.
-    Raises:  ConfigError for what is no moment.
+    Raises:  ConfigError for a value that is not a moment.
     """
     if _is_earliest(moment):
         return EARLIEST

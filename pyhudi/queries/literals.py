@@ -113,7 +113,7 @@ def _of_type(value: Value, kind: pa.DataType) -> Value:
 def _text(value: Value) -> str | None:
     if not isinstance(value, str):
         return None
-    value.encode()  # a lone surrogate is no text; its error is a ValueError
+    value.encode()  # a lone surrogate is not text; its error is a ValueError
     return value
 
 

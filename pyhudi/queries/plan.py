@@ -55,7 +55,7 @@ class ReadPlan:
     `key_field`: the one column of which keys are made, where equal values make equal keys and others different ones.
     `checkpoint`: of an incremental query, the begin of the one that goes on from here.
     `changes`: how slices are read, when a query asks for changes.
-    `driver_rows`: whoever plans the query may read all of it at once, if that is no more than so many rows.
+    `driver_rows`: the planner may read all rows at once, if they are at most so many.
     """
 
     schema: pa.Schema
@@ -183,7 +183,7 @@ def _with_committed_bytes(meta: MetaClient, reads: Sequence[ReadSlice], instant_
 
 
 def check_query_type(query_type: str) -> None:
-    """Raise ConfigError for a query type that there is not, or not in this release."""
+    """Raise ConfigError for an unknown query type, or one that this release does not support."""
     if query_type == "cdc":
         raise ConfigError(
             "query_type='cdc' is said in two words: query_type='incremental' with incremental_format='cdc' "

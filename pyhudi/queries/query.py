@@ -96,10 +96,10 @@ def _from_text(text: str) -> datetime | None:
 
 
 def as_of_time(as_of: AsOf, meta: MetaClient) -> str:
-    """The instant time to read as of, for what a caller of Python gives: an instant's own time, or a moment.
+    """The instant time to read as of, from a Python caller's argument: an instant time, or a moment.
 
     Below version 8 no completion time is stored, so that a moment is compared with instant times.
-    Raises: ConfigError for what is no moment.
+    Raises: ConfigError for a value that is not a moment.
     """
     time = parse_as_of(as_of, meta.config.timeline_zone)
     commits = meta.timeline.commits()
@@ -113,7 +113,7 @@ def as_of_time(as_of: AsOf, meta: MetaClient) -> str:
 def commit_at(moment: AsOf, meta: MetaClient) -> Instant:
     """The newest commit that the table had at a moment; the commit itself where its own time is given.
 
-    Raises: ConfigError for what is no moment, TableError when no active commit is that old.
+    Raises: ConfigError for a value that is not a moment, TableError when no active commit is that old.
     """
     time = as_of_time(moment, meta)
     commits = meta.timeline.commits()

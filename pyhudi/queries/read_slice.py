@@ -37,7 +37,7 @@ class ReadSlice:
     `parsed_path_values`: columns whose value the path tells as well as the file; where a global index left a key in its
     partition, the path is right.
     `merges`: log files have to be merged; else the base file, which is there then, is all there is to read.
-    `change`: what is read of it are the changes of one commit.
+    `change`: only the changes of one commit are read.
     """
 
     file_slice: FileSlice
@@ -87,7 +87,7 @@ def slice_spec(
     Args:    schema: the table's columns as a query sees them; as_of: instant time, later log blocks do not count;
              history: schemas of the table up to then, newest first, () where columns match by name; rules: how rows
              merge, None: as the table says.
-    Raises:  UnsupportedTable when the table's merger is a class that nobody here knows.
+    Raises:  UnsupportedTable when the table's merger is an unknown class.
     """
     config = meta.config
     from_path = frozenset(columns_from_path(config))

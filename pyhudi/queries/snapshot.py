@@ -112,7 +112,7 @@ def stale_read_if_missing(storage: Storage) -> Iterator[None]:
 
 READ_THREADS = 2
 _BATCHES_AHEAD = 2  # per file
-_POLL_S = 0.1  # how soon a reading thread notices that nobody reads its batches any more
+_POLL_S = 0.1  # how soon a reading thread notices that its batches are no longer read
 
 
 def read_batches(
@@ -206,7 +206,7 @@ class _FileAhead:
             _warn_of(self.warnings)
             yield batch
         _warn_of(self.warnings)
-        self.work[0].result()  # raises what the reading raised
+        self.work[0].result()  # raises the error of the reading
 
 
 def _warn_of(warnings: list[tuple[str, type[Warning]]]) -> None:

@@ -71,14 +71,14 @@ SqlValue: TypeAlias = Literal | pc.Expression | EngineValue
 
 
 class UnknownName(ConfigError):
-    """A text names what is no column."""
+    """A text has a name that is not a column."""
 
 
 def sql_value(text: str, schema: pa.Schema, what: str, clock: Clock = _CLOCK) -> SqlValue:
     """The value that a text means for rows with these columns.
 
     Args:    what: begins errors, such as "set= gives the column 'n'".
-    Raises:  ConfigError for a text that is no SQL expression; UnknownName for one that names no column.
+    Raises:  ConfigError for a text that is not an SQL expression; UnknownName for one with an unknown column.
     """
     tree = tree_of(text, what)
     literal = _literal(tree)
@@ -134,7 +134,7 @@ def _parts(node: exp.Expr) -> list[str]:
 
 
 def _check(tree: exp.Expr, schema: pa.Schema, text: str, what: str) -> None:
-    """Raises UnknownName for a name that is no column."""
+    """Raise UnknownName for a name that is not a column."""
     from sqlglot import exp
 
     bound = {name.name for function in tree.find_all(exp.Lambda) for name in function.expressions}
@@ -276,7 +276,7 @@ class _Translation:
     def _constant(self, node: exp.Expr) -> pc.Expression:
         literal = _literal(node)
         if literal is None or literal.value is None:
-            raise _Beyond  # a null takes its type from what is around it
+            raise _Beyond  # a null takes its type from its context
         value = literal.value
         kind = None
         if isinstance(value, int) and not isinstance(value, bool):
@@ -315,7 +315,7 @@ class _Translation:
         return _call(_ARITHMETIC[type(node).__name__], left, right)
 
     def _division(self, node: exp.Expr) -> pc.Expression:
-        """Of numbers that are no decimals: a double."""
+        """For numbers other than decimals: a double."""
         sides = [self._number(side) for side in (node.this, node.expression)]
         if any(pa.types.is_decimal(self._type(side)) for side in sides):
             raise _Beyond

@@ -132,7 +132,7 @@ def secondary_index(compared: Compared, partition: str) -> Iterator[Difference]:
     """Pairs of value and key that rows have and the index does not, and the other way round."""
     table = compared.table
     if why_no_secondary_index(table.data, partition) is not None:
-        return  # nobody here knows what it should have
+        return  # its correct content is unknown here
     (column,) = read_index_definitions(table.data.storage).by_name[partition].source_fields
     plan = compared.plan((RECORD_KEY, column))
     version = table.data.config.table_version
@@ -171,7 +171,7 @@ def validate(meta: MetaClient, *, sample: int | None = None) -> tuple[Difference
     table = MetadataTable.open(meta)
     if table is None:
         return ()
-    table = replace(table, raises=False)  # to say what is missing, not that something is
+    table = replace(table, raises=False)  # to report the missing parts, not the first error
     view = FileSystemView.load(meta)
     slices = view.all_slices()
     is_whole = sample is None or sample >= len(slices)

@@ -1,4 +1,4 @@
-"""Constraints put on a table and taken off (`actions/constraints.py` says what they are)."""
+"""Constraints added to a table and removed (`actions/constraints.py` describes them)."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def call_service(
 
     Args:    wants: is a new plan due? run: executes the plan of an instant time. dry_run: only make the plan, write
                  nothing. schedule_only: leave the plan on the timeline for another run.
-    Raises:  errors of the family; see `schedule_plan` and `run`. Plans executed before stay executed.
+    Raises:  HudiError; see `schedule_plan` and `run`. Plans executed before stay executed.
     """
     if dry_run:
         return Called(service.plan(context) if wants(context) else None)

@@ -112,7 +112,7 @@ class Service(Protocol[PlanT, TaskT, RunT]):
 
 
 def schedule_plan(service: Service[PlanT, TaskT, RunT], context: ActionContext) -> tuple[Instant, PlanT] | None:
-    """Put a plan on the timeline; None when there is nothing to do. Raises errors of the family."""
+    """Put a plan on the timeline; None when there is nothing to do. Raises HudiError."""
     with context.locked():
         now = context.reloaded()
         plan = service.plan(now)

@@ -34,8 +34,8 @@ from pyhudi.storage.clock import SystemClock
 
 __all__ = ["SparkCatalog", "catalog_of", "forget_names"]
 
-# How long what the catalog says of a table counts: other processes change tables, too, and asking costs as much as a
-# query. Whether the name means a table or a temporary view is looked up each time.
+# How long the catalog's entry of a table is cached: other processes change tables, too, and a request costs as much as
+# a query. Whether the name means a table or a temporary view is looked up each time.
 _REMEMBERED_S = 3.0
 _SESSION_CATALOG = "spark_catalog"
 _PLAIN = re.compile(r"\w+", re.ASCII)
@@ -164,7 +164,7 @@ class SparkCatalog:
         self._run(f"ALTER TABLE {quoted(*name.parts)} RENAME TO {quoted(*new.parts)}")
 
     def _rename_anew(self, name: TableName, new: TableName) -> None:
-        """Another entry in the place of this one: Spark 3.5 opens what it renames."""
+        """Replace this entry by another one: Spark 3.5 opens the tables that it renames."""
         entry = self.find(name)
         assert entry is not None, name
         columns = self._spark.catalog.listColumns(quoted(*name.parts))

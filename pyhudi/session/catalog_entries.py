@@ -32,7 +32,7 @@ from pyhudi.sql.table_options import MANAGED_KEY, PROVIDER_KEY
 
 __all__ = ["STAND_IN", "EntryReader"]
 
-# Only a stream connects to the host, which nobody can have (RFC 2606).
+# Only a stream connects to the host, which can't exist (RFC 2606).
 STAND_IN = "USING socket OPTIONS (host 'a-hudi-table-is-read-by-pyhudi.invalid', port '1')"
 _STAND_IN_PROPERTIES = frozenset({"host", "port"})
 # Spark shows so what sounds secret, `url` in a key too, as hoodie.datasource.write.partitionpath.urlencode has it. The
@@ -120,7 +120,7 @@ class EntryReader:
         with self._lock:
             try:
                 return _described_as_json(self._session_aside(), table)
-            except Exception:  # a server forgets sessions that were idle; py4j's errors are no PySparkException
+            except Exception:  # a server drops idle sessions; py4j's errors are not PySparkExceptions
                 self._aside = None
             with suppress(Exception):
                 return _described_as_json(self._session_aside(), table)
@@ -183,7 +183,7 @@ def _new_session(spark: SparkSession) -> SparkSession:
         factory = getattr(spark, make, None)
         if factory is not None:
             return cast("SparkSession", factory())
-    # 4.0 has the parts, and no call of its own.
+    # 4.0 has the parts, but no such call.
     connection = copy.copy(spark.client._builder)  # type: ignore[attr-defined]
     connection._params = {key: value for key, value in connection._params.items() if key != "session_id"}
     return type(spark)(connection)  # type: ignore[call-arg, arg-type]
@@ -191,7 +191,7 @@ def _new_session(spark: SparkSession) -> SparkSession:
 
 def _without_calls_at_exit(spark: SparkSession) -> None:
     """Keep a session on Connect from calling its server when Python ends: `stop` of the user's session may have ended
-    that server, and PySpark would try for ten minutes. The server forgets sessions that nobody uses.
+    that server, and PySpark would try for ten minutes. The server drops unused sessions.
     """
     client = getattr(spark, "client", None)
     for name in ("_on_exit", "_cleanup_ml_cache"):  # since 4.2; before

@@ -118,7 +118,7 @@ def definition(
 def insert_frame(df: DataFrame, text: str, *, overwrites: bool = False, by_name: bool = False) -> None:
     """`insertInto` and `writeTo(…).append()`: an INSERT of the frame's rows.
 
-    Raises: TableNotFound, and what the INSERT raises.
+    Raises: TableNotFound, and the errors of the INSERT.
     """
     _check_there(df.sparkSession, text)
     verb = "INSERT OVERWRITE" if overwrites else "INSERT INTO"

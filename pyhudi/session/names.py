@@ -59,7 +59,7 @@ class StatementNames:
         return self._found[name.parts]
 
     def is_of_the_statement(self, view: str) -> None:
-        """A temporary view of the statement's own: there is nothing to look up."""
+        """A temporary view of the statement: no look-up is needed."""
         self._found[(view,)] = None
 
     def place_of(self, name: TableName) -> str:
@@ -175,10 +175,10 @@ def _read(text: str) -> tuple[Sequence[SqlToken], Sequence[Reference]]:
 
 
 def _refuse_view_of_ours(session: SqlSession, text: str, tokens: Sequence[SqlToken]) -> None:
-    """Raises ConfigError for a view that names Hudi tables."""
+    """Raise ConfigError for a view that names Hudi tables."""
     try:
         names = [reference.name for reference in references(text, tokens) if reference.arguments is None]
-    except ConfigError:  # Spark says what is wrong with it
+    except ConfigError:  # Spark reports the error
         return
     if any(session.find_table(name) is not None for name in names):
         raise ConfigError(capabilities.NO_VIEWS)

@@ -65,7 +65,7 @@ _OWN_SETTINGS: Mapping[str, str] = {"spark.sql.sources.partitionOverwriteMode": 
 
 
 def as_frame(frame: SqlFrame) -> DataFrame:
-    """A frame of this session as what it is."""
+    """A frame of this session, with its type."""
     return cast("DataFrame", frame)
 
 
@@ -160,7 +160,7 @@ class SparkSqlSession:
         return self.frame_from(NO_ROWS)
 
     def columns_of(self, frame: SqlFrame) -> pa.Schema:
-        # The statement casts what has no type of its own, such as `map()`, to the column's.
+        # The statement casts values without a type, such as `map()`, to the column's.
         schema = with_typed_keys(as_frame(frame).schema)
         return arrow_from_spark(cast(StructType, schema))
 
@@ -202,7 +202,7 @@ def hudi_aware_sql(
         word = first[0].text.upper() if first else ""
         only_lists = word == "SET" and len(first) == 1  # as PyHudi does for options where a session has no other way
         ours = may_be_statement(sqlQuery)
-    except (ConfigError, TypeError):  # Spark says what is wrong with it
+    except (ConfigError, TypeError):  # Spark reports the error
         return spark_sql(self, sqlQuery, args, **kwargs)
     try:
         with settings_read_once(self):
@@ -243,7 +243,7 @@ def frame_of_name(spark: SparkSession, text: str) -> DataFrame | None:
 
 
 def name_of(text: str) -> TableName | None:
-    """A table's name as Python calls take it; None for what is no name."""
+    """A table's name in the form of Python calls; None if it is not a name."""
     try:
         reader = Reader(text, tokens_of(text))
         name = reader.table_name()

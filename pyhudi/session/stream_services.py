@@ -33,7 +33,7 @@ Service = Callable[[ActionContext], tuple[str, ...]]
 
 
 class _Running:
-    """The services of one table. `warnings`: what the thread has to say to the caller."""
+    """The services of one table. `warnings`: the thread's warnings for the caller."""
 
     def __init__(self) -> None:
         self.pool = ThreadPoolExecutor(1, thread_name_prefix="hudi-stream-services")
@@ -115,7 +115,7 @@ def _serve(
     options: WriteOptions,
     services: tuple[Service, ...],
 ) -> None:
-    """Raises errors of the family."""
+    """Raises HudiError."""
     with collected_warnings(running.warnings):
         while True:
             for service in services:

@@ -108,7 +108,7 @@ def write_batches_to(
         complete: each batch is the whole result (output mode complete) and takes the place of all rows, in one commit.
     On Spark Connect nothing tells the function which query it writes for: give `checkpointLocation` among the options,
     too, or a `hoodie.datasource.write.streaming.checkpoint.identifier`, where several streams write to the table.
-    Raises: ConfigError. The function raises errors of the family, and the stream fails with them; nothing of the batch
+    Raises: ConfigError. The function raises HudiError, and the stream fails with them; nothing of the batch
         is visible then, and the stream writes it when it is started again.
     """
     columns = (partition_by,) if isinstance(partition_by, str) else tuple(partition_by)

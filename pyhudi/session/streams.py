@@ -198,7 +198,7 @@ class HudiAwareStreamWriter(RecordedCalls[DataFrame, DataStreamWriter]):
         return real.foreachBatch(write).start(queryName=query_name)
 
     def _told(self) -> DataStreamWriter:
-        """Spark's own writer, told what was kept."""
+        """Spark's writer, with the recorded calls."""
         if self._partition_by:
             self._real.partitionBy(*self._partition_by)
         if self._cluster_by:
@@ -214,7 +214,7 @@ _OF_THE_STREAM = "hoodie.datasource.write.streaming."  # two streams into one ta
 
 
 def place_of_table(spark: SparkSession, text: str) -> str | None:
-    """The folder of a Hudi table that is named; None for what is none of ours. Raises TableNotFound for a lost one."""
+    """The folder of a named Hudi table; None for any other table. Raises TableNotFound for a lost one."""
     name = name_of(text)
     entry = None if name is None else SparkSqlSession(spark).find_table(name)
     return None if entry is None else entry.location

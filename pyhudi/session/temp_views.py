@@ -42,7 +42,7 @@ def sql_with_views(
     """`sql(spark, text, args)` with a view in the place of each `{frame}`.
 
     Args: sql: Spark's own `SparkSession.sql`; text: a template, in which doubled braces stand for themselves.
-    Raises: ConfigError for what is no frame, what Spark raises, and KeyError for a name in braces that is not given.
+    Raises: ConfigError for a value that is not a frame, Spark's errors, and KeyError for a missing name in braces.
     """
     from pyspark.sql.connect.dataframe import DataFrame as ConnectFrame
 
@@ -74,7 +74,7 @@ ORIGINALS: dict[tuple[type, str], Original] = {}
 
 
 def spark_sql(spark: SparkSession, text: str, args: object = None, **frames: object) -> DataFrame:
-    """`SparkSession.sql` as Spark has it. `frames`: what the text names in braces, which makes it a template."""
+    """`SparkSession.sql` as in Spark. `frames`: the frames named in braces, which make the text a template."""
     original = cast("Callable[..., DataFrame]", _original(spark, "sql"))
     if frames and is_on_connect(spark) and not capabilities.PRESENT.connect_takes_frames:
         return sql_with_views(spark, original, text, args, frames)

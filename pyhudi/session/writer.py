@@ -32,8 +32,8 @@ def write_frame(
             operation insert_overwrite_table the rows of the table are replaced in one commit), `ignore` (nothing when
             there is a table), `error` (also `errorifexists`, `default`: only a new table).
         partition_by: the partition fields, if the option does not name them.
-    Returns: what was done; None when mode `ignore` found a table.
-    Raises:  errors of the family; before anything is written for wrong options, columns, modes and paths. Overwriting
+    Returns: the result; None when mode `ignore` found a table.
+    Raises:  HudiError; before anything is written for wrong options, columns, modes and paths. Overwriting
         is not atomic: it removes the old table first, and a crash from then on leaves no table or a smaller one.
     """
     spark = df.sparkSession

@@ -1,10 +1,9 @@
-"""Arrow tables that become frames, and frames whose rows become Arrow tables, in this process.
+"""Arrow tables to frames, and rows of frames to Arrow tables, in this process.
 
-Where `createDataFrame` takes no Arrow table (3.5), the rows travel as what Arrow writes to a file: a few with the
-function that unpacks them in a task, many as a binary column. Types are the declared ones, exactly, whatever pandas or
-rows of Python values would make of them. Where frames have no `toArrow` (3.5), what `toPandas` itself calls there is
-called: a public way would run Python in every task of every collect. Source: tried on Spark 3.5 and 4.3, classic and
-Connect.
+If `createDataFrame` takes no Arrow table (3.5), the rows are sent in Arrow's file format: few with the function that
+unpacks them in a task, many as a binary column. Types are exactly the declared ones, unlike with pandas or rows of
+Python values. If frames have no `toArrow` (3.5), the internal call of `toPandas` is used: a public way would run Python
+in every task of every collect. Source: tried on Spark 3.5 and 4.3, classic and Connect.
 """
 
 from __future__ import annotations
@@ -21,13 +20,13 @@ from pyhudi.spark.types import spark_from_arrow
 
 __all__ = ["arrow_of", "frame_of"]
 
-# A function's bytes are part of the plan, which is sent to the server of a Connect session at every look at it.
+# A function's bytes are part of the plan, which a Connect session sends to the server at every access.
 _SENT_BYTES = 256 << 10
 _CHUNK_BYTES = 4 << 20  # of the binary column: rows of one value, which workers get in batches of 10,000
 
 
 def frame_of(spark: SparkSession, table: pa.Table) -> DataFrame:
-    """The rows of a table as a frame. `table` has the schema that it would have after a trip through Spark."""
+    """The rows of a table as a frame. `table` has the schema that Spark would return."""
     schema = spark_from_arrow(table.schema)
     if capabilities.PRESENT.takes_arrow:
         return spark.createDataFrame(table, schema=schema)
@@ -40,7 +39,7 @@ def frame_of(spark: SparkSession, table: pa.Table) -> DataFrame:
 
 
 def arrow_of(frame: DataFrame) -> list[pa.RecordBatch]:
-    """All rows of a frame, as Spark sends them: time stamps in the session's zone, sometimes large texts."""
+    """All rows of a frame, in Spark's form: time stamps in the session's zone, sometimes large texts."""
     if capabilities.PRESENT.gives_arrow:
         return frame.toArrow().to_batches()
     if not type(frame).__module__.startswith("pyspark.sql.connect"):

@@ -1,13 +1,13 @@
-"""The abilities of the installed PySpark: the one module that asks for them, and the only one where versions matter.
+"""The abilities of the installed PySpark: the only module that checks them, and the only one where versions matter.
 
-It looks for the attribute itself, not for a version number. Where PySpark lacks one, these modules have another way:
-`tasks.py` (rows to the task of their slot), `arrow_transfer.py` (Arrow tables to frames and back), `engine.py` (columns
-that Python computes), `session.py` (the settings of a session), `session/temp_views.py` (frames in SQL of Connect),
-`session/catalog.py` (names of tables). All but the last also run on the newest PySpark when `PRESENT` says that it
-lacks everything, and so the tests try them there.
+It checks attributes, not version numbers. If PySpark lacks one, these modules have an alternative: `tasks.py` (rows to
+the task of their slot), `arrow_transfer.py` (Arrow tables to frames and back), `engine.py` (columns that Python
+computes), `session.py` (the settings of a session), `session/temp_views.py` (frames in SQL of Connect),
+`session/catalog.py` (names of tables). All but the last also run on the newest PySpark if `PRESENT` lacks everything,
+and the tests do this.
 
 Spark 3.5 has no Python data sources. `DataSource` and the classes after it stand in for Spark's own there: `DataSource`
-raises ConfigError when one is made.
+raises ConfigError when it is instantiated.
 Source: PySpark's own "versionadded" notes; docs/decisions/0013-spark-3.5-is-the-floor.md.
 """
 
@@ -54,15 +54,15 @@ class Capabilities:
     """Attributes:
     routes_by_id: `DataFrame.repartitionById`, since 4.1.
     has_arrow_udfs: `functions.arrow_udf`, since 4.1.
-    takes_arrow: `createDataFrame` of an Arrow table, since 4.0. Nothing tells what a method takes, so its
-        counterpart `toArrow`, which came with the same version, answers.
+    takes_arrow: `createDataFrame` of an Arrow table, since 4.0. A method's accepted types can't be checked, so its
+    counterpart `toArrow` of the same version is.
     gives_arrow: `DataFrame.toArrow`, since 4.0.
     lists_settings: `spark.conf.getAll`, since 4.0.
     has_classic_package: the classes of classic sessions are in `pyspark.sql.classic`, and `pyspark.sql.DataFrame`
         is their parent, since 4.0.
-    has_data_sources: formats that are made in Python, since 4.0.
+    has_data_sources: formats in Python, since 4.0.
     connect_takes_frames: `spark.sql("… {df}", df=df)` on Spark Connect, since 4.0.
-    limits_streams: a stream's Python source is told where a batch begins and whether limits count, since 4.2.
+    limits_streams: a stream's Python source learns where a batch begins and whether limits apply, since 4.2.
     zones_schemas: the parameter `timezone` of `to_arrow_schema`, since 4.2; before that the zone is UTC.
     """
 
@@ -79,10 +79,10 @@ class Capabilities:
 
 
 def _has_module(name: str) -> bool:
-    """Whether `pyspark.sql` has a module of this name, without an import of the packages around it.
+    """Does `pyspark.sql` have a module of this name? Checked without importing the packages around it.
 
-    `importlib.util.find_spec` imports those, and `pyspark.sql.connect` refuses that without gRPC: under `python -c` it
-    ends the process without a word.
+    `importlib.util.find_spec` imports those, and `pyspark.sql.connect` fails without gRPC: under `python -c` it ends
+    the process silently.
     """
     folders: Sequence[str] | None = pyspark.sql.__path__
     package = "pyspark.sql"
@@ -111,11 +111,11 @@ def _found() -> Capabilities:
     )
 
 
-PRESENT = _found()  # read as `capabilities.PRESENT` where it is needed, so that tests can put another in its place
+PRESENT = _found()  # always read as `capabilities.PRESENT`, so that tests can replace it
 
 
 class DataSource:
-    """Raises ConfigError when one is made."""
+    """Raises ConfigError when it is instantiated."""
 
     def __init__(self, options: dict[str, str]) -> None:
         raise ConfigError(NO_DATA_SOURCES)
@@ -130,7 +130,7 @@ class DataSourceStreamReader:
 
 
 class InputPartition:
-    """A part of what is read."""
+    """A part of the input."""
 
     def __init__(self, value: object) -> None:
         self.value = value

@@ -1,8 +1,8 @@
 """SparkEngine: the engine's verbs as DataFrame calls.
 
-No RDD, no SparkContext, no JVM gateway: the same code runs in classic sessions and on Spark Connect. Routing is by an
-integer slot (`routing.py`) and left alone by adaptive execution; work with side effects is always the last operator
-and collected once. What this Spark lacks (`capabilities.py`) is done another way, which gives the same rows. Source:
+No RDD, no SparkContext, no JVM gateway: the same code runs in classic sessions and on Spark Connect. Routing uses an
+integer slot (`tasks.py`), which adaptive execution does not change; work with side effects is always the last operator
+and collected once. If this Spark lacks a feature (`capabilities.py`), an alternative gives the same rows. Source:
 docs/decisions/0002-two-engines.md, docs/decisions/0003-table-data-stays-out-of-the-jvm.md.
 """
 
@@ -47,9 +47,9 @@ class SparkEngine:
 
     @property
     def parallelism(self) -> int:
-        """Cores of the session as far as its configuration says.
+        """Cores of the session, according to its configuration.
 
-        A cluster that doesn't say (dynamic allocation) is taken to be of the size that the shuffle partitions are for.
+        A cluster of unknown size (dynamic allocation) is assumed to match the number of shuffle partitions.
         """
         stated = self._number("spark.default.parallelism")
         if stated:
@@ -86,13 +86,13 @@ class SparkEngine:
     def _extended_by_udf(
         self, frame: DataFrame, columns: Sequence[str], work: ColumnWork, outgoing: pa.Schema, names: Sequence[str]
     ) -> DataFrame:
-        """Only the needed columns go to Python."""
+        """Extend by a UDF, so that only the required columns go to Python."""
         from pyspark.sql.functions import arrow_udf  # type: ignore[attr-defined]  # its stub does not name it
 
         incoming = self.schema(frame.select([column(name) for name in columns])) if columns else pa.schema([])
         task = ColumnTask(work, incoming, outgoing)
 
-        def extended(rows: pa.Array) -> pa.Array:  # these hints tell Spark what kind of UDF it is
+        def extended(rows: pa.Array) -> pa.Array:  # these hints define the kind of UDF for Spark
             return task.run(cast("pa.StructArray", rows))
 
         # Marked as non-deterministic so that the optimizer neither repeats the call nor pushes filters through it.
@@ -122,7 +122,7 @@ class SparkEngine:
         pickled = [pickle.dumps(task, protocol=5) for task in tasks]
         shape = travelling_schema(schema)
         if sum(map(len, pickled)) <= _PICKLED_BYTES:
-            # The tasks travel with the function, one number per Spark task says which are its own: no shuffle.
+            # The tasks are sent with the function, and one number per Spark task selects its own: no shuffle.
             numbers = self.spark.range(0, wide, 1, wide)
             pickled_tasks = PickledTasks(work, shape, tuple(tuple(pickled[number::wide]) for number in range(wide)))
             return numbers.mapInArrow(pickled_tasks.__call__, spark_from_arrow(schema))
@@ -154,7 +154,7 @@ class SparkEngine:
         *,
         right_is_large: bool = False,
     ) -> DataFrame:
-        # Spark takes what Python work makes for a few bytes, and would broadcast it by way of the driver.
+        # Spark estimates the result of Python work as a few bytes, and would broadcast it through the driver.
         return left.join(right.hint("merge") if right_is_large else right, on=list(on), how=how)
 
     def union(self, frames: Sequence[DataFrame]) -> DataFrame:
@@ -181,7 +181,7 @@ class SparkEngine:
         return collect_arrow(frame)
 
     def _conf(self, key: str) -> str:
-        # Classic sessions check a default that is a text against the key's type, and refuse "" for a number.
+        # Classic sessions check a text default against the key's type, and refuse "" for a number.
         return self.spark.conf.get(key, None) or ""
 
     def _number(self, key: str) -> int:
@@ -191,10 +191,10 @@ class SparkEngine:
 
 @contextmanager
 def _few_tasks(spark: SparkSession) -> Iterator[None]:
-    """Lets adaptive execution put small shuffle partitions of a frame together that is kept in here.
+    """Let adaptive execution combine small shuffle partitions of a frame that is cached in the block.
 
-    By default it leaves a kept frame's plan alone, which then has `spark.sql.shuffle.partitions` (200) Python tasks
-    after every shuffle, however few rows there are. The setting is read when the frame is kept.
+    By default it does not change a cached frame's plan, which then has `spark.sql.shuffle.partitions` (200) Python
+    tasks after every shuffle, even for few rows. The setting is read when the frame is cached.
     """
     with _KEEPING:
         before = spark.conf.get(_ADAPT_KEPT_PLANS, None)
@@ -212,10 +212,12 @@ def _few_tasks(spark: SparkSession) -> Iterator[None]:
 
 
 def collect_arrow(frame: DataFrame) -> pa.Table:
-    """The frame's rows as one table of `arrow_from_spark(frame.schema)`. Raises what failed in our work as it was."""
+    """The frame's rows as one table of `arrow_from_spark(frame.schema)`. Errors of our work are raised with their
+    original type.
+    """
     schema = arrow_from_spark(frame.schema)
     if any(relaxed(field.dataType) != field.dataType for field in frame.schema.fields):
-        # Spark's Arrow fails on a null struct whose fields are declared as never null.
+        # Spark's Arrow fails on a null struct with fields declared as never null.
         frame = frame.select([column(f.name).cast(relaxed(f.dataType)).alias(f.name) for f in frame.schema.fields])
     with translated():
         batches = arrow_of(frame)
@@ -223,5 +225,5 @@ def collect_arrow(frame: DataFrame) -> pa.Table:
 
 
 def literal_path(path: str) -> str:
-    """The path so that Spark, which expands patterns in every path it reads, takes it as it is."""
+    """The path, escaped for Spark, which expands patterns in every path it reads."""
     return _GLOB.sub(r"\\\1", path)

@@ -1,11 +1,9 @@
-"""Spark's Python workers: the way back of their errors, and their garbage collection.
+"""Spark's Python workers: their errors, and their garbage collection.
 
-Only the text of an exception survives the way back from a worker, wrapped in stack traces of two languages.
-`spelled_out` writes an error of the family into that text, and `translated` makes it an error again, with its own
-message only.
+Only the text of an exception comes back from a worker, wrapped in stack traces of two languages. `spelled_out` encodes
+a HudiError in that text, and `translated` restores the error with its original message.
 
-`in_worker` surrounds every task: it spells out the task's errors, and keeps imported modules out of the collector's
-walks.
+`in_worker` surrounds every task: it encodes the task's errors, and excludes imported modules from garbage collection.
 Source: tried on Spark 4.3, classic and Connect; daemon.py and worker.py of PySpark 3.5 to 4.3.
 """
 
@@ -24,7 +22,7 @@ from pyhudi.errors import HudiError, TaskFailed
 __all__ = ["in_worker", "spelled_out", "translated"]
 
 
-# Base64, because line ends and quotes of the message do not come through the traces unchanged.
+# Base64, because line ends and quotes of the message change in the traces.
 _MARK = re.compile(r"<<pyhudi (\w+) ([A-Za-z0-9+/=]*)>>")
 _MISSING_MODULE = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)'")
 _OTHER_VERSION = re.compile(r"PYTHON_VERSION_MISMATCH\] (Python in worker [^,]*)")
@@ -39,7 +37,7 @@ _SQLSTATE = re.compile(r"\s*SQLSTATE: \w+\s*$")
 
 @contextmanager
 def spelled_out() -> Iterator[None]:
-    """Inside a worker: a HudiError leaves as an exception whose text names its class and carries its message."""
+    """Inside a worker: turn a HudiError into an exception whose text has its class and message."""
     try:
         yield
     except HudiError as error:
@@ -49,11 +47,11 @@ def spelled_out() -> Iterator[None]:
 
 @contextmanager
 def translated() -> Iterator[None]:
-    """Around a Spark action: an error that started in our work is raised as what it was.
+    """Around a Spark action: raise an error of our work with its original type.
 
-    A HudiError comes back as its own class; any other exception of a Python worker as TaskFailed with the
-    worker's words. Errors of Spark itself (analysis, missing columns, lost executors) pass unchanged. Ctrl-C stays
-    one: PySpark cancels the jobs then, and puts the error of the cancelled job in its place.
+    A HudiError comes back as its own class; any other exception of a Python worker as TaskFailed with the worker's
+    message. Errors of Spark itself (analysis, missing columns, lost executors) pass unchanged. Ctrl-C stays Ctrl-C:
+    PySpark cancels the jobs then, and raises the error of the cancelled job instead.
     """
     outer = sys.exc_info()[1]
     try:
@@ -69,7 +67,7 @@ def translated() -> Iterator[None]:
 
 
 def _interrupt_behind(error: BaseException, outer: BaseException | None) -> BaseException | None:
-    """The Ctrl-C, or exit, during whose handling the error came up; not one that was being handled before."""
+    """The Ctrl-C, or exit, whose handling raised the error; not one that was being handled before."""
     earlier = error.__context__
     while earlier is not None and earlier is not outer:
         if not isinstance(earlier, Exception):
@@ -122,12 +120,11 @@ def in_worker() -> Iterator[None]:
 
 
 def _keep_imports_out_of_collections() -> None:
-    """Spark has its workers collect garbage after every task. Walking through all that PyArrow, pandas and PyHudi have
-    imported takes 50 to 100 ms, which is more than the work of a small task; the next collection passes over what is
-    there now.
+    """Spark's workers collect garbage after every task. Walking through all imports of PyArrow, pandas and PyHudi takes
+    50 to 100 ms, more than the work of a small task; this excludes present objects from later collections.
 
-    Right behind such a collection there is no garbage that would stay for good. Once more where a task before this one
-    has imported something.
+    Right after such a collection there is no garbage that would stay for good. It runs again if an earlier task has
+    imported modules.
     """
     global _modules_kept
     if len(sys.modules) != _modules_kept:

@@ -1,8 +1,7 @@
-"""How the files of a plan are to be read by Spark: as they are, with columns renamed and cast, or by Python.
+"""How Spark reads the files of a plan: directly, with columns renamed and cast, or by Python.
 
 Spark's Parquet scan finds columns by name and gives null for missing ones, nested ones too. It can't convert most
-types, and knows nothing of ids; so files are sorted by *shape*: what each wanted column is called and typed in the
-file.
+types, and does not know ids; so files are grouped by *shape*: name and type of each required column in the file.
 Source: docs/formats/schema.md, "Reading older files", "Schema history".
 """
 
@@ -29,10 +28,10 @@ _WHOLE_NUMBERS = (pa.int8(), pa.int16(), pa.int32(), pa.int64())
 
 @dataclass(frozen=True, slots=True)
 class FileShape:
-    """What differs from the query. `columns`: wanted name → (name and type in the file), only where they differ.
+    """The differences from the query. `columns`: name in the query → (name and type in the file), only if they differ.
 
-    A name in the file of None: the file has no such column (one of that name would be another). `native` False: Python
-    must read these files. `from_path`: columns whose values the partition's path gives.
+    A name of None: the file lacks the column (one of that name would be another column). `native` False: Python must
+    read these files. `from_path`: columns whose values come from the partition's path.
     """
 
     columns: tuple[tuple[str, str | None, pa.DataType], ...] = ()
@@ -46,8 +45,8 @@ BY_PYTHON = FileShape(native=False)
 def shapes_of(plan: ReadPlan, storage: Storage) -> dict[FileShape, tuple[ReadSlice, ...]]:
     """The plan's slices by the shape of their files.
 
-    One footer is read per instant and format: all files that one commit writes have one schema. Which columns come from
-    the path may differ between partitions, too: the default partition has more of them.
+    One footer is read per instant and format: all files of one commit have one schema. Columns from the path may differ
+    between partitions, too: the default partition has more of them.
     """
     one_of_each: dict[tuple[str, ...], ReadSlice] = {}
     plain = [read for read in plan.slices if not read.merges]
@@ -96,12 +95,12 @@ def _shape(plan: ReadPlan, storage: Storage, read: ReadSlice) -> FileShape:
         elif name != field.name:
             differing.append((field.name, None, field.type))
     if read.base_file.name.endswith(".orc") and any(_has_timestamp(field.type) for field in fields):
-        return BY_PYTHON  # ORC's plain timestamps mean the writer's zone to Spark
+        return BY_PYTHON  # Spark reads ORC's plain timestamps in the writer's zone
     return FileShape(tuple(differing), from_path=tuple(name for name, _ in read.path_values))
 
 
 def _names_by_id(history: Sequence[InternalSchema], instant_time: str, names: dict[str, str]) -> dict[str, str] | None:
-    """Wanted name → name in files of that instant, without those that had no such column; None: Python must look."""
+    """Name in the query → name in files of that instant, without missing columns; None: Python must read the files."""
     query, file_columns = history[0], schema_as_of(history, instant_time)
     if file_columns is None:
         return names
@@ -111,13 +110,13 @@ def _names_by_id(history: Sequence[InternalSchema], instant_time: str, names: di
         then = by_id.get(column.id)
         if column.name in names and then is not None:
             if not isinstance(column.type, pa.DataType) and column.type != then.type:
-                return None  # something inside was renamed, added or dropped
+                return None  # a nested field was renamed, added or dropped
             result[column.name] = then.name
     return result
 
 
 def _reads_as(stored: pa.DataType, target: pa.DataType) -> bool:
-    """Whether Spark's scan reads the stored type as the wanted one by itself."""
+    """Does Spark's scan convert the stored type to the target by itself?"""
     if stored == target:
         return True
     if at.is_timestamp(stored) and at.is_timestamp(target):
@@ -127,7 +126,7 @@ def _reads_as(stored: pa.DataType, target: pa.DataType) -> bool:
     if at.is_struct(stored) and at.is_struct(target):
         stored_fields = {stored.field(i).name: stored.field(i).type for i in range(stored.num_fields)}
         fields = [target.field(i) for i in range(target.num_fields)]
-        # Without any common field Spark can't tell a null struct from one of nulls.
+        # Without a common field Spark can't distinguish a null struct from one of nulls.
         return any(f.name in stored_fields for f in fields) and all(
             _reads_as(stored_fields[f.name], f.type) for f in fields if f.name in stored_fields
         )
@@ -139,7 +138,7 @@ def _reads_as(stored: pa.DataType, target: pa.DataType) -> bool:
 
 
 def _spark_casts(stored: pa.DataType, target: pa.DataType) -> bool:
-    """Conversions in which Spark's CAST gives Java's answer; texts of floating point numbers are not among them."""
+    """Does Spark's CAST convert like Java? Not for texts of floating point numbers."""
     if stored in _WHOLE_NUMBERS:
         return target in _WHOLE_NUMBERS or at.is_floating(target) or at.is_decimal(target) or _is_text(target)
     if at.is_floating(stored):

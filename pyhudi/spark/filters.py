@@ -1,6 +1,6 @@
-"""A bound predicate as a Spark column, with the answers that the Arrow reader gives.
+"""A bound predicate as a Spark column, with the same results as the Arrow reader.
 
-Predicates mean what they mean to Spark (NaN, null), so they are Spark's own operators, which its scans push down.
+Predicates have Spark's semantics (NaN, null), so they map to Spark's operators, which its scans push down.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def to_spark(predicate: Predicate, schema: pa.Schema) -> SparkColumn:
 def _balanced(
     terms: list[SparkColumn], join: Callable[[SparkColumn, SparkColumn], SparkColumn], empty: bool
 ) -> SparkColumn:
-    """The terms joined in pairs, and these in pairs: Spark calls itself for each level."""
+    """The terms joined in pairs, and these in pairs: Spark recurses for each level."""
     while len(terms) > 1:
         pairs = [join(*terms[i : i + 2]) for i in range(0, len(terms) - 1, 2)]
         terms = pairs + terms[len(pairs) * 2 :]
@@ -100,7 +100,7 @@ def _in(column: Operand, values: tuple[Value, ...], has_null: bool, schema: pa.S
 
 
 def _literal(value: Value, kind: pa.DataType) -> SparkColumn:
-    """A literal of the column's type; moments go as numbers or text, so that no time zone of Python's comes in."""
+    """A literal of the column's type; moments are numbers or text, so that Python's time zone has no effect."""
     if pa.types.is_timestamp(kind):
         if kind.tz is None:
             return F.lit(value.isoformat(sep=" ")).cast("timestamp_ntz")

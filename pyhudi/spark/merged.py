@@ -1,11 +1,11 @@
-"""Slices with log files in Spark without a base row passing through Python: a native scan of the base files, without
-the rows that leave, and the rows that come from the log files.
+"""Slices with log files in Spark, with no base row passing through Python: a native scan of the base files without
+replaced rows, and the rows of the log files.
 
-    leaving    Python tasks → numbers of base rows that leave and of log records that lost → broadcast
-    base       Spark's Parquet scan, left anti join on the number that it makes of its own file name and row index
-    coming     Python tasks → rows of the log files, left anti join on their numbers
+    replaced   Python tasks → numbers of replaced base rows and of losing log records → broadcast
+    base       Spark's Parquet scan, left anti join on the number made from its file name and row index
+    log rows   Python tasks → rows of the log files, left anti join on their numbers
 
-Columns are pruned and filters pushed down in the scan; of base files tasks read only keys and ordering values. Both
+Columns are pruned and filters pushed down in the scan; tasks read only keys and ordering values of base files. Both
 joins read one broadcast. Source: docs/decisions/0002-two-engines.md,
 docs/decisions/0003-table-data-stays-out-of-the-jvm.md; measured in docs/measurements.md.
 """
@@ -36,9 +36,9 @@ __all__ = ["in_two_parts", "log_rows_frame", "replaced_rows_frame", "without_rep
 
 _NUMBER = "_pyhudi_row_number"
 _NUMBER_SCHEMA = pa.schema([(_NUMBER, pa.int64())])
-_FILE_BIT = 31  # a number is the file's checksum above, the row's index below; of a log record: all bits inverted
+_FILE_BIT = 31  # a number is the file's checksum above, the row's index below; for a log record all bits are inverted
 _ROWS_MAX = 1 << _FILE_BIT
-_LOG_BYTES_MAX = 128 << 20  # the rows that leave are broadcast: 8 bytes each, of log files with some 100 bytes a row
+_LOG_BYTES_MAX = 128 << 20  # replaced rows are broadcast: 8 bytes each, for log files with some 100 bytes per row
 _TASK_BYTES = 16 << 20  # of log files: a Python task costs some 30 ms, so a few small slices share one
 _NAME_AS_IN_URIS = re.compile(r"[\w.-]+", re.ASCII)
 
@@ -46,8 +46,8 @@ _NAME_AS_IN_URIS = re.compile(r"[\w.-]+", re.ASCII)
 def in_two_parts(plan: ReadPlan) -> tuple[ReadSlice, ...]:
     """The slices with log files that can be read this way.
 
-    Not: without a base file or with one of ORC, whose rows Spark doesn't number; matched by column id; files whose
-    numbers another file might have, too; and logs with so many records that they are no small table any more.
+    Excluded are slices without a base file or with ORC, whose rows Spark doesn't number; files matched by column id;
+    files whose numbers might collide with another file's; and logs with too many records for a broadcast.
     """
     merging = [read for read in plan.slices if read.merges and read.file_slice.base_file is not None]
     logs_bytes = sum(_log_bytes(read) for read in merging)
@@ -64,20 +64,20 @@ def in_two_parts(plan: ReadPlan) -> tuple[ReadSlice, ...]:
 
 
 def replaced_rows_frame(engine: SparkEngine, plan: ReadPlan, reads: Sequence[ReadSlice]) -> DataFrame:
-    """The numbers of what is no row of the query, in base files and in log files."""
+    """The numbers of rows in base files and log files that are not in the query's result."""
     assert plan.merge is not None
     work = FindReplacedRows(plan.merge)
     return F.broadcast(engine.fan_out(_shares(engine, reads), work, _NUMBER_SCHEMA))
 
 
 def without_replaced_rows(scan: DataFrame, replaced: DataFrame) -> DataFrame:
-    """A scan of base files without the rows that leave."""
+    """A scan of base files without replaced rows."""
     number = F.shiftleft(F.crc32(F.col("_metadata.file_name")), _FILE_BIT) + F.col("_metadata.row_index")
     return scan.withColumn(_NUMBER, number).join(replaced, on=_NUMBER, how="left_anti").drop(_NUMBER)
 
 
 def log_rows_frame(engine: SparkEngine, plan: ReadPlan, reads: Sequence[ReadSlice], replaced: DataFrame) -> DataFrame:
-    """The rows of the query that come from log files."""
+    """The rows of the query from log files."""
     assert plan.merge is not None
     schema = plan.schema.append(_NUMBER_SCHEMA.field(0))
     frame = engine.fan_out(_shares(engine, reads), ReadLogRows(replace(plan, slices=())), schema)
@@ -87,7 +87,7 @@ def log_rows_frame(engine: SparkEngine, plan: ReadPlan, reads: Sequence[ReadSlic
 
 
 def _shares(engine: SparkEngine, reads: Sequence[ReadSlice]) -> list[tuple[ReadSlice, ...]]:
-    """The slices in as many shares as there should be tasks, of about equal size."""
+    """The slices in shares of about equal size, one per task."""
     tasks = sum(_log_bytes(read) for read in reads) // _TASK_BYTES
     shares: list[list[ReadSlice]] = [[] for _ in range(min(len(reads), max(engine.parallelism, tasks)))]
     emptiest = [(0, number) for number in range(len(shares))]
@@ -108,7 +108,7 @@ def _file_number(read: ReadSlice) -> int:
 
 @dataclass(frozen=True, slots=True)
 class FindReplacedRows:
-    """Fan-out work: numbers of base rows that leave, and of log records that lost."""
+    """Fan-out work: numbers of replaced base rows, and of losing log records."""
 
     spec: SliceSpec
 
@@ -124,7 +124,7 @@ class FindReplacedRows:
 
 @dataclass(frozen=True, slots=True)
 class ReadLogRows:
-    """Fan-out work: rows of log files with their numbers. `plan` comes without its slices: the task brings its own."""
+    """Fan-out work: rows of log files with their numbers. `plan` has no slices: the task has its own."""
 
     plan: ReadPlan
 

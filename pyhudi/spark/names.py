@@ -1,4 +1,4 @@
-"""Spark's classes by names that the floors above can say, for types only: they don't import PySpark themselves."""
+"""Spark's classes under names for the floors above, for types only: those don't import PySpark."""
 
 from __future__ import annotations
 

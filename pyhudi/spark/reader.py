@@ -1,17 +1,16 @@
-"""A Hudi table as a DataFrame: the plan is made here, the reading is Spark's own Parquet (or ORC) scan.
+"""A Hudi table as a DataFrame: the plan is made here, and Spark's Parquet (or ORC) scan reads it.
 
 `read_frame` goes from options to a DataFrame:
 
-    options → plan (files, schema) → files by shape → one native scan per shape → columns as wanted → union
+    options → plan (files, schema) → files by shape → one native scan per shape → columns of the query → union
 
 Usually there is one shape, and the DataFrame is the native scan itself: column pruning, filter push-down, `_metadata`.
 In a hive-style table Spark prunes partitions by their paths, if the paths have the same values as the files. Python
 tasks read the files that Spark can't convert.
 
-`few_rows` reads a small increment in this process as soon as it is loaded, and hands it to Spark as rows. It does so on
-a local master: there, with the same cores, Spark's job over the files of a commit with a few rows takes longer. A large
-increment is not begun: the commits say how many rows they wrote, and there is a limit for the bytes of their files,
-too.
+`few_rows` reads a small increment in this process on loading, and passes it to Spark as rows. It does so only on a
+local master: there, with the same cores, Spark's job over the files of a small commit takes longer. Large increments
+are not read this way: the commits record their numbers of rows, and the bytes of files are limited, too.
 Source: docs/decisions/0003-table-data-stays-out-of-the-jvm.md; docs/decisions/0002-two-engines.md;
 docs/formats/schema.md, "Schema of a table", "Reading older files"; measured in docs/measurements.md.
 """
@@ -54,18 +53,18 @@ from pyhudi.storage.base import Storage
 __all__ = ["few_rows", "frame_of_plan", "plan_read", "read_frame", "told_of_damage"]
 
 
-_FILES_BYTES = 64 << 20  # as stored: what two cores decode in some 0.2 s
-_ROWS_BYTES = 8 << 20  # of Arrow data, which the frame holds on to
+_FILES_BYTES = 64 << 20  # as stored: two cores decode it in some 0.2 s
+_ROWS_BYTES = 8 << 20  # of Arrow data, which the frame keeps in memory
 
 
 def few_rows(engine: SparkEngine, storage: Storage, plan: ReadPlan) -> DataFrame | None:
-    """The rows of a plan, where it may be read at once, as a frame; None where Spark has to read them.
+    """The rows of a plan as a frame, if they may be read at once; None if Spark has to read them.
 
-    What can't be read is left to Spark as well, so that errors come when rows are fetched.
+    Unreadable files are left to Spark as well, so that errors are raised when rows are fetched.
     """
     if not plan.driver_rows or plan.size_bytes > _FILES_BYTES or any(read.merges for read in plan.slices):
         return None
-    # An older Spark takes no Arrow table, so that its Python workers would have to hand the rows over.
+    # An older Spark takes no Arrow table, so its Python workers would have to pass the rows.
     if not capabilities.PRESENT.takes_arrow or not engine.is_local_master:
         return None
     if type(engine.spark).__module__.startswith("pyspark.sql.connect"):
@@ -78,7 +77,7 @@ def few_rows(engine: SparkEngine, storage: Storage, plan: ReadPlan) -> DataFrame
 
 
 def _at_most(plan: ReadPlan, storage: Storage, most_bytes: int) -> pa.Table | None:
-    """All rows; None as soon as they are more than the plan says, or more bytes."""
+    """All rows; None as soon as they exceed the plan's number, or the bytes."""
     batches: list[pa.RecordBatch] = []
     rows = size_bytes = 0
     for batch in read_batches(plan, storage):
@@ -90,7 +89,7 @@ def _at_most(plan: ReadPlan, storage: Storage, most_bytes: int) -> pa.Table | No
     return pa.Table.from_batches(batches, plan.schema)
 
 
-# A literal column per partition lets Spark prune; beyond this many branches planning costs more than that saves.
+# A literal column per partition lets Spark prune; with more branches planning costs more than this saves.
 _BRANCHES_MAX = 32
 _FILE_NAME = "_pyhudi_file_name"
 _SAME_IN_PATH: dict[pa.DataType, re.Pattern[str]] = {
@@ -109,7 +108,7 @@ def read_frame(
 
     Args:    options: Hudi's read options, and Hadoop's for the store (`fs.*`); the session's `spark.hoodie.*` and
                       `spark.hadoop.fs.*` come after them.
-             schema: a StructType or DDL text of the wanted columns; None reads all, meta columns first.
+             schema: a StructType or DDL text of the columns to read; None reads all, meta columns first.
     Raises:  TableNotFound, ConfigError for options, SchemaMismatch when `schema` names other types than the table's.
     """
     requested = _as_struct(spark, schema)
@@ -155,7 +154,7 @@ def frame_of_plan(spark: SparkSession, meta: MetaClient, plan: ReadPlan) -> Data
     plan = told_of_damage(as_engine(engine), plan)
     if plan.changes is not None:
         return _read_by_python(engine, meta.storage, plan, plan.slices)
-    if is_opaque(plan.predicate) or calls_of(plan.predicate):  # Spark's functions are of the session's time zone
+    if is_opaque(plan.predicate) or calls_of(plan.predicate):  # Spark's functions use the session's time zone
         return _read_by_python(engine, meta.storage, plan, plan.slices)
     two_parts = in_two_parts(plan)
     apart = set(map(id, two_parts))
@@ -170,9 +169,9 @@ def frame_of_plan(spark: SparkSession, meta: MetaClient, plan: ReadPlan) -> Data
 
 
 def told_of_damage(engine: Engine, plan: ReadPlan) -> ReadPlan:
-    """The plan, when its log files have been looked at: tasks can raise, but they can't warn the caller.
+    """The plan after a check of its log files: tasks can raise errors, but can't warn the caller.
 
-    Raises DamagedLog if the plan says so.
+    Raises DamagedLog, depending on the plan.
     """
     if plan.merge is None or plan.merge.damage is None:
         return plan
@@ -248,7 +247,7 @@ def _scan(
     fields = {name: pa.field(name, kind) for name, kind in file_columns if name is not None}
     orc = reads[0].base_file.name.endswith(".orc")
     reader = spark.read.schema(spark_from_arrow(pa.schema(fields.values())))
-    # The session may let Spark skip what it can't read; rows of a table are never skipped.
+    # The session may let Spark skip unreadable files; rows of a table are never skipped.
     reader = reader.option("ignoreCorruptFiles", "false").option("ignoreMissingFiles", "false")
     if not orc:
         reader = reader.option("datetimeRebaseMode", "CORRECTED").option("int96RebaseMode", "CORRECTED")
@@ -280,7 +279,7 @@ def _shaped(frame: DataFrame, plan: ReadPlan, shape: FileShape) -> DataFrame:
 
 
 def _paths_have_the_values(config: TableConfig, schema: pa.Schema, reads: Iterable[ReadSlice]) -> bool:
-    """Whether Spark's reading of `field=value` folders gives every partition column the value it has in the rows."""
+    """Does Spark's parsing of `field=value` folders give every partition column the value in the rows?"""
     fields = config.partition_fields
     plain = config.key_generator in ("SIMPLE", "COMPLEX") and not config.slash_separated_dates
     if not fields or not plain or not config.hive_style_partitioning:
@@ -328,7 +327,7 @@ def _values_by_file(reads: Sequence[ReadSlice], schema: pa.Schema) -> pa.Table:
 
 @dataclass(frozen=True, slots=True)
 class ReadSlices:
-    """Reads a few files of a plan in a task. `plan` comes without its slices: the task brings its own."""
+    """Reads a few files of a plan in a task. `plan` has no slices: the task has its own."""
 
     storage: Storage
     plan: ReadPlan
@@ -367,5 +366,5 @@ def _check_types(requested: StructType, table: pa.Schema, path: str) -> None:
 
 
 def _selected(frame: DataFrame, names: Iterable[str]) -> DataFrame:
-    """These columns; said as texts, because a call of the JVM for each of many columns takes its time."""
+    """These columns, passed as texts, because a call of the JVM for each of many columns is slow."""
     return frame.selectExpr(*[quoted(name) for name in names])

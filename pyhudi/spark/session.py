@@ -1,4 +1,4 @@
-"""What PyHudi reads from a session's configuration."""
+"""Settings that PyHudi reads from a session's configuration."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ __all__ = [
 
 _PREFIX = "spark."
 _HUDI_PREFIX = "spark.hoodie."
-_STORE_KEYS = "fs."  # Hadoop's keys for where files are
+_STORE_KEYS = "fs."  # Hadoop's keys for stores
 _HADOOP_PREFIX = "spark.hadoop."
 _LISTING_JOB_FROM = "spark.sql.sources.parallelPartitionDiscovery.threshold"
 _ZONE = "spark.sql.session.timeZone"
 _OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d\d)(?::?(\d\d))?)?")
-_ONE_AT_A_TIME = Lock()  # each puts back the session's value
+_ONE_AT_A_TIME = Lock()  # each restores the session's value
 
 
 def active_session() -> SparkSession | None:
-    """The session that is active in this thread; None when there is none, or a Connect client of Spark 3.5, which can't
-    tell.
+    """The active session of this thread; None without one, or with a Connect client of Spark 3.5, which does not know
+    it.
     """
     from pyspark.errors import PySparkNotImplementedError
     from pyspark.sql import SparkSession
@@ -54,20 +54,20 @@ def active_session() -> SparkSession | None:
 
 
 def hudi_options(spark: SparkSession) -> dict[str, str]:
-    """Session-wide Hudi options: `spark.hoodie.*` without the `spark.` in front."""
+    """Session-wide Hudi options: `spark.hoodie.*` without the prefix `spark.`."""
     return _hudi_options(settings_with_prefix(spark, _HUDI_PREFIX))
 
 
 def store_options(spark: SparkSession | None, options: Mapping[str, object]) -> dict[str, str]:
     """Hadoop's keys for remote stores: `fs.*` among the options, before the session's `spark.hadoop.fs.*`.
 
-    Args: spark: None where there is no session.
+    Args: spark: None without a session.
     """
     return _store_options({} if spark is None else settings_with_prefix(spark, _HADOOP_PREFIX), options)
 
 
 def hudi_and_store_options(spark: SparkSession, options: Mapping[str, object]) -> tuple[dict[str, str], dict[str, str]]:
-    """Both at once: a classic session is asked for each of its settings by itself, which takes longer than a plan."""
+    """Both at once: a classic session needs a request for each of its settings, which takes longer than a plan."""
     session = settings_with_prefix(spark, _HUDI_PREFIX, _HADOOP_PREFIX)
     return _hudi_options(session), _store_options(session, options)
 
@@ -87,7 +87,7 @@ def _store_options(settings: Mapping[str, str], options: Mapping[str, object]) -
 
 
 def settings_with_prefix(spark: SparkSession, *prefixes: str) -> dict[str, str]:
-    """The session's settings whose keys begin in one of these ways."""
+    """The session's settings whose keys have one of these prefixes."""
     read = _READ.get()
     settings = read if read is not None and read.spark is spark else _Settings(spark)
     return settings.with_prefix(*prefixes)
@@ -105,10 +105,10 @@ def zone_of(spark: SparkSession) -> tzinfo:
 
 @contextmanager
 def settings_read_once(spark: SparkSession) -> Iterator[None]:
-    """While this lasts, all that this thread wants of a session's settings comes of one look at them.
+    """In the block, all accesses of this thread to a session's settings use one reading of them.
 
-    For a call of the user's, which is to see the settings as they are at one moment. A classic session takes some five
-    round trips to the JVM for each setting that it has, and a write alone looks at them three times.
+    It is for a call of the user, which sees the settings of one moment. A classic session needs some five round trips
+    to the JVM for each of its settings, and a write reads them three times.
     """
     read = _READ.get()
     if read is not None and read.spark is spark:
@@ -122,7 +122,7 @@ def settings_read_once(spark: SparkSession) -> Iterator[None]:
 
 
 class _Settings:
-    """The settings of a session as they were when they were wanted first."""
+    """The settings of a session at their first access."""
 
     def __init__(self, spark: SparkSession) -> None:
         self.spark = spark
@@ -143,7 +143,7 @@ class _Settings:
         return tuple(str(row["key"]) for row in self.spark.sql("SET").collect())
 
     def _value(self, key: str) -> str:
-        # SQL lists them with stars for the values of keys that sound secret.
+        # SQL lists them with stars for the values of secret-looking keys.
         return self.spark.conf.get(key) or ""
 
 
@@ -152,10 +152,10 @@ _READ: ContextVar[_Settings | None] = ContextVar("settings of the session, read 
 
 @contextmanager
 def files_listed_here(spark: SparkSession, storage: Storage, files: int) -> Iterator[None]:
-    """While a scan of so many files is planned: on a local disk Spark looks at them from the driver.
+    """While a scan of so many files is planned: on a local disk let Spark list them from the driver.
 
-    Beyond 32 paths it starts a job of its own for that, which takes longer than the scan of a small table. A Connect
-    session plans later than this, so it is left alone.
+    Beyond 32 paths it starts a separate job for that, which takes longer than the scan of a small table. A Connect
+    session plans later, so its setting is not changed.
     """
     if not isinstance(storage, LocalStorage) or type(spark).__module__.startswith("pyspark.sql.connect"):
         yield

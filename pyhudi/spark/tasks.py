@@ -3,15 +3,15 @@
 `StreamTask` and its like wrap the work as functions that `mapInArrow` and `arrow_udf` call. Each wrapper is a small
 picklable value. It turns Spark's batches (time stamps labelled with the session's zone, sometimes large strings) into
 batches of exactly the declared schema. It hands them to the work together with a TaskContext, and returns the answer in
-the form that Spark expects. An error of the family is spelled into the exception's text, because only text survives the
-way back (`pyhudi.spark.failures` reads it). `in_worker` surrounds the work of each wrapper.
+the form that Spark expects. A HudiError is encoded in the exception's text, because only text comes back
+(`pyhudi.spark.failures` decodes it). `in_worker` surrounds the work of each wrapper.
 
 Workers import this module and nothing above it: imports stay light.
 
-`routed` brings each row to the task of its slot. Spark's `repartitionById(n, slot)` does it where it exists. Elsewhere
+`routed` brings each row to the task of its slot. Spark's `repartitionById(n, slot)` does it if it exists. Otherwise
 `repartition(n, column)` puts a row into the partition `pmod(hash(column), n)`, with Spark's own hash. So every slot is
-replaced by a number whose hash is `slot` modulo n. The numbers are computed once for each n. Adaptive execution leaves
-a given number of partitions alone.
+replaced by a number whose hash is `slot` modulo n. The numbers are computed once for each n. Adaptive execution does
+not change an explicit number of partitions.
 Source: Spark's `HashPartitioning` (Murmur3 x86 32-bit of one int, seed 42) and its shuffle origin REPARTITION_BY_NUM.
 """
 
@@ -53,7 +53,7 @@ __all__ = [
 
 
 def task_context() -> TaskContext:
-    """Who this task attempt is: the three numbers of Hudi's write token."""
+    """The identity of this task attempt: the three numbers of Hudi's write token."""
     context = SparkTaskContext.get()
     assert context is not None, "called outside a Spark task"
     return TaskContext(context.partitionId(), context.stageId(), context.taskAttemptId())
@@ -121,7 +121,7 @@ def _slot_of(run: tuple[int, pa.RecordBatch]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class FanOutTask(Generic[TaskT]):
-    """`Engine.fan_out` for mapInArrow over a frame whose column `task` holds pickled tasks of our own making."""
+    """`Engine.fan_out` for mapInArrow over a frame whose column `task` holds tasks that we pickled."""
 
     work: FanOutWork[TaskT]
     outgoing: pa.Schema
@@ -157,7 +157,7 @@ class PickledTasks(Generic[TaskT]):
 class ColumnTask:
     """`Engine.extend` for arrow_udf: one struct of the needed columns in, one struct of the new columns out.
 
-    Not a callable itself: Spark looks at the function's hints, so the UDF is made from `run`.
+    Not a callable itself: Spark reads the function's hints, so the UDF is made from `run`.
     """
 
     work: ColumnWork
@@ -175,7 +175,7 @@ class ColumnTask:
 
 @dataclass(frozen=True, slots=True)
 class AppendTask:
-    """`Engine.extend` for mapInArrow, where Spark has no arrow_udf: whole rows in, the kept and the new columns out."""
+    """`Engine.extend` for mapInArrow, without arrow_udf: whole rows in, the remaining and the new columns out."""
 
     work: ColumnWork
     columns: tuple[str, ...]
@@ -196,7 +196,7 @@ class AppendTask:
 
 @dataclass(frozen=True, slots=True)
 class UnpackRows:
-    """For mapInArrow over a frame whose first column holds rows as Arrow writes them to a file, of our own making."""
+    """For mapInArrow over a frame whose first column holds our rows in Arrow's file format."""
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -220,7 +220,9 @@ _FIRST_TRIED = 1024
 
 
 def routed(frame: DataFrame, partitions: int, slot: str) -> DataFrame:
-    """The frame in so many partitions, a row in that of its slot modulo their number; `slot` is an integer column."""
+    """The frame in so many partitions, each row in the one of its slot modulo their number; `slot` is an integer
+    column.
+    """
     if capabilities.PRESENT.routes_by_id:
         return frame.repartitionById(partitions, column(slot))
     numbers = ",".join(map(str, numbers_by_partition(partitions)))
@@ -230,8 +232,8 @@ def routed(frame: DataFrame, partitions: int, slot: str) -> DataFrame:
 
 @lru_cache(maxsize=64)
 def numbers_by_partition(partitions: int) -> tuple[int, ...]:
-    """For each partition the smallest number that Spark's hash puts there."""
-    tried = max(_FIRST_TRIED, 16 * partitions)  # of random places 16 times as many miss few of them
+    """For each partition the smallest number that Spark's hash assigns to it."""
+    tried = max(_FIRST_TRIED, 16 * partitions)  # 16 random numbers per partition miss few partitions
     while True:
         places = _spark_hash(np.arange(tried, dtype=np.uint32)).astype(np.int64) % partitions
         partitions_present, numbers = np.unique(places, return_index=True)

@@ -137,7 +137,7 @@ class DropPartitions:
     if_exists: bool = False
 
     def run(self, session: SqlSession) -> SqlFrame:
-        """Delete them. Raises ConfigError for a column that is no partition column, and for a missing partition."""
+        """Delete them. Raises ConfigError for a column that is not a partition column, and for a missing partition."""
         table = our_table(session, self.name).table
         paths = matching_paths(table, self.specs)
         if paths:

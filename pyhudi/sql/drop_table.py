@@ -57,7 +57,7 @@ class TruncateTable:
     partition: PartitionSpec | None = None
 
     def run(self, session: SqlSession) -> SqlFrame:
-        """Delete the rows in one commit. Raises ConfigError for a column that is no partition column."""
+        """Delete the rows in one commit. Raises ConfigError for a column that is not a partition column."""
         table = our_table(session, self.name).table
         options = dict(session.settings)
         if self.partition is None:

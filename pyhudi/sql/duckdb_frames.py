@@ -41,7 +41,7 @@ __all__ = [
 
 VIEW_PREFIX = "__hudi_"  # of names that a statement gives to rows while it runs
 _OWN_NAME = re.compile(rf'"?{VIEW_PREFIX}\d+"?\.?')
-_BATCH_ROWS = 65_536  # rows of DuckDB's answer that are in memory at once: what a write takes as one batch
+_BATCH_ROWS = 65_536  # rows of DuckDB's result in memory at once: one batch of a write
 
 
 @contextmanager
@@ -140,7 +140,7 @@ def open_duckdb() -> duckdb.DuckDBPyConnection:
 
 
 class ScanDataset(HudiDataset):
-    """The rows of a scan in a statement. DuckDB makes a text of what reading raises; here the error itself is kept."""
+    """The rows of a scan in a statement. DuckDB turns errors of reading into text; here the original error is kept."""
 
     def __init__(self, scan: Scan, failures: list[HudiError]) -> None:
         """`failures`: gets what reading raises."""

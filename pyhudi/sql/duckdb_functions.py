@@ -22,7 +22,7 @@ __all__ = ["MACROS", "duckdb_query"]
 _IS_DOUBLE = "typeof(v) IN ('DOUBLE', 'FLOAT')"
 _DAY = "CAST(d AS DATE)"
 
-# Calls → what they are in DuckDB's words. A macro's arguments may occur several times, and are evaluated once.
+# Calls → their DuckDB equivalents. A macro's arguments may occur several times, and are evaluated once.
 _MACROS: Mapping[str, str] = {
     # numbers
     "bround(x, n := 0)": "round_even(x, n)",

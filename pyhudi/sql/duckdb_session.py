@@ -156,7 +156,7 @@ class DuckDbSession:
         return HudiTable.open(location, storage_options=self._storage_options)
 
     def create(self, location: str, schema: pa.Schema, options: Mapping[str, object]) -> HudiTable:
-        """An empty table in a folder of its own. Raises ConfigError when other files are in it."""
+        """An empty table in a separate folder. Raises ConfigError when other files are in it."""
         others = sorted(entry.name for entry in open_storage(location, self._storage_options or {}).list(""))
         if others:
             raise ConfigError(
@@ -299,7 +299,7 @@ class DuckDbSession:
         return table.table
 
     def _show(self, name: TableName, scan: Scan) -> None:
-        """Register a scan with DuckDB under a table's name, in a schema of its own for a name of two parts."""
+        """Register a scan with DuckDB under a table's name, in a separate schema for a name of two parts."""
         view = _view_name(name)
         self._register(".".join(name.parts[-2:]), scan)
         if len(name.parts) > 1:
@@ -337,7 +337,7 @@ def sql(
     options: Mapping[str, str] | None = None,
     storage_options: Mapping[str, object] | None = None,
 ) -> SqlResult:
-    """Run one statement of Hudi's SQL without Spark, in a session of its own. For the arguments: `DuckDbSession`."""
+    """Run one statement of Hudi's SQL without Spark, in a new session. For the arguments: `DuckDbSession`."""
     session = DuckDbSession(tables, catalog=catalog, options=options, storage_options=storage_options)
     return session.sql(text)
 

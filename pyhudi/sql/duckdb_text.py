@@ -70,7 +70,7 @@ def duckdb_text(text: str, functions: Sequence[str], name_of: Callable[[Part], s
     Args:
         functions: names of the table functions that are ours, in small letters.
         name_of: gives the name under which DuckDB finds the rows of a part.
-    Raises: ConfigError for a moment or an argument that is no constant, and for a function without a counterpart.
+    Raises: ConfigError for a moment or an argument that is not a constant, and for a function without a counterpart.
     """
     first = tokens_of(text, 1)
     if not first or first[0].text.upper() not in _QUERIES:

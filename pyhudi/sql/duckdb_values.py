@@ -27,7 +27,7 @@ _local = threading.local()
 def evaluate(text: str, rows: pa.Table) -> pa.ChunkedArray:
     """The values of a Spark expression for these rows.
 
-    Raises: ConfigError with DuckDB's words for what it can't evaluate, and where it is not installed.
+    Raises: ConfigError with DuckDB's message for an expression that it can't evaluate, and when it is not installed.
     """
     connection = _connection()
     import duckdb

@@ -151,7 +151,7 @@ class RefreshIndex:
 def parse(
     text: str, tokens: Sequence[SqlToken], session: SqlSession
 ) -> CreateIndex | DropIndex | ShowIndexes | RefreshIndex | None:
-    """The statement; None when its table is no Hudi table. Raises ConfigError for wrong clauses."""
+    """The statement; None when its table is not a Hudi table. Raises ConfigError for wrong clauses."""
     reader = Reader(text, tokens)
     if reader.accept("SHOW INDEXES"):
         if not reader.accept("IN"):

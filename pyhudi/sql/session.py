@@ -149,7 +149,7 @@ class SqlSession(Protocol):
         ...
 
     def create(self, location: str, schema: pa.Schema, options: Mapping[str, object]) -> HudiTable:
-        """An empty table in a folder of its own. Raises ConfigError when other files are in it."""
+        """An empty table in a separate folder. Raises ConfigError when other files are in it."""
         ...
 
     def query(self, text: str) -> SqlFrame:

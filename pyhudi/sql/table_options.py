@@ -40,7 +40,7 @@ _TYPES = {"cow": "COPY_ON_WRITE", "mor": "MERGE_ON_READ"}
 
 
 def check_property_keys(keys: Iterable[str]) -> None:
-    """Raises ConfigError for a property that only PyHudi writes."""
+    """Raise ConfigError for a property that only PyHudi writes."""
     notes = [key for key in keys if key.lower() in (MANAGED_KEY, PROVIDER_KEY)]
     if notes:
         raise ConfigError(

@@ -280,7 +280,7 @@ class Reader:
     # ---- clauses
 
     def parts(self, separator: str = ",") -> Iterator[Reader]:
-        """The items of a list in parentheses, each with a cursor of its own; steps over the list."""
+        """The items of a list in parentheses, each with its own cursor; steps over the list."""
         inside = self.parenthesised()
         if inside.at_end:
             return

@@ -38,7 +38,7 @@ class _Key:
 
 @dataclass(frozen=True, slots=True)
 class _Flag:
-    """A switch: what it sets when it is on, and when it is off."""
+    """A switch: the settings for on and for off."""
 
     on: Mapping[str, str]
     off: Mapping[str, str] | None = None

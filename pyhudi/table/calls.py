@@ -93,7 +93,7 @@ def serve(
     Args:
         dry_run: the service only looks, so nothing is done to make the table ready.
         admit: raises for a table that the service is not for, before anything is done to it.
-    Raises: what the service raises, UnsupportedTable for a table that this release can't write.
+    Raises: the errors of the service, UnsupportedTable for a table that this release can't write.
     """
     storage = with_sync(table if isinstance(table, Storage) else open_storage(table), options.storage_sync)
     meta = MetaClient.load(storage, clock)

@@ -147,7 +147,7 @@ def change_computed(
     options: Options,
     word: str,
 ) -> WriteResult:
-    """Commit rows that a query of the table computed. `word`: what the change is called, for the result.
+    """Commit rows that a query of the table computed. `word`: the name of the change, for the result.
 
     Raises: OutdatedRows when the table is not as `computed` says that it was read; nothing is written then.
     """

@@ -240,7 +240,7 @@ class HudiDataset(_Reading, ds.UnionDataset):  # type: ignore[misc]  # pyarrow's
 
 @dataclass(frozen=True)
 class HudiFragment(_Reading):
-    """One file slice of a dataset, read by whoever it is handed to. `plan`: of this slice alone."""
+    """One file slice of a dataset, for any reader. `plan`: of this slice alone."""
 
     plan: ReadPlan
     storage: Storage

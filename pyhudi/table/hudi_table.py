@@ -923,7 +923,7 @@ def write_hudi(
         options: Hudi's own keys; `more`: Python names of options (`record_key=`, `partition_by=`, `ordering=`, ...; see
             docs/options.md), or Hudi's keys by `**{...}`.
     Returns: what was done; None when mode is ignore and there is a table.
-    Raises:  errors of the family; unless the call returns, nothing became visible.
+    Raises:  HudiError; unless the call returns, nothing became visible.
     """
     session = spark if spark is not None else getattr(data, "sparkSession", None)
     storage = path if isinstance(path, Storage) else open_place(path, storage_options, session)

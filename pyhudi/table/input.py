@@ -190,7 +190,7 @@ class ArrowArray(Protocol):
     def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]: ...
 
 
-# Rows as callers have them; what they become here is said at `to_arrow_rows`.
+# Rows in the caller's form; `to_arrow_rows` describes their conversion.
 TableInput: TypeAlias = (
     "pa.Table | pa.RecordBatch | pa.RecordBatchReader | ds.Dataset | ds.Scanner | pd.DataFrame | SparkDataFrame | "
     "ArrowStream | ArrowArray | Sequence[Mapping[str, object]]"
@@ -206,7 +206,7 @@ class WriteInput(Protocol):
         ...
 
     def column_names(self, table: MetaClient | None) -> tuple[str, ...]:
-        """The columns, which are checked. `table`: None for a new one. Raises errors of the family."""
+        """The columns, which are checked. `table`: None for a new one. Raises HudiError."""
         ...
 
     def rows(self, options: WriteOptions, keys: Iterable[str]) -> tuple[Frame, Engine]:
@@ -214,7 +214,7 @@ class WriteInput(Protocol):
         ...
 
     def check_outlives(self, storage: Storage, rows: Frame) -> None:
-        """Raises ConfigError when deleting the table would take rows away that have not been read yet."""
+        """Raise ConfigError when deleting the table would take rows away that have not been read yet."""
         ...
 
 
@@ -301,7 +301,7 @@ def _plain(data: pa.Table | pa.RecordBatchReader) -> pa.Table | pa.RecordBatchRe
 def _with_typed_nulls(
     data: pa.Table | pa.RecordBatchReader, schema: pa.Schema | None
 ) -> pa.Table | pa.RecordBatchReader:
-    """A column without a value has no type of its own in pandas and Arrow; it gets the table's."""
+    """A column without values has no type in pandas and Arrow; it gets the table's."""
     table_columns = set() if schema is None else set(schema.names)
     untyped = [field.name for field in data.schema if pa.types.is_null(field.type) and field.name in table_columns]
     if schema is None or not untyped:
@@ -347,7 +347,7 @@ def input_of(data: TableInput, spark: SparkSession | None) -> WriteInput:
 
 
 def arrow_schema(schema: pa.Schema | StructType) -> pa.Schema:
-    """Columns of a new table, as a caller gives them. Raises ConfigError for what is no schema."""
+    """Columns of a new table, from the caller's schema. Raises ConfigError for other values."""
     if isinstance(schema, pa.Schema):
         return schema
     if type(schema).__module__.startswith("pyspark"):

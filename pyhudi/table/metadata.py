@@ -35,7 +35,7 @@ class MetadataPartition:
     _table: MetadataTable
 
     def to_arrow(self) -> pa.Table:
-        """All live records: `key`, `type` and what the partition knows, as Hudi's `hudi_metadata` shows them.
+        """All live records: `key`, `type` and the partition's data, as in Hudi's `hudi_metadata`.
 
         Raises: CorruptFile, MetadataTableDamaged.
         """
@@ -79,7 +79,7 @@ class TableMetadata:
         return MetadataPartition(name, table)
 
     def validate(self, *, sample: int | None = None) -> tuple[Difference, ...]:
-        """Compare its partitions with the table; what is wrong, () when nothing is.
+        """Compare its partitions with the table; return the errors, () without any.
 
         Reads all rows when there is an index of rows or statistics of partitions, and all base files when there are
         column statistics or bloom filters.
@@ -98,7 +98,7 @@ class TableMetadata:
         options: Options | None = None,
         **more: Unpack[ActionArguments],
     ) -> MetadataRebuild:
-        """Build the metadata table anew, or partitions of it, from what the table holds.
+        """Build the metadata table anew, or partitions of it, from the table's files.
 
         Args:
             partitions: None: those that there are, or as the options say when there are none. With `files` all are

@@ -1,4 +1,4 @@
-"""Arguments by name of the public calls: what `help` shows of them, and what a wrong name is told.
+"""Named arguments of the public calls: their entries in `help`, and the errors for wrong names.
 
 A call declares the options that it takes by name as `**more: Unpack[WriteArguments]`, a TypedDict of `arguments.py`,
 which type checkers and editors read. `named` makes the same names visible where Python itself is asked
@@ -38,7 +38,8 @@ class UnknownArgument(ConfigError, TypeError):
 
 
 def named(function: Call) -> Call:
-    """The function, with the names of its options in its signature and docstring; a wrong name is told the right one.
+    """The function, with the names of its options in its signature and docstring; the error for a wrong name has the
+    right one.
 
     Raises (when called): UnknownArgument.
     """
@@ -84,7 +85,7 @@ def named_methods(kind: Class) -> Class:
 
 @cache
 def _types(kind: type) -> Mapping[str, str]:
-    """The keys of a TypedDict, with their types as text; what is the call's own comes first."""
+    """The keys of a TypedDict, with their types as text; the call's own come first."""
     types: Mapping[str, Any] = kind.__annotations__
     return {key: getattr(types[key], "__forward_arg__", str(types[key])) for key in sorted(types, key=_place)}
 
@@ -122,7 +123,7 @@ def argument_doc(name: str) -> str:
 
 
 def _check(by_name: Mapping[str, object], names: frozenset[str], call: str, takes_keys: bool) -> None:
-    """Raises UnknownArgument; a name with a dot is a key of Hudi's, where a call takes options."""
+    """Raise UnknownArgument; a name with a dot is a key of Hudi's, where a call takes options."""
     for name in by_name:
         if name not in names and not (takes_keys and "." in name):
             raise UnknownArgument(f"{call} has no argument {name!r}. {_advice(name, names, takes_keys)}")

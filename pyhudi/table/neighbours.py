@@ -55,7 +55,7 @@ _ARGUMENTS: Mapping[str, str] = {
     "incremental_format": "format changedatafeed readchangefeed",
 }
 
-# What is no argument of ours, or of another call only.
+# Words that are not our arguments, or only of another call.
 _ADVICE: Mapping[str, str] = {
     "mode": "A save mode goes with rows and a path: write_hudi(path, data, mode='overwrite'); for a table that is "
     "open, insert_overwrite_table(data).",
@@ -122,7 +122,7 @@ _OUR_ARGUMENTS, _OUR_ATTRIBUTES = _by_word(_ARGUMENTS), _by_word(_ATTRIBUTES)
 
 
 def argument_like(word: str, arguments: Collection[str]) -> str | None:
-    """What to write for a neighbour's word in a call that takes these arguments; None for a word that nobody uses."""
+    """Our words for a neighbour's word in a call with these arguments; None for an unknown word."""
     plain = _plain(word)
     ours = next((name for name in _OUR_ARGUMENTS.get(plain, ()) if name in arguments), None)
     # A name of our own in another spelling: "recordKey".
@@ -131,10 +131,10 @@ def argument_like(word: str, arguments: Collection[str]) -> str | None:
 
 
 def no_attribute(table: object, name: str) -> AttributeError:
-    """The error for an attribute that a table does not have; a neighbour's word is told ours."""
+    """The error for an attribute that a table does not have; for a neighbour's word it names ours."""
     ours = [each for each in _OUR_ATTRIBUTES.get(_plain(name), ()) if hasattr(type(table), each)]
     hint = f". What others call {name} is {' or '.join(ours)} here." if ours else ""
-    # Without a name and an object Python adds no guess of its own to ours.
+    # Without a name and an object Python adds no guess to ours.
     error = AttributeError(f"{type(table).__name__!r} object has no attribute {name!r}{hint}")
     if not ours:
         error.name, error.obj = name, table

@@ -360,7 +360,7 @@ def scan(
     handle.meta = meta = handle.meta.reload()
 
     def moment(key: str, name: str, argument: AsOf | None, option: str | None) -> AsOf | None:
-        """What the option means to Hudi; what the argument means in Python."""
+        """The meaning of the option in Hudi; the meaning of the argument in Python."""
         time = _given_once(key, name, argument, option, options_read)
         is_misplaced = (key == AS_OF) is (kind == "incremental")  # which is refused below
         if argument is None or time is None or is_misplaced or key in canonical_keys(options_read):

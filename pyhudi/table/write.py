@@ -123,7 +123,7 @@ def write_table(
         frame: rows of the engine: a DataFrame for Spark; for the LocalEngine an Arrow table, a reader of batches or
             anything with `__arrow_c_stream__`.
         options: what to do (`options.operation`, a word of OPERATIONS) and how.
-    Raises: errors of the family; unless the call returns, the rows are not visible.
+    Raises: HudiError; unless the call returns, the rows are not visible.
     """
     storage = with_sync(table if isinstance(table, Storage) else open_storage(table), options.storage_sync)
     operation = OPERATIONS.get(options.operation.lower())
@@ -197,10 +197,10 @@ def change_table(
     *,
     clock: Clock = _SYSTEM_CLOCK,
 ) -> WriteResult:
-    """Change what is in a table: update, delete by a filter, merge, delete partitions, alter the schema.
+    """Changes of a table: update, delete by a filter, merge, delete partitions, alter the schema.
 
     Args:    change: what to change; its source, if any, is a frame of the engine, which an overwrite can read twice.
-    Raises:  errors of the family; unless the call returns, nothing of it is visible.
+    Raises:  HudiError; unless the call returns, nothing of it is visible.
     """
     storage = with_sync(table if isinstance(table, Storage) else open_storage(table), options.storage_sync)
     meta = MetaClient.load(storage, clock)
@@ -208,7 +208,7 @@ def change_table(
         check_writable(meta.config, options)
         change = replace(change, source=None if change.source is None else _checked_text(change.source))
     elif isinstance(change, DeletePartitions | AlterSchema):
-        check_files_writable(meta.config)  # whoever merges nothing needs no merger
+        check_files_writable(meta.config)  # without merging no merger is needed
     else:
         check_writable(meta.config, options)
     if meta.config.is_merge_on_read and isinstance(change, ChangeRows | AlterSchema):
@@ -292,7 +292,7 @@ def create(
 def write_rows(
     handle: TableHandle, data: TableInput, operation: str, options: Options | None, more: Options
 ) -> WriteResult:
-    """Write rows to a table that there is: `HudiTable.upsert`, `insert` and their like."""
+    """Write rows to an existing table: `HudiTable.upsert`, `insert` and their like."""
     write_options = handle.options(options, {**more, "operation": operation})
     result = write(handle.storage, data, write_options, "append", handle.spark)
     assert result is not None

@@ -55,7 +55,7 @@ class Participant(Protocol[AnyContext]):
         """Write the instant's changes, under the lock; return the completion time, None if nothing was written.
 
         Args:    change: the instant's changes, as `body` returned them. statuses: the reports of its tasks.
-        Raises:  errors of the family; nothing is complete then.
+        Raises:  HudiError; nothing is complete then.
         """
         ...
 

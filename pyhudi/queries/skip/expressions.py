@@ -77,7 +77,7 @@ def in_any_zone(call: Call, column_type: pa.DataType, stored: ValueRange) -> Val
 
 
 def depends_on_zone(call: Call, column_type: pa.DataType) -> bool:
-    """Does the session's time zone change what the function makes of a column of this type?"""
+    """Does the session's time zone change the function's result for a column of this type?"""
     return FUNCTIONS[call.function].depends_on_zone and not pa.types.is_date32(column_type)
 
 

@@ -129,7 +129,7 @@ class PathColumns:
                 continue  # rows without a value, or with this one
             if self._has_slash_dates and len(fields) == 1 and _is_text(kind):
                 if not _DAY.fullmatch(text):
-                    continue  # the value may have slashes of its own
+                    continue  # the value may contain slashes
                 text = text.replace("/", "-")
             exact = _exact(url_decode(text) if self._is_encoded else text, kind)
             if exact is not None:

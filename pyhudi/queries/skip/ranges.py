@@ -43,7 +43,7 @@ _Flags = npt.NDArray[np.bool_]
 @dataclass(frozen=True, slots=True)
 class RangeColumns:
     """`ValueRange`s of one column, in columns. `may_be_null` and `only_null` are null where nothing is known; a null
-    `low` or `high` is no bound. `may_be_nan`: of all of them.
+    `low` or `high` is no bound. `may_be_nan`: for all values.
     """
 
     low: pa.Array

@@ -64,7 +64,7 @@ def stored_ranges(stats: pa.Array, data_type: pa.DataType) -> RangeColumns:
     low, high = (stored_bounds(stats, name, data_type) for name in ("minValue", "maxValue"))
     floating = pa.types.is_floating(data_type)
     if floating:
-        # Real Hudi writes zeros for a column with a not-a-number, and one is no bound of the others.
+        # Apache Hudi writes zeros for a column with NaN, which bounds no other values.
         wrong = pc.or_kleene(
             pc.and_(pc.equal(low, 0.0), pc.equal(high, 0.0)), pc.or_kleene(pc.is_nan(low), pc.is_nan(high))
         )

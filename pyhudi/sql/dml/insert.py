@@ -102,7 +102,7 @@ class Insert:
         return session.frame_of_result(result)
 
     def _static(self, target: Target) -> dict[str, Reader]:
-        """Partition columns with a value in PARTITION. Raises ConfigError for a column that is no partition column."""
+        """Partition columns with a value in PARTITION. Raises ConfigError for a column that is not one."""
         values = {}
         for name, value in self.partition.items():
             column = target.column(name).name
@@ -169,7 +169,7 @@ class Insert:
 
 
 def _check_assignable(source: pa.Field, column: pa.Field, table: str) -> None:
-    """Raises ConfigError for an assignment that Spark's ANSI rules refuse, such as a text for a number."""
+    """Raise ConfigError for an assignment that Spark's ANSI rules refuse, such as a text for a number."""
     families = _family(source.type), _family(column.type)
     if families[0] in (families[1], "null") or "nested" in families:
         return

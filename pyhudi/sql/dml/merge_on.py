@@ -48,7 +48,7 @@ _KINDS = {
 def merge_on(merge: Merge) -> WriteResult:
     """Run a merge whose `on` is a condition, as one commit.
 
-    Raises: ConfigError for clauses that are no SQL, and without DuckDB or Spark; what MERGE INTO raises.
+    Raises: ConfigError for clauses that are not SQL, and without DuckDB or Spark; the errors of MERGE INTO.
     """
     meta = MetaClient.load(merge.storage)
     table = HudiTable(meta, merge.spark, merge.options)
@@ -162,7 +162,7 @@ class _Texts:
         )
 
     def of(self, text: str, when: When | None, what: str) -> str:
-        """SQL text with the side before each name. Raises ConfigError for a name that is no column of a side."""
+        """SQL text with the side before each name. Raises ConfigError for a name that is not a column of a side."""
         from sqlglot import exp
 
         tree = exp.Paren(this=tree_of(text, what))  # so that a name alone has something around it

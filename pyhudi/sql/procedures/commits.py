@@ -1,4 +1,4 @@
-"""Commits: what they wrote, their files and partitions; archived commits; two tables compared."""
+"""Commits: their write stats, files and partitions; archived commits; two tables compared."""
 
 from __future__ import annotations
 

@@ -169,7 +169,7 @@ class CallProcedure:
 
 def parse(text: str, tokens: Sequence[SqlToken], session: SqlSession) -> CallProcedure | None:
     """The call; None for a procedure of another catalog. Raises ConfigError for an unknown one, and for an argument
-    that is no constant.
+    that is not a constant.
     """
     reader = Reader(text, tokens)
     reader.expect("CALL")

@@ -1,4 +1,4 @@
-"""Procedures that change what a table holds, or copy it: partitions, repairs, versions, copies."""
+"""Procedures that change or copy a table's data: partitions, repairs, versions, copies."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ def _times(call: ProcedureCall, instant: Instant, kind: str) -> list[str | None]
         return [_moment_text(begun), _moment_text(begun), None if completed is None else _moment_text(completed)]
     names = (instant.action, *pending_actions(instant.action.completed_as))
     times = [_moment_of(call, instant, state, names) for state in State]
-    # A state without a file of its own, such as that of a savepoint: it was reached together with the next one.
+    # A state without a separate file, such as a savepoint's: it was reached together with the next one.
     return [times[0] or times[1] or times[2], times[1] or times[2], times[2]]
 
 
