@@ -27,6 +27,7 @@ from pyhudi.services.partition_ttl import expire_partitions
 from pyhudi.services.savepoint import delete_savepoint, savepoint
 from pyhudi.storage import open_storage
 from pyhudi.storage.base import Storage
+from pyhudi.table.add_files import add_files
 from pyhudi.table.arguments import (
     ActionArguments,
     ArchiveArguments,
@@ -468,6 +469,28 @@ class HudiTable:
             changed rows of these partitions meanwhile.
         """
         return write_rows(self._handle, data, "insert_overwrite", options, {**more, **static_partitions(partitions)})
+
+    def add_files(
+        self,
+        paths: PathLike | Sequence[PathLike],
+        *,
+        operation: Literal["bulk_insert", "insert", "upsert"] | str = "bulk_insert",
+        options: Options | None = None,
+        **more: Unpack[RowArguments],
+    ) -> WriteResult:
+        """Add the rows of Parquet files on this machine, in one commit.
+
+        The rows are written to base files of the table, batch by batch; the files stay as they are.
+
+        Args:
+            paths: files, and folders whose `*.parquet` are meant; partition columns that are not in the files come from
+                the names of their folders (`city=rome/`).
+            operation: upsert replaces rows of known keys; the others don't look for keys, so that the same files added
+                twice are there twice.
+        Raises: ConfigError for paths without files, and for base files of Hudi tables; SchemaMismatch for columns that
+            don't fit the table's.
+        """
+        return add_files(self._handle, paths, operation, options, more)
 
     def overwrite(
         self, data: TableInput, *, where: Where = None, options: Options | None = None, **more: Unpack[RowArguments]
