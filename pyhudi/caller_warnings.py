@@ -18,24 +18,24 @@ _PACKAGES = Path(__file__).parent.parent
 _OWN_FOLDERS = tuple(f"{_PACKAGES / name}{os.sep}" for name in ("pyhudi", "pyspark_hudi"))
 
 
-_kept: ContextVar[list[tuple[str, type[Warning]]] | None] = ContextVar("collected_warnings", default=None)
+_collector: ContextVar[list[tuple[str, type[Warning]]] | None] = ContextVar("collected_warnings", default=None)
 
 
 @contextmanager
 def collected_warnings(into: list[tuple[str, type[Warning]]]) -> Iterator[None]:
     """In one of our threads, which has no caller: collect its warnings, for `warn_caller` in another thread."""
-    token = _kept.set(into)
+    token = _collector.set(into)
     try:
         yield
     finally:
-        _kept.reset(token)
+        _collector.reset(token)
 
 
 def warn_caller(message: str, category: type[Warning] = UserWarning) -> None:
     """Warn in the name of the first caller outside this package; for quoted text see `shown_text.message`."""
-    kept = _kept.get()
-    if kept is not None:
-        kept.append((message, category))
+    collector = _collector.get()
+    if collector is not None:
+        collector.append((message, category))
         return
     level, frame = 1, sys._getframe(0)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_OWN_FOLDERS):

@@ -4,7 +4,7 @@ HudiError                     root; `retryable`: a retry can help
 ├── ConfigError               the caller gave a wrong, missing or unsupported option
 │   ├── KeyGenError           a row has no usable key or partition value
 │   └── MissingLibrary        a call needs a package that is not installed
-├── TableError                the table is not what the call needs
+├── TableError                the table does not meet the call's needs
 │   ├── TableNotFound, TableExists, UnsupportedTable, SchemaMismatch
 │   └── RangeNotReadable      commits of an incremental query: cleaned, or not there yet
 ├── CorruptFile               the bytes contradict the format
@@ -18,8 +18,8 @@ HudiError                     root; `retryable`: a retry can help
 │   └── StandingConflict      it stands until the user acts: a pending plan holds the file groups
 └── TaskFailed                work failed on an executor; carries the worker's text
 
-Each message says where, what was expected, what was found and what to do next. Errors take one text, so that they
-pickle. Quoted text may have any origin: `shown_text` removes credentials from it and limits its length.
+Each message has the place, the expectation, the finding and advice. Errors take one text, so that they pickle. Quoted
+text may have any origin: `shown_text` removes credentials from it and limits its length.
 """
 
 from __future__ import annotations

@@ -53,20 +53,20 @@ class Outcome:
 def prepare(version: str, python: str) -> Path:
     """The Python of the version's environment, made when it is not there."""
     folder = ENVIRONMENTS / version
-    found = folder / "bin" / "python"
+    python_path = folder / "bin" / "python"
     ready = folder / ".ready"
     if (
         ready.exists() and ready.stat().st_mtime > (ROOT / "pyproject.toml").stat().st_mtime
     ):  # else dependencies changed
-        return found
+        return python_path
     print(f"making {folder.relative_to(ROOT)}", flush=True)
     subprocess.run([python, "-m", "venv", str(folder)], check=True)
-    pip = [str(found), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    pip = [str(python_path), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     # PySpark is built from its sources, which older versions can't do with what a new environment brings.
     subprocess.run([*pip, "--upgrade", "pip", "wheel", *pins(version)], check=True)
     subprocess.run([*pip, "-e", f"{ROOT}[connect,test]", f"pyspark=={version}", *pins(version)], check=True)
     ready.touch()
-    return found
+    return python_path
 
 
 def pins(version: str) -> tuple[str, ...]:
@@ -109,13 +109,13 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--session", choices=SESSIONS, action="append", help="default: both")
     parser.add_argument("--quick", action="store_true", help="a smaller set of tests")
     parser.add_argument("--python", default=sys.executable, help="for environments that are not there")
-    given = parser.parse_args(arguments[:own_end])
+    parsed = parser.parse_args(arguments[:own_end])
     more = arguments[own_end + 1 :]
     outcomes = []
-    for version in given.versions:
-        python = prepare(version, given.python)
-        tests = tests_of(version, given.versions, given.quick)
-        outcomes += [run(version, session, python, tests, more) for session in given.session or SESSIONS]
+    for version in parsed.versions:
+        python = prepare(version, parsed.python)
+        tests = tests_of(version, parsed.versions, parsed.quick)
+        outcomes += [run(version, session, python, tests, more) for session in parsed.session or SESSIONS]
     print(f"\n{'PySpark':<8} {'session':<8} {'passed':>7} {'failed':>7} {'left out':>8} {'seconds':>8}")
     for outcome in outcomes:
         print(outcome.line)

@@ -113,9 +113,9 @@ def prepare(case: Case, wheel: Path, python: str) -> Path:
     """The Python of a new environment with the wheel, its extra, and what they bring."""
     folder = ENVIRONMENTS / case.name
     uv("venv", "--quiet", "--clear", "--python", python, folder)
-    own = folder / "bin" / "python"
-    uv("pip", "install", "--quiet", "--python", own, f"pyhudi{case.wheel} @ {wheel.as_uri()}", *case.packages)
-    return own
+    python_path = folder / "bin" / "python"
+    uv("pip", "install", "--quiet", "--python", python_path, f"pyhudi{case.wheel} @ {wheel.as_uri()}", *case.packages)
+    return python_path
 
 
 def example(page: str, word: str) -> str:
@@ -176,8 +176,8 @@ def _script(folder: Path, play: str, code: str) -> list[str]:
 
 def run(play: str, case: Case, python: Path, path_of_others: Path) -> str | None:
     """What went wrong, with the last words of the process; None where nothing did."""
-    kept = ("HOME", "JAVA_HOME", "LANG", "TMPDIR")
-    environment = {name: os.environ[name] for name in kept if name in os.environ}
+    variables = ("HOME", "JAVA_HOME", "LANG", "TMPDIR")
+    environment = {name: os.environ[name] for name in variables if name in os.environ}
     environment["SPARK_AUTH_SOCKET_TIMEOUT"] = "300"  # seconds that Python waits for the JVM of a busy machine
     places = [str(path_of_others), *(part for part in os.environ["PATH"].split(os.pathsep) if "venv" not in part)]
     environment["PATH"] = os.pathsep.join(places)
@@ -195,8 +195,8 @@ def main(arguments: Sequence[str]) -> int:
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(case.name for case in cases()))
     parser.add_argument("--short", action="store_true", help=f"only {', '.join(SHORT)}")
-    given = parser.parse_args(arguments)
-    names = given.names or (SHORT if given.short else [case.name for case in cases()])
+    parsed = parser.parse_args(arguments)
+    names = parsed.names or (SHORT if parsed.short else [case.name for case in cases()])
     wheel = build()
     uv("venv", "--quiet", "--clear", "--python", sys.executable, ENVIRONMENTS / "other")
     failed, passed, absent = 0, 0, 0

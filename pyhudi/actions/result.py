@@ -1,4 +1,4 @@
-"""WriteResult: what a write did, for its caller."""
+"""WriteResult: the result of a write, for its caller."""
 
 from __future__ import annotations
 

@@ -263,10 +263,10 @@ class LocalEngine:
             else:
                 room = SORT_BYTES // (2 * self._threads) or 1
                 ranges = SortedRanges(frame.schema, keys, len(partition_by), SORT_BYTES, room)
-                taken = ranges.take_in(batch for part in frame.parts for batch in part())
-                if taken is None:
+                in_memory = ranges.take_in(batch for part in frame.parts for batch in part())
+                if in_memory is None:
                     return ranges
-                table = taken
+                table = in_memory
             table = table.combine_chunks()
             order: pa.Array = pa.array(np.arange(len(table)))
             if keys:
@@ -307,9 +307,9 @@ class LocalEngine:
             key_values = {name: pc.unique(rows.column(name)) for name in keys}
             matches = self.collect(_per_part(right, right.schema, lambda _, batches: matching(batches, key_values)))
             pairs = row_pairs(rows.select(keys), matches.select(keys), keys, how)
-            taken = [rows.column(name).take(pairs["left"]) for name in rows.column_names]
-            taken += [matches.column(name).take(pairs["right"]) for name in payload]
-            return iter(pa.Table.from_arrays(taken, schema=schema).to_batches(max_chunksize=BATCH_ROWS))
+            columns = [rows.column(name).take(pairs["left"]) for name in rows.column_names]
+            columns += [matches.column(name).take(pairs["right"]) for name in payload]
+            return iter(pa.Table.from_arrays(columns, schema=schema).to_batches(max_chunksize=BATCH_ROWS))
 
         return LocalFrame(schema, (run,))
 

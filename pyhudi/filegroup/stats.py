@@ -69,7 +69,7 @@ def stats_of_file(
     names = {column.partition(".")[0] for column in columns} | set(columns)
     for block in scan_log(storage, path):
         if isinstance(block, CorruptRange) or not block.is_data:
-            continue  # whoever reads its rows says what is missing
+            continue  # a reader of its rows reports the damage
         stats.add(block.rows(names))
     return stats.rows(table_version, name)
 
@@ -158,7 +158,7 @@ class ExpressionReading:
             return
         for block in scan_log(self.storage, path):
             if isinstance(block, CorruptRange) or not block.is_data:
-                continue  # whoever reads its rows says what is missing
+                continue  # a reader of its rows reports the damage
             rows = block.rows({column})
             has_column = column in rows.schema.names
             yield self._computed(rows.column(column).combine_chunks() if has_column else None, rows.num_rows)

@@ -1,7 +1,7 @@
 """Reading whole columns of date text at once, for the formats and texts that most data has.
 
 A format of four-digit years and two-digit fields (`yyyy-MM-dd'T'HH:mm:ss.SSSZ`, `yyyyMMdd`) and texts that have exactly
-these digits: then what Joda-Time reads is plain. All other texts are left to joda_parse.py, so that there is one place
+these digits: then Joda-Time's result is plain. All other texts are left to joda_parse.py, so that there is one place
 for the odd rules. Source: docs/formats/keys.md, "Times".
 """
 

@@ -1,6 +1,6 @@
 """The steps that write an instant's changes to the metadata table before that instant completes.
 
-    step           only when                                  what it leaves
+    step           only when                                  result
     settle         something is undone                        no plan that names files about to be deleted
     judge          something is undone                        which instants can't be taken out any more, and from where
     start_over     a restore can't take back `files`          a new metadata table; no step follows
@@ -13,7 +13,7 @@
 
 The steps are a tuple, each one a function of the `Progress` that the step before it returned. After a crash between two
 steps, readers use the metadata table as it was: they ignore the records of a pending instant. Where that is not enough,
-the table's properties say what the next write has to build. Hold the table's lock. The picture:
+the table's properties list the partitions that the next write has to build. Hold the table's lock. The picture:
 docs/metadata-table-life.md. Source: docs/formats/metadata-table.md, "Writing", "Taking back".
 """
 

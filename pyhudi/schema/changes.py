@@ -291,7 +291,7 @@ def _check_new(columns: _Columns, path: str, name: str) -> None:
 
 def _new(change: AddColumn, name: str, greatest: int) -> tuple[SchemaColumn, int]:
     if not change.nullable:
-        raise SchemaMismatch(f"{change.path!r}: a new column is null in the rows that there are; add it as nullable.")
+        raise SchemaMismatch(f"{change.path!r}: a new column is null in existing rows; add it as nullable.")
     metadata = {DOC_KEY: change.comment.encode()} if change.comment else None
     return numbered_column(pa.field(name, change.type, metadata=metadata), greatest)
 

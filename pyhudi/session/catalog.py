@@ -1,11 +1,11 @@
 """Names of tables in the session's own catalog, by statements that every Spark understands.
 
-A Hudi table is an entry with provider `hudi`, a location and properties, as Hudi's own jar makes it: Spark's catalog
-keeps it (in memory, or in a Hive metastore where the session has one), and either finds what the other made. Only the
-provider's name says what it is, so nothing of Hudi has to be on Spark's class path to make or find an entry.
+A Hudi table is an entry with provider `hudi`, a location and properties, as in Hudi's jar: Spark's catalog stores it
+(in memory, or in the session's Hive metastore), and PyHudi and the jar find each other's entries. Only the provider's
+name identifies it, so no Hudi class has to be on Spark's class path to make or find an entry.
 
-Spark 3.5 keeps no entry whose provider has no class. There a table's provider is one of Spark's own that neither reads
-nor writes tables, so that a session without PyHudi refuses the name; a property says what the table is.
+Spark 3.5 stores no entry whose provider has no class. There a table's provider is one of Spark's own that neither reads
+nor writes tables, so that a session without PyHudi refuses the name; a property identifies the table.
 Source: tried on Spark 3.5 and 4.3, classic and Connect; docs/decisions/0014-names-live-in-sparks-catalog.md.
 """
 

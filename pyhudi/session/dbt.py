@@ -1,7 +1,7 @@
 """dbt with Hudi tables: `python -m pyhudi.session.dbt run`, with the arguments of `dbt`.
 
-dbt's adapter for Spark, with `method: session`, asks Spark's builder for a session at each statement and gets the one
-that there is. So there is one before dbt begins, and it is enabled. Source: docs/dbt.md.
+dbt's adapter for Spark, with `method: session`, asks Spark's builder for a session at each statement and gets the
+existing one. So a session is made and enabled before dbt begins. Source: docs/dbt.md.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Plans are made at the end of a batch, while no write is running; a thread executes them while the next batches are
 written. There is one per table in this process, so that no two run the same plan. It ends when its work is done: a
-stream that is stopped asks for no more, and the process waits for what is running. An error in it fails the next batch
+stream that is stopped asks for no more, and the process waits for running ones. An error in it fails the next batch
 before anything is written, as in Hudi; the plan waits on the timeline, and the batch is written when the stream starts
 again. Source: docs/streaming.md, "Table services"; docs/formats/table-services.md.
 """
@@ -39,7 +39,7 @@ class _Running:
         self.pool = ThreadPoolExecutor(1, thread_name_prefix="hudi-stream-services")
         self.future: Future[None] | None = None
         self.warnings: list[tuple[str, type[Warning]]] = []
-        self.wanted = False  # once more, when what is running is done
+        self.is_requested = False  # another run, after the current one
 
 
 _TABLES: dict[str, _Running] = {}
@@ -75,7 +75,7 @@ def serve_beside(spark: SparkSession, storage: Storage, options: Mapping[str, ob
     with _LOCK:
         running = _TABLES.setdefault(storage.full_path(""), _Running())
         if running.future is not None and not running.future.done():
-            running.wanted = True
+            running.is_requested = True
             return
         if running.future is not None and running.future.exception() is not None:
             return  # the next batch tells it
@@ -115,15 +115,15 @@ def _serve(
     options: WriteOptions,
     services: tuple[Service, ...],
 ) -> None:
-    """Raises HudiError."""
+    """Run the services in turn. Raises HudiError."""
     with collected_warnings(running.warnings):
         while True:
             for service in services:
                 _once(service, spark, storage, options)
             with _LOCK:
-                if not running.wanted:
+                if not running.is_requested:
                     return
-                running.wanted = False
+                running.is_requested = False
 
 
 def _once(service: Service, spark: SparkSession, storage: Storage, options: WriteOptions) -> None:

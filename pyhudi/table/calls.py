@@ -191,7 +191,7 @@ class TableHandle:
     def commit_time(self, time: AsOf) -> str:
         """The instant time of the commit that a caller names, by a time of its own or by a moment.
 
-        Raises: ConfigError for what is no moment, TableError for a moment before the first commit.
+        Raises: ConfigError for a value that is not a moment, TableError for a moment before the first commit.
         """
         meta = self.fresh()
         if not _is_instant_time(time):

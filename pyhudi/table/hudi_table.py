@@ -172,7 +172,7 @@ class HudiTable:
 
     @property
     def state(self) -> MetaClient:
-        """The table as it is now, for what is built on tables: its storage, properties and timeline at one moment."""
+        """The table as it is now, for code built on tables: its storage, properties and timeline at one moment."""
         return self._handle.fresh()
 
     @property
@@ -247,7 +247,7 @@ class HudiTable:
                 now). Either time of a commit, requested or completed, means that commit; a moment parts what was
                 complete then from what was not (below table version 8: begun). begin="earliest": from the first
                 commit on.
-            incremental_format: what an incremental query returns: "latest_state" (the default), rows in their newest
+            incremental_format: the result of an incremental query: "latest_state" (the default), rows in their newest
                 version; "cdc", of a table with change logs: all changes, as columns op ("i", "u", "d"), ts_ms (the
                 commit), before and after (JSON texts).
             limit: no more rows than these; reading ends with them. Which rows come first is not defined.
@@ -813,7 +813,7 @@ class HudiTable:
     def drop(self) -> None:
         """Delete the table: its rows, its history, and all else in its folder. Nobody may use it meanwhile.
 
-        A call that died leaves no table; what is left of its files goes by deleting the folder. Raises StorageError.
+        A call that died leaves no table; delete the folder to remove its remaining files. Raises StorageError.
         """
         remove_table(self._handle.storage)
 
@@ -945,7 +945,7 @@ def write_hudi(
         where: with mode overwrite only these rows are replaced, and `data` must pass it; see `HudiTable.overwrite`.
         options: Hudi's own keys; `more`: Python names of options (`record_key=`, `partition_by=`, `ordering=`, ...; see
             docs/options.md), or Hudi's keys by `**{...}`.
-    Returns: what was done; None when mode is ignore and there is a table.
+    Returns: the result; None when mode is ignore and the table exists.
     Raises:  HudiError; unless the call returns, nothing became visible.
     """
     session = spark if spark is not None else getattr(data, "sparkSession", None)

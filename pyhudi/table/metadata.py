@@ -101,11 +101,11 @@ class TableMetadata:
         """Build the metadata table anew, or partitions of it, from the table's files.
 
         Args:
-            partitions: None: those that there are, or as the options say when there are none. With `files` all are
-                built anew.
-            dry_run: only say which would be built, and what the metadata table says wrongly as it is.
-            options: Hudi's own keys, of partitions that are made.
-        Raises: ConfigError for partitions that this release, or the table's version, does not have.
+            partitions: None: the existing ones, or those of the options when none exist. With `files` all are built
+                anew.
+            dry_run: only return the partitions to build, and the errors in the present metadata table.
+            options: Hudi's own keys, for new partitions.
+        Raises: ConfigError for partitions unknown to this release or to the table's version.
         """
         service = partial(rebuild_metadata, partitions=partitions, dry_run=dry_run)
         return self._handle.serve(service, options, more, dry_run=dry_run)

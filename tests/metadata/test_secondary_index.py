@@ -67,7 +67,7 @@ def indexed(version: str, kind: str, *rows: Row) -> Clustered:
 
 
 def check(table: Clustered, what: object) -> None:
-    """The indexes have exactly the pairs of the rows that there are."""
+    """The indexes have exactly the pairs of the existing rows."""
     found = MetadataTable.open(table.meta)
     assert found is not None, what
     rows = table.read().combine_chunks()

@@ -1,4 +1,4 @@
-"""The columns that a table has after a write: those that it had and what the data brings, or the data's alone."""
+"""The columns of a table after a write: the former ones plus those of the data, or only the data's."""
 
 from __future__ import annotations
 

@@ -141,7 +141,7 @@ def option(
 ) -> T:
     """A field of a frozen dataclass that holds the value of an option.
 
-    Args:    key: Hudi's newest spelling. doc: what it does here, in a line of docs/options.md.
+    Args:    key: Hudi's newest spelling. doc: its effect, in a line of docs/options.md.
              kind: needed if the default doesn't show it, such as None.
              default_text: the default in the table, if not the field's; "" for none.
              convert: from the text to the field's value, if the kind is not sufficient.

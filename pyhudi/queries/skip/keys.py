@@ -12,7 +12,7 @@ Each of them takes two steps:
 
 Both work within AND and OR. Both indexes describe only the live rows of the newest snapshot, so other queries do
 without them. The record index has one location for a key. If inserts put rows with one key into several file groups, a
-query would lose rows. So queries use the index only if the caller says that there are no such keys
+query would lose rows. So queries use the index only if the caller states that no such keys exist
 (`hoodie.pyhudi.read.unique.keys`).
 Source: docs/formats/metadata-table.md, "Record index", "Secondary index"; docs/reading.md, "The metadata table".
 """

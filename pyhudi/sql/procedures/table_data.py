@@ -78,7 +78,7 @@ def _migrate_partition_metadata(call: ProcedureCall) -> Rows:
     if not call.flag("dry_run"):
         raise ConfigError(
             f"{call.procedure} writes nothing here: partitions keep their metadata as text, which every reader of "
-            "Hudi's tables understands. With dry_run => true it shows the forms that there are."
+            "Hudi's tables understands. With dry_run => true it shows the existing forms."
         )
     for path, files in sorted(listed_partitions(call.storage)):
         names = {file.name for file in files}
