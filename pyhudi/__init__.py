@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from pyhudi.model.options import HudiOptionWarning
     from pyhudi.model.table_config import TableConfig
     from pyhudi.model.timeline import Timeline
+    from pyhudi.progress_line import show_progress
     from pyhudi.queries.history import History, HistoryEntry
     from pyhudi.queries.statistics_validation import Difference
     from pyhudi.schema.changes import (
@@ -136,6 +137,7 @@ __all__ = [
     "disable",
     "enable",
     "follow",
+    "show_progress",
     "sql",
     "write_batches_to",
     "write_hudi",
@@ -186,6 +188,7 @@ _HOME = {
     "enable": "pyhudi.session.enable",
     "follow": "pyhudi.table.follow",
     "write_batches_to": "pyhudi.session.stream_sink",
+    "show_progress": "pyhudi.progress_line",
     "write_hudi": "pyhudi.table",
 }
 _OTHER_NUMPY = (

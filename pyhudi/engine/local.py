@@ -36,6 +36,7 @@ from pyhudi.engine.local_join import matching, row_pairs
 from pyhudi.engine.sorted_ranges import SortedRanges
 from pyhudi.errors import ConfigError
 from pyhudi.interrupts import uninterrupted
+from pyhudi.progress_line import parts
 
 __all__ = ["ArrowStream", "LocalEngine", "LocalFrame", "LocalRows", "in_this_process"]
 
@@ -331,13 +332,21 @@ class LocalEngine:
         if isinstance(frame, pa.Table):
             return frame
         frame = self._frame(frame)
+        ended = parts(len(frame.parts))
+
+        def run(part: Part) -> list[pa.RecordBatch]:
+            batches = list(part())
+            if ended is not None:
+                ended()
+            return batches
+
         if len(frame.parts) == 1 or self._threads == 1:
-            streams = [list(part()) for part in frame.parts]
+            streams = [run(part) for part in frame.parts]
         else:
             # A separate pool: a part may collect another frame, and must not wait for its own thread.
             pool = ThreadPoolExecutor(self._threads)
             try:
-                streams = list(pool.map(lambda part: list(part()), frame.parts))
+                streams = list(pool.map(run, frame.parts))
             finally:
                 with uninterrupted():  # tasks must have finished writing before their files are undone
                     pool.shutdown(cancel_futures=True)

@@ -34,7 +34,9 @@ from pyhudi.model.options import (
 )
 from pyhudi.model.options.queries import METADATA, SCHEMA_HISTORY
 from pyhudi.model.options.services import LAYOUT, SORT_COLUMNS
+from pyhudi.progress_line import working
 from pyhudi.queries.query import AsOf, commit_at, in_zone
+from pyhudi.services.compact.compaction import CompactionService
 from pyhudi.services.versions import upgrade
 from pyhudi.services.versions.upgrade import VersionChange
 from pyhudi.storage import open_storage, with_sync
@@ -101,8 +103,20 @@ def serve(
     admit(opened)
     if dry_run:
         return service(opened)
-    context, _ = prepare(meta, engine, options, clock, is_service=True)
-    return service(context)
+    with working(_name_of(service), storage.root) as work:
+        context, _ = prepare(meta, engine, options, clock, is_service=True)
+        work.result = result = service(context)
+    return result
+
+
+def _name_of(service: Callable[..., object]) -> str:
+    """The name of a table service for people: `clean`, `compaction`."""
+    while isinstance(service, partial):
+        kind = next((value.kind for value in service.args if isinstance(value, CompactionService)), None)
+        if kind is not None:
+            return kind.value
+        service = service.func
+    return getattr(service, "__name__", "table service").replace("_", " ")
 
 
 @dataclass

@@ -70,6 +70,7 @@ from pyhudi.model.buckets import BUCKET_KEYS
 from pyhudi.model.instant import ActionKind
 from pyhudi.model.new_table import new_table_properties
 from pyhudi.model.options import WriteOptions, canonical_keys
+from pyhudi.progress_line import working
 from pyhudi.services.after_write import serve_after_write
 from pyhudi.storage import open_storage, with_sync
 from pyhudi.storage.base import Storage
@@ -136,7 +137,9 @@ def write_table(
         return change_table(storage, delete_partition(frame, options), engine, options, clock=clock)
     write = partial(_write, operation, frame, storage, engine, options, clock)
     attempt = partial(_attempt, write, frame, storage)
-    return _with_services(with_retries(attempt, options, frame, clock))
+    with working(options.operation.lower(), storage.root) as work:
+        work.result = result = _with_services(with_retries(attempt, options, frame, clock))
+    return result
 
 
 def _attempt(write: Callable[[int], _Written], frame: Frame, storage: Storage, number: int) -> _Written:
@@ -224,7 +227,9 @@ def change_table(
         context, undone = prepare(meta.reload() if number else meta, engine, context_at_first.options, clock)
         return _run(change, context, undone, number)
 
-    return _with_services(with_retries(attempt, options, rows, clock))
+    with working(str(change.operation), storage.root) as work:
+        work.result = result = _with_services(with_retries(attempt, options, rows, clock))
+    return result
 
 
 def _checked_text(frame: Frame) -> Frame:

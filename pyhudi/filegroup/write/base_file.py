@@ -35,6 +35,7 @@ from pyhudi.model.commit import WriteStat, WriteStatus
 from pyhudi.model.file_group import BaseFile
 from pyhudi.model.filenames import BaseFileName, data_path
 from pyhudi.model.keys import FILE_NAME, META_COLUMNS, RECORD_KEY
+from pyhudi.progress_line import wrote
 from pyhudi.schema.projection import project
 from pyhudi.schema.required import check_required, required_columns
 from pyhudi.storage.clock import Clock
@@ -168,7 +169,9 @@ class NewBaseFile:
         """Write the collected rows as one row group."""
         if self._waiting:
             first, *others = self._waiting
-            self._writer.write(reduce(concat_rows, others, first))
+            row_group = reduce(concat_rows, others, first)
+            self._writer.write(row_group)
+            wrote(len(row_group))
         self._waiting = []
 
     def add_keys(self, keys: pa.Array | pa.ChunkedArray, *, to_bloom: bool = True, to_range: bool = True) -> None:

@@ -1,0 +1,174 @@
+"""One quiet line about long work, and a log record when it is done.
+
+    table/write.py, table/calls.py    `working("upsert", root)`: the block has a line, and its result is logged
+    engine/local.py                   `parts(n)`: n tasks begin; each one that ends moves the line on
+    filegroup/write/base_file.py      `wrote(rows)`: rows have gone into a base file
+
+The line appears after a second, on standard error, through rich. It needs rich (`pip install pyhudi[rich]`) and a
+terminal or a notebook; PYHUDI_PROGRESS=1 or 0, or `show_progress`, decides otherwise. There is one line at a time: work
+inside other work, or in another thread, moves the outer one. Spark's executors have no line. A line that can't be shown
+never fails the work.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+__all__ = ["ENVIRONMENT", "Logged", "parts", "show_progress", "working", "wrote"]
+
+ENVIRONMENT = "PYHUDI_PROGRESS"
+_AFTER_S = 1.0
+_log = logging.getLogger("pyhudi.table")
+_shown: bool | None = None
+_line: _Line | None = None
+_taking = threading.Lock()
+
+
+class Logged(Protocol):
+    """What `working` hands out. `result`: set it to have it logged."""
+
+    result: object
+
+
+def show_progress(shown: bool | None = True) -> None:
+    """Show a line of progress while tables are written, compacted, clustered, rebuilt or upgraded.
+
+    Args: shown: True or False for this process; None for the default, a line where standard error is a terminal and in
+          notebooks. It needs rich: `pip install pyhudi[rich]`.
+    """
+    global _shown
+    _shown = shown
+
+
+@contextmanager
+def working(what: str, table: str) -> Iterator[Logged]:
+    """Show the line while the block runs, when it takes longer than a second; log the block's result at INFO.
+
+    Args: what: one or two words, such as `upsert`. table: its root.
+    """
+    global _line
+    line = _Line(what, table)
+    with _taking:
+        is_outer = _line is None
+        if is_outer:
+            _line = line
+    try:
+        if is_outer:
+            line.begin()
+        yield line
+    finally:
+        if is_outer:
+            line.end()
+            with _taking:
+                _line = None
+    if line.result is not None:
+        _log.info("%s: %s", table, line.result)
+
+
+def parts(count: int) -> Callable[[], None] | None:
+    """Say that so many tasks begin. Returns: what to call when one of them ends; None when nothing is shown."""
+    line = _line
+    if line is None or not line.is_shown:
+        return None
+    line.expect(count)
+    return line.advance
+
+
+def wrote(rows: int) -> None:
+    """Say that rows have gone into a base file."""
+    if (line := _line) is not None:
+        line.rows += rows
+
+
+class _Line:
+    """`rows`: written so far. `result`: see `Logged`."""
+
+    def __init__(self, what: str, table: str) -> None:
+        self.what, self.table = what, table
+        self.rows = 0
+        self.result: object = None
+        self.is_shown = False
+        self._done = self._expected = 0
+        self._timer: threading.Timer | None = None
+        self._display: Progress | None = None
+        self._changing = threading.Lock()
+
+    def begin(self) -> None:
+        self.is_shown = _is_wanted()
+        if self.is_shown:
+            self._timer = threading.Timer(_AFTER_S, self._appear)
+            self._timer.daemon = True
+            self._timer.start()
+
+    def end(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        with self._changing:
+            self.is_shown = False
+            display, self._display = self._display, None
+        if display is not None:
+            with suppress(Exception):
+                display.stop()
+
+    def expect(self, count: int) -> None:
+        with self._changing:
+            self._expected += count
+        self._refresh()
+
+    def advance(self) -> None:
+        with self._changing:
+            self._done += 1
+        self._refresh()
+
+    def _appear(self) -> None:
+        with suppress(Exception), self._changing:
+            if self.is_shown:
+                self._display = _display()
+                self._display.add_task("", text="", total=None)
+                self._display.start()
+        self._refresh()
+
+    def _refresh(self) -> None:
+        with suppress(Exception), self._changing:
+            if self._display is not None:
+                total = self._expected if self._expected > 1 else None
+                (task,) = self._display.tasks
+                text = self._text(_AFTER_S + (task.elapsed or 0))
+                self._display.update(task.id, total=total, completed=self._done, text=text)
+
+    def _text(self, seconds: float) -> str:
+        tasks = f" · {self._done:,} of {self._expected:,} tasks" if self._expected > 1 else ""
+        rows = f" · {self.rows:,} rows, {self.rows / seconds:,.0f} a second" if self.rows else ""
+        return f"{self.what} {self.table}{tasks}{rows}"
+
+
+def _is_wanted() -> bool:
+    said = {"0": False, "1": True}.get(os.environ.get(ENVIRONMENT, "").strip()) if _shown is None else _shown
+    if said is None:
+        said = "ipykernel" in sys.modules or (sys.stderr is not None and sys.stderr.isatty())
+    if not said:
+        return False
+    try:
+        import rich.progress  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
+def _display() -> Progress:
+    """rich's line on standard error: a spinner, the text, a bar, the time so far, the time left. It goes at the end."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    text = TextColumn("{task.fields[text]}", markup=False)
+    columns = (SpinnerColumn(), text, BarColumn(20), TimeElapsedColumn(), TimeRemainingColumn())
+    return Progress(*columns, console=Console(stderr=True), transient=True, refresh_per_second=4)
