@@ -264,9 +264,13 @@ class Life(RuleBasedStateMachine):
         self.the_metadata_table_is_small()
 
     def the_metadata_table_is_small(self) -> None:
-        """Its services have run, now that nothing is pending."""
+        """Its services have run, now that nothing is pending. Below version 8 a plan that waits, or a clean that died,
+        puts its compaction off, as in Hudi.
+        """
         table = MetadataTable.open(self.table.meta)
         assert table is not None
+        if self.version < 8 and self.table.meta.timeline.pending().instants:
+            return
         since = [i for i in table.meta.timeline.completed() if i.action is ActionKind.DELTACOMMIT]
         compaction = max(
             (i.completion_time or "" for i in table.meta.timeline.completed().of([ActionKind.COMMIT])), default=""
