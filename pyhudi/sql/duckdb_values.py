@@ -54,6 +54,10 @@ def _no_part(part: Part) -> str:
 def _connection() -> duckdb.DuckDBPyConnection:
     """A database of the thread's own."""
     if getattr(_local, "connection", None) is None:
-        _local.connection = open_duckdb()
+        opened = open_duckdb()
+        # The text may be a constraint in a table of somebody else's: it sees the rows and nothing besides.
+        opened.execute("SET enable_external_access = false").fetchall()
+        opened.execute("SET lock_configuration = true").fetchall()
+        _local.connection = opened
     connection: duckdb.DuckDBPyConnection = _local.connection
     return connection

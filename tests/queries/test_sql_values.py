@@ -110,3 +110,12 @@ def test_now_is_the_moment_when_the_text_is_read() -> None:
     assert isinstance(value, pc.Expression)
     (now,) = set(computed(value, ROWS, "set=").to_pylist())
     assert before <= now <= datetime.now(timezone.utc)
+
+
+def test_duckdb_sees_the_rows_and_no_files() -> None:
+    pytest.importorskip("duckdb")
+    from pyhudi.sql.duckdb_values import evaluate
+
+    assert evaluate("n % 2", ROWS).to_pylist() == [1, 0, None]
+    with pytest.raises(ConfigError):
+        evaluate("(SELECT content FROM read_text('/etc/hostname'))", ROWS)
