@@ -99,7 +99,8 @@ class Merge:
         on = self.on
         if isinstance(on, str) and not _names_columns(on, meta):
             on = _equal_columns(on)
-            if on is None or not set(meta.config.record_key_fields) <= set(on):
+            # A key is looked for in its partition; a condition that does not name that means every partition.
+            if set(on) != {*meta.config.record_key_fields, *meta.config.partition_fields}:
                 return _MERGES_ON.load("SQL")(self)
         parsed = WriteOptions.parse(self.options, session_options(self.spark), meta.config)
         _check_on(on, meta)
@@ -135,17 +136,18 @@ def _names_columns(on: str, meta: MetaClient) -> bool:
     return on in (*config.record_key_fields, *config.partition_fields, *meta.table_schema().names) or on.isidentifier()
 
 
-def _equal_columns(on: str) -> list[str] | None:
-    """The columns of `target.a = source.a AND target.b = source.b`; None for any other condition."""
+def _equal_columns(on: str) -> list[str]:
+    """The columns of `target.a = source.a AND target.b = source.b`; none for any other condition."""
     from sqlglot import exp
 
-    tree, names = tree_of(on, "on"), []
+    tree = tree_of(on, "on")
+    names: list[str] = []
     for part in tree.flatten() if isinstance(tree, exp.And) else [tree]:
         sides = [part.this, part.expression] if isinstance(part, exp.EQ) else []
         if not all(isinstance(side, exp.Column) and len(side.parts) == 2 for side in sides) or not sides:
-            return None
+            return []
         if {side.table for side in sides} != {SOURCE, TARGET} or sides[0].name != sides[1].name:
-            return None
+            return []
         names.append(sides[0].name)
     return names
 

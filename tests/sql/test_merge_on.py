@@ -85,9 +85,7 @@ def test_what_is_not_understood_is_refused(table: HudiTable, on: str, set: dict[
     assert says in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    "on", ["target.id = source.id", "(source.id = target.id) AND target.city = source.city", "id", ["id", "city"]]
-)
+@pytest.mark.parametrize("on", ["(source.id = target.id) AND target.city = source.city", "id", ["id", "city"]])
 def test_a_condition_that_is_the_key_needs_no_duckdb(
     table: HudiTable, on: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -97,3 +95,11 @@ def test_a_condition_that_is_the_key_needs_no_duckdb(
     assert rows(table) == [(1, "oslo", 1), (2, "oslo", 24), (3, "rome", 3)]
     with pytest.raises(ConfigError, match=r"pip install \"pyhudi\[sql\]\""):
         table.merge(source, on="target.n = source.n").when_matched_delete().execute()
+
+
+def test_a_condition_on_the_key_alone_looks_in_every_partition(table: HudiTable) -> None:
+    source = [{"id": 2, "city": "lima", "n": 22}, {"id": 3, "city": "lima", "n": 33}]
+    table.merge(source, on="target.id = source.id").when_matched_update({"n": "source.n"}).execute()
+    assert rows(table) == [(1, "oslo", 1), (2, "oslo", 22), (3, "rome", 33)]
+    table.merge(source, on="target.id = source.id AND target.n <> source.n").when_matched_delete().execute()
+    assert len(rows(table)) == 3
