@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from pyhudi.table import HudiTable, write_hudi
     from pyhudi.table.arguments import CreateArguments, RowArguments, WriteArguments
     from pyhudi.table.at import TableAt
+    from pyhudi.table.dataset import HudiDataset
     from pyhudi.table.follow import follow
     from pyhudi.table.merge_builder import Merge
     from pyhudi.table.metadata import TableMetadata
@@ -94,6 +95,7 @@ __all__ = [
     "DuckDbSession",
     "History",
     "HistoryEntry",
+    "HudiDataset",
     "HudiError",
     "HudiOptionWarning",
     "HudiTable",
@@ -171,6 +173,7 @@ _HOME = {
     "RowArguments": "pyhudi.table.arguments",
     "Savepoint": "pyhudi.services.savepoint",
     "Savepoints": "pyhudi.services.savepoint",
+    "HudiDataset": "pyhudi.table.dataset",
     "Scan": "pyhudi.table.scan",
     "SetComment": "pyhudi.schema.changes",
     "SqlResult": "pyhudi.sql.duckdb_frames",

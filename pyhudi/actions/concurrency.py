@@ -204,7 +204,7 @@ def with_retries(attempt: Callable[[int], Result], options: WriteOptions, rows: 
             if not can_be_read_again(rows):
                 raise type(error)(
                     f"{error} It was not run again by itself, because its rows come from a stream that can be read "
-                    f"once only; pass a pyarrow Table."
+                    f"once only; pass a pyarrow Table, or a function that gives the rows anew each time it is called."
                 ) from error
         clock.sleep_s(_pause_s(number, clock))
     raise AssertionError("unreachable")

@@ -38,7 +38,7 @@ from pyhudi.errors import ConfigError
 from pyhudi.interrupts import uninterrupted
 from pyhudi.progress_line import parts
 
-__all__ = ["ArrowStream", "LocalEngine", "LocalFrame", "LocalRows", "in_this_process"]
+__all__ = ["ArrowStream", "LocalEngine", "LocalFrame", "LocalRows", "ReopenedRows", "in_this_process"]
 
 Part = Callable[[], Iterator[pa.RecordBatch]]
 Result = TypeVar("Result")
@@ -52,6 +52,20 @@ class ArrowStream(Protocol):
     """Any source of rows with Arrow's C stream: polars, DuckDB, pandas."""
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ReopenedRows:
+    """Rows of a source that gives them as often as it is asked: a query, a dataset, a function.
+
+    `open`: a new stream of the rows.
+    """
+
+    schema: pa.Schema
+    open: Callable[[], pa.RecordBatchReader]
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.open().__arrow_c_stream__(requested_schema)  # type: ignore[no-untyped-call]
 
 
 @dataclass(frozen=True)
@@ -88,6 +102,8 @@ class LocalFrame:
             return cls.of_table(pa.Table.from_batches([data]))
         if isinstance(data, pa.RecordBatchReader):
             return cls(data.schema, (_ReaderPart(data, kept_bytes),))
+        if isinstance(data, ReopenedRows):
+            return cls(data.schema, (lambda: iter(data.open()),))
         if hasattr(data, "__arrow_c_stream__"):
             reader = pa.RecordBatchReader.from_stream(data)
             return cls(reader.schema, (_ReaderPart(reader),))

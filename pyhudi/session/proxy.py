@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -75,6 +76,8 @@ class RecordedCalls(Generic[OwnerT, RealT]):
         path = path if path is not None else (paths[-1] if paths else None)
         if isinstance(path, (list, tuple)) and len(path) == 1:
             path = path[0]
+        if isinstance(path, os.PathLike):
+            path = os.fspath(path)
         if not isinstance(path, str) or not path.strip():
             raise ConfigError(f"{call} of format hudi takes the path of one table, found {path!r}.")
         return path, options

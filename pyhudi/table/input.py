@@ -1,57 +1,49 @@
-"""The data of callers as Arrow: tables and batches, pandas, Arrow's C stream, lists of dicts.
+"""The data of callers as Arrow: tables and batches, pandas, polars, Arrow's C stream, dicts, functions.
 
 `ArrowInput` reads nothing without need: a stream stays a stream, and the write reads it once.
-
-`column_of` makes a column of a caller's values. If the column can't hold one of them, the error names the value and a
-way out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal
-from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeGuard, cast
+from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeGuard, TypeVar, cast
 
 import pyarrow as pa
 import pyarrow.types as pt
 
-from pyhudi.arrow.kinds import is_list, plain_type
+from pyhudi.arrow.kinds import plain_type
 from pyhudi.engine.base import Engine, Frame
-from pyhudi.engine.local import ArrowStream, in_this_process
+from pyhudi.engine.local import ArrowStream, ReopenedRows, in_this_process
 from pyhudi.errors import ConfigError, SchemaMismatch
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import WriteOptions
-from pyhudi.model.predicate.limits import brief
-from pyhudi.schema.casts import can_cast
 from pyhudi.schema.projection import project
-from pyhudi.shown_text import is_text, quoted
+from pyhudi.shown_text import quoted
 from pyhudi.storage.base import Storage
 from pyhudi.table.calls import session_options
+from pyhudi.table.column_values import NO_FIT, from_columns, from_dicts, type_in
 
 if TYPE_CHECKING:
     import pandas as pd
+    import polars as pl
     import pyarrow.dataset as ds
 
     from pyhudi.spark.names import SparkDataFrame, SparkSession, StructType
 
 __all__ = [
-    "NO_FIT",
     "ArrowInput",
     "TableInput",
     "WriteInput",
     "arrow_schema",
     "check_frame",
-    "column_of",
     "column_refused",
     "input_of",
     "is_spark_frame",
+    "rows_to_write",
     "to_arrow_rows",
 ]
-
-
-NO_FIT = (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError)
-_WRITTEN = {pa.int64(): "int64()", pa.float32(): "float32()", pa.float64(): "float64()", pa.string(): "string()"}
 
 
 class NamedColumns(Protocol):
@@ -61,78 +53,6 @@ class NamedColumns(Protocol):
     def columns(self) -> Iterable[object]: ...
 
     def __getitem__(self, name: object) -> object: ...
-
-
-def column_of(name: object, values: Sequence[object], data_type: pa.DataType | None) -> pa.Array:
-    """Python values as a column. `data_type`: of the table's column, None where it has none. Raises SchemaMismatch."""
-    if not isinstance(name, str):
-        raise SchemaMismatch(f"A row has the key {brief(name)}, which is no text: columns are named by text.")
-    try:
-        column = pa.array(values, data_type)
-    except UnicodeError:
-        raise
-    except (*NO_FIT, TypeError, ValueError) as error:
-        bad = next((value for value in values if not _fits(value, data_type)), None)
-        raise _refused(name, bad, data_type, error) from error
-    cut = None if data_type is None else next((v for v in values if _loses_digits(v, data_type)), None)
-    if cut is not None:
-        raise _refused(name, cut, data_type, "digits behind the point would be lost")
-    return column
-
-
-def _fits(value: object, data_type: pa.DataType | None) -> bool:
-    try:
-        pa.array([value], data_type)
-    except (*NO_FIT, TypeError, ValueError):
-        return False
-    return True
-
-
-def _loses_digits(value: object, data_type: pa.DataType) -> bool:
-    """Is there a fraction where the column has whole numbers? Arrow cuts it."""
-    if isinstance(value, float):
-        return pt.is_integer(data_type) and not value.is_integer()
-    if pt.is_struct(data_type) and isinstance(value, Mapping):
-        return any(_loses_digits(value.get(field.name), field.type) for field in data_type.fields)
-    if pt.is_map(data_type) and isinstance(value, Mapping | list | tuple):
-        pairs = value.items() if isinstance(value, Mapping) else value
-        return any(
-            _loses_digits(item, data_type.item_type) for _, item in cast("Iterable[tuple[object, object]]", pairs)
-        )
-    if is_list(data_type) and isinstance(value, list | tuple):
-        return any(_loses_digits(inner, data_type.value_type) for inner in value)
-    return False
-
-
-def _refused(name: str, value: object, data_type: pa.DataType | None, reason: object) -> SchemaMismatch:
-    example = "" if value is None else f" {brief(value)} (of type {type(value).__name__})"
-    if data_type is None:
-        what = "has a value that no column can hold:" if value is not None else "has values of several types"
-        return SchemaMismatch(
-            f"Column {name!r} {what}{example}: {reason}. Give its values one type that Arrow knows. "
-            "Nothing was written."
-        )
-    wider = _wider(data_type, value)
-    way = "" if wider is None else f", or let the column hold them: table.alter(ChangeType({name!r}, pa.{wider}))"
-    return SchemaMismatch(
-        f"Column {name!r} is of type {data_type} and can't hold{example or ' these values'}: {reason}. Convert the "
-        f"values{way}. Nothing was written."
-    )
-
-
-def _wider(data_type: pa.DataType, value: object) -> str | None:
-    """How the type is written that holds the column's values and this one; None when there is none."""
-    if not isinstance(value, int | float | Decimal | str):
-        return None
-    try:
-        value_type = pa.scalar(value).type
-    except (*NO_FIT, TypeError, ValueError):
-        return None
-    if pt.is_decimal(data_type) and pt.is_decimal(value_type):
-        scale = max(data_type.scale, value_type.scale)
-        precision = max(data_type.precision - data_type.scale, value_type.precision - value_type.scale) + scale
-        return f"decimal128({precision}, {scale})" if precision <= 38 else None
-    return _WRITTEN.get(value_type) if value_type != data_type and can_cast(data_type, value_type) else None
 
 
 def check_frame(data: object) -> None:
@@ -193,8 +113,11 @@ class ArrowArray(Protocol):
 # Rows in the caller's form; `to_arrow_rows` describes their conversion.
 TableInput: TypeAlias = (
     "pa.Table | pa.RecordBatch | pa.RecordBatchReader | ds.Dataset | ds.Scanner | pd.DataFrame | SparkDataFrame | "
-    "ArrowStream | ArrowArray | Sequence[Mapping[str, object]]"
+    "pl.LazyFrame | ArrowStream | ArrowArray | Sequence[Mapping[str, object]] | Mapping[str, Sequence[object]] | "
+    "Sequence[ArrowStream | ArrowArray] | Iterator[ArrowStream | ArrowArray] | Callable[[], object]"
 )
+ArrowRows: TypeAlias = "pa.Table | pa.RecordBatchReader | ReopenedRows"
+_ASKED_AGAIN = frozenset({"polars", "duckdb", "ibis", "pyhudi"})  # of types with __arrow_c_stream__
 
 
 class WriteInput(Protocol):
@@ -220,19 +143,22 @@ class WriteInput(Protocol):
 
 @dataclass
 class ArrowInput:
-    """Rows that are Arrow, or become it here. `data`: what `to_arrow_rows` takes."""
+    """Rows that are Arrow, or become it here.
+
+    `data`: what `to_arrow_rows` takes. `key_columns`: those that the options of the write name.
+    """
 
     data: TableInput
     session_options: Mapping[str, str]
-    _rows: pa.Table | pa.RecordBatchReader | None = field(default=None, init=False)
+    key_columns: frozenset[str] = frozenset()
+    _rows: ArrowRows | None = field(default=None, init=False)
 
     def column_names(self, table: MetaClient | None) -> tuple[str, ...]:
-        self._rows = to_arrow_rows(self.data, None if table is None else table.table_schema())
+        self._rows = rows_to_write(self.data, None if table is None else table.table_schema(), self.key_columns)
         return tuple(self._rows.schema.names)
 
     def rows(self, options: WriteOptions, keys: Iterable[str]) -> tuple[Frame, Engine]:
-        rows = to_arrow_rows(self.data) if self._rows is None else self._rows
-        return in_this_process(rows)
+        return in_this_process(rows_to_write(self.data) if self._rows is None else self._rows)
 
     def check_outlives(self, storage: Storage, rows: Frame) -> None:
         """A stream that reads from the table's files can't be told from another."""
@@ -244,21 +170,56 @@ def is_spark_frame(data: object) -> TypeGuard[SparkDataFrame]:
     return kind.__module__.partition(".")[0] == "pyspark" and kind.__name__ == "DataFrame"
 
 
-def to_arrow_rows(data: TableInput, schema: pa.Schema | None = None) -> pa.Table | pa.RecordBatchReader:
+def rows_to_write(data: TableInput, schema: pa.Schema | None = None, key_columns: Collection[str] = ()) -> ArrowRows:
+    """Rows as `to_arrow_rows` has them. Those of a source that can be asked again are read anew for every attempt.
+
+    Sources of that kind: datasets, polars, DuckDB, Ibis, tables and scans of PyHudi, and functions.
+    """
+    rows = to_arrow_rows(data, schema, key_columns)
+    if isinstance(rows, pa.Table) or not _can_be_asked_again(data):
+        return rows
+    opened = [rows]
+
+    def stream() -> pa.RecordBatchReader:
+        again = opened.pop() if opened else to_arrow_rows(data, schema, key_columns)
+        return again.to_reader() if isinstance(again, pa.Table) else again
+
+    return ReopenedRows(rows.schema, stream)
+
+
+def _can_be_asked_again(data: object) -> bool:
+    return (
+        callable(data)
+        or _library(data) in _ASKED_AGAIN
+        or (type(data).__module__.startswith("pyarrow._dataset") and not hasattr(data, "to_reader"))
+    )
+
+
+def _library(data: object) -> str:
+    return type(data).__module__.partition(".")[0].lstrip("_")
+
+
+def to_arrow_rows(
+    data: TableInput, schema: pa.Schema | None = None, key_columns: Collection[str] = ()
+) -> pa.Table | pa.RecordBatchReader:
     """Rows as a table (in memory already) or a reader (a stream, to be read once).
 
     Args:
-        data: pyarrow Table, RecordBatch, RecordBatchReader or Dataset; pandas DataFrame (its index is left out); an
-            object with `__arrow_c_stream__` (polars, DuckDB) or `__arrow_c_array__`; a list of dicts.
+        data: pyarrow Table, RecordBatch, RecordBatchReader or Dataset; pandas DataFrame; polars DataFrame or LazyFrame;
+            an object with `__arrow_c_stream__` (DuckDB, Ibis) or `__arrow_c_array__`; a list of dicts, a dict of lists;
+            a list or an iterator of batches; a function without arguments that returns one of these.
         schema: the table's columns: they type a list of dicts, and columns that hold nothing but nulls.
+        key_columns: further columns of the table. A pandas index that has the name of a column is one; others are
+            left out.
     Raises: ConfigError for anything else; SchemaMismatch for a column that has no one type, or not the table's.
     """
     if isinstance(data, pa.Table | pa.RecordBatchReader):
-        return _with_typed_nulls(_plain(data), schema)
+        return _with_typed_nulls(_plain(data, schema), schema)
     if isinstance(data, pa.RecordBatch):
-        return _with_typed_nulls(_plain(pa.Table.from_batches([data])), schema)
+        return _with_typed_nulls(_plain(pa.Table.from_batches([data]), schema), schema)
     try:
-        return _with_typed_nulls(_plain(_converted(data, schema)), schema)
+        names = {*key_columns, *(() if schema is None else schema.names)}
+        return _with_typed_nulls(_plain(_converted(data, schema, names), schema), schema)
     except NO_FIT as error:
         raise column_refused(data, error, schema) from error
     except (UnicodeError, RecursionError) as error:
@@ -268,34 +229,105 @@ def to_arrow_rows(data: TableInput, schema: pa.Schema | None = None) -> pa.Table
         ) from error
 
 
-def _converted(data: object, schema: pa.Schema | None) -> pa.Table | pa.RecordBatchReader:
+def _converted(data: object, schema: pa.Schema | None, names: Collection[str]) -> pa.Table | pa.RecordBatchReader:
     module = type(data).__module__.partition(".")[0]
     check_frame(data)
     if module == "pandas" and type(data).__name__ == "DataFrame":
-        return pa.Table.from_pandas(cast("pd.DataFrame", data), preserve_index=False).replace_schema_metadata(None)
+        frame = _with_index(cast("pd.DataFrame", data), names)
+        return pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(None)
+    if module == "polars" and type(data).__name__ == "LazyFrame":
+        data = cast("pl.LazyFrame", data).collect()
+        check_frame(data)
     if type(data).__module__.startswith("pyarrow._dataset"):
         scanner = data if hasattr(data, "to_reader") else cast("ds.Dataset", data).scanner()
         return cast("ds.Scanner", scanner).to_reader()
+    if isinstance(data, pa.Table | pa.RecordBatchReader):
+        return data
     if hasattr(data, "__arrow_c_stream__"):
         return pa.RecordBatchReader.from_stream(cast("ArrowStream", data))
     if hasattr(data, "__arrow_c_array__"):
         return pa.Table.from_batches([pa.record_batch(cast("ArrowArray", data))])
-    if isinstance(data, Sequence) and not isinstance(data, str | bytes) and all(isinstance(r, Mapping) for r in data):
-        return _from_dicts(data, schema)
+    if isinstance(data, Mapping):
+        return from_columns(data, schema)
+    if isinstance(data, Sequence) and not isinstance(data, str | bytes):
+        if all(isinstance(row, Mapping) for row in data):
+            return from_dicts(data, schema)
+        if all(hasattr(part, "__arrow_c_stream__") or hasattr(part, "__arrow_c_array__") for part in data):
+            return pa.concat_tables([pa.table(part) for part in data])
+    elif isinstance(data, Iterator):
+        return _from_batches(data)
+    elif callable(data):
+        return _converted(data(), schema, names)
     raise ConfigError(
-        f"Data of type {_name(data)} can't be read. Give a Spark DataFrame, a pyarrow Table or RecordBatchReader, a "
-        "pandas DataFrame, an object with __arrow_c_stream__ (polars, DuckDB), or a list of dicts."
+        f"Data of type {_name(data)} can't be read. Give a Spark DataFrame, a pyarrow Table, RecordBatchReader or "
+        "Dataset, a pandas or polars frame, an object with __arrow_c_stream__ (DuckDB, Ibis), a list of dicts, a dict "
+        "of lists, an iterator of batches, or a function that returns one of these."
     )
 
 
-def _plain(data: pa.Table | pa.RecordBatchReader) -> pa.Table | pa.RecordBatchReader:
-    """The same rows in forms that kernels take: views, runs and dictionaries of views (polars) become their values."""
-    plain = pa.schema([field.with_type(plain_type(field.type)) for field in data.schema])
+def _with_index(frame: pd.DataFrame, names: Collection[str]) -> pd.DataFrame:
+    """A pandas frame with those levels of its index as columns that the table or the write has as columns."""
+    levels = [name for name in frame.index.names if name in names and name not in frame.columns]
+    return frame.reset_index(level=levels) if levels else frame
+
+
+def _from_batches(parts: Iterator[object]) -> pa.RecordBatchReader:
+    """Batches, or tables, one after the other as a stream; the first one says the columns."""
+    first = next(parts, None)
+    if first is None:
+        raise ConfigError("The iterator of batches has none, so it names no columns. Nothing was written.")
+
+    def tables() -> Iterator[pa.Table]:
+        for part in itertools.chain([first], parts):
+            if not (hasattr(part, "__arrow_c_stream__") or hasattr(part, "__arrow_c_array__")):
+                raise ConfigError(
+                    f"The iterator gives {_name(part)}; it may give batches and tables of Arrow only. Rows as dicts go "
+                    "into a list. Nothing was written."
+                )
+            yield pa.table(cast("ArrowStream", part))
+
+    rows = tables()
+    table = next(rows)
+    batches = (batch for part in itertools.chain([table], rows) for batch in part.cast(table.schema).to_batches())
+    return pa.RecordBatchReader.from_batches(table.schema, batches)
+
+
+def _plain(data: pa.Table | pa.RecordBatchReader, schema: pa.Schema | None) -> pa.Table | pa.RecordBatchReader:
+    """The same rows in forms that kernels take: views, runs and dictionaries of views (polars) become their values.
+
+    Avro has no unsigned integers of 64 bits: they become decimals of 20 digits, as Spark reads them from Parquet, and
+    where the table's column has signed ones these; one that is too large for them is refused as it is read.
+    """
+    plain = pa.schema([field.with_type(_signed(field, schema)) for field in data.schema])
     if plain.equals(data.schema):
         return data
     if isinstance(data, pa.Table):
-        return project(data, plain)
-    return pa.RecordBatchReader.from_batches(plain, (project(batch, plain) for batch in data))
+        return project(_with_signed(data, plain), plain)
+    return pa.RecordBatchReader.from_batches(plain, (project(_with_signed(batch, plain), plain) for batch in data))
+
+
+Batch = TypeVar("Batch", pa.Table, pa.RecordBatch)
+
+
+def _with_signed(rows: Batch, plain: pa.Schema) -> Batch:
+    """The rows with their unsigned columns as `plain` has them. Raises SchemaMismatch for one that is too large."""
+    for at, (column, target) in enumerate(zip(rows.schema, plain, strict=True)):
+        if pt.is_uint64(column.type):
+            try:
+                rows = rows.set_column(at, target, rows.column(at).cast(target.type))
+            except pa.ArrowInvalid as error:
+                raise SchemaMismatch(
+                    f"Column {column.name!r} is of type {target.type} and can't hold a number of type uint64: {error}. "
+                    "Nothing was written."
+                ) from error
+    return rows
+
+
+def _signed(field: pa.Field, schema: pa.Schema | None) -> pa.DataType:
+    plain = plain_type(field.type)
+    if not pt.is_uint64(plain):
+        return plain
+    return pa.int64() if type_in(schema, field.name) == pa.int64() else pa.decimal128(20, 0)
 
 
 def _with_typed_nulls(
@@ -320,27 +352,14 @@ def _with_typed_nulls(
     return pa.RecordBatchReader.from_batches(typed, map(filled, data))
 
 
-def _from_dicts(rows: Sequence[Mapping[str, object]], schema: pa.Schema | None) -> pa.Table:
-    """Columns in the order of their first appearance, with the table's types where it has them."""
-    if not rows and schema is not None:
-        return schema.empty_table()
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    columns = []
-    for name in names:
-        is_table_column = schema is not None and is_text(name) and schema.get_field_index(name) >= 0
-        data_type = schema.field(name).type if schema is not None and is_table_column else None
-        columns.append(column_of(name, [row.get(name) for row in rows], data_type))
-    return pa.Table.from_arrays(columns, names=names)
-
-
 def _name(data: object) -> str:
     return f"{type(data).__module__}.{type(data).__qualname__}"
 
 
-def input_of(data: TableInput, spark: SparkSession | None) -> WriteInput:
-    """Data of a caller, as a write takes it."""
+def input_of(data: TableInput, spark: SparkSession | None, key_columns: frozenset[str] = frozenset()) -> WriteInput:
+    """Data of a caller, as a write takes it. `key_columns`: what a pandas index may be called to count."""
     if not is_spark_frame(data):
-        return ArrowInput(data, session_options(spark))
+        return ArrowInput(data, session_options(spark), key_columns)
     from pyhudi.spark.frame_input import FrameInput  # pyspark is loaded only when it is used
 
     return FrameInput(data)

@@ -22,7 +22,7 @@ from pyhudi.queries.sql_values import tree_of
 from pyhudi.registry import Registry
 from pyhudi.storage.base import Storage
 from pyhudi.table.calls import Options, session_options, session_zone
-from pyhudi.table.input import TableInput, is_spark_frame, to_arrow_rows
+from pyhudi.table.input import TableInput, is_spark_frame, rows_to_write
 from pyhudi.table.named_arguments import named_methods
 from pyhudi.table.write import change_table
 
@@ -106,7 +106,7 @@ class Merge:
         _check_on(on, meta)
         zone = session_zone(self.spark)
         if not is_spark_frame(self.source):
-            rows = to_arrow_rows(self.source, meta.table_schema())
+            rows = rows_to_write(self.source, meta.table_schema())
             frame, engine = in_this_process(rows)
             result = change_table(self.storage, ChangeRows(self.clauses, source=frame, zone=zone), engine, parsed)
             return replace(result, operation="MERGE")

@@ -61,7 +61,7 @@ from pyhudi.actions.writes.index_lookup import buckets_changed, with_table_index
 from pyhudi.actions.writes.insert_overwrite import Overwrite, insert_overwrite, insert_overwrite_table
 from pyhudi.actions.writes.keyed_write import KeyedWrite, delete, insert, upsert
 from pyhudi.engine.base import Engine, Frame
-from pyhudi.engine.local import LocalFrame
+from pyhudi.engine.local import LocalFrame, ReopenedRows
 from pyhudi.errors import ConfigError, SchemaMismatch, TableNotFound, WriteConflict
 from pyhudi.formats.avro.schema import avro_from_arrow, without_meta
 from pyhudi.formats.damage import check_text, text_checked
@@ -236,6 +236,9 @@ def _checked_text(frame: Frame) -> Frame:
     """Rows in this process, their texts checked: those in memory now, a stream as it is read; tasks check Spark's."""
     if isinstance(frame, pa.Table | pa.RecordBatch):
         check_text(frame)
+    if isinstance(frame, ReopenedRows):
+        reopened: ReopenedRows = frame
+        return Frame(replace(reopened, open=lambda: text_checked(reopened.open())))
     return Frame(text_checked(frame)) if isinstance(frame, pa.RecordBatchReader) else frame
 
 
@@ -276,6 +279,11 @@ def _action(
 _NAME = "hoodie.table.name"
 _OPERATION = "hoodie.datasource.write.operation"
 _PARTITION_FIELDS = "hoodie.datasource.write.partitionpath.field"
+_COLUMN_KEYS = {
+    "hoodie.datasource.write.recordkey.field",
+    _PARTITION_FIELDS,
+    "hoodie.table.ordering.fields",
+}
 _NAME_KEYS = (_NAME, "hoodie.datasource.write.table.name")
 
 
@@ -328,7 +336,7 @@ def write(
     Returns: None when mode is ignore and there is a table.
     """
     word = canonical_mode(mode, has_replace=keeps_history)
-    source = input_of(data, spark)
+    source = input_of(data, spark, _columns_named(options))
     session = source.session_options
     write_options = _with_partition_by(options, partition_by)
     in_place = None
@@ -379,6 +387,13 @@ def _written(
         source.check_outlives(storage, rows)
         remove_table(with_sync(storage, parsed.storage_sync), parsed.lock)
     return write_table(storage, rows, engine, parsed)
+
+
+def _columns_named(options: Options) -> frozenset[str]:
+    """The columns that the options name as keys, partition fields and ordering fields."""
+    values = [options[key] for key in options if canonical_keys([key]) & _COLUMN_KEYS]
+    texts = [part for value in values for part in (value if isinstance(value, list | tuple) else str(value).split(","))]
+    return frozenset(str(text).strip().partition(":")[0] for text in texts)
 
 
 def _with_partition_by(options: Options, columns: Sequence[str]) -> dict[str, object]:

@@ -1,0 +1,132 @@
+"""Python's values as columns: lists of dicts, dicts of lists, single columns.
+
+If a column can't hold one of the values, the error names it and a way out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
+from typing import cast
+
+import pyarrow as pa
+import pyarrow.types as pt
+
+from pyhudi.arrow.kinds import is_list
+from pyhudi.errors import SchemaMismatch
+from pyhudi.model.predicate.limits import brief
+from pyhudi.schema.casts import can_cast
+from pyhudi.shown_text import is_text
+
+__all__ = ["NO_FIT", "column_of", "from_columns", "from_dicts", "type_in"]
+
+
+NO_FIT = (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError)
+_WRITTEN = {pa.int64(): "int64()", pa.float32(): "float32()", pa.float64(): "float64()", pa.string(): "string()"}
+
+
+def column_of(name: object, values: Sequence[object], data_type: pa.DataType | None) -> pa.Array:
+    """Python values as a column. `data_type`: of the table's column, None where it has none. Raises SchemaMismatch."""
+    if not isinstance(name, str):
+        raise SchemaMismatch(f"A row has the key {brief(name)}, which is no text: columns are named by text.")
+    try:
+        column = pa.array(values, data_type)
+    except UnicodeError:
+        raise
+    except (*NO_FIT, TypeError, ValueError) as error:
+        bad = next((value for value in values if not _fits(value, data_type)), None)
+        raise _refused(name, bad, data_type, error) from error
+    cut = None if data_type is None else next((v for v in values if _loses_digits(v, data_type)), None)
+    if cut is not None:
+        raise _refused(name, cut, data_type, "digits behind the point would be lost")
+    return column
+
+
+def _fits(value: object, data_type: pa.DataType | None) -> bool:
+    try:
+        pa.array([value], data_type)
+    except (*NO_FIT, TypeError, ValueError):
+        return False
+    return True
+
+
+def _loses_digits(value: object, data_type: pa.DataType) -> bool:
+    """Is there a fraction where the column has whole numbers? Arrow cuts it."""
+    if isinstance(value, float):
+        return pt.is_integer(data_type) and not value.is_integer()
+    if pt.is_struct(data_type) and isinstance(value, Mapping):
+        return any(_loses_digits(value.get(field.name), field.type) for field in data_type.fields)
+    if pt.is_map(data_type) and isinstance(value, Mapping | list | tuple):
+        pairs = value.items() if isinstance(value, Mapping) else value
+        return any(
+            _loses_digits(item, data_type.item_type) for _, item in cast("Iterable[tuple[object, object]]", pairs)
+        )
+    if is_list(data_type) and isinstance(value, list | tuple):
+        return any(_loses_digits(inner, data_type.value_type) for inner in value)
+    return False
+
+
+def _refused(name: str, value: object, data_type: pa.DataType | None, reason: object) -> SchemaMismatch:
+    example = "" if value is None else f" {brief(value)} (of type {type(value).__name__})"
+    if data_type is None:
+        what = "has a value that no column can hold:" if value is not None else "has values of several types"
+        return SchemaMismatch(
+            f"Column {name!r} {what}{example}: {reason}. Give its values one type that Arrow knows. "
+            "Nothing was written."
+        )
+    wider = _wider(data_type, value)
+    way = "" if wider is None else f", or let the column hold them: table.alter(ChangeType({name!r}, pa.{wider}))"
+    return SchemaMismatch(
+        f"Column {name!r} is of type {data_type} and can't hold{example or ' these values'}: {reason}. Convert the "
+        f"values{way}. Nothing was written."
+    )
+
+
+def _wider(data_type: pa.DataType, value: object) -> str | None:
+    """How the type is written that holds the column's values and this one; None when there is none."""
+    if not isinstance(value, int | float | Decimal | str):
+        return None
+    try:
+        value_type = pa.scalar(value).type
+    except (*NO_FIT, TypeError, ValueError):
+        return None
+    if pt.is_decimal(data_type) and pt.is_decimal(value_type):
+        scale = max(data_type.scale, value_type.scale)
+        precision = max(data_type.precision - data_type.scale, value_type.precision - value_type.scale) + scale
+        return f"decimal128({precision}, {scale})" if precision <= 38 else None
+    return _WRITTEN.get(value_type) if value_type != data_type and can_cast(data_type, value_type) else None
+
+
+def from_columns(columns: Mapping[object, object], schema: pa.Schema | None) -> pa.Table:
+    arrays: dict[str, pa.Array | pa.ChunkedArray] = {}
+    for name, values in columns.items():
+        if isinstance(values, pa.Array | pa.ChunkedArray) and isinstance(name, str):
+            arrays[name] = values
+            continue
+        if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
+            raise SchemaMismatch(
+                f"The data is a dict, and {brief(name)} is of type {type(values).__name__}: a dict of columns has a "
+                "list of values for each name. One row is [{...}]. Nothing was written."
+            )
+        arrays[cast("str", name)] = column_of(name, list(values), type_in(schema, name))
+    sizes = {name: len(values) for name, values in arrays.items()}
+    if len(set(sizes.values())) > 1:
+        raise SchemaMismatch(f"The columns of the data have different numbers of values: {sizes}. Nothing was written.")
+    return pa.table(arrays)
+
+
+def type_in(schema: pa.Schema | None, name: object) -> pa.DataType | None:
+    """The type of the table's column of this name; None where it has none."""
+    has_column = schema is not None and isinstance(name, str) and is_text(name) and schema.get_field_index(name) >= 0
+    return schema.field(cast("str", name)).type if schema is not None and has_column else None
+
+
+def from_dicts(rows: Sequence[Mapping[str, object]], schema: pa.Schema | None) -> pa.Table:
+    """Columns in the order of their first appearance, with the table's types where it has them."""
+    if not rows and schema is not None:
+        return schema.empty_table()
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    columns = []
+    for name in names:
+        columns.append(column_of(name, [row.get(name) for row in rows], type_in(schema, name)))
+    return pa.Table.from_arrays(columns, names=names)
