@@ -16,9 +16,12 @@ from pyhudi.table.calls import Options, TableHandle, in_session_zone
 from pyhudi.table.scan import Scan, scan
 
 if TYPE_CHECKING:
+    import duckdb
     import pandas as pd
+    import polars as pl
 
     from pyhudi.spark.names import SparkDataFrame, SparkSession
+    from pyhudi.table.dataset import HudiDataset
 
 __all__ = ["TableAt"]
 
@@ -125,6 +128,22 @@ class TableAt:
     def to_pandas(self, columns: Sequence[str] | None = None, where: Where = None) -> pd.DataFrame:
         """`scan(...).to_pandas()`."""
         return self.scan(columns, where).to_pandas()
+
+    def to_polars(self, columns: Sequence[str] | None = None, where: Where = None) -> pl.DataFrame:
+        """`scan(...).to_polars()`."""
+        return self.scan(columns, where).to_polars()
+
+    def to_duckdb(self, columns: Sequence[str] | None = None, where: Where = None) -> duckdb.DuckDBPyRelation:
+        """`scan(...).to_duckdb()`."""
+        return self.scan(columns, where).to_duckdb()
+
+    def to_dataset(self, columns: Sequence[str] | None = None, where: Where = None) -> HudiDataset:
+        """`scan(...).to_dataset()`."""
+        return self.scan(columns, where).to_dataset()
+
+    def to_polars_lazy(self, columns: Sequence[str] | None = None, where: Where = None) -> pl.LazyFrame:
+        """`scan(...).to_polars_lazy()`."""
+        return self.scan(columns, where).to_polars_lazy()
 
     def to_spark(self, spark: SparkSession | None = None) -> SparkDataFrame:
         """`scan().to_spark()`."""

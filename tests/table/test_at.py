@@ -40,6 +40,7 @@ def test_a_table_at_a_moment_has_the_rows_and_columns_of_then(table: HudiTable) 
         assert at.head(2).num_rows == 2
         assert at.head(2).schema.names == SCHEMA.names
         assert sorted(pa.table(at)["id"].to_pylist()) == [0, 1, 2, 3, 4, 5]
+        assert sorted(at.to_dataset(["id"], "id > 2").to_table()["id"].to_pylist()) == [3, 4, 5]
     assert ids(table) == [3, 4, 5, 7]
 
 
