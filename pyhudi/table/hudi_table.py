@@ -935,7 +935,9 @@ def write_hudi(
 
     Args:
         data: a Spark DataFrame; pyarrow Table, RecordBatch, RecordBatchReader or Dataset; pandas DataFrame; an object
-            with `__arrow_c_stream__`; a list of dicts.
+            with `__arrow_c_stream__` (polars, DuckDB, Ibis); a list of dicts, a dict of lists; an iterator of batches;
+            a function that returns one of these. A write that gives way to another writer reads streams again only
+            while they are small, and all else as often as it must.
         operation: upsert, insert, bulk_insert, delete, insert_overwrite, insert_overwrite_table or delete_partition;
             None: what the options say, else upsert (without a record key
             bulk_insert).

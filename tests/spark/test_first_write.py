@@ -83,3 +83,13 @@ def test_writes_and_reads_raise_no_warning(spark: Any, tmp_path: Path, table_typ
         for operation, rows in ("bulk_insert", "id < 30"), ("upsert", "id >= 20"), ("delete", "id < 5"):
             write_frame(numbered(spark).where(rows), path, {**options, OPERATION: operation})
         assert read_frame(spark, path, {}).count() == 35
+
+
+def test_paths_of_pathlib_are_loaded_and_saved(spark: Any, tmp_path: Path) -> None:
+    pyhudi.enable(spark)
+    frame = numbered(spark)
+    frame.write.format("hudi").options(**OPTIONS).mode("overwrite").save(tmp_path / "saved")
+    frame.write.format("hudi").options(**OPTIONS).save(path=tmp_path / "named")
+    for path in (tmp_path / "saved", tmp_path / "named"):
+        assert spark.read.format("hudi").load(path).count() == 40
+        assert spark.read.load([path], format="hudi").count() == 40
