@@ -60,9 +60,8 @@ _ADVICE: Mapping[str, str] = {
     "mode": "A save mode goes with rows and a path: write_hudi(path, data, mode='overwrite'); for a table that is "
     "open, insert_overwrite_table(data).",
     "operation": "The method is the operation; write_hudi(path, data, 'bulk_insert') takes it as an argument.",
-    "schemamode": "A write adds columns that are new by itself; alter(...) renames, drops and retypes them.",
-    "mergeschema": "A write adds columns that are new by itself; alter(...) renames, drops and retypes them.",
-    "overwriteschema": "alter(...) changes columns; write_hudi(path, data, mode='replace') makes a new table.",
+    "overwriteschema": "write_hudi(path, data, mode='overwrite', schema_mode='overwrite') takes the data's columns.",
+    "mergeschema": "Columns that are new in the data are added as they come.",
     "commitproperties": "Options that begin with an underscore go into the commit: options={'_name': 'text'}.",
     "custommetadata": "Options that begin with an underscore go into the commit: options={'_name': 'text'}.",
     "snapshotproperties": "Options that begin with an underscore go into the commit: options={'_name': 'text'}.",

@@ -106,7 +106,7 @@ NEIGHBOURS = [
     (lambda t: t.clean(retain_last=1), "Did you mean 'commits_retained'"),
     (lambda t: t.cluster(z_order=["id"]), "Did you mean 'sort_columns'"),
     (lambda t: t.upsert(ROWS, mode="overwrite"), r"write_hudi\(path, data, mode='overwrite'\)"),
-    (lambda t: t.upsert(ROWS, schema_mode="merge"), "A write adds columns"),
+    (lambda t: t.upsert(ROWS, merge_schema=True), "Columns that are new in the data are added"),
     (lambda t: t.upsert(ROWS, operation="insert"), "The method is the operation"),
     (lambda t: t.upsert(ROWS, custom_metadata={}), r"options=\{'_name': 'text'\}"),
     (lambda t: t.upsert(ROWS, commits_retained=1), r"HudiTable\.clean.*options=\{'hoodie\.clean\.commits\.retained'"),

@@ -180,7 +180,7 @@ def attempt(storage: Storage, play: Play, batch: str) -> WriteResult:
     given = {**play.options, NAME: batch, "hoodie.datasource.write.operation": "upsert"}
     options = WriteOptions.parse(given, table=config)
     if counts_up(batch):
-        clause = Clause(When.NOT_MATCHED_BY_SOURCE, "update", None, {"n": pc.field("n") + 1, "v": batch})
+        clause = Clause(When.NOT_MATCHED_BY_SOURCE, "update", None, {"n": pc.field("n") + 1, "v": pa.scalar(batch)})
         where = "id in (" + ", ".join(f"'{key}'" for key in picked(batch)) + ")"
         return change_table(storage, ChangeRows((clause,), where), engine, options)
     rows = [dict(zip(SCHEMA.names, (key, *row), strict=True)) for key, row in sorted(rows_of(batch).items())]
