@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 
+import pyhudi
 from bench.plot import plot
+from pyhudi import errors
 from tests.support.source import ROOT
 
 
@@ -27,3 +29,10 @@ def test_the_plot_is_that_of_the_table_of_its_page() -> None:
 
     assert (docs / "benchmarks.svg").read_text() == picture, "run `make docs`"
     assert picture.count("<rect") == 6
+
+
+def test_the_page_of_the_api_has_every_public_name() -> None:
+    listed = re.findall(r"^::: pyhudi\.(\w+)$", (ROOT / "docs" / "api.md").read_text(), re.M)
+
+    assert "errors" in listed
+    assert {name for name in pyhudi.__all__ if not hasattr(errors, name)} - {"__version__"} == {*listed} - {"errors"}
