@@ -14,7 +14,7 @@ Source: docs/formats/metadata-table.md, "Expression index".
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import timezone, tzinfo
 from decimal import Decimal
@@ -44,11 +44,22 @@ from pyhudi.model.predicate import (
     Operand,
     Or,
     Predicate,
+    SqlText,
 )
 from pyhudi.model.predicate.limits import brief, check_depth, check_terms
+from pyhudi.model.predicate.sql_terms import sql_condition
 from pyhudi.model.predicate.tree import Value, column_of, conjunction
 from pyhudi.queries.arrow_expressions import arrow_predicate, columns_of_expression
-from pyhudi.queries.literals import comparison_with_number, fits_exactly, fitted, list_values, merged_lists
+from pyhudi.queries.literals import (
+    comparison_with_number,
+    fits_exactly,
+    fitted,
+    in_zone,
+    is_naive_time,
+    list_values,
+    merged_lists,
+)
+from pyhudi.queries.sql_engine import condition_expression, passes, zone_name
 
 __all__ = [
     "MAX_CALLS",
@@ -114,14 +125,18 @@ Where: TypeAlias = "str | Predicate | pc.Expression | tuple[str, str] | tuple[st
 def resolve(column: Column, schema: pa.Schema) -> tuple[tuple[str, ...], pa.DataType]:
     """Where a column is in a schema: the path of names, and its type.
 
-    A top-level column whose name has dots in it wins over a nested path. Raises ConfigError naming the nearest column.
+    A top-level column whose name has dots in it wins over a nested path. A name in another case means the only column
+    that it fits, as in Spark; where there is one in just that case, this one. Raises ConfigError naming the nearest
+    column.
     """
     whole = ".".join(column.path)
     if _is_text(whole) and schema.get_field_index(whole) >= 0:
         return (whole,), schema.field(whole).type
     fields: dict[str, pa.DataType] = {field.name: field.type for field in schema}
     kind: pa.DataType | None = None
+    path = []
     for name in column.path:
+        name = name if name in fields else _in_another_case(name, fields)
         if name not in fields:
             near = get_close_matches(name, list(fields), n=1)
             hint = f" Did you mean {near[0]!r}?" if near else " A text is written in single quotes."
@@ -131,9 +146,16 @@ def resolve(column: Column, schema: pa.Schema) -> tuple[tuple[str, ...], pa.Data
                 f"{columns or 'none'}."
             )
         kind = fields[name]
+        path.append(name)
         fields = {f.name: f.type for f in kind} if pa.types.is_struct(kind) else {}
     assert kind is not None, column
-    return column.path, kind
+    return tuple(path), kind
+
+
+def _in_another_case(name: str, fields: Iterable[str]) -> str:
+    """The one of these names that differs in its case alone; the name itself where none does, or several do."""
+    matches = [field for field in fields if field.lower() == name.lower()]
+    return matches[0] if len(matches) == 1 else name
 
 
 def _is_text(name: str) -> bool:
@@ -215,6 +237,8 @@ def _bound(predicate: Predicate, schema: pa.Schema, zone: tzinfo | None) -> Pred
             return _checked_like(Like(operand, fitted(pattern, kind, column)))
         case CompareColumns(left, op, right):
             return CompareColumns(resolve_operand(left, schema)[0], op, resolve_operand(right, schema)[0])
+        case SqlText(text):
+            return _bound_text(text, schema, zone)
         case Opaque():
             return _transparent(predicate, schema, zone)
     return predicate
@@ -238,6 +262,30 @@ def _transparent(opaque: Opaque, schema: pa.Schema, zone: tzinfo | None) -> Pred
     if said.is_exact:
         return bound
     return opaque if bound == Constant(True) else conjunction((bound, opaque))
+
+
+def _bound_text(text: str, schema: pa.Schema, zone: tzinfo | None) -> SqlText:
+    """A condition for an engine of SQL, which has looked at it. Raises ConfigError, MissingLibrary."""
+    from sqlglot import exp
+
+    tree = sql_condition(text)
+    assert tree is not None, text
+    names = dict[str, None]()
+    bound = {name.name for function in tree.find_all(exp.Lambda) for name in function.expressions}
+    for column in tree.find_all(exp.Column):
+        parts = tuple(part.name for part in column.parts)
+        if parts[0] not in bound:
+            names[resolve(Column(parts), schema)[0][0]] = None
+    if zone is None and any(_is_moment(schema.field(name).type) for name in names):
+        texts = (literal.name for literal in tree.find_all(exp.Literal) if literal.is_string)
+        in_zone(next(filter(is_naive_time, texts), None), pa.timestamp("us", "UTC"), None, f"where: {brief(text)} has")
+    condition = SqlText(text, tuple(names), zone_name(zone))
+    passes(condition, schema.empty_table())
+    return condition
+
+
+def _is_moment(kind: pa.DataType) -> bool:
+    return pa.types.is_timestamp(kind) and kind.tz is not None
 
 
 def _checked_like(like: Like) -> Like:
@@ -265,6 +313,8 @@ def top_level_columns(predicate: Predicate, schema: pa.Schema) -> set[str]:
             return {column_of(left).path[0], column_of(right).path[0]}
         case Compare(column, _, _) | In(column, _, _) | IsNull(column) | Like(column, _):
             return {column_of(column).path[0]}
+        case SqlText() as condition:
+            return set(condition.columns)
         case Opaque(expression):
             names, text = columns_of_expression(expression), str(expression)
             return {name for name in schema.names if (name in text if names is None else name in names)}
@@ -312,6 +362,8 @@ def to_arrow(predicate: Predicate, schema: pa.Schema) -> pc.Expression:
             return pc.match_substring_regex(_field(column, schema), like.regex())
         case Opaque(expression):
             return expression
+        case SqlText() as condition:
+            return condition_expression(condition, schema)
     raise AssertionError(predicate)
 
 

@@ -33,7 +33,18 @@ from pyhudi.filegroup.read.slice import read_file_slice
 from pyhudi.filegroup.read.split_merge import merged_log_rows
 from pyhudi.formats.base import BATCH_ROWS, BaseFileReader, open_base_file
 from pyhudi.model.keys import RECORD_KEY
-from pyhudi.model.predicate import Column, Compare, Constant, In, Operand, Predicate, ValueRange, may_match
+from pyhudi.model.predicate import (
+    Column,
+    Compare,
+    Constant,
+    In,
+    Operand,
+    Predicate,
+    SqlText,
+    ValueRange,
+    may_match,
+    split_texts,
+)
 from pyhudi.model.predicate.tree import operands_of
 from pyhudi.queries.change_rows import read_changes
 from pyhudi.queries.filters import resolve, resolve_operand, to_arrow, top_level_columns
@@ -41,6 +52,7 @@ from pyhudi.queries.literals import list_values
 from pyhudi.queries.plan import ReadPlan, ReadSlice
 from pyhudi.queries.schema import with_path_values
 from pyhudi.queries.skip.keys import MAX_KEYS, exact_values
+from pyhudi.queries.sql_engine import passes
 from pyhudi.schema.column_mapping import file_columns
 from pyhudi.schema.projection import project
 from pyhudi.storage.base import Storage
@@ -60,16 +72,20 @@ __all__ = [
 @dataclass(frozen=True, slots=True)
 class RowFilter:
     """Filters batches of one schema: rows with one of the `values` in `column`, where there are such, else those for
-    which `expression` is true; all rows without either.
+    which `expression` is true; all rows without either. Of these the ones for which all `texts` are true.
     """
 
     expression: pc.Expression | None = None
     column: str = ""
     values: pa.Array | None = None
+    texts: tuple[SqlText, ...] = ()
 
     @classmethod
     def of(cls, predicate: Predicate, schema: pa.Schema) -> RowFilter:
         """Args: predicate: bound to the schema."""
+        plain, texts = split_texts(predicate)
+        if texts:
+            return replace(cls.of(plain, schema), texts=texts)
         if predicate == Constant(True):
             return cls()
         match predicate:
@@ -85,6 +101,13 @@ class RowFilter:
 
     def filter(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         """The rows of a batch that pass. Raises ConfigError."""
+        rows = self._plainly_filtered(rows)
+        for text in self.texts:  # of the rows that are left: `d <> 0 AND n / d > 1` divides by no zero
+            if rows.num_rows:
+                rows = rows.filter(passes(text, pa.Table.from_batches([rows])))
+        return rows
+
+    def _plainly_filtered(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         if self.values is not None:
             return rows.filter(pc.is_in(rows.column(self.column), value_set=self.values))
         if self.expression is None:

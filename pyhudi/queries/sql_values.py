@@ -14,7 +14,7 @@ Source: Spark's SQL reference, "Arithmetic operations", "ANSI Compliance".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from decimal import Decimal
@@ -30,7 +30,7 @@ from pyhudi.model.predicate.limits import MAX_WHERE_CHARS, brief, check_expressi
 from pyhudi.model.predicate.where_text import negative, number_of
 from pyhudi.model.sql_text import MisreadSql, query_of, with_deep_stack
 from pyhudi.queries.filters import bind, to_arrow
-from pyhudi.registry import Registry
+from pyhudi.queries.sql_engine import ENGINES
 from pyhudi.shown_text import is_text
 from pyhudi.storage.clock import Clock, SystemClock
 
@@ -39,9 +39,6 @@ if TYPE_CHECKING:
 
 __all__ = ["EngineValue", "Literal", "SqlValue", "UnknownName", "columns_in", "path_of", "sql_value", "tree_of"]
 
-ENGINES: Registry[Callable[[str, pa.Table], pa.ChunkedArray]] = Registry(
-    "engine of SQL values", {"DUCKDB": "pyhudi.sql.duckdb_values:evaluate"}
-)
 _CLOCK = SystemClock()
 
 
@@ -62,7 +59,7 @@ class EngineValue:
     def __call__(self, rows: pa.Table) -> pa.ChunkedArray:
         """The value for each row. Raises ConfigError for what DuckDB can't evaluate, and where it is not installed."""
         try:
-            return ENGINES.load("DUCKDB")(self.text, rows)
+            return ENGINES.load("DUCKDB")(self.text, rows, "UTC")
         except ConfigError as error:
             raise ConfigError(f"{self.what}: {error}") from error
 
@@ -268,7 +265,7 @@ class _Translation:
     def _condition(self, node: exp.Expr) -> pc.Expression:
         """As a filter of a query has it."""
         try:
-            predicate = bind(parse_where(node.sql("spark")), self.schema)
+            predicate = bind(parse_where(node.sql("spark"), evaluates=False), self.schema)
         except ConfigError as error:
             raise _Beyond from error
         return to_arrow(predicate, self.schema)

@@ -29,6 +29,7 @@ from pyhudi.model.predicate import (
     Operand,
     Or,
     Predicate,
+    SqlText,
 )
 from pyhudi.model.predicate.tree import Value
 from pyhudi.queries.filters import resolve_operand
@@ -70,6 +71,8 @@ def to_spark(predicate: Predicate, schema: pa.Schema) -> SparkColumn:
         case Like(column, pattern) as like:
             plain = _ONLY_PREFIX.fullmatch(pattern)
             return _column(column).startswith(like.prefix) if plain else F.rlike(_column(column), F.lit(like.regex()))
+        case SqlText(text):
+            return F.expr(text)
     raise AssertionError(predicate)
 
 

@@ -32,7 +32,7 @@ from pyhudi.errors import HudiError, SchemaMismatch
 from pyhudi.filegroup.read.log_blocks import tell_damage
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import ReadOptions
-from pyhudi.model.predicate import calls_of, is_opaque
+from pyhudi.model.predicate import And, calls_of, is_opaque, split_texts
 from pyhudi.model.table_config import TableConfig
 from pyhudi.queries.incremental import plan_query
 from pyhudi.queries.incremental_range import incremental_range
@@ -145,6 +145,10 @@ def plan_read(
 
 def frame_of_plan(spark: SparkSession, meta: MetaClient, plan: ReadPlan) -> DataFrame:
     """The rows of a plan as a lazy DataFrame of `plan.schema`."""
+    plain, texts = split_texts(plan.predicate)
+    if texts:  # which are Spark's own words
+        rows = frame_of_plan(spark, meta, replace(plan, schema=plan.read_schema, predicate=plain))
+        return _selected(rows.where(to_spark(And(texts), plan.read_schema)), plan.schema.names)
     engine = SparkEngine(spark)
     if not plan.slices:
         return engine.from_arrow(plan.schema.empty_table())

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, cast
 import pyarrow as pa
 
 from pyhudi.engine.local import ArrowStream
-from pyhudi.errors import ConfigError, HudiError
+from pyhudi.errors import ConfigError, HudiError, MissingLibrary
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.sql.duckdb_functions import MACROS
 from pyhudi.sql.duckdb_text import quoted_name
@@ -125,11 +125,11 @@ class SqlResult:
 
 
 def open_duckdb() -> duckdb.DuckDBPyConnection:
-    """A database in memory. Raises ConfigError when DuckDB is not installed."""
+    """A database in memory. Raises MissingLibrary when DuckDB is not installed."""
     try:
         import duckdb
     except ImportError as error:
-        raise ConfigError(
+        raise MissingLibrary(
             'SQL without Spark needs DuckDB, which is not installed: pip install "pyhudi[sql]".'
         ) from error
     # Names in a query mean tables, never variables of the calling Python.

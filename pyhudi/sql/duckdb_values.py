@@ -24,12 +24,13 @@ _ROWS = "__hudi_rows"
 _local = threading.local()
 
 
-def evaluate(text: str, rows: pa.Table) -> pa.ChunkedArray:
-    """The values of a Spark expression for these rows.
+def evaluate(text: str, rows: pa.Table, zone: str = "UTC") -> pa.ChunkedArray:
+    """The values of a Spark expression for these rows. `zone`: that of times which name none.
 
-    Raises: ConfigError with DuckDB's message for an expression that it can't evaluate, and when it is not installed.
+    Raises: ConfigError with DuckDB's message for an expression that it can't evaluate; MissingLibrary when it is not
+        installed.
     """
-    connection = _connection()
+    connection = _connection(zone)
     import duckdb
 
     connection.register(_ROWS, pa.Table.from_batches(whole_batches(rows.to_batches()), rows.schema))
@@ -51,13 +52,14 @@ def _no_part(part: Part) -> str:
     raise ConfigError(f"A value is an expression of one row's columns; found the table {part}.")
 
 
-def _connection() -> duckdb.DuckDBPyConnection:
-    """A database of the thread's own."""
-    if getattr(_local, "connection", None) is None:
+def _connection(zone: str) -> duckdb.DuckDBPyConnection:
+    """A database of the thread's own, for this zone."""
+    by_zone: dict[str, duckdb.DuckDBPyConnection] = _local.__dict__.setdefault("by_zone", {})
+    if zone not in by_zone:
         opened = open_duckdb()
+        opened.execute("SET TimeZone = '" + zone.replace("'", "") + "'").fetchall()
         # The text may be a constraint in a table of somebody else's: it sees the rows and nothing besides.
         opened.execute("SET enable_external_access = false").fetchall()
         opened.execute("SET lock_configuration = true").fetchall()
-        _local.connection = opened
-    connection: duckdb.DuckDBPyConnection = _local.connection
-    return connection
+        by_zone[zone] = opened
+    return by_zone[zone]

@@ -46,7 +46,7 @@ def polars_lazy_frame(dataset: ds.Dataset) -> pl.LazyFrame:
 def duckdb_relation(
     rows: Callable[[], pa.Table | ds.Dataset], connection: duckdb.DuckDBPyConnection | None
 ) -> duckdb.DuckDBPyRelation:
-    """`Scan.to_duckdb`. `rows`: as for polars."""
+    """`Scan.to_duckdb`. `rows`: gives them, as for polars; a dataset reads what a query needs."""
     try:
         import duckdb
     except ImportError as error:

@@ -21,7 +21,7 @@ from pyhudi.model.options import canonical_keys
 from pyhudi.model.options.files import DEFAULT_DAMAGE, DamageOptions
 from pyhudi.model.options.merging import DEFAULT_MEMORY, MemoryOptions
 from pyhudi.model.options.queries import AS_OF, BEGIN, DEFAULT_INCREMENTAL, END, IncrementalOptions
-from pyhudi.model.predicate import Constant, columns_of, conjunction, is_opaque, parse_where, to_sql
+from pyhudi.model.predicate import Constant, columns_of, conjunction, is_opaque, parse_where, split_texts, to_sql
 from pyhudi.model.predicate.limits import brief
 from pyhudi.queries.filters import Where
 from pyhudi.queries.incremental import plan_query
@@ -242,6 +242,8 @@ class Scan:
             + (f", {pruned} pruned" if pruned else ""),
             f"  files       {len(plan.slices)} of {plan.files_total}, {readable_bytes(plan.size_bytes)}",
         ]
+        texts = split_texts(plan.predicate)[1]
+        lines += [f"  not pushed  {_shortened(text.text)}: by DuckDB or Spark, for each row" for text in texts]
         if self._limit is not None:
             lines.append(f"  limit       {self._limit:,} rows: reading ends with them")
         if plan.files_skipped_by_path:
@@ -323,7 +325,8 @@ _FILTER_CHARS = 2_000  # of a filter that is shown; a list may have thousands of
 def _filter_text(plan: ReadPlan) -> str:
     if plan.keeps_all_rows:
         return "none"
-    is_unknown = is_opaque(plan.predicate) and not columns_of(plan.predicate)
+    plain = split_texts(plan.predicate)[0]
+    is_unknown = plain == Constant(True) or (is_opaque(plain) and not columns_of(plain))
     how = "each row" if is_unknown else "row groups by their statistics, then each row"
     return f"{_shortened(to_sql(plan.predicate))} ({how})"
 

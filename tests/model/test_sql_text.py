@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyhudi import ConfigError
-from pyhudi.model.predicate import And, Column, Compare, In, parse_where
+from pyhudi.model.predicate import And, Column, Compare, In, parse_where, split_texts
 from pyhudi.model.sql_text import MisreadSql, spark_tokens
 from tests.support.source import ROOT
 
@@ -90,7 +90,49 @@ def test_a_column_may_have_the_name_of_a_keyword_in_a_where(name: str) -> None:
 )
 def test_what_a_where_can_not_say_is_named_with_its_place(where: str, says: str) -> None:
     with pytest.raises(ConfigError, match=says):
+        parse_where(where, evaluates=False)
+
+
+@pytest.mark.parametrize("where", ["a IN (1, )", "a IN (SELECT b)", "a = 0x1F", "d = DATE 'today'", "a = 1 AND", "a ="])
+def test_what_spark_does_not_know_either_is_refused_with_its_place(where: str) -> None:
+    with pytest.raises(ConfigError, match=r"at character \d+|not an ISO date"):
         parse_where(where)
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "sum(a) > 1",
+        "a IN (SELECT b FROM c) AND a + 1 = 2",
+        "row_number() OVER (ORDER BY a) = 1",
+        "a = 1; DROP TABLE t",
+        "a + 1 = 2 ORDER BY a",
+        "a + 1 = 2 LIMIT 5",
+        "a + 1 = 2 GROUP BY a",
+        "a + 1 = 2 UNION SELECT 1",
+        "a + 1 = :b",
+    ],
+)
+def test_what_is_more_than_a_condition_of_a_row_is_refused(where: str) -> None:
+    with pytest.raises(ConfigError):
+        parse_where(where)
+
+
+@pytest.mark.parametrize(
+    ("where", "texts"),
+    [
+        ("a = 1 AND b + 1 = 2", ["b + 1 = 2"]),
+        ("b + 1 = 2 and a BETWEEN 1 AND 2 And c RLIKE 'x AND y'", ["b + 1 = 2", "c RLIKE 'x AND y'"]),
+        ("CASE WHEN a = 1 AND b = 2 THEN c ELSE d END AND a = 1", ["CASE WHEN a = 1 AND b = 2 THEN c ELSE d END"]),
+        ("(b + 1 = 2 AND a = 1) AND d = 1", ["(b + 1 = 2 AND a = 1)"]),
+        ("a = 1 OR b + 1 = 2 AND c = 1", ["a = 1 OR b + 1 = 2 AND c = 1"]),
+        ("a BETWEEN b + 1 AND 2 AND c = 1", ["a BETWEEN b + 1 AND 2"]),
+        ("l[0] = 1 AND a = 1 -- AND b + 1 = 2", ["l[0] = 1"]),
+        ("NOT a + 1 = 2 AND a = 1", ["NOT a + 1 = 2"]),
+    ],
+)
+def test_the_terms_that_an_engine_evaluates_are_parted_from_those_that_skip_files(where: str, texts: list[str]) -> None:
+    assert [text.text for text in split_texts(parse_where(where))[1]] == texts
 
 
 def test_texts_in_a_row_are_one() -> None:

@@ -268,10 +268,12 @@ class TrimOptions(FunctionOptions):
 class JoinOptions(FunctionOptions):
     def __init__(self, null_handling: Literal["emit_null", "skip", "replace"] = "emit_null") -> None: ...
 
-class UdfContext: ...
+class UdfContext:
+    @property
+    def batch_length(self) -> int: ...
 
 def register_scalar_function(
-    func: Callable[[UdfContext, _Array | _Scalar], _Array | _Scalar],
+    func: Callable[..., _Array | _Scalar],  # of a UdfContext, and as many arrays or scalars as in_types has
     function_name: str,
     function_doc: dict[str, str],
     in_types: dict[str, lib.DataType],

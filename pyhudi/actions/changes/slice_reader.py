@@ -26,10 +26,12 @@ from pyhudi.filegroup.write.spec import WriteSpec
 from pyhudi.formats.base import BATCH_ROWS, open_base_file
 from pyhudi.merge.rules import MergeRules
 from pyhudi.model.keys import COMMIT_SEQNO, RECORD_KEY
+from pyhudi.model.predicate import Constant, split_texts
 from pyhudi.queries.filters import to_arrow
 from pyhudi.queries.plan import ReadPlan, ReadSlice
 from pyhudi.queries.schema import with_path_values
 from pyhudi.queries.snapshot import row_group_test
+from pyhudi.queries.sql_engine import passes as passes_text
 from pyhudi.schema.projection import project
 
 __all__ = ["ALL_COLUMNS", "IS_LATE", "SliceReader", "StoredColumns"]
@@ -115,7 +117,8 @@ class SliceReader:
         Raises: CorruptFile, ConfigError, SchemaMismatch.
         """
         plan = self.plan
-        condition = None if plan.keeps_all_rows else to_arrow(plan.predicate, plan.read_schema)
+        plain, texts = split_texts(plan.predicate)
+        condition = None if plain == Constant(True) else to_arrow(plain, plan.read_schema)
         names = columns.for_file if rewrites else columns.for_log
         for batch, late in self._stored(read, names, columns.whole):
             visible = batch if names else with_path_values(batch, read.from_path, plan.read_schema)
@@ -127,6 +130,9 @@ class SliceReader:
                 passes = mask_of(computed(condition, visible_rows, "where"))
                 if not passes.all():
                     stored, visible_rows = stored.filter(pa.array(passes)), visible_rows.filter(pa.array(passes))
+            for text in texts:
+                answers = passes_text(text, visible_rows)
+                stored, visible_rows = stored.filter(answers), visible_rows.filter(answers)
             if len(stored):
                 yield stored, visible_rows
 

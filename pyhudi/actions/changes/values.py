@@ -97,7 +97,7 @@ def condition_of(where: Where, schema: pa.Schema, zone: tzinfo | None) -> pc.Exp
     """A condition; SQL text that no filter can express becomes a boolean value."""
     condition: pc.Expression | EngineValue
     try:
-        condition = to_arrow(bind(parse_where(where), schema, zone), schema)
+        condition = to_arrow(bind(parse_where(where, evaluates=False), schema, zone), schema)
     except ConfigError:
         if not isinstance(where, str):
             raise

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from pyhudi.errors import ConfigError
-from pyhudi.model.predicate.limits import brief
+from pyhudi.model.predicate.limits import NotUnderstood, brief
 from pyhudi.model.predicate.tree import Call, Column, Value
 
 __all__ = ["CALL_ARGUMENTS", "call_of", "call_sql", "call_with"]
@@ -50,14 +49,14 @@ def call_with(function: str, column: Column, arguments: Sequence[Value]) -> Call
     name = function.lower()
     names = CALL_ARGUMENTS.get(name)
     if names is None:
-        raise ConfigError(
+        raise NotUnderstood(
             f"The function {brief(function)} of {column} is not known exactly here; known are "
             f"{', '.join(CALL_ARGUMENTS)}."
         )
     least = sum((name, one) not in _DEFAULTS for one in names)
     fits = all(isinstance(value, str if one in _TEXTS else int) for one, value in zip(names, arguments, strict=False))
     if not least <= len(arguments) <= len(names) or not fits:
-        raise ConfigError(
+        raise NotUnderstood(
             f"{name}({column}, ...) has the arguments {', '.join(names) or 'none'} behind the column, found "
             f"{', '.join(map(brief, arguments)) or 'none'}."
         )

@@ -25,9 +25,11 @@ __all__ = [
     "MAX_DEPTH",
     "MAX_EXPRESSION_CALLS",
     "MAX_NUMBER_DIGITS",
+    "MAX_SQL_CHARS",
     "MAX_TERMS",
     "MAX_TOKENS",
     "MAX_WHERE_CHARS",
+    "NotUnderstood",
     "brief",
     "check_depth",
     "check_expressions",
@@ -78,11 +80,16 @@ def _calls(expression: pc.Expression) -> int:
 MAX_DEPTH = 200  # of brackets, NOTs and lists in lists: Python allows 1,000 calls, and a level needs up to four
 MAX_TERMS = 20_000  # comparisons, ANDs, ORs and NOTs in one filter: each costs a pass over the rows
 MAX_TOKENS = 2_000_000  # of a text, 300 bytes each: lists of IN with a million values
+MAX_SQL_CHARS = 64 << 10  # of a text with a term that an engine of SQL evaluates: its tree is larger than a where's
 MAX_WHERE_CHARS = 64 << 20  # of a text: a million values of 60 characters
 MAX_NUMBER_DIGITS = 1_000  # a double has 309 before its point, a decimal 76; Python's integers take 4,300 as text
 
 _SHOWN_CHARS = 200
 _AROUND_CHARS = 80
+
+
+class NotUnderstood(ConfigError):
+    """A text is no condition as the tree has them; an engine of SQL may know it."""
 
 
 def check_depth(predicate: Predicate) -> None:

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, cast
 
 from pyhudi.errors import ConfigError
 from pyhudi.model.predicate.calls import call_with
-from pyhudi.model.predicate.limits import MAX_DEPTH, brief, check_depth, too_deep
+from pyhudi.model.predicate.limits import MAX_DEPTH, MAX_SQL_CHARS, NotUnderstood, brief, check_depth, too_deep
+from pyhudi.model.predicate.sql_terms import sql_condition, terms_of
 from pyhudi.model.predicate.tree import (
     And,
     Call,
@@ -34,6 +35,7 @@ from pyhudi.model.predicate.tree import (
     Operand,
     Or,
     Predicate,
+    SqlText,
     Value,
     conjunction,
 )
@@ -51,14 +53,17 @@ _FLOATS = ("DOUBLE", "FLOAT")
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "<>": "<>"}
 
 
-def parse_where(where: object) -> Predicate:
+def parse_where(where: object, *, evaluates: bool = True) -> Predicate:
     """A predicate from a user's `where`.
+
+    Of a text, the terms between its ANDs that the tree has no form of become `SqlText`.
 
     Args:    where: SQL text; a `pyarrow.compute.Expression`; a tuple `("column", "op", value)`; a list of any of these,
              all of which must hold; a ready `Predicate`; or None, which keeps every row.
+             evaluates: False: a text may have no such terms.
     Raises:  ConfigError, with the position in the text, and for texts beyond the limits of `limits.py`.
     """
-    return _parsed(where, 0)
+    return _parsed(where, 0, evaluates)
 
 
 def parse_call(text: str) -> Call:
@@ -69,14 +74,14 @@ def parse_call(text: str) -> Call:
     return _Builder(WhereText(text)).call_alone()
 
 
-def _parsed(where: object, depth: int) -> Predicate:
+def _parsed(where: object, depth: int, evaluates: bool) -> Predicate:
     if depth > MAX_DEPTH:
         raise too_deep()
     match where:
         case None:
             return Constant(True)
         case str():
-            return _Builder(WhereText(where)).predicate_alone()
+            return _of_text(where) if evaluates else _Builder(WhereText(where)).predicate_alone()
         case (str(column), str(op), value) if isinstance(where, tuple):
             return _from_tuple(column, op, value)
         case (str(column), str(op)) if isinstance(where, tuple):
@@ -84,8 +89,10 @@ def _parsed(where: object, depth: int) -> Predicate:
         case And() | Or() | Not() | Compare() | CompareColumns() | In() | IsNull() | Like() | Constant() | Opaque():
             check_depth(where)
             return where
+        case SqlText():
+            return where
         case list() | tuple():
-            return conjunction(tuple(_parsed(part, depth + 1) for part in where))
+            return conjunction(tuple(_parsed(part, depth + 1, evaluates) for part in where))
     if type(where).__module__.startswith("pyarrow") and type(where).__name__ == "Expression":
         opaque = Opaque(cast("pc.Expression", where))
         check_depth(opaque)
@@ -95,6 +102,27 @@ def _parsed(where: object, depth: int) -> Predicate:
         "\"day >= DATE '2024-01-01'\", "
         'a tuple such as ("id", "=", 7), a list of tuples, or a pyarrow.compute expression.'
     )
+
+
+def _of_text(text: str) -> Predicate:
+    """The text as a tree; where it is none, its terms, those that the tree has no form of as they are."""
+    try:
+        return _Builder(WhereText(text)).predicate_alone()
+    except NotUnderstood as error:
+        terms = [_term(term) for term in terms_of(text)] if len(text) <= MAX_SQL_CHARS else [None]
+        if None in terms:
+            raise error
+    return conjunction(tuple(term for term in terms if term is not None))
+
+
+def _term(text: str) -> Predicate | None:
+    """One term of a chain of ANDs. None for what is no condition of Spark's either."""
+    if not text:
+        return None
+    try:
+        return _Builder(WhereText(text)).predicate_alone()
+    except NotUnderstood:
+        return None if sql_condition(text) is None else SqlText(text)
 
 
 def _from_tuple(name: str, op: str, value: Value) -> Predicate:
@@ -225,7 +253,7 @@ class _Builder:
             raise self.error("IN needs a column on its left", node)
         items = node.expressions
         if not items:
-            raise self.where.error("expected '(' and values behind IN", _places(node.this)[1])
+            raise ConfigError(str(self.where.error("expected '(' and values behind IN", _places(node.this)[1])))
         values = self.where.lists.get(items[0].name) if len(items) == 1 else None
         return _in(column, [self.literal(value) for value in items] if values is None else values)
 
@@ -293,7 +321,8 @@ class _Builder:
         try:
             return date.fromisoformat(text) if is_date else timestamp_of(text)
         except ValueError:
-            raise self.error(f"{brief(text)} is not an ISO {'date' if is_date else 'timestamp'}", node.parent) from None
+            what = f"{brief(text)} is not an ISO {'date' if is_date else 'timestamp'}"
+            raise ConfigError(str(self.error(what, node.parent))) from None
 
     def error(self, what: str, node: exp.Expr | None) -> ConfigError:
         """The error for a part of the text."""

@@ -1,6 +1,6 @@
 """Predicates: a query's condition on a row, as a small tree.
 
-    Predicate = Compare | CompareColumns | In | IsNull | Like | And | Or | Not | Constant | Opaque
+    Predicate = Compare | CompareColumns | In | IsNull | Like | And | Or | Not | Constant | Opaque | SqlText
 
 The logic is SQL's with three values: a comparison with null is unknown, a row is kept only when the predicate is true.
 NaN is equal to itself and greater than every other number, as in Spark. `sql.py` reads SQL text, `text.py` prints it,
@@ -31,13 +31,16 @@ __all__ = [
     "Operand",
     "Or",
     "Predicate",
+    "SqlText",
     "Value",
     "calls_of",
     "column_of",
     "columns_of",
     "conjunction",
+    "conjuncts",
     "is_opaque",
     "operands_of",
+    "split_texts",
     "without_not",
 ]
 
@@ -167,7 +170,21 @@ class Opaque:
         return str(self.expression)
 
 
-Predicate = Compare | CompareColumns | In | IsNull | Like | And | Or | Not | Constant | Opaque
+@dataclass(frozen=True, slots=True)
+class SqlText:
+    """A condition in Spark's SQL that the tree has no form of: an engine of SQL evaluates it for each row. Nothing is
+    pruned by it. `columns`: the top-level columns that it names, once it is bound; `zone`: that of its times.
+    """
+
+    text: str
+    columns: tuple[str, ...] = ()
+    zone: str = "UTC"
+
+    def __str__(self) -> str:
+        return self.text
+
+
+Predicate = Compare | CompareColumns | In | IsNull | Like | And | Or | Not | Constant | Opaque | SqlText
 
 
 def columns_of(predicate: Predicate) -> tuple[Column, ...]:
@@ -209,6 +226,23 @@ def conjunction(predicates: tuple[Predicate, ...]) -> Predicate:
     if not predicates:
         return Constant(True)
     return predicates[0] if len(predicates) == 1 else And(predicates)
+
+
+def conjuncts(predicate: Predicate) -> tuple[Predicate, ...]:
+    """The parts that all must hold, in their order; a constant true has none."""
+    if isinstance(predicate, And):
+        return tuple(part for child in predicate.children for part in conjuncts(child))
+    return () if predicate == Constant(True) else (predicate,)
+
+
+def split_texts(predicate: Predicate) -> tuple[Predicate, tuple[SqlText, ...]]:
+    """The condition without those that an engine of SQL evaluates, and these: both must hold."""
+    parts = conjuncts(predicate)
+    texts = tuple(part for part in parts if isinstance(part, SqlText))
+    if not texts:
+        return predicate, ()
+    plain = tuple(part for part in parts if not isinstance(part, SqlText))
+    return conjunction(plain), texts
 
 
 def without_not(predicate: Predicate, negate: bool = False) -> Predicate:

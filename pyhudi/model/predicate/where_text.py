@@ -15,7 +15,15 @@ from typing import TYPE_CHECKING
 
 from pyhudi.errors import ConfigError
 from pyhudi.model.predicate.calls import call_sql
-from pyhudi.model.predicate.limits import MAX_DEPTH, MAX_NUMBER_DIGITS, MAX_TOKENS, MAX_WHERE_CHARS, brief, excerpt
+from pyhudi.model.predicate.limits import (
+    MAX_DEPTH,
+    MAX_NUMBER_DIGITS,
+    MAX_TOKENS,
+    MAX_WHERE_CHARS,
+    NotUnderstood,
+    brief,
+    excerpt,
+)
 from pyhudi.model.predicate.tree import (
     And,
     Call,
@@ -29,6 +37,7 @@ from pyhudi.model.predicate.tree import (
     Operand,
     Or,
     Predicate,
+    SqlText,
     Value,
 )
 from pyhudi.model.sql_text import MisreadSql, condition_of, spark_tokens
@@ -90,14 +99,14 @@ class WhereText:
         """The error for a part of the text that a where can't have."""
         where = f"where={excerpt(self.text, start)}"
         part = brief(self.text[start:end])
-        return ConfigError(f"{where}: {part} at character {start + 1} is not understood. {_GRAMMAR}")
+        return NotUnderstood(f"{where}: {part} at character {start + 1} is not understood. {_GRAMMAR}")
 
     def error(self, what: str, at: int) -> ConfigError:
         """The error for the token at a position."""
         token = next((token for token in self.tokens if token.start >= at), None)
         place = len(self.text) if token is None else token.start
         characters = "the end" if token is None else brief(self.text[token.start : token.end + 1])
-        return ConfigError(
+        return NotUnderstood(
             f"where={excerpt(self.text, place)}: {what} at character {place + 1}, found {characters}. {_GRAMMAR}"
         )
 
@@ -120,14 +129,14 @@ class WhereText:
                 if following is None or following.token_type is not TokenType.NUMBER:
                     raise self.error("expected a number", token.end + 1)
             elif kind == "HEX_STRING" and self.text[token.start] == "0":  # not a literal in Spark
-                raise self.not_understood(token.start, token.end + 1)
+                raise ConfigError(str(self.not_understood(token.start, token.end + 1)))
             elif kind == "COMMA" and following is not None and following.token_type is TokenType.R_PAREN:
-                raise self.error("expected a value", following.start)
+                raise ConfigError(str(self.error("expected a value", following.start)))
             elif kind not in _SIGNS and kind not in _LITERALS and kind != "IDENTIFIER":
                 raise self.not_understood(token.start, token.end + 1)
             depth += (kind == "L_PAREN") - (kind == "R_PAREN")
             if depth > MAX_DEPTH:
-                raise self.error(f"more than {MAX_DEPTH} nested brackets", token.start)
+                raise ConfigError(str(self.error(f"more than {MAX_DEPTH} nested brackets", token.start)))
             if kind == "NOT" and _is_second_not(typed):
                 typed.pop()
                 continue
@@ -270,7 +279,7 @@ def to_sql(predicate: Predicate) -> str:
 
 def _in_brackets(predicate: Predicate) -> str:
     text = to_sql(predicate)
-    return f"({text})" if isinstance(predicate, And | Or) else text
+    return f"({text})" if isinstance(predicate, And | Or | SqlText) else text
 
 
 def _quoted(column: Operand) -> str:

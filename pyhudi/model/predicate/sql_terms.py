@@ -1,0 +1,61 @@
+"""A condition beyond the tree's grammar: its terms, and whether Spark's whole grammar knows them.
+
+An engine of SQL evaluates what the tree has no form of. The other terms of a chain of ANDs still skip files.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyhudi.model.sql_text import MisreadSql, query_of, spark_tokens
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+__all__ = ["sql_condition", "terms_of"]
+
+_OF_A_FILTER = frozenset(("expressions", "from", "from_", "where"))  # parts of a query that is nothing else
+_CONDITION_AND_NO_MORE = "SELECT * FROM rows WHERE {}\n"  # the last line ends a comment
+
+
+def terms_of(text: str) -> list[str]:
+    """The texts between the ANDs that are in no brackets, no CASE and no BETWEEN; the text itself where there is an OR.
+
+    Raises: MisreadSql where a quotation does not end.
+    """
+    starts, ends, depth, betweens = [0], list[int](), 0, 0
+    for token in spark_tokens(text):
+        kind, word = token.token_type.name, token.text.upper() if token.token_type.name == "VAR" else ""
+        depth += (kind in ("L_PAREN", "L_BRACKET") or word == "CASE") - (
+            kind in ("R_PAREN", "R_BRACKET") or word == "END"
+        )
+        if depth:
+            continue
+        if word == "OR":
+            return [text]
+        if word == "AND" and not betweens:
+            ends.append(token.start)
+            starts.append(token.end + 1)
+        betweens += (word == "BETWEEN") - (word == "AND" and betweens > 0)
+    return [text[start:end].strip() for start, end in zip(starts, [*ends, len(text)], strict=True)]
+
+
+def sql_condition(text: str) -> exp.Expr | None:
+    """The tree of a condition in all of Spark's grammar. None for any other text, and for one with queries, aggregates
+    or windows in it.
+    """
+    from sqlglot import exp
+
+    try:
+        query = query_of(_CONDITION_AND_NO_MORE.format(text))
+    except MisreadSql:
+        return None
+    if not isinstance(query, exp.Select) or {name for name, value in query.args.items() if value} - _OF_A_FILTER:
+        return None
+    where = query.args.get("where")
+    if where is None:
+        return None
+    condition: exp.Expr = where.this
+    is_value = isinstance(condition, exp.Column | exp.Literal)
+    inner = condition.find(exp.Query, exp.AggFunc, exp.Window, exp.Placeholder, exp.Parameter, exp.Alias)
+    return condition if inner is None and not is_value else None
