@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from pyhudi.filegroup.write.base_file import ReusedFooter
+from pyhudi.filegroup.write.key_filter import ReusedFooter
 from pyhudi.formats.base import Footer
 from pyhudi.formats.bloom import BloomFilter
 from tests.support.tables.file_groups import Table
@@ -19,7 +19,7 @@ def reused(keys_added: int, stored_rows: int) -> ReusedFooter:
     options = TABLE.spec.file
     bloom = BloomFilter.build(keys, ENTRIES, FPP, options.bloom_kind, MAX_ENTRIES)
     footer = Footer("k000000", f"k{keys_added - 1:06d}", bloom.to_base64(), options.bloom_kind)
-    return ReusedFooter.of(TABLE.spec, footer, stored_rows, pa.array([], pa.string()))
+    return ReusedFooter.of(TABLE.spec, footer, stored_rows, pa.array([], pa.string()), 0)
 
 
 @pytest.mark.parametrize(
@@ -33,4 +33,4 @@ def test_a_filter_is_made_anew_when_a_tenth_of_the_rows_and_a_thousand_keys_in_i
     assert found.rebuild_bloom is rebuilt
     assert not found.rebuild_range
     assert found.bloom is not None
-    assert found.bloom.might_contain(pa.array(["k000007"])).tolist() == [not rebuilt]
+    assert found.bloom.finished().might_contain(pa.array(["k000007"])).tolist() == [not rebuilt]

@@ -25,7 +25,8 @@ from pyhudi.filegroup.read.record_buffer import LogRecords
 from pyhudi.filegroup.read.slice import SliceMerge, SliceSpec
 from pyhudi.filegroup.read.spill import Positions
 from pyhudi.filegroup.write.append import LogFiles, LogOptions
-from pyhudi.filegroup.write.base_file import NewBaseFile, ReusedFooter, no_values, stored_columns
+from pyhudi.filegroup.write.base_file import NewBaseFile, no_values, stored_columns
+from pyhudi.filegroup.write.key_filter import ReusedFooter
 from pyhudi.filegroup.write.markers import CREATE, MERGE
 from pyhudi.filegroup.write.spec import WriteSpec
 from pyhudi.filegroup.write.status import to_batch
@@ -91,7 +92,9 @@ def _write(
 ) -> NewBaseFile:
     records = merge.records
     footer, stored_rows = (reader.footer, reader.num_rows) if reader is not None else (Footer(), 0)
-    keys = ReusedFooter.of(spec, footer, stored_rows, records.keys(np.flatnonzero(records.is_delete)))
+    is_delete = records.is_delete
+    deleted = records.keys(np.flatnonzero(is_delete))
+    keys = ReusedFooter.of(spec, footer, stored_rows, deleted, int(np.count_nonzero(~is_delete)))
     partition_path, file_id = file_slice.group.partition_path, file_slice.group.file_id
     io_type = CREATE if reader is None else MERGE
     file = NewBaseFile(

@@ -1,18 +1,13 @@
 """One new base file of an instant: its name, marker, columns, bloom filter, key range and footer.
 
 Its callers (`new_files`, `merge`, and those in `filegroup/rewrite`) choose the rows. `NewBaseFile` writes the rows and
-their five meta columns.
-
-The bloom filter and key range of a rewritten file start from those in the footer of the old version (`ReusedFooter`).
-Hashing every stored key again would take a third of the rewrite's time. The old filter holds all stored keys, and new
-keys are added to it. Deleted keys stay in it as false positives; when there are too many, the filter is rebuilt.
+their five meta columns. `key_filter` sizes the filter.
 
 Source: docs/formats/base-files.md, "Meta columns".
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import reduce
 from typing import Protocol
 
@@ -21,14 +16,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.engine.base import TaskContext
-from pyhudi.errors import CorruptFile, KeyGenError, SchemaMismatch
+from pyhudi.errors import KeyGenError, SchemaMismatch
+from pyhudi.filegroup.write.key_filter import KeyFilter, new_key_filter
 from pyhudi.filegroup.write.partial_rows import concat_rows
 from pyhudi.filegroup.write.partition_metadata import ensure_partition_metadata
 from pyhudi.filegroup.write.spec import WriteSpec
 from pyhudi.formats.avro.schema import avro_from_arrow
 from pyhudi.formats.base import Footer, extension_of, file_schema, new_base_file
 from pyhudi.formats.base.ranges import KeyRange
-from pyhudi.formats.bloom import SIMPLE, BloomFilter
+from pyhudi.formats.bloom import SIMPLE
 from pyhudi.formats.column_stats import stats_rows
 from pyhudi.merge.combine import single_array
 from pyhudi.model.commit import WriteStat, WriteStatus
@@ -42,7 +38,6 @@ from pyhudi.storage.clock import Clock
 
 __all__ = [
     "NewBaseFile",
-    "ReusedFooter",
     "checked_rows",
     "constant",
     "incoming_schema",
@@ -91,7 +86,7 @@ class NewBaseFile:
 
     def __init__(
         self, spec: WriteSpec, task: TaskContext, partition_path: str, file_id: str, io_type: str, clock: Clock,
-        *, bloom: BloomFilter | None = None, keys: KeyRange | None = None, gathers: bool = False,
+        *, bloom: KeyFilter | None = None, keys: KeyRange | None = None, gathers: bool = False,
     ) -> None:  # fmt: skip
         """Announce the file with a marker and start it.
 
@@ -110,7 +105,7 @@ class NewBaseFile:
         self._spec, self._task = spec, task
         self._stored = stored_columns(spec)
         self._required = required_columns(spec.stored_schema)
-        self._bloom = bloom if bloom is not None else _new_bloom(spec)
+        self._bloom = bloom if bloom is not None else new_key_filter(spec)
         self._keys = keys or KeyRange()
         self._new_keys: list[pa.Array] | None = [] if spec.reports_keys else None
         spec.announce(self.path, io_type)
@@ -200,11 +195,12 @@ class NewBaseFile:
         schema_json = avro_from_arrow(spec.stored_schema, spec.table_name, with_meta=True)
         footer = Footer(avro_schema=schema_json)
         if self._bloom is not None:
+            bloom = self._bloom.finished()
             footer = Footer(
                 min_key=self._keys.least,
                 max_key=self._keys.greatest,
-                bloom_base64=self._bloom.to_base64(),
-                bloom_type=None if self._bloom.kind == SIMPLE else self._bloom.kind,
+                bloom_base64=bloom.to_base64(),
+                bloom_type=None if bloom.kind == SIMPLE else bloom.kind,
                 avro_schema=schema_json,
             )
         return self._writer.close(footer)
@@ -260,13 +256,6 @@ class NewBaseFile:
         self._writer.abandon()
 
 
-def _new_bloom(spec: WriteSpec) -> BloomFilter | None:
-    if not (spec.populate_meta_fields and spec.file.bloom_enabled):
-        return None
-    options = spec.file
-    return BloomFilter(options.bloom_num_entries, options.bloom_fpp, options.bloom_kind, options.bloom_max_entries)
-
-
 def checked_rows(rows: pa.Table, stored: pa.Schema) -> pa.Table:
     """`rows` as `incoming_schema(stored)`, other columns dropped.
 
@@ -283,54 +272,3 @@ def checked_rows(rows: pa.Table, stored: pa.Schema) -> pa.Table:
             f"{rows.column(RECORD_KEY).null_count} rows to write have no record key; nothing was committed."
         )
     return project(rows, incoming_schema(stored))
-
-
-_STALE_KEYS_SHARE = 0.1  # deleted keys that a filter may still hold, as a share of the file's keys
-
-
-@dataclass(frozen=True, slots=True)
-class ReusedFooter:
-    """The key range and the filter with which a rewrite starts. `rebuild_*`: the old file has no usable one, so the
-    stored keys must be added.
-    """
-
-    bloom: BloomFilter | None
-    key_range: KeyRange
-    rebuild_bloom: bool
-    rebuild_range: bool
-
-    @classmethod
-    def of(cls, spec: WriteSpec, footer: Footer, stored_rows: int, deleted_keys: pa.Array) -> ReusedFooter:
-        """Read them from the footer of the old version; `deleted_keys` are keys that this rewrite may delete."""
-        if not (spec.populate_meta_fields and spec.file.bloom_enabled):
-            return cls(None, KeyRange(), rebuild_bloom=False, rebuild_range=False)
-        bloom = _usable(spec, footer, stored_rows, has_deletes=len(deleted_keys) > 0)
-        key_range = KeyRange()
-        ends = (footer.min_key, footer.max_key)
-        rebuild_range = None in ends or pc.any(pc.is_in(deleted_keys, pa.array(ends, pa.string()))).as_py() is True
-        if footer.min_key is not None and footer.max_key is not None and not rebuild_range:
-            key_range.include(footer.min_key, footer.max_key)
-        options = spec.file
-        fresh = BloomFilter(options.bloom_num_entries, options.bloom_fpp, options.bloom_kind, options.bloom_max_entries)
-        return cls(bloom or fresh, key_range, rebuild_bloom=bloom is None, rebuild_range=rebuild_range)
-
-
-def _usable(spec: WriteSpec, footer: Footer, stored_rows: int, *, has_deletes: bool) -> BloomFilter | None:
-    """The footer's filter if it has this write's settings, so that new keys may be added to it; else None."""
-    if footer.bloom_base64 is None or stored_rows == 0:
-        return None
-    options = spec.file
-    try:
-        bloom = BloomFilter.from_base64(footer.bloom_base64, footer.bloom_type, options.bloom_max_entries)
-    except CorruptFile:
-        return None  # a damaged filter must not prevent the rewrite; a new one replaces it
-    configured = BloomFilter(
-        options.bloom_num_entries, options.bloom_fpp, options.bloom_kind, options.bloom_max_entries
-    )
-    if not bloom.same_shape(configured):
-        return None
-    if bloom.keys_added is None:
-        return None if has_deletes else bloom
-    if bloom.keys_added > stored_rows * (1 + _STALE_KEYS_SHARE) + 1000:
-        return None
-    return bloom

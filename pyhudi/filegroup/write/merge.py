@@ -19,8 +19,9 @@ import pyarrow.compute as pc
 
 from pyhudi.engine.base import TaskContext
 from pyhudi.errors import ConfigError, CorruptFile, KeyGenError
-from pyhudi.filegroup.write.base_file import NewBaseFile, ReusedFooter, checked_rows, stored_columns
+from pyhudi.filegroup.write.base_file import NewBaseFile, checked_rows, stored_columns
 from pyhudi.filegroup.write.change_log import ChangeLog
+from pyhudi.filegroup.write.key_filter import ReusedFooter
 from pyhudi.filegroup.write.markers import MERGE
 from pyhudi.filegroup.write.partial_rows import NOTHING_UNCHANGED, UnchangedColumns, concat_rows
 from pyhudi.filegroup.write.spec import WriteSpec
@@ -179,7 +180,14 @@ class _Merge:
         elif not match_keys:
             self._matches = np.full(reader.num_rows, -1, np.int32)
         deletes = incoming.keys.filter(pa.array(incoming.is_delete))
-        self.keys = ReusedFooter.of(spec, reader.footer, reader.num_rows, deletes)
+        self.keys = ReusedFooter.of(spec, reader.footer, reader.num_rows, deletes, self._most_new_keys())
+
+    def _most_new_keys(self) -> int:
+        """How many keys may come that the file does not hold."""
+        is_new = ~self._incoming.is_delete
+        if self._matches is not None:
+            is_new[self._matches[self._matches >= 0]] = False
+        return int(np.count_nonzero(is_new))
 
     def run(self, file: NewBaseFile, first_seq: int) -> None:
         """Write all rows of the new file."""

@@ -107,7 +107,7 @@ class BaseFileOptions:
     row_group_rows: int = BATCH_ROWS
     row_group_bytes: int = 32 << 20
     bloom_enabled: bool = True
-    bloom_num_entries: int = 60_000
+    bloom_num_entries: int | None = None  # None: by the keys of the file
     bloom_fpp: float = 1e-9
     bloom_kind: str = "DYNAMIC_V0"
     bloom_max_entries: int = 100_000

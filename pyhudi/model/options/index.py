@@ -74,8 +74,12 @@ class IndexOptions:
         "Write a bloom filter of the record keys into file footers.",
         keyword="bloom_filter",
     )
-    bloom_num_entries: int = option(
-        "hoodie.index.bloom.num_entries", 60000, "Keys for which a bloom filter is sized.", minimum=1
+    bloom_num_entries: int | None = option(
+        "hoodie.index.bloom.num_entries",
+        None,
+        "Keys for which a bloom filter is sized; unset: the keys of its file, up to 60000.",
+        kind=Kind.INTEGER,
+        minimum=1,
     )
     bloom_fpp: float = option("hoodie.index.bloom.fpp", 1e-9, "False positive rate of a bloom filter.")
     bloom_kind: str = option(
