@@ -61,7 +61,7 @@ from pyhudi.table.metadata import TableMetadata, build_index
 from pyhudi.table.named_arguments import named, named_methods
 from pyhudi.table.neighbours import no_attribute
 from pyhudi.table.replace_where import overwrite, write_where
-from pyhudi.table.reports import data_schema, files, health, html, one_line, partitions
+from pyhudi.table.reports import data_schema, files, health, html, one_line, partitions, report
 from pyhudi.table.scan import Scan, scan
 from pyhudi.table.write import create, write, write_rows
 from pyhudi.timeline.table_properties import table_exists
@@ -79,6 +79,7 @@ if TYPE_CHECKING:
     from pyhudi.model.timeline import Timeline
     from pyhudi.queries.filters import Where
     from pyhudi.queries.query import AsOf
+    from pyhudi.report.html import Report
     from pyhudi.schema.changes import SchemaChange
     from pyhudi.services.archive.archiving import ArchiveResult
     from pyhudi.services.clean.runs import CleanResult
@@ -218,6 +219,19 @@ class HudiTable:
         Raises:  CorruptFile for a timeline that can't be read.
         """
         return health(self._handle, options)
+
+    def report(self, path: PathLike | None = None, *, options: Options | None = None) -> Report | str:
+        """A page for the browser: timeline, files, partitions, health, writes over time, schema and properties.
+
+        The page is one HTML file, which needs no network. Secrets among the properties are hidden.
+
+        Args:
+            path: of the HTML file on this machine, which is overwritten. None: nothing is written.
+            options: Hudi's own keys: the limits of `health`.
+        Returns: `path`; without a path an object that a notebook displays, whose `html` is the page.
+        Raises:  CorruptFile for a timeline that can't be read, OSError for a file that can't be written.
+        """
+        return report(self._handle, path, options)
 
     def scan(
         self,

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import pyarrow as pa
 
 from pyhudi.meta_client import MetaClient
@@ -9,6 +12,8 @@ from pyhudi.model.keys import META_COLUMNS
 from pyhudi.queries.history import History, load_table_history
 from pyhudi.queries.query import AsOf, parse_as_of
 from pyhudi.queries.schema import read_schema
+from pyhudi.report.facts import table_facts
+from pyhudi.report.html import Report, report_html
 from pyhudi.services.health import TableHealth
 from pyhudi.services.health import health as check_health
 from pyhudi.table.calls import Options, TableHandle, in_session_zone
@@ -17,7 +22,7 @@ from pyhudi.text_table import html_pairs
 from pyhudi.view.consistent_read import read_consistently
 from pyhudi.view.file_system_view import FileSystemView
 
-__all__ = ["data_schema", "files", "health", "history", "html", "one_line", "partitions"]
+__all__ = ["data_schema", "files", "health", "history", "html", "one_line", "partitions", "report"]
 
 _PARTITIONS_SCHEMA = pa.schema(
     [("partition_path", pa.string()), ("files", pa.int64()), ("size_bytes", pa.int64()), ("log_files", pa.int64())]
@@ -42,6 +47,18 @@ def history(handle: TableHandle, limit: int | None, archived: bool, since: AsOf 
 def health(handle: TableHandle, options: Options | None) -> TableHealth:
     """`HudiTable.health`."""
     return handle.serve(check_health, options, {}, dry_run=True, admit=lambda context: None)
+
+
+def report(handle: TableHandle, path: str | os.PathLike[str] | None, options: Options | None) -> Report | str:
+    """`HudiTable.report`."""
+    checked = health(handle, options)
+    meta = handle.fresh()
+    view = read_consistently(meta, FileSystemView.load)
+    page = report_html(table_facts(meta, load_table_history(meta), view, checked, data_schema(meta)))
+    if path is None:
+        return Report(page)
+    Path(path).write_text(page, "utf-8")
+    return str(path)
 
 
 def files(meta: MetaClient) -> pa.Table:

@@ -1,0 +1,1 @@
+"""A table as a page for the browser."""

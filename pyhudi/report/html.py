@@ -1,0 +1,49 @@
+"""The page of a table: a template, a script, a style and the facts in one HTML file.
+
+The facts are a gzipped JSON in base64, which no text of theirs can leave; the script puts them on the page as text,
+never as HTML. A policy on the page forbids the network.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from dataclasses import dataclass, field
+from html import escape
+from importlib.resources import files
+
+from pyhudi.report.facts import Facts
+
+__all__ = ["Report", "report_html"]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A page that a notebook displays. `html`: the whole page."""
+
+    html: str = field(repr=False)
+
+    def _repr_html_(self) -> str:
+        return (
+            f'<iframe srcdoc="{escape(self.html)}" sandbox="allow-scripts" '
+            'style="width:100%;height:720px;border:0" title="Hudi table"></iframe>'
+        )
+
+
+def report_html(facts: Facts) -> str:
+    """The page as text."""
+    text = json.dumps(facts, ensure_ascii=True, separators=(",", ":"))
+    data = base64.b64encode(gzip.compress(text.encode(), 6, mtime=0)).decode("ascii")
+    page = files("pyhudi.report").joinpath("page")
+    parts = {name: page.joinpath(name).read_text("utf-8") for name in ("uplot.min.js", "uplot.min.css")}
+    own = {name: page.joinpath(name).read_text("utf-8") for name in ("page.js", "page.css")}
+    template = page.joinpath("page.html").read_text("utf-8")
+    # The data last: nothing is replaced in it.
+    for mark, value in (
+        ("@style@", parts["uplot.min.css"] + own["page.css"]),
+        ("@script@", parts["uplot.min.js"] + "\n" + own["page.js"]),
+        ("@title@", escape(str(facts["name"]))),
+    ):
+        template = template.replace(mark, value, 1)
+    return template.replace("@data@", data, 1)

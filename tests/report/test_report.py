@@ -1,0 +1,122 @@
+"""The page of a table, as a file and in a browser."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import pyhudi
+from pyhudi.report.html import report_html
+
+CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
+HOSTILE = "</script><img src=x onerror=document.title=1>"
+
+
+def facts_of(page: str) -> dict[str, Any]:
+    (data,) = re.findall(r'id="data">([A-Za-z0-9+/=]+)</script>', page)
+    facts: dict[str, Any] = json.loads(gzip.decompress(base64.b64decode(data)))
+    return facts
+
+
+@pytest.fixture(name="table")
+def _table(tmp_path: Path) -> pyhudi.HudiTable:
+    path = str(tmp_path / "t")
+    rows = pa.table({"id": ["a", "b", "c"], "city": ["rome", "oslo", HOSTILE.replace("/", "")], "n": [1, 2, 3]})
+    pyhudi.write_hudi(path, rows, record_key="id", partition_by="city")
+    table = pyhudi.HudiTable.open(path)
+    table.upsert(pa.table({"id": ["a"], "city": ["rome"], "n": [7], "more": ["x"]}))
+    return table
+
+
+def test_the_page_says_what_the_table_says(table: pyhudi.HudiTable, tmp_path: Path) -> None:
+    path = tmp_path / "t.html"
+    assert table.report(path) == str(path)
+
+    facts = facts_of(path.read_text("utf-8"))
+
+    assert [row[0] for row in facts["timeline"]] == [entry.instant_time for entry in table.history()]
+    assert [row[5:8] for row in facts["timeline"]] == [[0, 1, 0], [3, 0, 0]]
+    assert sorted(row[0] for row in facts["partitions"]) == sorted(table.partitions()["partition_path"].to_pylist())
+    assert sum(facts["files"]["base"]) == sum(table.files()["size_bytes"].to_pylist())
+    assert [change for _, change in facts["schema_changes"]] == ["more added as string"]
+    assert ["hoodie.table.recordkey.fields", "id"] in facts["properties"]
+
+
+def test_without_a_path_a_notebook_shows_the_page(table: pyhudi.HudiTable) -> None:
+    report = table.report()
+    assert not isinstance(report, str)
+    assert report._repr_html_().startswith('<iframe srcdoc="&lt;!doctype html&gt;')
+    assert len(repr(report)) < 200
+
+
+def test_hostile_text_can_not_leave_the_data() -> None:
+    page = report_html({"name": HOSTILE, "path": "@data@ @script@"})
+
+    assert HOSTILE not in page
+    assert page.count("</script>") == 2
+    assert facts_of(page) == {"name": HOSTILE, "path": "@data@ @script@"}
+
+
+def test_secrets_among_the_properties_are_hidden(table: pyhudi.HudiTable, tmp_path: Path) -> None:
+    properties = tmp_path / "t" / ".hoodie" / "hoodie.properties"
+    properties.write_text(properties.read_text() + "\nhoodie.my.password=hunter2\n")
+
+    facts = facts_of(str(getattr(pyhudi.HudiTable.open(str(tmp_path / "t")).report(), "html")))  # noqa: B009
+
+    assert ["hoodie.my.password", "(hidden)"] in facts["properties"]
+    assert "hunter2" not in json.dumps(facts)
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium to open the page in")
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_a_browser_shows_each_tab_sorts_searches_and_changes_its_colours(
+    table: pyhudi.HudiTable, tmp_path: Path, theme: str
+) -> None:
+    clicks = """
+    <script>(async () => {
+      const out = {}, $ = s => document.querySelector(s), wait = ms => new Promise(r => setTimeout(r, ms));
+      while (!document.documentElement.dataset.ready) await wait(20);
+      for (const tab of [...document.querySelectorAll("nav button")]) {
+        tab.click();
+        out[tab.textContent] = $("main").textContent.length + 1000 * document.querySelectorAll("canvas").length;
+      }
+      const open = name => [...document.querySelectorAll("nav button")].find(b => b.textContent === name).click();
+      open("Partitions");
+      const cells = () => [...document.querySelectorAll("tbody tr")].map(tr => tr.children[0].textContent);
+      $("th").click(); out.up = cells();
+      $("th").click(); out.down = cells();
+      $("input").value = "OSL"; $("input").dispatchEvent(new Event("input")); await wait(300);
+      out.search = cells();
+      const before = document.documentElement.dataset.theme;
+      $("#theme").click(); out.theme = [before, document.documentElement.dataset.theme];
+      out.images = document.images.length;
+      document.body.textContent = "RESULT" + JSON.stringify(out) + "END";
+    })();</script></body>"""
+    page = str(getattr(table.report(), "html"))  # noqa: B009
+    path = tmp_path / "clicks.html"
+    path.write_text(page.replace("</body>", clicks), "utf-8")
+    dark = ["--blink-settings=preferredColorScheme=0"] if theme == "dark" else []
+    command = [
+        str(CHROMIUM), "--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=20000", *dark,
+        f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom", path.as_uri(),
+    ]  # fmt: skip
+    dom = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
+    (text,) = re.findall(r"<body>RESULT(.*)END</body>", dom, re.DOTALL)
+    out = json.loads(text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&"))
+
+    assert out["Writes"] > 3000  # three charts
+    assert all(out[tab] > 20 for tab in ("Overview", "Timeline", "Files", "Partitions", "Schema", "Properties"))
+    assert out["up"] == sorted(table.partitions()["partition_path"].to_pylist())
+    assert out["down"] == out["up"][::-1]
+    assert out["search"] == ["oslo"]
+    assert out["theme"] == ([theme, "light"] if theme == "dark" else [theme, "dark"])
+    assert out["images"] == 0
