@@ -110,10 +110,11 @@ class ArrowArray(Protocol):
     def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]: ...
 
 
-# Rows in the caller's form; `to_arrow_rows` describes their conversion.
+# Rows in the caller's form; `to_arrow_rows` describes their conversion. A dict of lists whose types differ is a dict of
+# `object` to mypy.
 TableInput: TypeAlias = (
     "pa.Table | pa.RecordBatch | pa.RecordBatchReader | ds.Dataset | ds.Scanner | pd.DataFrame | SparkDataFrame | "
-    "pl.LazyFrame | ArrowStream | ArrowArray | Sequence[Mapping[str, object]] | Mapping[str, Sequence[object]] | "
+    "pl.LazyFrame | ArrowStream | ArrowArray | Sequence[Mapping[str, object]] | Mapping[str, object] | "
     "Sequence[ArrowStream | ArrowArray] | Iterator[ArrowStream | ArrowArray] | Callable[[], object]"
 )
 ArrowRows: TypeAlias = "pa.Table | pa.RecordBatchReader | ReopenedRows"
