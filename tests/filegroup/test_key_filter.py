@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from pyhudi.errors import ConfigError
-from pyhudi.filegroup.write.key_filter import KeyFilter, ReusedFooter
+from pyhudi.filegroup.write.key_filter import ReusedFooter, SizedFilter
 from pyhudi.filegroup.write.merge import merge_file
 from pyhudi.filegroup.write.new_files import create_files
 from pyhudi.formats.base import BaseFileOptions, Footer, open_base_file
@@ -42,7 +42,7 @@ def bloom_of(table: Table, status: WriteStatus) -> BloomFilter:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("count", "size"), [(0, 64), (10, 64), (65, 128), (40_000, 60_000), (60_001, 60_000)])
 def test_a_filter_is_sized_by_its_keys_and_has_them_all(kind: str, count: int, size: int) -> None:
-    table = KeyFilter(BaseFileOptions(bloom_kind=kind))
+    table = SizedFilter(BaseFileOptions(bloom_kind=kind))
     for first in range(0, count, 7_000):
         table.add(keys(count).slice(first, 7_000))
 
@@ -54,7 +54,7 @@ def test_a_filter_is_sized_by_its_keys_and_has_them_all(kind: str, count: int, s
 
 
 def test_a_size_that_is_set_stays() -> None:
-    table = KeyFilter(BaseFileOptions(bloom_num_entries=5_000))
+    table = SizedFilter(BaseFileOptions(bloom_num_entries=5_000))
     table.add(keys(10))
 
     assert table.finished().keys_per_row == 5_000
@@ -62,7 +62,7 @@ def test_a_size_that_is_set_stays() -> None:
 
 def test_a_probability_that_is_none_is_refused_before_the_file_is_made() -> None:
     with pytest.raises(ConfigError, match="probability"):
-        KeyFilter(BaseFileOptions(bloom_fpp=2.0))
+        SizedFilter(BaseFileOptions(bloom_fpp=2.0))
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from pyhudi.engine.base import TaskContext
 from pyhudi.errors import KeyGenError, SchemaMismatch
-from pyhudi.filegroup.write.key_filter import KeyFilter, new_key_filter
+from pyhudi.filegroup.write.key_filter import SizedFilter, new_key_filter
 from pyhudi.filegroup.write.partial_rows import concat_rows
 from pyhudi.filegroup.write.partition_metadata import ensure_partition_metadata
 from pyhudi.filegroup.write.spec import WriteSpec
@@ -86,7 +86,7 @@ class NewBaseFile:
 
     def __init__(
         self, spec: WriteSpec, task: TaskContext, partition_path: str, file_id: str, io_type: str, clock: Clock,
-        *, bloom: KeyFilter | None = None, keys: KeyRange | None = None, gathers: bool = False,
+        *, bloom: SizedFilter | None = None, keys: KeyRange | None = None, gathers: bool = False,
     ) -> None:  # fmt: skip
         """Announce the file with a marker and start it.
 

@@ -26,7 +26,7 @@ from pyhudi.formats.base import BaseFileOptions, Footer
 from pyhudi.formats.base.ranges import KeyRange
 from pyhudi.formats.bloom import BloomFilter
 
-__all__ = ["KeyFilter", "ReusedFooter", "new_key_filter"]
+__all__ = ["ReusedFooter", "SizedFilter", "new_key_filter"]
 
 _MOST_KEYS = 60_000  # of a row of bits: Hudi's default; a file of more keys gets a filter of this size
 _SIZES = (*(64 << doubling for doubling in range(10)), _MOST_KEYS)
@@ -34,7 +34,7 @@ _TOO_LARGE = 4  # a filter of more than so many times the size that its keys nee
 _STALE_KEYS_SHARE = 0.1  # deleted keys that a filter may still hold, of the keys in the file
 
 
-class KeyFilter:
+class SizedFilter:
     """A filter that keys are added to, and that has its size once it is `finished`."""
 
     def __init__(self, options: BaseFileOptions, bloom: BloomFilter | None = None) -> None:
@@ -71,9 +71,9 @@ class KeyFilter:
         return bloom
 
 
-def new_key_filter(spec: WriteSpec) -> KeyFilter | None:
+def new_key_filter(spec: WriteSpec) -> SizedFilter | None:
     """An empty filter for a file of the write; None where its files have none."""
-    return KeyFilter(spec.file) if _has_filters(spec) else None
+    return SizedFilter(spec.file) if _has_filters(spec) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class ReusedFooter:
     stored keys must be added.
     """
 
-    bloom: KeyFilter | None
+    bloom: SizedFilter | None
     key_range: KeyRange
     rebuild_bloom: bool
     rebuild_range: bool
@@ -105,7 +105,7 @@ class ReusedFooter:
         rebuild_range = None in ends or pc.any(pc.is_in(deleted_keys, pa.array(ends, pa.string()))).as_py() is True
         if footer.min_key is not None and footer.max_key is not None and not rebuild_range:
             key_range.include(footer.min_key, footer.max_key)
-        return cls(KeyFilter(spec.file, bloom), key_range, rebuild_bloom=bloom is None, rebuild_range=rebuild_range)
+        return cls(SizedFilter(spec.file, bloom), key_range, rebuild_bloom=bloom is None, rebuild_range=rebuild_range)
 
 
 def _has_filters(spec: WriteSpec) -> bool:
