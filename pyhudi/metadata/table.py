@@ -33,8 +33,9 @@ from pyhudi.storage.subfolder import Subfolder
 from pyhudi.view.committed_logs import with_committed_bytes
 from pyhudi.view.file_system_view import FileSystemView
 
-__all__ = ["SOLO", "MetadataTable", "check_log_files"]
+__all__ = ["FIRST_BUILD", "SOLO", "MetadataTable", "check_log_files"]
 
+FIRST_BUILD = "010"  # below version 8: digits behind the instant from which a partition was built
 SOLO = "0" * 14  # prefix of instants that build a partition of a new metadata table
 _OPERATION_DIGITS = 20  # of an instant time below version 8 with three more digits for the operation
 _OPERATIONS = frozenset({"001", "002", "003", "004", "005", "006"})
@@ -125,8 +126,7 @@ class MetadataTable:
                 slice = None if name is None else unchecked.get(name.file_id)
                 if name is None or slice is None or self._when(instant) < self._began(slice):
                     continue  # the file group no longer exists: its partition was dropped, and built anew
-                base = slice.base_file
-                if self.data.config.table_version < BY_COMPLETION and base is not None and _is_build(base.instant_time):
+                if self.data.config.table_version < BY_COMPLETION and _may_be_built(slice):
                     continue  # its time is an instant time of the table: when it was built is unknown
                 del unchecked[name.file_id]
                 if slice.base_file is None or slice.base_file.instant_time != name.instant_time:
@@ -293,6 +293,13 @@ def check_log_files(table: MetadataTable, partition: str) -> None:
                     f"{table.meta.storage.root}: the log file {log.path} is {state}; its commits wrote {expected:,} "
                     f"bytes."
                 )
+
+
+def _may_be_built(slice: FileSlice) -> bool:
+    """Below version 8: may a build have begun the slice? A build of no records writes a log file alone."""
+    if slice.base_file is None:
+        return slice.base_instant.startswith(SOLO) or slice.base_instant[INSTANT_TIME_DIGITS:] >= FIRST_BUILD
+    return _is_build(slice.base_file.instant_time)
 
 
 def _is_build(instant_time: str) -> bool:

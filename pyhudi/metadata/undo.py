@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pyhudi.formats.log.reader import LogBlock, scan_log
-from pyhudi.metadata.table import SOLO, MetadataTable
+from pyhudi.metadata.table import FIRST_BUILD, SOLO, MetadataTable
 from pyhudi.model.commit import OperationType
-from pyhudi.model.file_group import FileSlice
 from pyhudi.model.filenames import META_FOLDER, LogFileName, instant_of
 from pyhudi.model.instant import INSTANT_TIME_DIGITS, ActionKind, Instant
 from pyhudi.model.new_table import BY_COMPLETION, OWN_LOG_FILES
@@ -20,8 +19,6 @@ from pyhudi.storage.base import FileInfo
 from pyhudi.transaction.undo import take_off
 
 __all__ = ["files_written_by", "forget", "is_built_of", "is_compacted", "is_log_compaction"]
-
-_FIRST_BUILD = "010"  # below version 8: digits behind the instant from which a partition was built
 
 
 def is_compacted(table: MetadataTable, instant_time: str) -> bool:
@@ -51,23 +48,26 @@ def is_log_compaction(table: MetadataTable, instant: Instant) -> bool:
 
 def is_built_of(table: MetadataTable, partition: str, instant_time: str) -> bool:
     """Were file groups of the partition built after this instant completed? Then they include its changes, and no delta
-    commit can be taken out to restore the earlier state.
+    commit can be taken out to restore the earlier state. A compaction since changes nothing about that.
 
     Whether an instant without a delta commit here was complete is unknown: that it had begun is enough.
     """
     completed = {i.requested_time: i.completion_time or "" for i in table.meta.timeline if i.is_completed}
     if table.data.config.table_version < OWN_LOG_FILES:
-        return any(instant_time <= s.base_instant[:INSTANT_TIME_DIGITS] for s in _built(table, partition))
+        return any(instant_time <= build[:INSTANT_TIME_DIGITS] for build in _builds(table, partition))
     when = completed.get(instant_time, instant_time)
-    return any(completed.get(s.base_instant, "") > when for s in _built(table, partition))
+    return any(completed.get(build, "") > when for build in _builds(table, partition))
 
 
-def _built(table: MetadataTable, partition: str) -> Iterator[FileSlice]:
-    """The slices that a build began: their instant times differ from a compaction's."""
-    for slice in table.slices(partition):
-        time = slice.base_instant
-        if time.startswith(SOLO) or time[INSTANT_TIME_DIGITS:] >= _FIRST_BUILD:
-            yield slice
+def _builds(table: MetadataTable, partition: str) -> Iterator[str]:
+    """The instants that built file groups of the partition: their times differ from those of other delta commits."""
+    for instant in table.meta.timeline.completed():
+        time = instant.requested_time
+        is_build = time.startswith(SOLO) or time[INSTANT_TIME_DIGITS:] >= FIRST_BUILD
+        if not is_build or instant.action is not ActionKind.DELTACOMMIT:
+            continue
+        if partition in table.meta.commits.metadata(instant).partition_to_write_stats:
+            yield time
 
 
 def forget(table: MetadataTable, instant_time: str) -> bool:

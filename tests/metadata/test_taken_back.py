@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 
 import pytest
 
+from pyhudi import HudiTable
+from pyhudi.metadata.build import MetadataTableRebuilt
 from pyhudi.metadata.compaction import compact_if_due
 from pyhudi.metadata.initialization import build_partition
 from pyhudi.metadata.schema import file_group_id
@@ -135,3 +138,21 @@ def test_statistics_and_keys_are_built_anew_without_the_files_that_a_rollback_de
     assert table.rows() == [("a", "x", 1, 10), ("b", "y", 1, 20)]
     table.upsert(("b", "y", 3, 22))
     assert validate(table.meta) == ()
+
+
+@pytest.mark.parametrize(("version", "kind"), KINDS)
+def test_a_write_is_gone_that_a_build_took_in_before_a_compaction(version: str, kind: str) -> None:
+    few = {"metadata_global_record_level_index_min_filegroup_count": "1"}
+    index = {"metadata_global_record_level_index_enable": "true", **few}
+    table = table_of(version, kind, compact_inline="false", **index)
+    table.upsert(("a", "x", 1, 10))
+    HudiTable(table.meta).metadata.rebuild()
+    table.upsert(("b", "y", 1, 20))
+    compact_if_due(metadata_of(table), 1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", MetadataTableRebuilt)
+        rolled_back(table)
+        rolled_back(table)
+        assert table.rows() == []
+        assert validate(table.meta) == ()
+        table.upsert(("c", "x", 1, 30))
