@@ -20,7 +20,7 @@ from pyhudi.errors import ConfigError, SchemaMismatch
 from pyhudi.merge.base import Mask
 from pyhudi.merge.combine import single_array
 from pyhudi.model.predicate import parse_where
-from pyhudi.model.predicate.limits import brief, check_expressions
+from pyhudi.model.predicate.limits import MAX_SQL_CHARS, NotUnderstood, brief, check_expressions
 from pyhudi.queries.filters import Where, bind, to_arrow
 from pyhudi.queries.literals import in_zone
 from pyhudi.queries.sql_values import EngineValue, Literal, SqlValue, path_of, sql_value
@@ -98,8 +98,8 @@ def condition_of(where: Where, schema: pa.Schema, zone: tzinfo | None) -> pc.Exp
     condition: pc.Expression | EngineValue
     try:
         condition = to_arrow(bind(parse_where(where, evaluates=False), schema, zone), schema)
-    except ConfigError:
-        if not isinstance(where, str):
+    except NotUnderstood:
+        if not isinstance(where, str) or len(where) > MAX_SQL_CHARS:
             raise
         try:
             value = sql_value(where, schema, "The condition")
