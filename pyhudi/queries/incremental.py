@@ -2,7 +2,7 @@
 
     range → commits → files of their write stats → ReadPlan, with the commit time as one more filter
 
-Deletes are no rows. In log files only blocks of these commits count. `plan_query` plans a query of any type.
+Deletes are no rows. In log files only blocks of these commits count.
 
 `files_of_commits` finds the files that hold the rows. It reads write stats and lists no folder:
 
@@ -57,7 +57,7 @@ from pyhudi.view.committed_logs import with_committed_bytes
 from pyhudi.view.consistent_read import read_consistently
 from pyhudi.view.file_system_view import LISTING_THREADS, Visibility, listed_partitions
 
-__all__ = ["FilesOfCommits", "WholeSlices", "files_of_commits", "plan_incremental", "plan_query"]
+__all__ = ["FilesOfCommits", "WholeSlices", "files_of_commits", "plan_incremental"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,11 +274,6 @@ def plan_incremental(meta: MetaClient, requested: IncrementalRange, query: Query
     whole = replace(query, where=where, as_of=None, query_type="snapshot", unique_keys=False)
     ranged = _Ranged(requested, whole)
     return ranged.only_matching_paths(meta, read_consistently(meta, ranged.plan))
-
-
-def plan_query(meta: MetaClient, requested: IncrementalRange | None, query: Query = ALL_ROWS) -> ReadPlan:
-    """Plan a query of any type; see `plan_snapshot`, and `plan_incremental` for `requested`, None of other queries."""
-    return plan_snapshot(meta, query) if requested is None else plan_incremental(meta, requested, query)
 
 
 @dataclass(frozen=True, slots=True)

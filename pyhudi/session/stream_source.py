@@ -19,7 +19,7 @@ from pyhudi.model.options import ReadOptions, canonical_keys
 from pyhudi.model.options.queries import AS_OF, BEGIN, END, IncrementalOptions
 from pyhudi.model.options.streaming import MAX_BYTES, MAX_COMMITS, START_OFFSET
 from pyhudi.queries.follow import end_of_batch, first_begin, followed_range
-from pyhudi.queries.incremental import plan_query
+from pyhudi.queries.incremental import plan_incremental
 from pyhudi.queries.query import Query
 from pyhudi.session.data_source import hudi_options_of, storage_of, tasks_of
 from pyhudi.spark import capabilities
@@ -98,7 +98,7 @@ class FollowedTable:
         with spelled_out():
             meta = self._now()
             options = self._options
-            plan = plan_query(
+            plan = plan_incremental(
                 meta,
                 followed_range(meta, begin, until, self._incremental),
                 Query(

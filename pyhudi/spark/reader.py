@@ -34,9 +34,9 @@ from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import ReadOptions
 from pyhudi.model.predicate import And, calls_of, is_opaque, split_texts
 from pyhudi.model.table_config import TableConfig
-from pyhudi.queries.incremental import plan_query
+from pyhudi.queries.incremental import plan_incremental
 from pyhudi.queries.incremental_range import incremental_range
-from pyhudi.queries.plan import ReadPlan, ReadSlice
+from pyhudi.queries.plan import ReadPlan, ReadSlice, plan_snapshot
 from pyhudi.queries.query import Query
 from pyhudi.queries.snapshot import read_batches, read_slice
 from pyhudi.schema.casts import cast
@@ -127,20 +127,18 @@ def plan_read(
     read_options = ReadOptions.parse(options, session)
     meta = MetaClient.load(storage)
     begin, end, as_of = read_options.begin, read_options.end, read_options.as_of
-    return meta, plan_query(
-        meta,
-        incremental_range(meta, read_options.query_type, begin, end, as_of, read_options.incremental),
-        Query(
-            columns=columns,
-            as_of=as_of,
-            query_type=read_options.query_type,
-            merger_classes=read_options.merger_classes,
-            memory=read_options.memory,
-            damage=read_options.damage,
-            use_metadata=read_options.use_metadata,
-            unique_keys=read_options.unique_keys,
-        ),
+    query = Query(
+        columns=columns,
+        as_of=as_of,
+        query_type=read_options.query_type,
+        merger_classes=read_options.merger_classes,
+        memory=read_options.memory,
+        damage=read_options.damage,
+        use_metadata=read_options.use_metadata,
+        unique_keys=read_options.unique_keys,
     )
+    requested = incremental_range(meta, read_options.query_type, begin, end, as_of, read_options.incremental)
+    return meta, plan_snapshot(meta, query) if requested is None else plan_incremental(meta, requested, query)
 
 
 def frame_of_plan(spark: SparkSession, meta: MetaClient, plan: ReadPlan) -> DataFrame:

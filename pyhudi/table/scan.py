@@ -24,9 +24,9 @@ from pyhudi.model.options.queries import AS_OF, BEGIN, DEFAULT_INCREMENTAL, END,
 from pyhudi.model.predicate import Constant, columns_of, conjunction, is_opaque, parse_where, split_texts, to_sql
 from pyhudi.model.predicate.limits import brief
 from pyhudi.queries.filters import Where
-from pyhudi.queries.incremental import plan_query
+from pyhudi.queries.incremental import plan_incremental
 from pyhudi.queries.incremental_range import incremental_range, time_of_range
-from pyhudi.queries.plan import ReadPlan, check_query_type
+from pyhudi.queries.plan import ReadPlan, check_query_type, plan_snapshot
 from pyhudi.queries.query import AsOf, Query, as_of_time, parse_as_of
 from pyhudi.queries.snapshot import READ_THREADS, count_rows, read_batches
 from pyhudi.table.calls import Options, TableHandle, in_session_zone, session_zone
@@ -108,10 +108,13 @@ class Scan:
 
     @property
     def plan(self) -> ReadPlan:
-        """The files and columns to read; made once. Raises what `plan_query` raises."""
+        """The files and columns to read; made once. Raises what `plan_snapshot` or `plan_incremental` raises."""
         with self._lock:
             if self._planned is None:
-                self._planned = plan_query(self._meta, self._range, self._query)
+                if self._range is None:
+                    self._planned = plan_snapshot(self._meta, self._query)
+                else:
+                    self._planned = plan_incremental(self._meta, self._range, self._query)
             return self._planned
 
     def narrowed(self, columns: Sequence[str] | None = None, where: Where = None) -> Scan:

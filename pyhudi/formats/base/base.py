@@ -1,7 +1,8 @@
 """The interface of base files: columns in batches, a footer, a writer, and the stored schema.
 
-`BaseFormat`, `BaseFileReader` and `BaseFileWriter` are the protocols of a format. All formats share the functions for
-files that can't be opened, read or finished.
+`open_base_file` and `new_base_file` are the entry points; a format is one file in this package and one row of
+`BASE_FORMATS`. `BaseFormat`, `BaseFileReader` and `BaseFileWriter` are the protocols of a format. All formats share the
+functions for files that can't be opened, read or finished.
 
 `file_schema` gives the Arrow schema that a base file stores for a table schema. Its types are those of Hudi tables
 (Avro has no byte and no short). Every column may be null, as may every list item, map value and struct field.
@@ -23,15 +24,17 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyhudi.errors import CorruptFile, PathNotFound, SchemaMismatch
+from pyhudi.errors import ConfigError, CorruptFile, PathNotFound, SchemaMismatch, UnsupportedTable
 from pyhudi.formats.avro.schema import storable
 from pyhudi.formats.base.ranges import RangeTest
 from pyhudi.formats.column_stats import ColumnRange
 from pyhudi.formats.damage import FOREIGN_ERRORS
 from pyhudi.model.keys import META_COLUMNS
+from pyhudi.registry import Registry
 from pyhudi.storage.base import Storage
 
 __all__ = [
+    "BASE_FORMATS",
     "BATCH_ROWS",
     "BLOOM_FILTER_KEY",
     "BLOOM_TYPE_KEY",
@@ -44,8 +47,11 @@ __all__ = [
     "as_corrupt_file",
     "check_outline",
     "close_quietly",
+    "extension_of",
     "file_schema",
     "fit",
+    "new_base_file",
+    "open_base_file",
     "open_stored",
     "rows_among",
 ]
@@ -327,3 +333,48 @@ def fit(column: pa.ChunkedArray, kind: pa.DataType, name: str) -> pa.ChunkedArra
         return column.cast(kind)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise SchemaMismatch(f"Column {name!r}: {column.type} can't be stored as {kind}: {error}") from error
+
+
+# ---- formats by name -------------------------------------------------------------------------------------------------
+
+
+BASE_FORMATS: Registry[type[BaseFormat]] = Registry(
+    kind="base file format",
+    entries={
+        "PARQUET": "pyhudi.formats.base.parquet:ParquetFormat",
+        "ORC": "pyhudi.formats.base.orc:OrcFormat",
+    },
+)
+_FORMAT_OF_EXTENSION = {".parquet": "PARQUET", ".orc": "ORC"}
+
+
+def extension_of(format_name: str) -> str:
+    """The file name extension of a format, with the dot. Raises ConfigError for a format that we can't write."""
+    name = BASE_FORMATS.canonical(format_name)
+    return next(extension for extension, format_name in _FORMAT_OF_EXTENSION.items() if format_name == name)
+
+
+def open_base_file(storage: Storage, path: str) -> BaseFileReader:
+    """Open a base file for reading; the extension of `path` says its format.
+
+    Raises PathNotFound, CorruptFile, and UnsupportedTable for the formats of other tables (hfile, lance).
+    """
+    extension = "." + path.rpartition("/")[2].rpartition(".")[2].lower()
+    name = _FORMAT_OF_EXTENSION.get(extension)
+    if name is None:
+        raise UnsupportedTable(
+            f"{path}: base files of type {extension!r} can't be read; known: {', '.join(_FORMAT_OF_EXTENSION)}."
+        )
+    return BASE_FORMATS.load(name).open(storage, path)
+
+
+def new_base_file(
+    storage: Storage, path: str, schema: pa.Schema, options: BaseFileOptions, watched: Sequence[str] = ()
+) -> BaseFileWriter:
+    """Start a base file at `path` with the columns of `schema` (meta columns included).
+
+    Args:    watched: columns whose ranges are available when the file is closed.
+    """
+    if not path.endswith(extension_of(options.format)):
+        raise ConfigError(f"{path}: a {options.format} base file ends with {extension_of(options.format)!r}.")
+    return BASE_FORMATS.load(options.format).create(storage, path, file_schema(schema), options, watched)
