@@ -30,7 +30,7 @@ from pyhudi.text_table import html_table, readable_bytes, text_table
 from pyhudi.view.consistent_read import read_consistently
 from pyhudi.view.file_system_view import FileSystemView
 
-__all__ = ["FileCounts", "Finding", "TableHealth", "health"]
+__all__ = ["FileCounts", "Finding", "TableHealth", "health", "health_and_files"]
 
 _FILES_TO_MENTION = 10  # if fewer can be spared, a rewrite does not pay
 _HEADER = ("", "about", "finding", "to run")
@@ -134,6 +134,11 @@ class TableHealth(Result):
 
 def health(context: ActionContext) -> TableHealth:
     """The health of a table: see `HudiTable.health`. Raises the errors of listing the table."""
+    return health_and_files(context)[0]
+
+
+def health_and_files(context: ActionContext) -> tuple[TableHealth, FileSystemView]:
+    """The health of a table, and the files it was judged by. Raises the errors of listing the table."""
     meta = context.meta
     fault = metadata_fault(meta) if has_metadata_table(meta) else None
     view, by_metadata = _view(meta, use_metadata=fault is None)
@@ -154,7 +159,7 @@ def health(context: ActionContext) -> TableHealth:
         *_about_statistics(meta, fault),
         *_about_timeline(len(commits), context),
     )
-    return TableHealth(
+    checked = TableHealth(
         meta.storage.root,
         meta.config.table_type,
         meta.config.table_version,
@@ -168,6 +173,7 @@ def health(context: ActionContext) -> TableHealth:
         metadata_partitions=meta.config.metadata_partitions,
         findings=tuple(sorted(findings, key=lambda one: one.level != "warning")),
     )
+    return checked, view
 
 
 # ---- files

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from pyhudi.actions.action import ActionContext
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.queries.history import History, load_table_history
@@ -14,7 +15,7 @@ from pyhudi.queries.query import AsOf, parse_as_of
 from pyhudi.queries.schema import read_schema
 from pyhudi.report.facts import table_facts
 from pyhudi.report.html import Report, report_html
-from pyhudi.services.health import TableHealth
+from pyhudi.services.health import TableHealth, health_and_files
 from pyhudi.services.health import health as check_health
 from pyhudi.table.calls import Options, TableHandle, in_session_zone
 from pyhudi.table.scan import FILES_SCHEMA
@@ -51,9 +52,11 @@ def health(handle: TableHandle, options: Options | None) -> TableHealth:
 
 def report(handle: TableHandle, path: str | os.PathLike[str] | None, options: Options | None) -> Report | str:
     """`HudiTable.report`."""
-    checked = health(handle, options)
-    meta = handle.fresh()
-    view = read_consistently(meta, FileSystemView.load)
+
+    def looked_at(context: ActionContext) -> tuple[TableHealth, FileSystemView, MetaClient]:
+        return *health_and_files(context), context.meta  # one moment, and one listing
+
+    checked, view, meta = handle.serve(looked_at, options, {}, dry_run=True, admit=lambda context: None)
     page = report_html(table_facts(meta, load_table_history(meta), view, checked, data_schema(meta)))
     if path is None:
         return Report(page)

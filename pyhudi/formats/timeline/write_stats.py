@@ -107,9 +107,16 @@ def decode_stat(body: object, where: str) -> WriteStat:
     if not isinstance(body, Mapping):
         raise CorruptFile(f"{where}: expected a write stat, found {type(body).__name__}.")
     fields: dict[str, Any] = {"file_id": _typed(body, "fileId", str, where) or ""}
-    fields.update({ours: _typed(body, name, int, where) or 0 for name, ours in _ALL_COUNTERS.items()})
-    fields.update({ours: _typed(body, name, int, where) for name, ours in _OPTIONAL_NUMBERS.items()})
-    fields.update({ours: _typed(body, name, str, where) for name, ours in _OPTIONAL_TEXTS.items()})
+    # A commit of many files has millions of fields: the usual ones, whole numbers and nulls, are not passed on.
+    for name, ours in _ALL_COUNTERS.items():
+        value = body.get(name)
+        is_number = type(value) is int and -LONG_MAX <= value <= LONG_MAX
+        fields[ours] = value if is_number else _typed(body, name, int, where) or 0
+    for name, ours in _OPTIONAL_NUMBERS.items():
+        fields[ours] = None if body.get(name) is None else _typed(body, name, int, where)
+    for name, ours in _OPTIONAL_TEXTS.items():
+        value = body.get(name)
+        fields[ours] = value if type(value) is str else _typed(body, name, str, where)
     runtime = _typed(body, "runtimeStats", dict, where) or {}
     fields["scan_time_ms"] = _typed(runtime, "totalScanTime", int, where) or 0
     fields["create_time_ms"] = _typed(runtime, "totalCreateTime", int, where) or 0
