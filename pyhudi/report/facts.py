@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import pyarrow as pa
 
@@ -23,7 +23,7 @@ from pyhudi.view.file_system_view import FileSystemView
 
 __all__ = ["Facts", "table_facts"]
 
-Facts: TypeAlias = dict[str, Any]  # JSON values, which the page's script reads
+Facts: TypeAlias = dict[str, object]  # JSON values, which the page's script reads
 
 _SECRET = re.compile(r"(?i)secret|password|passwd|token|credential|access[._-]?key|account[._-]?key|signature")
 _HIDDEN = "(hidden)"
@@ -60,7 +60,7 @@ def table_facts(
     }
 
 
-def _timeline(history: Sequence[HistoryEntry]) -> list[list[Any]]:
+def _timeline(history: Sequence[HistoryEntry]) -> list[list[object]]:
     return [
         [
             entry.instant_time,
@@ -79,10 +79,18 @@ def _timeline(history: Sequence[HistoryEntry]) -> list[list[Any]]:
     ]
 
 
-def _files(view: FileSystemView) -> Facts:
+def _files(view: FileSystemView) -> dict[str, list[object]]:
     """Columns, the partition as a number: its paths would be most of the page."""
     partitions = view.partitions()
-    columns: Facts = {"partition": [], "id": [], "instant": [], "slices": [], "base": [], "logs": [], "log_bytes": []}
+    columns: dict[str, list[object]] = {
+        "partition": [],
+        "id": [],
+        "instant": [],
+        "slices": [],
+        "base": [],
+        "logs": [],
+        "log_bytes": [],
+    }
     for number, partition in enumerate(partitions):
         for group in view.groups[partition]:
             newest = group.slices[0]
@@ -101,8 +109,8 @@ def _files(view: FileSystemView) -> Facts:
     return columns
 
 
-def _partitions(view: FileSystemView) -> list[list[Any]]:
-    rows = []
+def _partitions(view: FileSystemView) -> list[list[object]]:
+    rows: list[list[object]] = []
     for partition in view.partitions():
         slices = view.slices(partition)
         logs = sum(len(one.log_files) for one in slices)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from pyhudi.actions.action import ActionContext
+from pyhudi.errors import ConfigError
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.queries.history import History, load_table_history
@@ -52,6 +53,11 @@ def health(handle: TableHandle, options: Options | None) -> TableHealth:
 
 def report(handle: TableHandle, path: str | os.PathLike[str] | None, options: Options | None) -> Report | str:
     """`HudiTable.report`."""
+    if path is not None and "://" in os.fspath(path):
+        raise ConfigError(
+            f"report({os.fspath(path)!r}) would write to another store; expected a path of this machine. Write the "
+            "page here and copy it, or take its text: table.report().html."
+        )
 
     def looked_at(context: ActionContext) -> tuple[TableHealth, FileSystemView, MetaClient]:
         return *health_and_files(context), context.meta  # one moment, and one listing

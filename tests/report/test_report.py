@@ -58,6 +58,11 @@ def test_without_a_path_a_notebook_shows_the_page(table: pyhudi.HudiTable) -> No
     assert len(repr(report)) < 200
 
 
+def test_a_page_for_another_store_is_refused(table: pyhudi.HudiTable) -> None:
+    with pytest.raises(pyhudi.ConfigError, match="expected a path of this machine"):
+        table.report("s3a://lake/t.html")
+
+
 def test_hostile_text_can_not_leave_the_data() -> None:
     page = report_html({"name": HOSTILE, "path": "@data@ @script@"})
 
