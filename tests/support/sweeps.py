@@ -1,9 +1,8 @@
 """Long tests of many cases: which cases `make test` runs; the others have the marker `sweep`.
 
-One rule, by the hash of a test's id: where tests write tables (`ROOMS`), of the cases of a test one in `SHARE` is run
-(with Spark one in `SHARE_WITH_SPARK`, for those take less time than the others), and at least one. So every test
-function is in `make test`, a case is in it or not whatever other cases there are (but for a test's only one), and
-nobody keeps lists. `make sweeps` runs all of them, and with Spark `make sparks`.
+One rule, by the hash of a test's id: where tests write tables (`ROOMS`), of the cases of a test one in `SHARE` is run,
+and at least one. So every test function is in `make test`, a case is in it or not whatever other cases there are (but
+for a test's only one), and nobody keeps lists. `make sweeps` runs all of them, and with Spark `make sparks`.
 """
 
 from __future__ import annotations
@@ -14,12 +13,12 @@ from zlib import crc32
 
 import pytest
 
-__all__ = ["ROOMS", "SAMPLED", "SHARE", "SHARE_WITH_SPARK", "examples", "mark_sweeps"]
+__all__ = ["ROOMS", "SAMPLED", "SHARE", "examples", "mark_sweeps"]
 
 # `make test` sets it: of random examples, rounds and places to die it takes a part. `make sweeps` takes all.
 SAMPLED = os.environ.get("PYHUDI_SAMPLE") == "1"
 
-SHARE, SHARE_WITH_SPARK = 5, 2
+SHARE = 5
 ROOMS = frozenset(
     {"actions", "concurrency", "contracts", "faults", "filegroup", "golden", "index", "metadata", "queries"}
     | {"services", "spark", "sql", "table"}
@@ -41,9 +40,8 @@ def mark_sweeps(items: Iterable[pytest.Item], stays: Callable[[pytest.Item], boo
     for cases in tests.values():
         fast = [item for item in cases if item.get_closest_marker("slow") is None]
         first = min(fast or cases, key=_hash)
-        share = SHARE_WITH_SPARK if test.split("/")[1] == "spark" else SHARE
         for item in cases:
-            if item is not first and _hash(item) % share and not stays(item):
+            if item is not first and _hash(item) % SHARE and not stays(item):
                 item.add_marker(pytest.mark.sweep)
 
 
