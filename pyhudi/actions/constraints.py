@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from pyhudi.actions.changes.values import computed, condition_of
 from pyhudi.actions.rows import delete_flag_columns, marked_rows, marker_columns
 from pyhudi.engine.base import TaskContext
-from pyhudi.errors import ConfigError, SchemaMismatch
+from pyhudi.errors import ConfigError, SchemaMismatch, WriteConflict
 from pyhudi.merge.base import Mask
 from pyhudi.merge.rules import MergeRules
 from pyhudi.meta_client import MetaClient
@@ -34,6 +34,7 @@ __all__ = [
     "bound_constraints",
     "broken_constraint",
     "check_rows",
+    "check_same_constraints",
     "constraints_of",
     "constraints_on",
 ]
@@ -85,6 +86,17 @@ def _nulls(schema: pa.Schema, count: int) -> pa.Table:
 def bound_constraints(config: TableConfig, schema: pa.Schema) -> tuple[BoundConstraint, ...]:
     """The table's constraints for its columns. Raises ConfigError for one that they can't answer any more."""
     return tuple(BoundConstraint.of(name, text, schema) for name, text in constraints_of(config).items())
+
+
+def check_same_constraints(began: MetaClient, now: MetaClient) -> None:
+    """Raise WriteConflict when a constraint was added since a write began: the write has not checked its rows by it."""
+    before = constraints_of(began.config)
+    added = [name for name, text in constraints_of(now.config).items() if before.get(name) != text]
+    if added:
+        raise WriteConflict(
+            f"{now.storage.root}: the constraint {added[0]!r} was added to the table during this write, which has not "
+            "checked its rows by it. Nothing of it is visible; write again."
+        )
 
 
 def constraints_on(incoming: pa.Schema, meta: MetaClient) -> tuple[BoundConstraint, ...]:

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pyhudi.actions.action import Action, ActionContext, PlanT, PreparedWrite, Schedule, Stopwatch
 from pyhudi.actions.concurrency import check_early, check_no_files_removed, check_others, with_latest_schema
 from pyhudi.actions.conflicts import groups_replaced_by
+from pyhudi.actions.constraints import check_same_constraints
 from pyhudi.actions.metadata_participant import METADATA_TABLE
 from pyhudi.actions.result import WriteResult
 from pyhudi.actions.stream_batches import check_is_new
@@ -157,6 +158,7 @@ def _complete(
     def conflicts(now: ActionContext) -> None:
         check_no_files_removed(inflight, began.meta, now.meta)
         check_others(inflight, statuses, body, began, now.meta)
+        check_same_constraints(began.meta, now.meta)
         check_same_history(prepared.schedule, began.meta, now.meta)
         check_is_new(began.options.stream, began.meta, now.meta)
 

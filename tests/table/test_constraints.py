@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -137,3 +137,17 @@ def test_rows_that_delete_keys_are_not_checked(tmp_path: Path) -> None:
     table.add_constraint("fare_positive", "fare > 0")
     table.upsert([{"id": 1, "city": "", "fare": -1.0, "tip": None, "_hoodie_is_deleted": True}])
     assert table.scan().count() == 1
+
+
+def test_a_write_that_a_constraint_overtakes_is_checked_by_it(tmp_path: Path) -> None:
+    schema = pa.schema([("id", pa.int64()), ("fare", pa.float64())])
+    table = HudiTable.create(tmp_path / "t", schema, record_key="id")
+    table.upsert([{"id": 1, "fare": 1.0}])
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        HudiTable.open(table.path).add_constraint("fare_positive", "fare > 0")
+        yield pa.RecordBatch.from_pylist([{"id": 2, "fare": -1.0}], schema)
+
+    with pytest.raises(SchemaMismatch, match="'fare_positive'"):
+        table.upsert(pa.RecordBatchReader.from_batches(schema, batches()))
+    assert table.to_arrow(["id"]).to_pylist() == [{"id": 1}]
