@@ -103,11 +103,12 @@ class _Line:
         self._changing = threading.Lock()
 
     def begin(self) -> None:
-        self.is_shown = _is_wanted()
-        if self.is_shown:
-            self._timer = threading.Timer(_AFTER_S, self._appear)
-            self._timer.daemon = True
-            self._timer.start()
+        with suppress(Exception):  # a closed standard error, no thread to be had
+            self.is_shown = _is_wanted()
+            if self.is_shown:
+                self._timer = threading.Timer(_AFTER_S, self._appear)
+                self._timer.daemon = True
+                self._timer.start()
 
     def end(self) -> None:
         if self._timer is not None:

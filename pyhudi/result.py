@@ -49,14 +49,15 @@ class Result:
 class ResultList(list[EntryT]):
     """A list of dataclasses that prints as a table.
 
-    A subclass names the type of its entries and the displayed columns, and makes the row of an entry.
+    A subclass names the type of its entries and the displayed columns, and may make the row of an entry; without that a
+    row has all fields.
     """
 
     entry_type: ClassVar[type]
     header: ClassVar[tuple[str, ...]]
 
     def _row(self, entry: EntryT) -> Sequence[object]:
-        raise NotImplementedError
+        return list(_fields(entry).values())
 
     def to_dicts(self) -> list[dict[str, Json]]:
         """The entries, each with its fields by name as JSON values."""

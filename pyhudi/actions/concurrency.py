@@ -19,7 +19,7 @@ from pyhudi.actions.conflicts import (
     groups_replaced_by,
 )
 from pyhudi.actions.written_keys import check_inserted_keys
-from pyhudi.engine.local import LocalFrame
+from pyhudi.engine.local_frame import LocalFrame
 from pyhudi.errors import StaleRead, StandingConflict, WriteConflict
 from pyhudi.filegroup.write.markers import EarlyConflicts
 from pyhudi.meta_client import MetaClient

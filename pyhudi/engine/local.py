@@ -1,8 +1,7 @@
 """LocalEngine: the engine's verbs on Arrow data and threads, in this process.
 
-It is the engine without Spark, and the fast path for small commits with Spark. A frame is a schema and a tuple of
-*parts*; each part is a callable that opens a stream of batches, and one part is one task. Parts run on threads when the
-frame is collected; Arrow's kernels and Parquet release Python's lock, so threads suffice.
+It is the engine without Spark, and the fast path for small commits with Spark. A frame (`local_frame.py`) has parts;
+they run on threads when it is collected. Arrow's kernels and Parquet release Python's lock, so threads suffice.
 
 Source: docs/decisions/0002-two-engines.md.
 """
@@ -12,15 +11,15 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
 from threading import Lock
-from typing import Generic, Literal, Protocol, TypeAlias, TypeVar
+from typing import Generic, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pyhudi.engine import local_frame
 from pyhudi.engine.base import (
     ColumnWork,
     Engine,
@@ -32,129 +31,17 @@ from pyhudi.engine.base import (
     TaskT,
     frame_and_engine,
 )
+from pyhudi.engine.local_frame import BATCH_ROWS, LocalFrame, LocalRows, Part
 from pyhudi.engine.local_join import matching, row_pairs
 from pyhudi.engine.sorted_ranges import SortedRanges
-from pyhudi.errors import ConfigError
 from pyhudi.interrupts import uninterrupted
 from pyhudi.progress_line import parts
 
-__all__ = ["ArrowStream", "LocalEngine", "LocalFrame", "LocalRows", "ReopenedRows", "in_this_process"]
+__all__ = ["LocalEngine", "in_this_process"]
 
-Part = Callable[[], Iterator[pa.RecordBatch]]
 Result = TypeVar("Result")
 
-BATCH_ROWS = 65_536
 SORT_BYTES = 512 << 20  # rows of a stream that are sorted in memory, which takes twice as much
-PART_BYTES = 256 << 20  # a table in memory is cut into parts of about this size, one task each
-
-
-class ArrowStream(Protocol):
-    """Any source of rows with Arrow's C stream: polars, DuckDB, pandas."""
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
-
-
-@dataclass(frozen=True, slots=True)
-class ReopenedRows:
-    """Rows of a source that gives them as often as it is asked: a query, a dataset, a function.
-
-    `open`: a new stream of the rows.
-    """
-
-    schema: pa.Schema
-    open: Callable[[], pa.RecordBatchReader]
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        return self.open().__arrow_c_stream__(requested_schema)  # type: ignore[no-untyped-call]
-
-
-@dataclass(frozen=True)
-class LocalFrame:
-    """A schema, and one stream of batches per task."""
-
-    schema: pa.Schema
-    parts: tuple[Part, ...]
-
-    @property
-    def can_be_read(self) -> bool:
-        """False when the rows came from a stream that was consumed."""
-        return all(part.can_be_read for part in self.parts if isinstance(part, _ReaderPart))
-
-    @classmethod
-    def of_table(cls, table: pa.Table, tasks_max: int = 1) -> LocalFrame:
-        """A table in memory, cut into at most `tasks_max` parts when it is large."""
-        parts = max(1, min(tasks_max, table.nbytes // PART_BYTES))
-        rows = -(-table.num_rows // parts)
-        slices = [table.slice(index * rows, rows) for index in range(parts)]
-        return cls(table.schema, tuple(_TablePart(piece) for piece in slices))
-
-    @classmethod
-    def of(cls, data: LocalRows, tasks_max: int = 1, *, kept_bytes: int = 0) -> LocalFrame:
-        """A frame from a frame, a table, a batch, a reader, or anything with `__arrow_c_stream__`.
-
-        Args:    kept_bytes: a reader's rows up to this size can be read a second time.
-        """
-        if isinstance(data, LocalFrame):
-            return data
-        if isinstance(data, pa.Table):
-            return cls.of_table(data, tasks_max)
-        if isinstance(data, pa.RecordBatch):
-            return cls.of_table(pa.Table.from_batches([data]))
-        if isinstance(data, pa.RecordBatchReader):
-            return cls(data.schema, (_ReaderPart(data, kept_bytes),))
-        if isinstance(data, ReopenedRows):
-            return cls(data.schema, (lambda: iter(data.open()),))
-        if hasattr(data, "__arrow_c_stream__"):
-            reader = pa.RecordBatchReader.from_stream(data)
-            return cls(reader.schema, (_ReaderPart(reader),))
-        raise ConfigError(
-            f"LocalEngine can't read rows from {type(data).__module__}.{type(data).__qualname__}; give it a "
-            f"pyarrow.Table, RecordBatch or RecordBatchReader, or anything with __arrow_c_stream__ (pandas, polars)."
-        )
-
-
-LocalRows: TypeAlias = LocalFrame | pa.Table | pa.RecordBatch | pa.RecordBatchReader | ArrowStream
-
-
-@dataclass(frozen=True, slots=True)
-class _TablePart:
-    table: pa.Table
-
-    def __call__(self) -> Iterator[pa.RecordBatch]:
-        return iter(self.table.to_batches(max_chunksize=BATCH_ROWS))
-
-
-class _ReaderPart:
-    """A stream: a second read comes from memory if it was small, else it is an error, not an empty table."""
-
-    def __init__(self, reader: pa.RecordBatchReader, kept_bytes: int = 0) -> None:
-        self._reader: pa.RecordBatchReader | None = reader
-        self._kept_bytes = kept_bytes
-        self._batches: list[pa.RecordBatch] = []
-        self._is_whole = False
-
-    @property
-    def can_be_read(self) -> bool:
-        return self._reader is not None or self._is_whole
-
-    def __call__(self) -> Iterator[pa.RecordBatch]:
-        if self._is_whole:
-            return iter(self._batches)
-        reader, self._reader = self._reader, None
-        if reader is None:
-            raise ConfigError("A stream of batches can be read once only, and it was read already; pass a Table.")
-        return self._read(reader) if self._kept_bytes else iter(reader)
-
-    def _read(self, reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
-        size_bytes = 0
-        for batch in reader:
-            size_bytes += batch.nbytes
-            if size_bytes <= self._kept_bytes:
-                self._batches.append(batch)
-            else:
-                self._batches.clear()
-            yield batch
-        self._is_whole = size_bytes <= self._kept_bytes
 
 
 class _Once(Generic[Result]):
@@ -288,7 +175,7 @@ class LocalEngine:
             order: pa.Array = pa.array(np.arange(len(table)))
             if keys:
                 order = pc.sort_indices(table.select(keys), sort_keys=[(name, "ascending") for name in keys])
-            parts = max(1, min(self._threads, table.nbytes // PART_BYTES))
+            parts = max(1, min(self._threads, table.nbytes // local_frame.PART_BYTES))
             return table, order, _cuts(table, order, parts, partition_by)
 
         def part(index: int) -> Part:

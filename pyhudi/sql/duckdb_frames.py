@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, cast
 
 import pyarrow as pa
 
-from pyhudi.engine.local import ArrowStream
+from pyhudi.engine.local_frame import ArrowStream
 from pyhudi.errors import ConfigError, HudiError, MissingLibrary
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.sql.duckdb_functions import MACROS

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic
 
 from pyhudi.queries.history import History, HistoryEntry
 from pyhudi.queries.query import AsOf
+from pyhudi.result import EntryT, ResultList
 from pyhudi.services.savepoint import Savepoint, Savepoints, load_savepoints
 from pyhudi.table.calls import TableHandle
 from pyhudi.table.named_arguments import named
@@ -19,22 +21,17 @@ if TYPE_CHECKING:
 __all__ = ["HistoryGroup", "SavepointGroup"]
 
 
-class SavepointGroup:
-    """The savepoints of a table: `table.savepoints()` and `list()` load them; it prints as they do."""
+class _CalledList(ABC, Generic[EntryT]):
+    """A list that is loaded at each look. It prints and counts as the whole list does."""
 
     def __init__(self, handle: TableHandle) -> None:
-        """Use `table.savepoints`."""
+        """Use the property of the table."""
         self._handle = handle
 
-    def __call__(self) -> Savepoints:
-        """The savepoints, oldest first; prints as a table."""
-        return load_savepoints(self._handle.fresh())
+    @abstractmethod
+    def __call__(self) -> ResultList[EntryT]: ...
 
-    def list(self) -> Savepoints:
-        """The savepoints, oldest first; prints as a table."""
-        return self()
-
-    def __iter__(self) -> Iterator[Savepoint]:
+    def __iter__(self) -> Iterator[EntryT]:
         return iter(self())
 
     def __len__(self) -> int:
@@ -47,12 +44,20 @@ class SavepointGroup:
         return self()._repr_html_()
 
 
-class HistoryGroup:
-    """What happened to a table: `table.history()` loads it, whole or a stretch; it prints as the whole does."""
+class SavepointGroup(_CalledList[Savepoint]):
+    """The savepoints of a table: `table.savepoints()` and `list()` load them; it prints as they do."""
 
-    def __init__(self, handle: TableHandle) -> None:
-        """Use `table.history`."""
-        self._handle = handle
+    def __call__(self) -> Savepoints:
+        """The savepoints, oldest first; prints as a table."""
+        return load_savepoints(self._handle.fresh())
+
+    def list(self) -> Savepoints:
+        """The savepoints, oldest first; prints as a table."""
+        return self()
+
+
+class HistoryGroup(_CalledList[HistoryEntry]):
+    """What happened to a table: `table.history()` loads it, whole or a stretch; it prints as the whole does."""
 
     @named
     def __call__(
@@ -79,15 +84,3 @@ class HistoryGroup:
     def to_pandas(self) -> pd.DataFrame:
         """`to_arrow` as a pandas DataFrame."""
         return self().to_pandas()
-
-    def __iter__(self) -> Iterator[HistoryEntry]:
-        return iter(self())
-
-    def __len__(self) -> int:
-        return len(self())
-
-    def __repr__(self) -> str:
-        return repr(self())
-
-    def _repr_html_(self) -> str:
-        return self()._repr_html_()

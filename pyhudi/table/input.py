@@ -15,7 +15,8 @@ import pyarrow.types as pt
 
 from pyhudi.arrow.kinds import plain_type
 from pyhudi.engine.base import Engine, Frame
-from pyhudi.engine.local import ArrowStream, ReopenedRows, in_this_process
+from pyhudi.engine.local import in_this_process
+from pyhudi.engine.local_frame import ArrowStream, ReopenedRows
 from pyhudi.errors import ConfigError, SchemaMismatch
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import WriteOptions

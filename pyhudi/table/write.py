@@ -61,7 +61,7 @@ from pyhudi.actions.writes.index_lookup import buckets_changed, with_table_index
 from pyhudi.actions.writes.insert_overwrite import Overwrite, insert_overwrite, insert_overwrite_table
 from pyhudi.actions.writes.keyed_write import KeyedWrite, delete, insert, upsert
 from pyhudi.engine.base import Engine, Frame
-from pyhudi.engine.local import LocalFrame, ReopenedRows
+from pyhudi.engine.local_frame import LocalFrame, ReopenedRows
 from pyhudi.errors import ConfigError, SchemaMismatch, TableNotFound, WriteConflict
 from pyhudi.formats.avro.schema import avro_from_arrow, without_meta
 from pyhudi.formats.damage import check_text, text_checked

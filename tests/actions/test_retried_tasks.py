@@ -10,7 +10,8 @@ import pyarrow as pa
 import pytest
 
 from pyhudi.engine.base import GroupWork, StreamWork, TaskContext
-from pyhudi.engine.local import LocalEngine, LocalFrame
+from pyhudi.engine.local import LocalEngine
+from pyhudi.engine.local_frame import LocalFrame
 from tests.support.tables.clustered import TYPES, Clustered
 from tests.support.tables.merge_on_read import VERSIONS
 

@@ -13,7 +13,8 @@ import pyarrow.compute as pc
 import pytest
 
 from pyhudi.engine.base import TaskContext
-from pyhudi.engine.local import LocalEngine, LocalFrame
+from pyhudi.engine.local import LocalEngine
+from pyhudi.engine.local_frame import LocalFrame
 from pyhudi.errors import ConfigError
 from pyhudi.merge.rules import MergeRules
 
@@ -137,9 +138,9 @@ def test_what_runs_in_tasks_can_be_pickled() -> None:
 
 
 def test_a_large_frame_is_arranged_into_parts_that_keep_equal_values_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    from pyhudi.engine import local
+    from pyhudi.engine import local_frame
 
-    monkeypatch.setattr(local, "PART_BYTES", 16)
+    monkeypatch.setattr(local_frame, "PART_BYTES", 16)
 
     def per_task(context: TaskContext, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         rows = [row for batch in batches for row in batch.to_pylist()]

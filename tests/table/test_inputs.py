@@ -14,7 +14,7 @@ import pyarrow.dataset as ds
 import pytest
 
 from pyhudi import ConfigError, HudiTable, SchemaMismatch, WriteConflict, write_hudi
-from pyhudi.engine.local import LocalFrame
+from pyhudi.engine.local_frame import LocalFrame
 from pyhudi.table.input import rows_to_write
 
 ROWS = pa.table({"id": ["a", "b", "c"], "n": [1, 2, 3]})

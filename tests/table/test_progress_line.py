@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import logging
 import os
 import pty
@@ -78,6 +79,13 @@ def test_a_line_that_can_not_be_shown_fails_no_write(tmp_path: Path, monkeypatch
     finally:
         pyhudi.show_progress(None)
     assert tried
+
+
+def test_a_closed_standard_error_fails_no_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    closed = io.StringIO()
+    closed.close()
+    monkeypatch.setattr(sys, "stderr", closed)
+    assert write_hudi(tmp_path / "lake", pa.table({"id": ["a"]}), record_key="id").inserted == 1
 
 
 def test_a_log_says_what_writes_and_services_did(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

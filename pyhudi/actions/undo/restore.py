@@ -26,7 +26,6 @@ from pyhudi.actions.action import ActionContext
 from pyhudi.actions.clustering_updates import is_clustering
 from pyhudi.actions.metadata_participant import METADATA_TABLE
 from pyhudi.actions.undo.checks import action_of, check_is_uncommitted, check_replaced_files_exist, check_restore
-from pyhudi.actions.undo.dry_run import would_undo
 from pyhudi.actions.undo.restore_result import RestoreResult, RollbackResult
 from pyhudi.actions.undo.rollback import (
     forget_buckets,
@@ -68,7 +67,7 @@ def restore(context: ActionContext, to: str, *, dry_run: bool = False) -> Restor
         target = _target(context.meta, to)
         doomed = _newer(context.meta, target)
         _check(context, target, doomed)
-        return RestoreResult(context.meta.storage.root, to, None, would_undo(doomed, context.meta))
+        return RestoreResult(context.meta.storage.root, to, None, RollbackResult.planned(doomed, context.meta))
     if roll_back_failed_writes(context):
         context = context.reloaded()
     with context.locked():
@@ -304,7 +303,7 @@ def _looked_at(targets: tuple[Instant, ...], context: ActionContext) -> Rollback
     if targets:
         rollback_target(context, targets[0].requested_time)
     check_replaced_files_exist([target for target in targets if target.is_completed], context)
-    return would_undo(targets, context.meta)
+    return RollbackResult.planned(targets, context.meta)
 
 
 def _targets(context: ActionContext, instant_time: str | None, to: str | None) -> tuple[Instant, ...]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from pyhudi.meta_client import MetaClient
+from pyhudi.model.instant import Instant, State
 from pyhudi.model.plans import InstantInfo, RollbackMetadata
 from pyhudi.result import Result
+from pyhudi.transaction.undo import requests_of
 
 __all__ = ["RestoreResult", "RollbackResult"]
 
@@ -33,6 +36,23 @@ class RollbackResult(Result):
             tuple(instant for metadata in bodies for instant in metadata.instants_rollback),
             sum(metadata.total_files_deleted for metadata in bodies),
             sum(len(p.rollback_log_files) for metadata in bodies for p in metadata.partitions.values()),
+        )
+
+    @classmethod
+    def planned(cls, targets: Sequence[Instant], meta: MetaClient) -> RollbackResult:
+        """The result that undoing `targets` (newest first) would have. Nothing is changed."""
+        requests = [
+            request
+            for target in targets
+            if target.state is not State.REQUESTED  # it has no files yet
+            for request in requests_of(target, meta)
+        ]
+        return cls(
+            meta.storage.root,
+            tuple(InstantInfo(target.requested_time, target.action.value) for target in targets),
+            len({path for request in requests for path in request.files_to_be_deleted}),
+            sum(1 for request in requests if request.log_blocks_to_be_deleted),
+            dry_run=True,
         )
 
     @property

@@ -12,7 +12,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from pyhudi.actions.result import WriteResult
-from pyhudi.engine.local import LocalEngine, LocalFrame
+from pyhudi.engine.local import LocalEngine
+from pyhudi.engine.local_frame import LocalFrame
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.instant import ActionKind, State
 from pyhudi.model.options import WriteOptions
