@@ -22,7 +22,7 @@ from pyhudi.errors import SchemaMismatch
 from pyhudi.formats.avro.schema import storable, without_meta
 from pyhudi.schema.casts import can_cast
 
-__all__ = ["evolve", "wider_decimal"]
+__all__ = ["evolve", "or_widen", "wider_decimal"]
 
 _NUMBERS = (pa.int32(), pa.int64(), pa.float32(), pa.float64())  # in the order of widening
 
@@ -166,19 +166,23 @@ class _Step:
         if pt.is_timestamp(old) and pt.is_timestamp(new):
             return "one is a moment in UTC, the other a local time: say which zone you mean by casting the data"
         if pt.is_decimal(old) and pt.is_decimal(new):
-            return f"digits could be lost: cast the data{wider_decimal(path, old, new)}"
+            return f"digits could be lost: cast the data{or_widen(path, old, new)}"
         return f"that is no widening: cast the data to {old}"
 
 
-def wider_decimal(path: str, old: pa.DataType, new: pa.DataType) -> str:
-    """The end of a message about decimals that don't fit: the change that lets the column take both, "" for none."""
+def wider_decimal(old: pa.DataType, new: pa.DataType) -> pa.DataType | None:
+    """The decimal that takes the values of both; None where one is no decimal, and for more than 38 digits."""
     if not (pt.is_decimal(old) and pt.is_decimal(new)):
-        return ""
+        return None
     scale = max(old.scale, new.scale)
     precision = max(old.precision - old.scale, new.precision - new.scale) + scale
-    if precision > 38:
-        return ""
-    return f", or widen the column: table.alter(ChangeType({path!r}, pa.decimal128({precision}, {scale})))"
+    return pa.decimal128(precision, scale) if precision <= 38 else None
+
+
+def or_widen(path: str, old: pa.DataType, new: pa.DataType) -> str:
+    """The end of a message about decimals that don't fit: the change that lets the column take both, "" for none."""
+    wider = wider_decimal(old, new)
+    return "" if wider is None else f", or widen the column: table.alter(ChangeType({path!r}, pa.{wider}))"
 
 
 def _with_nulls_typed(new: Sequence[pa.Field], old: Sequence[pa.Field]) -> list[pa.Field]:

@@ -16,6 +16,7 @@ from pyhudi.arrow.kinds import is_list
 from pyhudi.errors import SchemaMismatch
 from pyhudi.model.predicate.limits import brief
 from pyhudi.schema.casts import can_cast
+from pyhudi.schema.evolution import wider_decimal
 from pyhudi.shown_text import is_text
 
 __all__ = ["NO_FIT", "column_of", "from_columns", "from_dicts", "type_in"]
@@ -91,9 +92,8 @@ def _wider(data_type: pa.DataType, value: object) -> str | None:
     except (*NO_FIT, TypeError, ValueError):
         return None
     if pt.is_decimal(data_type) and pt.is_decimal(value_type):
-        scale = max(data_type.scale, value_type.scale)
-        precision = max(data_type.precision - data_type.scale, value_type.precision - value_type.scale) + scale
-        return f"decimal128({precision}, {scale})" if precision <= 38 else None
+        wider = wider_decimal(data_type, value_type)
+        return None if wider is None else str(wider)
     return _WRITTEN.get(value_type) if value_type != data_type and can_cast(data_type, value_type) else None
 
 

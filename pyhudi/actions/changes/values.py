@@ -24,7 +24,7 @@ from pyhudi.model.predicate.limits import MAX_SQL_CHARS, NotUnderstood, brief, c
 from pyhudi.queries.filters import Where, bind, to_arrow
 from pyhudi.queries.literals import in_zone
 from pyhudi.queries.sql_values import EngineValue, Literal, SqlValue, path_of, sql_value
-from pyhudi.schema.evolution import wider_decimal
+from pyhudi.schema.evolution import or_widen
 from pyhudi.schema.projection import project
 
 __all__ = [
@@ -278,6 +278,6 @@ def _fitted(values: pa.ChunkedArray, column: pa.Field) -> pa.ChunkedArray:
         except pa.ArrowException as error:
             raise SchemaMismatch(
                 f"The column {column.name!r} is of type {column.type}, its new values of type {values.type} don't fit: "
-                f"{error}. Cast or round them{wider_decimal(column.name, column.type, values.type)}."
+                f"{error}. Cast or round them{or_widen(column.name, column.type, values.type)}."
             ) from error
     return values
