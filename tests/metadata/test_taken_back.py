@@ -14,6 +14,7 @@ from pyhudi.metadata.initialization import build_partition
 from pyhudi.metadata.schema import file_group_id
 from pyhudi.model.instant import ActionKind
 from pyhudi.queries.validation import validate
+from pyhudi.transaction.instants import drop
 from tests.support.tables.small import TestTable
 from tests.support.tables.undone import restored, rolled_back, saved
 from tests.support.tables.with_metadata import (
@@ -103,6 +104,25 @@ def test_a_death_anywhere_leaves_a_metadata_table_that_the_next_write_puts_right
         assert [row for row in attempt.rows() if row[0] == "b"] == [row for row in rows if row[0] == "b"], where
         check(attempt, where)
         assert attempt.meta.config.metadata_partitions == (NAMES, "files"), where
+
+
+@pytest.mark.parametrize(("version", "kind"), [("9", "COPY_ON_WRITE"), ("9", "MERGE_ON_READ")])
+def test_a_restore_goes_on_from_a_dead_one_of_whose_rollbacks_nothing_is_left(version: str, kind: str) -> None:
+    """Whoever finishes it learns only from the metadata table which instants the dead restore has undone."""
+    table = compacted(version, kind, "100")
+    places = []
+    for attempt, where in deaths(table, restore_to_savepoint):
+        pending = attempt.meta.timeline.pending()
+        is_begun = len(attempt.meta.timeline.commits().instants) < len(table.meta.timeline.commits().instants)
+        if not (is_begun and pending.of([ActionKind.RESTORE]).instants):
+            continue
+        places.append(where)
+        for rollback in pending.of([ActionKind.ROLLBACK]):
+            drop(rollback, attempt.meta)
+        attempt.upsert(("e", "x", 1, 50))
+        check(attempt, where)
+        assert attempt.rows() == [("a", "x", 1, 10), ("b", "x", 1, 20), ("c", "y", 1, 30), ("e", "x", 1, 50)], where
+    assert places
 
 
 def test_a_partition_that_is_built_when_the_first_instants_were_archived_hides_no_records() -> None:
