@@ -88,6 +88,7 @@ fuzz: $(READY)  ## damaged and hostile inputs for every decoder (ARGS="--seconds
 
 docs: $(READY)  ## the pages that are made from code, then all pages as a site, in the folder site
 	$(PY) -m pyhudi.model.options > docs/options.md
+	$(PY) -m pyhudi.cli.page > docs/cli.md
 	$(PY) -m bench.plot > docs/benchmarks.svg
 	$(PY) -m docs.notebook > docs/first_hour.ipynb
 	$(SITE) --clean

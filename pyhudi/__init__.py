@@ -71,6 +71,7 @@ if TYPE_CHECKING:
     from pyhudi.table.arguments import CreateArguments, RowArguments, WriteArguments
     from pyhudi.table.at import TableAt
     from pyhudi.table.dataset import HudiDataset
+    from pyhudi.table.description import TableDescription
     from pyhudi.table.follow import follow
     from pyhudi.table.merge_builder import Merge
     from pyhudi.table.metadata import TableMetadata
@@ -121,6 +122,7 @@ __all__ = [
     "StorageError",
     "TableAt",
     "TableConfig",
+    "TableDescription",
     "TableError",
     "TableExists",
     "TableHealth",
@@ -179,6 +181,7 @@ _HOME = {
     "SqlResult": "pyhudi.sql.duckdb_frames",
     "TableAt": "pyhudi.table.at",
     "TableConfig": "pyhudi.model.table_config",
+    "TableDescription": "pyhudi.table.description",
     "TableHealth": "pyhudi.services.health",
     "TableMetadata": "pyhudi.table.metadata",
     "Timeline": "pyhudi.model.timeline",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
-__all__ = ["html_lines", "html_pairs", "html_table", "readable_bytes", "text_table"]
+__all__ = ["html_lines", "html_pairs", "html_table", "pairs_text", "readable_bytes", "text_table"]
 
 
 def text_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
@@ -21,6 +21,13 @@ def text_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
         ).rstrip()
 
     return "\n".join([line(header), line(["-" * width for width in widths]), *map(line, cells)])
+
+
+def pairs_text(rows: Iterable[tuple[str, object]]) -> str:
+    """Names and their values, a line for each, the values one below the other; None is left blank."""
+    pairs = [(name, _text(value)) for name, value in rows]
+    width = max((len(name) for name, _ in pairs), default=0)
+    return "\n".join(f"{name:<{width}}  {value}".rstrip() for name, value in pairs)
 
 
 def html_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:

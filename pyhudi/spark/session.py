@@ -27,6 +27,7 @@ __all__ = [
     "hudi_options",
     "settings_read_once",
     "settings_with_prefix",
+    "started_session",
     "store_options",
     "zone_of",
 ]
@@ -51,6 +52,21 @@ def active_session() -> SparkSession | None:
     with suppress(PySparkNotImplementedError):
         return SparkSession.getActiveSession()
     return None
+
+
+def started_session(master: str) -> SparkSession:
+    """The active session, else a new one with this master ("": that of the environment).
+
+    Raises: ConfigError when PySpark is not installed.
+    """
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError as error:
+        raise ConfigError(
+            "A Spark session needs PySpark, which is not installed: pip install 'pyhudi[spark]'."
+        ) from error
+    builder = SparkSession.builder.appName("pyhudi")
+    return (builder.master(master) if master else builder).getOrCreate()
 
 
 def hudi_options(spark: SparkSession) -> dict[str, str]:

@@ -55,6 +55,7 @@ from pyhudi.table.calls import (
     undo,
 )
 from pyhudi.table.change import alter, delete, delete_partitions, static_partitions, update
+from pyhudi.table.description import TableDescription, described
 from pyhudi.table.groups import HistoryGroup, SavepointGroup
 from pyhudi.table.merge_builder import Merge
 from pyhudi.table.metadata import TableMetadata, build_index
@@ -200,6 +201,10 @@ class HudiTable:
     def metadata(self) -> TableMetadata:
         """The metadata table as it is now: its records, and whether they are right."""
         return TableMetadata(self._handle.fresh(), self._handle)
+
+    def describe(self) -> TableDescription:
+        """What the table is, in a few lines: type, version, keys, newest commit, metadata table, properties."""
+        return described(self._handle.fresh())
 
     def files(self) -> pa.Table:
         """The newest file of each file group: partition_path, file_id, path, instant_time, size_bytes, log_files."""

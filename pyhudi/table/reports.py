@@ -24,9 +24,9 @@ from pyhudi.text_table import html_pairs
 from pyhudi.view.consistent_read import read_consistently
 from pyhudi.view.file_system_view import FileSystemView
 
-__all__ = ["data_schema", "files", "health", "history", "html", "one_line", "partitions", "report"]
+__all__ = ["PARTITIONS_SCHEMA", "data_schema", "files", "health", "history", "html", "one_line", "partitions", "report"]
 
-_PARTITIONS_SCHEMA = pa.schema(
+PARTITIONS_SCHEMA = pa.schema(
     [("partition_path", pa.string()), ("files", pa.int64()), ("size_bytes", pa.int64()), ("log_files", pa.int64())]
 )
 
@@ -94,8 +94,8 @@ def partitions(meta: MetaClient) -> pa.Table:
         slices = view.slices(partition)
         logs = [log for s in slices for log in s.log_files]
         size = sum(s.base_file.size_bytes for s in slices if s.base_file) + sum(log.size_bytes for log in logs)
-        rows.append(dict(zip(_PARTITIONS_SCHEMA.names, (partition, len(slices), size, len(logs)), strict=True)))
-    return pa.Table.from_pylist(rows, _PARTITIONS_SCHEMA)
+        rows.append(dict(zip(PARTITIONS_SCHEMA.names, (partition, len(slices), size, len(logs)), strict=True)))
+    return pa.Table.from_pylist(rows, PARTITIONS_SCHEMA)
 
 
 def one_line(meta: MetaClient) -> str:

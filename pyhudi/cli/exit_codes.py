@@ -1,0 +1,21 @@
+"""How a run ends. Source: docs/cli.md, "Exit codes"."""
+
+from __future__ import annotations
+
+from pyhudi.errors import HudiError
+
+__all__ = ["BROKEN_PIPE", "CONFLICT", "DONE", "INTERRUPTED", "REFUSED", "TERMINATED", "USAGE", "WRONG", "code_of"]
+
+DONE = 0
+REFUSED = 1
+USAGE = 2
+WRONG = 3
+CONFLICT = 4
+INTERRUPTED = 130  # 128 + SIGINT
+BROKEN_PIPE = 141  # 128 + SIGPIPE
+TERMINATED = 143  # 128 + SIGTERM
+
+
+def code_of(error: BaseException) -> int:
+    """The exit code of a run that ended with an error."""
+    return CONFLICT if isinstance(error, HudiError) and error.retryable else REFUSED

@@ -1,0 +1,122 @@
+"""`pyhudi ...`: one command is parsed, run and answered; each way to end has its exit code.
+
+    registry.py      which function the words name
+    parsing.py       its arguments, by cyclopts
+    reply.py        what it answers, as text, JSON or CSV
+
+Help of all commands is written from the registry alone: it imports no table and no parser.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Sequence
+from types import FrameType
+from typing import NoReturn
+
+from pyhudi.cli.exit_codes import BROKEN_PIPE, DONE, INTERRUPTED, REFUSED, TERMINATED, USAGE, code_of
+from pyhudi.cli.registry import COMMANDS, GROUPS, Command, command_of, near_commands
+from pyhudi.errors import HudiError
+from pyhudi.shown_text import message
+
+__all__ = ["main", "run"]
+
+_HELP = ("--help", "-h", "help")
+_USAGE = "usage: pyhudi COMMAND [ARGUMENTS]; `pyhudi COMMAND --help` says what it takes"
+_DEBUG = "--debug"
+
+
+def run() -> NoReturn:
+    """The console script."""
+    sys.exit(main(sys.argv[1:]))
+
+
+def main(tokens: Sequence[str]) -> int:
+    """Run one command. Returns: its exit code."""
+    signal.signal(signal.SIGTERM, _terminated)
+    try:
+        code = _main(list(tokens))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes once more at its end
+        return BROKEN_PIPE
+    except KeyboardInterrupt:
+        return _ended("interrupted; nothing of it became visible unless the command had said so", INTERRUPTED)
+    except SystemExit as end:
+        if end.code == TERMINATED:
+            return _ended("ended by SIGTERM; what it had not committed was taken back", TERMINATED)
+        raise
+    return code
+
+
+def _main(tokens: list[str]) -> int:
+    if not tokens or tokens[0] in _HELP:
+        return _show(_help_of(COMMANDS))
+    if tokens[0] == "--version":
+        from pyhudi import __version__
+
+        return _show(f"pyhudi {__version__}")
+    named = command_of(tokens)
+    if named is None:
+        return _no_command(tokens)
+    command, arguments = named
+    try:
+        from pyhudi.cli.parsing import reply_of
+    except ImportError as error:
+        if (error.name or "").partition(".")[0] != "cyclopts":
+            raise
+        return _ended("the command line needs more packages: pip install 'pyhudi[cli]'", REFUSED)
+    try:
+        return reply_of(command, arguments)
+    except BrokenPipeError:
+        raise
+    except Exception as error:
+        return _failed(error, _DEBUG in arguments)
+
+
+def _failed(error: Exception, is_debugged: bool) -> int:
+    """Say in one line what went wrong."""
+    if is_debugged:
+        traceback.print_exc()
+    text = message(str(error)).replace("\n", " ")
+    if isinstance(error, HudiError | OSError):
+        return _ended(f"{type(error).__name__}: {text}", code_of(error))
+    return _ended(f"unexpected {type(error).__name__}: {text} ({_DEBUG} shows where)", REFUSED)
+
+
+def _terminated(number: int, frame: FrameType | None) -> NoReturn:
+    """SIGTERM unwinds as Ctrl-C does: a write that has not committed is undone."""
+    raise SystemExit(TERMINATED)
+
+
+def _no_command(tokens: list[str]) -> int:
+    group = [command for command in COMMANDS if command.group == tokens[0]]
+    if group and (len(tokens) == 1 or tokens[1] in _HELP):
+        _show(_help_of(group))
+        return DONE if len(tokens) > 1 else USAGE
+    near = " or ".join(f"`pyhudi {name}`" for name in near_commands(tokens))
+    typed = " ".join(tokens[:2] if group else tokens[:1])
+    advice = f"Did you mean {near}?" if near else "`pyhudi --help` lists them."
+    return _ended(f"there is no command {message(repr(typed))}. {advice}", USAGE)
+
+
+def _help_of(commands: Sequence[Command]) -> str:
+    width = max(len(command.words) for command in commands)
+    lines = [_USAGE]
+    for group, title in GROUPS.items():
+        rows = [f"  {one.words:<{width}}  {one.summary}" for one in commands if one.group == group]
+        lines += ["", f"{title}:", *rows] if rows else []
+    return "\n".join(lines)
+
+
+def _show(text: str) -> int:
+    print(text)
+    return DONE
+
+
+def _ended(text: str, code: int) -> int:
+    print(f"pyhudi: {text}", file=sys.stderr)
+    return code

@@ -1,0 +1,105 @@
+"""The page docs/cli.md, made from the registry: `python -m pyhudi.cli.page > docs/cli.md`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from textwrap import wrap
+
+from cyclopts import ArgumentCollection
+
+from pyhudi.cli.json_schema import schema_of
+from pyhudi.cli.options import EVERY_COMMAND
+from pyhudi.cli.parsing import app_of, details_of
+from pyhudi.cli.registry import COMMANDS, GROUPS, Command
+
+__all__ = ["cli_page"]
+
+_HEAD = """# The command line
+
+<!-- Made by `python -m pyhudi.cli.page`; `make docs` writes it. -->
+
+```
+pip install "pyhudi[cli]"
+pyhudi table describe /lake/rides
+pyhudi query "SELECT city, sum(fare) FROM rides GROUP BY city" --catalog /lake --json
+```
+
+A run of `pyhudi` calls one method of a table, shows what it answers, and ends. It needs no Spark and no Java, unless
+`--spark` asks for them. A table is a path or URI; with `--catalog FOLDER` it is a name, and `sales.rides` is the
+subfolder sales/rides.
+
+**Answers.** Text for people fits the terminal. `--json` writes an object, or an array with a row on each line; its
+schema is below each command, and fields are only ever added. `--csv` writes a line for each row, with nested values as
+JSON. Answers go to standard output; everything else (errors, plans, progress, questions) goes to standard error.
+
+**Changes.** Commands that delete or replace something show their plan and ask. `--dry-run` shows the plan only, and
+`--yes` does not ask. Without a terminal to ask on, a run without `--yes` is refused. Long work has a line of progress
+where standard error is a terminal; `PYHUDI_PROGRESS=1` or `0` decides otherwise.
+
+**Completion.** `pyhudi completion bash` prints a script for the shell, as `zsh` and `fish` do:
+`eval "$(pyhudi completion bash)"`.
+
+## Exit codes
+
+| code | meaning |
+|---|---|
+| 0 | done |
+| 1 | refused: the table, its state or a value does not allow it; one line on standard error says why |
+| 2 | usage: a command or option is not known, or an argument is missing |
+| 3 | found something wrong: `health`, `validate` and their like answered, and the answer has findings |
+| 4 | conflict: another process was in the way; the same run can succeed later |
+| 130, 143 | ended by Ctrl-C or SIGTERM: what was not committed was taken back |
+
+## Options of every command
+
+"""
+
+
+def cli_page() -> str:
+    """The page as text."""
+    parts = [_HEAD, "\n".join(_rows(_collection(COMMANDS[0]), common=True)), "\n"]
+    for group, title in GROUPS.items():
+        commands = [command for command in COMMANDS if command.group == group]
+        if commands:
+            parts.append(f"\n## {title}\n")
+            parts += map(_section, commands)
+    return "".join(parts)
+
+
+def _collection(command: Command) -> ArgumentCollection:
+    return app_of(command).assemble_argument_collection(parse_docstring=True)
+
+
+def _section(command: Command) -> str:
+    arguments = _collection(command)
+    places = [argument.names[0] for argument in arguments if not argument.names[0].startswith("-") and argument.show]
+    lines = [f"\n### {command.words}\n", f"`pyhudi {' '.join([command.words, *places])}`: {command.summary}"]
+    lines = [lines[0], *wrap(lines[1], 120), ""]
+    details = details_of(command)
+    lines += [*wrap(details, 120), ""] if details else []
+    rows = list(_rows(arguments, common=False))
+    lines += [*rows, ""] if len(rows) > len(_TABLE_HEAD) else []
+    schema = json.dumps(schema_of(command), ensure_ascii=False)
+    lines += ["<details markdown><summary>JSON</summary>", "", "```json", *_folded(schema), "```", "", "</details>"]
+    return "\n".join(lines) + "\n"
+
+
+_TABLE_HEAD = ("| argument | meaning |", "|---|---|")
+
+
+def _rows(arguments: ArgumentCollection, common: bool) -> Iterator[str]:
+    yield from _TABLE_HEAD
+    for argument in arguments:
+        is_common = argument.parameter.group in (EVERY_COMMAND, (EVERY_COMMAND,))
+        if argument.show and is_common is common:
+            names = ", ".join(f"`{name}`" for name in argument.names)
+            yield f"| {names} | {(argument.parameter.help or '').replace('|', '&#124;')} |"
+
+
+def _folded(text: str) -> Iterable[str]:
+    return wrap(text, 118, break_long_words=False, break_on_hyphens=False)
+
+
+if __name__ == "__main__":
+    print(cli_page(), end="")

@@ -1,0 +1,84 @@
+"""What a table is, from its properties and its timeline: `HudiTable.describe`. No data file is opened or listed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pyhudi.meta_client import MetaClient
+from pyhudi.result import Result
+from pyhudi.shown_text import without_credentials
+from pyhudi.storage import open_storage
+from pyhudi.text_table import pairs_text
+
+__all__ = ["TableDescription", "describe", "described"]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class TableDescription(Result):
+    """`newest_commit`: instant time of the newest completed write, None before the first one; `completed`: when it
+    became visible. `commits`, `pending`: on the active timeline. `indexes`: partitions of the metadata table that are
+    ready. `properties`: of `hoodie.properties`, without credentials.
+    """
+
+    name: str
+    path: str
+    table_type: str
+    table_version: int
+    record_key: tuple[str, ...]
+    partition_by: tuple[str, ...]
+    ordering: tuple[str, ...]
+    merge_mode: str
+    base_file_format: str
+    newest_commit: str | None
+    completed: str | None
+    commits: int
+    pending: int
+    indexes: tuple[str, ...]
+    properties: Mapping[str, str]
+
+    def __str__(self) -> str:
+        shown = {
+            "table": self.name,
+            "path": self.path,
+            "type": f"{self.table_type}, version {self.table_version}, {self.base_file_format.lower()}",
+            "record key": ", ".join(self.record_key) or "generated",
+            "partitioned by": ", ".join(self.partition_by) or "nothing",
+            "who wins": self.merge_mode + (f" by {', '.join(self.ordering)}" if self.ordering else ""),
+            "newest commit": self.newest_commit or "none yet",
+            "commits": f"{self.commits:,} on the active timeline, {self.pending:,} instants pending",
+            "metadata table": ", ".join(self.indexes) or "none",
+        }
+        return pairs_text(shown.items())
+
+
+def describe(path: str | os.PathLike[str], storage_options: Mapping[str, object] | None = None) -> TableDescription:
+    """`HudiTable.open(path).describe()`, which loads a tenth of the library.
+
+    Raises: TableNotFound, UnsupportedTable, CorruptFile, StorageError.
+    """
+    return described(MetaClient.load(open_storage(path, storage_options or {})))
+
+
+def described(meta: MetaClient) -> TableDescription:
+    """The description of a table at one moment."""
+    config, commits = meta.config, meta.timeline.commits()
+    newest = meta.timeline.last_commit()
+    return TableDescription(
+        name=config.table_name,
+        path=without_credentials(meta.storage.root),
+        table_type=config.table_type,
+        table_version=config.table_version,
+        record_key=tuple(config.record_key_fields),
+        partition_by=tuple(config.partition_fields),
+        ordering=tuple(config.ordering_fields),
+        merge_mode=config.record_merge_mode,
+        base_file_format=config.base_file_format,
+        newest_commit=newest.requested_time if newest else None,
+        completed=newest.completion_time if newest else None,
+        commits=len(commits.instants),
+        pending=len(meta.timeline.pending().instants),
+        indexes=tuple(sorted(config.metadata_partitions)),
+        properties={key: without_credentials(value) for key, value in sorted(config.properties.items())},
+    )

@@ -1,0 +1,97 @@
+"""How a run of `pyhudi` ends, and what it says then. Source: docs/cli.md."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from pyhudi import write_hudi
+from pyhudi.cli.registry import COMMANDS, GROUPS, Command
+from tests.support.commands import run_cli
+
+ROWS = pa.table({"id": ["a", "b"], "city": ["rome", "oslo"], "fare": [1.0, 2.0]})
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("lake") / "sales" / "rides"
+    write_hudi(path, ROWS, record_key="id", partition_by="city")
+    return path
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.words)
+def test_a_row_of_the_registry_has_a_function_whose_docstring_begins_with_its_summary(command: Command) -> None:
+    function = command.function()
+
+    assert (inspect.getdoc(function) or "").partition("\n")[0] == command.summary
+    assert "common" in inspect.signature(function).parameters
+    assert command.group in GROUPS
+
+
+def test_help_lists_every_command_and_imports_no_table_and_no_parser() -> None:
+    help_text = run_cli("--help").out
+    imported = run_cli("--help", PYTHONPROFILEIMPORTTIME="1").err
+
+    assert [command.words for command in COMMANDS if f"  {command.words} " not in help_text] == []
+    assert "pyhudi.cli.main" in imported
+    assert [name for name in ("pyarrow", "cyclopts", "rich", "pyhudi.table") if f"| {name}\n" in imported] == []
+
+
+def test_help_of_a_command_names_its_arguments() -> None:
+    help_text = run_cli("table", "history", "--help").out
+
+    assert "--since" in help_text
+    assert "--storage-option" in help_text
+
+
+def test_a_command_that_is_not_there_ends_with_2_and_names_the_nearest() -> None:
+    ran = run_cli("table", "heath", code=2)
+
+    assert ran.out == ""
+    assert ran.err.startswith("pyhudi: there is no command 'table heath'. Did you mean `pyhudi table health`")
+
+
+def test_an_argument_that_is_not_there_ends_with_2(table: Path) -> None:
+    assert "--jsonn" in run_cli("table", "describe", table, "--jsonn", code=2).err
+
+
+def test_a_refusal_ends_with_1_and_is_one_line_on_standard_error(tmp_path: Path) -> None:
+    ran = run_cli("table", "files", tmp_path / "none", code=1)
+
+    assert ran.out == ""
+    assert ran.err.startswith("pyhudi: TableNotFound: No Hudi table at ")
+    assert ran.err.count("\n") == 1
+
+
+def test_debug_shows_where_an_error_comes_from(tmp_path: Path) -> None:
+    assert "Traceback" in run_cli("table", "files", tmp_path / "none", "--debug", code=1).err
+
+
+def test_a_catalog_is_a_folder_that_a_name_is_found_in(table: Path) -> None:
+    ran = run_cli("table", "describe", "sales.rides", "--catalog", table.parents[1], "--json")
+
+    assert ran.value["path"] == str(table)
+    assert "--catalog takes a name" in run_cli("table", "describe", table, "--catalog", "x", code=1).err
+
+
+def test_json_and_csv_hold_the_same_rows(table: Path) -> None:
+    as_json = run_cli("table", "partitions", table, "--json").value
+    as_csv = run_cli("table", "partitions", table, "--csv").out
+
+    assert as_csv.splitlines()[0] == ",".join(as_json[0])
+    assert as_csv.splitlines()[1:] == [",".join(str(value) for value in row.values()) for row in as_json]
+    assert run_cli("table", "partitions", table, "--csv", "--json", code=1).err.startswith("pyhudi: ConfigError")
+
+
+def test_a_closed_pipe_ends_the_run_quietly(table: Path) -> None:
+    import subprocess
+    import sys
+
+    command = f"{sys.executable} -m pyhudi.cli table history {table} | true; echo ${{PIPESTATUS[0]}}"
+    ended = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
+
+    assert ended.stdout.strip() in ("0", "141")
+    assert ended.stderr == ""
