@@ -339,6 +339,7 @@ class _Ranged:
             newest_commit=_newest(meta),
             checkpoint=commits.checkpoint,
             driver_rows=most_rows if files.rows <= most_rows else 0,
+            check_pages=self.query.damage.page_checksums,
         )
 
     def _full_scan(self, meta: MetaClient, commits: CommitsInRange, written_by: frozenset[str] | None) -> ReadPlan:

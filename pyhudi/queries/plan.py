@@ -56,6 +56,7 @@ class ReadPlan:
     `checkpoint`: of an incremental query, the begin of the one that goes on from here.
     `changes`: how slices are read, when a query asks for changes.
     `driver_rows`: the planner may read all rows at once, if they are at most so many.
+    `check_pages`: see `open_base_file`.
     """
 
     schema: pa.Schema
@@ -77,6 +78,7 @@ class ReadPlan:
     checkpoint: str | None = None
     changes: ChangeReading | None = field(default=None, repr=False)
     driver_rows: int = 0
+    check_pages: bool = True
 
     @property
     def size_bytes(self) -> int:
@@ -153,6 +155,7 @@ def _plan(query: Query, instant_time: str | None, meta: MetaClient) -> ReadPlan:
         skipped=skipped,
         key_field=sole_key_field(meta.config, full),
         listed_by_metadata=listed is not None,
+        check_pages=query.damage.page_checksums,
     )
 
 

@@ -107,4 +107,5 @@ def slice_spec(
         query.memory.spill_folder,
         history,
         damage_rules(meta, raises=query.damage.on_read == "fail", advice=READING),
+        check_pages=query.damage.page_checksums,
     )

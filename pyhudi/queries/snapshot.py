@@ -280,7 +280,7 @@ def read_log_rows(plan: ReadPlan, read: ReadSlice, version_column: str) -> Itera
 
 
 def _base_rows(plan: ReadPlan, storage: Storage, read: ReadSlice, batch_rows: int) -> Iterator[pa.RecordBatch]:
-    with open_base_file(storage, read.base_file.path) as reader:
+    with open_base_file(storage, read.base_file.path, check_pages=plan.check_pages) as reader:
         names, convert = _conversion(plan, read, reader)
         keys = key_filter(plan, read)
         if keys is not None and keys.applies_to(reader):

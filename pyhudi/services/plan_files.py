@@ -136,6 +136,7 @@ def slice_reading(spec: WriteSpec, schema: PlanSchema, context: ActionContext) -
         memory.spill_folder,
         schema.history,
         damage=None if context.options.damage.rewrite else damage_rules(meta, raises=True, advice=REWRITING),
+        check_pages=context.options.damage.page_checksums,
     )
 
 

@@ -214,7 +214,7 @@ def _read_natively(
     replaced: DataFrame | None = None,
 ) -> DataFrame:
     """The files of one shape as columns of `plan.read_schema`, without the rows of the numbers in `replaced`."""
-    scan = partial(_scan, spark, meta.storage, shape=shape, replaced=replaced)
+    scan = partial(_scan, spark, meta.storage, shape=shape, replaced=replaced, check_pages=plan.check_pages)
     if _paths_have_the_values(meta.config, plan.read_schema, reads):
         return _shaped(scan(plan.read_schema, reads=reads, base=meta.storage.full_path("")), plan, shape)
     from_path = [name for name, _ in reads[0].path_values]
@@ -242,6 +242,7 @@ def _scan(
     base: str | None = None,
     file_name: bool = False,
     replaced: DataFrame | None = None,
+    check_pages: bool,
 ) -> DataFrame:
     """Spark's scan of the files, with the names and types that the columns have in them."""
     there = {target: (name, kind) for target, name, kind in shape.columns}
@@ -253,6 +254,7 @@ def _scan(
     reader = reader.option("ignoreCorruptFiles", "false").option("ignoreMissingFiles", "false")
     if not orc:
         reader = reader.option("datetimeRebaseMode", "CORRECTED").option("int96RebaseMode", "CORRECTED")
+        reader = reader.option("parquet.page.verify-checksum.enabled", str(check_pages).lower())
     if base is not None:
         reader = reader.option("basePath", base)
     files = [literal_path(storage.full_path(read.base_file.path)) for read in reads]

@@ -1,13 +1,15 @@
-"""Damaged log files, read and rewritten by Spark's tasks: the driver is told."""
+"""Damaged files, read and rewritten by Spark's tasks: the driver is told."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
-from pyhudi import DamagedLog, HudiTable
+from pyhudi import DamagedLog, HudiTable, write_hudi
 from pyhudi.spark.engine import collect_arrow
 from pyhudi.spark.reader import read_frame
 from tests.support.tables.damaged import OLD, damaged
@@ -49,3 +51,20 @@ def test_tasks_of_spark_merge_no_damaged_log_file(spark: Any, tmp_path: Path) ->
         table.update("id = 'b'", set={"v": 7}, options=BY_SPARK)
     with pytest.warns(UserWarning, match="is damaged"):
         assert table.scan(["id", "v"]).to_arrow().num_rows == len(OLD)
+
+
+def test_spark_notices_a_flipped_bit_in_a_base_file(spark: Any, tmp_path: Path) -> None:
+    rows = [{"id": f"{n}", "v": n} for n in range(50)]
+    write_hudi(tmp_path, rows, record_key="id", options={"hoodie.parquet.compression.codec": "uncompressed"})
+    (file,) = tmp_path.glob("*.parquet")
+    content = bytearray(file.read_bytes())
+    chunk = pq.read_metadata(file).row_group(0).column(6)
+    content[chunk.data_page_offset + chunk.total_compressed_size - 3] ^= 4
+    file.write_bytes(content)
+    reader = spark.read.format("hudi").option("hoodie.pyhudi.engine", "spark")
+
+    with pytest.raises(Exception, match=re.escape(file.name)):
+        reader.load(str(tmp_path)).select("v").collect()
+
+    unchecked = reader.option("hoodie.pyhudi.page.checksums", "false").load(str(tmp_path)).select("v").collect()
+    assert sum(row.v != n for n, row in enumerate(unchecked)) == 1

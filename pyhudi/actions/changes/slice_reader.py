@@ -23,7 +23,7 @@ from pyhudi.actions.changes.computed import NumberedClause
 from pyhudi.actions.changes.values import computed, mask_of
 from pyhudi.filegroup.read.slice import SliceSpec, read_with_late_keys
 from pyhudi.filegroup.write.spec import WriteSpec
-from pyhudi.formats.base import BATCH_ROWS, open_base_file
+from pyhudi.formats.base import BATCH_ROWS
 from pyhudi.merge.rules import MergeRules
 from pyhudi.model.keys import COMMIT_SEQNO, RECORD_KEY
 from pyhudi.model.predicate import Constant, split_texts
@@ -151,7 +151,7 @@ class SliceReader:
                 yield from ((batch, late) for batch in rows.combine_chunks().to_batches())
             return
         none = pa.array([], pa.string())
-        with open_base_file(spec.storage, read.base_file.path) as reader:
+        with spec.open_base(read.base_file.path) as reader:
             schema = pa.schema([spec.schema.field(name) for name in columns])
             in_file = set(reader.schema.names)
             names_there = [name for name in columns if name in in_file]

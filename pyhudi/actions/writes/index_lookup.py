@@ -191,7 +191,7 @@ def stored_slices(keygen: KeyGenerator | None, context: ActionContext) -> SliceS
     memory = context.options.memory
     return SliceSpec(
         meta.storage, schema, rules, table_rules(context), None if stored_keys else keygen, memory.merge_bytes,
-        memory.spill_folder,
+        memory.spill_folder, check_pages=context.options.damage.page_checksums,
     )  # fmt: skip
 
 

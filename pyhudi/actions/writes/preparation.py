@@ -295,6 +295,7 @@ def write_spec(
             bloom_fpp=options.bloom_fpp,
             bloom_kind=options.bloom_kind,
             bloom_max_entries=options.bloom_max_entries,
+            page_checksums=options.damage.page_checksums,
         ),
     )
     return replace(spec, stats_columns=columns_with_stats(context.meta, spec.stored_schema, options.metadata))

@@ -14,7 +14,6 @@ from pyhudi.engine.base import TaskContext
 from pyhudi.errors import CorruptFile
 from pyhudi.filegroup.read.record_buffer import with_record_keys
 from pyhudi.filegroup.read.slice import SliceSpec, read_file_slice
-from pyhudi.formats.base import open_base_file
 from pyhudi.formats.damage import as_corrupt
 from pyhudi.merge.combine import single_array
 from pyhudi.model.file_group import FileSlice
@@ -37,7 +36,7 @@ def slice_keys(spec: SliceSpec, file_slice: FileSlice) -> Iterator[pa.Array]:
             yield _checked(batch.column(RECORD_KEY), f"{spec.storage.root}: {file_slice.group.file_id}")
         return
     generator = spec.key_generator
-    with open_base_file(spec.storage, base.path) as reader:
+    with spec.open_base(base.path) as reader:
         columns = [RECORD_KEY] if generator is None else list(generator.input_columns or reader.schema.names)
         for batch in reader.batches([name for name in columns if name in reader.schema.names], _READ_ROWS):
             rows = with_record_keys(generator, pa.Table.from_batches([batch]))

@@ -57,7 +57,8 @@ class SliceSpec:
     `spill_folder`, None: the system's temporary one. `history`: the table's schemas, newest first, () where columns of
     files match by name. `damage`: the reaction to log files that lack bytes of completed writes, None: no check.
     `whole`: for a query that reads blocks of some instants only: the slice as of the last of these instants with a log
-    file in it, None when it no longer exists; it holds the other columns of partial updates.
+    file in it, None when it no longer exists; it holds the other columns of partial updates. `check_pages`: see
+    `open_base_file`.
     """
 
     storage: Storage
@@ -70,6 +71,11 @@ class SliceSpec:
     history: tuple[InternalSchema, ...] = ()
     damage: DamageRules | None = None
     whole: Callable[[FileSlice], FileSlice | None] | None = None
+    check_pages: bool = True
+
+    def open_base(self, path: str) -> BaseFileReader:
+        """Open a base file of the table. Raises PathNotFound, CorruptFile, UnsupportedTable."""
+        return open_base_file(self.storage, path, check_pages=self.check_pages)
 
     def needed(self, columns: Sequence[str]) -> pa.Schema:
         """`columns` and those that merging needs, in table order."""
@@ -121,7 +127,7 @@ def read_with_late_keys(
 
 def _open_base(spec: SliceSpec, file_slice: FileSlice, stack: ExitStack) -> BaseFileReader | None:
     base = file_slice.base_file
-    return None if base is None else stack.enter_context(open_base_file(spec.storage, base.path))
+    return None if base is None else stack.enter_context(spec.open_base(base.path))
 
 
 def _whole(spec: SliceSpec, file_slice: FileSlice) -> tuple[SliceSpec, FileSlice]:

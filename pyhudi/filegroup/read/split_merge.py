@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from pyhudi.filegroup.read.slice import SliceMerge, SliceSpec
-from pyhudi.formats.base import BATCH_ROWS, open_base_file
+from pyhudi.formats.base import BATCH_ROWS
 from pyhudi.merge.rules import MergeRules
 from pyhudi.model.file_group import FileSlice
 
@@ -61,7 +61,7 @@ def replaced_base_rows(spec: SliceSpec, file_slice: FileSlice) -> Iterator[Repla
         return
     deciding = pa.schema([column for column in spec.schema if column.name in comparing.deciding])
     first = 0
-    with open_base_file(spec.storage, file_slice.base_file.path) as base:
+    with spec.open_base(file_slice.base_file.path) as base:
         replaced = merge.replaced_by_position(base)
         if replaced is not None:
             yield ReplacedBaseRows(replaced, replaced[:0])
@@ -85,7 +85,7 @@ def merged_log_rows(
         for versions in merge.only_in_logs(batch_rows):
             yield LogRows(merge.records.take(versions).select(list(columns)), versions)
         return
-    with open_base_file(spec.storage, file_slice.base_file.path) as base:
+    with spec.open_base(file_slice.base_file.path) as base:
         for stored in merge.stored_rows(base, needed, batch_rows):
             yield LogRows(merge.merge_batch(stored)[1].select(list(columns)), None)
     for rows in merge.log_rows(batch_rows):

@@ -186,7 +186,7 @@ def merged_rows(spec: WriteSpec, reading: SliceSpec, slices: Iterable[FileSlice]
         with ExitStack() as stack:
             base = file_slice.base_file
             if base is not None:
-                reader = stack.enter_context(open_base_file(spec.storage, base.path))
+                reader = stack.enter_context(reading.open_base(base.path))
                 yield from merge.base_rows(reader, keep_dictionaries=True)
             yield from merge.log_rows()
 

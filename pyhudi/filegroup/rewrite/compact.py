@@ -31,7 +31,7 @@ from pyhudi.filegroup.write.markers import CREATE, MERGE
 from pyhudi.filegroup.write.spec import WriteSpec
 from pyhudi.filegroup.write.status import to_batch
 from pyhudi.formats.avro.schema import arrow_from_avro, avro_from_arrow
-from pyhudi.formats.base import BaseFileReader, Footer, open_base_file
+from pyhudi.formats.base import BaseFileReader, Footer
 from pyhudi.formats.log.blocks import delete
 from pyhudi.formats.log.envelope import BlockType, HeaderKey, encode_block
 from pyhudi.formats.log.writer import data_block
@@ -75,7 +75,7 @@ def compact_slice(
     read_s = clock.monotonic_s()
     with ExitStack() as stack:
         base = file_slice.base_file
-        reader = stack.enter_context(open_base_file(spec.storage, base.path)) if base is not None else None
+        reader = stack.enter_context(reading.open_base(base.path)) if base is not None else None
         file = _write(spec, task, file_slice, merge, reader, clock)
         stat = file.close_rewritten(base, merge, (started_s, read_s), clock)
     totals = with_log_totals(stat, merge, file_slice)
@@ -219,7 +219,8 @@ class _Blocks:
         if self._logs.block_format.lower() != "parquet":
             rows = project(rows, arrow_from_avro(schema_json))
         (batch,) = rows.combine_chunks().to_batches()
-        return data_block(batch, schema_json, self._logs.block_format, header), rows
+        block = data_block(batch, schema_json, self._logs.block_format, header, page_checksums=spec.file.page_checksums)
+        return block, rows
 
     def deletes(self, positions: Positions) -> bytes:
         """The delete block."""

@@ -248,7 +248,7 @@ def _data_block(
     if options.block_format.lower() != "parquet":
         table = project(table, arrow_from_avro(schema_json))
     (batch,) = table.replace_schema_metadata(notes or None).combine_chunks().to_batches()
-    return data_block(batch, schema_json, options.block_format, header), table
+    return data_block(batch, schema_json, options.block_format, header, page_checksums=spec.file.page_checksums), table
 
 
 def _delete_block(spec: WriteSpec, deleted: pa.Table, base_rows: BasePositions | None) -> bytes:

@@ -64,7 +64,7 @@ def merge_file(
     """
     started_s = clock.monotonic_s()
     rows = _Incoming.of(spec, incoming, match_keys)
-    with open_base_file(spec.storage, base.path) as reader:
+    with open_base_file(spec.storage, base.path, check_pages=spec.file.page_checksums) as reader:
         merge = _Merge(spec, base, reader, rows, match_keys, UnchangedColumns.of(incoming, unchanged))
         scanned_s = clock.monotonic_s()
         file = NewBaseFile(

@@ -103,7 +103,8 @@ class Footer:
 class BaseFileOptions:
     """How base files are written. Sizes are bytes; `row_group_bytes` counts Arrow bytes before encoding.
 
-    `plain_columns`: columns known not to benefit from a dictionary.
+    `plain_columns`: columns known not to benefit from a dictionary. `page_checksums`: pages get a checksum, in a
+    format that has them.
     """
 
     format: str = "PARQUET"
@@ -118,6 +119,7 @@ class BaseFileOptions:
     bloom_kind: str = "DYNAMIC_V0"
     bloom_max_entries: int = 100_000
     plain_columns: frozenset[str] = frozenset()
+    page_checksums: bool = True
 
 
 class BaseFileReader(Protocol):
@@ -232,7 +234,7 @@ class BaseFormat(Protocol):
     """The entry points of a format."""
 
     @staticmethod
-    def open(storage: Storage, path: str) -> BaseFileReader: ...
+    def open(storage: Storage, path: str, *, check_pages: bool) -> BaseFileReader: ...
 
     @staticmethod
     def create(
@@ -354,10 +356,11 @@ def extension_of(format_name: str) -> str:
     return next(extension for extension, format_name in _FORMAT_OF_EXTENSION.items() if format_name == name)
 
 
-def open_base_file(storage: Storage, path: str) -> BaseFileReader:
+def open_base_file(storage: Storage, path: str, *, check_pages: bool = True) -> BaseFileReader:
     """Open a base file for reading; the extension of `path` says its format.
 
-    Raises PathNotFound, CorruptFile, and UnsupportedTable for the formats of other tables (hfile, lance).
+    Args:    check_pages: pages that have a checksum must match it, else reading them raises CorruptFile.
+    Raises:   PathNotFound, CorruptFile, and UnsupportedTable for the formats of other tables (hfile, lance).
     """
     extension = "." + path.rpartition("/")[2].rpartition(".")[2].lower()
     name = _FORMAT_OF_EXTENSION.get(extension)
@@ -365,7 +368,7 @@ def open_base_file(storage: Storage, path: str) -> BaseFileReader:
         raise UnsupportedTable(
             f"{path}: base files of type {extension!r} can't be read; known: {', '.join(_FORMAT_OF_EXTENSION)}."
         )
-    return BASE_FORMATS.load(name).open(storage, path)
+    return BASE_FORMATS.load(name).open(storage, path, check_pages=check_pages)
 
 
 def new_base_file(

@@ -60,7 +60,7 @@ class OrcFormat:
     """The entry points of the format."""
 
     @staticmethod
-    def open(storage: Storage, path: str) -> OrcReader:
+    def open(storage: Storage, path: str, *, check_pages: bool) -> OrcReader:  # ORC has no checksums
         return OrcReader(storage, path)
 
     @staticmethod

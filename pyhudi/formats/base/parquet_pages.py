@@ -202,7 +202,9 @@ def _behind(elements: Sequence[_Element], position: int) -> int:
     return position
 
 
-def rows_of_pages(source: pa.NativeFile, columns: Sequence[PagedColumn], wanted: Rows) -> list[pa.ChunkedArray]:
+def rows_of_pages(
+    source: pa.NativeFile, columns: Sequence[PagedColumn], wanted: Rows, *, check_pages: bool
+) -> list[pa.ChunkedArray]:
     """Some rows (numbers in the row group, ascending) of some of its columns, column by column.
 
     Raises: pyarrow's errors for damaged pages.
@@ -215,7 +217,8 @@ def rows_of_pages(source: pa.NativeFile, columns: Sequence[PagedColumn], wanted:
     for ranges, group in alike.items():
         rows = sum(count for _, count in ranges)
         data = _small_file(source, group, rows)
-        table = pq.ParquetFile(pa.BufferReader(data)).read(use_threads=False)
+        file = pq.ParquetFile(pa.BufferReader(data), page_checksum_verification=check_pages)
+        table = file.read(use_threads=False)
         if table.num_rows != rows:
             raise pa.ArrowInvalid(f"pages of {rows} rows have {table.num_rows}")
         picked = table.take(pa.array(_positions(ranges, wanted)))

@@ -72,9 +72,10 @@ def _parts_bytes(parts: Sequence[tuple[int, pa.Array]]) -> int:
 
 
 class ParquetReader:
-    """One open Parquet base file."""
+    """One open Parquet base file. `check_pages`: compare the checksums of pages that have one."""
 
-    def __init__(self, storage: Storage, path: str) -> None:
+    def __init__(self, storage: Storage, path: str, *, check_pages: bool = True) -> None:
+        self._check_pages = check_pages
         self.where = f"{storage.root}/{path}"
         before = settled_state(storage, path)
         self._input = open_stored(storage, path)
@@ -118,6 +119,7 @@ class ParquetReader:
         return pq.ParquetFile(
             self._input, metadata=metadata, pre_buffer=self._pre_buffer, buffer_size=buffer_size,
             read_dictionary=list(dictionaries), coerce_int96_timestamp_unit="us",
+            page_checksum_verification=self._check_pages,
         )  # fmt: skip
 
     @property
@@ -270,7 +272,7 @@ class ParquetReader:
             if not pages:
                 return None
             paged.append(pages)
-        columns = rows_of_pages(self._input, paged, rows)
+        columns = rows_of_pages(self._input, paged, rows, check_pages=self._check_pages)
         schema = pa.schema([self._outline.stored.field(name) for name in names])
         if [column.type for column in columns] != schema.types:
             return None

@@ -135,7 +135,7 @@ class ParquetWriter:
         self._codec, level = _CODECS[codec]
         # A codec without a level here has none to choose.
         self._level = level if level is None or options.compression_level is None else options.compression_level
-        self._schema, self._plain = schema, options.plain_columns
+        self._schema, self._plain, self._checksums = schema, options.plain_columns, options.page_checksums
         self._watched, self._nan_columns = tuple(watched), set[str]()
         self._storage, self._path = storage, path
         self._where = storage.full_path(path)
@@ -176,7 +176,7 @@ class ParquetWriter:
             self._sink, self._arriving, version="2.6", compression=self._codec, compression_level=self._level,
             use_dictionary=paths,  # type: ignore[arg-type]  # pyarrow takes names, too
             write_statistics=True, data_page_version="1.0", store_schema=False,
-            use_compliant_nested_type=True, **_page_limits(),  # type: ignore[arg-type]
+            use_compliant_nested_type=True, write_page_checksum=self._checksums, **_page_limits(),  # type: ignore[arg-type]
         )  # fmt: skip
         return self._writer
 

@@ -12,23 +12,34 @@ from collections.abc import Mapping
 import pyarrow as pa
 
 from pyhudi.errors import ConfigError
-from pyhudi.formats.log.blocks import DATA_BLOCKS
+from pyhudi.formats.log.blocks import DATA_BLOCKS, BlockType, parquet_data
 from pyhudi.formats.log.envelope import HeaderKey, encode_block
 from pyhudi.storage.base import Storage, as_storage_error
 
 __all__ = ["LogFileWriter", "data_block"]
 
 
-def data_block(batch: pa.RecordBatch, schema_json: str, block_format: str, header: Mapping[HeaderKey, str]) -> bytes:
+def data_block(
+    batch: pa.RecordBatch,
+    schema_json: str,
+    block_format: str,
+    header: Mapping[HeaderKey, str],
+    *,
+    page_checksums: bool = True,
+) -> bytes:
     """A complete data block.
 
     Args:    batch: rows with the columns of `schema_json` (Avro JSON with meta columns), in its order; block_format:
-             "avro", "parquet" or "hfile"; header: entries besides the schema, INSTANT_TIME among them.
+             "avro", "parquet" or "hfile"; header: entries besides the schema, INSTANT_TIME among them;
+             page_checksums: pages of Parquet get a checksum.
     """
     block = DATA_BLOCKS.get(block_format.lower())
     if block is None:
         raise ConfigError(f"Log block format {block_format!r}: expected one of {', '.join(DATA_BLOCKS)}.")
-    content = block.layout.encode(batch, schema_json)
+    if block.block_type is BlockType.PARQUET_DATA:
+        content = parquet_data.encode(batch, schema_json, page_checksums=page_checksums)
+    else:
+        content = block.layout.encode(batch, schema_json)
     return encode_block(block.block_type, {**header, HeaderKey.SCHEMA: schema_json}, content)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from pyhudi.model.options.declare import Values, option, parse, row
-from pyhudi.model.options.spec import ON_READ, Kind
+from pyhudi.model.options.spec import ON_READ, ON_READ_AND_WRITE, Kind
 from pyhudi.model.options.table import BASE_FILE_FORMAT
 
 __all__ = [
@@ -129,7 +129,7 @@ REWRITE_DAMAGED_LOGS = "hoodie.pyhudi.rewrite.damaged.logs"
 
 @dataclass(frozen=True, slots=True)
 class DamageOptions:
-    """`on_read`: for queries; `rewrite`: for actions that write merged rows."""
+    """`on_read`: for queries; `rewrite`: for actions that write merged rows; `page_checksums`: for both."""
 
     on_read: str = option(
         READ_DAMAGED_LOGS,
@@ -144,6 +144,14 @@ class DamageOptions:
         False,
         "Compaction, log compaction, clustering, updates, merges and changes of the version take rows of damaged log "
         "files for lost and go on without them, for good. Otherwise they are refused.",
+    )
+    page_checksums: bool = option(
+        "hoodie.pyhudi.page.checksums",
+        True,
+        "Parquet: writes add a checksum to each page of base files and log blocks; queries and rewrites compare those "
+        "that a file has, Hudi's among them, so that damage is an error with the name of the file. `false`: writes add "
+        "none, and base files are read without a check, say to save the rows of a damaged one.",
+        scopes=ON_READ_AND_WRITE,
     )
 
 

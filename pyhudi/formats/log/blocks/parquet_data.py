@@ -22,7 +22,7 @@ _BATCH_ROWS = 1 << 16  # memory is checked after so many rows
 def decode(content: bytes, schema: str, columns: Collection[str] | None = None, where: str = "log block") -> pa.Table:
     """The block's rows in order. `schema` (Avro JSON of the header) is unused: the Parquet file has its own."""
     with as_corrupt(where, "the Parquet block"):
-        file = pq.ParquetFile(pa.BufferReader(content))
+        file = pq.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)
         whole = file.schema_arrow
         names = [name for name in whole.names if columns is None or name in columns]
         if len(set(names)) != len(names):
@@ -35,10 +35,13 @@ def decode(content: bytes, schema: str, columns: Collection[str] | None = None, 
             inflated += batch.nbytes
             check_inflated(inflated, len(content), where)
             batches.append(batch)
+        rows = sum(map(len, batches))
+        if rows != file.metadata.num_rows:  # pyarrow takes a column without pages for one without rows
+            raise CorruptFile(f"{where}: expected {file.metadata.num_rows} rows in the Parquet block, found {rows}.")
         return pa.Table.from_batches(batches, pa.schema([whole.field(name) for name in names], whole.metadata))
 
 
-def encode(batch: pa.RecordBatch, schema: str) -> bytes:
+def encode(batch: pa.RecordBatch, schema: str, *, page_checksums: bool = True) -> bytes:
     """A Parquet file with these rows, and the metadata of their schema as its own.
 
     It uses zstd, and for few rows Snappy without dictionaries, which reads faster: zstd's preparation for a page costs
@@ -49,6 +52,7 @@ def encode(batch: pa.RecordBatch, schema: str) -> bytes:
     with pq.ParquetWriter(
         sink, batch.schema, compression="snappy" if small else "zstd", compression_level=None if small else 1,
         use_dictionary=not small, version="2.6", store_schema=False,
+        write_page_checksum=page_checksums,
     ) as writer:  # fmt: skip
         writer.write_batch(batch)
         if batch.schema.metadata:
