@@ -28,7 +28,7 @@ from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.build import MetadataTableRebuilt, build_anew, rebuild_partitions
 from pyhudi.metadata.compaction import settle_pending_compactions
 from pyhudi.metadata.delta_commit import write_delta_commit
-from pyhudi.metadata.listing import missing_instants
+from pyhudi.metadata.listing import listed_files, missing_instants
 from pyhudi.metadata.partitions.base import PartitionUpdate, TableCommit
 from pyhudi.metadata.partitions.registry import PARTITIONS, is_supported
 from pyhudi.metadata.schema import MetadataKind, kind_of
@@ -169,9 +169,14 @@ def take_back(at: Progress) -> Progress:
 
 
 def stop(at: Progress) -> Progress:
-    """When something is undone, all of it was taken back, and no file replaces it: there is nothing to write."""
+    """When something is undone, all of it was taken back, and no file replaces it: there is nothing to write.
+
+    Below version 8 a rollback lists log files of the slice it writes to. They go when that slice's instant is undone.
+    """
+    if not at.undone:
+        return at
     is_left = at.merged or at.stale or any(changed.written for changed in at.commit.change.partitions.values())
-    return replace(at, is_over=True) if at.undone and not is_left else at
+    return at if is_left or _lists_deleted_files(at) else replace(at, is_over=True)
 
 
 def serve(at: Progress) -> Progress:
@@ -206,6 +211,12 @@ def complete(at: Progress) -> Progress:
 
 
 STEPS: tuple[Step, ...] = (settle, judge, start_over, take_back, stop, serve, rebuild, update, complete)
+
+
+def _lists_deleted_files(at: Progress) -> bool:
+    deleted = {path: changed.deleted for path, changed in at.commit.change.partitions.items() if changed.deleted}
+    listed = listed_files(at.table, list(deleted)) if deleted else {}
+    return any(file.name in deleted[path] for path, files in listed.items() for file in files)
 
 
 def _update(table: MetadataTable, partition: str, commit: TableCommit) -> PartitionUpdate:

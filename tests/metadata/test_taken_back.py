@@ -16,7 +16,7 @@ from pyhudi.model.instant import ActionKind
 from pyhudi.queries.validation import validate
 from pyhudi.transaction.instants import drop
 from tests.support.tables.small import TestTable
-from tests.support.tables.undone import restored, rolled_back, saved
+from tests.support.tables.undone import clustering, restored, rolled_back, saved
 from tests.support.tables.with_metadata import (
     KINDS,
     NAMES,
@@ -104,6 +104,19 @@ def test_a_death_anywhere_leaves_a_metadata_table_that_the_next_write_puts_right
         assert [row for row in attempt.rows() if row[0] == "b"] == [row for row in rows if row[0] == "b"], where
         check(attempt, where)
         assert attempt.meta.config.metadata_partitions == (NAMES, "files"), where
+
+
+@pytest.mark.parametrize("version", ["6", "9"])
+def test_log_files_that_a_rollback_listed_go_with_the_slice_that_is_rolled_back_next(version: str) -> None:
+    table = table_of(version, "MERGE_ON_READ", compact_inline="false")
+    table.bulk_insert(("a", "x", 1, 10), ("b", "x", 1, 20))
+    clustering(table)
+    table.upsert(("a", "x", 2, 11))
+    rolled_back(table)
+    check(table, "the write to the clustered slice is undone")
+    rolled_back(table)
+    check(table, "the clustering is undone")
+    assert table.rows() == [("a", "x", 1, 10), ("b", "x", 1, 20)]
 
 
 @pytest.mark.parametrize(("version", "kind"), [("9", "COPY_ON_WRITE"), ("9", "MERGE_ON_READ")])
