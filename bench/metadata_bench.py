@@ -21,7 +21,8 @@ import numpy as np
 import pyarrow as pa
 
 from pyhudi import HudiTable, write_hudi
-from pyhudi.formats.column_stats import ColumnRange, stats_rows
+from pyhudi.formats.column_stats import ColumnRange
+from pyhudi.formats.stored_ranges import stats_rows
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.delta_commit import write_delta_commit
 from pyhudi.metadata.partitions.base import PartitionUpdate

@@ -3,6 +3,8 @@
 A *frame* is the engine's own lazy table: an Arrow table or stream for the LocalEngine, a DataFrame for Spark. *Work* is
 a picklable callable (a frozen dataclass with `__call__`, or a module-level function) that runs where the rows are. Its
 first argument is a `TaskContext`, so that names are unique per task attempt: a retried task repeats its side effects.
+
+Work may say `is_quick`: all its tasks together take less than it costs to hand them to threads.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ __all__ = [
     "TaskContext",
     "as_engine",
     "frame_and_engine",
+    "is_quick",
 ]
 
 # A frame of the current engine, whichever it is: it can only be passed back to the same engine.
@@ -141,6 +144,11 @@ class EngineOf(Protocol[FrameT]):
 
 
 Engine: TypeAlias = EngineOf[Frame]
+
+
+def is_quick(work: object) -> bool:
+    """Does the work say that its tasks are too small for threads?"""
+    return bool(getattr(work, "is_quick", False))
 
 
 def as_engine(engine: EngineOf[FrameT]) -> Engine:

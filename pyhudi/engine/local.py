@@ -30,6 +30,7 @@ from pyhudi.engine.base import (
     TaskContext,
     TaskT,
     frame_and_engine,
+    is_quick,
 )
 from pyhudi.engine.local_frame import BATCH_ROWS, LocalFrame, LocalRows, Part
 from pyhudi.engine.local_join import matching, row_pairs
@@ -41,6 +42,7 @@ __all__ = ["LocalEngine", "in_this_process"]
 
 Result = TypeVar("Result")
 
+_QUICK_BYTES = 4 << 20  # rows of quick work: more take long enough for threads
 SORT_BYTES = 512 << 20  # rows of a stream that are sorted in memory, which takes twice as much
 
 
@@ -132,7 +134,11 @@ class LocalEngine:
 
             return run
 
-        return LocalFrame(schema, tuple(part(number) for number in range(slots)))
+        return LocalFrame(
+            schema,
+            tuple(part(number) for number in range(slots)),
+            lambda: is_quick(work) and grouped()[0].nbytes <= _QUICK_BYTES,
+        )
 
     def fan_out(self, tasks: Sequence[TaskT], work: FanOutWork[TaskT], schema: pa.Schema) -> LocalFrame:
         """One part per task."""
@@ -141,7 +147,7 @@ class LocalEngine:
         def part(index: int, task: TaskT) -> Part:
             return lambda: iter(work(self._context(index, stage), task))
 
-        return LocalFrame(schema, tuple(part(index, task) for index, task in enumerate(tasks)))
+        return LocalFrame(schema, tuple(part(index, task) for index, task in enumerate(tasks)), lambda: is_quick(work))
 
     def arrange(
         self,
@@ -231,7 +237,7 @@ class LocalEngine:
         """Do nothing: memory is freed with the frame."""
 
     def collect(self, frame: LocalRows) -> pa.Table:
-        """Run all parts, on threads, and combine their rows in one table, part by part."""
+        """Run all parts, on threads unless they are quick, and combine their rows in one table, part by part."""
         if isinstance(frame, pa.Table):
             return frame
         frame = self._frame(frame)
@@ -243,7 +249,7 @@ class LocalEngine:
                 ended()
             return batches
 
-        if len(frame.parts) == 1 or self._threads == 1:
+        if len(frame.parts) == 1 or self._threads == 1 or frame.is_quick():
             streams = [run(part) for part in frame.parts]
         else:
             # A separate pool: a part may collect another frame, and must not wait for its own thread.

@@ -42,12 +42,19 @@ class ReopenedRows:
         return self.open().__arrow_c_stream__(requested_schema)  # type: ignore[no-untyped-call]
 
 
+def _no() -> bool:
+    return False
+
+
 @dataclass(frozen=True)
 class LocalFrame:
-    """A schema, and one stream of batches per task."""
+    """A schema, and one stream of batches per task. `is_quick`: are the parts too small for threads? Asked before they
+    run.
+    """
 
     schema: pa.Schema
     parts: tuple[Part, ...]
+    is_quick: Callable[[], bool] = _no
 
     @property
     def can_be_read(self) -> bool:

@@ -26,9 +26,10 @@ import pyarrow.compute as pc
 
 from pyhudi.formats.base import Footer, open_base_file
 from pyhudi.formats.bloom import DYNAMIC_V0, BloomFilter
-from pyhudi.formats.column_stats import ColumnRange, RangesOfRows, joined, range_of_values, stats_rows, stats_schema
+from pyhudi.formats.column_stats import ColumnRange, RangesOfRows, joined, range_of_values
 from pyhudi.formats.log.envelope import CorruptRange
 from pyhudi.formats.log.reader import scan_log
+from pyhudi.formats.stored_ranges import StoredRange, rows_of_files, stats_rows, stats_schema, stored_ranges
 from pyhudi.java.spark_functions import compute, result_type
 from pyhudi.model.filenames import LogFileName
 from pyhudi.model.keys import META_COLUMNS
@@ -41,6 +42,7 @@ __all__ = [
     "LogStats",
     "bloom_filters_of_expression",
     "bloom_filters_of_files",
+    "ranges_of_file",
     "side_by_side",
     "stats_of_expression",
     "stats_of_file",
@@ -61,17 +63,24 @@ def stats_of_file(
                  as `stats_schema` has them.
     Raises:  CorruptFile, PathNotFound, UnsupportedTable.
     """
-    name = path.rpartition("/")[2]
-    if LogFileName.parse(name) is None:
+    ranges = ranges_of_file(storage, path, columns, table_version, schema)
+    return rows_of_files(table_version, [(path.rpartition("/")[2], ranges)])
+
+
+def ranges_of_file(
+    storage: Storage, path: str, columns: Sequence[str], table_version: int, schema: pa.Schema
+) -> tuple[StoredRange, ...]:
+    """Like `stats_of_file`, as ranges."""
+    if LogFileName.parse(path.rpartition("/")[2]) is None:
         with open_base_file(storage, path) as reader:
-            return stats_rows(table_version, name, reader.ranges(columns))
+            return stored_ranges(table_version, reader.ranges(columns))
     stats = LogStats(columns, schema)
     names = {column.partition(".")[0] for column in columns} | set(columns)
     for block in scan_log(storage, path):
         if isinstance(block, CorruptRange) or not block.is_data:
             continue  # a reader of its rows reports the damage
         stats.add(block.rows(names))
-    return stats.rows(table_version, name)
+    return stats.ranges(table_version)
 
 
 def stats_of_files(
@@ -125,9 +134,9 @@ class LogStats:
         """Add the rows of a data block; columns that it lacks, as in a partial update, count as nulls."""
         self._ranges.add(rows, missing_as_null=True)
 
-    def rows(self, table_version: int, file_name: str) -> pa.Table:
-        """The statistics, columns as `stats_schema` has them."""
-        return stats_rows(table_version, file_name, self._ranges.ranges())
+    def ranges(self, table_version: int) -> tuple[StoredRange, ...]:
+        """The ranges in the form of a table version."""
+        return stored_ranges(table_version, self._ranges.ranges())
 
 
 _READ_ROWS = 1 << 17

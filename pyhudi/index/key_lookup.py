@@ -41,6 +41,7 @@ from pyhudi.index.stored_keys import Candidate, StoredKeyBatch, StoredKeys, cand
 from pyhudi.merge.combine import single_array
 from pyhudi.model.keys import LOCATION, PARTITION_PATH, RECORD_KEY
 from pyhudi.model.predicate import Column
+from pyhudi.storage.place import is_local
 
 __all__ = ["BloomIndex", "FindKeys", "GlobalBloomIndex", "GlobalSimpleIndex", "KeyLookupIndex", "SimpleIndex"]
 
@@ -48,6 +49,7 @@ __all__ = ["BloomIndex", "FindKeys", "GlobalBloomIndex", "GlobalSimpleIndex", "K
 _EVERYWHERE = None  # key of a global index's keys
 _KEYS_COMPARED_MAX = 20_000  # with more, only the smallest and the greatest key are compared with row groups' ranges
 _ROWS_AT_ONCE = 1 << 20  # stored keys that are compared in one call
+_QUICK_BYTES = 16 << 20  # of candidates: reading their key columns takes some 20 ms
 _HIT_BYTES = 48  # of a hit in addition to its key and partition path: the file id, and text offsets
 
 
@@ -73,7 +75,13 @@ class KeyLookupIndex(Index):
 
     def find(self, keys: pa.Table, to_search: Sequence[Candidate], lookup: Lookup) -> pa.Table:
         """The locations of `keys` among the candidates, in the columns of `StoredKeys`."""
-        work = FindKeys(StoredKeys.of(lookup), _keys_by_partition(keys, self.is_global), self.uses_bloom)
+        size_bytes = sum(candidate.size_bytes for candidate in to_search)
+        work = FindKeys(
+            StoredKeys.of(lookup),
+            _keys_by_partition(keys, self.is_global),
+            self.uses_bloom,
+            is_quick=size_bytes <= _QUICK_BYTES and is_local(lookup.storage),
+        )
         shares = in_shares(to_search, lookup.engine.parallelism * 3)
         hits: pa.Table = lookup.engine.collect(lookup.engine.fan_out(shares, work, work.stored.schema))
         return hits
@@ -114,6 +122,7 @@ class FindKeys:
     stored: StoredKeys
     keys: Mapping[str | None, pa.Array]
     uses_bloom: bool
+    is_quick: bool = False
 
     def __call__(self, context: TaskContext, share: Sequence[Candidate]) -> Iterator[pa.RecordBatch]:
         for candidate in share:

@@ -153,17 +153,17 @@ class WriteStatus:
     against the stored row (event time); `stat` holds Hudi's counters. `warning`: a message for the caller about the
     rows, "" for none.
 
-    For the indexes of the metadata table, None unless the spec asks for them: `column_stats`: one row per indexed
-    column of this file, the fields of `ColumnStatsMetadata`. `new_keys`: record keys (text) that are new in this file's
-    file group; `removed_keys`: those that it no longer has. `staged_index`: reported by tasks of large writes instead
-    of new keys, for this file and others.
+    For the indexes of the metadata table, None unless the spec asks for them: `column_stats`: a range for each indexed
+    column of this file (`encode_ranges` of `formats/stored_ranges.py`). `new_keys`: record keys (text) that are new in
+    this file's file group; `removed_keys`: those that it no longer has. `staged_index`: reported by tasks of large
+    writes instead of new keys, for this file and others.
     """
 
     stat: WriteStat
     rows_read: int = 0
     skipped: int = 0
     warning: str = ""
-    column_stats: pa.Table | None = None
+    column_stats: bytes | None = None
     new_keys: pa.Array | None = None
     removed_keys: pa.Array | None = None
     staged_index: tuple[StagedIndexFile, ...] = ()

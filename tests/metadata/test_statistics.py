@@ -15,7 +15,8 @@ import pytest
 
 from pyhudi.filegroup.stats import bloom_filters_of_files, stats_of_file, stats_of_files
 from pyhudi.formats.base import Footer
-from pyhudi.formats.column_stats import ColumnRange, stats_rows, stats_schema
+from pyhudi.formats.column_stats import ColumnRange
+from pyhudi.formats.stored_ranges import stats_rows, stats_schema
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.index_definitions import (
     column_stats_definition,

@@ -17,7 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyhudi import HudiTable
-from pyhudi.formats.column_stats import RangesOfRows, stats_rows
+from pyhudi.formats.column_stats import RangesOfRows
+from pyhudi.formats.stored_ranges import stats_rows
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.index_definitions import (
     IndexDefinitions,

@@ -11,7 +11,8 @@ import pytest
 
 from pyhudi import HudiTable
 from pyhudi.errors import ConfigError
-from pyhudi.formats.column_stats import ColumnRange, stats_rows
+from pyhudi.formats.column_stats import ColumnRange
+from pyhudi.formats.stored_ranges import stats_rows
 from pyhudi.metadata.delta_commit import write_delta_commit
 from pyhudi.metadata.locations import RecordLocation, location_records
 from pyhudi.metadata.partitions.base import PartitionUpdate, nothing_deleted

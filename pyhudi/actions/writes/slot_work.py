@@ -29,11 +29,13 @@ from pyhudi.model.commit import WriteStatus
 from pyhudi.model.keys import BASE_ROW, CHANGE, CONTROL_COLUMNS, IS_DELETE, PARTITION_PATH, RECORD_KEY, STORED_ROW
 from pyhudi.schema.projection import project
 from pyhudi.storage.clock import Clock
+from pyhudi.storage.place import is_local
 
 __all__ = ["WriteSlot"]
 
 
 _CONTROL = (RECORD_KEY, PARTITION_PATH, IS_DELETE, CHANGE, BASE_ROW, STORED_ROW)
+_QUICK_BASE_BYTES = 2 << 20  # of base files: rewriting them takes some 50 ms
 _SLOT_ROWS_BITS = 32  # a slot has fewer rows than this many bits count
 
 Rows = TypeVar("Rows", pa.RecordBatch, pa.Table)
@@ -61,6 +63,12 @@ class WriteSlot:
     key_fields: tuple[str, ...] = ()
     appended: AppendedKeys | None = None
     deleted: DeletedRows | None = None
+
+    @property
+    def is_quick(self) -> bool:
+        """Do few rows go to log files, and to base files that are small?"""
+        sizes = [0 if task.base_file is None else task.base_file.size_bytes for task in self.tasks]
+        return is_local(self.spec.storage) and sum(sizes) <= _QUICK_BASE_BYTES
 
     def __call__(self, context: TaskContext, slot: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         task = self.tasks[slot]

@@ -1,7 +1,7 @@
 """Write statuses as Arrow rows: tasks return rows, and the planner decodes them.
 
-The stat travels as JSON: it is small, has optional fields and maps, and one row is one file. Data for indexes travels
-as an Arrow stream, compressed where it is large, and the paths of staged index files as JSON.
+The stat travels as JSON: it is small, has optional fields and maps, and one row is one file. Keys for indexes travel as
+an Arrow stream, compressed where it is large, ranges of columns as bytes, the paths of staged index files as JSON.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ STATUS_SCHEMA = pa.schema(
     ]
 )
 _KEY = "key"
-_SMALL_BYTES = 16 << 10  # statistics of some tens of columns: starting compression for their many buffers takes longest
+_SMALL_BYTES = 16 << 10  # keys of some 400 rows: starting compression takes longest
 _LARGE_BYTES = 4 << 20  # keys of some 100,000 rows: reading them takes long enough to share it
 _THREADS = min(4, os.cpu_count() or 1)
 _STAT = msgspec.json.Decoder(WriteStat)
@@ -48,7 +48,7 @@ def to_batch(statuses: Sequence[WriteStatus]) -> pa.RecordBatch:
             pa.array([status.skipped for status in statuses], pa.int64()),
             pa.array([status.warning for status in statuses], pa.string()),
             pa.array([msgspec.json.encode(status.staged_index).decode() for status in statuses], pa.string()),
-            pa.array([_stream(status.column_stats) for status in statuses], pa.binary()),
+            pa.array([status.column_stats for status in statuses], pa.binary()),
             pa.array([_stream(_keys_table(status.new_keys)) for status in statuses], pa.binary()),
             pa.array([_stream(_keys_table(status.removed_keys)) for status in statuses], pa.binary()),
         ],
@@ -58,16 +58,15 @@ def to_batch(statuses: Sequence[WriteStatus]) -> pa.RecordBatch:
 
 def from_table(table: pa.Table) -> list[WriteStatus]:
     """The statuses of a collected frame, in its order."""
-    plain = (table.column(name).to_pylist() for name in STATUS_SCHEMA.names[:-3])
+    plain = (table.column(name).to_pylist() for name in STATUS_SCHEMA.names[:-2])
     is_large = table.nbytes > _LARGE_BYTES
     with ThreadPoolExecutor(_THREADS, thread_name_prefix="hudi-status") if is_large else nullcontext() as pool:
         mapped = map if pool is None else pool.map
-        stats = list(mapped(_table, _streams(table.column("column_stats"))))
         new, removed = (list(mapped(_keys, _streams(table.column(name)))) for name in ("new_keys", "removed_keys"))
     return [
         WriteStatus(_STAT.decode(stat), rows_read, skipped, warning, ranges, came, gone, _PIECES.decode(pieces))
-        for (stat, rows_read, skipped, warning, pieces), ranges, came, gone in zip(
-            zip(*plain, strict=True), stats, new, removed, strict=True
+        for (stat, rows_read, skipped, warning, pieces, ranges), came, gone in zip(
+            zip(*plain, strict=True), new, removed, strict=True
         )
     ]
 

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyhudi.filegroup.stats import stats_of_files
+from pyhudi.filegroup.stats import ranges_of_file, side_by_side, stats_of_files
+from pyhudi.formats.stored_ranges import encode_ranges
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.index_definitions import (
     column_stats_definition,
@@ -22,7 +24,12 @@ from pyhudi.metadata.initialization import split_by_group
 from pyhudi.metadata.listing import listed_files
 from pyhudi.metadata.partitions.base import PartitionUpdate, TableCommit
 from pyhudi.metadata.partitions.stats_columns import columns_with_stats, indexed_columns
-from pyhudi.metadata.partitions.stats_updates import column_stats_deletions, column_stats_update
+from pyhudi.metadata.partitions.stats_updates import (
+    FileRanges,
+    column_stats_deletions,
+    column_stats_of_files,
+    column_stats_update,
+)
 from pyhudi.metadata.schema import MetadataKind
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.filenames import LogFileName
@@ -63,17 +70,16 @@ class ColumnStatsPartition:
         data = table.data
         version = data.config.table_version
         columns = columns_with_stats(data, commit.stored_schema(data), commit.options) or ()
-        stats = stats_of_commit(data, commit, columns)
-        columns = tuple(dict.fromkeys((*columns, *_columns_of(stats))))
+        update = column_stats_of_files(version, stats_of_commit(data, commit, columns))
+        columns = tuple(dict.fromkeys((*columns, *_columns_of(update))))
         _define(data, columns)
         deleted = {path: changed.deleted for path, changed in commit.change.partitions.items() if changed.deleted}
-        update = column_stats_update(version, stats)
         return update.joined([column_stats_deletions(version, columns, deleted)]) if deleted else update
 
 
-def stats_of_commit(data: MetaClient, commit: TableCommit, columns: Sequence[str]) -> Mapping[str, list[pa.Table]]:
-    """Partition path → statistics of the files that a write made: reported by its tasks, else read from the files."""
-    by_partition: dict[str, list[pa.Table]] = {}
+def stats_of_commit(data: MetaClient, commit: TableCommit, columns: Sequence[str]) -> list[FileRanges]:
+    """The statistics of the files that a write made: reported by its tasks, else read from the files."""
+    files: list[FileRanges] = []
     reported = {status.stat.path: status.column_stats for status in commit.statuses if status.column_stats is not None}
     missing: dict[str, str] = {}
     for stat in commit.change.stats:
@@ -81,13 +87,14 @@ def stats_of_commit(data: MetaClient, commit: TableCommit, columns: Sequence[str
             continue
         partition_path = stat.partition_path or ""
         if stat.path in reported:
-            by_partition.setdefault(partition_path, []).append(reported[stat.path])
+            files.append(FileRanges(partition_path, stat.path.rpartition("/")[2], reported[stat.path]))
         else:
             missing[stat.path] = partition_path
     version, schema = data.config.table_version, commit.stored_schema(data)
-    for path, stats in stats_of_files(data.storage, missing, columns, version, schema):
-        by_partition.setdefault(missing[path], []).append(stats)
-    return by_partition
+    read = partial(ranges_of_file, data.storage, columns=columns, table_version=version, schema=schema)
+    for path, ranges in side_by_side(missing, read):
+        files.append(FileRanges(missing[path], path.rpartition("/")[2], encode_ranges(ranges)))
+    return files
 
 
 def _columns(data: MetaClient, options: MetadataOptions) -> tuple[str, ...]:
@@ -102,13 +109,11 @@ def _has_statistics(path: str) -> bool:
     return name is None or not name.suffix
 
 
-def _columns_of(stats: Mapping[str, Sequence[pa.Table]]) -> Collection[str]:
+def _columns_of(update: PartitionUpdate) -> Collection[str]:
     """The columns of the statistics: a write that began before the options changed may have others."""
-    names: dict[str, None] = {}
-    for tables in stats.values():
-        for table in tables:
-            names |= dict.fromkeys(str(name) for name in pc.unique(table.column("columnName")).to_pylist())
-    return names
+    chunks = update.records.column(MetadataKind.COLUMN_STATS.payloads[0]).chunks
+    names = [name for chunk in chunks for name in pc.unique(pc.struct_field(chunk, "columnName")).to_pylist()]
+    return [str(name) for name in dict.fromkeys(names)]
 
 
 def _define(data: MetaClient, columns: Sequence[str]) -> None:

@@ -17,7 +17,7 @@ from pyhudi.arrow.kinds import is_text
 from pyhudi.errors import HudiError, UnsupportedTable
 from pyhudi.filegroup.stats import ExpressionReading, bloom_filters_of_expression, stats_of_expression
 from pyhudi.formats.base import Footer
-from pyhudi.formats.column_stats import stats_schema
+from pyhudi.formats.stored_ranges import stats_schema
 from pyhudi.java.spark_functions import result_type, why_not
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.index_definitions import EXPRESSION_OPTION, IndexDefinition, read_index_definitions

@@ -12,13 +12,20 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pyhudi.formats.stored_ranges import decode_ranges
 from pyhudi.metadata.initialization import split_by_group
 from pyhudi.metadata.keys import column_stats_prefix, stored_partition
 from pyhudi.metadata.listing import file_names_after, has_earlier_writes, names_of
 from pyhudi.metadata.partitions.base import PartitionUpdate, TableCommit
 from pyhudi.metadata.partitions.column_stats import stats_of_commit
+from pyhudi.metadata.partitions.known_partitions import KnownPartitions, partition_stats_of
 from pyhudi.metadata.partitions.stats_columns import columns_with_stats
-from pyhudi.metadata.partitions.stats_updates import partition_stats_deletions, partition_stats_update
+from pyhudi.metadata.partitions.stats_updates import (
+    FileRanges,
+    partition_stats_deletions,
+    partition_stats_update,
+    rows_with_owners,
+)
 from pyhudi.metadata.records import concat_records
 from pyhudi.metadata.schema import MetadataKind
 from pyhudi.metadata.table import MetadataTable
@@ -72,24 +79,41 @@ class PartitionStatsPartition:
         )
         if has_earlier_writes(data, commit.instant):
             return partition_stats_deletions(version, columns, sorted({*paths, *empty}))
-        stats_of: dict[str, tuple[pa.Table, Collection[str]]] = {}
         after = file_names_after(data, change)
-        # One lookup for all: each lookup reads every file of the partition `column_stats`.
-        stored = _known(table, [path for path in after if not _all_of(new.get(path, []), after[path])], columns)
-        for path, names in after.items():
-            if names:
-                earlier = [stored[path]] if path in stored else []
-                stats_of[path] = (concat_records([*earlier, *new.get(path, [])]), names)
-            else:
-                empty.append(path)
-        update = partition_stats_update(version, columns, stats_of)
-        return update.joined([partition_stats_deletions(version, columns, empty)])
+        empty += [path for path, names in after.items() if not names]
+        remembered = KnownPartitions(data.storage, version, columns)
+        joined = remembered.joined(new, after)
+        others = {path: names for path, names in after.items() if names and path not in joined}
+        updates = [partition_stats_of(version, columns, joined)]
+        if others:
+            updates.append(partition_stats_update(version, columns, _stats_of(table, new, others, columns)))
+            remembered.keep(updates[-1].records, others)
+        if empty:
+            updates.append(partition_stats_deletions(version, columns, empty))
+        return updates[0].joined(updates[1:]) if updates[1:] else updates[0]
 
 
-def _all_of(stats: Sequence[pa.Table], names: Collection[str]) -> bool:
-    """Do these statistics cover all files? Then no others need to be looked up."""
-    with_stats = {name for own in stats for name in pc.unique(own.column("fileName")).to_pylist()}
-    return with_stats.issuperset(names)
+def _stats_of(
+    table: MetadataTable, new: Sequence[FileRanges], after: Mapping[str, Collection[str]], columns: Sequence[str]
+) -> Mapping[str, tuple[pa.Table, Collection[str]]]:
+    """Partition path → statistics of its files, new and stored ones, and the names of all of them."""
+    version = table.data.config.table_version
+    by_path: dict[str, list[FileRanges]] = {path: [] for path in after}
+    for file in new:
+        if file.partition_path in by_path:
+            by_path[file.partition_path].append(file)
+    incomplete = [path for path, files in by_path.items() if not {file.name for file in files}.issuperset(after[path])]
+    # One lookup for all: each lookup reads every file of the partition `column_stats`.
+    stored = _known(table, incomplete, columns)
+    rows, _, _ = rows_with_owners(version, [file for files in by_path.values() for file in files])
+    stats_of: dict[str, tuple[pa.Table, Collection[str]]] = {}
+    first = 0
+    for path, files in by_path.items():
+        count = sum(len(decode_ranges(file.encoded)) for file in files)
+        earlier = [stored[path]] if path in stored else []
+        stats_of[path] = (concat_records([*earlier, rows.slice(first, count)]), after[path])
+        first += count
+    return stats_of
 
 
 def _known(table: MetadataTable, paths: Collection[str], columns: Sequence[str]) -> Mapping[str, pa.Table]:

@@ -23,7 +23,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.errors import CorruptFile
-from pyhudi.formats.column_stats import OLD_DECIMAL, column_type
+from pyhudi.formats.column_stats import column_type
+from pyhudi.formats.stored_ranges import OLD_DECIMAL
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.index_definitions import read_index_definitions
 from pyhudi.metadata.schema import MetadataKind

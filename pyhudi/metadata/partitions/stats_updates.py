@@ -1,7 +1,6 @@
 """An instant's records in `column_stats` and `partition_stats`: pure functions of statistics already read.
 
-Records of deleted files are deleted. Below version 8 the metadata table has no delete blocks, so such a record marks
-itself as deleted.
+Records of deleted files are deleted. Below version 8, without delete blocks, such a record marks itself as deleted.
 
 `joined_stats` makes the statistics of a whole partition from those of its files, column by column: it joins ranges and
 adds counts and sizes. It leaves out all that is uncertain:
@@ -17,6 +16,7 @@ from __future__ import annotations
 
 import decimal
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, TypeAlias, cast
 
@@ -25,7 +25,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyhudi.formats.column_stats import stats_rows, stats_schema, unscaled_bytes
+from pyhudi.formats.stored_ranges import decode_ranges, rows_of_files, stats_rows, stats_schema, unscaled_bytes
 from pyhudi.metadata.keys import (
     bloom_filter_key,
     column_stats_prefix,
@@ -39,13 +39,17 @@ from pyhudi.model.new_table import DELETE_BLOCKS
 
 __all__ = [
     "PARTITION",
+    "FileRanges",
     "column_stats_deletions",
     "column_stats_keys",
+    "column_stats_of_files",
     "column_stats_update",
     "filtered",
     "joined_stats",
     "partition_stats_deletions",
     "partition_stats_update",
+    "records_of",
+    "rows_with_owners",
 ]
 
 
@@ -215,22 +219,51 @@ def _unscaled_bytes(numbers: pa.Array) -> pa.Array:
 StatsKey: TypeAlias = Callable[[str, str], str]  # column, partition path → key
 
 _STATS = MetadataKind.COLUMN_STATS.payloads[0]
+_FILES_AT_ONCE = 2_000  # of which ranges are decoded together
 _ROWS_AT_ONCE = 50_000  # statistics processed together: some tens of MB
 _NOT_KNOWN = -1  # counts in a record that marks its file as deleted
 
 
 def column_stats_update(table_version: int, stats: Mapping[str, Sequence[pa.Table]]) -> PartitionUpdate:
-    """The records of new files.
-
-    Args: stats: partition path → statistics of its files, as `WriteStatus.column_stats` and `stats_of_file` have them.
-    """
+    """The records of new files. `stats`: partition path → statistics of its files, as `stats_of_file` has them."""
     parts = [nothing_known(table_version)]
     for some in _together({path: pa.concat_tables(tables) for path, tables in stats.items() if tables}):
         rows = pa.concat_tables(some.values()).combine_chunks()
         owners = np.repeat(np.arange(len(some)), [table.num_rows for table in some.values()])
         keys = _keys(rows, owners, [stored_partition(path) for path in some])
-        parts.append(_records(table_version, keys, RecordType.COLUMN_STATS, rows))
+        parts.append(records_of(table_version, keys, RecordType.COLUMN_STATS, rows))
     return PartitionUpdate(pa.concat_tables(parts), nothing_deleted())
+
+
+@dataclass(frozen=True, slots=True)
+class FileRanges:
+    """The statistics of a new file. `name`: without folders; `encoded`: see `encode_ranges`."""
+
+    partition_path: str
+    name: str
+    encoded: bytes
+
+
+def column_stats_of_files(table_version: int, files: Sequence[FileRanges]) -> PartitionUpdate:
+    """The records of new files."""
+    parts = [nothing_known(table_version)]
+    for first in range(0, len(files), _FILES_AT_ONCE):
+        some = files[first : first + _FILES_AT_ONCE]
+        rows, paths, owners = rows_with_owners(table_version, some)
+        keys = _keys(rows, owners, [stored_partition(path) for path in paths])
+        parts.append(records_of(table_version, keys, RecordType.COLUMN_STATS, rows))
+    return PartitionUpdate(pa.concat_tables(parts), nothing_deleted())
+
+
+def rows_with_owners(
+    table_version: int, files: Sequence[FileRanges]
+) -> tuple[pa.Table, list[str], npt.NDArray[np.int64]]:
+    """Rows of these files, their partition paths, and the number of its partition path for each row."""
+    ranges = [(file.name, decode_ranges(file.encoded)) for file in files]
+    numbers: dict[str, int] = {}
+    owners = [numbers.setdefault(file.partition_path, len(numbers)) for file in files]
+    counts = [len(of_file) for _, of_file in ranges]
+    return rows_of_files(table_version, ranges), list(numbers), np.repeat(np.array(owners, np.int64), counts)
 
 
 def column_stats_keys(columns: Sequence[str], files: Mapping[str, Collection[str]]) -> pa.Array:
@@ -265,7 +298,7 @@ def column_stats_deletions(
         marks[count] = pa.repeat(pa.scalar(_NOT_KNOWN, pa.int64()), len(names))
     marks["isDeleted"] = pa.repeat(pa.scalar(True), len(names))
     rows = pa.Table.from_arrays(list(marks.values()), schema=nothing.schema)
-    return PartitionUpdate(_records(table_version, keys, RecordType.COLUMN_STATS, rows), nothing_deleted())
+    return PartitionUpdate(records_of(table_version, keys, RecordType.COLUMN_STATS, rows), nothing_deleted())
 
 
 def partition_stats_update(
@@ -292,7 +325,7 @@ def partition_stats_update(
         owners = zip(rows.column("fileName").to_pylist(), rows.column("columnName").to_pylist(), strict=True)
         owned_keys = {(str(path), str(name)): key(str(name), str(path)) for path, name in owners}
         texts = pa.array(owned_keys.values(), pa.string())
-        parts.append(_records(table_version, texts, RecordType.PARTITION_STATS, rows))
+        parts.append(records_of(table_version, texts, RecordType.PARTITION_STATS, rows))
         keys += [key(name, path) for path in some for name in columns if (path, name) not in owned_keys]
     return PartitionUpdate(pa.concat_tables(parts), pa.array(keys, pa.string()))
 
@@ -356,7 +389,8 @@ def _encoded(texts: pa.ChunkedArray) -> pa.DictionaryArray:
     return coded
 
 
-def _records(table_version: int, keys: pa.Array, record_type: RecordType, rows: pa.Table) -> pa.Table:
+def records_of(table_version: int, keys: pa.Array, record_type: RecordType, rows: pa.Table) -> pa.Table:
+    """Records with these keys; `rows`: the columns of `stats_schema`."""
     schema = stats_schema(table_version)
     columns = [rows.column(name).combine_chunks() for name in schema.names]
     payload = pa.StructArray.from_arrays(columns, fields=list(schema))

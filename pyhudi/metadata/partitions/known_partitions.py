@@ -1,0 +1,126 @@
+"""Statistics of partitions that this process knows: those that its last writes made.
+
+    partition path    → the names of its files, and the range of each column over all of them
+
+A file keeps its name and its content, so such a range stays true of these files. A write that only adds files to them
+joins the ranges of the new files, and reads nothing from the metadata table. A partition with other files than the
+known ones is looked up there. Source: docs/formats/metadata-table.md, "Statistics of partitions".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, cast
+
+import pyarrow as pa
+
+from pyhudi.formats.stored_ranges import StoredRange, decode_ranges, joined_range, ranges_of_rows, rows_of_files
+from pyhudi.metadata.keys import partition_stats_key
+from pyhudi.metadata.partitions.base import PartitionUpdate
+from pyhudi.metadata.partitions.stats_updates import FileRanges, nothing_known, records_of
+from pyhudi.metadata.schema import MetadataKind, RecordType
+from pyhudi.storage.base import Storage
+from pyhudi.storage.file_cache import FILES
+from pyhudi.storage.place import is_local
+
+__all__ = ["KnownPartitions", "partition_stats_of"]
+
+_PAYLOAD = MetadataKind.COLUMN_STATS.payloads[0]
+_SINCE_VERSION = 9  # below it, log files grow, and bounds have other forms
+_FILES_MAX = 1_000  # new files of a write: more are joined by Arrow
+_NAME_BYTES, _RANGE_BYTES = 200, 400  # about the sizes of a name and of a range in memory
+
+Ranges = Mapping[str, StoredRange]  # by column
+
+
+class _Known(NamedTuple):
+    names: frozenset[str]
+    ranges: Ranges
+
+
+@dataclass(frozen=True, slots=True)
+class KnownPartitions:
+    """What the process knows of a table's partitions. `storage`: of the table; `columns`: the indexed ones."""
+
+    storage: Storage
+    table_version: int
+    columns: Sequence[str]
+
+    def joined(self, new: Sequence[FileRanges], after: Mapping[str, Collection[str]]) -> dict[str, Ranges]:
+        """Partition path → ranges over all its files, for the partitions whose older files are known.
+
+        Args: new: the new files; after: partition path → names of all its files with the new ones.
+        """
+        if not self._can_know or len(new) > _FILES_MAX:
+            return {}
+        by_path: dict[str, dict[str, FileRanges]] = {}
+        for file in new:
+            by_path.setdefault(file.partition_path, {})[file.name] = file
+        joined: dict[str, Ranges] = {}
+        for path, names in after.items():
+            ranges = self._ranges(path, frozenset(names), by_path.get(path, {})) if names else None
+            if ranges is not None:
+                joined[path] = ranges
+                self._put(path, names, ranges)
+        return joined
+
+    def keep(self, records: pa.Table, after: Mapping[str, Collection[str]]) -> None:
+        """Know the statistics of these records: of partitions with files of these names."""
+        if not self._can_know or len(after) > _FILES_MAX:
+            return
+        by_path: dict[str, dict[str, StoredRange]] = {path: {} for path in after}
+        rows = cast("pa.StructArray", records.column(_PAYLOAD).combine_chunks())
+        for path, one in ranges_of_rows(pa.Table.from_struct_array(rows)):
+            by_path[path][one.column] = one
+        for path, ranges in by_path.items():
+            self._put(path, after[path], ranges)
+
+    @property
+    def _can_know(self) -> bool:
+        """Do names stand for one content? Not in this process's memory, where tables of one name come and go."""
+        is_in_memory = is_local(self.storage) and not hasattr(self.storage, "file_state")
+        return self.table_version >= _SINCE_VERSION and not is_in_memory
+
+    def _ranges(self, path: str, names: frozenset[str], new: Mapping[str, FileRanges]) -> Ranges | None:
+        """The ranges over the files with these names; None when the statistics of some of them have to be read."""
+        known = cast("_Known | None", FILES.get(self._key(path)))
+        parts: list[Ranges] = []
+        if known is not None and known.names <= names:
+            parts, names = [known.ranges], names - known.names
+        if not new.keys() >= names:
+            return None
+        parts += [{one.column: one for one in decode_ranges(new[name].encoded)} for name in names]
+        return {column: whole for column in self.columns if (whole := _joined(column, parts)) is not None}
+
+    def _put(self, path: str, names: Collection[str], ranges: Ranges) -> None:
+        size_bytes = _NAME_BYTES * len(names) + _RANGE_BYTES * len(ranges)
+        FILES.put(self._key(path), _Known(frozenset(names), ranges), size_bytes)
+
+    def _key(self, path: str) -> Hashable:
+        return "partition statistics", self.storage.root, self.table_version, tuple(self.columns), path
+
+
+def partition_stats_of(table_version: int, columns: Sequence[str], partitions: Mapping[str, Ranges]) -> PartitionUpdate:
+    """The records of whole partitions with these ranges; those of columns without a range are deleted."""
+    nothing = nothing_known(table_version, MetadataKind.PARTITION_STATS)
+    owned = [(path, name) for path, ranges in partitions.items() for name in ranges]
+    rows = rows_of_files(table_version, [(path, tuple(r.values())) for path, r in partitions.items()], tight=True)
+    missing = [(path, name) for path, ranges in partitions.items() for name in columns if name not in ranges]
+    records = records_of(table_version, _keys(owned), RecordType.PARTITION_STATS, rows)
+    return PartitionUpdate(pa.concat_tables([nothing, records]), _keys(missing))
+
+
+def _keys(owned: Iterable[tuple[str, str]]) -> pa.Array:
+    return pa.array([partition_stats_key(name, path) for path, name in owned], pa.string())
+
+
+def _joined(column: str, parts: Sequence[Ranges]) -> StoredRange | None:
+    """The range of a column over all parts; None when one lacks it, or has it in another form."""
+    whole: StoredRange | None = None
+    for part in parts:
+        own = part.get(column)
+        if own is None or (whole is not None and (own := joined_range(whole, own)) is None):
+            return None
+        whole = own
+    return whole
