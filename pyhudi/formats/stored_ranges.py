@@ -1,6 +1,6 @@
 """Ranges of columns as the metadata table stores them: the rows of `ColumnStatsMetadata`.
 
-A `StoredRange` is such a row without its file: plain values, so that tasks report them in few bytes (`encode_ranges`)
+A `StoredRange` is such a row without its file: plain values, so that tasks report them in few bytes (`ranges_to_bytes`)
 and the planner makes the rows of all files of a write in one step (`rows_of_files`). A bound is in the member of the
 union that Apache Hudi writes for the column's type. From table version 9 on the row includes the type.
 
@@ -27,10 +27,10 @@ from pyhudi.formats.column_stats import ColumnRange, Plain
 __all__ = [
     "OLD_DECIMAL",
     "StoredRange",
-    "decode_ranges",
-    "encode_ranges",
     "joined_range",
+    "ranges_from_bytes",
     "ranges_of_rows",
+    "ranges_to_bytes",
     "rows_of_files",
     "stats_rows",
     "stats_schema",
@@ -74,13 +74,13 @@ class StoredRange(NamedTuple):
         return self.member is not None and not (self.member in _FLOATS and self.least == self.greatest == 0.0)
 
 
-def encode_ranges(ranges: Sequence[StoredRange]) -> bytes:
+def ranges_to_bytes(ranges: Sequence[StoredRange]) -> bytes:
     """The ranges as bytes."""
     return msgspec.msgpack.encode(ranges)
 
 
-def decode_ranges(content: bytes) -> tuple[StoredRange, ...]:
-    """The ranges in the bytes of `encode_ranges`."""
+def ranges_from_bytes(content: bytes) -> tuple[StoredRange, ...]:
+    """The ranges in the bytes of `ranges_to_bytes`."""
     return tuple(StoredRange(*one) for one in msgspec.msgpack.decode(content))
 
 

@@ -154,7 +154,7 @@ class WriteStatus:
     rows, "" for none.
 
     For the indexes of the metadata table, None unless the spec asks for them: `column_stats`: a range for each indexed
-    column of this file (`encode_ranges` of `formats/stored_ranges.py`). `new_keys`: record keys (text) that are new in
+    column of this file (formats/stored_ranges.py, `ranges_to_bytes`). `new_keys`: record keys (text) that are new in
     this file's file group; `removed_keys`: those that it no longer has. `staged_index`: reported by tasks of large
     writes instead of new keys, for this file and others.
     """

@@ -10,7 +10,7 @@ from pyhudi.actions.changes import change
 from pyhudi.actions.writes import bulk_insert, keyed_write, preparation
 from pyhudi.filegroup.stats import stats_of_file
 from pyhudi.filegroup.write.status import from_table
-from pyhudi.formats.stored_ranges import decode_ranges, rows_of_files
+from pyhudi.formats.stored_ranges import ranges_from_bytes, rows_of_files
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.services import planned
 from tests.support.tables.clustered import made
@@ -37,7 +37,7 @@ class Reported:
             version, schema = meta.config.table_version, meta.stored_schema() or SCHEMA
             stored = stats_of_file(meta.storage, status.stat.path, COLUMNS, version, schema)
             assert status.column_stats is not None
-            name, ranges = status.stat.path.rpartition("/")[2], decode_ranges(status.column_stats)
+            name, ranges = status.stat.path.rpartition("/")[2], ranges_from_bytes(status.column_stats)
             assert rows_of_files(version, [(name, ranges)]).to_pylist() == stored.to_pylist()
             assert set(stored.column("columnName").to_pylist()) == set(COLUMNS)
             self.names.append(status.stat.path.rpartition("/")[2])

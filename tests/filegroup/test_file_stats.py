@@ -22,7 +22,7 @@ from pyhudi.filegroup.write.merge import merge_file
 from pyhudi.filegroup.write.new_files import create_files
 from pyhudi.formats.base import open_base_file
 from pyhudi.formats.column_stats import ColumnRange
-from pyhudi.formats.stored_ranges import decode_ranges, rows_of_files
+from pyhudi.formats.stored_ranges import ranges_from_bytes, rows_of_files
 from pyhudi.metadata.partitions.stats_columns import bounds
 from pyhudi.model.commit import WriteStatus
 from pyhudi.model.file_group import FileGroupId, FileSlice
@@ -130,7 +130,7 @@ def _same(status: WriteStatus, table: Table) -> pa.Table:
     assert status.stat.path is not None
     assert status.column_stats is not None
     stored = stats_of_file(table.storage, status.stat.path, COLUMNS, table.spec.table_version, EVERY_TYPE)
-    name, ranges = status.stat.path.rpartition("/")[2], decode_ranges(status.column_stats)
+    name, ranges = status.stat.path.rpartition("/")[2], ranges_from_bytes(status.column_stats)
     reported = rows_of_files(table.spec.table_version, [(name, ranges)])
     assert reported.equals(stored), (reported.to_pylist(), stored.to_pylist())
     return stored

@@ -14,16 +14,16 @@ from pyhudi import HudiTable, write_hudi
 from pyhudi.formats.column_stats import ColumnRange
 from pyhudi.formats.stored_ranges import (
     StoredRange,
-    decode_ranges,
-    encode_ranges,
+    ranges_from_bytes,
     ranges_of_rows,
+    ranges_to_bytes,
     rows_of_files,
     stored_ranges,
 )
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.partitions import partition_stats
 from pyhudi.metadata.partitions.known_partitions import KnownPartitions, partition_stats_of
-from pyhudi.metadata.partitions.stats_updates import FileRanges, partition_stats_update
+from pyhudi.metadata.partitions.stats_updates import NewFileRanges, partition_stats_update
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.storage import open_storage
 from pyhudi.storage.file_cache import FILES
@@ -75,7 +75,7 @@ def _plain(records: pa.Table) -> dict[str, Any]:
 
 @given(_files())
 def test_ranges_survive_bytes_and_rows(files: list[tuple[StoredRange, ...]]) -> None:
-    assert [decode_ranges(encode_ranges(ranges)) for ranges in files] == files
+    assert [ranges_from_bytes(ranges_to_bytes(ranges)) for ranges in files] == files
     named = [(f"f{number}", ranges) for number, ranges in enumerate(files)]
     expected = [(name, one) for name, ranges in named for one in ranges]
     assert list(ranges_of_rows(rows_of_files(9, named))) == expected
@@ -85,7 +85,7 @@ def test_ranges_survive_bytes_and_rows(files: list[tuple[StoredRange, ...]]) -> 
 def test_ranges_joined_one_by_one_are_those_that_arrow_joins(files: list[tuple[StoredRange, ...]], known: int) -> None:
     FILES.clear()
     storage = open_storage("/nowhere")
-    new = [FileRanges("p", f"f{number}", encode_ranges(ranges)) for number, ranges in enumerate(files)]
+    new = [NewFileRanges("p", f"f{number}", ranges_to_bytes(ranges)) for number, ranges in enumerate(files)]
     names = [file.name for file in new]
     partitions = KnownPartitions(storage, 9, COLUMNS)
     if known:
@@ -107,8 +107,8 @@ def test_ranges_joined_one_by_one_are_those_that_arrow_joins(files: list[tuple[S
 def test_a_partition_is_looked_up_unless_all_its_older_files_are_known() -> None:
     FILES.clear()
     partitions = KnownPartitions(open_storage("/nowhere"), 9, ("a",))
-    one = encode_ranges(stored_ranges(9, [ColumnRange("a", pa.int32(), 1, 2, 3, 0)]))
-    first, second = FileRanges("p", "f1", one), FileRanges("p", "f2", one)
+    one = ranges_to_bytes(stored_ranges(9, [ColumnRange("a", pa.int32(), 1, 2, 3, 0)]))
+    first, second = NewFileRanges("p", "f1", one), NewFileRanges("p", "f2", one)
     assert partitions.joined([second], {"p": ["f1", "f2"]}) == {}
     assert partitions.joined([first], {"p": ["f1"]})["p"]["a"].values == 3
     assert partitions.joined([second], {"p": ["f1", "f2"]})["p"]["a"].values == 6

@@ -35,7 +35,7 @@ from pyhudi.formats.log.blocks import delete
 from pyhudi.formats.log.envelope import BlockType, HeaderKey, encode_block
 from pyhudi.formats.log.positions import POSITION_NOTES, encode_positions
 from pyhudi.formats.log.writer import LogFileWriter, data_block
-from pyhudi.formats.stored_ranges import encode_ranges
+from pyhudi.formats.stored_ranges import ranges_to_bytes
 from pyhudi.merge.combine import deletes_of, ordering_columns, single_array
 from pyhudi.model.commit import WriteStat, WriteStatus
 from pyhudi.model.file_group import BaseFile, FileSlice
@@ -337,7 +337,7 @@ class LogFiles:
         names = [log.name for log in self._slice.log_files]
         for number, (name, size_bytes, counts) in enumerate(self._written):
             names.append(str(name))
-            stats = encode_ranges(self._stats[number].ranges(self._spec.table_version)) if self._stats else None
+            stats = ranges_to_bytes(self._stats[number].ranges(self._spec.table_version)) if self._stats else None
             stat = self._stat(name, size_bytes, counts, tuple(names), started_s)
             yield WriteStatus(stat, rows_read=0, column_stats=stats)
 

@@ -25,7 +25,7 @@ from pyhudi.formats.avro.schema import avro_from_arrow
 from pyhudi.formats.base import Footer, extension_of, file_schema, new_base_file
 from pyhudi.formats.base.ranges import KeyRange
 from pyhudi.formats.bloom import SIMPLE
-from pyhudi.formats.stored_ranges import encode_ranges, stored_ranges
+from pyhudi.formats.stored_ranges import ranges_to_bytes, stored_ranges
 from pyhudi.merge.combine import single_array
 from pyhudi.model.commit import WriteStat, WriteStatus
 from pyhudi.model.file_group import BaseFile
@@ -209,7 +209,7 @@ class NewBaseFile:
         """Statistics of the closed file's columns, if the spec asks for them."""
         if self._spec.stats_columns is None:
             return None
-        return encode_ranges(stored_ranges(self._spec.table_version, self._writer.ranges()))
+        return ranges_to_bytes(stored_ranges(self._spec.table_version, self._writer.ranges()))
 
     def close_created(self, started_s: float, clock: Clock) -> WriteStatus:
         """Close a file whose rows are all new in its group; return its status."""

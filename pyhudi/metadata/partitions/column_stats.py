@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.filegroup.stats import ranges_of_file, side_by_side, stats_of_files
-from pyhudi.formats.stored_ranges import encode_ranges
+from pyhudi.formats.stored_ranges import ranges_to_bytes
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.index_definitions import (
     column_stats_definition,
@@ -25,7 +25,7 @@ from pyhudi.metadata.listing import listed_files
 from pyhudi.metadata.partitions.base import PartitionUpdate, TableCommit
 from pyhudi.metadata.partitions.stats_columns import columns_with_stats, indexed_columns
 from pyhudi.metadata.partitions.stats_updates import (
-    FileRanges,
+    NewFileRanges,
     column_stats_deletions,
     column_stats_of_files,
     column_stats_update,
@@ -77,9 +77,9 @@ class ColumnStatsPartition:
         return update.joined([column_stats_deletions(version, columns, deleted)]) if deleted else update
 
 
-def stats_of_commit(data: MetaClient, commit: TableCommit, columns: Sequence[str]) -> list[FileRanges]:
+def stats_of_commit(data: MetaClient, commit: TableCommit, columns: Sequence[str]) -> list[NewFileRanges]:
     """The statistics of the files that a write made: reported by its tasks, else read from the files."""
-    files: list[FileRanges] = []
+    files: list[NewFileRanges] = []
     reported = {status.stat.path: status.column_stats for status in commit.statuses if status.column_stats is not None}
     missing: dict[str, str] = {}
     for stat in commit.change.stats:
@@ -87,13 +87,13 @@ def stats_of_commit(data: MetaClient, commit: TableCommit, columns: Sequence[str
             continue
         partition_path = stat.partition_path or ""
         if stat.path in reported:
-            files.append(FileRanges(partition_path, stat.path.rpartition("/")[2], reported[stat.path]))
+            files.append(NewFileRanges(partition_path, stat.path.rpartition("/")[2], reported[stat.path]))
         else:
             missing[stat.path] = partition_path
     version, schema = data.config.table_version, commit.stored_schema(data)
     read = partial(ranges_of_file, data.storage, columns=columns, table_version=version, schema=schema)
     for path, ranges in side_by_side(missing, read):
-        files.append(FileRanges(missing[path], path.rpartition("/")[2], encode_ranges(ranges)))
+        files.append(NewFileRanges(missing[path], path.rpartition("/")[2], ranges_to_bytes(ranges)))
     return files
 
 

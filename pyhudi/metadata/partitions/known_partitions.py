@@ -15,10 +15,10 @@ from typing import NamedTuple, cast
 
 import pyarrow as pa
 
-from pyhudi.formats.stored_ranges import StoredRange, decode_ranges, joined_range, ranges_of_rows, rows_of_files
+from pyhudi.formats.stored_ranges import StoredRange, joined_range, ranges_from_bytes, ranges_of_rows, rows_of_files
 from pyhudi.metadata.keys import partition_stats_key
 from pyhudi.metadata.partitions.base import PartitionUpdate
-from pyhudi.metadata.partitions.stats_updates import FileRanges, nothing_known, records_of
+from pyhudi.metadata.partitions.stats_updates import NewFileRanges, nothing_known, records_of
 from pyhudi.metadata.schema import MetadataKind, RecordType
 from pyhudi.storage.base import Storage
 from pyhudi.storage.file_cache import FILES
@@ -47,14 +47,14 @@ class KnownPartitions:
     table_version: int
     columns: Sequence[str]
 
-    def joined(self, new: Sequence[FileRanges], after: Mapping[str, Collection[str]]) -> dict[str, Ranges]:
+    def joined(self, new: Sequence[NewFileRanges], after: Mapping[str, Collection[str]]) -> dict[str, Ranges]:
         """Partition path → ranges over all its files, for the partitions whose older files are known.
 
         Args: new: the new files; after: partition path → names of all its files with the new ones.
         """
         if not self._can_know or len(new) > _FILES_MAX:
             return {}
-        by_path: dict[str, dict[str, FileRanges]] = {}
+        by_path: dict[str, dict[str, NewFileRanges]] = {}
         for file in new:
             by_path.setdefault(file.partition_path, {})[file.name] = file
         joined: dict[str, Ranges] = {}
@@ -82,7 +82,7 @@ class KnownPartitions:
         is_in_memory = is_local(self.storage) and not hasattr(self.storage, "file_state")
         return self.table_version >= _SINCE_VERSION and not is_in_memory
 
-    def _ranges(self, path: str, names: frozenset[str], new: Mapping[str, FileRanges]) -> Ranges | None:
+    def _ranges(self, path: str, names: frozenset[str], new: Mapping[str, NewFileRanges]) -> Ranges | None:
         """The ranges over the files with these names; None when the statistics of some of them have to be read."""
         known = cast("_Known | None", FILES.get(self._key(path)))
         parts: list[Ranges] = []
@@ -90,7 +90,7 @@ class KnownPartitions:
             parts, names = [known.ranges], names - known.names
         if not new.keys() >= names:
             return None
-        parts += [{one.column: one for one in decode_ranges(new[name].encoded)} for name in names]
+        parts += [{one.column: one for one in ranges_from_bytes(new[name].encoded)} for name in names]
         return {column: whole for column in self.columns if (whole := _joined(column, parts)) is not None}
 
     def _put(self, path: str, names: Collection[str], ranges: Ranges) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyhudi.formats.stored_ranges import decode_ranges
+from pyhudi.formats.stored_ranges import ranges_from_bytes
 from pyhudi.metadata.initialization import split_by_group
 from pyhudi.metadata.keys import column_stats_prefix, stored_partition
 from pyhudi.metadata.listing import file_names_after, has_earlier_writes, names_of
@@ -21,7 +21,7 @@ from pyhudi.metadata.partitions.column_stats import stats_of_commit
 from pyhudi.metadata.partitions.known_partitions import KnownPartitions, partition_stats_of
 from pyhudi.metadata.partitions.stats_columns import columns_with_stats
 from pyhudi.metadata.partitions.stats_updates import (
-    FileRanges,
+    NewFileRanges,
     partition_stats_deletions,
     partition_stats_update,
     rows_with_owners,
@@ -94,11 +94,11 @@ class PartitionStatsPartition:
 
 
 def _stats_of(
-    table: MetadataTable, new: Sequence[FileRanges], after: Mapping[str, Collection[str]], columns: Sequence[str]
+    table: MetadataTable, new: Sequence[NewFileRanges], after: Mapping[str, Collection[str]], columns: Sequence[str]
 ) -> Mapping[str, tuple[pa.Table, Collection[str]]]:
     """Partition path → statistics of its files, new and stored ones, and the names of all of them."""
     version = table.data.config.table_version
-    by_path: dict[str, list[FileRanges]] = {path: [] for path in after}
+    by_path: dict[str, list[NewFileRanges]] = {path: [] for path in after}
     for file in new:
         if file.partition_path in by_path:
             by_path[file.partition_path].append(file)
@@ -109,7 +109,7 @@ def _stats_of(
     stats_of: dict[str, tuple[pa.Table, Collection[str]]] = {}
     first = 0
     for path, files in by_path.items():
-        count = sum(len(decode_ranges(file.encoded)) for file in files)
+        count = sum(len(ranges_from_bytes(file.encoded)) for file in files)
         earlier = [stored[path]] if path in stored else []
         stats_of[path] = (concat_records([*earlier, rows.slice(first, count)]), after[path])
         first += count

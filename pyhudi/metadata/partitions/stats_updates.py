@@ -25,7 +25,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyhudi.formats.stored_ranges import decode_ranges, rows_of_files, stats_rows, stats_schema, unscaled_bytes
+from pyhudi.formats.stored_ranges import ranges_from_bytes, rows_of_files, stats_rows, stats_schema, unscaled_bytes
 from pyhudi.metadata.keys import (
     bloom_filter_key,
     column_stats_prefix,
@@ -39,7 +39,7 @@ from pyhudi.model.new_table import DELETE_BLOCKS
 
 __all__ = [
     "PARTITION",
-    "FileRanges",
+    "NewFileRanges",
     "column_stats_deletions",
     "column_stats_keys",
     "column_stats_of_files",
@@ -236,15 +236,15 @@ def column_stats_update(table_version: int, stats: Mapping[str, Sequence[pa.Tabl
 
 
 @dataclass(frozen=True, slots=True)
-class FileRanges:
-    """The statistics of a new file. `name`: without folders; `encoded`: see `encode_ranges`."""
+class NewFileRanges:
+    """The statistics of a new file. `name`: without folders; `encoded`: see `ranges_to_bytes`."""
 
     partition_path: str
     name: str
     encoded: bytes
 
 
-def column_stats_of_files(table_version: int, files: Sequence[FileRanges]) -> PartitionUpdate:
+def column_stats_of_files(table_version: int, files: Sequence[NewFileRanges]) -> PartitionUpdate:
     """The records of new files."""
     parts = [nothing_known(table_version)]
     for first in range(0, len(files), _FILES_AT_ONCE):
@@ -256,10 +256,10 @@ def column_stats_of_files(table_version: int, files: Sequence[FileRanges]) -> Pa
 
 
 def rows_with_owners(
-    table_version: int, files: Sequence[FileRanges]
+    table_version: int, files: Sequence[NewFileRanges]
 ) -> tuple[pa.Table, list[str], npt.NDArray[np.int64]]:
     """Rows of these files, their partition paths, and the number of its partition path for each row."""
-    ranges = [(file.name, decode_ranges(file.encoded)) for file in files]
+    ranges = [(file.name, ranges_from_bytes(file.encoded)) for file in files]
     numbers: dict[str, int] = {}
     owners = [numbers.setdefault(file.partition_path, len(numbers)) for file in files]
     counts = [len(of_file) for _, of_file in ranges]
