@@ -28,7 +28,7 @@ __all__ = ["KnownPartitions", "partition_stats_of"]
 
 _PAYLOAD = MetadataKind.COLUMN_STATS.payloads[0]
 _SINCE_VERSION = 9  # below it, log files grow, and bounds have other forms
-_FILES_MAX = 1_000  # new files of a write: more are joined by Arrow
+_FEW_FILES = 1_000  # new files of a write: more are joined by Arrow
 _NAME_BYTES, _RANGE_BYTES = 200, 400  # about the sizes of a name and of a range in memory
 
 Ranges = Mapping[str, StoredRange]  # by column
@@ -52,7 +52,7 @@ class KnownPartitions:
 
         Args: new: the new files; after: partition path → names of all its files with the new ones.
         """
-        if not self._can_know or len(new) > _FILES_MAX:
+        if not self._can_know or len(new) > _FEW_FILES:
             return {}
         by_path: dict[str, dict[str, NewFileRanges]] = {}
         for file in new:
@@ -67,7 +67,7 @@ class KnownPartitions:
 
     def keep(self, records: pa.Table, after: Mapping[str, Collection[str]]) -> None:
         """Know the statistics of these records: of partitions with files of these names."""
-        if not self._can_know or len(after) > _FILES_MAX:
+        if not self._can_know or len(after) > _FEW_FILES:
             return
         by_path: dict[str, dict[str, StoredRange]] = {path: {} for path in after}
         rows = cast("pa.StructArray", records.column(_PAYLOAD).combine_chunks())
