@@ -59,8 +59,10 @@ if TYPE_CHECKING:
     from pyhudi.services.indexes import IndexInfo, IndexList
     from pyhudi.services.metadata_table import MetadataRebuild
     from pyhudi.services.partition_ttl import TtlResult
+    from pyhudi.services.properties import PropertiesChange
     from pyhudi.services.results import ClusteringResult, CompactionResult
     from pyhudi.services.savepoint import Savepoint, Savepoints
+    from pyhudi.services.table_type import TypeChange
     from pyhudi.services.versions.upgrade import VersionChange
     from pyhudi.session.enable import disable, enable
     from pyhudi.session.stream_sink import write_batches_to
@@ -74,7 +76,7 @@ if TYPE_CHECKING:
     from pyhudi.table.description import TableDescription
     from pyhudi.table.follow import follow
     from pyhudi.table.merge_builder import Merge
-    from pyhudi.table.metadata import TableMetadata
+    from pyhudi.table.metadata import MetadataStats, TableMetadata
     from pyhudi.table.scan import Scan
 
 __version__ = "0.1.0"
@@ -107,7 +109,9 @@ __all__ = [
     "LockTimeout",
     "Merge",
     "MetadataRebuild",
+    "MetadataStats",
     "MoveColumn",
+    "PropertiesChange",
     "RangeNotReadable",
     "RenameColumn",
     "RestoreResult",
@@ -131,6 +135,7 @@ __all__ = [
     "TaskFailed",
     "Timeline",
     "TtlResult",
+    "TypeChange",
     "UnsupportedTable",
     "VersionChange",
     "WriteArguments",
@@ -148,6 +153,9 @@ __all__ = [
 ]
 
 _HOME = {
+    "MetadataStats": "pyhudi.table.metadata",
+    "TypeChange": "pyhudi.services.table_type",
+    "PropertiesChange": "pyhudi.services.properties",
     "AddColumn": "pyhudi.schema.changes",
     "ArchiveResult": "pyhudi.services.archive.archiving",
     "ChangeType": "pyhudi.schema.changes",

@@ -53,6 +53,8 @@ def _rows(schema: pa.Schema) -> JsonSchema:
 
 
 def _of(hint: object) -> JsonSchema:
+    if isinstance(hint, type) and issubclass(hint, Sequence) and is_dataclass(hint):  # a dataclass that is a list
+        return _array(_of(next(get_args(base)[0] for base in getattr(hint, "__orig_bases__", ()) if get_args(base))))
     if is_dataclass(hint) and isinstance(hint, type):
         hints = get_type_hints(hint)
         return _object({one.name: _of(hints[one.name]) for one in fields(hint) if not one.name.startswith("_")})

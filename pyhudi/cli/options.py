@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
@@ -115,11 +115,11 @@ class Consent:
     dry_run: Annotated[bool, Parameter(group=_ASKED)] = False
     yes: Annotated[bool, Parameter(name=["--yes", "-y"], group=_ASKED)] = False
 
-    def ask(self, plan: object, question: str) -> None:
+    def ask(self, plan: Callable[[], object], question: str) -> None:
         """Show a plan on standard error and ask. Raises Declined for any answer but yes, and without a terminal."""
         if self.yes:
             return
-        print(plan, file=sys.stderr)
+        print(plan(), file=sys.stderr)
         if not sys.stdin.isatty():
             raise Declined(f"{question} Nothing was changed: there is no terminal to ask on. Add --yes to do it.")
         print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)

@@ -8,9 +8,9 @@ from textwrap import wrap
 
 from cyclopts import ArgumentCollection
 
+from pyhudi.cli.help import arguments_of, is_common, usage_of
 from pyhudi.cli.json_schema import schema_of
-from pyhudi.cli.options import EVERY_COMMAND
-from pyhudi.cli.parsing import app_of, details_of
+from pyhudi.cli.parsing import details_of
 from pyhudi.cli.registry import COMMANDS, GROUPS, Command
 
 __all__ = ["cli_page"]
@@ -58,7 +58,7 @@ where standard error is a terminal; `PYHUDI_PROGRESS=1` or `0` decides otherwise
 
 def cli_page() -> str:
     """The page as text."""
-    parts = [_HEAD, "\n".join(_rows(_collection(COMMANDS[0]), common=True)), "\n"]
+    parts = [_HEAD, "\n".join(_rows(arguments_of(COMMANDS[0]), common=True)), "\n"]
     for group, title in GROUPS.items():
         commands = [command for command in COMMANDS if command.group == group]
         if commands:
@@ -67,15 +67,9 @@ def cli_page() -> str:
     return "".join(parts)
 
 
-def _collection(command: Command) -> ArgumentCollection:
-    return app_of(command).assemble_argument_collection(parse_docstring=True)
-
-
 def _section(command: Command) -> str:
-    arguments = _collection(command)
-    places = [argument.names[0] for argument in arguments if not argument.names[0].startswith("-") and argument.show]
-    lines = [f"\n### {command.words}\n", f"`pyhudi {' '.join([command.words, *places])}`: {command.summary}"]
-    lines = [lines[0], *wrap(lines[1], 120), ""]
+    arguments = arguments_of(command)
+    lines = [f"\n### {command.words}\n", *wrap(f"`pyhudi {usage_of(command, arguments)}`: {command.summary}", 120), ""]
     details = details_of(command)
     lines += [*wrap(details, 120), ""] if details else []
     rows = list(_rows(arguments, common=False))
@@ -91,8 +85,7 @@ _TABLE_HEAD = ("| argument | meaning |", "|---|---|")
 def _rows(arguments: ArgumentCollection, common: bool) -> Iterator[str]:
     yield from _TABLE_HEAD
     for argument in arguments:
-        is_common = argument.parameter.group in (EVERY_COMMAND, (EVERY_COMMAND,))
-        if argument.show and is_common is common:
+        if argument.show and is_common(argument) is common:
             names = ", ".join(f"`{name}`" for name in argument.names)
             yield f"| {names} | {(argument.parameter.help or '').replace('|', '&#124;')} |"
 

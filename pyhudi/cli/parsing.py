@@ -12,6 +12,7 @@ from pyhudi.cli.exit_codes import DONE, USAGE, WRONG
 from pyhudi.cli.options import COMMON
 from pyhudi.cli.registry import Command
 from pyhudi.cli.reply import show
+from pyhudi.cli.standard_input import with_standard_input
 
 __all__ = ["app_of", "details_of", "reply_of"]
 
@@ -20,9 +21,8 @@ def app_of(command: Command) -> App:
     """The parser of one command."""
     app = App(
         name=f"pyhudi {command.words}",
-        help_format="plaintext",
-        help_formatter="plain",
-        default_parameter=Parameter(negative=(), show_default=False),
+        help_flags=(),
+        default_parameter=Parameter(negative=()),
         version_flags=(),
         result_action="return_value",
     )
@@ -38,17 +38,25 @@ def details_of(command: Command) -> str:
 
 def reply_of(command: Command, tokens: Sequence[str]) -> int:
     """Parse the arguments, run the command and show its answer. Returns: the exit code."""
+    if _asks_for_help(tokens):
+        from pyhudi.cli.help import help_of
+
+        print(help_of(command))
+        return DONE
     app = app_of(command)
     try:
-        function, bound, _ = app.parse_args(tokens, exit_on_error=False, print_error=False)
+        function, bound, _ = app.parse_args(with_standard_input(tokens), exit_on_error=False, print_error=False)
     except CycloptsError as error:
         text = " ".join(str(error).split())
         print(f"pyhudi {command.words}: {text} (`pyhudi {command.words} --help`)", file=sys.stderr)
         return USAGE
-    if "common" not in bound.signature.parameters:  # help
-        function(*bound.args, **bound.kwargs)
-        return DONE
     common = bound.arguments.setdefault("common", COMMON)
     answer = function(*bound.args, **bound.kwargs)
     show(answer, common.form, sys.stdout)
     return WRONG if answer.found_wrong else DONE
+
+
+def _asks_for_help(tokens: Sequence[str]) -> bool:
+    """After `--` there are no options."""
+    options = list(tokens[: tokens.index("--")] if "--" in tokens else tokens)
+    return "--help" in options or "-h" in options

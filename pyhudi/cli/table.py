@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pyhudi.cli.options import COMMON, CommonOptions, TablePath
+from pyhudi.cli.options import COMMON, CONSENT, CommonOptions, ConsentOptions, TablePath
 from pyhudi.cli.reply import Reply
+from pyhudi.errors import ConfigError
 from pyhudi.result import Result
 
-__all__ = ["describe", "files", "health", "history", "partitions", "schema"]
+__all__ = ["create", "describe", "drop", "files", "health", "history", "partitions", "schema"]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -25,6 +26,61 @@ def describe(table: TablePath, /, *, common: CommonOptions = COMMON) -> Reply:
     from pyhudi.table.description import describe as described
 
     return Reply(described(common.path(table), common.storage_options))
+
+
+def create(
+    table: TablePath,
+    /,
+    *,
+    columns: str | None = None,
+    like: str | None = None,
+    record_key: str | None = None,
+    partition_by: str | None = None,
+    ordering: str | None = None,
+    table_type: str | None = None,
+    table_name: str | None = None,
+    common: CommonOptions = COMMON,
+) -> Reply:
+    """Make an empty table.
+
+    Args:
+        columns: As SQL names them: "id BIGINT NOT NULL, city STRING, fare DECIMAL(10,2)".
+        like: A Parquet, CSV, JSON or Arrow file that has them.
+        record_key: Key columns, with commas; without them keys are generated.
+        partition_by: Partition columns, with commas.
+        ordering: The columns whose greater value wins, with commas.
+        table_type: COPY_ON_WRITE or MERGE_ON_READ.
+        table_name: The folder's name without it.
+    """
+    from pyhudi import HudiTable
+    from pyhudi.cli.files import rows_of_files
+    from pyhudi.cli.write import names_of
+    from pyhudi.sql.columns import schema_of_columns
+
+    if (columns is None) == (like is None):
+        raise ConfigError("A table needs columns: give --columns or --like, one of them.")
+    created = HudiTable.create(
+        common.path(table),
+        schema_of_columns(columns) if columns is not None else rows_of_files([like or ""], None, None)().schema,
+        record_key=names_of(record_key),
+        partition_by=names_of(partition_by),
+        ordering=names_of(ordering),
+        table_type=table_type,
+        table_name=table_name,
+        storage_options=common.storage_options,
+        options=common.options,
+    )
+    return Reply(created.describe())
+
+
+def drop(table: TablePath, /, *, consent: ConsentOptions = CONSENT, common: CommonOptions = COMMON) -> Reply:
+    """Delete a table: its rows, its history, its folder."""
+    opened = common.open(table)
+    described = opened.describe()
+    if not consent.dry_run:
+        consent.ask(lambda: described, "Delete this table for good?")
+        opened.drop()
+    return Reply(described)
 
 
 def schema(table: TablePath, /, *, common: CommonOptions = COMMON) -> Reply:

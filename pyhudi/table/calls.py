@@ -270,11 +270,13 @@ def undo(
 
 
 def change_version(
-    handle: TableHandle, to: int, upwards: bool, options: Options | None, more: Options
+    handle: TableHandle, to: int, upwards: bool, options: Options | None, more: Options, dry_run: bool
 ) -> VersionChange:
     """`HudiTable.upgrade` and `downgrade`."""
-    change = partial(upgrade.change_version, target=to, upwards=upwards)
-    return handle.serve(change, options, more, admit=partial(upgrade.admit_version, target=to, upwards=upwards))
+    change = partial(upgrade.change_version, target=to, upwards=upwards, dry_run=dry_run)
+    return handle.serve(
+        change, options, more, dry_run=dry_run, admit=partial(upgrade.admit_version, target=to, upwards=upwards)
+    )
 
 
 def _is_instant_time(time: object) -> bool:

@@ -24,7 +24,9 @@ from pyhudi.services.constraints import add_constraint, drop_constraint
 from pyhudi.services.index_building import build_waiting
 from pyhudi.services.indexes import drop_index, load_indexes
 from pyhudi.services.partition_ttl import expire_partitions
+from pyhudi.services.properties import set_properties
 from pyhudi.services.savepoint import delete_savepoint, savepoint
+from pyhudi.services.table_type import change_type
 from pyhudi.storage import open_storage
 from pyhudi.storage.base import Storage
 from pyhudi.table.add_files import add_files
@@ -87,8 +89,10 @@ if TYPE_CHECKING:
     from pyhudi.services.health import TableHealth
     from pyhudi.services.indexes import IndexInfo, IndexList
     from pyhudi.services.partition_ttl import TtlResult
+    from pyhudi.services.properties import PropertiesChange
     from pyhudi.services.results import ClusteringResult, CompactionResult
     from pyhudi.services.savepoint import Savepoint
+    from pyhudi.services.table_type import TypeChange
     from pyhudi.services.versions.upgrade import VersionChange
     from pyhudi.spark.names import SparkDataFrame, SparkSession, StructType
     from pyhudi.table.dataset import HudiDataset
@@ -837,18 +841,56 @@ class HudiTable:
         remove_table(self._handle.storage)
 
     def upgrade(
-        self, to: int = 9, *, options: Options | None = None, **more: Unpack[RewriteArguments]
+        self, to: int = 9, *, dry_run: bool = False, options: Options | None = None, **more: Unpack[RewriteArguments]
     ) -> VersionChange:
         """Take the table to a higher version (4 → 5 → 6 → 8 → 9), in place. Nobody may write to it meanwhile.
 
         Failed writes are undone and log files compacted first. A call that died is finished by calling again.
+
+        Args:   dry_run: only return the steps, with the properties that they change.
         Raises: ConfigError when `to` is no higher version, UnsupportedTable, WriteConflict while others write.
         """
-        return change_version(self._handle, to, True, options, more)
+        return change_version(self._handle, to, True, options, more, dry_run)
 
-    def downgrade(self, to: int, *, options: Options | None = None, **more: Unpack[RewriteArguments]) -> VersionChange:
+    def downgrade(
+        self, to: int, *, dry_run: bool = False, options: Options | None = None, **more: Unpack[RewriteArguments]
+    ) -> VersionChange:
         """Take the table to a lower version (9 → 8 → 6), for readers and writers of older releases. See `upgrade`."""
-        return change_version(self._handle, to, False, options, more)
+        return change_version(self._handle, to, False, options, more, dry_run)
+
+    def change_type(
+        self, to: str, *, dry_run: bool = False, options: Options | None = None, **more: Unpack[RewriteArguments]
+    ) -> TypeChange:
+        """Make the table COPY_ON_WRITE or MERGE_ON_READ ("cow", "mor"), in place. Nobody may write to it meanwhile.
+
+        To copy-on-write, failed writes are undone and all log files compacted first. A call that died is finished by
+        calling again.
+
+        Args:   dry_run: only say how many file groups would be compacted.
+        Raises: ConfigError for another type, UnsupportedTable when a pending clustering holds log files, WriteConflict
+            while others write.
+        """
+        return self._handle.serve(partial(change_type, to=to, dry_run=dry_run), options, more, dry_run=dry_run)
+
+    def set_properties(
+        self,
+        properties: Mapping[str, str] | None = None,
+        *,
+        unset: Iterable[str] = (),
+        dry_run: bool = False,
+        options: Options | None = None,
+        **more: Unpack[ActionArguments],
+    ) -> PropertiesChange:
+        """Set and remove lines of `hoodie.properties`. The file before is kept beside it.
+
+        Args:
+            properties: key → value. unset: keys to remove.
+            dry_run: only return the differences.
+        Raises: ConfigError for what says how files are written (keys, partitioning, formats, type, version), which
+            only rewriting would change.
+        """
+        call = partial(set_properties, set=properties or {}, unset=tuple(unset), dry_run=dry_run)
+        return self._handle.serve(call, options, more, dry_run=dry_run)
 
     if not TYPE_CHECKING:  # a type checker knows the names
 

@@ -14,6 +14,7 @@ from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.predicate import parse_call
 from pyhudi.queries.validation import Difference, validate
+from pyhudi.result import Result, ResultList
 from pyhudi.services.index_building import run_index_plan, schedule_index
 from pyhudi.services.indexes import IndexInfo, create_index, index_info, index_request
 from pyhudi.services.metadata_table import MetadataRebuild, drop_metadata, rebuild_metadata
@@ -24,7 +25,7 @@ from pyhudi.table.named_arguments import named_methods
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-__all__ = ["MetadataPartition", "TableMetadata", "build_index"]
+__all__ = ["MetadataPartition", "MetadataPartitionStats", "MetadataStats", "TableMetadata", "build_index"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,25 @@ class MetadataPartition:
     def with_prefixes(self, prefixes: Sequence[str]) -> pa.Table:
         """The live records whose keys begin with one of the prefixes."""
         return self._table.with_prefixes(self.name, prefixes)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class MetadataPartitionStats(Result):
+    """The newest files of one partition of the metadata table."""
+
+    partition: str
+    file_groups: int
+    base_files: int
+    base_bytes: int
+    log_files: int
+    log_bytes: int
+
+
+class MetadataStats(ResultList[MetadataPartitionStats]):
+    """A list of partitions that prints as a table."""
+
+    entry_type = MetadataPartitionStats
+    header = ("partition", "file groups", "base files", "base bytes", "log files", "log bytes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +109,21 @@ class TableMetadata:
         Raises: ConfigError for a sample of none; CorruptFile, MetadataTableDamaged.
         """
         return validate(self._meta, sample=sample)
+
+    def stats(self) -> MetadataStats:
+        """Number and size of its files, by partition; prints as a table, empty without a metadata table.
+
+        Raises: CorruptFile, MetadataTableDamaged.
+        """
+        table, stats = MetadataTable.open(self._meta), MetadataStats()
+        if table is None:
+            return stats
+        for name in table.partitions:
+            slices = table.slices(name)
+            bases = [one.base_file.size_bytes for one in slices if one.base_file is not None]
+            logs = [log.size_bytes for one in slices for log in one.log_files]
+            stats.append(MetadataPartitionStats(name, len(slices), len(bases), sum(bases), len(logs), sum(logs)))
+        return stats
 
     def rebuild(
         self,

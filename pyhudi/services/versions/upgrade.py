@@ -16,7 +16,7 @@ Source: docs/formats/table-config.md, "Steps between versions".
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from pyhudi.actions.action import ActionContext
@@ -65,7 +65,7 @@ class StepResult(Result):
 @dataclass(frozen=True, slots=True, repr=False)
 class VersionChange(Result):
     """From `source` to `target`. `rolled_back`: failed writes that were undone first; `compacted`: compactions that ran
-    first.
+    first. `dry_run`: the steps are a plan; nothing was changed.
     """
 
     table: str
@@ -74,11 +74,13 @@ class VersionChange(Result):
     steps: tuple[StepResult, ...] = ()
     rolled_back: tuple[str, ...] = ()
     compacted: tuple[str, ...] = ()
+    dry_run: bool = False
 
     def __str__(self) -> str:
         if self.source == self.target:
             return f"{self.table} has version {self.target} already"
-        done = [f"{self.table}: version {self.source} → {self.target}", *(f"  {step}" for step in self.steps)]
+        would = "would go from " if self.dry_run else ""
+        done = [f"{self.table}: {would}version {self.source} → {self.target}", *(f"  {step}" for step in self.steps)]
         done += [f"  rolled back: {', '.join(self.rolled_back)}"] if self.rolled_back else []
         done += [f"  compacted: {', '.join(self.compacted)}"] if self.compacted else []
         return "\n".join(done)
@@ -89,15 +91,18 @@ _LAYOUT = "hoodie.timeline.layout.version"
 _ATTEMPTS = 3  # to find no pending work; a writer may begin in between
 
 
-def change_version(context: ActionContext, target: int, *, upwards: bool) -> VersionChange:
+def change_version(context: ActionContext, target: int, *, upwards: bool, dry_run: bool = False) -> VersionChange:
     """Take the table to version `target`; if it has that version, only remains of a dead call are deleted.
 
+    Args:   dry_run: only return the steps, with their changes of properties.
     Raises: ConfigError when no steps lead to the target, UnsupportedTable for a table that the target version can't
         hold, WriteConflict while others write.
     """
     meta = context.meta
     source = meta.config.table_version
     path = _path(context, target, upwards)
+    if dry_run:
+        return VersionChange(meta.storage.root, source, target, _planned(path, context), dry_run=True)
     done, finished = [], RolledBackAndCompacted()
     _finish(context)
     for step in path:
@@ -122,6 +127,16 @@ def admit_version(context: ActionContext, target: int, *, upwards: bool) -> None
     for step in path:
         config = _change(step, config, context).applied(config)
         step.check(context)
+
+
+def _planned(path: Iterable[VersionStep], context: ActionContext) -> tuple[StepResult, ...]:
+    """The steps with the properties that they would change."""
+    config, steps = context.meta.config, []
+    for step in path:
+        change = _change(step, config, context)
+        steps.append(StepResult(step.source, step.target, 0, 0, dict(change.set), change.remove))
+        config = change.applied(config)
+    return tuple(steps)
 
 
 def _path(context: ActionContext, target: int, upwards: bool) -> tuple[VersionStep, ...]:

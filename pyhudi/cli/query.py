@@ -1,0 +1,61 @@
+"""`pyhudi query`, `pyhudi head`: rows."""
+
+from __future__ import annotations
+
+import sys
+
+from pyhudi.cli.options import COMMON, CommonOptions, TablePath, pairs_of
+from pyhudi.cli.reply import Reply
+from pyhudi.cli.standard_input import STANDARD_INPUT
+
+__all__ = ["head", "query"]
+
+
+def query(sql: str, /, *, table: list[str] | None = None, common: CommonOptions = COMMON) -> Reply:
+    """Run a statement of SQL and answer with its rows.
+
+    Names are those of --catalog and --table; hudi.`/lake/rides` names a path. It needs the extra `sql`, which is
+    DuckDB, or --spark.
+
+    Args:
+        sql: The statement; "-" reads it from standard input.
+        table: NAME=PATH: a name for a table. May be given several times.
+    """
+    text = sys.stdin.read() if sql == STANDARD_INPUT else sql
+    names = pairs_of("--table", table)
+    session = common.session()
+    if session is not None:
+        from pyhudi.session.enable import enable
+
+        enable(session)
+        for name, path in names.items():
+            session.read.format("hudi").load(path).createOrReplaceTempView(name)
+        return Reply(session.sql(text).toArrow())
+    from pyhudi import DuckDbSession
+
+    duckdb = DuckDbSession(
+        names, catalog=common.catalog, options=common.options, storage_options=common.storage_options
+    )
+    return Reply(duckdb.sql(text).to_batches())
+
+
+def head(
+    table: TablePath,
+    /,
+    *,
+    rows: int = 10,
+    columns: str | None = None,
+    where: str | None = None,
+    as_of: str | None = None,
+    common: CommonOptions = COMMON,
+) -> Reply:
+    """The first rows that come; no more is read than they need.
+
+    Args:
+        rows: How many.
+        columns: Their names, with commas; the data columns without it.
+        where: SQL text that rows must pass.
+        as_of: The table at that moment: an instant time, or a date or time.
+    """
+    names = None if columns is None else [name.strip() for name in columns.split(",")]
+    return Reply(common.open(table).head(rows, names, where, as_of))

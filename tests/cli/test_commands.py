@@ -1,0 +1,268 @@
+"""Every command does what it says, and `--json` keeps to the schema of the page. Source: docs/cli.md."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pyarrow as pa
+import pytest
+
+from pyhudi import HudiTable, write_hudi
+from pyhudi.cli.json_schema import schema_of
+from pyhudi.cli.main import main
+from pyhudi.cli.registry import COMMANDS, command_of
+from tests.support.golden.folder import GoldenTable
+
+ROWS = pa.table({"id": ["a", "b", "c"], "city": ["rome", "oslo", "rome"], "fare": [1.0, 2.0, 3.0]})
+Run = Callable[..., Any]
+Golden = Callable[[str, str], GoldenTable]
+READING = ("table describe", "table schema", "table history", "table files", "table partitions", "config list", "head",
+           "timeline", "savepoint list", "index list", "metadata validate", "metadata stats", "clean", "archive",
+           "table health", "compact", "cluster", "log-compact", "ttl")  # fmt: skip
+PLANS = ("clean", "archive", "compact", "cluster", "log-compact", "ttl")
+GOLDEN = (("0.15.0", "cow_operations"), ("0.15.0", "g2_compaction_pending"), ("0.15.0", "mdt_all_mor"),
+          ("1.0.2", "cow_operations"), ("1.0.2", "g2_compaction_pending"), ("1.0.2", "mdt_all_cow"),
+          ("1.2.0", "cow_operations"), ("1.2.0", "g2_compaction_pending"), ("1.2.0", "mdt_all_mor"))  # fmt: skip
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    """`run("table describe", path)`: the value of a command's JSON, checked against its schema."""
+
+    def called(words: str, *more: object, code: int | tuple[int, ...] = 0) -> Any:
+        tokens = [*words.split(), *map(str, more), "--json"]
+        ended = main(tokens)
+        out, err = capsys.readouterr()
+        assert ended in (code if isinstance(code, tuple) else (code,)), f"{tokens}: exit code {ended}\n{err}"
+        if not out:
+            return err
+        named = command_of(tokens)
+        assert named is not None
+        jsonschema.validate(value := json.loads(out), schema_of(named[0]))
+        return value
+
+    return called
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> HudiTable:
+    """A table of two commits: three rows, of which one was updated."""
+    write_hudi(tmp_path / "rides", ROWS, record_key="id", ordering="fare")
+    write_hudi(tmp_path / "rides", ROWS.slice(0, 1))
+    return HudiTable.open(tmp_path / "rides")
+
+
+@pytest.mark.parametrize(("version", "name"), GOLDEN)
+def test_commands_that_look_answer_on_tables_of_every_version_in_the_form_of_their_schema(
+    run: Run, golden: Golden, version: str, name: str
+) -> None:
+    path, _ = golden(version, name)
+    before = sorted(file for file in path.rglob("*"))
+
+    for words in READING:
+        code = (0, 1) if words in ("compact", "log-compact") else (0, 3)  # a copy-on-write table has no logs
+        run(words, path, *(["--dry-run"] if words in PLANS else []), code=code)
+
+    assert sorted(file for file in path.rglob("*")) == before
+
+
+@pytest.mark.parametrize("version", ["0.15.0", "1.0.2", "1.2.0"])
+def test_properties_and_counts_are_those_that_real_hudi_shows(run: Run, golden: Golden, version: str) -> None:
+    path, description = golden(version, "cow_operations")
+    shown = description["expected"]["metadata"]
+
+    properties = {row["key"]: row["value"] for row in run("config list", path)}
+    commits = {row["instant_time"]: row for row in run("table history", path) if row["operation"]}
+
+    assert properties == shown["hoodie.properties"]
+    assert sorted(commits) == sorted(commit["requested"] for commit in shown["commits"])
+    for commit in shown["commits"]:
+        stats = [stat for stats in commit["partitionToWriteStats"].values() for stat in stats]
+        entry = commits[commit["requested"]]
+        assert entry["operation"] == commit["operationType"]
+        assert entry["rows_inserted"] == sum(stat["numInserts"] for stat in stats)
+        assert entry["rows_updated"] == sum(stat["numUpdateWrites"] for stat in stats)
+        assert entry["rows_deleted"] == sum(stat["numDeletes"] for stat in stats)
+        assert entry["files"] == len(stats)
+
+
+def test_files_are_those_of_real_hudis_metadata_table(run: Run, golden: Golden) -> None:
+    path, description = golden("1.2.0", "mdt_all_cow")
+    partitions = description["expected"]["metadata"]["files"]
+    sizes = {name: info["size"] for row in partitions for name, info in row["filesystemMetadata"]}
+
+    files = run("table files", path)
+
+    assert files
+    assert {row["path"].rpartition("/")[2]: row["size_bytes"] for row in files}.items() <= sizes.items()
+
+
+def test_a_table_is_made_written_from_files_of_every_format_and_read(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "t"
+    run("table create", path, "--columns", "id STRING, city STRING, fare DOUBLE", "--record-key", "id")
+    (tmp_path / "a.csv").write_text("id,city,fare\n1,rome,2\n")
+    (tmp_path / "b.json").write_text('[{"id": "2", "city": "oslo", "fare": 3}]')
+    (tmp_path / "c.jsonl").write_text('{"id": "3", "fare": 4}\n\n{"id": "4", "city": "bonn"}\n')
+    rows = pa.table({"id": ["5"], "city": ["bern"], "fare": [6.0]})
+    pa.parquet.write_table(rows, tmp_path / "d.parquet")
+    with pa.ipc.new_stream(tmp_path / "e.arrows", rows.schema) as stream:
+        stream.write_table(rows.set_column(0, "id", pa.array(["6"])))
+    with pa.ipc.new_file(tmp_path / "f.arrow", rows.schema) as file:
+        file.write_table(rows.set_column(0, "id", pa.array(["7"])))
+
+    counts = [run("write", path, tmp_path / name)["inserted"] for name in ("a.csv", "b.json", "c.jsonl", "d.parquet")]
+    counts.append(run("write", path, tmp_path / "e.arrows", tmp_path / "f.arrow")["inserted"])
+
+    assert counts == [1, 1, 2, 1, 2]
+    assert [row["id"] for row in sorted(run("head", path, "--rows", 99), key=lambda row: row["id"])] == list("1234567")
+    assert run("head", path, "--where", "id = '1'") == [{"id": "1", "city": "rome", "fare": 2.0}]
+    assert [row["operation"] for row in run("table history", path, "--limit", 1)] == ["UPSERT"]
+
+
+def test_rows_come_from_standard_input(run: Run, table: HudiTable, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = io.TextIOWrapper(io.BytesIO(b"id,city,fare\nd,bonn,9\n"))
+    monkeypatch.setattr("sys.stdin", given)
+
+    assert run("write", table.path, "-", "--format", "csv")["inserted"] == 1
+    assert table.count() == 4
+
+
+def test_a_file_whose_format_nobody_knows_is_refused_before_anything_is_written(run: Run, table: HudiTable) -> None:
+    assert "--format" in run("write", table.path, "rows.xyz", code=1)
+    assert "There is no file" in run("write", table.path, "rows.csv", code=1)
+    assert len(table.timeline.commits()) == 2
+
+
+def test_sql_answers_with_rows(run: Run, table: HudiTable) -> None:
+    pytest.importorskip("duckdb")
+    text = "SELECT city, sum(fare) AS fares FROM rides GROUP BY city ORDER BY city"
+    rows = [{"city": "oslo", "fares": 2.0}, {"city": "rome", "fares": 4.0}]
+
+    assert run("query", text, "--catalog", Path(table.path).parent) == rows
+    assert run("query", text, "--table", f"rides={table.path}") == rows
+
+
+def test_a_plan_is_shown_and_nothing_happens_without_a_yes(run: Run, table: HudiTable, tmp_path: Path) -> None:
+    newest, *_ = table.history()
+    for words, more in {
+        "rollback": [],
+        "config set": ["hoodie.x=1"],
+        "upgrade": ["--to", "9"],
+        "table drop": [],
+        "change-type": ["--to", "mor"],
+        "metadata drop": [],
+        "clean": [],
+    }.items():
+        refused = run(words, table.path, *more, code=1)
+        assert "Add --yes" in refused
+        run(words, table.path, *more, "--dry-run")
+
+    assert next(iter(table.history())) == newest
+
+
+def test_a_write_is_rolled_back_and_a_savepoint_restored(run: Run, table: HudiTable) -> None:
+    first, second = table.timeline.commits()
+    run("savepoint create", table.path, first.requested_time, "--comment", "before")
+    write_hudi(table.path, ROWS.slice(1, 1))
+
+    undone = run("rollback", table.path, "--yes")
+    restored = run("restore", table.path, "--to", first.requested_time, "--yes")
+
+    assert len(undone["rolled_back"]) == 1
+    assert [one["commit_time"] for one in restored["undone"]["rolled_back"]] == [second.requested_time]
+    assert [one["comment"] for one in run("savepoint list", table.path)] == ["before"]
+    assert run("savepoint delete", table.path, first.requested_time, "--yes") == []
+
+
+def test_properties_are_set_with_a_difference_and_a_copy_of_the_file(run: Run, table: HudiTable) -> None:
+    properties = Path(table.path, ".hoodie", "hoodie.properties")
+    before = properties.read_text()
+
+    changed = run("config set", table.path, "my.key=v=1", "--yes")
+
+    assert changed["differences"] == [{"key": "my.key", "before": None, "after": "v=1"}]
+    assert Path(table.path, changed["backup"]).read_text() == before
+    assert table.config.properties["my.key"] == "v=1"
+    assert run("config unset", table.path, "my.key", "--yes")["differences"][0]["after"] is None
+    assert "my.key" not in table.config.properties
+    assert "use change_type" in run("config set", table.path, "hoodie.table.type=X", "--yes", code=1)
+    assert "how the table's files are written" in run(
+        "config set", table.path, "hoodie.table.recordkey.fields=x", "--yes", code=1
+    )
+
+
+def test_plans_are_left_and_run_by_another_call(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "mor"
+    write_hudi(path, ROWS, record_key="id", table_type="MERGE_ON_READ")
+    write_hudi(path, ROWS.slice(0, 2))
+
+    scheduled = run("compact", path, "--schedule")["scheduled"]
+
+    assert [one["requested_time"] for one in run("timeline", path, "--pending")] == [scheduled]
+    assert [one["instant_time"] for one in run("compact", path, "--run", scheduled)["runs"]] == [scheduled]
+    assert run("timeline", path, "--pending") == []
+    assert "three things" in run("compact", path, "--run", scheduled, "--schedule", code=1)
+
+
+def test_indexes_and_the_metadata_table_are_built_dropped_and_compared(run: Run, table: HudiTable) -> None:
+    run("index create", table.path, "record_index")
+    assert "record_index" in {one["name"] for one in run("index list", table.path)}
+    assert run("index build", table.path) == []
+    assert run("metadata validate", table.path) == []
+    assert {one["partition"] for one in run("metadata stats", table.path)} >= {"files", "record_index"}
+    assert "record_index" not in {one["name"] for one in run("index drop", table.path, "record_index", "--yes")}
+    assert "files" in run("metadata drop", table.path, "--yes")
+    assert run("metadata stats", table.path) == []
+    assert "files" in run("metadata rebuild", table.path, "--partitions", "files")["partitions"]
+
+
+def test_a_metadata_table_that_is_wrong_ends_with_3(run: Run, table: HudiTable) -> None:
+    (path,) = (row["path"] for row in run("table files", table.path))
+    file = Path(table.path, path)
+    file.rename(file.with_name("lost"))
+
+    assert run("metadata validate", table.path, code=3)
+
+
+def test_versions_go_down_and_up(run: Run, table: HudiTable) -> None:
+    planned = run("downgrade", table.path, "--to", 6, "--dry-run")
+
+    assert planned["dry_run"]
+    assert [(one["source"], one["target"]) for one in planned["steps"]] == [(9, 8), (8, 6)]
+    assert table.config.table_version == 9
+    assert run("downgrade", table.path, "--to", 6, "--yes")["target"] == 6
+    assert table.config.table_version == 6
+    assert run("upgrade", table.path, "--yes")["target"] == 9
+
+
+def test_a_page_is_written_and_a_table_dropped(run: Run, table: HudiTable, tmp_path: Path) -> None:
+    assert run("report", table.path, tmp_path / "page.html") == {"path": str(tmp_path / "page.html")}
+    assert "<html" in (tmp_path / "page.html").read_text()
+    assert run("table drop", table.path, "--yes")["name"] == "rides"
+    assert not HudiTable.exists(table.path)
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_knows_every_command(run: Run, shell: str) -> None:
+    text = run("completion", shell)["script"]
+
+    words = {word for command in COMMANDS for word in command.words.split()}
+    assert [word for word in sorted(words) if not re.search(rf"\b{re.escape(word)}\b", text)] == []
+
+
+def test_bash_completes_commands_and_options(run: Run, tmp_path: Path) -> None:
+    import subprocess
+
+    (tmp_path / "script").write_text(run("completion", "bash")["script"])
+    tries = {"pyhudi ta": "table", "pyhudi table desc": "describe", "pyhudi table history --sin": "--since"}
+    for line, completed in tries.items():
+        words = line.split()
+        code = f"source {tmp_path}/script; COMP_WORDS=({line}); COMP_CWORD={len(words) - 1}; _pyhudi; echo $COMPREPLY"
+        ended = subprocess.run(["bash", "-c", code], capture_output=True, text=True, check=True)
+        assert ended.stdout.strip() == completed
