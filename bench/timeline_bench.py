@@ -31,8 +31,8 @@ from pyhudi.model.instant import ActionKind, format_instant_time
 from pyhudi.storage import open_storage
 from pyhudi.storage.base import Storage
 from pyhudi.timeline.archived_timeline import lsm_history
+from pyhudi.timeline.listing import load_timeline
 from pyhudi.timeline.lsm_manifest import HistoryFile, Manifest, write_manifest
-from pyhudi.timeline.read import load_timeline
 from pyhudi.transaction.instants import TimelineWriter
 
 START = datetime(2024, 1, 1, tzinfo=timezone.utc)

@@ -16,8 +16,8 @@ from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import Clock, SystemClock
 from pyhudi.storage.place import names_in
 from pyhudi.timeline.commits import CommitBodies
-from pyhudi.timeline.read import TimelineReader, is_complete, list_instant_files, timeline_of
-from pyhudi.timeline.table_properties import load_table_config
+from pyhudi.timeline.listing import load_config_and_timeline
+from pyhudi.timeline.read import TimelineReader
 
 __all__ = ["MetaClient"]
 
@@ -48,17 +48,8 @@ class MetaClient:
 
         Raises TableNotFound, CorruptFile, and UnsupportedTable for a table that this release can't read.
         """
-        config = load_table_config(storage, clock).check_readable()
-        while True:
-            entries = list_instant_files(storage, config)
-            timeline = timeline_of(entries, config)
-            if is_complete(timeline, entries):
-                break
-            # Or has an upgrade or downgrade moved instants since the properties were read?
-            before, config = config, load_table_config(storage, clock).check_readable()
-            if config.timeline_path == before.timeline_path:
-                break
-        return cls(storage, config, timeline, clock, None, frozenset(entry.name for entry in entries))
+        config, timeline, names = load_config_and_timeline(storage, clock)
+        return cls(storage, config, timeline, clock, None, names)
 
     def reload(self) -> MetaClient:
         """The table as it is now; cached bodies stay unless the table was upgraded in between."""

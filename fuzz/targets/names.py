@@ -10,7 +10,7 @@ from pyhudi.model.filenames import BaseFileName, InstantFileName, LogFileName, M
 from pyhudi.model.table_config import TableConfig
 from pyhudi.storage import FixedClock, MemoryStorage
 from pyhudi.timeline.instant_time import InstantTimes
-from pyhudi.timeline.read import load_timeline
+from pyhudi.timeline.listing import load_timeline
 
 __all__ = ["TARGETS"]
 

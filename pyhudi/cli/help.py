@@ -9,7 +9,7 @@ from textwrap import wrap
 from cyclopts import Argument, ArgumentCollection
 
 from pyhudi.cli.options import EVERY_COMMAND
-from pyhudi.cli.parsing import app_of, details_of
+from pyhudi.cli.parser import app_of, details_of
 from pyhudi.cli.registry import Command
 
 __all__ = ["arguments_of", "help_of", "is_common", "usage_of"]

@@ -1,7 +1,7 @@
 """`pyhudi ...`: one command is parsed, run and answered; each way to end has its exit code.
 
     registry.py      which function the words name
-    parsing.py       its arguments, by cyclopts
+    parsing.py       its arguments, by cyclopts, and its run
     reply.py        what it answers, as text, JSON or CSV
 
 Help of all commands is written from the registry alone: it imports no table and no parser.

@@ -1,46 +1,26 @@
-"""The arguments of one command, by cyclopts, and its run: only the module of this command is imported."""
+"""A run of one command: its arguments are parsed, it is called, its answer shown."""
 
 from __future__ import annotations
 
-import inspect
 import sys
 from collections.abc import Sequence
 
-from cyclopts import App, CycloptsError, Parameter
+from cyclopts import CycloptsError
 
 from pyhudi.cli.exit_codes import DONE, USAGE, WRONG
+from pyhudi.cli.help import help_of
 from pyhudi.cli.options import COMMON
+from pyhudi.cli.parser import app_of
 from pyhudi.cli.registry import Command
 from pyhudi.cli.reply import show
 from pyhudi.cli.standard_input import with_standard_input
 
-__all__ = ["app_of", "details_of", "reply_of"]
-
-
-def app_of(command: Command) -> App:
-    """The parser of one command."""
-    app = App(
-        name=f"pyhudi {command.words}",
-        help_flags=(),
-        default_parameter=Parameter(negative=()),
-        version_flags=(),
-        result_action="return_value",
-    )
-    app.default(command.function())
-    return app
-
-
-def details_of(command: Command) -> str:
-    """What the docstring of a command says between its first line and its arguments."""
-    text = inspect.getdoc(command.function()) or ""
-    return " ".join(text.partition("\n")[2].partition("Args:")[0].split())
+__all__ = ["reply_of"]
 
 
 def reply_of(command: Command, tokens: Sequence[str]) -> int:
     """Parse the arguments, run the command and show its answer. Returns: the exit code."""
     if _asks_for_help(tokens):
-        from pyhudi.cli.help import help_of
-
         print(help_of(command))
         return DONE
     app = app_of(command)

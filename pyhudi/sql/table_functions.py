@@ -21,7 +21,7 @@ from pyhudi.model.options.queries import BEGIN, END
 from pyhudi.sql.procedures.file_views import log_sizes, matches, view_with_replaced
 from pyhudi.sql.tokens import Constant
 from pyhudi.timeline.archived_timeline import load_archived_timeline
-from pyhudi.timeline.read import instant_path
+from pyhudi.timeline.listing import instant_path
 from pyhudi.view.consistent_read import read_consistently
 
 if TYPE_CHECKING:

@@ -15,13 +15,14 @@ import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from typing import NamedTuple, TypeVar, cast
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
 from pyhudi.errors import PathNotFound
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import SystemClock
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 __all__ = [
     "CACHE_BYTES",

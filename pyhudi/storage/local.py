@@ -21,8 +21,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
-
-import pyarrow as pa
+from typing import TYPE_CHECKING
 
 from pyhudi.errors import PathExists, PathNotFound, StorageError
 from pyhudi.shown_text import is_text
@@ -31,7 +30,10 @@ from pyhudi.storage.clock import SystemClock
 from pyhudi.storage.file_cache import FileState
 from pyhudi.storage.paths import TEMPORARY_PREFIX, TEMPORARY_SUFFIX, child, inside, is_temporary
 from pyhudi.storage.regular_files import open_input, open_output, open_to_read, opened_status, status_or_none
-from pyhudi.storage.synced import FileToSync, folders_of, sync_all, sync_descriptor
+from pyhudi.storage.synced import folders_of, sync_all, sync_descriptor
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 __all__ = ["FolderLinks", "LocalStorage", "with_sync"]
 
@@ -122,14 +124,13 @@ class LocalStorage:
 
     def open_output(self, path: str) -> pa.NativeFile:
         target = self._local(path)
-        kind = FileToSync if self.syncs else pa.OSFile
         with self._translated(path):
             _drop_hadoop_checksum(target)
             try:
-                return open_output(target, kind)
+                return open_output(target, self.syncs)
             except FileNotFoundError:
                 os.makedirs(os.path.dirname(target), exist_ok=True)
-                return open_output(target, kind)
+                return open_output(target, self.syncs)
 
     def write(self, path: str, data: bytes) -> None:
         target = self._local(path)

@@ -12,14 +12,15 @@ import sys
 import threading
 import weakref
 from collections.abc import Iterator
-from typing import Literal
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, Literal
 
 from pyhudi.errors import PathExists, PathNotFound, StorageError
 from pyhudi.storage.base import READ_BYTES_MAX, AlwaysSynced, FileInfo, check_size
 from pyhudi.storage.clock import Clock, SystemClock
 from pyhudi.storage.paths import inside
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 __all__ = ["FaultKind", "InjectedFault", "MemoryStorage"]
 
@@ -145,10 +146,14 @@ class MemoryStorage(AlwaysSynced):
             return data
 
     def open_input(self, path: str) -> pa.NativeFile:
+        import pyarrow as pa
+
         with _Call(self, "open_input", path):
             return pa.BufferReader(self._bytes(path))
 
     def open_output(self, path: str) -> pa.NativeFile:
+        import pyarrow as pa
+
         with _Call(self, "open_output", path):
             self._put(path, b"")
         return pa.PythonFile(_Sink(self, path), mode="w")  # type: ignore[arg-type]  # these methods are enough

@@ -8,10 +8,12 @@ from __future__ import annotations
 import errno
 import os
 import stat
-
-import pyarrow as pa
+from typing import TYPE_CHECKING
 
 from pyhudi.errors import StorageError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 __all__ = ["check_regular", "open_input", "open_output", "open_to_read", "opened_status", "status_or_none"]
 
@@ -37,6 +39,8 @@ def open_to_read(path: str) -> int:
 
 def open_input(path: str) -> pa.NativeFile:
     """Like `open_to_read`, for pyarrow."""
+    import pyarrow as pa  # properties and the timeline are read without it
+
     descriptor = open_to_read(path)
     try:
         return pa.OSFile(_name(descriptor, path), "rb")
@@ -44,8 +48,14 @@ def open_input(path: str) -> pa.NativeFile:
         os.close(descriptor)
 
 
-def open_output(path: str, kind: type[pa.OSFile] = pa.OSFile) -> pa.NativeFile:
-    """A sink with this name: a regular file is emptied, a symbolic link replaced by a file."""
+def open_output(path: str, syncs: bool = False) -> pa.NativeFile:
+    """A sink with this name: a regular file is emptied, a symbolic link replaced by a file. `syncs`: its bytes begin to
+    go to the disk at once.
+    """
+    import pyarrow as pa
+
+    from pyhudi.storage.synced_file import FileToSync
+
     try:
         descriptor = os.open(path, _TO_WRITE | _FLAGS, 0o666)
     except OSError as error:
@@ -57,7 +67,7 @@ def open_output(path: str, kind: type[pa.OSFile] = pa.OSFile) -> pa.NativeFile:
         descriptor = os.open(path, _TO_WRITE | _FLAGS, 0o666)
     _checked(descriptor, path)
     try:
-        return kind(_name(descriptor, path), "wb")
+        return (FileToSync if syncs else pa.OSFile)(_name(descriptor, path), "wb")
     finally:
         os.close(descriptor)
 

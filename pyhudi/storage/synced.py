@@ -6,64 +6,20 @@ later one may exist. Source: POSIX, fsync; docs/storage.md, "A power cut".
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import functools
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import suppress
 
-import pyarrow as pa
-
-__all__ = ["FileToSync", "begin_sync", "folders_of", "sync_all", "sync_descriptor"]
+__all__ = ["folders_of", "sync_all", "sync_descriptor"]
 
 # A thread that waits for the disk needs no processor, and parallel syncs share one write of its journal.
 _SYNCS_AT_ONCE = 16
 # File systems that can't sync a folder (some network mounts), and folders above the table that this user can't open.
 _FOLDER_NOT_SYNCED = frozenset({errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EACCES, errno.EPERM, errno.EBADF})
-_WRITE_NOW = 2  # SYNC_FILE_RANGE_WRITE of linux/fs.h: begin without waiting
 _TO_SYNC = os.O_RDONLY if os.name != "nt" else os.O_RDWR | getattr(os, "O_BINARY", 0)
-
-
-class FileToSync(pa.OSFile):
-    """A sink whose bytes start being written to the disk while the rest of the commit is written: on close, and on
-    `begin_sync`.
-
-    So its sync has less to do. On systems without such a call, the sync does all the work.
-    Source: sync_file_range(2).
-    """
-
-    def begin_sync(self) -> None:
-        """Start writing the bytes so far to the disk, without waiting and without reporting errors."""
-        if not self.closed and (begin := _write_behind()) is not None:
-            with suppress(AttributeError):  # older PyArrow has no descriptor for such a file
-                begin(self.fileno(), 0, 0, _WRITE_NOW)  # the result is ignored: the sync reports errors
-
-    def close(self) -> None:
-        self.begin_sync()
-        super().close()
-
-
-def begin_sync(sink: pa.NativeFile) -> None:
-    """Writers of large files call this after each part. It does nothing if the sink is not synced later."""
-    if isinstance(sink, FileToSync):
-        sink.begin_sync()
-
-
-@functools.cache
-def _write_behind() -> Callable[[int, int, int, int], object] | None:
-    """`sync_file_range` of the C library, on Linux."""
-    if sys.platform != "linux":
-        return None
-    try:
-        call = ctypes.CDLL(None).sync_file_range
-    except (OSError, AttributeError):
-        return None
-    call.argtypes = [ctypes.c_int, ctypes.c_int64, ctypes.c_int64, ctypes.c_uint]
-    call.restype = ctypes.c_int
-    return call
 
 
 def folders_of(paths: Iterable[str], root: str) -> frozenset[str]:

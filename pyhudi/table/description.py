@@ -6,11 +6,14 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from pyhudi.meta_client import MetaClient
+from pyhudi.model.table_config import TableConfig
+from pyhudi.model.timeline import Timeline
 from pyhudi.result import Result
 from pyhudi.shown_text import without_credentials
 from pyhudi.storage import open_storage
+from pyhudi.storage.clock import SystemClock
 from pyhudi.text_table import pairs_text
+from pyhudi.timeline.listing import load_config_and_timeline
 
 __all__ = ["TableDescription", "describe", "described"]
 
@@ -58,16 +61,17 @@ def describe(path: str | os.PathLike[str], storage_options: Mapping[str, object]
 
     Raises: TableNotFound, UnsupportedTable, CorruptFile, StorageError.
     """
-    return described(MetaClient.load(open_storage(path, storage_options or {})))
+    storage = open_storage(path, storage_options or {})
+    config, timeline, _ = load_config_and_timeline(storage, SystemClock())
+    return described(storage.root, config, timeline)
 
 
-def described(meta: MetaClient) -> TableDescription:
+def described(root: str, config: TableConfig, timeline: Timeline) -> TableDescription:
     """The description of a table at one moment."""
-    config, commits = meta.config, meta.timeline.commits()
-    newest = meta.timeline.last_commit()
+    newest = timeline.last_commit()
     return TableDescription(
         name=config.table_name,
-        path=without_credentials(meta.storage.root),
+        path=without_credentials(root),
         table_type=config.table_type,
         table_version=config.table_version,
         record_key=tuple(config.record_key_fields),
@@ -77,8 +81,8 @@ def described(meta: MetaClient) -> TableDescription:
         base_file_format=config.base_file_format,
         newest_commit=newest.requested_time if newest else None,
         completed=newest.completion_time if newest else None,
-        commits=len(commits.instants),
-        pending=len(meta.timeline.pending().instants),
+        commits=len(timeline.commits()),
+        pending=len(timeline.pending()),
         indexes=tuple(sorted(config.metadata_partitions)),
         properties={key: without_credentials(value) for key, value in sorted(config.properties.items())},
     )

@@ -208,7 +208,8 @@ class HudiTable:
 
     def describe(self) -> TableDescription:
         """What the table is, in a few lines: type, version, keys, newest commit, metadata table, properties."""
-        return described(self._handle.fresh())
+        meta = self._handle.fresh()
+        return described(meta.storage.root, meta.config, meta.timeline)
 
     def files(self) -> pa.Table:
         """The newest file of each file group: partition_path, file_id, path, instant_time, size_bytes, log_files."""

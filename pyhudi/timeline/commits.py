@@ -16,7 +16,8 @@ from pyhudi.model.timeline import Timeline
 from pyhudi.storage.base import Storage
 from pyhudi.storage.file_cache import get_or_load, peek
 from pyhudi.timeline.archived_timeline import load_archived_timeline
-from pyhudi.timeline.read import TimelineReader, instant_path
+from pyhudi.timeline.listing import instant_path
+from pyhudi.timeline.read import TimelineReader
 
 __all__ = ["CommitBodies"]
 

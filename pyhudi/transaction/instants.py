@@ -25,7 +25,7 @@ from pyhudi.model.instant import ActionKind, Instant, State, parse_instant_time
 from pyhudi.model.table_config import TableConfig
 from pyhudi.storage.base import Storage
 from pyhudi.timeline.instant_time import InstantTimes
-from pyhudi.timeline.read import instant_path
+from pyhudi.timeline.listing import instant_path
 from pyhudi.transaction.context import TableContext
 
 __all__ = [

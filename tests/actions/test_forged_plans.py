@@ -14,7 +14,7 @@ from pyhudi.formats.timeline.savepoints import encode_restore_plan
 from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.model.plans import CleanPlan, InstantInfo, RestorePlan, RollbackPlan, RollbackRequest
 from pyhudi.storage import MemoryStorage
-from pyhudi.timeline.read import instant_path
+from pyhudi.timeline.listing import instant_path
 from pyhudi.transaction.instants import TimelineWriter
 from pyhudi.transaction.undo import check_plan
 from tests.support.tables.archived import archived, savepoint, upserts

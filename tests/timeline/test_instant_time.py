@@ -16,7 +16,7 @@ from pyhudi.locks import LockOptions, hold, open_lock
 from pyhudi.model.instant import format_instant_time, next_instant_time, parse_instant_time
 from pyhudi.storage import FixedClock, MemoryStorage, SystemClock
 from pyhudi.timeline.instant_time import InstantTimes
-from pyhudi.timeline.read import time_of
+from pyhudi.timeline.listing import time_of
 
 UTC = timezone.utc
 START = datetime(2025, 7, 13, 1, 5, 35, 797_000, tzinfo=UTC)

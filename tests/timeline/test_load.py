@@ -18,7 +18,7 @@ from pyhudi.errors import StorageError
 from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.model.table_config import NewTable, TableConfig, new_table_properties
 from pyhudi.storage import MemoryStorage
-from pyhudi.timeline.read import is_complete, list_instant_files, load_timeline, time_of, timeline_of
+from pyhudi.timeline.listing import is_complete, list_instant_files, load_timeline, time_of, timeline_of
 from pyhudi.timeline.table_properties import load_table_config
 from tests.support.storages.torn import TornStorage
 

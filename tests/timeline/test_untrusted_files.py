@@ -24,9 +24,9 @@ from pyhudi.model.table_config import TableConfig
 from pyhudi.storage.clock import FixedClock
 from pyhudi.storage.memory import MemoryStorage
 from pyhudi.timeline.archived_timeline import ArchiveLog
+from pyhudi.timeline.listing import load_timeline
 from pyhudi.timeline.lsm_history import LsmHistory
 from pyhudi.timeline.lsm_manifest import HistoryFile, Manifest, load_manifest, write_manifest
-from pyhudi.timeline.read import load_timeline
 from pyhudi.timeline.table_properties import load_table_config
 from tests.support.values.damaged import damaged_bytes, with_other_values
 

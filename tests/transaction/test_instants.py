@@ -12,7 +12,8 @@ from pyhudi.model.commit import CommitMetadata, OperationType
 from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.model.table_config import NewTable, TableConfig, new_table_properties
 from pyhudi.storage import FixedClock, LocalStorage, MemoryStorage
-from pyhudi.timeline.read import TimelineReader, load_timeline
+from pyhudi.timeline.listing import load_timeline
+from pyhudi.timeline.read import TimelineReader
 from pyhudi.timeline.table_properties import create_table
 from pyhudi.transaction.instants import TimelineWriter
 from tests.support.storages.power import PowerStorage

@@ -28,7 +28,7 @@ from pyhudi.formats.base.parquet_reader import AVRO_SCHEMA_KEY, ParquetReader
 from pyhudi.formats.base.ranges import FooterRanges, nan_columns, ranges_of_file
 from pyhudi.formats.column_stats import ColumnRange
 from pyhudi.storage.base import Storage, as_storage_error
-from pyhudi.storage.synced import begin_sync
+from pyhudi.storage.synced_file import begin_sync
 
 __all__ = ["ParquetWriter", "dictionary_paths"]
 

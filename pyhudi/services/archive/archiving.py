@@ -52,7 +52,7 @@ from pyhudi.services.archive.planning import ArchiveLimit, kept_commits, plan_ar
 from pyhudi.storage.base import FileInfo, Storage
 from pyhudi.text_table import html_table, text_table
 from pyhudi.timeline.archived_timeline import archive_log, load_archived_timeline, lsm_history
-from pyhudi.timeline.read import time_of
+from pyhudi.timeline.listing import time_of
 
 __all__ = [
     "ArchiveResult",

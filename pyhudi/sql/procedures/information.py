@@ -12,7 +12,7 @@ from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.sql.procedures.procedure import Procedure, ProcedureCall, Row, Rows
 from pyhudi.storage import open_storage
 from pyhudi.storage.base import Storage
-from pyhudi.timeline.read import instant_path
+from pyhudi.timeline.listing import instant_path
 
 __all__ = ["PROCEDURES"]
 

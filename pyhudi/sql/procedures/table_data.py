@@ -12,7 +12,7 @@ from pyhudi.model.options.queries import AS_OF, BEGIN, END
 from pyhudi.sql.procedures.procedure import Procedure, ProcedureCall, Rows
 from pyhudi.sql.session import SqlSession
 from pyhudi.table.scan import Scan
-from pyhudi.timeline.read import instant_path
+from pyhudi.timeline.listing import instant_path
 from pyhudi.view.file_system_view import listed_partitions
 
 __all__ = ["PROCEDURES"]

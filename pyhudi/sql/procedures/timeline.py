@@ -13,7 +13,7 @@ from pyhudi.model.instant import ActionKind, Instant, State, parse_instant_time
 from pyhudi.model.plans import RollbackMetadata
 from pyhudi.sql.procedures.procedure import Procedure, ProcedureCall, Row, Rows
 from pyhudi.timeline.archived_timeline import load_archived_timeline
-from pyhudi.timeline.read import instant_path
+from pyhudi.timeline.listing import instant_path
 
 __all__ = ["PROCEDURES", "rollback_metadata", "rollbacks_of"]
 

@@ -1,0 +1,140 @@
+"""The active timeline: its folder as it was at one moment, in either layout. No file of an instant is opened.
+
+Source: docs/formats/timeline.md, "Instants and states", "File names".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime, timezone, tzinfo
+from functools import lru_cache
+
+from pyhudi.errors import StorageError
+from pyhudi.model.filenames import InstantFileName
+from pyhudi.model.instant import ActionKind, Instant, State, format_instant_time
+from pyhudi.model.table_config import TableConfig
+from pyhudi.model.timeline import Timeline
+from pyhudi.storage.base import FileInfo, Storage
+from pyhudi.storage.clock import Clock
+from pyhudi.storage.paths import child
+from pyhudi.storage.place import is_local, names_in
+from pyhudi.timeline.table_properties import load_table_config
+
+__all__ = [
+    "instant_path",
+    "is_complete",
+    "list_instant_files",
+    "load_config_and_timeline",
+    "load_timeline",
+    "time_of",
+    "timeline_of",
+]
+
+
+def instant_path(instant: Instant, config: TableConfig) -> str:
+    """The path of the file of an instant's state."""
+    completion_time = instant.completion_time if instant.is_completed else None
+    name = InstantFileName(instant.requested_time, instant.action, instant.state, completion_time)
+    return child(config.timeline_path, name.text(config.layout_version))
+
+
+# A file may have any time; instants are limited to the years from the epoch to the last one that exists in all zones.
+_LAST_MS = int(datetime(9998, 12, 30, tzinfo=timezone.utc).timestamp() * 1000)
+_NAMES_KEPT = 4096
+_LISTINGS_MAX = 100  # two that agree are found at once, unless writers are much faster than the storage
+
+
+def load_timeline(storage: Storage, config: TableConfig) -> Timeline:
+    """All instants of the active timeline in their highest state.
+
+    A completed file without a completion time in its name (layout 1, and what 0.x wrote into layout 2) completed when
+    it was last modified. Other files in the folder are ignored. A missing folder is an empty timeline.
+    """
+    return timeline_of(list_instant_files(storage, config), config)
+
+
+def load_config_and_timeline(storage: Storage, clock: Clock) -> tuple[TableConfig, Timeline, frozenset[str]]:
+    """The properties and the timeline of one moment, and the names in the timeline's folder.
+
+    Raises TableNotFound, CorruptFile, and UnsupportedTable for a table that this release can't read.
+    """
+    config = load_table_config(storage, clock).check_readable()
+    while True:
+        entries = list_instant_files(storage, config)
+        timeline = timeline_of(entries, config)
+        if is_complete(timeline, entries):
+            break
+        # Or has an upgrade or downgrade moved instants since the properties were read?
+        before, config = config, load_table_config(storage, clock).check_readable()
+        if config.timeline_path == before.timeline_path:
+            break
+    return config, timeline, frozenset(entry.name for entry in entries)
+
+
+def timeline_of(entries: Iterable[FileInfo], config: TableConfig) -> Timeline:
+    """The timeline from a listing of its folder."""
+    states: dict[tuple[str, ActionKind], Instant] = {}
+    layout_version, zone = config.layout_version, config.timeline_zone
+    for entry in entries:
+        instant = None if entry.is_dir else _instant(entry, layout_version, zone)
+        if instant is None:
+            continue
+        key = (instant.requested_time, instant.action.completed_as)
+        latest = states.get(key)
+        if latest is None or instant.state > latest.state:
+            states[key] = instant
+    return Timeline(tuple(states.values()))
+
+
+def is_complete(timeline: Timeline, entries: Iterable[FileInfo]) -> bool:
+    """False when instants may be moving to the other layout's folder: requested files are moved first."""
+    commits = timeline.commits()
+    requested = {entry.name.partition(".")[0] for entry in entries if entry.path.endswith(".requested")}
+    return bool(commits) and all(instant.requested_time in requested for instant in commits)
+
+
+def list_instant_files(storage: Storage, config: TableConfig) -> tuple[FileInfo, ...]:
+    """The entries of the timeline's folder at one moment.
+
+    A listing during an archiving or a commit can show an older instant that has left since, or a newer one, and miss
+    one between them, whose rows would then seem uncommitted. A name appears once and disappears once, so the names in
+    two successive listings existed when the first one ended.
+
+    Raises: StorageError when no two listings agree.
+    """
+    folder = config.timeline_path
+    previous: frozenset[str] | None = None
+    for _ in range(_LISTINGS_MAX):
+        entries = storage.list(folder)
+        names = frozenset(entry.name for entry in entries)
+        # On a store without atomic listings, an empty one needs a check, too: its only instant may have left just now.
+        if 0 < storage.listed_at_once >= len(entries) or names == previous:
+            return entries
+        previous = names
+        if is_local(storage) and names == names_in(storage, folder):
+            return entries
+    raise StorageError(
+        f"{storage.root}: {folder} changed during each of {_LISTINGS_MAX} listings, so its state at one moment "
+        "could not be read. Read again when fewer writers are at work."
+    )
+
+
+def _instant(entry: FileInfo, layout_version: int, zone: tzinfo | None) -> Instant | None:
+    name = _parsed(entry.name, layout_version)
+    if name is None or name.action is ActionKind.SCHEMACOMMIT:
+        return None
+    completion_time = name.completion_time
+    if name.state is State.COMPLETED and completion_time is None:
+        completion_time = time_of(entry.modified_ms, zone)
+    return Instant(name.requested_time, name.action, name.state, completion_time)
+
+
+# A write loads timelines some ten times, with the same names except its own.
+_parsed = lru_cache(maxsize=_NAMES_KEPT)(InstantFileName.parse)
+
+
+def time_of(modified_ms: int, zone: tzinfo | None) -> str:
+    """A file's modification time as an instant time in the timeline's zone."""
+    modified_ms = min(max(modified_ms, 0), _LAST_MS)
+    moment = datetime.fromtimestamp(modified_ms // 1000, timezone.utc)
+    return format_instant_time(moment.replace(microsecond=modified_ms % 1000 * 1000), zone)
