@@ -14,13 +14,13 @@ from pyhudi.cli.registry import Command
 
 __all__ = ["arguments_of", "help_of", "is_common", "usage_of"]
 
-_WIDTH_MAX = 120
+_WIDEST = 120
 _INDENT = 28
 
 
 def help_of(command: Command) -> str:
     """The help as text."""
-    width = min(shutil.get_terminal_size((100, 40)).columns, _WIDTH_MAX)
+    width = min(shutil.get_terminal_size((100, 40)).columns, _WIDEST)
     arguments = arguments_of(command)
     details = details_of(command)
     lines = [f"usage: pyhudi {usage_of(command, arguments)} [OPTIONS]", "", *wrap(command.summary, width)]
