@@ -72,12 +72,15 @@ if TYPE_CHECKING:
     from pyhudi.table import HudiTable, write_hudi
     from pyhudi.table.arguments import CreateArguments, RowArguments, WriteArguments
     from pyhudi.table.at import TableAt
+    from pyhudi.table.checkpoints import Checkpoint
     from pyhudi.table.dataset import HudiDataset
     from pyhudi.table.description import TableDescription
+    from pyhudi.table.difference import TableDiff
     from pyhudi.table.follow import follow
     from pyhudi.table.merge_builder import Merge
     from pyhudi.table.metadata import MetadataStats, TableMetadata
     from pyhudi.table.scan import Scan
+    from pyhudi.table.statistics import TableStats
 
 __version__ = "0.1.0"
 
@@ -85,6 +88,7 @@ __all__ = [
     "AddColumn",
     "ArchiveResult",
     "ChangeType",
+    "Checkpoint",
     "CleanResult",
     "ClusteringResult",
     "CompactionResult",
@@ -127,11 +131,13 @@ __all__ = [
     "TableAt",
     "TableConfig",
     "TableDescription",
+    "TableDiff",
     "TableError",
     "TableExists",
     "TableHealth",
     "TableMetadata",
     "TableNotFound",
+    "TableStats",
     "TaskFailed",
     "Timeline",
     "TtlResult",
@@ -153,6 +159,9 @@ __all__ = [
 ]
 
 _HOME = {
+    "TableStats": "pyhudi.table.statistics",
+    "TableDiff": "pyhudi.table.difference",
+    "Checkpoint": "pyhudi.table.checkpoints",
     "MetadataStats": "pyhudi.table.metadata",
     "TypeChange": "pyhudi.services.table_type",
     "PropertiesChange": "pyhudi.services.properties",

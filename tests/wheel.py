@@ -26,9 +26,10 @@ sys.path.insert(0, str(ROOT))
 from tests.support.servers.s3_server import make_bucket, options_of, s3_server  # noqa: E402
 
 ENVIRONMENTS = ROOT / ".wheel"
+COMMANDS = ROOT / "tests" / "support" / "wheel" / "commands.py"
 SPARK_NAMES = ROOT / "tests" / "support" / "wheel" / "spark_names.py"
 OTHER_PYTHONS = ("3.10", "3.12", "3.13", "3.14")
-SHORT = ("none", "spark", "connect", "sql")
+SHORT = ("none", "spark", "connect", "sql", "cli")
 # The README's session is the one of a cluster or a laptop; this one is small and has a port of its own.
 _SESSION_LINE = re.compile(r"^spark = .*$", re.M)
 _SMALL = '.config("spark.sql.shuffle.partitions", "2").config("spark.python.authenticate.socketTimeout", "300s")'
@@ -66,6 +67,7 @@ def cases() -> list[Case]:
         Case("spark", ("readme", "no script", "readme on spark", "classic first", "classic last"), "spark"),
         Case("connect", ("connect first",), "connect"),
         Case("sql", ("readme", "sql"), "sql"),
+        Case("cli", ("readme", "commands"), "cli"),
         Case("aws", ("readme", "s3"), "aws"),
         *alone,
         Case("spark35", ("readme", "readme on spark", "classic first"), "spark35"),
@@ -139,6 +141,8 @@ def command_of(play: str, case: Case, folder: Path) -> Iterator[list[str]]:
     if play.startswith(("classic", "connect")):
         copied = shutil.copy(SPARK_NAMES, folder)
         yield [str(copied), *play.split()]
+    elif play == "commands":
+        yield [str(shutil.copy(COMMANDS, folder))]
     elif play == "no script":
         yield [
             "-c",

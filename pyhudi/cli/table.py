@@ -9,7 +9,7 @@ from pyhudi.cli.reply import Reply
 from pyhudi.errors import ConfigError
 from pyhudi.result import Result
 
-__all__ = ["create", "describe", "drop", "files", "health", "history", "partitions", "schema"]
+__all__ = ["create", "describe", "diff", "drop", "files", "health", "history", "partitions", "schema", "stats"]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -117,6 +117,21 @@ def history(
         active: Only those on the active timeline.
     """
     return Reply(common.open(table).history(limit, archived=not active, since=since, until=until))
+
+
+def stats(table: TablePath, /, *, common: CommonOptions = COMMON) -> Reply:
+    """Sizes of files, and what each commit wrote."""
+    return Reply(common.open(table).stats())
+
+
+def diff(table: TablePath, since: str, until: str | None = None, /, *, common: CommonOptions = COMMON) -> Reply:
+    """What came between two commits: rows, files, columns.
+
+    Args:
+        since: The earlier one: its instant time, or a date or time.
+        until: The later one; the newest commit without it.
+    """
+    return Reply(common.open(table).diff(since, until))
 
 
 def health(table: TablePath, /, *, common: CommonOptions = COMMON) -> Reply:

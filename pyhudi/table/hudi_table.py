@@ -57,7 +57,9 @@ from pyhudi.table.calls import (
     undo,
 )
 from pyhudi.table.change import alter, delete, delete_partitions, static_partitions, update
+from pyhudi.table.checkpoints import Checkpoint, checkpoint, set_checkpoint
 from pyhudi.table.description import TableDescription, described
+from pyhudi.table.difference import TableDiff, table_diff
 from pyhudi.table.groups import HistoryGroup, SavepointGroup
 from pyhudi.table.merge_builder import Merge
 from pyhudi.table.metadata import TableMetadata, build_index
@@ -66,6 +68,7 @@ from pyhudi.table.neighbours import no_attribute
 from pyhudi.table.replace_where import overwrite, write_where
 from pyhudi.table.reports import data_schema, files, health, html, one_line, partitions, report
 from pyhudi.table.scan import Scan, scan
+from pyhudi.table.statistics import TableStats, table_stats
 from pyhudi.table.write import create, write, write_rows
 from pyhudi.timeline.table_properties import table_exists
 
@@ -218,6 +221,48 @@ class HudiTable:
     def partitions(self) -> pa.Table:
         """The partitions: partition_path ("" for a table without), files, size_bytes, log_files."""
         return partitions(self._handle.fresh())
+
+    def stats(self) -> TableStats:
+        """Sizes of the newest files, and what each commit on the active timeline wrote; prints as a table.
+
+        Raises: CorruptFile for a commit that can't be read.
+        """
+        meta = self._handle.fresh()
+        return table_stats(meta, files(meta)["size_bytes"].combine_chunks())
+
+    def diff(self, since: AsOf, until: AsOf | None = None) -> TableDiff:
+        """What came between two commits: rows, files by partition, columns. No data file is opened.
+
+        Args:   since, until: instant times of commits, or moments as `as_of` of `scan`; None: the newest commit.
+        Raises: ConfigError for two in the wrong order, TableError for a moment before the first commit.
+        """
+        first = self._handle.commit_time(since)
+        newest = self._handle.meta.timeline.last_commit()
+        last = self._handle.commit_time(until) if until is not None else newest.requested_time if newest else first
+        return table_diff(self._handle.meta, first, last)
+
+    def checkpoint(self, key: str | None = None) -> Checkpoint:
+        """Where an ingestion job stands, from the newest commit that says it; its fields are None without one.
+
+        Args:   key: of the commit's extra metadata; None: those of Hudi's Streamer.
+        """
+        return checkpoint(self._handle, key)
+
+    def set_checkpoint(
+        self,
+        value: str,
+        *,
+        key: str | None = None,
+        dry_run: bool = False,
+        options: Options | None = None,
+        **more: Unpack[RowArguments],
+    ) -> Checkpoint:
+        """Say by an empty commit where an ingestion job is to go on. Commits before stay as they are.
+
+        Args:   key: of the commit's extra metadata; None: that of the newest checkpoint of Hudi's Streamer.
+                dry_run: only return what would be set.
+        """
+        return set_checkpoint(self._handle, value, key, dry_run, options, more)
 
     def health(self, *, options: Options | None = None) -> TableHealth:
         """What makes the table slow or large, and the calls that mend it; prints as a table.

@@ -13,7 +13,7 @@ import jsonschema
 import pyarrow as pa
 import pytest
 
-from pyhudi import HudiTable, write_hudi
+from pyhudi import HudiTable, call, write_hudi
 from pyhudi.cli.json_schema import schema_of
 from pyhudi.cli.main import main
 from pyhudi.cli.registry import COMMANDS, command_of
@@ -23,7 +23,8 @@ ROWS = pa.table({"id": ["a", "b", "c"], "city": ["rome", "oslo", "rome"], "fare"
 Run = Callable[..., Any]
 Golden = Callable[[str, str], GoldenTable]
 READING = ("table describe", "table schema", "table history", "table files", "table partitions", "config list", "head",
-           "timeline", "savepoint list", "index list", "metadata validate", "metadata stats", "clean", "archive",
+           "timeline", "table stats", "checkpoint get", "savepoint list", "index list", "metadata validate",
+           "metadata stats", "clean", "archive",
            "table health", "compact", "cluster", "log-compact", "ttl")  # fmt: skip
 PLANS = ("clean", "archive", "compact", "cluster", "log-compact", "ttl")
 GOLDEN = (("0.15.0", "cow_operations"), ("0.15.0", "g2_compaction_pending"), ("0.15.0", "mdt_all_mor"),
@@ -266,3 +267,63 @@ def test_bash_completes_commands_and_options(run: Run, tmp_path: Path) -> None:
         code = f"source {tmp_path}/script; COMP_WORDS=({line}); COMP_CWORD={len(words) - 1}; _pyhudi; echo $COMPREPLY"
         ended = subprocess.run(["bash", "-c", code], capture_output=True, text=True, check=True)
         assert ended.stdout.strip() == completed
+
+
+def test_two_commits_are_compared(run: Run, table: HudiTable) -> None:
+    first, second = (one.requested_time for one in table.timeline.commits())
+    table.upsert(ROWS.slice(0, 1).append_column("tip", pa.array([1.0])), schema_mode="merge")
+
+    updated = run("table diff", table.path, first, second)
+    widened = run("table diff", table.path, second)
+
+    assert (updated["rows_inserted"], updated["rows_updated"], updated["commits"]) == (0, 1, [second])
+    assert [(one["files_added"], one["files_removed"]) for one in updated["partitions"]] == [(1, 1)]
+    assert widened["columns_added"] == ["tip double"]
+    assert "earlier commit to a later one" in run("table diff", table.path, second, first, code=1)
+
+
+def test_write_amplification_is_that_of_the_procedure(run: Run, table: HudiTable) -> None:
+    shown = call("stats_wa", table.path).to_pylist()
+
+    stats = run("table stats", table.path)
+
+    factors = {one["instant_time"]: one["amplification"] or 0 for one in stats["commits"]}
+    shown_factors = {row["commit_time"]: float(row["write_amplification_factor"]) for row in shown}
+    assert {**factors, "Total": stats["amplification"]} == shown_factors
+    assert stats["sizes"]["files"] == 1
+
+
+@pytest.mark.parametrize("name", ["rows.parquet", "rows.csv", "rows.arrow"])
+def test_rows_are_exported_as_of_a_commit_and_written_back(
+    run: Run, table: HudiTable, tmp_path: Path, name: str
+) -> None:
+    first = next(iter(table.timeline.commits())).requested_time
+
+    run("export", table.path, tmp_path / name, "--as-of", first, "--where", "city = 'rome'")
+    written = run("write", tmp_path / "copy", tmp_path / name, "--record-key", "id")
+
+    assert written["inserted"] == 2
+    assert [file.name for file in tmp_path.glob("rows.*")] == [name]
+    assert ".parquet, .csv and .arrow" in run("export", table.path, tmp_path / "rows.xls", code=1)
+
+
+def test_instants_are_exported_as_json(run: Run, table: HudiTable, tmp_path: Path) -> None:
+    run("export", table.path, tmp_path / "instants", "--instants")
+
+    assert len(list((tmp_path / "instants").iterdir())) == 2
+
+
+def test_a_checkpoint_is_that_of_the_newest_commit_with_one_and_set_by_a_commit_without_rows(
+    run: Run, table: HudiTable
+) -> None:
+    assert run("checkpoint get", table.path, code=3)["value"] is None
+
+    first = run("checkpoint set", table.path, "orders,0:5", "--yes")
+    table.upsert(ROWS.slice(0, 1))
+
+    assert (first["key"], first["value"]) == ("deltastreamer.checkpoint.key", "orders,0:5")
+    assert run("checkpoint get", table.path) == first
+    assert table.count() == 3
+    assert run("checkpoint set", table.path, "7", "--key", "my.job", "--yes")["key"] == "my.job"
+    assert run("checkpoint get", table.path, "--key", "my.job")["value"] == "7"
+    assert run("checkpoint get", table.path)["value"] == "orders,0:5"

@@ -1,0 +1,78 @@
+"""`pyhudi export`: the rows of a table as a file, or its instants as JSON."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pyhudi.cli.options import COMMON, CommonOptions, TablePath
+from pyhudi.cli.reply import Reply
+from pyhudi.cli.report import WrittenFile
+from pyhudi.errors import ConfigError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["export"]
+
+
+def export(
+    table: TablePath,
+    file: str,
+    /,
+    *,
+    columns: str | None = None,
+    where: str | None = None,
+    as_of: str | None = None,
+    instants: bool = False,
+    common: CommonOptions = COMMON,
+) -> Reply:
+    """Write the rows of a table to a Parquet, CSV or Arrow file, or its instants to a folder.
+
+    Rows stream. The file appears when all of them are in it; a file of this name is replaced.
+
+    Args:
+        file: The file on this machine: its name ends in .parquet, .csv or .arrow. With --instants a folder.
+        columns: Their names, with commas; the data columns without it.
+        where: SQL text that rows must pass.
+        as_of: The table at that moment: an instant time, or a date or time.
+        instants: Write the bodies of completed instants, one JSON file each.
+    """
+    if instants:
+        from pyhudi import call
+
+        Path(file).mkdir(parents=True, exist_ok=True)
+        call("export_instants", common.path(table), local_folder=file, limit=-1)
+        return Reply(WrittenFile(file))
+    opened = common.open(table)
+    names = opened.schema.names if columns is None else [name.strip() for name in columns.split(",")]
+    rows = opened.scan(names, where, as_of, options=common.options).to_batches()
+    temporary = f"{file}.part"
+    try:
+        _write(rows, temporary, Path(file).suffix.lower())
+        os.replace(temporary, file)
+    finally:
+        Path(temporary).unlink(missing_ok=True)
+    return Reply(WrittenFile(file))
+
+
+def _write(rows: pa.RecordBatchReader, path: str, suffix: str) -> None:
+    import pyarrow as pa
+    import pyarrow.csv as pc
+    import pyarrow.parquet as pq
+
+    if suffix == ".parquet":
+        with pq.ParquetWriter(path, rows.schema, compression="zstd") as parquet:
+            for batch in rows:
+                parquet.write_batch(batch)
+    elif suffix == ".csv":
+        with pc.CSVWriter(path, rows.schema) as lines:
+            for batch in rows:
+                lines.write_batch(batch)
+    elif suffix == ".arrow":
+        with pa.OSFile(path, "wb") as sink, pa.ipc.new_file(sink, rows.schema) as arrow:
+            for batch in rows:
+                arrow.write_batch(batch)
+    else:
+        raise ConfigError(f"export writes .parquet, .csv and .arrow files, found a name that ends in {suffix!r}.")

@@ -1,0 +1,49 @@
+"""SIGTERM ends a command with exit code 143, and nothing of its write stays. Source: docs/cli.md, "Exit codes"."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from pyhudi import HudiTable, write_hudi
+from tests.support.source import ROOT
+
+ROWS = 1_500_000
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_a_stopped_write_leaves_the_table_as_it_was(tmp_path: Path, number: signal.Signals, code: int) -> None:
+    path = tmp_path / "rides"
+    write_hudi(path, pa.table({"id": ["a"], "fare": [1.0]}), record_key="id")
+    keys = pa.array(np.arange(ROWS)).cast(pa.string())
+    pq.write_table(pa.table({"id": keys, "fare": np.random.default_rng(1).random(ROWS)}), tmp_path / "rows.parquet")
+    command = [sys.executable, "-m", "pyhudi.cli", "write", str(path), str(tmp_path / "rows.parquet")]
+
+    with subprocess.Popen(
+        command, env={**os.environ, "PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        until = time.monotonic() + 120
+        while not list(path.glob(".hoodie/timeline/*.inflight")) or len(HudiTable.open(path).timeline) < 2:
+            assert process.poll() is None, process.communicate()
+            assert time.monotonic() < until
+            time.sleep(0.02)
+        process.send_signal(number)
+        out, err = process.communicate(timeout=120)
+
+    assert process.returncode == code, err
+    assert out == ""
+    assert err.startswith("pyhudi: ")
+    assert err.count("\n") == 1
+    table = HudiTable.open(path)
+    assert table.count() == 1
+    assert len(table.timeline.pending()) == 0
+    assert len(list(path.rglob("*.parquet"))) - len(list(path.glob(".hoodie/**/*.parquet"))) == 1

@@ -1,0 +1,50 @@
+"""The console script of the wheel with the extra `cli` alone: no DuckDB, no Spark, no store. Prints the least seconds
+of a processor that starting takes.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+PROGRAM = Path(sys.executable).parent / "pyhudi"
+TRIES = 5
+
+
+def run(*words: str, code: int = 0, given: str = "") -> str:
+    """What a command writes to standard output. It must end with this exit code."""
+    ended = subprocess.run([PROGRAM, *words], input=given, capture_output=True, text=True, check=False)
+    assert ended.returncode == code, f"{words}: exit code {ended.returncode}\n{ended.stdout}\n{ended.stderr}"
+    return ended.stdout
+
+
+def least_s(*words: str) -> float:
+    """The least seconds of a processor that a command takes."""
+    spent = []
+    for _ in range(TRIES):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        run(*words)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        spent.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    return min(spent)
+
+
+assert "table describe" in run("--help")
+assert "--storage-option" in run("table", "history", "--help")
+rows = "id,city,fare\na,rome,1\nb,oslo,2\n"
+run("write", "./rides", "-", "--format", "csv", "--record-key", "id", given=rows)
+assert json.loads(run("table", "describe", "./rides", "--json"))["record_key"] == ["id"]
+assert [row["id"] for row in json.loads(run("head", "./rides", "--json"))] == ["a", "b"]
+run("compact", "./rides", code=1)  # a copy-on-write table
+run("rollback", "./rides", code=1)  # nobody said yes
+run("tabel", code=2)
+run("table", "health", "./rides")
+run("query", "SELECT 1", code=1)  # DuckDB is in another extra
+help_s, describe_s = least_s("--help"), least_s("table", "describe", "./rides")
+print(f"pyhudi --help {help_s:.3f} s, table describe {describe_s:.3f} s")
+assert help_s < 0.25, help_s
+assert describe_s < 0.4, describe_s
+print("done")
