@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from pyhudi import ConfigError, HudiTable, SchemaMismatch
+from pyhudi import ConfigError, HudiTable, RenameColumn, SchemaMismatch
 
 SCHEMA = pa.schema(
     [("id", pa.int64()), ("city", pa.string()), ("n", pa.int64()), ("note", pa.string()), ("ts", pa.int64())]
@@ -91,3 +91,59 @@ def test_only_an_upsert_knows_what_to_keep(tmp_path: Path, operation: str) -> No
     table = made(tmp_path, "COPY_ON_WRITE")
     with pytest.raises(SchemaMismatch, match="note"):
         getattr(table, operation)([{"id": 7, "city": "oslo", "n": 7, "ts": 6}])
+
+
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+@pytest.mark.parametrize("version", [6, 9])
+@pytest.mark.parametrize("more", [{}, {"ordering": "ts"}], ids=["last wins", "ordered"])
+@pytest.mark.parametrize("from_pandas", [False, True], ids=["rows", "pandas"])
+def test_a_new_column_is_added_while_missing_ones_stay(
+    tmp_path: Path, kind: str, version: int, more: dict[str, Any], from_pandas: bool
+) -> None:
+    table = made(tmp_path, kind, table_version=version, **more)
+    data: Any = [
+        {"id": 2, "city": "oslo", "n": 20, "ts": 6, "tip": 0.5},
+        {"id": 9, "city": "bonn", "n": 90, "ts": 6, "tip": 1.5},
+    ]
+    result = table.upsert(pytest.importorskip("pandas").DataFrame(data) if from_pandas else data)
+
+    assert (result.inserted, result.updated) == (1, 1)
+    assert table.schema.names == [*SCHEMA.names, "tip"]
+    expected = {1: ("a", None), 2: ("b", 0.5), 3: ("c", None), 9: (None, 1.5)}
+    assert notes_and_tips(table) == expected
+    table.upsert([{"id": 1, "city": "oslo", "tip": 2.0}])
+    expected[1] = ("a", 2.0)
+    assert notes_and_tips(table) == expected
+    if kind == "MERGE_ON_READ":
+        table.compact()
+        assert notes_and_tips(table) == expected
+
+
+def notes_and_tips(table: HudiTable) -> dict[int, tuple[str | None, float | None]]:
+    return {row["id"]: (row["note"], row["tip"]) for row in table.to_arrow(["id", "note", "tip"]).to_pylist()}
+
+
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_a_new_column_and_a_wider_one_come_together(tmp_path: Path, kind: str) -> None:
+    table = made(tmp_path, kind)
+    table.upsert(pa.table({"id": [2], "city": ["oslo"], "n": [2.5], "tip": [0.5]}))
+    stored = {row["id"]: (row["n"], row["note"], row["tip"]) for row in table.to_arrow().to_pylist()}
+    assert stored == {1: (1.0, "a", None), 2: (2.5, "b", 0.5), 3: (3.0, "c", None)}
+
+
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_a_new_column_enters_the_schema_history(tmp_path: Path, kind: str) -> None:
+    table = made(tmp_path, kind)
+    table.alter(RenameColumn("note", "remark"))
+    table.upsert([{"id": 2, "city": "oslo", "n": 20, "tip": 0.5}])
+    table.alter(RenameColumn("tip", "extra"))
+    stored = {row["id"]: (row["n"], row["remark"], row["extra"]) for row in table.to_arrow().to_pylist()}
+    assert stored == {1: (1, "a", None), 2: (20, "b", 0.5), 3: (3, "c", None)}
+
+
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_a_column_of_another_kind_changes_nothing(tmp_path: Path, kind: str) -> None:
+    table = made(tmp_path, kind)
+    with pytest.raises(SchemaMismatch, match="note"):
+        table.upsert([{"id": 2, "city": "oslo", "note": 7, "tip": 0.5}])
+    assert (len(table.history()), table.schema.names) == (1, SCHEMA.names)

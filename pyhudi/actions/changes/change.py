@@ -37,6 +37,7 @@ from pyhudi.actions.writes.preparation import (
     check_keys,
     commit_body,
     log_options,
+    schedule_more_columns,
     schedule_unchanged,
     sizing,
     write_spec,
@@ -83,6 +84,7 @@ class ChangeRows:
     computed from the table, and numbers in it select the clause of each row. `zone`: the zone of times that name none;
     None: such times are refused where the column holds moments. `replaces`: source rows take the place of stored ones
     whatever their ordering values are. `combines`: of several source rows of a key one is taken, as in an upsert.
+    `evolves`: the table gets the columns of the source that it lacks.
     """
 
     clauses: tuple[Clause, ...] | tuple[NumberedClause, ...]
@@ -93,6 +95,7 @@ class ChangeRows:
     zone: tzinfo | None = None
     replaces: bool = False
     combines: bool = False
+    evolves: bool = False
 
     @property
     def operation(self) -> str:
@@ -117,9 +120,11 @@ class ChangeRows:
             )
         if self.source is not None and (self.computed is None or not self.computed.is_placed):
             self._check_source(self.source, context)
-        self._bound(context)
+        source = self.source if self.evolves else None
+        schedule = schedule_unchanged(context) if source is None else schedule_more_columns(source, context)
+        self._bound(schedule, context)
         bind(parse_where(self.where), read_schema(context.meta, None), self.zone)
-        return schedule_unchanged(context)
+        return schedule
 
     def _check_source(self, source: Frame, context: ActionContext) -> None:
         config, schema = context.meta.config, context.engine.schema(source)
@@ -174,7 +179,7 @@ class ChangeRows:
         slots = dict(by_key.updates)
         slots |= {group: first + slot for group, slot in plan_alone.updates.items()}
         by_group = {_group(read): read for read in plan.slices}
-        clauses, rules = self._bound(context), table_rules(context)
+        clauses, rules = self._bound(prepared.schedule, context), table_rules(context)
         spec = prepared.spec
         schema = spec.schema
         if self._keys_suffice:
@@ -248,16 +253,15 @@ class ChangeRows:
     ) -> CommitMetadata:
         return commit_body(self.operation, prepared.schedule, statuses, context)
 
-    def _bound(self, context: ActionContext) -> tuple[BoundClause | NumberedClause, ...]:
+    def _bound(self, schedule: Schedule, context: ActionContext) -> tuple[BoundClause | NumberedClause, ...]:
         meta = context.meta
         numbered = [clause for clause in self.clauses if isinstance(clause, NumberedClause)]
         if self.computed is not None:
             return tuple(clause.bound(meta.table_schema()) for clause in numbered)
         source = None if self.source is None else without_meta(context.engine.schema(self.source))
         clauses = [clause for clause in self.clauses if isinstance(clause, Clause)]
-        return bound_clauses(
-            clauses, Columns(meta.config, meta.table_schema(), read_schema(meta, None), source, self.zone)
-        )
+        written = schedule.schema if self.evolves else meta.table_schema()
+        return bound_clauses(clauses, Columns(meta.config, written, read_schema(meta, None), source, self.zone))
 
 
 def _group(read: ReadSlice) -> tuple[str, str]:

@@ -27,14 +27,14 @@ _FOR_MISSING = (
 def partial_upsert(frame: Frame, context: ActionContext) -> ChangeRows | None:
     """The change that these rows make; None for rows with all columns, and where something else says what to do.
 
-    That is an option about missing columns, a merger that joins versions itself, rows with marks of deletes, and rows
-    that bring new columns along: such an upsert goes the usual way.
+    That is an option about missing columns, a merger that joins versions itself, and rows with marks of deletes: such
+    an upsert goes the usual way. Columns that the table lacks are added to it.
     """
     meta, rules = context.meta, table_rules(context)
     config, options = meta.config, context.options
     table, rows = meta.table_schema(), without_meta(context.engine.schema(frame))
     missing = [name for name in table.names if name not in rows.names]
-    if not table.names or not missing or not set(rows.names) <= set(table.names):
+    if not table.names or not missing:
         return None
     fixed = {name.partition(".")[0] for name in (*config.record_key_fields, *config.partition_fields)}
     if is_automatic(config) or not fixed <= set(rows.names) or not options.explicit.isdisjoint(_FOR_MISSING):
@@ -47,4 +47,5 @@ def partial_upsert(frame: Frame, context: ActionContext) -> ChangeRows | None:
         return None
     clauses = (Clause(When.MATCHED, "update"), Clause(When.NOT_MATCHED, "insert"))
     kind = ActionKind.DELTACOMMIT if config.is_merge_on_read else ActionKind.COMMIT
-    return ChangeRows(clauses, source=frame, kind=kind, combines=options.combine_before_upsert)
+    evolves = not set(rows.names) <= set(table.names)
+    return ChangeRows(clauses, source=frame, kind=kind, combines=options.combine_before_upsert, evolves=evolves)

@@ -36,6 +36,7 @@ from pyhudi.model.keys import (
     STORED_ROW,
 )
 from pyhudi.queries.plan import ReadSlice
+from pyhudi.schema.projection import project
 
 __all__ = ["ChangeSlot"]
 
@@ -240,7 +241,8 @@ class ChangeSlot:
             if column_field.name in values:
                 data.append(single_array(values[column_field.name]))
             elif column_field.name in rows.column_names:
-                data.append(single_array(rows.column(column_field.name)))
+                # Source rows may have widened its type.
+                data.append(_as_field(single_array(rows.column(column_field.name)), column_field))
             else:
                 data.append(pa.nulls(count, column_field.type))
         batch = pa.RecordBatch.from_arrays(data, schema=self.schema) if data else None
@@ -272,6 +274,13 @@ class ChangeSlot:
         incoming = ordering_columns(pa.Table.from_batches([changed]), fields)
         wins = merge_mode(self.rules.mode, fields).replaces(ordering_columns(stored, fields), incoming, None)
         return changed if wins.all() else changed.filter(pa.array(wins))
+
+
+def _as_field(column: pa.Array, target: pa.Field) -> pa.Array:
+    if column.type.equals(target.type):
+        return column
+    rows = pa.RecordBatch.from_arrays([column], schema=pa.schema([target.with_type(column.type)]))
+    return project(rows, pa.schema([target])).column(0)
 
 
 def _change_numbers(number: int, rows: pa.Table) -> pa.Array:

@@ -60,6 +60,7 @@ __all__ = [
     "log_options",
     "save_new_schema",
     "schedule_delete",
+    "schedule_more_columns",
     "schedule_unchanged",
     "schedule_write",
     "sizing",
@@ -185,16 +186,34 @@ def schedule_write(frame: Frame, keygen: KeyGenerator, context: ActionContext) -
     """The table's schema after this write. Raises SchemaMismatch, KeyGenError; nothing is on disk yet."""
     config = context.meta.config
     incoming = without_meta(context.engine.schema(frame))
-    reserved = [name for name in incoming.names if name in CONTROL_COLUMNS]
+    check_keys(keygen, incoming)
+    schedule = _schedule_columns(incoming, context)
+    if isinstance(frame, pa.Table | pa.RecordBatch):
+        dropped = config.dropped_partition_fields
+        stored = pa.schema([column for column in schedule.schema if column.name not in dropped])
+        _check_required(frame, stored, keygen, context)
+        check_rows(constraints_on(incoming, context.meta), frame, table_rules(context))
+    return schedule
+
+
+def schedule_more_columns(frame: Frame, context: ActionContext) -> Schedule:
+    """The table's columns and the new ones of the data, which may lack others. Raises SchemaMismatch."""
+    incoming, table = without_meta(context.engine.schema(frame)), context.meta.table_schema()
+    former = [incoming.field(column.name) if column.name in incoming.names else column for column in table]
+    return _schedule_columns(
+        pa.schema([*former, *(column for column in incoming if column.name not in table.names)]), context
+    )
+
+
+def _schedule_columns(columns: pa.Schema, context: ActionContext) -> Schedule:
+    """The table's schema after rows with these columns. Raises SchemaMismatch for columns that it can't have."""
+    config = context.meta.config
+    reserved = [name for name in columns.names if name in CONTROL_COLUMNS]
     if reserved:
         raise SchemaMismatch(f"Columns {', '.join(reserved)} are names that PyHudi uses itself; rename them.")
     dropped = frozenset(config.dropped_partition_fields)
-    stored = stored_columns(pa.schema([column for column in incoming if column.name not in dropped]), context)
-    check_keys(keygen, incoming)
-    if isinstance(frame, pa.Table | pa.RecordBatch):
-        _check_required(frame, stored, keygen, context)
-        check_rows(constraints_on(incoming, context.meta), frame, table_rules(context))
-    everything = pa.schema([*stored, *(column for column in incoming if column.name in dropped)])
+    stored = stored_columns(pa.schema([column for column in columns if column.name not in dropped]), context)
+    everything = pa.schema([*stored, *(column for column in columns if column.name in dropped)])
     schedule = Schedule(everything, avro_from_arrow(stored, config.table_name, with_meta=False))
     return with_history(schedule, stored, context)
 
