@@ -32,22 +32,23 @@ from pyhudi.filegroup.read.matching import KeyFilter
 from pyhudi.filegroup.read.slice import read_file_slice
 from pyhudi.filegroup.read.split_merge import merged_log_rows
 from pyhudi.formats.base import BATCH_ROWS, BaseFileReader, open_base_file
+from pyhudi.formats.base.ranges import RangeTest
 from pyhudi.model.keys import RECORD_KEY
 from pyhudi.model.predicate import (
     Column,
     Compare,
     Constant,
     In,
-    Operand,
     Predicate,
     SqlText,
     ValueRange,
     may_match,
     split_texts,
 )
+from pyhudi.model.predicate.ranges import Ranges
 from pyhudi.model.predicate.tree import operands_of
 from pyhudi.queries.change_rows import read_changes
-from pyhudi.queries.filters import resolve, resolve_operand, to_arrow, top_level_columns
+from pyhudi.queries.filters import resolve, resolve_operand, to_arrow
 from pyhudi.queries.literals import list_values
 from pyhudi.queries.plan import ReadPlan, ReadSlice
 from pyhudi.queries.schema import with_path_values
@@ -60,12 +61,16 @@ from pyhudi.storage.base import Storage
 __all__ = [
     "READ_THREADS",
     "RowFilter",
-    "count_rows",
+    "base_rows",
+    "filtered",
+    "key_filter",
     "read_batches",
     "read_log_rows",
     "read_slice",
     "row_group_test",
     "stale_read_if_missing",
+    "trusted_ranges",
+    "warn_of",
 ]
 
 
@@ -226,13 +231,13 @@ class _FileAhead:
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         while (batch := self.waiting.get()) is not None:
-            _warn_of(self.warnings)
+            warn_of(self.warnings)
             yield batch
-        _warn_of(self.warnings)
+        warn_of(self.warnings)
         self.work[0].result()  # raises the error of the reading
 
 
-def _warn_of(warnings: list[tuple[str, type[Warning]]]) -> None:
+def warn_of(warnings: list[tuple[str, type[Warning]]]) -> None:
     """Give the caller the warnings of another thread, each once."""
     while warnings:
         warn_caller(*warnings.pop(0))
@@ -250,10 +255,10 @@ def read_slice(
             rows = _merged_rows(plan, read, batch_rows)
         else:
             rows = _base_rows(plan, storage, read, batch_rows)
-        yield from _filtered(plan, rows)
+        yield from filtered(plan, rows)
 
 
-def _filtered(plan: ReadPlan, source: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def filtered(plan: ReadPlan, source: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Columns of `plan.read_schema` that pass its filter, as columns of the result."""
     row_filter = RowFilter.of(plan.predicate, plan.read_schema)
     for batch in source:
@@ -285,9 +290,16 @@ def _base_rows(plan: ReadPlan, storage: Storage, read: ReadSlice, batch_rows: in
         keys = key_filter(plan, read)
         if keys is not None and keys.applies_to(reader):
             yield from map(convert, keys.read(reader, names))
-            return
-        for batch in reader.batches(names, batch_rows, may_match=row_group_test(plan, read, reader)):
-            yield convert(batch)
+        else:
+            yield from base_rows(plan, read, reader, row_group_test(plan, read, reader), batch_rows)
+
+
+def base_rows(
+    plan: ReadPlan, read: ReadSlice, reader: BaseFileReader, test: RangeTest | None, batch_rows: int = BATCH_ROWS
+) -> Iterator[pa.RecordBatch]:
+    """The rows of a base file as columns of `plan.read_schema`, unfiltered. `test`: of row groups; None: all."""
+    names, convert = _conversion(plan, read, reader)
+    return map(convert, reader.batches(names, batch_rows, may_match=test))
 
 
 def _merged_rows(plan: ReadPlan, read: ReadSlice, batch_rows: int) -> Iterator[pa.RecordBatch]:
@@ -325,10 +337,16 @@ def _conversion(
     return names or reader.schema.names[:1], convert
 
 
-def row_group_test(
+def row_group_test(plan: ReadPlan, read: ReadSlice, reader: BaseFileReader) -> RangeTest | None:
+    """May a row group hold a matching row? None when the statistics don't decide."""
+    trusted = trusted_ranges(plan, read, reader)
+    return None if trusted is None else lambda ranges: may_match(plan.predicate, trusted(ranges))
+
+
+def trusted_ranges(
     plan: ReadPlan, read: ReadSlice, reader: BaseFileReader
-) -> Callable[[Callable[[Column], ValueRange | None]], bool] | None:
-    """May a row group hold a matching row? None when the statistics don't decide.
+) -> Callable[[Callable[[Column], ValueRange | None]], Ranges] | None:
+    """Of the ranges of a row group those by which the plan's filter can be decided; None when there are none.
 
     Statistics are in the file's types and names; where those are not the query's, they are not used.
     """
@@ -336,7 +354,7 @@ def row_group_test(
         return None
     from_path = read.from_path
 
-    def trusted(column: Column) -> bool:
+    def is_trusted(column: Column) -> bool:
         if column.path[0] in from_path:
             return False
         try:
@@ -346,13 +364,10 @@ def row_group_test(
         needed = resolve(column, plan.read_schema)[1]
         return bool(stored == needed or (pa.types.is_integer(stored) and pa.types.is_integer(needed)))
 
-    def test(ranges: Callable[[Column], ValueRange | None]) -> bool:
-        def trusted_range(operand: Operand) -> ValueRange | None:
-            return ranges(operand) if isinstance(operand, Column) and trusted(operand) else None
+    def trusted(ranges: Callable[[Column], ValueRange | None]) -> Ranges:
+        return lambda operand: ranges(operand) if isinstance(operand, Column) and is_trusted(operand) else None
 
-        return may_match(plan.predicate, trusted_range)
-
-    return test
+    return trusted
 
 
 def key_filter(plan: ReadPlan, read: ReadSlice) -> KeyFilter | None:
@@ -371,41 +386,3 @@ def key_filter(plan: ReadPlan, read: ReadSlice) -> KeyFilter | None:
     except (pa.ArrowException, TypeError, OverflowError):
         return None  # literals of another type
     return KeyFilter(name, values, kind)
-
-
-def count_rows(plan: ReadPlan, storage: Storage, *, threads: int = READ_THREADS) -> int:
-    """How many rows a plan returns.
-
-    Footers say it where nothing is filtered or merged, also when the filter is of partition columns alone. Else the
-    columns of the filter are read, and no others.
-    """
-    if plan.changes is not None:
-        return sum(batch.num_rows for batch in read_batches(plan, storage, threads=threads))
-    needed = top_level_columns(plan.predicate, plan.read_schema)
-    columns = pa.schema([field for field in plan.read_schema if field.name in needed] or list(plan.read_schema)[:1])
-    plan = replace(plan, schema=columns, read_schema=columns)
-    warnings: list[tuple[str, type[Warning]]] = []
-
-    def rows_of(read: ReadSlice) -> int:
-        with collected_warnings(warnings), stale_read_if_missing(storage):
-            if needed and not needed <= read.from_path.keys():
-                return sum(batch.num_rows for batch in read_slice(plan, storage, read))
-            if needed and not _passes_by_path(plan, read):
-                return 0
-            if read.merges:
-                assert plan.merge is not None
-                return sum(rows.num_rows for rows in read_file_slice(plan.merge, read.file_slice, [RECORD_KEY]))
-            with open_base_file(storage, read.base_file.path) as reader:
-                return reader.num_rows
-
-    with ThreadPoolExecutor(threads, thread_name_prefix="hudi-count") as pool:
-        rows = sum(pool.map(rows_of, plan.slices))
-    _warn_of(warnings)
-    return rows
-
-
-def _passes_by_path(plan: ReadPlan, read: ReadSlice) -> bool:
-    """Whether the rows of a slice pass a filter of columns that have one value in all of them."""
-    nothing = pa.RecordBatch.from_arrays([pa.nulls(1)], ["row"])
-    row = with_path_values(nothing, read.from_path, plan.read_schema)
-    return RowFilter.of(plan.predicate, plan.read_schema).filter(row).num_rows == 1

@@ -26,9 +26,10 @@ from pyhudi.errors import ConfigError
 from pyhudi.formats.base import BATCH_ROWS
 from pyhudi.model.predicate import conjunction, parse_where
 from pyhudi.queries.arrow_expressions import columns_of_expression
+from pyhudi.queries.count import count_rows
 from pyhudi.queries.filters import bind, top_level_columns
 from pyhudi.queries.plan import ReadPlan, selected
-from pyhudi.queries.snapshot import READ_THREADS, count_rows, read_batches
+from pyhudi.queries.snapshot import READ_THREADS, read_batches
 from pyhudi.schema.projection import project
 from pyhudi.storage.base import Storage
 

@@ -23,12 +23,13 @@ from pyhudi.model.options.merging import DEFAULT_MEMORY, MemoryOptions
 from pyhudi.model.options.queries import AS_OF, BEGIN, DEFAULT_INCREMENTAL, END, IncrementalOptions
 from pyhudi.model.predicate import Constant, columns_of, conjunction, is_opaque, parse_where, split_texts, to_sql
 from pyhudi.model.predicate.limits import brief
+from pyhudi.queries.count import count_rows
 from pyhudi.queries.filters import Where
 from pyhudi.queries.incremental import plan_incremental
 from pyhudi.queries.incremental_range import incremental_range, time_of_range
 from pyhudi.queries.plan import ReadPlan, check_query_type, plan_snapshot
 from pyhudi.queries.query import AsOf, Query, as_of_time, parse_as_of
-from pyhudi.queries.snapshot import READ_THREADS, count_rows, read_batches
+from pyhudi.queries.snapshot import READ_THREADS, read_batches
 from pyhudi.table.calls import Options, TableHandle, in_session_zone, session_zone
 from pyhudi.table.libraries import duckdb_relation, polars_frame, polars_lazy_frame, spark_frame
 from pyhudi.table.named_arguments import named_methods
@@ -199,7 +200,7 @@ class Scan:
         """Number of rows.
 
         Footers tell it, without a read, where no log files are merged and no filter is given, or one of partition
-        columns. Otherwise the columns of the filter are read.
+        columns. With another filter its columns are read, but for row groups that statistics decide.
         """
         rows = count_rows(self.plan, self._meta.storage)
         return rows if self._limit is None else min(rows, self._limit)

@@ -16,9 +16,10 @@ import pytest
 
 from pyhudi.errors import HudiError, StaleRead, TableError
 from pyhudi.meta_client import MetaClient
+from pyhudi.queries.count import count_rows
 from pyhudi.queries.plan import plan_snapshot
 from pyhudi.queries.query import Query
-from pyhudi.queries.snapshot import count_rows, read_batches
+from pyhudi.queries.snapshot import read_batches
 from pyhudi.storage import MemoryStorage
 from tests.support.storages.film import Files, FilmedStorage, ShownStorage
 from tests.support.tables.clustered import TYPES

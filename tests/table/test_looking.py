@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,8 +13,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from pyhudi import ConfigError, HudiTable, write_hudi
+from pyhudi.actions.writes import preparation
 from pyhudi.errors import MissingLibrary
-from pyhudi.queries import snapshot
+from pyhudi.filegroup.write.spec import BaseFileOptions
+from pyhudi.queries import count, snapshot
+from pyhudi.queries.plan import ReadPlan
 
 
 @pytest.fixture
@@ -34,6 +39,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
         return read_slice(*arguments, **options)  # type: ignore[arg-type]
 
     monkeypatch.setattr(snapshot, "read_slice", noted)
+    monkeypatch.setattr(count, "read_slice", noted)
     return paths
 
 
@@ -107,17 +113,72 @@ def test_rows_are_counted_by_footers_without_a_filter_and_with_one_of_partitions
 
 def test_counting_with_a_filter_reads_its_columns_alone(table: HudiTable, monkeypatch: pytest.MonkeyPatch) -> None:
     columns = set[str]()
-    filtered = snapshot._filtered
+    filtered = count.filtered
 
-    def noted(plan: snapshot.ReadPlan, source: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def noted(plan: ReadPlan, source: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         columns.update(plan.read_schema.names)
         return filtered(plan, source)
 
-    monkeypatch.setattr(snapshot, "_filtered", noted)
+    monkeypatch.setattr(count, "filtered", noted)
     assert table.count(where="n < 10") == 10
     assert columns == {"n"}
     assert table.count(where="n < 10 AND city = 'oslo'") == 3
     assert columns == {"n", "city"}
+
+
+@pytest.fixture(params=["COPY_ON_WRITE", "MERGE_ON_READ"])
+def grouped(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> HudiTable:
+    """One file of ten row groups: ids in order, of which every 7th row of the upper half is null or not a number."""
+    monkeypatch.setattr(preparation, "BaseFileOptions", partial(BaseFileOptions, row_group_rows=5_000))
+    gap = [i >= 25_000 and i % 7 == 0 for i in range(50_000)]
+    rows = {
+        "id": list(range(50_000)),
+        "n": [None if is_gap else i // 100 for i, is_gap in enumerate(gap)],
+        "x": [math.nan if is_gap else i / 2 for i, is_gap in enumerate(gap)],
+        "s": [f"k{i // 1000:03}" for i in range(50_000)],
+    }
+    write_hudi(tmp_path / "t", pa.table(rows), "bulk_insert", record_key="id", table_type=request.param)
+    return HudiTable.open(tmp_path / "t")
+
+
+WHERES = [
+    "id < 20000", "id >= 12345 AND id < 43210", "NOT id < 49999", "id <> 7", "id IN (1, 2, 49)", "id NOT IN (3, 400)",
+    "n < 100", "n >= 0", "n IS NULL", "n IS NOT NULL", "n = 3 OR id > 100", "n <> 3", "NOT (n > 20 AND id < 30000)",
+    "x < 1000.5", "x >= 0", "x > 5000", "x <= 1e9", "x <> 3.5", "s < 'k020'", "s = 'k003'", "s >= 'k'", "s LIKE 'k01%'",
+    "id + 1 < 500", "id < 20000 AND s LIKE '%7'", "id BETWEEN 10 AND 30000 AND n IS NOT NULL", "id > 60000", "id >= 0",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("where", WHERES)
+def test_counting_by_statistics_finds_as_many_rows_as_a_read(grouped: HudiTable, where: str) -> None:
+    assert grouped.count(where=where) == grouped.to_arrow(["id"], where=where).num_rows
+
+
+def test_counting_reads_only_row_groups_that_statistics_leave_open(
+    grouped: HudiTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows_read = list[int]()
+    read = pq.ParquetFile.iter_batches
+
+    def noted(file: pq.ParquetFile, *arguments: object, **options: object) -> Iterator[pa.RecordBatch]:
+        for batch in read(file, *arguments, **options):  # type: ignore[arg-type]
+            rows_read.append(batch.num_rows)
+            yield batch
+
+    monkeypatch.setattr(pq.ParquetFile, "iter_batches", noted)
+    assert grouped.count(where="id >= 0 AND s < 'z'") == 50_000
+    assert rows_read == []
+    assert grouped.count(where="id < 30000") == 30_000
+    assert sum(rows_read) < 10_000  # one group of ten
+
+
+def test_a_log_file_is_merged_before_rows_are_counted(tmp_path: Path) -> None:
+    table = HudiTable.create(
+        tmp_path / "t", pa.schema([("id", pa.int64()), ("n", pa.int64())]), record_key="id", table_type="MERGE_ON_READ"
+    )
+    table.upsert([{"id": i, "n": i} for i in range(10)])
+    table.upsert([{"id": 3, "n": 100}])
+    assert (table.count(where="n < 50"), table.count(where="n >= 50")) == (9, 1)
 
 
 def test_counting_a_table_of_before_and_an_empty_one(table: HudiTable) -> None:

@@ -168,6 +168,10 @@ class BaseFileReader(Protocol):
         """
         ...
 
+    def rows_in_parts(self, test: RangeTest) -> int:
+        """The number of rows in the parts of the file for whose ranges `test` is true; 0 if the format has no parts."""
+        ...
+
     def numbered_batches(
         self, columns: Sequence[str], batch_rows: int = BATCH_ROWS, may_match: RangeTest | None = None
     ) -> Iterator[tuple[int, pa.RecordBatch]]:

@@ -125,6 +125,9 @@ class OrcReader:
                 for first in range(0, len(stripe), batch_rows):
                     yield stripe.slice(first, batch_rows)
 
+    def rows_in_parts(self, test: RangeTest) -> int:
+        return 0  # stripes tell no ranges here
+
     def numbered_batches(
         self, columns: Sequence[str], batch_rows: int = BATCH_ROWS, may_match: RangeTest | None = None
     ) -> Iterator[tuple[int, pa.RecordBatch]]:

@@ -179,6 +179,10 @@ class ParquetReader:
         names = self._schema.names if columns is None else columns
         return (batch for _, batch in self._numbered(names, batch_rows, dictionaries, may_match))
 
+    def rows_in_parts(self, test: RangeTest) -> int:
+        metadata = self._footer.metadata
+        return sum(metadata.row_group(number).num_rows for number in row_groups_that_may_match(self._footer, test))
+
     def numbered_batches(
         self, columns: Sequence[str], batch_rows: int = BATCH_ROWS, may_match: RangeTest | None = None
     ) -> Iterator[tuple[int, pa.RecordBatch]]:

@@ -1,6 +1,6 @@
 """Predicates: the tree, its SQL and tuple spellings, and tests by ranges of values."""
 
-from pyhudi.model.predicate.ranges import ValueRange, may_match
+from pyhudi.model.predicate.ranges import ValueRange, may_match, must_match
 from pyhudi.model.predicate.sql import parse_call, parse_where
 from pyhudi.model.predicate.tree import (
     And,
@@ -51,6 +51,7 @@ __all__ = [
     "conjuncts",
     "is_opaque",
     "may_match",
+    "must_match",
     "parse_call",
     "parse_where",
     "split_texts",

@@ -1,7 +1,7 @@
 """Ranges of values, and whether one can hold a row that a predicate keeps.
 
 A range bounds a column in a partition, a file or a row group. It comes from partition values, Parquet statistics or
-column statistics. The answer "no" is certain; in doubt it is "maybe".
+column statistics. The answer "no" of `may_match` is certain, and the answer "yes" of `must_match`.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from pyhudi.model.predicate.tree import (
+    OPPOSITE,
     And,
     Column,
     Compare,
@@ -25,7 +26,7 @@ from pyhudi.model.predicate.tree import (
     without_not,
 )
 
-__all__ = ["Ranges", "ValueRange", "may_match"]
+__all__ = ["Ranges", "ValueRange", "may_match", "must_match"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,11 @@ def may_match(predicate: Predicate, ranges: Ranges | Mapping[Column, ValueRange]
     """
     lookup: Ranges = _by_column(ranges) if isinstance(ranges, Mapping) else ranges
     return _may_match(without_not(predicate), lookup)
+
+
+def must_match(predicate: Predicate, ranges: Ranges) -> bool:
+    """True only when every row within these ranges makes the predicate true. Arguments as for `may_match`."""
+    return _must_match(without_not(predicate), ranges)
 
 
 def _by_column(ranges: Mapping[Column, ValueRange]) -> Ranges:
@@ -84,6 +90,39 @@ def _may_match(predicate: Predicate, ranges: Ranges) -> bool:
         case Like(column, _) as like:
             return _range_allows(ranges(column), lambda r: _prefix_possible(r, like.prefix))
     return True  # Opaque, comparisons of two columns, NOT LIKE: nothing is known
+
+
+def _must_match(predicate: Predicate, ranges: Ranges) -> bool:
+    match predicate:
+        case And(children):
+            return all(_must_match(child, ranges) for child in children)
+        case Or(children):
+            return any(_must_match(child, ranges) for child in children)
+        case Constant(value):
+            return value is True
+        case Compare(column, op, value):
+            return _range_ensures(ranges(column), lambda r: not _compare_possible(r, OPPOSITE[op], value))
+        case In(column, values, _):
+            return _range_ensures(ranges(column), lambda r: any(not _compare_possible(r, "<>", v) for v in values))
+        case Not(In(column, values, has_null)):
+            if has_null:
+                return False
+            return _range_ensures(ranges(column), lambda r: not any(_compare_possible(r, "=", v) for v in values))
+        case IsNull(column):
+            value_range = ranges(column)
+            return value_range is not None and value_range.only_null
+        case Not(IsNull(column)):
+            return _range_ensures(ranges(column), lambda _: True)
+    return False
+
+
+def _range_ensures(value_range: ValueRange | None, test: Callable[[ValueRange], bool]) -> bool:
+    if value_range is None or value_range.may_be_null or value_range.only_null:
+        return False
+    try:
+        return test(value_range)
+    except TypeError:
+        return False
 
 
 def _range_allows(value_range: ValueRange | None, test: Callable[[ValueRange], bool]) -> bool:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import pyarrow.compute as pc
 
 __all__ = [
+    "OPPOSITE",
     "And",
     "Call",
     "Column",
@@ -46,7 +47,7 @@ __all__ = [
 
 Value: TypeAlias = Any  # a Python value of a column: it compares with those of the same type
 
-_OPPOSITE = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
+OPPOSITE = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,9 +260,9 @@ def without_not(predicate: Predicate, negate: bool = False) -> Predicate:
         case Constant(value) if negate:
             return Constant(None if value is None else not value)
         case Compare(column, op, value) if negate:
-            return Compare(column, _OPPOSITE[op], value)
+            return Compare(column, OPPOSITE[op], value)
         case CompareColumns(left, op, right) if negate:
-            return CompareColumns(left, _OPPOSITE[op], right)
+            return CompareColumns(left, OPPOSITE[op], right)
     return Not(predicate) if negate else predicate
 
 

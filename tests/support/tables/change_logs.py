@@ -8,11 +8,12 @@ from typing import Any
 import pyarrow as pa
 
 from pyhudi.model.options.queries import IncrementalOptions
+from pyhudi.queries.count import count_rows
 from pyhudi.queries.incremental import plan_incremental
 from pyhudi.queries.incremental_range import incremental_range
 from pyhudi.queries.plan import ReadPlan
 from pyhudi.queries.query import Query
-from pyhudi.queries.snapshot import count_rows, read_batches
+from pyhudi.queries.snapshot import read_batches
 from tests.support.tables.clustered import Clustered
 from tests.support.tables.small import TestTable
 
