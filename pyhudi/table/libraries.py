@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pyhudi.meta_client import MetaClient
     from pyhudi.queries.plan import ReadPlan
     from pyhudi.spark.names import SparkDataFrame, SparkSession
+    from pyhudi.table.scan import Scan
 
 __all__ = ["duckdb_relation", "polars_frame", "polars_lazy_frame", "spark_frame"]
 
@@ -34,13 +35,13 @@ def polars_frame(rows: Callable[[], pa.Table]) -> pl.DataFrame:
     return frame
 
 
-def polars_lazy_frame(dataset: ds.Dataset) -> pl.LazyFrame:
+def polars_lazy_frame(scan: Scan) -> pl.LazyFrame:
     """`Scan.to_polars_lazy`."""
     try:
-        import polars
+        from pyhudi.table.polars_source import polars_source
     except ImportError as error:
         raise _missing("to_polars_lazy", "polars", "polars") from error
-    return polars.scan_pyarrow_dataset(dataset)
+    return polars_source(scan)
 
 
 def duckdb_relation(

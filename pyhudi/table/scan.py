@@ -192,9 +192,14 @@ class Scan:
 
     def head(self, n: int = 5) -> pa.Table:
         """The first `n` rows. No more is read than they need: a row group of the first file, as a rule."""
-        scan, n = copy(self), _checked_limit("n", n)
-        scan._limit = n if self._limit is None else min(n, self._limit)
-        return scan.to_arrow(threads=1)
+        return self.first_rows(n).to_arrow(threads=1)
+
+    def first_rows(self, n: int | None) -> Scan:
+        """The scan of its first `n` rows; None: of all. Raises ConfigError."""
+        scan, limit = copy(self), _checked_limit("n", n)
+        limits = [rows for rows in (limit, self._limit) if rows is not None]
+        scan._limit = min(limits, default=None)
+        return scan
 
     def count(self) -> int:
         """Number of rows.
@@ -272,11 +277,8 @@ class Scan:
         return HudiDataset(self)
 
     def to_polars_lazy(self) -> pl.LazyFrame:
-        """The scan as a polars LazyFrame, whose columns, filters and `head` reach the files.
-
-        Raises: MissingLibrary, ConfigError for a scan with a limit.
-        """
-        return polars_lazy_frame(self.to_dataset())
+        """The scan as a polars LazyFrame, whose columns, filters and `head` reach the files. Raises MissingLibrary."""
+        return polars_lazy_frame(self)
 
     def __arrow_c_schema__(self) -> object:
         """Columns and types, by Arrow's C interface."""
