@@ -98,5 +98,6 @@ def test_the_examples_of_the_tutorial_and_of_coming_from_hudis_bundle_run(
         assert run_examples("docs/tutorial", places, {"spark": spark}, with_spark=True) == 1
         assert run_examples("docs/coming-from/hudi-spark", places, {"spark": spark}) == 2
     finally:
+        spark.catalog.dropTempView("trips")  # it would hide tables of this name
         pyhudi.disable(spark)
     assert "rider-C" in capsys.readouterr().out
