@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyhudi.meta_client import MetaClient
     from pyhudi.queries.plan import ReadPlan
     from pyhudi.spark.names import SparkDataFrame, SparkSession
-    from pyhudi.table.scan import Scan
+    from pyhudi.table.polars_source import LazyRows
 
 __all__ = ["duckdb_relation", "polars_frame", "polars_lazy_frame", "spark_frame"]
 
@@ -35,7 +35,7 @@ def polars_frame(rows: Callable[[], pa.Table]) -> pl.DataFrame:
     return frame
 
 
-def polars_lazy_frame(scan: Scan) -> pl.LazyFrame:
+def polars_lazy_frame(scan: LazyRows) -> pl.LazyFrame:
     """`Scan.to_polars_lazy`."""
     try:
         from pyhudi.table.polars_source import polars_source

@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import reduce
 from operator import and_
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -29,9 +29,9 @@ from pyhudi.errors import ConfigError
 if TYPE_CHECKING:
     from polars import LazyFrame
 
-    from pyhudi.table.scan import Scan
+    from pyhudi.queries.filters import Where
 
-__all__ = ["condition_of", "polars_source"]
+__all__ = ["LazyRows", "condition_of", "polars_source"]
 
 Node: TypeAlias = object  # of polars' JSON
 
@@ -46,7 +46,20 @@ _FLOATS = {"Float32": pa.float32(), "Float64": pa.float64()}
 _EPOCH = date(1970, 1, 1)
 
 
-def polars_source(scan: Scan) -> LazyFrame:
+class LazyRows(Protocol):
+    """A query that can be narrowed: a `Scan`."""
+
+    @property
+    def schema(self) -> pa.Schema: ...
+
+    def narrowed(self, columns: Sequence[str] | None = None, where: Where = None) -> LazyRows: ...
+
+    def first_rows(self, n: int | None) -> LazyRows: ...
+
+    def to_batches(self) -> pa.RecordBatchReader: ...
+
+
+def polars_source(scan: LazyRows) -> LazyFrame:
     """`Scan.to_polars_lazy`."""
     return register_io_source(_Source(scan), schema=_frame(scan.schema.empty_table()).schema)
 
@@ -55,7 +68,7 @@ def polars_source(scan: Scan) -> LazyFrame:
 class _Source:
     """What polars calls for the rows of a query."""
 
-    scan: Scan
+    scan: LazyRows
 
     def __call__(
         self, with_columns: list[str] | None, predicate: Expr | None, n_rows: int | None, batch_size: int | None
