@@ -30,6 +30,7 @@ from pyhudi.errors import (
     TableNotFound,
     TaskFailed,
     UnsupportedTable,
+    ValidationFailed,
     WriteConflict,
 )
 from pyhudi.spark.worker_python import name_driver_python
@@ -37,6 +38,7 @@ from pyhudi.spark.worker_python import name_driver_python
 if TYPE_CHECKING:
     from pyhudi.actions.result import WriteResult
     from pyhudi.actions.undo.restore_result import RestoreResult, RollbackResult
+    from pyhudi.listeners.metrics import flush_metrics, metrics
     from pyhudi.model.instant import Instant
     from pyhudi.model.options import HudiOptionWarning
     from pyhudi.model.table_config import TableConfig
@@ -143,6 +145,7 @@ __all__ = [
     "TtlResult",
     "TypeChange",
     "UnsupportedTable",
+    "ValidationFailed",
     "VersionChange",
     "WriteArguments",
     "WriteConflict",
@@ -151,7 +154,9 @@ __all__ = [
     "call",
     "disable",
     "enable",
+    "flush_metrics",
     "follow",
+    "metrics",
     "show_progress",
     "sql",
     "write_batches_to",
@@ -209,7 +214,9 @@ _HOME = {
     "call": "pyhudi.sql.procedures.registry",
     "disable": "pyhudi.session.enable",
     "enable": "pyhudi.session.enable",
+    "flush_metrics": "pyhudi.listeners.metrics",
     "follow": "pyhudi.table.follow",
+    "metrics": "pyhudi.listeners.metrics",
     "write_batches_to": "pyhudi.session.stream_sink",
     "show_progress": "pyhudi.progress_line",
     "write_hudi": "pyhudi.table",

@@ -6,7 +6,8 @@ HudiError                     root; `retryable`: a retry can help
 │   └── MissingLibrary        a call needs a package that is not installed
 ├── TableError                the table does not meet the call's needs
 │   ├── TableNotFound, TableExists, UnsupportedTable, SchemaMismatch
-│   └── RangeNotReadable      commits of an incremental query: cleaned, or not there yet
+│   ├── RangeNotReadable      commits of an incremental query: cleaned, or not there yet
+│   └── ValidationFailed      a validator refused a write, which was taken back
 ├── CorruptFile               the bytes contradict the format
 │   └── DamagedLog            a log file lacks bytes of a completed write
 ├── StorageError              the file system refused
@@ -48,6 +49,7 @@ __all__ = [
     "TableNotFound",
     "TaskFailed",
     "UnsupportedTable",
+    "ValidationFailed",
     "WriteConflict",
     "add_note",
 ]
@@ -92,6 +94,10 @@ class UnsupportedTable(TableError):
 
 class SchemaMismatch(TableError):
     """The data does not fit the table's schema; the message lists the columns."""
+
+
+class ValidationFailed(TableError):
+    """A validator does not accept the table as a write would make it; the write was taken back."""
 
 
 class RangeNotReadable(TableError):

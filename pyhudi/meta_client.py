@@ -9,7 +9,9 @@ import pyarrow as pa
 
 from pyhudi.formats.avro.schema import arrow_from_avro, without_meta
 from pyhudi.formats.base import open_base_file
+from pyhudi.model.commit import CommitMetadata
 from pyhudi.model.filenames import BaseFileName
+from pyhudi.model.instant import Instant
 from pyhudi.model.table_config import TableConfig
 from pyhudi.model.timeline import Timeline
 from pyhudi.storage.base import Storage
@@ -57,6 +59,13 @@ class MetaClient:
         if newer.config.timeline_path == self.config.timeline_path:
             object.__setattr__(newer, "_bodies", self._bodies)
         return newer
+
+    def with_completed(self, instant: Instant, body: CommitMetadata) -> MetaClient:
+        """The table as it will be when an inflight instant completes with this body, and nothing else changes."""
+        assert self._bodies is not None
+        others = (one for one in self.timeline if one.requested_time != instant.requested_time)
+        timeline = Timeline((*others, instant))
+        return MetaClient(self.storage, self.config, timeline, self.clock, self._bodies.with_body(instant, body))
 
     def is_current(self) -> bool:
         """True when no instant has changed its state since this was loaded. One listing.

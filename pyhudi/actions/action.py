@@ -11,6 +11,7 @@ Source: docs/architecture.md, "How a table changes".
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import Generic, Protocol, TypeVar
 
@@ -18,13 +19,14 @@ import pyarrow as pa
 
 from pyhudi.engine.base import Engine, Frame
 from pyhudi.filegroup.write.spec import WriteSpec
+from pyhudi.listeners.spans import Span, span
 from pyhudi.model.commit import CommitMetadata, WriteStatus
 from pyhudi.model.instant import ActionKind, Instant
 from pyhudi.schema.internal import InternalSchema, encode_internal_schema
 from pyhudi.storage.clock import Clock
 from pyhudi.transaction.context import TableContext
 
-__all__ = ["Action", "ActionContext", "PreparedWrite", "Schedule"]
+__all__ = ["Action", "ActionContext", "PreparedWrite", "Schedule", "Stopwatch", "action_span"]
 
 PlanT = TypeVar("PlanT")
 Result = TypeVar("Result")
@@ -82,18 +84,29 @@ class PreparedWrite(Generic[PlanT]):
 
 @dataclass
 class Stopwatch:
-    """Seconds by phase of one action."""
+    """Seconds by phase of one action, from `began_s` on."""
 
     clock: Clock
     seconds: dict[str, float] = field(default_factory=dict)
+    began_s: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.began_s = self.clock.monotonic_s()
 
     def time(self, phase: str, run: Callable[[], Result]) -> Result:
-        """Run something and add its time to a phase."""
+        """Run something, in a span, and add its time to a phase."""
         start = self.clock.monotonic_s()
         try:
-            return run()
+            with span(f"hudi.{phase}"):
+                return run()
         finally:
             self.seconds[phase] = self.seconds.get(phase, 0.0) + self.clock.monotonic_s() - start
+
+
+def action_span(operation: str, context: TableContext) -> AbstractContextManager[Span | None]:
+    """A span around an action, for those of its phases."""
+    table = {"hudi.table": context.meta.storage.root, "hudi.operation": operation.lower()}
+    return span(f"hudi.{operation.lower()}", table)
 
 
 class Action(Protocol[PlanT]):

@@ -291,7 +291,7 @@ def _take_back(context: ActionContext) -> bool:
 
     Writers put their instants on the timeline under the lock, and check that the table still exists.
     """
-    with hold(context.lock, context.options.lock.wait_timeout_s):
+    with context.locked():
         now = context.reloaded().meta
         partitions = _empty_partitions(now.storage)
         if partitions is None or now.timeline.pending() or not is_unfinished(now):

@@ -21,7 +21,7 @@ from pyhudi.caller_warnings import warn_caller
 from pyhudi.engine.base import Engine
 from pyhudi.errors import HudiError, MetadataTableDamaged
 from pyhudi.filegroup.write.markers import delete_markers
-from pyhudi.locks import LockProvider, hold, open_lock
+from pyhudi.locks import LockProvider, open_lock
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.build import (
     MetadataTableRebuilt,
@@ -88,7 +88,7 @@ def settle_metadata_table(context: ActionContext) -> Opened:
     options = context.options
     if _is_settled(context.meta, options.metadata):
         return context, ()
-    with hold(context.lock, options.lock.wait_timeout_s):
+    with context.locked():
         return replace(context, meta=_settled(context.meta.reload(), options.metadata)), ()
 
 

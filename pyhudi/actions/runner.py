@@ -4,6 +4,7 @@
     request           instant time drawn under the lock   <T>.<action>.requested
     prepare, start    rows to tasks                       <T>.inflight with the workload profile
     execute, sweep    data files                          markers first; leftovers of failed attempts deleted
+    validate          the user's validators look          nothing on disk
     complete          under the lock: look for conflicts, make the completed file (`transaction/commit.py`)
 
 A failure before the last step leaves an instant that is not completed: readers never see it, and it is undone here, or
@@ -15,8 +16,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
-from pyhudi.actions.action import Action, ActionContext, PlanT, PreparedWrite, Schedule, Stopwatch
+from pyhudi.actions.action import Action, ActionContext, PlanT, PreparedWrite, Schedule, Stopwatch, action_span
 from pyhudi.actions.concurrency import check_early, check_no_files_removed, check_others, with_latest_schema
 from pyhudi.actions.conflicts import groups_replaced_by
 from pyhudi.actions.constraints import check_same_constraints
@@ -24,11 +26,13 @@ from pyhudi.actions.metadata_participant import METADATA_TABLE
 from pyhudi.actions.result import WriteResult
 from pyhudi.actions.stream_batches import check_is_new
 from pyhudi.actions.undo.rollback import is_being_rolled_back, undo
+from pyhudi.actions.validation import Validation, check_validators
 from pyhudi.actions.writes.preparation import check_same_history, save_new_schema, with_rolling_metadata
 from pyhudi.errors import StorageError, WriteConflict, add_note
 from pyhudi.filegroup.write.markers import delete_markers, sweep
 from pyhudi.formats.timeline.instant_files import encode_commit
 from pyhudi.interrupts import uninterrupted
+from pyhudi.listeners.locks import resolved
 from pyhudi.metadata.staged_index import delete_staged_index
 from pyhudi.model.commit import CommitMetadata, OperationType, WriteStatus
 from pyhudi.model.instant import Instant, State
@@ -46,6 +50,15 @@ def run(action: Action[PlanT], context: ActionContext, rolled_back: tuple[str, .
     Args:    rolled_back: instants that were undone before, for the result.
     Raises:  HudiError; unless the completed file exists, nothing of the action is visible.
     """
+    with action_span(action.operation, context) as opened:
+        result = _run(action, context, rolled_back)
+        if opened is not None:
+            opened.set_attribute("hudi.instant", result.instant_time)
+        return result
+
+
+def _run(action: Action[PlanT], context: ActionContext, rolled_back: tuple[str, ...]) -> WriteResult:
+    check_validators(context.options)
     watch = Stopwatch(context.clock)
     schedule = watch.time("schedule", lambda: action.schedule(context))
     begun = _Begun(context)
@@ -106,9 +119,11 @@ def _perform(
         drop(inflight, context.meta)
         return statuses, None, prepared.not_found
     save_new_schema(prepared.schedule, instant, context)
-    committed = watch.time(
-        "commit", lambda: _complete(metadata, prepared, inflight, statuses, paths, context, heartbeat)
-    )
+    validation = Validation(metadata, inflight, context)
+    if validation.is_wanted:
+        watch.time("validate", validation.run)
+    complete = partial(_complete, metadata, prepared, inflight, statuses, paths, context, heartbeat, validation, watch)
+    committed = watch.time("commit", complete)
     return statuses, committed, prepared.not_found
 
 
@@ -152,10 +167,16 @@ def _complete(
     paths_to_sync: Sequence[str],
     began: ActionContext,
     heartbeat: Heartbeat,
+    validation: Validation,
+    watch: Stopwatch,
 ) -> Committed[CommitMetadata]:
     """Make the write visible, unless another one conflicts. `began`: the table as the write began."""
 
     def conflicts(now: ActionContext) -> None:
+        resolved(lambda: checks(now), began.options, began.meta.config.table_name, began.clock)
+        validation.run_again(now)
+
+    def checks(now: ActionContext) -> None:
         check_no_files_removed(inflight, began.meta, now.meta)
         check_others(inflight, statuses, body, began, now.meta)
         check_same_constraints(began.meta, now.meta)
@@ -172,6 +193,8 @@ def _complete(
         latest,
         participant=METADATA_TABLE,
         paths_to_sync=paths_to_sync,
+        began_s=watch.began_s,
+        seconds=watch.seconds,
         alive=lambda now: _check_alive(inflight, now, heartbeat),
         conflicts=conflicts,
         statuses=statuses,

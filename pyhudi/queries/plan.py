@@ -36,7 +36,16 @@ from pyhudi.view.committed_logs import with_committed_bytes
 from pyhudi.view.consistent_read import read_consistently
 from pyhudi.view.file_system_view import FileSystemView
 
-__all__ = ["QUERY_TYPES", "ReadPlan", "ReadSlice", "check_query_type", "plan_snapshot", "schema_history", "selected"]
+__all__ = [
+    "QUERY_TYPES",
+    "ReadPlan",
+    "ReadSlice",
+    "check_query_type",
+    "plan_as_listed",
+    "plan_snapshot",
+    "schema_history",
+    "selected",
+]
 
 QUERY_TYPES = ("snapshot", "read_optimized", "incremental")
 
@@ -108,6 +117,14 @@ def plan_snapshot(meta: MetaClient, query: Query = ALL_ROWS) -> ReadPlan:
     check_query_type(query.query_type)
     instant_time = None if query.as_of is None else parse_as_of(query.as_of, meta.config.timeline_zone)
     return read_consistently(meta, partial(_plan, query, instant_time), instant_time)
+
+
+def plan_as_listed(meta: MetaClient, query: Query) -> ReadPlan:
+    """Plan a snapshot of this very timeline, which may hold an instant that is not complete yet.
+
+    Raises: as `plan_snapshot`; PathNotFound where files go away meanwhile.
+    """
+    return _plan(replace(query, use_metadata=False), None, meta)
 
 
 def _plan(query: Query, instant_time: str | None, meta: MetaClient) -> ReadPlan:

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 
 from pyhudi.actions.action import ActionContext
 from pyhudi.errors import ConfigError, HudiError
-from pyhudi.locks import hold
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.build import build, partitions_of_options, rebuild_partitions
 from pyhudi.metadata.partitions.registry import is_supported_in
@@ -59,7 +58,7 @@ def rebuild_metadata(
     differences, unreadable = _state(meta)
     groups = _file_groups(meta, names)
     if not dry_run:
-        with hold(context.lock, context.options.lock.wait_timeout_s):
+        with context.locked():
             _build(context.reloaded(), names)
     return MetadataRebuild(meta.storage.root, names, groups, differences, unreadable, dry_run)
 
@@ -70,7 +69,7 @@ def drop_metadata(context: ActionContext, *, partitions: Sequence[str] | None = 
     Args:   partitions: None, or `files` among them: all.
     Raises: ConfigError for a partition that does not exist.
     """
-    with hold(context.lock, context.options.lock.wait_timeout_s):
+    with context.locked():
         meta = context.meta.reload()
         listed = meta.config.metadata_partitions
         strange = [name for name in partitions or () if name not in listed]

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Generic, Protocol, TypeVar
 
-from pyhudi.actions.action import ActionContext, Schedule, Stopwatch
+from pyhudi.actions.action import ActionContext, Schedule, Stopwatch, action_span
 from pyhudi.actions.clustering_updates import is_clustering
 from pyhudi.actions.concurrency import check_preferred_writers
 from pyhudi.actions.metadata_participant import METADATA_TABLE
@@ -28,6 +28,7 @@ from pyhudi.filegroup.read.slice import SliceSpec
 from pyhudi.filegroup.write.markers import delete_markers
 from pyhudi.filegroup.write.spec import WriteSpec
 from pyhudi.filegroup.write.status import STATUS_SCHEMA, from_table
+from pyhudi.listeners.metrics import count
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.commit import CommitMetadata, WriteStatus
 from pyhudi.model.instant import ActionKind, Instant
@@ -118,7 +119,10 @@ def schedule_plan(service: Service[PlanT, TaskT, RunT], context: ActionContext) 
         plan = service.plan(now)
         if plan is None:
             return None
-        return request(service.kind, service.encode(plan, now.meta), now), plan
+        requested = request(service.kind, service.encode(plan, now.meta), now)
+    if service.kind.is_compaction:
+        count(context.options, context.meta.config.table_name, "compaction.compaction.requested.counter")
+    return requested, plan
 
 
 def pending_plans(service: Service[PlanT, TaskT, RunT], context: ActionContext) -> tuple[Instant, ...]:
@@ -138,22 +142,25 @@ def run_plan(service: Service[PlanT, TaskT, RunT], context: ActionContext, insta
     Raises: TableError when there is no such plan, WriteConflict when another process is running it. After any error the
             plan is pending again, unless the instant is complete already.
     """
-    watch, began_s = Stopwatch(context.clock), context.clock.monotonic_s()
+    watch = Stopwatch(context.clock)
 
     def work(instant: Instant, plan: PlanT) -> RunT:
-        watch.seconds["start"] = context.clock.monotonic_s() - began_s
+        watch.seconds["start"] = context.clock.monotonic_s() - watch.began_s
         now = context.reloaded()
         schema = plan_schema(instant_time, now.meta)
         statuses = watch.time("execute", lambda: _execute(service, instant, plan, schema, now))
         paths = [status.stat.path for status in statuses if status.stat.path is not None]
         watch.time("sweep", lambda: service.delete_files(instant, plan, now.meta, keep=paths, by_listing=False))
-        completed = watch.time("commit", lambda: _complete(service, instant, plan, statuses, schema, now))
+        completed = watch.time("commit", lambda: _complete(service, instant, plan, statuses, schema, now, watch))
         after_commit("tidying up after it", completed, now, lambda: service.completed(completed, plan, now))
         after_commit("deleting its markers", completed, now, lambda: delete_markers(now.meta.storage, instant_time))
         return service.result(completed, plan, statuses, watch.seconds)
 
     beats = context.options.failed_writes_policy == "LAZY"  # with EAGER it is not used
-    return run(_Waiting(service), context, instant_time, work, beats=beats)
+    with action_span(service.operation, context) as opened:
+        if opened is not None:
+            opened.set_attribute("hudi.instant", instant_time)
+        return run(_Waiting(service), context, instant_time, work, beats=beats)
 
 
 class _NotPending(TableError):
@@ -233,6 +240,7 @@ def _complete(
     statuses: Sequence[WriteStatus],
     schema: PlanSchema,
     context: ActionContext,
+    watch: Stopwatch,
 ) -> Instant:
     """Make the result visible, unless another process considered this run dead and deleted its files."""
     paths = [status.stat.path for status in statuses if status.stat.path is not None]
@@ -249,7 +257,15 @@ def _complete(
         return with_rolling_metadata(metadata, now.meta, now.options.commits)
 
     committed: Committed[CommitMetadata] = commit(
-        instant, context, body, participant=METADATA_TABLE, paths_to_sync=paths, alive=alive, statuses=tuple(statuses)
+        instant,
+        context,
+        body,
+        participant=METADATA_TABLE,
+        paths_to_sync=paths,
+        began_s=watch.began_s,
+        seconds=watch.seconds,
+        alive=alive,
+        statuses=tuple(statuses),
     )
     return committed.instant
 

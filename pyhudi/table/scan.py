@@ -7,7 +7,7 @@ files of then are deleted before its first use plans the scan, it sees the table
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import replace
 from datetime import timezone, tzinfo
@@ -40,11 +40,12 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
 
+    from pyhudi.actions.validation import TableState
     from pyhudi.spark.names import SparkDataFrame, SparkSession
     from pyhudi.storage.base import Storage
     from pyhudi.table.dataset import HudiDataset
 
-__all__ = ["FILES_SCHEMA", "Scan", "scan"]
+__all__ = ["FILES_SCHEMA", "Scan", "scan", "scan_of_state"]
 
 T = TypeVar("T")
 _QUERY_TYPE = "hoodie.datasource.query.type"
@@ -105,6 +106,7 @@ class Scan:
         self._range = incremental_range(meta, query_type, begin, end, as_of, incremental)
         self._spark = spark
         self._planned: ReadPlan | None = None
+        self._plan_snapshot: Callable[[MetaClient, Query], ReadPlan] = plan_snapshot
         self._lock = threading.Lock()
 
     @property
@@ -113,7 +115,7 @@ class Scan:
         with self._lock:
             if self._planned is None:
                 if self._range is None:
-                    self._planned = plan_snapshot(self._meta, self._query)
+                    self._planned = self._plan_snapshot(self._meta, self._query)
                 else:
                     self._planned = plan_incremental(self._meta, self._range, self._query)
             return self._planned
@@ -412,3 +414,10 @@ def _given_once(key: str, name: str, argument: T | None, option: T, options: Opt
     if key in canonical_keys(options) and argument != option:
         raise ConfigError(f"{key} is given twice, as {option!r} in options and as {name}={argument!r}. Keep one.")
     return argument
+
+
+def scan_of_state(state: TableState) -> Scan:
+    """The rows of a table in a state that is not committed yet, for a validator."""
+    made = Scan(state.meta)
+    made._plan_snapshot = state.plan_with
+    return made

@@ -59,6 +59,14 @@ class CommitBodies:
                 self._cache[instant] = body
         return body
 
+    def with_body(self, instant: Instant, body: CommitMetadata) -> CommitBodies:
+        """These bodies and that of an instant which is about to complete."""
+        bodies = CommitBodies(self._storage, self._config)
+        with self._lock:
+            bodies._cache.update(self._cache)
+        bodies._cache[instant] = body
+        return bodies
+
     def at_hand(self, instant: Instant) -> CommitMetadata | None:
         """The body if it is cached, else None."""
         with self._lock:

@@ -19,7 +19,7 @@ docs/formats/writers.md, "Conflicts", "Steps of a write".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
@@ -29,10 +29,12 @@ from pyhudi.formats.timeline.clean_plans import encode_clean_metadata
 from pyhudi.formats.timeline.instant_files import encode_commit, encode_rollback_metadata
 from pyhudi.formats.timeline.plans import encode_index_metadata
 from pyhudi.formats.timeline.savepoints import encode_restore_metadata, encode_savepoint
+from pyhudi.listeners import ActionDone, tell
 from pyhudi.meta_client import MetaClient
-from pyhudi.model.commit import Body, CommitMetadata, TableChange, WriteStatus, change_of
-from pyhudi.model.instant import Instant, State
+from pyhudi.model.commit import Body, CommitMetadata, OperationType, TableChange, WriteStatus, change_of
+from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.model.plans import CleanMetadata, IndexPlan, RestoreMetadata, RollbackMetadata, SavepointMetadata
+from pyhudi.model.timeline import Timeline
 from pyhudi.transaction.context import ContextT, TableContext
 from pyhudi.transaction.instants import TimelineWriter, draw_completion_time
 
@@ -68,11 +70,12 @@ class TakenOver(WriteConflict):
 
 @dataclass(frozen=True, slots=True)
 class Committed(Generic[BodyT]):
-    """A completed instant with its body and its changes to the table."""
+    """A completed instant with its body and its changes to the table; `timeline`: with the instant."""
 
     instant: Instant
     body: BodyT
     change: TableChange
+    timeline: Timeline
 
     @property
     def completion_time(self) -> str:
@@ -90,17 +93,20 @@ def commit(
     *,
     participant: Participant[ContextT],
     paths_to_sync: Iterable[str],
+    began_s: float,
+    seconds: Mapping[str, float] | None = None,
     alive: Check[ContextT] = _nothing,
     conflicts: Check[ContextT] = _nothing,
     last: Check[ContextT] = _nothing,
     statuses: tuple[WriteStatus, ...] = (),
 ) -> Committed[BodyT]:
-    """Complete an instant.
+    """Complete an instant, and tell the listeners that the options name.
 
     Args:
         body: makes the body from the table as it is now; it may also make changes that need the lock.
         participant: the table that follows this one.
         paths_to_sync: files that any process made or deleted for the action and that are not synced yet.
+        began_s: the clock's `monotonic_s` as the action began; seconds: of its phases so far.
         alive: do other processes consider this one alive? conflicts: do changes of others conflict with its own?
         last: deletes files that must not exist beside the completed instant; called after all checks.
         statuses: the reports of the tasks, for the participant.
@@ -109,7 +115,7 @@ def commit(
     """
     context.meta.storage.sync(paths_to_sync)  # before the lock is taken: others need not wait for the disk
     with context.locked():
-        return commit_locked(
+        committed = commit_locked(
             inflight,
             context,
             body,
@@ -119,6 +125,32 @@ def commit(
             last=last,
             statuses=statuses,
         )
+    if context.options.metrics.is_on or context.options.callback.is_on:
+        tell(_done(committed, inflight, context, began_s, seconds or {}), context.options, context.clock)
+    return committed
+
+
+def _done(
+    committed: Committed[BodyT],
+    inflight: Instant,
+    context: TableContext,
+    began_s: float,
+    seconds: Mapping[str, float],
+) -> ActionDone:
+    is_clustering = (
+        isinstance(committed.body, CommitMetadata) and committed.body.operation_type == OperationType.CLUSTER
+    )
+    return ActionDone(
+        context.meta.storage.root,
+        context.meta.config.table_name,
+        action=ActionKind.CLUSTERING.value if is_clustering else inflight.action.value,
+        duration_s=context.clock.monotonic_s() - began_s,
+        ended_ms=context.clock.now_ms(),
+        instant=committed.instant,
+        body=committed.body,
+        timeline=committed.timeline,
+        seconds=seconds,
+    )
 
 
 def commit_locked(
@@ -145,7 +177,9 @@ def commit_locked(
     completion_time = draw_completion_time(inflight, now, after=followed)
     encoded = _encoded(metadata, inflight, now.meta)
     _check_still_held(inflight, now)
-    return Committed(_completed(inflight, completion_time, encoded, now.meta), metadata, change)
+    completed = _completed(inflight, completion_time, encoded, now.meta)
+    others: list[Instant] = [instant for instant in now.meta.timeline if not _is_same(instant, inflight)]
+    return Committed(completed, metadata, change, Timeline((*others, completed)))
 
 
 def commit_part(
@@ -177,6 +211,11 @@ def after_commit(what: str, instant: Instant, context: TableContext, work: Calla
             f"{context.meta.storage.root}: {instant.action.value} {instant.requested_time} is done, but {what} failed; "
             f"the next write to the table does it. {type(error).__name__}: {error}"
         )
+
+
+def _is_same(instant: Instant, inflight: Instant) -> bool:
+    same_action = instant.action.completed_as is inflight.action.completed_as
+    return instant.requested_time == inflight.requested_time and same_action
 
 
 def _check_inflight(inflight: Instant, now: TableContext) -> None:

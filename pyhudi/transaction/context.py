@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
+from pyhudi.listeners.locks import measured
 from pyhudi.locks import LockProvider, hold
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import WriteOptions
@@ -32,7 +33,12 @@ class TableContext:
 
     def locked(self) -> AbstractContextManager[None]:
         """Hold the table's lock for a `with` block. Raises LockTimeout."""
-        return hold(self.lock, self.options.lock.wait_timeout_s)
+        held = hold(self.lock, self.options.lock.wait_timeout_s)
+        return (
+            measured(held, self.options, self.meta.config.table_name, self.clock)
+            if self.options.metrics.has_locks
+            else held
+        )
 
     def heartbeat(self, instant_time: str) -> Heartbeat:
         """The heartbeat of an instant's writer, not started yet."""

@@ -191,7 +191,14 @@ def _perform(instant: Instant, plan: RestorePlan, context: ActionContext) -> Res
             plan.instants,
             {time: rollbacks for time, rollbacks in rollbacks_by_time.items() if rollbacks},
         )
-        commit(inflight, context, lambda now: metadata, participant=METADATA_TABLE, paths_to_sync=())
+        commit(
+            inflight,
+            context,
+            lambda now: metadata,
+            participant=METADATA_TABLE,
+            paths_to_sync=(),
+            began_s=started_s,
+        )
         after_commit("ending its heartbeat", instant, context, heartbeat.stop)
     except BaseException:
         with suppress(Exception):  # the original error says more

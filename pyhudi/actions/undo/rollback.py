@@ -263,6 +263,7 @@ def _resume(instant: Instant, context: ActionContext) -> str | None:
 
 def _perform(instant: Instant, plan: RollbackPlan, target: Instant | None, context: ActionContext) -> RollbackMetadata:
     """Execute the inflight rollback and complete it. `target` None: a crashed attempt has deleted its files."""
+    began_s = context.clock.monotonic_s()
     pending, metadata = undo_planned(instant, plan, target, context)
 
     def delete_target_instant(now: ActionContext) -> None:
@@ -276,6 +277,7 @@ def _perform(instant: Instant, plan: RollbackPlan, target: Instant | None, conte
             lambda now: metadata,
             participant=METADATA_TABLE,
             paths_to_sync=(),
+            began_s=began_s,
             last=delete_target_instant,
         )
     except TakenOver:

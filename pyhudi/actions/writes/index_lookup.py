@@ -25,7 +25,6 @@ from pyhudi.index.base import Index, Lookup, PartitionRows
 from pyhudi.index.bucket import bucket_engine, bucket_sample, newest_groups
 from pyhudi.index.chosen import chosen_buckets, chosen_index, index_class, index_name
 from pyhudi.keygen import KeyGenerator
-from pyhudi.locks import hold
 from pyhudi.metadata.locations import RecordLookup, open_record_lookup
 from pyhudi.model.buckets import BUCKET_KEYS, ENGINE, HASH_FIELDS, INDEX_TYPE, NUMBER, TableBuckets
 from pyhudi.model.file_group import FileGroupId
@@ -130,13 +129,13 @@ def buckets_changed(context: ActionContext) -> Iterator[None]:
         yield
         return
     if meta.config.buckets is not None:
-        with hold(context.lock, context.options.lock.wait_timeout_s):
+        with context.locked():
             update_table_config(meta.storage, {}, BUCKET_KEYS, context.clock)
     yield
     if buckets is None:
         return
     try:
-        with hold(context.lock, context.options.lock.wait_timeout_s):
+        with context.locked():
             update_table_config(meta.storage, buckets.properties(), (), context.clock)
     except HudiError as error:  # the write is complete, and the file groups decide
         warn_caller(f"{meta.storage.root}: the number of buckets could not be stored with the table: {error}")

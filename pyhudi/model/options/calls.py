@@ -38,6 +38,7 @@ from pyhudi.model.options.operation import (
     operation_options,
 )
 from pyhudi.model.options.queries import SCHEMA_HISTORY, QueryOptions
+from pyhudi.model.options.reporting import CallbackOptions, MetricsOptions, callback_options, metrics_options
 from pyhudi.model.options.retention import (
     ArchivingOptions,
     CleaningOptions,
@@ -50,6 +51,7 @@ from pyhudi.model.options.services import ClusteringOptions, CompactionOptions, 
 from pyhudi.model.options.spec import HudiOptionWarning, OptionScope
 from pyhudi.model.options.streaming import SourceOptions, StreamOptions
 from pyhudi.model.options.table import KeyOptions, TableOptions, VersionOptions, key_options
+from pyhudi.model.options.validation import ValidationOptions, validation_options
 
 if TYPE_CHECKING:
     from pyhudi.model.table_config import TableConfig
@@ -94,6 +96,9 @@ class WriteOptions(
     metadata: MetadataOptions = part(MetadataOptions, metadata_options)
     statements: StatementOptions = part(StatementOptions)
     stream: StreamOptions = part(StreamOptions)
+    metrics: MetricsOptions = part(MetricsOptions, metrics_options)
+    callback: CallbackOptions = part(CallbackOptions)
+    validation: ValidationOptions = part(ValidationOptions)
     explicit: frozenset[str] = frozenset()
 
     @classmethod
@@ -128,6 +133,8 @@ class WriteOptions(
             **vars(index_options(values)),
             **vars(file_options(values)),
             **vars(liveness_options(values)),
+            callback=callback_options(values, options),
+            validation=validation_options(values, options),
             explicit=explicit,
         )
 

@@ -32,11 +32,13 @@ from pyhudi.model.options.operation import (
     StatementOptions,
 )
 from pyhudi.model.options.queries import SCHEMA_HISTORY, QueryOptions
+from pyhudi.model.options.reporting import CallbackOptions, MetricsOptions
 from pyhudi.model.options.retention import ArchivingOptions, CleaningOptions, TtlOptions
 from pyhudi.model.options.services import LAYOUT_ENABLE, ClusteringOptions, CompactionOptions
 from pyhudi.model.options.spec import HudiOptionWarning, OptionScope, OptionSpec, Support, text_of
 from pyhudi.model.options.streaming import SourceOptions, StreamOptions
 from pyhudi.model.options.table import KeyOptions, TableOptions, VersionOptions
+from pyhudi.model.options.validation import ValidationOptions
 from pyhudi.shown_text import is_text, quoted
 
 __all__ = [
@@ -77,6 +79,9 @@ OPTIONS: tuple[OptionSpec, ...] = (
     *topic("Overwriting and deleting partitions", ReplacingOptions),
     *topic("Partition time to live", TtlOptions),
     *topic("Commits", CommitOptions),
+    *topic("Validators", ValidationOptions),
+    *topic("Commit callbacks", CallbackOptions),
+    *topic("Metrics", MetricsOptions),
     *topic("Statements of SQL", StatementOptions),
     *topic("Reading", QueryOptions, SCHEMA_HISTORY),
     *topic("Streams", StreamOptions, SourceOptions),
@@ -318,5 +323,7 @@ def merged_options(options: Mapping[str, object] | None, keywords: Mapping[str, 
     from_keywords = options_from_keywords({name: value for name, value in keywords.items() if value is not None})
     for key, value in (options or {}).items():
         if key in from_keywords and from_keywords[key] != value:
-            raise ConfigError(f"{key} is given twice, as {value!r} in options and as {from_keywords[key]!r} by name.")
+            spec = find_spec(key)
+            values = "" if spec and spec.secret else f", as {value!r} in options and as {from_keywords[key]!r} by name"
+            raise ConfigError(f"{key} is given twice{values}.")
     return {**(options or {}), **from_keywords}

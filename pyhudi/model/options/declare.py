@@ -86,6 +86,7 @@ class _Details(TypedDict, total=False):
     scopes: frozenset[OptionScope]
     keyword: str
     may_be_empty: bool
+    secret: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +149,10 @@ def option(
              also: options from which the topic's function fills the same field.
     """
     spec = row(key, default, doc, kind, default_text, **details)
-    return field(default=default, metadata={_DECLARED: _Own(spec, also, convert)})
+    declared = {_DECLARED: _Own(spec, also, convert)}
+    if isinstance(default, dict):  # a dataclass takes no mutable default
+        return field(default_factory=lambda: cast("T", {}), metadata=declared, repr=not spec.secret)
+    return field(default=default, metadata=declared, repr=not spec.secret)
 
 
 def milliseconds(key: str, default_s: float, doc: str, **details: Unpack[_Details]) -> float:

@@ -93,7 +93,7 @@ PLATFORM = (
     ),
     Family(
         group="Metrics",
-        doc="PyHudi reports no metrics; the result of a write has the numbers.",
+        doc="PyHudi has no such reporter: use PROMETHEUS, PROMETHEUS_PUSHGATEWAY, SLF4J, CONSOLE or INMEMORY.",
         keys="""
             metrics.cloudwatch.maxDatumsPerRequest=20 metrics.cloudwatch.metric.prefix=
             metrics.cloudwatch.namespace=Hudi metrics.cloudwatch.report.period.seconds=60 metrics.configs.properties=
@@ -102,19 +102,10 @@ PLATFORM = (
             metrics.datadog.metric.prefix metrics.datadog.metric.tags metrics.datadog.report.period.seconds=30
             metrics.executor.enable metrics.graphite.host=localhost metrics.graphite.metric.prefix
             metrics.graphite.port=4756 metrics.graphite.report.period.seconds=30 metrics.jmx.host=localhost
-            metrics.jmx.port=9889 metrics.lock.enable=false metrics.m3.env=production metrics.m3.host=localhost
-            metrics.m3.port=9052 metrics.m3.service=hoodie metrics.m3.tags= metrics.on=false
-            metrics.prometheus.port=9090 metrics.pushgateway.delete.on.shutdown=true
-            metrics.pushgateway.host=localhost metrics.pushgateway.job.name= metrics.pushgateway.port=9091
-            metrics.pushgateway.random.job.name.suffix=true metrics.pushgateway.report.labels=
-            metrics.pushgateway.report.period.seconds=30 metrics.reporter.class= metrics.reporter.metricsname.prefix=
-            metrics.reporter.type=GRAPHITE metricscompaction.log.blocks.on=false
+            metrics.jmx.port=9889 metrics.m3.env=production metrics.m3.host=localhost metrics.m3.port=9052
+            metrics.m3.service=hoodie metrics.m3.tags=
         """,
-        accepted={
-            "metrics.on": "false",
-            "metrics.executor.enable": "false",
-            "metrics.lock.enable": "false",
-        },
+        accepted={"metrics.executor.enable": "false"},
     ),
     Family(
         group="Bootstrap",
@@ -143,22 +134,9 @@ PLATFORM = (
     ),
     Family(
         group="Validators",
-        doc="PyHudi runs no validators yet.",
+        doc="Validators of streams and of rows before a write are not there; hoodie.precommit.validators are.",
         keys="""
-            !precommit.validators= precommit.validators.equality.sql.queries=
-            precommit.validators.failure.policy=FAIL precommit.validators.inequality.sql.queries=
-            precommit.validators.single.value.sql.queries=
             precommit.validators.streaming.offset.tolerance.percentage=0.0 !prewrite.validators=
-        """,
-    ),
-    Family(
-        group="Commit callbacks",
-        doc="PyHudi calls nothing back; the call that writes returns the result.",
-        keys="""
-            write.commit.callback.class=org.apache.hudi.callback.impl.HoodieWriteCommitHttpCallback
-            write.commit.callback.http.api.key=hudi_write_commit_http_callback
-            write.commit.callback.http.custom.headers write.commit.callback.http.timeout.seconds=30
-            write.commit.callback.http.url !write.commit.callback.on=false
         """,
     ),
     Family(

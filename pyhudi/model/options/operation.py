@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from pyhudi.model.options.declare import Values, computed, option, parse, row
+from pyhudi.model.options.reporting import SECRET_KEYS
 from pyhudi.model.options.spec import text_of
 from pyhudi.model.options.streaming import sink_checkpoint
 from pyhudi.model.options.table import RECORD_KEY
@@ -251,7 +252,7 @@ def operation_options(values: Values, arguments: Mapping[str, object]) -> Operat
         extra_metadata={
             key: text_of(value)
             for key, value in arguments.items()
-            if prefix and key.startswith(prefix) and value is not None
+            if prefix and key.startswith(prefix) and value is not None and key not in SECRET_KEYS
         }
         | sink_checkpoint(values),
     )

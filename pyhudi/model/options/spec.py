@@ -72,7 +72,7 @@ class OptionSpec:
     spellings. `accepted` (lower case): values of an option that is not honoured that match our behaviour. `choices`:
     the values of an honoured option (compared without case); `later`: Hudi's values that this release refuses by name.
     `minimum` is that of an integer. `keyword` is its name in Python calls. `may_be_empty`: an empty text means "none";
-    that of any other option means "not given".
+    that of any other option means "not given". `secret`: its value is shown nowhere.
     """
 
     key: str
@@ -89,6 +89,7 @@ class OptionSpec:
     minimum: int | None = None
     keyword: str | None = None
     may_be_empty: bool = False
+    secret: bool = False
 
     def normalise(self, text: str) -> str:
         """The text as this option stores it. Raises ConfigError for an invalid value."""
@@ -163,13 +164,17 @@ class Family:
 
 
 def text_of(value: object) -> str:
-    """A Python value as option text: True → "true", a list or tuple → its items with commas, None → ""."""
+    """A Python value as option text: True → "true", a list or tuple → its items with commas, None → "", a function →
+    "module:name".
+    """
     if value is None:
         return ""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (list, tuple)):
         return ",".join(text_of(item) for item in value)
+    if callable(value):
+        return f"{getattr(value, '__module__', '')}:{getattr(value, '__qualname__', type(value).__qualname__)}"
     return str(value)
 
 

@@ -41,7 +41,7 @@ from pyhudi.filegroup.write.markers import delete_markers
 from pyhudi.formats.timeline.archive_entries import archive_entry
 from pyhudi.formats.timeline.bodies import NewBody
 from pyhudi.formats.timeline.history_files import HISTORY_SCHEMA
-from pyhudi.locks import hold
+from pyhudi.listeners import ActionDone, tell
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.filenames import TEMPORARY_FOLDER, InstantFileName, pending_actions
@@ -169,14 +169,24 @@ def archive(context: ActionContext, *, dry_run: bool = False) -> ArchiveResult:
     if dry_run:
         plan = plan_archive(context.reloaded())
         return ArchiveResult(root, plan.instants, _reason(plan.limit), dry_run=True)
-    with hold(context.lock, context.options.lock.wait_timeout_s):
+    began_s = context.clock.monotonic_s()
+    with context.locked():
         context = context.reloaded()
         plan = plan_archive(context)
         files: tuple[str, ...] = ()
         if plan.instants:
             files = _archived(plan.instants, context)
         _archive_metadata_timeline(context.reloaded() if plan.instants else context)
-        return ArchiveResult(root, plan.instants, _reason(plan.limit), files)
+    done = ActionDone(
+        root,
+        context.meta.config.table_name,
+        action="archive",
+        duration_s=context.clock.monotonic_s() - began_s,
+        ended_ms=context.clock.now_ms(),
+        counts={"numInstantsArchived": len(plan.instants)},
+    )
+    tell(done, context.options, context.clock)
+    return ArchiveResult(root, plan.instants, _reason(plan.limit), files)
 
 
 def _archive_metadata_timeline(context: ActionContext) -> None:

@@ -16,7 +16,6 @@ from pyhudi.actions.action import ActionContext
 from pyhudi.actions.undo.rollback import roll_back_failed_writes
 from pyhudi.errors import TableError
 from pyhudi.formats.timeline.clean_plans import encode_clean_plan
-from pyhudi.locks import hold
 from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.model.plans import KEEP_LATEST_COMMITS
 from pyhudi.services.clean.planner import PlannedClean, commits_since_clean, plan_clean
@@ -148,14 +147,14 @@ def _schedule(context: ActionContext, *, after_write: bool = False) -> tuple[Pla
         planned = plan_clean(context, after_write=after_write)
         if planned.is_empty:
             return planned, None
-        with hold(context.lock, context.options.lock.wait_timeout_s):
+        with context.locked():
             now = context.reloaded()
             if pending_cleans(now.meta.timeline):
                 return planned, None
             if _guards(now) == _guards(context):
                 return planned, _request(planned, now)
         context = now
-    with hold(context.lock, context.options.lock.wait_timeout_s):
+    with context.locked():
         now = context.reloaded()
         planned = plan_clean(now, after_write=after_write)
         waits = planned.is_empty or pending_cleans(now.meta.timeline)

@@ -178,7 +178,12 @@ def _run(instant: Instant, context: ActionContext, fresh_plan: CleanPlan | None)
         # Files that a completed clean deleted must not come back: an archived write may have replaced them.
         deleted_paths = [data_path(path, name) for path, names in deleted.items() for name in names]
         committed: Committed[CleanMetadata] = commit(
-            instant, context, metadata, participant=METADATA_TABLE, paths_to_sync=deleted_paths
+            instant,
+            context,
+            metadata,
+            participant=METADATA_TABLE,
+            paths_to_sync=deleted_paths,
+            began_s=started_s,
         )
     except TakenOver:
         return None

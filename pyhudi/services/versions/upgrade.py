@@ -22,7 +22,6 @@ from dataclasses import dataclass, field
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.create_table import check_files_writable
 from pyhudi.errors import ConfigError, WriteConflict
-from pyhudi.locks import hold
 from pyhudi.metadata.build import build_anew
 from pyhudi.metadata.removal import has_metadata_table, remove_metadata_table
 from pyhudi.model.filenames import META_FOLDER
@@ -156,7 +155,7 @@ def _change(step: VersionStep, config: TableConfig, context: ActionContext) -> P
 
 def _finish(context: ActionContext) -> None:
     """Finish the deletions of a call that died after its last change of the properties."""
-    with hold(context.lock, context.options.lock.wait_timeout_s):
+    with context.locked():
         now = context.reloaded()
         update_table_config(now.meta.storage, {}, (), now.clock)  # removes the backup of a dead change
         for step in STEPS:
@@ -168,7 +167,7 @@ def _build_metadata_table(context: ActionContext) -> None:
     """Build the partitions of the metadata table that the first step removed, in the form of the table's version."""
     if not context.meta.config.metadata_to_build:
         return
-    with hold(context.lock, context.options.lock.wait_timeout_s):
+    with context.locked():
         meta = context.meta.reload()
         if meta.config.metadata_to_build and meta.config.table_version in WRITABLE_VERSIONS:
             build_anew(meta, context.options.metadata)
@@ -182,7 +181,7 @@ def _take(step: VersionStep, context: ActionContext) -> tuple[StepResult, Rolled
             finished = RolledBackAndCompacted(
                 finished.rolled_back + more.rolled_back, finished.compacted + more.compacted
             )
-        with hold(context.lock, context.options.lock.wait_timeout_s):
+        with context.locked():
             now = context.reloaded()
             if now.meta.config.table_version != step.source:
                 raise WriteConflict(

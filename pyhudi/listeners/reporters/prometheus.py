@@ -1,0 +1,141 @@
+"""Metrics for Prometheus: an endpoint of this process that it asks, and pushes to a push gateway.
+
+Names are those of Hudi's reporters: what is no letter, digit, colon or underscore becomes `_`; counters are gauges;
+timers are summaries in seconds. `pip install "pyhudi[metrics]"` brings prometheus-client.
+"""
+
+from __future__ import annotations
+
+import atexit
+import random
+import re
+import threading
+from collections.abc import Callable, Iterator, Mapping
+
+from prometheus_client import CollectorRegistry, delete_from_gateway, pushadd_to_gateway, start_http_server
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from pyhudi.caller_warnings import warn_caller
+from pyhudi.listeners.reporters.base import MetricSet
+from pyhudi.model.options.reporting import MetricsOptions, PushGatewayOptions
+
+__all__ = ["EndpointReporter", "PushGatewayReporter"]
+
+_NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9:_]")
+_PUSH_TIMEOUT_S = 10.0
+
+
+class _HudiCollector(Collector):
+    """A set's numbers as Prometheus' families, at the moment they are asked for."""
+
+    def __init__(self, metrics: MetricSet) -> None:
+        self._metrics = metrics
+
+    def describe(self) -> Iterator[Metric]:
+        """None yet: tables come as they are written."""
+        yield from ()
+
+    def collect(self) -> Iterator[Metric]:
+        """All numbers as they are now."""
+        for name, value in sorted(self._metrics.numbers().items()):
+            yield GaugeMetricFamily(_name(name), f"Hudi's {name}", value=value)
+        for name, timer in sorted(self._metrics.timers().items()):
+            family = Metric(_name(name), f"Hudi's {name}, in seconds", "summary")
+            for quantile, seconds in timer.quantiles.items():
+                family.add_sample(_name(name), {"quantile": f"{quantile:g}"}, seconds)
+            family.add_sample(f"{_name(name)}_count", {}, timer.count)
+            family.add_sample(f"{_name(name)}_sum", {}, timer.sum_s)
+            yield family
+
+
+def _name(name: str) -> str:
+    text = _NOT_IN_NAMES.sub("_", name)
+    return f"_{text}" if text[:1].isdigit() else text
+
+
+def _registry(metrics: MetricSet) -> CollectorRegistry:
+    registry = CollectorRegistry()
+    registry.register(_HudiCollector(metrics))
+    return registry
+
+
+class EndpointReporter:
+    """Answers Prometheus at a port of this process, from the first action on. Raises OSError when it is taken."""
+
+    def __init__(self, metrics: MetricSet, options: MetricsOptions) -> None:
+        self._server, _ = start_http_server(options.prometheus_port, registry=_registry(metrics))
+
+    @property
+    def port(self) -> int:
+        """Where it listens."""
+        return int(self._server.server_port)
+
+    @staticmethod
+    def place(options: MetricsOptions) -> str:
+        """One endpoint serves all tables that name its port."""
+        return f"prometheus:{options.prometheus_port}"
+
+    def report(self, table: str, changed: Mapping[str, float]) -> None:
+        """Prometheus asks by itself."""
+
+    def flush(self) -> None:
+        """Nothing waits."""
+
+
+class PushGatewayReporter:
+    """Pushes all numbers again and again, by a thread, and when the process ends. A push that fails is warned of once,
+    until one succeeds.
+    """
+
+    def __init__(self, metrics: MetricSet, options: MetricsOptions) -> None:
+        self._gateway = gateway = options.gateway
+        self._registry = _registry(metrics)
+        scheme = "https" if gateway.port == 443 else "http"
+        self._url = f"{scheme}://{gateway.host}:{gateway.port}"
+        self._job = f"{gateway.job}{random.getrandbits(63)}" if gateway.has_random_suffix else gateway.job
+        self._failed, self._ended = False, threading.Event()
+        self._pushing = threading.Lock()
+        threading.Thread(target=self._run, name="hudi-push", daemon=True).start()
+        atexit.register(self._end)
+
+    @staticmethod
+    def place(options: MetricsOptions) -> str:
+        """One for each gateway, job and labels."""
+        return f"gateway:{_identity(options.gateway)}"
+
+    def report(self, table: str, changed: Mapping[str, float]) -> None:
+        """The thread pushes them."""
+
+    def flush(self) -> None:
+        """Push now."""
+        with self._pushing:
+            pushadd_to_gateway(self._url, self._job, self._registry, dict(self._gateway.labels), _PUSH_TIMEOUT_S)
+
+    def _run(self) -> None:
+        while not self._ended.wait(self._gateway.period_s):
+            self._try("pushed to", self.flush)
+
+    def _end(self) -> None:
+        self._ended.set()
+        self._try("pushed to", self.flush)
+        if self._gateway.deletes_at_end:
+            self._try("deleted from", self._delete)
+
+    def _delete(self) -> None:
+        with self._pushing:
+            delete_from_gateway(self._url, self._job, dict(self._gateway.labels), _PUSH_TIMEOUT_S)
+
+    def _try(self, what: str, work: Callable[[], None]) -> None:
+        try:
+            work()
+            self._failed = False
+        except Exception as error:
+            if not self._failed:
+                warn_caller(f"Metrics could not be {what} {self._url}: {type(error).__name__}: {error}")
+            self._failed = True
+
+
+def _identity(gateway: PushGatewayOptions) -> str:
+    labels = ",".join(f"{name}:{value}" for name, value in sorted(gateway.labels.items()))
+    return f"{gateway.host}:{gateway.port}/{gateway.job}/{labels}"
