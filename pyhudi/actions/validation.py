@@ -147,19 +147,19 @@ SQL_VALIDATORS: Mapping[str, _SqlValidator] = {
         _SqlValidator(
             "SqlQueryEqualityPreCommitValidator",
             f"{VALIDATORS}.equality.sql.queries",
-            lambda o: o.equality_queries,
+            lambda options: options.equality_queries,
             _same_rows,
         ),
         _SqlValidator(
             "SqlQueryInequalityPreCommitValidator",
             f"{VALIDATORS}.inequality.sql.queries",
-            lambda o: o.inequality_queries,
+            lambda options: options.inequality_queries,
             _other_rows,
         ),
         _SqlValidator(
             "SqlQuerySingleResultPreCommitValidator",
             f"{VALIDATORS}.single.value.sql.queries",
-            lambda o: o.value_queries,
+            lambda options: options.value_queries,
             _one_value,
         ),
     )

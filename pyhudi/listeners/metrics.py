@@ -110,8 +110,13 @@ def flush_metrics() -> None:
         reporter.flush()
 
 
+def _class_of(options: MetricsOptions) -> type[Reporter]:
+    """The user's own, else the one by its name."""
+    return REPORTERS.load(options.reporter_class or options.reporter or "")
+
+
 def _place(options: MetricsOptions) -> str:
-    return REPORTERS.load(options.reporters).place(options)
+    return _class_of(options).place(options)
 
 
 def _set_of(options: MetricsOptions) -> MetricSet:
@@ -123,7 +128,7 @@ def _set_of(options: MetricsOptions) -> MetricSet:
 def _reporter_of(options: MetricsOptions) -> Reporter | None:
     """The reporter, made at the first action; None when it can't be made, which is warned of each time."""
     place, numbers = _place(options), _set_of(options)
-    make: Callable[[MetricSet, MetricsOptions], Reporter] = REPORTERS.load(options.reporters)
+    make: Callable[[MetricSet, MetricsOptions], Reporter] = _class_of(options)
     with _lock:
         if place not in _reporters:
             try:

@@ -233,7 +233,7 @@ COSTS = [
 ]
 KINDS = {
     *("key generator", "index", "merge mode", "table service", "lock provider", "log block", "metadata partition"),
-    *("SQL procedure", "storage", "store client", "upgrade step", "base file format"),
+    *("SQL procedure", "storage", "store client", "upgrade step", "base file format", "metrics reporter"),
 }
 
 

@@ -8,8 +8,8 @@ from pyhudi.index import INDEXES
 from tests.support.source import attribute_chains, imported_names, modules
 
 _HOME = ("pyhudi/index/", "pyhudi/model/options/")
-# Names that other things have as well: key generators, plan strategies of clustering, conflict strategies.
-_SHARED = {"SIMPLE", "BUCKET", "CONSISTENT_BUCKET"}
+# Names that other things have as well: key generators, plan strategies of clustering, conflict strategies, reporters.
+_SHARED = {"SIMPLE", "BUCKET", "CONSISTENT_BUCKET", "INMEMORY"}
 _IN_MESSAGES = "pyhudi/actions/writes/delete_keys.py"
 
 

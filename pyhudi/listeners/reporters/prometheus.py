@@ -89,7 +89,7 @@ class PushGatewayReporter:
     """
 
     def __init__(self, metrics: MetricSet, options: MetricsOptions) -> None:
-        self._gateway = gateway = options.gateway
+        self.gateway = gateway = options.gateway
         self._registry = _registry(metrics)
         scheme = "https" if gateway.port == 443 else "http"
         self._url = f"{scheme}://{gateway.host}:{gateway.port}"
@@ -110,21 +110,21 @@ class PushGatewayReporter:
     def flush(self) -> None:
         """Push now."""
         with self._pushing:
-            pushadd_to_gateway(self._url, self._job, self._registry, dict(self._gateway.labels), _PUSH_TIMEOUT_S)
+            pushadd_to_gateway(self._url, self._job, self._registry, dict(self.gateway.labels), _PUSH_TIMEOUT_S)
 
     def _run(self) -> None:
-        while not self._ended.wait(self._gateway.period_s):
+        while not self._ended.wait(self.gateway.period_s):
             self._try("pushed to", self.flush)
 
     def _end(self) -> None:
         self._ended.set()
         self._try("pushed to", self.flush)
-        if self._gateway.deletes_at_end:
+        if self.gateway.deletes_at_end:
             self._try("deleted from", self._delete)
 
     def _delete(self) -> None:
         with self._pushing:
-            delete_from_gateway(self._url, self._job, dict(self._gateway.labels), _PUSH_TIMEOUT_S)
+            delete_from_gateway(self._url, self._job, dict(self.gateway.labels), _PUSH_TIMEOUT_S)
 
     def _try(self, what: str, work: Callable[[], None]) -> None:
         try:

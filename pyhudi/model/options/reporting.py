@@ -118,11 +118,6 @@ class MetricsOptions:
     )
     gateway: PushGatewayOptions = part(PushGatewayOptions)
 
-    @property
-    def reporters(self) -> str:
-        """The name of the reporter in its registry, or the user's "module:Class"."""
-        return self.reporter_class or self.reporter or ""
-
 
 def metrics_options(values: Values) -> MetricsOptions:
     """Raises ConfigError when metrics have no reporter, MissingLibrary when theirs is not installed."""
@@ -134,12 +129,12 @@ def metrics_options(values: Values) -> MetricsOptions:
             f"hoodie.metrics.reporter.class={options.reporter_class}: a reporter of one's own is named as "
             "'module:Class'; Java classes can't be used. See docs/metrics.md."
         )
-    if not options.reporters:
+    if not (options.reporter_class or options.reporter):
         raise ConfigError(
             f"{_ON}=true needs {_REPORTER}: PROMETHEUS, PROMETHEUS_PUSHGATEWAY, SLF4J, CONSOLE or INMEMORY. Hudi's "
             "default, GRAPHITE, is not there; Prometheus can feed Graphite. Nothing was written."
         )
-    if options.reporters in _PROMETHEUS and find_spec("prometheus_client") is None:
+    if options.reporter_class is None and options.reporter in _PROMETHEUS and find_spec("prometheus_client") is None:
         raise MissingLibrary(
             f"{_REPORTER}={options.reporter} needs prometheus-client, which is not installed: "
             'pip install "pyhudi[metrics]". Nothing was written.'
