@@ -188,7 +188,10 @@ class Life(RuleBasedStateMachine):
         before = list(self.states)
         try:
             act()
-            self.is_whole = True
+            # A service leaves a rollback that others may still be at; the next write finishes it.
+            self.is_whole = (
+                not self.table.meta.timeline.pending().of([ActionKind.ROLLBACK, ActionKind.RESTORE]).instants
+            )
         except HudiError as error:  # it was refused, failed, or died
             event(type(error).__name__)
             self.is_whole &= not dies and not isinstance(error, StorageError)
