@@ -286,13 +286,6 @@ class TableConfig(Result):
                 f"files are to be merged in another way than base files and log files, which this release of PyHudi "
                 f"does not know. Nothing was read or written; use the engine that wrote it."
             )
-        bootstrap_path = self.properties.get("hoodie.bootstrap.base.path")
-        if bootstrap_path:
-            raise UnsupportedTable(
-                f"The table {self.table_name!r} was bootstrapped from {bootstrap_path!r}: "
-                f"parts of its rows lie outside the table, and this release of PyHudi can't join them. Rewrite it with "
-                f"Apache Hudi first."
-            )
         return self
 
     def check_writable(self) -> TableConfig:

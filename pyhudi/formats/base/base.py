@@ -1,6 +1,6 @@
 """The interface of base files: columns in batches, a footer, a writer, and the stored schema.
 
-`open_base_file` and `new_base_file` are the entry points; a format is one file in this package and one row of
+`open_base_file` (in `joined.py`) and `new_base_file` are the entry points; a format is one file in this package and one row of
 `BASE_FORMATS`. `BaseFormat`, `BaseFileReader` and `BaseFileWriter` are the protocols of a format. All formats share the
 functions for files that can't be opened, read or finished.
 
@@ -51,7 +51,7 @@ __all__ = [
     "file_schema",
     "fit",
     "new_base_file",
-    "open_base_file",
+    "open_file",
     "open_stored",
     "rows_among",
 ]
@@ -360,8 +360,8 @@ def extension_of(format_name: str) -> str:
     return next(extension for extension, format_name in _FORMAT_OF_EXTENSION.items() if format_name == name)
 
 
-def open_base_file(storage: Storage, path: str, *, check_pages: bool = True) -> BaseFileReader:
-    """Open a base file for reading; the extension of `path` says its format.
+def open_file(storage: Storage, path: str, *, check_pages: bool = True) -> BaseFileReader:
+    """Open one file for reading, with its own columns; the extension of `path` says its format.
 
     Args:    check_pages: pages that have a checksum must match it, else reading them raises CorruptFile.
     Raises:   PathNotFound, CorruptFile, and UnsupportedTable for the formats of other tables (hfile, lance).
