@@ -74,11 +74,13 @@ if TYPE_CHECKING:
     from pyhudi.table import HudiTable, write_hudi
     from pyhudi.table.arguments import CreateArguments, RowArguments, WriteArguments
     from pyhudi.table.at import TableAt
+    from pyhudi.table.bootstrap import bootstrap
     from pyhudi.table.checkpoints import Checkpoint
     from pyhudi.table.dataset import HudiDataset
     from pyhudi.table.description import TableDescription
     from pyhudi.table.difference import TableDiff
     from pyhudi.table.follow import follow
+    from pyhudi.table.import_table import import_table
     from pyhudi.table.merge_builder import Merge
     from pyhudi.table.metadata import MetadataStats, TableMetadata
     from pyhudi.table.scan import Scan
@@ -151,11 +153,13 @@ __all__ = [
     "WriteConflict",
     "WriteResult",
     "__version__",
+    "bootstrap",
     "call",
     "disable",
     "enable",
     "flush_metrics",
     "follow",
+    "import_table",
     "metrics",
     "show_progress",
     "sql",
@@ -211,11 +215,13 @@ _HOME = {
     "VersionChange": "pyhudi.services.versions.upgrade",
     "WriteArguments": "pyhudi.table.arguments",
     "WriteResult": "pyhudi.actions.result",
+    "bootstrap": "pyhudi.table.bootstrap",
     "call": "pyhudi.sql.procedures.registry",
     "disable": "pyhudi.session.enable",
     "enable": "pyhudi.session.enable",
     "flush_metrics": "pyhudi.listeners.metrics",
     "follow": "pyhudi.table.follow",
+    "import_table": "pyhudi.table.import_table",
     "metrics": "pyhudi.listeners.metrics",
     "write_batches_to": "pyhudi.session.stream_sink",
     "show_progress": "pyhudi.progress_line",

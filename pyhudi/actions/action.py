@@ -44,7 +44,8 @@ class Schedule:
     """First phase: the decisions before any row is read. `schema`: data columns of the table after the action.
 
     `history`: the table's schemas with ids of columns, newest first, () where columns match by name; `internal_schema`:
-    the newest of them, in the commit's form. `new_schema`: the schema that this action adds to the history.
+    the newest of them, in the commit's form. `new_schema`: the schema that this action adds to the history. `time`: of
+    an action whose instant time is fixed.
     """
 
     schema: pa.Schema
@@ -53,6 +54,7 @@ class Schedule:
     history: tuple[InternalSchema, ...] = ()
     internal_schema: str | None = None
     new_schema: InternalSchema | None = None
+    time: str | None = None
 
     def at(self, instant_time: str) -> Schedule:
         """The schedule with the action's instant time, which is the version of a new schema."""

@@ -88,16 +88,21 @@ def open_or_create(storage: Storage, options: WriteOptions, clock: Clock) -> tup
 
 
 def create_from_options(
-    storage: Storage, options: WriteOptions, clock: Clock, create_schema: str | None = None
+    storage: Storage,
+    options: WriteOptions,
+    clock: Clock,
+    create_schema: str | None = None,
+    more: Mapping[str, str] | None = None,
 ) -> TableConfig:
     """Make the table. Its properties say which partitions of a metadata table the first write builds.
 
+    Args:   more: properties that the options don't have.
     Raises: ConfigError, TableExists.
     """
     if table_exists(storage):
         load_table_config(storage, clock)
         raise TableExists(f"There is a Hudi table at {storage.root} already; open it, or choose another path.")
-    properties = new_table_properties(new_table(options, create_schema))
+    properties = {**new_table_properties(new_table(options, create_schema)), **(more or {})}
     config = TableConfig(properties)
     check_writable(config, options)
     to_build = _metadata_partitions(config, options)

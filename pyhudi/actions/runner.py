@@ -146,7 +146,7 @@ def _request(action: Action[PlanT], schedule: Schedule, begun: _Begun) -> tuple[
         now = context.reloaded()
         if now.meta.timeline.commits() != context.meta.timeline.commits():
             schedule = action.schedule(now)  # the table's schema may have changed
-        time = draw_time(now)
+        time = schedule.time or draw_time(now)
         heartbeat = now.heartbeat(time)
         begun.context, begun.heartbeat = now, heartbeat
         with heartbeat.begun(context.options.failed_writes_policy == "LAZY"):  # with EAGER it is not used

@@ -21,7 +21,7 @@ from pyhudi.formats.avro.container import decode_container, encode_container
 from pyhudi.formats.hfile.cached_reader import open_hfile
 from pyhudi.formats.hfile.writer import HFileWriter
 from pyhudi.formats.properties import PROPERTIES_BYTES_MAX, parse_properties
-from pyhudi.model.filenames import AUXILIARY_FOLDER, PROPERTIES_PATH, base_file_parts
+from pyhudi.model.filenames import AUXILIARY_FOLDER, PROPERTIES_PATH, base_file_parts, data_path
 from pyhudi.storage import open_storage
 from pyhudi.storage.base import Storage
 from pyhudi.storage.file_cache import get_or_load
@@ -39,6 +39,7 @@ __all__ = [
     "read_index",
     "source_folder",
     "source_of",
+    "source_uri",
     "write_index",
 ]
 
@@ -139,13 +140,23 @@ def open_source(storage: Storage, source: SourceFile) -> tuple[Storage, str]:
     return open_storage(source_folder(storage), dict(getattr(storage, "_options", ()))), source.path
 
 
+def source_uri(storage: Storage, partition_path: str, name: str | None) -> str | None:
+    """The URI of a skeleton's source file, as plans of table services name it; None for other base files."""
+    if name is None or not is_skeleton(name):
+        return None
+    outside, path = open_source(storage, source_of(storage, data_path(partition_path, name)))
+    return outside.full_path(path)
+
+
 def _decoded(value: bytes, file_id: str, folder: str, where: str) -> SourceFile:
     body, _ = decode_container(value, where)
     status = body.get("bootstrapFileStatus")
     path = status.get("path") if isinstance(status, dict) else None
     uri = path.get("uri") if isinstance(path, dict) else None
     if not isinstance(uri, str) or not isinstance(status, dict):
-        raise CorruptFile(f"{where}: the entry of {file_id!r:.100} names no source file. Restore the index from a copy.")
+        raise CorruptFile(
+            f"{where}: the entry of {file_id!r:.100} names no source file. Restore the index from a copy."
+        )
     base = _plain(folder).rstrip("/") + "/"
     if not _plain(uri).startswith(base):
         raise CorruptFile(
@@ -264,9 +275,7 @@ def _record(name: str, **fields: _Kind) -> dict[str, object]:
 
 
 _TEXT: _Kind = {"type": "string", "avro.java.string": "String"}
-_PERMISSION = _record(
-    "HoodieFSPermission", userAction=_TEXT, groupAction=_TEXT, otherAction=_TEXT, stickyBit="boolean"
-)
+_PERMISSION = _record("HoodieFSPermission", userAction=_TEXT, groupAction=_TEXT, otherAction=_TEXT, stickyBit="boolean")
 _STATUS = _record(
     "HoodieFileStatus",
     path=_record("HoodiePath", uri=_TEXT),
@@ -300,4 +309,3 @@ _PARTITION_SCHEMA = json.dumps(
 _INFO_SCHEMA = json.dumps(
     _record("HoodieBootstrapIndexInfo", bootstrapBasePath=_TEXT, createdTimestamp="long", numKeys="int")
 )
-

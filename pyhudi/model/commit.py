@@ -53,6 +53,7 @@ class OperationType:
     LOG_COMPACT = "LOG_COMPACT"
     INDEX = "INDEX"
     ALTER_SCHEMA = "ALTER_SCHEMA"
+    BOOTSTRAP = "BOOTSTRAP"
     UNKNOWN = "UNKNOWN"
 
 

@@ -123,11 +123,17 @@ def format_instant_time(moment: datetime, zone: tzinfo | None) -> str:
     return f"{local.year:04d}{local:%m%d%H%M%S}{local.microsecond // 1000:03d}"
 
 
+_BOOTSTRAPS = ("00000000000001", "00000000000002")
+
+
 def parse_instant_time(text: str, zone: tzinfo | None) -> datetime:
-    """The moment of an instant time of 14 or 17 digits (longer ones are cut); 14 digits mean `...999` ms.
+    """The moment of an instant time of 14 or 17 digits (longer ones are cut); 14 digits mean `...999` ms. The fixed
+    times of bootstraps are before all others.
 
     Raises TableError when the text is not an instant time: it comes from a file name, and may be anything.
     """
+    if text in _BOOTSTRAPS:
+        return datetime(1970, 1, 1, microsecond=int(text) * 1000, tzinfo=zone or timezone.utc)
     digits = text[:INSTANT_TIME_DIGITS]
     if len(digits) == 14:
         digits += "999"

@@ -10,6 +10,7 @@ from pyhudi.actions.result import WriteResult
 from pyhudi.spark.session import settings_read_once, store_options
 from pyhudi.storage import open_storage
 from pyhudi.storage.base import Storage
+from pyhudi.table.bootstrap import bootstrap_by_options, is_bootstrap
 from pyhudi.table.write import write
 
 __all__ = ["write_frame"]
@@ -39,4 +40,6 @@ def write_frame(
     spark = df.sparkSession
     with settings_read_once(spark):
         storage = table if isinstance(table, Storage) else open_storage(table, store_options(spark, options))
+        if is_bootstrap(options):
+            return bootstrap_by_options(storage, options, overwrite=mode == "overwrite")
         return write(storage, df, options, mode, spark, partition_by, is_named=False)

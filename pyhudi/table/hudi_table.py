@@ -45,6 +45,7 @@ from pyhudi.table.arguments import (
     WriteArguments,
 )
 from pyhudi.table.at import TableAt
+from pyhudi.table.bootstrap import bootstrap_by_options, is_bootstrap
 from pyhudi.table.calls import (
     Options,
     PathLike,
@@ -1045,7 +1046,8 @@ def write_hudi(
             with `__arrow_c_stream__` (polars, DuckDB, Ibis); a list of dicts, a dict of lists; an iterator of batches;
             a function that returns one of these. A write that gives way to another writer reads streams again only
             while they are small, and all else as often as it must.
-        operation: upsert, insert, bulk_insert, delete, insert_overwrite, insert_overwrite_table or delete_partition;
+        operation: upsert, insert, bulk_insert, delete, insert_overwrite, insert_overwrite_table, delete_partition or
+            bootstrap (`data` is not read, see `bootstrap`);
             None: what the options say, else upsert (without a record key
             bulk_insert).
         mode: append; overwrite (an insert_overwrite_table: all rows of a table that is there are replaced in one
@@ -1063,6 +1065,8 @@ def write_hudi(
     table = {"table_name": table_name, "table_type": table_type, "operation": operation}
     write_options = merged_options(options, {**columns, **table, **more})
     check_names(write_options, OptionScope.WRITE, partial(session_options, session))
+    if is_bootstrap(write_options):
+        return bootstrap_by_options(storage, write_options, overwrite=mode in ("overwrite", "replace"))
     if where is not None:
         return write_where(storage, data, where, write_options, mode, spark)
     return write(storage, data, write_options, mode, spark, keeps_history=True)

@@ -90,7 +90,7 @@ def _what_is_there(storage: Storage) -> str:
     if any(name.endswith((".parquet", ".orc")) for name in entries):
         return (
             "It holds files without a table. Read them with pyarrow.dataset or Spark, and write their rows to a new "
-            "path (write_hudi)."
+            "path (write_hudi), or make a table of them without copying (pyhudi.bootstrap)."
         )
     return "Check the path, or create the table (HudiTable.create, or a first write)."
 

@@ -235,7 +235,7 @@ def test_a_value_that_says_what_we_do_is_taken_without_a_word(key):
     [
         ("hoodie.datasource.hive_sync.enable", "true"),
         ("hoodie.prewrite.validators", "x.Y"),
-        ("hoodie.datasource.write.operation", "bootstrap"),
+        ("hoodie.datasource.write.operation", "upsert_prepped"),
         ("hoodie.datasource.write.payload.class", "org.apache.hudi.common.model.EmptyHoodieRecordPayload"),
         ("hoodie.parquet.outputtimestamptype", "INT96"),
     ],

@@ -185,9 +185,7 @@ def test_a_layout_that_does_not_belong_to_the_version_is_refused() -> None:
         config(timeline__layout__version="1").check_readable()
 
 
-def test_bootstrapped_tables_and_foreign_table_formats_are_refused() -> None:
-    with pytest.raises(UnsupportedTable, match="bootstrapped"):
-        config(bootstrap__base__path="/elsewhere").check_readable()
+def test_foreign_table_formats_are_refused() -> None:
     with pytest.raises(UnsupportedTable, match="'iceberg'"):
         config(table__format="iceberg").check_readable()
 

@@ -1,8 +1,8 @@
 """The interface of base files: columns in batches, a footer, a writer, and the stored schema.
 
-`open_base_file` (in `joined.py`) and `new_base_file` are the entry points; a format is one file in this package and one row of
-`BASE_FORMATS`. `BaseFormat`, `BaseFileReader` and `BaseFileWriter` are the protocols of a format. All formats share the
-functions for files that can't be opened, read or finished.
+`open_base_file` (in `joined.py`) and `new_base_file` are the entry points; a format is one file in this package and
+one row of `BASE_FORMATS`. `BaseFormat`, `BaseFileReader` and `BaseFileWriter` are the protocols of a format. All
+formats share the functions for files that can't be opened, read or finished.
 
 `file_schema` gives the Arrow schema that a base file stores for a table schema. Its types are those of Hudi tables
 (Avro has no byte and no short). Every column may be null, as may every list item, map value and struct field.

@@ -21,12 +21,12 @@ import pyarrow.compute as pc
 from pyhudi.errors import CorruptFile, PathNotFound
 from pyhudi.formats.base.base import BATCH_ROWS, BaseFileReader, Footer, close_quietly, open_file
 from pyhudi.formats.base.ranges import RangeTest
-from pyhudi.formats.bootstrap import is_skeleton, open_source, source_of
+from pyhudi.formats.bootstrap import SourceFile, is_skeleton, open_source, source_of
 from pyhudi.formats.column_stats import ColumnRange, range_of_values
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.storage.base import Storage
 
-__all__ = ["JoinedReader", "folder_columns", "open_base_file"]
+__all__ = ["JoinedReader", "folder_columns", "open_base_file", "source_batches"]
 
 _INT = re.compile(r"0|-?[1-9]\d{0,17}", re.ASCII)
 _DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
@@ -76,8 +76,8 @@ class JoinedReader:
         if skeleton.num_rows != source.num_rows:
             raise CorruptFile(
                 f"{skeleton.where}: {skeleton.num_rows} rows, but its source file {source.where} has "
-                f"{source.num_rows}: the source was changed after the bootstrap. Restore it; a bootstrapped table needs "
-                "its source files as they were."
+                f"{source.num_rows}: the source was changed after the bootstrap. Restore it; a bootstrapped table "
+                "needs its source files as they were."
             )
         meta = [field for field in skeleton.schema if field.name in META_COLUMNS]
         data = [field for field in source.schema if field.name not in META_COLUMNS]
@@ -90,7 +90,7 @@ class JoinedReader:
 
     @classmethod
     def open(cls, storage: Storage, path: str, *, check_pages: bool = True) -> JoinedReader:
-        """Open both files. Raises PathNotFound for a skeleton, CorruptFile for a source file that is gone or differs."""
+        """Open both files. Raises PathNotFound for a skeleton, CorruptFile for a source file."""
         skeleton = open_file(storage, path, check_pages=check_pages)
         source = None
         try:
@@ -144,7 +144,7 @@ class JoinedReader:
             side.batches(of_side, batch_rows, [name for name in dictionaries if name in of_side])
             for side, of_side in self._sides(names)
         ]
-        yield from self._joined(names, sides, batch_rows)
+        yield from self._joined(names, sides)
 
     def numbered_batches(
         self, columns: Sequence[str], batch_rows: int = BATCH_ROWS, may_match: RangeTest | None = None
@@ -163,7 +163,7 @@ class JoinedReader:
 
     def rows_at(self, columns: Sequence[str], rows: npt.NDArray[np.int64]) -> Iterator[pa.RecordBatch]:
         names = self._names(columns)
-        yield from self._joined(names, [side.rows_at(of_side, rows) for side, of_side in self._sides(names)], BATCH_ROWS)
+        yield from self._joined(names, [side.rows_at(of_side, rows) for side, of_side in self._sides(names)])
 
     def column(self, name: str) -> pa.ChunkedArray:
         if name in self._constants:
@@ -206,9 +206,7 @@ class JoinedReader:
             return [(self._skeleton, meta or self._skeleton.schema.names[:1])]
         return [*([(self._skeleton, meta)] if meta else []), (self._source, data)]
 
-    def _joined(
-        self, names: Sequence[str], sides: Sequence[Iterator[pa.RecordBatch]], batch_rows: int
-    ) -> Iterator[pa.RecordBatch]:
+    def _joined(self, names: Sequence[str], sides: Sequence[Iterator[pa.RecordBatch]]) -> Iterator[pa.RecordBatch]:
         """Batches with these columns, of rows that all sides have at the same place."""
         for parts in _aligned(sides):
             rows = len(parts[0])
@@ -235,3 +233,16 @@ def _aligned(sides: Sequence[Iterator[pa.RecordBatch]]) -> Iterator[list[pa.Reco
         rows = min(map(len, there))
         yield [batch.slice(0, rows) for batch in there]
         waiting = [batch.slice(rows) for batch in there]
+
+
+def source_batches(source: Storage, file: SourceFile, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """Columns of a source file, those that its folders name included; columns that it lacks are left out."""
+    constants = folder_columns(file.source_partition)
+    with open_file(source, file.path) as reader:
+        inside = [name for name in columns if name in reader.schema.names]
+        added = [name for name in columns if name in constants and name not in inside]
+        for batch in reader.batches(inside or reader.schema.names[:1]):
+            arrays = [batch.column(name) for name in inside]
+            arrays += [pa.repeat(constants[name], len(batch)) for name in added]
+            fields = [pa.field(name, array.type) for name, array in zip([*inside, *added], arrays, strict=True)]
+            yield pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))

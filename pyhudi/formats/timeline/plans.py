@@ -24,6 +24,7 @@ from functools import cache
 
 from pyhudi.errors import CorruptFile, UnsupportedTable
 from pyhudi.formats.avro.container import decode_container, encode_container
+from pyhudi.formats.bootstrap import is_skeleton
 from pyhudi.formats.timeline.bodies import Fields, NewBody
 from pyhudi.formats.timeline.instant_files import decode_avro_record, decode_requested_replace, encode_avro_record
 from pyhudi.formats.timeline.schemas import body_schema
@@ -75,9 +76,10 @@ def planned_slice(body: Fields, does: str) -> PlannedSlice:
     segments = partition_path.split("/")
     if partition_path and (".." in segments or "" in segments or segments[0] == ".hoodie"):
         raise CorruptFile(f"{where}: the plan names the partition {partition_path!r}, which can't be one.")
-    if body.text("bootstrapFilePath"):
-        raise UnsupportedTable(f"{where}: the plan {does} bootstrapped files; let Apache Hudi run it.")
     data_file = _file_name(body.text("dataFilePath")) if body.text("dataFilePath") else None
+    # The bootstrap index says which source file belongs to a skeleton, and that it may be read.
+    if body.text("bootstrapFilePath") and not is_skeleton(data_file or ""):
+        raise UnsupportedTable(f"{where}: the plan {does} bootstrapped files; let Apache Hudi run it.")
     logs = tuple(_file_name(path) for path in body.texts("deltaFilePaths"))
     parsed = [BaseFileName.parse(data_file)] if data_file is not None else []
     for name in (*parsed, *(LogFileName.parse(log) for log in logs)):
@@ -176,14 +178,27 @@ def _operation(body: Fields) -> CompactionOperation:
     )
 
 
+def _no_source(_: str, __: str | None) -> None:
+    """No base file is bootstrapped."""
+
+
 _CLUSTERING_RECORD = "HoodieRequestedReplaceMetadata"
 # table version
 
 
-def encode_clustering_plan(plan: ClusteringPlan, table_version: int, full_path: Callable[[str], str]) -> bytes:
-    """Body of the requested file. `full_path`: the absolute URI of a path relative to the table."""
+def encode_clustering_plan(
+    plan: ClusteringPlan,
+    table_version: int,
+    full_path: Callable[[str], str],
+    source_uri: Callable[[str, str | None], str | None] = _no_source,
+) -> bytes:
+    """Body of the requested file.
+
+    Args:    full_path: the absolute URI of a path relative to the table; source_uri: that of the source file of a
+                 bootstrapped base file, by partition and name.
+    """
     clustering: NewBody = {
-        "inputGroups": [_group_dict(group, full_path) for group in plan.groups],
+        "inputGroups": [_group_dict(group, full_path, source_uri) for group in plan.groups],
         "strategy": {
             "strategyClassName": plan.strategy_class,
             "strategyParams": dict(plan.strategy_params),
@@ -232,7 +247,9 @@ def _old_clustering_schema() -> str:
     return json.dumps(schema, separators=(",", ":"))
 
 
-def _group_dict(group: ClusteringGroup, full_path: Callable[[str], str]) -> NewBody:
+def _group_dict(
+    group: ClusteringGroup, full_path: Callable[[str], str], source_uri: Callable[[str, str | None], str | None]
+) -> NewBody:
     def path_of(file_slice: ClusteringSlice, name: str | None) -> str:
         return "" if name is None else full_path(data_path(file_slice.partition_path, name))
 
@@ -243,7 +260,7 @@ def _group_dict(group: ClusteringGroup, full_path: Callable[[str], str]) -> NewB
                 "deltaFilePaths": [path_of(file_slice, name) for name in file_slice.log_file_names],
                 "fileId": file_slice.file_id,
                 "partitionPath": file_slice.partition_path,
-                "bootstrapFilePath": "",
+                "bootstrapFilePath": source_uri(file_slice.partition_path, file_slice.data_file_name) or "",
                 "version": 1,
             }
             for file_slice in group.slices

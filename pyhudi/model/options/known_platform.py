@@ -109,9 +109,9 @@ PLATFORM = (
     ),
     Family(
         group="Bootstrap",
-        doc="PyHudi does not bootstrap tables.",
+        doc="`pyhudi.bootstrap` and the operation bootstrap take the folder, the mode selector and its regex.",
         keys="""
-            !bootstrap.base.path bootstrap.data.queries.only=false
+            bootstrap.base.path bootstrap.data.queries.only=false
             bootstrap.full.input.provider=org.apache.hudi.bootstrap.SparkParquetBootstrapDataProvider
             bootstrap.index.class=org.apache.hudi.common.bootstrap.index.hfile.HFileBootstrapIndex
             bootstrap.index.enable=true bootstrap.index.type=HFILE

@@ -63,9 +63,9 @@ class OperationOptions:
             "insert_overwrite",
             "insert_overwrite_table",
             "delete_partition",
+            "bootstrap",
         ),
         later=(
-            "bootstrap",
             "upsert_prepped",
             "insert_prepped",
             "bulk_insert_prepped",

@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
+from functools import partial
 from itertools import islice
 
 import pyarrow as pa
@@ -33,6 +34,7 @@ from pyhudi.filegroup.rewrite.cluster import ClusterGroup, ClusterGroups
 from pyhudi.filegroup.rewrite.sort import RowOrder
 from pyhudi.filegroup.write.markers import list_markers, marker_folder
 from pyhudi.filegroup.write.spec import WriteSpec
+from pyhudi.formats.bootstrap import source_uri
 from pyhudi.formats.timeline.plans import encode_clustering_plan
 from pyhudi.index.bucket import bucket_of_file_id
 from pyhudi.index.chosen import index_class
@@ -147,7 +149,8 @@ class Clustering:
         )
 
     def encode(self, plan: ClusteringPlan, meta: MetaClient) -> bytes:
-        return encode_clustering_plan(plan, meta.config.table_version, meta.storage.full_path)
+        storage = meta.storage
+        return encode_clustering_plan(plan, meta.config.table_version, storage.full_path, partial(source_uri, storage))
 
     def read(self, instant: Instant, meta: MetaClient) -> ClusteringPlan:
         plan = meta.reader.clustering_plan(instant)

@@ -38,6 +38,7 @@ from pyhudi.filegroup.read.slice import SliceSpec
 from pyhudi.filegroup.rewrite.compact import CompactLogs, CompactSlices
 from pyhudi.filegroup.write.append import LogOptions
 from pyhudi.filegroup.write.spec import WriteSpec
+from pyhudi.formats.bootstrap import source_uri
 from pyhudi.formats.log.reader import LogBlock
 from pyhudi.formats.timeline.plans import encode_compaction_plan
 from pyhudi.meta_client import MetaClient
@@ -84,6 +85,9 @@ class CompactionService:
         return plan if plan.operations else None
 
     def encode(self, plan: CompactionPlan, meta: MetaClient) -> bytes:
+        sources = (source_uri(meta.storage, one.partition_path, one.data_file_name) for one in plan.operations)
+        operations = zip(plan.operations, sources, strict=True)
+        plan = replace(plan, operations=tuple(replace(one, bootstrap_file_path=uri) for one, uri in operations))
         return encode_compaction_plan(plan, meta.config.table_version)
 
     def read(self, instant: Instant, meta: MetaClient) -> CompactionPlan:

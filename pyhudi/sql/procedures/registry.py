@@ -16,6 +16,7 @@ from pyhudi.errors import ConfigError
 from pyhudi.model.predicate import parse_where
 from pyhudi.queries.filters import bind, to_arrow
 from pyhudi.sql.procedures import (
+    bootstraps,
     cleans,
     commits,
     file_views,
@@ -39,17 +40,13 @@ _CATALOG = (
     "tables are found in the session's catalog, and nothing is copied into another one. Register the table there "
     "with CREATE TABLE … USING hudi LOCATION …"
 )
-_BOOTSTRAP = "a table's files are Hudi's own here. Read the other files, and write their rows with bulk_insert"
 _AUDIT = "the lock keeps no journal. What was done is in the timeline: CALL show_timeline"
 
 # Name → why there is none, and what to do.
 REFUSED: Mapping[str, str] = {
     "hive_sync": _CATALOG,
     "sync_validate": _CATALOG,
-    "run_bootstrap": _BOOTSTRAP,
-    "show_bootstrap_mapping": _BOOTSTRAP,
-    "show_bootstrap_partitions": _BOOTSTRAP,
-    "hdfs_parquet_import": _BOOTSTRAP,
+    "hdfs_parquet_import": "run_bootstrap makes a table of a folder of Parquet files; its rows may stay there",
     "set_audit_lock": _AUDIT,
     "show_audit_lock_status": _AUDIT,
     "validate_audit_lock": _AUDIT,
@@ -124,6 +121,7 @@ PROCEDURES: Mapping[str, Procedure] = {
         *file_views.PROCEDURES,
         *log_files.PROCEDURES,
         *table_data.PROCEDURES,
+        *bootstraps.PROCEDURES,
     )
 }
 

@@ -1,0 +1,331 @@
+"""A folder of Parquet or ORC files as a table: `pyhudi.bootstrap`.
+
+Two modes, also mixed by partition: METADATA_ONLY writes a skeleton with the meta columns for each file, and the rows
+stay in the source; FULL_RECORD writes the rows into the table by a bulk insert. A mixed bootstrap is two commits.
+Source: docs/bootstrap.md; docs/formats/bootstrap.md.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from pyhudi.actions.action import ActionContext
+from pyhudi.actions.create_table import check_fields, create_from_options, table_removed_on_error
+from pyhudi.actions.open_table import prepare, table_lock
+from pyhudi.actions.result import WriteResult
+from pyhudi.actions.runner import run
+from pyhudi.actions.save_modes import remove_table
+from pyhudi.actions.writes.bootstrap import Bootstrap
+from pyhudi.engine.base import as_engine
+from pyhudi.engine.local import LocalEngine
+from pyhudi.errors import ConfigError, SchemaMismatch, TableExists
+from pyhudi.formats.avro.schema import without_meta
+from pyhudi.formats.base import file_schema
+from pyhudi.formats.base.base import open_file
+from pyhudi.formats.base.joined import folder_columns, source_batches
+from pyhudi.formats.bootstrap import BASE_PATH_KEY, SourceFile
+from pyhudi.meta_client import MetaClient
+from pyhudi.model.filenames import META_FOLDER, new_file_id
+from pyhudi.model.instant import ActionKind
+from pyhudi.model.options import WriteOptions, canonical_keys, merged_options
+from pyhudi.progress_line import working
+from pyhudi.schema.projection import project
+from pyhudi.storage import open_storage, with_sync
+from pyhudi.storage.base import Storage
+from pyhudi.storage.clock import Clock, SystemClock
+from pyhudi.table.arguments import WriteArguments
+from pyhudi.table.calls import Options, PathLike, open_place
+from pyhudi.table.named_arguments import named
+from pyhudi.table.write import write
+from pyhudi.timeline.table_properties import table_exists
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+__all__ = ["FULL_RECORD", "METADATA_ONLY", "bootstrap", "bootstrap_by_options", "is_bootstrap"]
+
+METADATA_ONLY, FULL_RECORD = "METADATA_ONLY", "FULL_RECORD"
+_MODES = (METADATA_ONLY, FULL_RECORD)
+_SELECTORS = {
+    "MetadataOnlyBootstrapModeSelector": METADATA_ONLY,
+    "FullRecordBootstrapModeSelector": FULL_RECORD,
+    "BootstrapRegexModeSelector": None,
+}
+_SELECTOR, _REGEX = "hoodie.bootstrap.mode.selector", "hoodie.bootstrap.mode.selector.regex"
+_REGEX_MODE = "hoodie.bootstrap.mode.selector.regex.mode"
+_NAME, _TYPE = "hoodie.table.name", "hoodie.datasource.write.table.type"
+_PARTITION_FIELDS = "hoodie.datasource.write.partitionpath.field"
+_HIVE_STYLE = "hoodie.datasource.write.hive_style_partitioning"
+_FORMAT = "hoodie.table.base.file.format"
+_INDEX = {"hoodie.bootstrap.index.enable": "true"}
+_INDEX_CLASS = "org.apache.hudi.common.bootstrap.index.hfile.HFileBootstrapIndex"
+_FORMATS = {"parquet": "PARQUET", "orc": "ORC"}
+_OPERATION = "hoodie.datasource.write.operation"
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """The files of a folder, with their columns; those that the folders name come last."""
+
+    root: str
+    storage: Storage
+    files: tuple[SourceFile, ...]
+    format: str
+    schema: pa.Schema
+    folder_fields: tuple[str, ...]
+    differing: str = ""  # the first column whose type differs between files
+
+
+@named
+def bootstrap(
+    source: PathLike,
+    path: PathLike | Storage,
+    *,
+    record_key: str | Sequence[str] | None = None,
+    partition_by: str | Sequence[str] | None = None,
+    ordering: str | Sequence[str] | None = None,
+    table_name: str | None = None,
+    table_type: str | None = None,
+    mode: str | None = None,
+    regex: str | None = None,
+    overwrite: bool = False,
+    storage_options: Mapping[str, object] | None = None,
+    options: Options | None = None,
+    **more: Unpack[WriteArguments],
+) -> WriteResult:
+    """Make a table of a folder of Parquet or ORC files; by default without copying them.
+
+    Args:
+        source: the folder; it must stay as it is for as long as the table has skeletons of its files.
+        path: where the table is made, outside the source folder.
+        record_key: the key fields, which METADATA_ONLY needs.
+        partition_by: the partition fields; None: those that hive-style folders name (`city=rome`).
+        mode: METADATA_ONLY (the default) leaves rows in the source; FULL_RECORD copies them by a bulk insert.
+        regex: `mode` is for partitions whose whole path matches; others have the other mode. A mixed bootstrap is two
+            commits: the copied rows become visible by the second.
+        overwrite: remove a table that is at `path`; else TableExists is raised.
+        options: Hudi's own keys, `hoodie.bootstrap.mode.selector` among them; `more`: Python names of options.
+    Returns: the result of the last commit.
+    Raises:  ConfigError, SchemaMismatch, TableExists, and other HudiErrors.
+    """
+    columns = {"record_key": record_key, "partition_by": partition_by, "ordering": ordering}
+    table = {"table_name": table_name, "table_type": table_type}
+    merged = merged_options(options, {**columns, **table, **more})
+    storage = path if isinstance(path, Storage) else open_place(path, storage_options, None)
+    folder = open_storage(source, storage_options or dict(getattr(storage, "_options", ())))
+    return _bootstrap(folder, storage, _modes(merged, mode, regex), overwrite, merged)
+
+
+def is_bootstrap(options: Options) -> bool:
+    """Do the options of a write ask for a bootstrap?"""
+    return any(canonical_keys([key]) == {_OPERATION} and options[key] == "bootstrap" for key in options)
+
+
+def bootstrap_by_options(storage: Storage, options: Options, *, overwrite: bool) -> WriteResult:
+    """Bootstrap from the folder in `hoodie.bootstrap.base.path`: the write operation `bootstrap`."""
+    base = options.get(BASE_PATH_KEY)
+    if not base:
+        raise ConfigError(f"Operation bootstrap needs {BASE_PATH_KEY}: the folder of the files to make a table of.")
+    folder = open_storage(str(base), dict(getattr(storage, "_options", ())))
+    return _bootstrap(folder, storage, _modes(options, None, None), overwrite, options)
+
+
+@dataclass(frozen=True, slots=True)
+class _Modes:
+    """`mode` is for partitions that match `regex` (None: all), the other one for the rest."""
+
+    mode: str
+    regex: re.Pattern[str] | None = None
+
+    def of(self, partition_path: str) -> str:
+        if self.regex is None or self.regex.fullmatch(partition_path):
+            return self.mode
+        return FULL_RECORD if self.mode == METADATA_ONLY else METADATA_ONLY
+
+
+def _modes(options: Options, mode: str | None, regex: str | None) -> _Modes:
+    selector = str(options.get(_SELECTOR) or "").rpartition(".")[2]
+    if selector and selector not in _SELECTORS:
+        raise ConfigError(f"{_SELECTOR}={options[_SELECTOR]}: known are {', '.join(_SELECTORS)}.")
+    by_regex = regex is not None or (selector and _SELECTORS[selector] is None)
+    if by_regex and regex is None:
+        regex = str(options.get(_REGEX) or ".*")
+    if mode is None:
+        mode = str(options.get(_REGEX_MODE) or METADATA_ONLY) if by_regex else _SELECTORS.get(selector)
+    mode = (mode or METADATA_ONLY).upper()
+    if mode not in _MODES:
+        raise ConfigError(f"The mode of a bootstrap is {' or '.join(_MODES)}; found {mode!r:.100}.")
+    try:
+        return _Modes(mode, None if regex is None else re.compile(regex))
+    except re.error as error:
+        raise ConfigError(f"The regex {regex!r:.200} of the bootstrap's partitions can't be read: {error}.") from error
+
+
+def _bootstrap(folder: Storage, storage: Storage, modes: _Modes, overwrite: bool, given: Options) -> WriteResult:
+    source = _read_source(folder)
+    _check_apart(folder, storage)
+    if table_exists(storage) and not overwrite:
+        raise TableExists(
+            f"There is a Hudi table at {storage.root} already. "
+            "Bootstrap into another path, or remove it (overwrite=True)."
+        )
+    options = _options(given, source, storage)
+    stays = tuple(file for file in source.files if modes.of(file.partition_path) == METADATA_ONLY)
+    copied = tuple(file for file in source.files if modes.of(file.partition_path) == FULL_RECORD)
+    parsed = WriteOptions.parse(options, {}, None)
+    check_fields(parsed, source.schema.names)
+    if stays:
+        _check_stays(source, parsed)
+    if overwrite and table_exists(storage):
+        remove_table(with_sync(storage, parsed.storage_sync), parsed.lock)
+    with working("bootstrap", storage.root) as work:
+        result = None
+        if stays:
+            work.result = result = _write_skeletons(replace(source, files=stays), storage, parsed, SystemClock())
+        if copied:
+            work.result = result = _copy(replace(source, files=copied), storage, options)
+    assert result is not None
+    return result
+
+
+def _read_source(folder: Storage) -> _Source:
+    """The files of the folder in order of their paths. Raises ConfigError for none, and for other tables."""
+    clock = SystemClock()
+    files, formats = list[SourceFile](), set[str]()
+    for info in sorted(folder.walk(""), key=lambda info: info.path):
+        parts = info.path.split("/")
+        if META_FOLDER in parts or "_delta_log" in parts:
+            raise ConfigError(
+                f"{folder.root} is a table of its own, and its files have rows that don't count. Read it, and write "
+                "its rows (pyhudi.import_table for Iceberg and Delta)."
+            )
+        ending = info.name.rpartition(".")[2].lower()
+        if any(part.startswith((".", "_")) for part in parts) or ending not in _FORMATS:
+            continue
+        formats.add(_FORMATS[ending])
+        place = "/".join(parts[:-1])
+        file_id = new_file_id(clock.new_uuid(), 0)
+        files.append(SourceFile(place, file_id, place, info.path, info.size_bytes, info.modified_ms))
+    if not files:
+        raise ConfigError(f"{folder.root} has no Parquet or ORC files. Give the folder that they are in, or below.")
+    if len(formats) > 1:
+        raise ConfigError(f"{folder.root} has Parquet and ORC files; a table has one format. Move one kind elsewhere.")
+    return _with_schema(_Source(folder.root, folder, tuple(files), formats.pop(), pa.schema([]), ()))
+
+
+def _with_schema(source: _Source) -> _Source:
+    inside: dict[str, pa.DataType] = {}
+    folders: dict[str, list[pa.DataType]] = {}
+    differing, in_every = "", set[str]()
+    for number, file in enumerate(source.files):
+        with open_file(source.storage, file.path) as reader:
+            columns = file_schema(without_meta(reader.schema))
+        for column in columns:
+            known = inside.setdefault(column.name, column.type)
+            if known != column.type:
+                differing = differing or f"{column.name!r} ({known}, and {column.type} in {file.path})"
+                inside[column.name] = _wider(known, column.type, column.name, source)
+        named = folder_columns(file.source_partition)
+        in_every = set(named) if not number else in_every & set(named)
+        for name, value in named.items():
+            folders.setdefault(name, []).append(value.type if value.is_valid else pa.null())
+    added = [pa.field(name, _type_of(folders[name])) for name in folders if name in in_every and name not in inside]
+    schema = pa.schema([*(pa.field(name, kind) for name, kind in inside.items()), *added])
+    fields = tuple(name for name in folders if name in in_every)
+    return replace(source, schema=schema, folder_fields=fields, differing=differing)
+
+
+def _wider(one: pa.DataType, other: pa.DataType, name: str, source: _Source) -> pa.DataType:
+    try:
+        both = [pa.schema([pa.field(name, kind)]) for kind in (one, other)]
+        return pa.unify_schemas(both, promote_options="permissive").field(name).type
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise SchemaMismatch(
+            f"{source.root}: the files don't go together: column {name!r} is {one} and {other}."
+        ) from error
+
+
+def _type_of(kinds: Sequence[pa.DataType]) -> pa.DataType:
+    """The type of a folder column: that of its values if they have one, the wider of whole numbers, else text."""
+    different = set(kinds) - {pa.null()}
+    if len(different) == 1:
+        return different.pop()
+    return pa.int64() if different == {pa.int32(), pa.int64()} else pa.string()
+
+
+def _check_apart(folder: Storage, storage: Storage) -> None:
+    one, other = folder.full_path("").rstrip("/") + "/", storage.full_path("").rstrip("/") + "/"
+    if one.startswith(other) or other.startswith(one):
+        raise ConfigError(
+            f"The table's path {storage.root} and the source folder {folder.root} lie in one another; files of one "
+            "would count as those of the other. Make the table beside the source."
+        )
+
+
+def _options(given: Options, source: _Source, storage: Storage) -> dict[str, object]:
+    """Options of the table, with what the folders say and the options leave open."""
+    options = {key: value for key, value in given.items() if not key.startswith("hoodie.bootstrap.")}
+    options = {key: value for key, value in options.items() if canonical_keys([key]) != {_OPERATION}}
+    options.setdefault(_NAME, storage.root.rstrip("/").rpartition("/")[2])
+    options.setdefault(_FORMAT, source.format)
+    if not options.get(_PARTITION_FIELDS) and source.folder_fields:
+        options[_PARTITION_FIELDS] = ",".join(source.folder_fields)
+    fields = [text.partition(":")[0].strip() for text in str(options.get(_PARTITION_FIELDS) or "").split(",")]
+    if fields == list(source.folder_fields):
+        options.setdefault(_HIVE_STYLE, "true")
+    return options
+
+
+def _check_stays(source: _Source, options: WriteOptions) -> None:
+    if not options.record_key_fields:
+        raise ConfigError("A bootstrap by metadata needs the key fields of the rows: give record_key=.")
+    if not options.populate_meta_fields:
+        raise ConfigError(
+            "hoodie.populate.meta.fields=false: a bootstrap by metadata writes nothing but meta columns. Leave the "
+            "option out, or copy the rows with mode='FULL_RECORD'."
+        )
+    if options.drop_partition_columns:
+        raise ConfigError("A bootstrap by metadata leaves files as they are, so it can't drop columns from them.")
+    if source.differing:
+        raise SchemaMismatch(
+            f"{source.root}: the files have different types for the column {source.differing}. A bootstrap by metadata "
+            "leaves them as they are; copy the rows with mode='FULL_RECORD'."
+        )
+    if source.format != options.base_file_format.upper():
+        raise ConfigError(f"{source.root} has {source.format} files; leave out {_FORMAT}={options.base_file_format}.")
+
+
+def _write_skeletons(source: _Source, storage: Storage, options: WriteOptions, clock: Clock) -> WriteResult:
+    storage = with_sync(storage, options.storage_sync)
+    # As in Hudi: the columns that statistics are about lie in files that are not the table's own.
+    options = replace(options, metadata=replace(options.metadata, column_stats=False, partition_stats=False))
+    is_old = options.table_version < 8
+    index = {"hoodie.bootstrap.index.class": _INDEX_CLASS} if is_old else {"hoodie.bootstrap.index.type": "HFILE"}
+    properties = {BASE_PATH_KEY: source.root, **_INDEX, **index}
+    engine = as_engine(LocalEngine())
+    create_from_options(storage, options, clock, more=properties)
+    meta = MetaClient.load(storage, clock)
+    lock = table_lock(options, storage, clock)
+    with table_removed_on_error(ActionContext(meta, options, lock, clock, engine)):
+        context, undone = prepare(meta, engine, options, clock)
+        kind = ActionKind.DELTACOMMIT if meta.config.is_merge_on_read else ActionKind.COMMIT
+        action = Bootstrap(source.root, source.storage, source.files, source.schema, kind)
+        return run(action, context, undone)
+
+
+def _copy(source: _Source, storage: Storage, options: Mapping[str, object]) -> WriteResult:
+    rows = pa.RecordBatchReader.from_batches(source.schema, _rows(source))
+    result = write(storage, rows, {**options, _OPERATION: "bulk_insert"}, "append", None)
+    assert result is not None
+    return result
+
+
+def _rows(source: _Source) -> Iterator[pa.RecordBatch]:
+    for file in source.files:
+        for batch in source_batches(source.storage, file, source.schema.names):
+            yield project(batch, source.schema)

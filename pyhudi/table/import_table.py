@@ -1,0 +1,174 @@
+"""The current snapshot of an Iceberg or Delta table as a new Hudi table: `pyhudi.import_table`.
+
+The libraries of these formats read the snapshot, so rows that were deleted there don't come; they are imported when one
+calls. Batches go from their reader into a bulk insert, and only some are in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from pyhudi.actions.result import WriteResult
+from pyhudi.errors import ConfigError, StorageError, TableExists
+from pyhudi.model.options import OptionScope, check_names, merged_options
+from pyhudi.storage import open_storage
+from pyhudi.storage.base import Storage
+from pyhudi.table.arguments import WriteArguments
+from pyhudi.table.calls import Options, PathLike, open_place, session_options
+from pyhudi.table.named_arguments import named
+from pyhudi.table.write import write
+from pyhudi.timeline.table_properties import table_exists
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+__all__ = ["KINDS", "import_table"]
+
+KINDS = ("iceberg", "delta")
+_VERSION_HINT = "metadata/version-hint.text"
+_METADATA = ".metadata.json"
+
+
+@dataclass(frozen=True, slots=True)
+class _Snapshot:
+    """The rows of another format's table, to be read once, and the columns that it is partitioned by as they are."""
+
+    rows: pa.RecordBatchReader
+    partition_columns: tuple[str, ...]
+
+
+@named
+def import_table(
+    source: PathLike,
+    path: PathLike | Storage,
+    kind: str | None = None,
+    *,
+    record_key: str | Sequence[str] | None = None,
+    partition_by: str | Sequence[str] | None = None,
+    ordering: str | Sequence[str] | None = None,
+    table_name: str | None = None,
+    table_type: str | None = None,
+    source_options: Mapping[str, str] | None = None,
+    storage_options: Mapping[str, object] | None = None,
+    options: Options | None = None,
+    **more: Unpack[WriteArguments],
+) -> WriteResult:
+    """Copy the current snapshot of an Iceberg or Delta table into a new Hudi table, in one commit.
+
+    Args:
+        source: the folder of the other table; for Iceberg also a `*.metadata.json`.
+        kind: iceberg or delta; None: what the folder looks like.
+        record_key: the key fields; None: Hudi's generated keys.
+        partition_by: the partition fields; None: the columns by whose values the source is partitioned.
+        source_options: options of the other library for the source's store.
+        options: Hudi's own keys; `more`: Python names of options.
+    Returns: the result of the bulk insert.
+    Raises:  ConfigError for an unknown kind and a missing library (`pip install 'pyhudi[iceberg]'`, `'pyhudi[delta]'`),
+             TableExists, StorageError when the library can't read the source.
+    """
+    storage = path if isinstance(path, Storage) else open_place(path, storage_options, None)
+    place = open_storage(source)
+    kind = (kind or _kind_of(place)).lower()
+    if kind not in KINDS:
+        raise ConfigError(f"import_table takes tables of the kinds {', '.join(KINDS)}; found {kind!r:.100}.")
+    if table_exists(storage):
+        raise TableExists(f"There is a Hudi table at {storage.root} already. Import into another path.")
+    snapshot = (_iceberg if kind == "iceberg" else _delta)(place, dict(source_options or {}))
+    columns = {"record_key": record_key, "ordering": ordering, "operation": "bulk_insert"}
+    columns["partition_by"] = partition_by if partition_by is not None else list(snapshot.partition_columns) or None
+    merged = merged_options(options, {**columns, "table_name": table_name, "table_type": table_type, **more})
+    check_names(merged, OptionScope.WRITE, lambda: session_options(None))
+    result = write(storage, snapshot.rows, merged, "error", None)
+    assert result is not None
+    return result
+
+
+def _kind_of(place: Storage) -> str:
+    if place.root.endswith(_METADATA) or any(entry.name.endswith(_METADATA) for entry in place.list("metadata")):
+        return "iceberg"
+    if place.list("_delta_log"):
+        return "delta"
+    raise ConfigError(
+        f"{place.root} looks neither like an Iceberg table (metadata/*{_METADATA}) nor like a Delta table "
+        "(_delta_log). Give its folder."
+    )
+
+
+def _library(name: str, extra: str) -> ModuleType:
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise ConfigError(
+            f"Reading this table needs {name.partition('.')[0]}: pip install 'pyhudi[{extra}]' ({error})."
+        ) from error
+
+
+def _iceberg(place: Storage, options: dict[str, str]) -> _Snapshot:
+    tables = _library("pyiceberg.table", "iceberg")
+    try:
+        table = tables.StaticTable.from_metadata(_newest_metadata(place), options)
+        rows = table.scan().to_arrow_batch_reader()
+        spec, schema = table.spec(), table.schema()
+    except Exception as error:  # the library's own, and those of its file systems
+        raise _unreadable(place, "pyiceberg", error) from error
+    names = [schema.find_column_name(field.source_id) for field in spec.fields if str(field.transform) == "identity"]
+    return _Snapshot(rows, tuple(name for name in names if name))
+
+
+def _newest_metadata(place: Storage) -> str:
+    """The newest metadata file: the one that the hint of a table without catalog names, else the last version."""
+    if place.root.endswith(_METADATA):
+        return place.root
+    if place.stat(_VERSION_HINT) is not None:
+        return place.root
+    files = [entry for entry in place.list("metadata") if entry.name.endswith(_METADATA)]
+    if not files:
+        raise ConfigError(f"{place.root} has no metadata/*{_METADATA}: give the folder of an Iceberg table.")
+    newest = max(files, key=lambda entry: (_version(entry.name), entry.modified_ms))
+    return f"{place.root.rstrip('/')}/{newest.path}"
+
+
+def _version(name: str) -> int:
+    """The number at the head of `v3.metadata.json` and `00003-<uuid>.metadata.json`."""
+    digits = name.removeprefix("v").partition(".")[0].partition("-")[0]
+    return int(digits) if digits.isdecimal() else -1
+
+
+def _delta(place: Storage, options: dict[str, str]) -> _Snapshot:
+    deltalake = _library("deltalake", "delta")
+    try:
+        table = deltalake.DeltaTable(place.root, storage_options=options or None)
+        partition_columns = tuple(table.metadata().partition_columns)
+        batches = deltalake.QueryBuilder().register("source", table).execute("SELECT * FROM source")
+        rows = pa.RecordBatchReader.from_stream(batches)
+        schema = pa.schema([field.with_type(_stored(field.type)) for field in rows.schema])
+        return _Snapshot(rows.cast(schema), partition_columns)
+    except Exception as error:
+        raise _unreadable(place, "deltalake", error) from error
+
+
+def _stored(kind: pa.DataType) -> pa.DataType:
+    """The type without views, which files don't have."""
+    if pa.types.is_string_view(kind):
+        return pa.string()
+    if pa.types.is_binary_view(kind):
+        return pa.binary()
+    if pa.types.is_list(kind):
+        return pa.list_(kind.value_field.with_type(_stored(kind.value_type)))
+    if pa.types.is_map(kind):
+        return pa.map_(_stored(kind.key_type), kind.item_field.with_type(_stored(kind.item_type)))
+    if pa.types.is_struct(kind):
+        return pa.struct([child.with_type(_stored(child.type)) for child in kind])
+    return kind
+
+
+def _unreadable(place: Storage, library: str, error: Exception) -> StorageError:
+    return StorageError(
+        f"{place.root}: {library} can't read it ({type(error).__name__}: {error}). Nothing was written."
+    )
