@@ -243,7 +243,8 @@ def _with_schema(source: _Source) -> _Source:
 def _wider(one: pa.DataType, other: pa.DataType, name: str, source: _Source) -> pa.DataType:
     try:
         both = [pa.schema([pa.field(name, kind)]) for kind in (one, other)]
-        return pa.unify_schemas(both, promote_options="permissive").field(name).type
+        unified: pa.DataType = pa.unify_schemas(both, promote_options="permissive").field(name).type
+        return unified
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise SchemaMismatch(
             f"{source.root}: the files don't go together: column {name!r} is {one} and {other}."

@@ -59,7 +59,7 @@ def _mapping(call: ProcedureCall) -> Rows:
     if sort_by not in columns:
         raise ConfigError(f"{call.procedure}: sort_by is one of {', '.join(columns)}; found {sort_by!r:.100}.")
     place = columns.index(sort_by)
-    return call.limited(sorted(rows, key=lambda row: row[place], reverse=call.flag("desc")))
+    return call.limited(sorted(rows, key=lambda row: str(row[place]), reverse=call.flag("desc")))
 
 
 def _partitions(call: ProcedureCall) -> Rows:
