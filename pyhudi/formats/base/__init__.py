@@ -10,8 +10,8 @@ from pyhudi.formats.base.base import (
     extension_of,
     file_schema,
     new_base_file,
+    open_base_file,
 )
-from pyhudi.formats.base.joined import open_base_file
 
 __all__ = [
     "BASE_FORMATS",

@@ -1,6 +1,6 @@
 """The interface of base files: columns in batches, a footer, a writer, and the stored schema.
 
-`open_base_file` (in `joined.py`) and `new_base_file` are the entry points; a format is one file in this package and
+`open_base_file` and `new_base_file` are the entry points; a format is one file in this package and
 one row of `BASE_FORMATS`. `BaseFormat`, `BaseFileReader` and `BaseFileWriter` are the protocols of a format. All
 formats share the functions for files that can't be opened, read or finished.
 
@@ -27,6 +27,7 @@ import pyarrow.compute as pc
 from pyhudi.errors import ConfigError, CorruptFile, PathNotFound, SchemaMismatch, UnsupportedTable
 from pyhudi.formats.avro.schema import storable
 from pyhudi.formats.base.ranges import RangeTest
+from pyhudi.formats.bootstrap import is_skeleton
 from pyhudi.formats.column_stats import ColumnRange
 from pyhudi.formats.damage import FOREIGN_ERRORS
 from pyhudi.model.keys import META_COLUMNS
@@ -51,6 +52,7 @@ __all__ = [
     "file_schema",
     "fit",
     "new_base_file",
+    "open_base_file",
     "open_file",
     "open_stored",
     "rows_among",
@@ -358,6 +360,18 @@ def extension_of(format_name: str) -> str:
     """The file name extension of a format, with the dot. Raises ConfigError for a format that we can't write."""
     name = BASE_FORMATS.canonical(format_name)
     return next(extension for extension, format_name in _FORMAT_OF_EXTENSION.items() if format_name == name)
+
+
+def open_base_file(storage: Storage, path: str, *, check_pages: bool = True) -> BaseFileReader:
+    """Open a base file for reading, with all of its columns: those of a bootstrapped one come from its source file.
+
+    Arguments and errors: as for `open_file`; CorruptFile also for a source file that is missing or was changed.
+    """
+    if not is_skeleton(path.rpartition("/")[2]):
+        return open_file(storage, path, check_pages=check_pages)
+    from pyhudi.formats.base.joined import JoinedReader  # which opens files by this module
+
+    return JoinedReader.open(storage, path, check_pages=check_pages)
 
 
 def open_file(storage: Storage, path: str, *, check_pages: bool = True) -> BaseFileReader:

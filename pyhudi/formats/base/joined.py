@@ -21,27 +21,16 @@ import pyarrow.compute as pc
 from pyhudi.errors import CorruptFile, PathNotFound
 from pyhudi.formats.base.base import BATCH_ROWS, BaseFileReader, Footer, close_quietly, open_file
 from pyhudi.formats.base.ranges import RangeTest
-from pyhudi.formats.bootstrap import SourceFile, is_skeleton, open_source, source_of
+from pyhudi.formats.bootstrap import SourceFile, open_source, source_of
 from pyhudi.formats.column_stats import ColumnRange, range_of_values
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.storage.base import Storage
 
-__all__ = ["JoinedReader", "folder_columns", "open_base_file", "source_batches"]
+__all__ = ["JoinedReader", "folder_columns", "source_batches"]
 
 _INT = re.compile(r"0|-?[1-9]\d{0,17}", re.ASCII)
 _DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _NULL = "__HIVE_DEFAULT_PARTITION__"
-
-
-def open_base_file(storage: Storage, path: str, *, check_pages: bool = True) -> BaseFileReader:
-    """Open a base file for reading, with all of its columns: those of a bootstrapped one come from its source file.
-
-    Args:    check_pages: pages that have a checksum must match it, else reading them raises CorruptFile.
-    Raises:  PathNotFound, CorruptFile, and UnsupportedTable for the formats of other tables (hfile, lance).
-    """
-    if is_skeleton(path.rpartition("/")[2]):
-        return JoinedReader.open(storage, path, check_pages=check_pages)
-    return open_file(storage, path, check_pages=check_pages)
 
 
 def folder_columns(source_partition: str) -> dict[str, pa.Scalar]:
