@@ -353,6 +353,19 @@ BASE_FORMATS: Registry[type[BaseFormat]] = Registry(
         "ORC": "pyhudi.formats.base.orc:OrcFormat",
     },
 )
+
+
+class OpensFile(Protocol):
+    """The entry point of a form that is only read."""
+
+    @staticmethod
+    def open(storage: Storage, path: str, *, check_pages: bool = True) -> BaseFileReader: ...
+
+
+# By name, since the joined reader opens its two files by this module.
+_JOINED: Registry[type[OpensFile]] = Registry(
+    kind="form of base files", entries={"SKELETON": "pyhudi.formats.base.joined:JoinedReader"}
+)
 _FORMAT_OF_EXTENSION = {".parquet": "PARQUET", ".orc": "ORC"}
 
 
@@ -369,9 +382,7 @@ def open_base_file(storage: Storage, path: str, *, check_pages: bool = True) -> 
     """
     if not is_skeleton(path.rpartition("/")[2]):
         return open_file(storage, path, check_pages=check_pages)
-    from pyhudi.formats.base.joined import JoinedReader  # which opens files by this module
-
-    return JoinedReader.open(storage, path, check_pages=check_pages)
+    return _JOINED.load("SKELETON").open(storage, path, check_pages=check_pages)
 
 
 def open_file(storage: Storage, path: str, *, check_pages: bool = True) -> BaseFileReader:

@@ -78,7 +78,7 @@ class JoinedReader:
         self._data = inside
 
     @classmethod
-    def open(cls, storage: Storage, path: str, *, check_pages: bool = True) -> JoinedReader:
+    def open(cls, storage: Storage, path: str, *, check_pages: bool = True) -> BaseFileReader:
         """Open both files. Raises PathNotFound for a skeleton, CorruptFile for a source file."""
         skeleton = open_file(storage, path, check_pages=check_pages)
         source = None
@@ -176,7 +176,7 @@ class JoinedReader:
         self._skeleton.close()
         self._source.close()
 
-    def __enter__(self) -> JoinedReader:
+    def __enter__(self) -> BaseFileReader:
         return self
 
     def __exit__(
