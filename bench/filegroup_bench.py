@@ -120,6 +120,9 @@ def prepare(folder: Path, rows: int) -> None:
         changes = keyed(generate(count + len(fresh), 2, pa.concat_arrays([keys, fresh])))
         deletes = (np.arange(len(changes)) % 20 == 0) & (np.arange(len(changes)) < count)
         pq.write_table(changes.append_column(IS_DELETE, pa.array(deletes)), folder / f"batch-{share}.parquet")
+        neighbours = pa.concat_arrays([table.column("id").slice(0, count).combine_chunks(), fresh])
+        clustered = keyed(generate(count + len(fresh), 2, neighbours)).append_column(IS_DELETE, pa.array(deletes))
+        pq.write_table(clustered, folder / f"clustered-{share}.parquet")
 
 
 def low_cardinality(path: Path) -> list[str]:
@@ -191,6 +194,18 @@ def ours_merge(folder: Path, share: int) -> Callable[[], None]:
     return merge
 
 
+def ours_clustered(folder: Path, share: int) -> Callable[[], None]:
+    """As `ours_merge`, with updates of neighbouring rows: the keys of one end of the file."""
+    changes = pq.read_table(folder / f"clustered-{share}.parquet")
+    merge_mode("EVENT_TIME_ORDERING", ["ts"])
+    BASE_FORMATS.load("PARQUET")
+
+    def merge() -> None:
+        merge_file(spec(folder, SECOND, changes.schema), TASK, base_file(folder), changes, SystemClock())
+
+    return merge
+
+
 def ours_create(folder: Path) -> None:
     schema = pq.read_schema(folder / "rows.parquet")
     batches = batches_of(folder / "rows.parquet")
@@ -216,6 +231,8 @@ CASES: dict[str, Callable[[Path], Callable[[], None]]] = {
     "floor rewrite": lambda folder: partial(floor_rewrite, folder),
     "merge 1 %": lambda folder: ours_merge(folder, 1),
     "merge 10 %": lambda folder: ours_merge(folder, 10),
+    "clustered 1 %": lambda folder: ours_clustered(folder, 1),
+    "clustered 10 %": lambda folder: ours_clustered(folder, 10),
     "floor write": lambda folder: partial(floor_write, folder),
     "create": lambda folder: partial(ours_create, folder),
     "partitioned": lambda folder: partial(ours_partitioned, folder),
@@ -225,6 +242,8 @@ CASES: dict[str, Callable[[Path], Callable[[], None]]] = {
 FLOOR_OF = {
     "merge 1 %": "floor rewrite",
     "merge 10 %": "floor rewrite",
+    "clustered 1 %": "floor rewrite",
+    "clustered 10 %": "floor rewrite",
     "create": "floor write",
     "partitioned": "floor write",
 }

@@ -371,3 +371,27 @@ def test_rows_are_read_by_their_numbers(path: str) -> None:
     if path == "f.parquet":
         with open_base_file(storage, path) as reader:
             assert len(list(reader.rows_at(["a"], np.array([31, 32], np.int64)))) == 1  # of one row group
+
+
+@pytest.mark.parametrize("version", ["0.15.0", "1.0.2", "1.2.0"])
+def test_row_groups_of_hudis_files_are_copied_with_their_page_index(golden: Golden, version: str) -> None:
+    folder, _ = golden(version, "cow_operations")
+    for source in (path for path in folder.rglob("*.parquet") if ".hoodie" not in path.parts):
+        storage = MemoryStorage()
+        storage.write("old.parquet", source.read_bytes())
+        with open_base_file(storage, "old.parquet") as old:
+            writer = new_base_file(storage, "f.parquet", old.schema, BaseFileOptions())
+            assert writer.copyable(old) == frozenset(range(len(old.part_rows)))
+            writer.start_copying(old)
+            for part, count in enumerate(old.part_rows):
+                writer.copy(part, pa.table({"_hoodie_file_name": ["f.parquet"] * count}))
+            writer.close(old.footer)
+            expected = pa.Table.from_batches(list(old.batches()))
+        with open_base_file(storage, "f.parquet") as new:
+            assert new.footer == old.footer
+            rows = pa.Table.from_batches(list(new.batches()))
+        at = rows.schema.get_field_index("_hoodie_file_name")
+        assert rows.remove_column(at).equals(expected.remove_column(at))
+        assert (
+            pq.ParquetFile(pa.BufferReader(storage.read("f.parquet"))).metadata.row_group(0).column(0).has_offset_index
+        )

@@ -22,7 +22,7 @@ from pyhudi.filegroup.write.partial_rows import concat_rows
 from pyhudi.filegroup.write.partition_metadata import ensure_partition_metadata
 from pyhudi.filegroup.write.spec import WriteSpec
 from pyhudi.formats.avro.schema import avro_from_arrow
-from pyhudi.formats.base import Footer, extension_of, file_schema, new_base_file
+from pyhudi.formats.base import BaseFileReader, Footer, extension_of, file_schema, new_base_file
 from pyhudi.formats.base.ranges import KeyRange
 from pyhudi.formats.bloom import SIMPLE
 from pyhudi.formats.stored_ranges import ranges_to_bytes, stored_ranges
@@ -153,6 +153,23 @@ class NewBaseFile:
         self._waiting.append(rows)
         if not self._gathers or not self._fits():
             self._flush()
+
+    def copyable_parts(self, source: BaseFileReader) -> frozenset[int]:
+        """Numbers of the parts of an older version of the file that `copy_part` could take."""
+        return self._writer.copyable(source)
+
+    def start_copying(self, source: BaseFileReader) -> None:
+        """Parts of this older version will be copied; called before anything is written."""
+        self._writer.start_copying(source)
+
+    def copy_part(self, part: int, rows: int, changed: pa.Table | None = None) -> None:
+        """Copy the stored columns of a part with so many rows, but for the file name and the columns of `changed`."""
+        self._flush()
+        name = constant(self.name, rows)
+        replaced = pa.table([name], [FILE_NAME]) if changed is None else changed.append_column(FILE_NAME, name)
+        self._writer.copy(part, replaced)
+        self.rows += rows
+        wrote(rows)
 
     def _fits(self, *more: pa.Table) -> bool:
         """Are the collected rows (and `more`) at most half a row group?"""

@@ -3,14 +3,16 @@
 The key column is matched once against the incoming rows. Then the file is streamed: losing rows of each batch are
 filtered out, and the incoming rows that replace them follow the batch, so that rows stay in their row group and
 statistics stay narrow; rows with new keys come last. Remaining rows keep their meta columns, except for the file name.
-Source: docs/formats/base-files.md, "Meta columns"; docs/formats/merging.md, "Two versions of a key";
-docs/formats/timeline.md, "Commit metadata".
+Row groups without matches are copied as they are stored, without being decoded.
+Source: docs/formats/base-files.md, "Meta columns", "Copied row groups"; docs/formats/merging.md, "Two versions of a
+key"; docs/formats/timeline.md, "Commit metadata".
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby, pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -39,6 +41,9 @@ from pyhudi.schema.projection import project
 from pyhudi.storage.clock import Clock
 
 __all__ = ["merge_file"]
+
+# Share of a full row group from which one without changes is copied, not decoded and encoded.
+COPIED_FROM = 0.5
 
 _Flags = npt.NDArray[np.bool_]
 _Positions = npt.NDArray[np.int64]
@@ -192,10 +197,7 @@ class _Merge:
     def run(self, file: NewBaseFile, first_seq: int) -> None:
         """Write all rows of the new file."""
         self._seq = first_seq
-        first = 0
-        for batch in self._stored_batches():
-            self._merge_batch(file, batch, first)
-            first += len(batch)
+        first = self._run_parts(file)
         if first != self._reader.num_rows:
             raise CorruptFile(f"{self._base.path}: the footer says {self._reader.num_rows} rows, found {first}.")
         new = np.flatnonzero(~self._is_met & ~self._incoming.is_delete)
@@ -203,6 +205,42 @@ class _Merge:
             raise CorruptFile(f"{self._base.path}: rows that are to be changed here are not in the file.")
         self.inserted = len(new)
         self._write_inserts(file, new)
+
+    def _run_parts(self, file: NewBaseFile) -> int:
+        """Copy or merge the parts of the stored file, in order; how many rows they have."""
+        copied = self._parts_to_copy(file)
+        if copied:
+            file.start_copying(self._reader)
+        first, sizes = 0, self._reader.part_rows
+        for copies, parts in groupby(range(len(sizes)), copied.__contains__):
+            if not copies:
+                for batch in self._stored_batches(list(parts) if copied else None, first):
+                    self._merge_batch(file, batch, first)
+                    first += len(batch)
+                continue
+            for part in parts:
+                if self._stored_keys is not None:
+                    self._add_copied_keys(file, self._stored_keys.slice(first, sizes[part]))
+                file.copy_part(part, sizes[part])
+                first += sizes[part]
+        return first
+
+    def _parts_to_copy(self, file: NewBaseFile) -> frozenset[int]:
+        """Numbers of the parts that go into the new file as they are stored, without a look at their rows.
+
+        No key of theirs comes. Small ones are merged with others, or each write would leave one more of them.
+        """
+        matches, sizes = self._matches, self._reader.part_rows
+        if matches is None or self._stored_keys is None or self._incoming.by_row or self._spec.history:
+            return frozenset()
+        least = COPIED_FROM * self._batch_rows()
+        ends = np.cumsum([0, *sizes])
+        parts = {
+            part
+            for part, (start, end) in enumerate(pairwise(ends.tolist()))
+            if 0 < end - start >= least and not np.any(matches[start:end] >= 0)
+        }
+        return file.copyable_parts(self._reader) & parts if parts else frozenset()
 
     def _write_inserts(self, file: NewBaseFile, new: _Positions) -> None:
         group_rows = self._spec.file.row_group_rows
@@ -224,8 +262,11 @@ class _Merge:
             return removed
         return pc.unique(removed.filter(pc.invert(pc.is_in(removed, value_set=pa.concat_arrays(self._staying_keys)))))
 
-    def _stored_batches(self) -> Iterator[pa.Table]:
-        """The stored rows with the new file's columns and types, without the file name, in file order."""
+    def _stored_batches(self, parts: Sequence[int] | None, first: int) -> Iterator[pa.Table]:
+        """The stored rows with the new file's columns and types, without the file name, in file order.
+
+        Args:    parts: see `BaseFileReader.batches`; first: the number of their first row.
+        """
         # The key column is already in memory, since it was matched as a whole.
         held = (FILE_NAME,) if self._stored_keys is None else (FILE_NAME, RECORD_KEY)
         from_file = [name for name in self._file_schema.names if name not in held]
@@ -239,8 +280,7 @@ class _Merge:
         keep_dictionaries = as_is and self._spec.populate_meta_fields and not self._rules.needs_pairs
         dictionaries = set(self._reader.low_cardinality_columns() if keep_dictionaries else ()) & set(from_file)
         target = pa.schema([self._file_schema.field(name) for name in from_file])
-        first = 0
-        for batch in self._reader.batches(names, self._batch_rows(), dictionaries):
+        for batch in self._reader.batches(names, self._batch_rows(), dictionaries, parts=parts):
             table = columns.named(pa.Table.from_batches([batch]))
             if not as_is:
                 table = project(table, target)
@@ -281,10 +321,10 @@ class _Merge:
             for staying in (copied, *([] if fresh is None else [fresh])):
                 keys = single_array(staying.column(RECORD_KEY))
                 self._staying_keys.append(keys.filter(pc.is_in(keys, value_set=self._incoming.keys)))
-        self._add_copied_keys(file, copied)
+        self._add_copied_keys(file, copied.column(RECORD_KEY))
         rows = file.copied_rows(copied)
         if fresh is not None and len(fresh):
-            self._add_copied_keys(file, fresh)
+            self._add_copied_keys(file, fresh.column(RECORD_KEY))
             rows = concat_rows(rows, self._new_rows(file, fresh))
         file.write(rows)
 
@@ -301,10 +341,9 @@ class _Merge:
             else:
                 self.changes.updated(keys, before, replaced.fresh)
 
-    def _add_copied_keys(self, file: NewBaseFile, rows: pa.Table) -> None:
+    def _add_copied_keys(self, file: NewBaseFile, keys: pa.ChunkedArray) -> None:
         """Add the keys of copied rows."""
         if self.keys.rebuild_bloom or self.keys.rebuild_range:
-            keys = rows.column(RECORD_KEY)
             file.add_keys(keys, to_bloom=self.keys.rebuild_bloom, to_range=self.keys.rebuild_range)
 
     def _match(self, stored: pa.Table, first: int) -> npt.NDArray[np.int32]:

@@ -145,6 +145,11 @@ class BaseFileReader(Protocol):
     @property
     def footer(self) -> Footer: ...
 
+    @property
+    def part_rows(self) -> tuple[int, ...]:
+        """The rows of each part (row group) that can be read, or copied into another file, without the others."""
+        ...
+
     def low_cardinality_columns(self) -> tuple[str, ...]:
         """Top-level string columns that the file stores as a small dictionary."""
         ...
@@ -159,6 +164,7 @@ class BaseFileReader(Protocol):
         batch_rows: int = BATCH_ROWS,
         dictionaries: Collection[str] = (),
         may_match: RangeTest | None = None,
+        parts: Sequence[int] | None = None,
     ) -> Iterator[pa.RecordBatch]:
         """Rows in file order, streamed: only one batch is decoded at a time.
 
@@ -167,6 +173,7 @@ class BaseFileReader(Protocol):
             dictionaries: string columns to return dictionary-encoded.
             may_match: takes the ranges of a part of the file and says whether it may hold a matching row; other parts
                 are skipped, if the format has parts. Rows are not filtered.
+            parts: numbers of the parts to read, see `part_rows`; None: all.
         """
         ...
 
@@ -216,6 +223,21 @@ class BaseFileWriter(Protocol):
 
     def write(self, table: pa.Table) -> None:
         """Write one row group. Columns are the writer's schema; strings may be dictionary-encoded."""
+        ...
+
+    def copyable(self, source: BaseFileReader) -> frozenset[int]:
+        """Numbers of the parts of another file that `copy` could take: same columns and types, sound entries."""
+        ...
+
+    def start_copying(self, source: BaseFileReader) -> None:
+        """Parts of this file will be copied; called before anything is written."""
+        ...
+
+    def copy(self, part: int, replaced: pa.Table) -> None:
+        """Append a copyable part as it is stored, but for the columns of `replaced`, which has its rows.
+
+        Raises CorruptFile when the other file ends early.
+        """
         ...
 
     @property

@@ -24,6 +24,7 @@ from pyhudi.formats.avro.schema import arrow_from_avro
 from pyhudi.formats.base.base import (
     BATCH_ROWS,
     BaseFileOptions,
+    BaseFileReader,
     Footer,
     as_corrupt_file,
     check_outline,
@@ -102,6 +103,10 @@ class OrcReader:
     def footer(self) -> Footer:
         return self._footer
 
+    @property
+    def part_rows(self) -> tuple[int, ...]:
+        return (self.num_rows,)
+
     def low_cardinality_columns(self) -> tuple[str, ...]:
         return ()  # pyarrow returns ORC strings plain
 
@@ -114,6 +119,7 @@ class OrcReader:
         batch_rows: int = BATCH_ROWS,
         dictionaries: Collection[str] = (),
         may_match: RangeTest | None = None,
+        parts: Sequence[int] | None = None,
     ) -> Iterator[pa.RecordBatch]:
         names = [name for name in (self._schema.names if columns is None else columns) if name in self._schema.names]
         with as_corrupt_file(self.where, "ORC"):
@@ -245,6 +251,15 @@ class OrcWriter:
                 compression_block_size=_BLOCK_BYTES,
             )
         self._empty = True
+
+    def copyable(self, source: BaseFileReader) -> frozenset[int]:
+        return frozenset()  # pyarrow's writer makes whole files
+
+    def start_copying(self, source: BaseFileReader) -> None:
+        raise AssertionError("nothing is copyable")
+
+    def copy(self, part: int, replaced: pa.Table) -> None:
+        raise AssertionError("nothing is copyable")
 
     @property
     def written_bytes(self) -> int:

@@ -24,6 +24,10 @@ from pyhudi.lazy_property import lazy_property
 
 __all__ = [
     "FALSE",
+    "I16",
+    "I32",
+    "I64",
+    "LIST",
     "PHYSICAL_TYPES",
     "STRUCT",
     "CompactReader",
@@ -37,9 +41,10 @@ __all__ = [
 
 _VARINT_BYTES = 10  # 64 bits, seven to a byte
 # Types of the compact protocol.
-_BYTE, _DOUBLE, _BINARY, _LIST, _SET, _MAP, STRUCT = 3, 7, 8, 9, 10, 11, 12
-_I32, _I64 = 5, 6
-_INTEGERS = frozenset({4, _I32, _I64})
+_BYTE, _DOUBLE, _BINARY, LIST, _SET, _MAP, STRUCT = 3, 7, 8, 9, 10, 11, 12
+I16, I32, I64 = 4, 5, 6
+_INTEGERS = frozenset({I16, I32, I64})
+_LONGEST_STEP = 15  # between numbers of fields; after a longer one the number follows
 _LONG_LIST = 15  # with so many elements or more, the number follows
 _TRUE, FALSE = 1, 2
 _FIXED_BYTES = {_BYTE: 1, _DOUBLE: 8}
@@ -89,7 +94,7 @@ class CompactReader:
         elif kind == STRUCT:
             for _, part in self.fields():
                 self.skip(part)
-        elif kind in (_LIST, _SET):
+        elif kind in (LIST, _SET):
             count, part = self._list_head()
             for _ in range(count):
                 self._skip_element(part)
@@ -139,23 +144,23 @@ class CompactWriter:
 
     def integer(self, number: int, value: int) -> None:
         """An i32."""
-        self._field(number, _I32, _varint(_zigzag(value)))
+        self.raw(number, I32, _varint(_zigzag(value)))
 
     def long(self, number: int, value: int) -> None:
         """An i64."""
-        self._field(number, _I64, _varint(_zigzag(value)))
+        self.raw(number, I64, _varint(_zigzag(value)))
 
     def text(self, number: int, value: str) -> None:
         """A string."""
-        self._field(number, _BINARY, _binary(value))
+        self.raw(number, _BINARY, _binary(value))
 
     def struct(self, number: int, value: bytes) -> None:
         """Another struct, as its `end` returned it."""
-        self._field(number, STRUCT, value)
+        self.raw(number, STRUCT, value)
 
     def integers(self, number: int, values: Sequence[int]) -> None:
         """A list of i32."""
-        self._list(number, _I32, [_varint(_zigzag(value)) for value in values])
+        self._list(number, I32, [_varint(_zigzag(value)) for value in values])
 
     def texts(self, number: int, values: Sequence[str]) -> None:
         """A list of strings."""
@@ -173,14 +178,31 @@ class CompactWriter:
         """The struct."""
         return b"".join((*self._parts, b"\x00"))
 
-    def _list(self, number: int, kind: int, values: Sequence[bytes]) -> None:
-        count = len(values)
-        head = bytes([count << 4 | kind]) if count < _LONG_LIST else bytes([_LONG_LIST << 4 | kind]) + _varint(count)
-        self._field(number, _LIST, head + b"".join(values))
-
-    def _field(self, number: int, kind: int, value: bytes) -> None:
-        self._parts += [bytes([number - self._last << 4 | kind]), value]
+    def raw(self, number: int, kind: int, value: bytes) -> None:
+        """A value as `CompactReader.skip` moves over it."""
+        step = number - self._last
+        head = bytes([step << 4 | kind]) if 0 < step <= _LONGEST_STEP else bytes([kind]) + self.number(number)
+        self._parts += [head, value]
         self._last = number
+
+    @staticmethod
+    def number(value: int) -> bytes:
+        """The encoded value of an integer."""
+        return _varint(_zigzag(value))
+
+    @staticmethod
+    def struct_list(structs: Sequence[bytes]) -> bytes:
+        """The encoded value of a list of structs."""
+        return _encoded_list(STRUCT, structs)
+
+    def _list(self, number: int, kind: int, values: Sequence[bytes]) -> None:
+        self.raw(number, LIST, _encoded_list(kind, values))
+
+
+def _encoded_list(kind: int, values: Sequence[bytes]) -> bytes:
+    count = len(values)
+    head = bytes([count << 4 | kind]) if count < _LONG_LIST else bytes([_LONG_LIST << 4 | kind]) + _varint(count)
+    return head + b"".join(values)
 
 
 def _zigzag(value: int) -> int:

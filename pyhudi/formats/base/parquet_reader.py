@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 
 from pyhudi.errors import CorruptFile
 from pyhudi.formats.base.base import BATCH_ROWS, Footer, as_corrupt_file, check_outline, fit, open_stored, rows_among
+from pyhudi.formats.base.parquet_chunks import ChunkSource, groups_of
 from pyhudi.formats.base.parquet_footer import ParquetFooter, read_footer
 from pyhudi.formats.base.parquet_pages import PagedColumn, paged_column, rows_of_pages
 from pyhudi.formats.base.ranges import FooterRanges, RangeTest, ranges_of_file, row_groups_that_may_match
@@ -131,6 +132,11 @@ class ParquetReader:
         return int(self._footer.metadata.num_rows)
 
     @property
+    def part_rows(self) -> tuple[int, ...]:
+        metadata = self._footer.metadata
+        return tuple(int(metadata.row_group(number).num_rows) for number in range(metadata.num_row_groups))
+
+    @property
     def plain_bytes(self) -> int:
         metadata = self._footer.metadata
         return sum(int(metadata.row_group(number).total_byte_size) for number in range(metadata.num_row_groups))
@@ -169,15 +175,21 @@ class ParquetReader:
             group, unreadable = metadata.row_group(0), self._footer.unreadable_chunks
             yield from (group.column(index) for index in range(metadata.num_columns) if (0, index) not in unreadable)
 
+    def chunks(self) -> tuple[ParquetFooter, ChunkSource]:
+        """The footer, and the file as a source of column chunks. Raises CorruptFile."""
+        with as_corrupt_file(self.where, "Parquet"):
+            return self._footer, ChunkSource(self._input, self.where, groups_of(self._footer.thrift))
+
     def batches(
         self,
         columns: Sequence[str] | None = None,
         batch_rows: int = BATCH_ROWS,
         dictionaries: Collection[str] = (),
         may_match: RangeTest | None = None,
+        parts: Sequence[int] | None = None,
     ) -> Iterator[pa.RecordBatch]:
         names = self._schema.names if columns is None else columns
-        return (batch for _, batch in self._numbered(names, batch_rows, dictionaries, may_match))
+        return (batch for _, batch in self._numbered(names, batch_rows, dictionaries, may_match, parts))
 
     def rows_in_parts(self, test: RangeTest) -> int:
         metadata = self._footer.metadata
@@ -189,17 +201,23 @@ class ParquetReader:
         return self._numbered(columns, batch_rows, (), may_match)
 
     def _numbered(
-        self, read_names: Sequence[str], batch_rows: int, dictionaries: Collection[str], may_match: RangeTest | None
+        self,
+        read_names: Sequence[str],
+        batch_rows: int,
+        dictionaries: Collection[str],
+        may_match: RangeTest | None,
+        parts: Sequence[int] | None = None,
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
         there = set(self._schema.names)
         names = [name for name in read_names if name in there]
         with as_corrupt_file(self.where, "Parquet"):
             metadata = self._footer.metadata
             file = self._open(metadata, dictionaries) if dictionaries else self._file
-            sizes = (metadata.row_group(number).num_rows for number in range(metadata.num_row_groups))
-            starts = list(accumulate(sizes, initial=0))
+            starts = list(accumulate(self.part_rows, initial=0))
             # One row group at a time, so that at most one is buffered ahead.
             for row_group in row_groups_that_may_match(self._footer, may_match):
+                if parts is not None and row_group not in parts:
+                    continue
                 for first, batch in self._numbered_of_group(file, row_group, names, batch_rows):
                     yield starts[row_group] + first, batch
 

@@ -14,6 +14,7 @@ Source: docs/formats/base-files.md, "Parquet layouts", "Footer".
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import Literal, TypeAlias
 
@@ -22,11 +23,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from pyhudi.errors import ConfigError
-from pyhudi.formats.base.base import BaseFileOptions, Footer, close_quietly, fit
+from pyhudi.errors import ConfigError, CorruptFile
+from pyhudi.formats.base.base import BaseFileOptions, BaseFileReader, Footer, close_quietly, fit
+from pyhudi.formats.base.parquet_chunks import ChunkFile, ChunkSource, Picked, elements_of
+from pyhudi.formats.base.parquet_footer import ParquetFooter, read_footer
 from pyhudi.formats.base.parquet_reader import AVRO_SCHEMA_KEY, ParquetReader
 from pyhudi.formats.base.ranges import FooterRanges, nan_columns, ranges_of_file
-from pyhudi.formats.column_stats import ColumnRange
+from pyhudi.formats.column_stats import ColumnRange, column_type
 from pyhudi.storage.base import Storage, as_storage_error
 from pyhudi.storage.synced_file import begin_sync
 
@@ -123,6 +126,16 @@ def _page_limits() -> Mapping[str, int]:
     return limits
 
 
+@dataclass(frozen=True, slots=True)
+class _Copies:
+    """The file whose row groups are copied, and the one that they go to."""
+
+    source: ParquetReader
+    chunks: ChunkSource
+    leaves: Mapping[str, int]
+    file: ChunkFile
+
+
 class ParquetWriter:
     """One Parquet base file being written."""
 
@@ -141,28 +154,29 @@ class ParquetWriter:
         self._where = storage.full_path(path)
         self._sink = storage.open_output(path)
         self._writer: pq.ParquetWriter | None = None  # made with the first rows, which show where a dictionary pays
-        self._arriving: pa.Schema = schema
+        self._copies: _Copies | None = None
+        self._metadata: pq.FileMetaData | None = None  # of the closed file
+        self._arriving: pa.Schema | None = None  # the columns as the first rows had them
+        self._dictionaries: list[str] = []
 
     @property
     def written_bytes(self) -> int:
-        return 0 if self._writer is None else int(self._sink.tell())
+        return 0 if self._writer is None and self._copies is None else int(self._sink.tell())
 
     def write(self, table: pa.Table) -> None:
         with as_storage_error(self._where):
-            writer = self._writer or self._start(table)
-            columns = [
-                _arrive(column, kind, name)
-                for name, column, kind in zip(table.column_names, table.columns, self._arriving.types, strict=True)
-            ]
-            rows = pa.Table.from_arrays(columns, schema=self._arriving).unify_dictionaries()
-            writer.write_table(rows, row_group_size=max(1, len(rows)))
+            rows = self._arrived(table)
+            if self._copies is None:
+                self._writer = self._writer or self._pyarrow_writer(self._sink, rows.schema)
+                self._writer.write_table(rows, row_group_size=max(1, len(rows)))
+            else:
+                self._copies.file.add(self._encoded(rows), len(rows))
             begin_sync(self._sink)
         self._nan_columns.update(nan_columns(rows, self._watched))
 
-    def _start(self, table: pa.Table | None) -> pq.ParquetWriter:
-        """Open the writer. It takes string columns in the encoding of the first rows."""
-        paths: list[str] = []
-        if table is not None:
+    def _arrived(self, table: pa.Table) -> pa.Table:
+        """The rows, with string columns in the encoding of the first rows."""
+        if self._arriving is None:
             assert table.column_names == self._schema.names, (table.column_names, self._schema.names)
             coded = [pa.types.is_dictionary(kind) for kind in table.schema.types]
             self._arriving = pa.schema(
@@ -171,28 +185,83 @@ class ParquetWriter:
                     for field, is_coded in zip(self._schema, coded, strict=True)
                 ]
             )
-            paths = dictionary_paths(table, self._schema, self._plain)
-        self._writer = pq.ParquetWriter(
-            self._sink, self._arriving, version="2.6", compression=self._codec, compression_level=self._level,
-            use_dictionary=paths,  # type: ignore[arg-type]  # pyarrow takes names, too
+            self._dictionaries = dictionary_paths(table, self._schema, self._plain)
+        columns = [
+            _arrive(column, kind, name)
+            for name, column, kind in zip(table.column_names, table.columns, self._arriving.types, strict=True)
+        ]
+        return pa.Table.from_arrays(columns, schema=self._arriving).unify_dictionaries()
+
+    def _pyarrow_writer(
+        self, sink: pa.NativeFile, schema: pa.Schema, dictionaries: Collection[str] | None = None
+    ) -> pq.ParquetWriter:
+        return pq.ParquetWriter(
+            sink, schema, version="2.6", compression=self._codec, compression_level=self._level,
+            use_dictionary=self._dictionaries if dictionaries is None else list(dictionaries),  # type: ignore[arg-type]  # pyarrow takes names, too
             write_statistics=True, data_page_version="1.0", store_schema=False,
             use_compliant_nested_type=True, write_page_checksum=self._checksums, **_page_limits(),  # type: ignore[arg-type]
         )  # fmt: skip
-        return self._writer
+
+    def _encoded(self, rows: pa.Table, dictionaries: Collection[str] | None = None) -> list[Picked]:
+        """The chunks of a row group with these rows, in memory."""
+        sink = pa.BufferOutputStream()
+        with self._pyarrow_writer(sink, rows.schema, dictionaries) as writer:
+            writer.write_table(rows, row_group_size=max(1, len(rows)))
+        source = ChunkSource.of_buffer(sink.getvalue())
+        return [(source, chunk) for chunk in source.groups[0].chunks]
+
+    def copyable(self, source: BaseFileReader) -> frozenset[int]:
+        return copyable_groups(source, self._empty_footer()) if isinstance(source, ParquetReader) else frozenset()
+
+    def _empty_footer(self) -> ParquetFooter:
+        """The footer of a file with these columns and without rows."""
+        sink = pa.BufferOutputStream()
+        self._pyarrow_writer(sink, self._schema).close()
+        return read_footer(pa.BufferReader(sink.getvalue()))
+
+    def start_copying(self, source: BaseFileReader) -> None:
+        assert self._writer is None, "before the first rows"
+        assert isinstance(source, ParquetReader), source
+        ours, chunks = self._empty_footer(), source.chunks()[1]
+        with as_storage_error(self._where):
+            self._copies = _Copies(source, chunks, _leaves(ours), ChunkFile(self._sink, ours.thrift))
+
+    def copy(self, part: int, replaced: pa.Table) -> None:
+        copies = self._copies
+        assert copies is not None, "start_copying comes first"
+        group = copies.chunks.groups[part]
+        picked = [(copies.chunks, chunk) for chunk in group.chunks]
+        columns = pa.schema([self._schema.field(name) for name in replaced.column_names])
+        for encoded in self._encoded(replaced, dictionary_paths(replaced, columns)):
+            picked[copies.leaves[encoded[1].path]] = encoded
+        with as_storage_error(self._where):
+            copies.file.add(picked, group.rows)
+            begin_sync(self._sink)
+        floats = [name for name in self._watched if _is_float(self._schema, name)]
+        if floats:  # a footer says nothing of NaN
+            tops = list(
+                dict.fromkeys(name if name in self._schema.names else name.partition(".")[0] for name in floats)
+            )
+            for batch in copies.source.batches(tops, parts=[part]):
+                self._nan_columns.update(nan_columns(pa.Table.from_batches([batch]), floats))
 
     def close(self, footer: Footer) -> int:
+        key_values = footer.key_values(AVRO_SCHEMA_KEY)
         with as_storage_error(self._where):
-            writer = self._writer or self._start(None)
-            writer.add_key_value_metadata(footer.key_values(AVRO_SCHEMA_KEY))
-            writer.close()
+            if self._copies is None:
+                writer = self._writer = self._writer or self._pyarrow_writer(self._sink, self._schema, [])
+                writer.add_key_value_metadata(key_values)
+                writer.close()
+                self._metadata = writer.writer.metadata
+            else:
+                self._metadata = self._copies.file.close(key_values)
             size = int(self._sink.tell())
             self._sink.close()
         return size
 
     def ranges(self) -> tuple[ColumnRange, ...]:
-        assert self._writer is not None
-        metadata: pq.FileMetaData = self._writer.writer.metadata
-        footer_ranges = FooterRanges(metadata, self._schema, nan_columns=self._nan_columns)
+        assert self._metadata is not None
+        footer_ranges = FooterRanges(self._metadata, self._schema, nan_columns=self._nan_columns)
         if all(footer_ranges.of(name)[1] for name in self._watched):
             return ranges_of_file(None, footer_ranges, self._watched)
         with ParquetReader(self._storage, self._path) as reader:  # texts too long for a footer
@@ -201,6 +270,50 @@ class ParquetWriter:
     def abandon(self) -> None:
         close_quietly(self._writer, self._sink)
         self._writer = None
+
+
+def _is_float(schema: pa.Schema, name: str) -> bool:
+    kind = column_type(schema, name)
+    return kind is not None and pa.types.is_floating(kind)
+
+
+# Writers of Spark say by these entries that times before 1900 count by another calendar.
+_CALENDARS = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
+
+
+def _leaves(footer: ParquetFooter) -> dict[str, int]:
+    """Leaf columns by path."""
+    schema = footer.metadata.schema
+    return {schema.column(at).path: at for at in range(len(schema))}
+
+
+def copyable_groups(source: ParquetReader, ours: ParquetFooter) -> frozenset[int]:
+    """The row groups of a file that have the form of this writer's: same leaves, in this file, not encrypted."""
+    try:
+        footer, chunks = source.chunks()
+    except CorruptFile:
+        return frozenset()  # whoever reads its rows says what is wrong
+    theirs, expected = footer.metadata.schema, ours.metadata.schema
+    leaves = range(len(expected))
+    if len(_leaves(ours)) != len(leaves):
+        return frozenset()  # a column with a dot in its name has the path of another one's field
+    if len(theirs) != len(leaves) or not all(theirs.column(at).equals(expected.column(at)) for at in leaves):
+        return frozenset()
+    is_nested = any(expected.column(at).max_definition_level > 1 for at in leaves)
+    if is_nested and elements_of(footer.thrift) != elements_of(ours.thrift):
+        return frozenset()  # levels of the same number can have other meanings
+    if any(key in (footer.metadata.metadata or {}) for key in _CALENDARS):
+        return frozenset()
+    damaged = {group for group, _ in footer.unreadable_chunks}
+    size = chunks.file.size()
+    return frozenset(
+        number
+        for number, group in enumerate(chunks.groups)
+        if number not in damaged
+        and len(group.chunks) == len(leaves)
+        and group.rows == source.part_rows[number]
+        and all(chunk.is_within(size) for chunk in group.chunks)
+    )
 
 
 def _arrive(column: pa.ChunkedArray, kind: pa.DataType, name: str) -> pa.ChunkedArray:
