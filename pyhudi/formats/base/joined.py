@@ -106,6 +106,10 @@ class JoinedReader:
         return self._skeleton.num_rows
 
     @property
+    def part_rows(self) -> tuple[int, ...]:
+        return (self.num_rows,)  # the parts of the two files differ
+
+    @property
     def plain_bytes(self) -> int:
         return self._skeleton.plain_bytes + self._source.plain_bytes
 
@@ -126,7 +130,10 @@ class JoinedReader:
         batch_rows: int = BATCH_ROWS,
         dictionaries: Collection[str] = (),
         may_match: RangeTest | None = None,
+        parts: Sequence[int] | None = None,
     ) -> Iterator[pa.RecordBatch]:
+        if parts is not None and not parts:
+            return
         names = self._names(columns)
         # Row groups of the two files differ, so none is left out, and rows stay side by side.
         sides = [
