@@ -54,8 +54,11 @@ GROUPS = {
     "checkpoint": "Checkpoints of ingestion jobs",
     "config": "Properties",
     "metadata": "The metadata table",
+    "repair": "Damage found and mended",
 }
 _CLI = "pyhudi.cli"
+_REPAIR = "pyhudi.cli.repair"
+_REPAIRED = "pyhudi.services.repair.result:RepairResult"
 _DESCRIPTION = "pyhudi.table.description:TableDescription"
 _SAVEPOINTS = "pyhudi.services.savepoint:Savepoints"
 _INDEXES = "pyhudi.services.indexes:IndexList"
@@ -148,6 +151,19 @@ COMMANDS = (
     Command("metadata drop", f"{_CLI}.metadata:drop",
             "Take the metadata table out, or partitions of it. Answers with the names of what went.",
             "builtins:str", True),
+    Command("repair orphans", f"{_REPAIR}:orphans", "Delete data files that no instant owns.", _REPAIRED),
+    Command("repair duplicates", f"{_REPAIR}:duplicates", "Keep one row of each key, by the merge rules.", _REPAIRED),
+    Command("repair partition-metadata", f"{_REPAIR}:partition_metadata",
+            "Write missing or wrong partition metadata.", _REPAIRED),
+    Command("repair empty-instants", f"{_REPAIR}:empty_instants",
+            "Mend instants whose files are empty or damaged.", _REPAIRED),
+    Command("repair properties", f"{_REPAIR}:properties", "Make damaged hoodie.properties again.", _REPAIRED),
+    Command("repair rename-partition", f"{_REPAIR}:rename_partition",
+            "Give the rows of a partition the values of another path.", _REPAIRED),
+    Command("repair deprecated-partition", f"{_REPAIR}:deprecated_partition",
+            "Move rows without a value from `default` to the default partition of today.", _REPAIRED),
+    Command("repair log-checksums", f"{_REPAIR}:log_checksums",
+            "Keep what damaged log files still hold.", _REPAIRED),
 )  # fmt: skip
 
 

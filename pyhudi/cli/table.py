@@ -134,10 +134,13 @@ def diff(table: TablePath, since: str, until: str | None = None, /, *, common: C
     return Reply(common.open(table).diff(since, until))
 
 
-def health(table: TablePath, /, *, common: CommonOptions = COMMON) -> Reply:
+def health(table: TablePath, /, *, deep: bool = False, common: CommonOptions = COMMON) -> Reply:
     """What makes a table slow or large, and what mends it.
 
     Exit code 3 where something needs a call.
+
+    Args:
+        deep: Also what each repair would mend; this reads keys, log files and history.
     """
-    found = common.open(table).health(options=common.options)
+    found = common.open(table).health(deep=deep, options=common.options)
     return Reply(found, found_wrong=not found.is_healthy)

@@ -1,8 +1,8 @@
 """The health of a table in one look: causes of slowness or size, abandoned work, and the calls that help.
 
 It lists the files, by the metadata table where it is up to date, and the timeline; it opens no file and changes
-nothing. Each check makes findings: a warning where the table is much slower or larger than need be, or where something
-went wrong; a note for states that may be intended.
+nothing. A deep look also makes a dry run of each repair. Each check makes findings: a warning where the table is much
+slower or larger than need be, or where something went wrong; a note for states that may be intended.
 
 Source: docs/reading.md, "The health of a table".
 """
@@ -26,6 +26,7 @@ from pyhudi.model.buckets import TableBuckets
 from pyhudi.model.filenames import HEARTBEAT_FOLDER, TEMPORARY_FOLDER
 from pyhudi.model.instant import ActionKind, Instant
 from pyhudi.result import Result
+from pyhudi.services.repair.findings import damage_by_names, damage_by_repairs
 from pyhudi.text_table import html_table, readable_bytes, text_table
 from pyhudi.view.consistent_read import read_consistently
 from pyhudi.view.file_system_view import FileSystemView
@@ -40,7 +41,7 @@ _STATISTICS = tuple(kind.value.prefix for kind in (MetadataKind.COLUMN_STATS, Me
 @dataclass(frozen=True, slots=True, repr=False)
 class Finding(Result):
     """`level`: "warning" or "note". `about`: small files, log files, statistics, metadata table, waiting services,
-    dead writers, timeline. `run`: the Python call that repairs it, "" where the next write does.
+    dead writers, timeline, damage. `run`: the Python call that repairs it, "" where the next write does.
     """
 
     level: str
@@ -132,12 +133,12 @@ class TableHealth(Result):
         return f"<div>{escape(self._summary())}</div>{table}"
 
 
-def health(context: ActionContext) -> TableHealth:
+def health(context: ActionContext, deep: bool = False) -> TableHealth:
     """The health of a table: see `HudiTable.health`. Raises the errors of listing the table."""
-    return health_and_files(context)[0]
+    return health_and_files(context, deep)[0]
 
 
-def health_and_files(context: ActionContext) -> tuple[TableHealth, FileSystemView]:
+def health_and_files(context: ActionContext, deep: bool = False) -> tuple[TableHealth, FileSystemView]:
     """The health of a table, and the files it was judged by. Raises the errors of listing the table."""
     meta = context.meta
     fault = metadata_fault(meta) if has_metadata_table(meta) else None
@@ -158,6 +159,7 @@ def health_and_files(context: ActionContext) -> tuple[TableHealth, FileSystemVie
         *_about_logs(files, context),
         *_about_statistics(meta, fault),
         *_about_timeline(len(commits), context),
+        *_about_damage(view, context, deep),
     )
     checked = TableHealth(
         meta.storage.root,
@@ -344,3 +346,11 @@ def _about_timeline(commits: int, context: ActionContext) -> Iterator[Finding]:
     if commits > 2 * limit:
         text = f"{commits:,} commits on the active timeline, which every reader lists; archiving keeps {limit:,}"
         yield Finding("warning", "timeline", text, "table.archive()")
+
+
+def _about_damage(view: FileSystemView, context: ActionContext, deep: bool) -> Iterator[Finding]:
+    damage = [*(damage_by_repairs(context) if deep else ())]
+    calls = {run for _, run in damage}
+    damage += [one for one in damage_by_names(context.meta, view.partitions()) if one[1] not in calls]
+    for text, run in damage:
+        yield Finding("warning", "damage", text, run)

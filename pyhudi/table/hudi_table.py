@@ -66,6 +66,7 @@ from pyhudi.table.merge_builder import Merge
 from pyhudi.table.metadata import TableMetadata, build_index
 from pyhudi.table.named_arguments import named, named_methods
 from pyhudi.table.neighbours import no_attribute
+from pyhudi.table.repair import TableRepairs, properties_repaired
 from pyhudi.table.replace_where import overwrite, write_where
 from pyhudi.table.reports import data_schema, files, health, html, one_line, partitions, report
 from pyhudi.table.scan import Scan, scan
@@ -94,6 +95,7 @@ if TYPE_CHECKING:
     from pyhudi.services.indexes import IndexInfo, IndexList
     from pyhudi.services.partition_ttl import TtlResult
     from pyhudi.services.properties import PropertiesChange
+    from pyhudi.services.repair.result import RepairResult
     from pyhudi.services.results import ClusteringResult, CompactionResult
     from pyhudi.services.savepoint import Savepoint
     from pyhudi.services.table_type import TypeChange
@@ -265,16 +267,17 @@ class HudiTable:
         """
         return set_checkpoint(self._handle, value, key, dry_run, options, more)
 
-    def health(self, *, options: Options | None = None) -> TableHealth:
+    def health(self, *, deep: bool = False, options: Options | None = None) -> TableHealth:
         """What makes the table slow or large, and the calls that mend it; prints as a table.
 
         Small files, log files that wait for a compaction, missing statistics, a metadata table that is missing or not
         up to date, plans that wait, and what dead writers left. It lists files and reads none, and changes nothing.
 
-        Args:    options: Hudi's own keys: the limits, such as `hoodie.parquet.small.file.limit`.
+        Args:    deep: also what each method of `repair` would mend, which reads keys, log files and history.
+                 options: Hudi's own keys: the limits, such as `hoodie.parquet.small.file.limit`.
         Raises:  CorruptFile for a timeline that can't be read.
         """
-        return health(self._handle, options)
+        return health(self._handle, options, deep)
 
     def report(self, path: PathLike | None = None, *, options: Options | None = None) -> Report | str:
         """A page for the browser: timeline, files, partitions, health, writes over time, schema and properties.
@@ -661,6 +664,33 @@ class HudiTable:
     def maintenance(self) -> Maintenance:
         """The table services in one place: `maintenance.compact()`, `clean()`, `cluster()` and so on."""
         return Maintenance(self)
+
+    @property
+    def repair(self) -> TableRepairs:
+        """Damage found and mended: `repair.orphans()`, `duplicates()` and so on; nothing changes without
+        `dry_run=False`.
+        """
+        return TableRepairs(self._handle)
+
+    @staticmethod
+    def repair_properties(
+        path: PathLike,
+        *,
+        properties: Mapping[str, str] | None = None,
+        dry_run: bool = True,
+        storage_options: Mapping[str, object] | None = None,
+    ) -> RepairResult:
+        """Make missing or damaged `hoodie.properties` again, without which a table can't be opened.
+
+        A whole backup counts first, then what is left of the file, then what the table's files show. Nobody may write
+        meanwhile.
+
+        Args:
+            properties: those that count before all others, such as ordering columns, which files don't show.
+            dry_run: only return the difference.
+        Raises: TableNotFound for a folder without `.hoodie`; ConfigError when files don't show enough.
+        """
+        return properties_repaired(open_storage(path, storage_options or {}), properties, dry_run)
 
     def compact(
         self,

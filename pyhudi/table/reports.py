@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -46,9 +47,10 @@ def history(handle: TableHandle, limit: int | None, archived: bool, since: AsOf 
     return load_table_history(meta, limit, archived=archived, since=first, until=last)
 
 
-def health(handle: TableHandle, options: Options | None) -> TableHealth:
+def health(handle: TableHandle, options: Options | None, deep: bool) -> TableHealth:
     """`HudiTable.health`."""
-    return handle.serve(check_health, options, {}, dry_run=True, admit=lambda context: None)
+    look = partial(check_health, deep=deep)
+    return handle.serve(look, options, {}, dry_run=True, admit=lambda context: None)
 
 
 def report(handle: TableHandle, path: str | os.PathLike[str] | None, options: Options | None) -> Report | str:

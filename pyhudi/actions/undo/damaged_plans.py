@@ -12,12 +12,13 @@ from pyhudi.actions.action import ActionContext
 from pyhudi.actions.undo.rollback import undo
 from pyhudi.caller_warnings import warn_caller
 from pyhudi.errors import CorruptFile, PathNotFound
+from pyhudi.meta_client import MetaClient
 from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.timeline.read import TimelineReader
 from pyhudi.transaction.instants import drop
 from pyhudi.transaction.undo import has_logs_of
 
-__all__ = ["drop_damaged_plans"]
+__all__ = ["drop_damaged_plans", "has_damaged_plan"]
 
 _PLANS: Mapping[ActionKind, Callable[[TimelineReader, Instant], object]] = {
     ActionKind.COMPACTION: TimelineReader.compaction_plan,
@@ -36,12 +37,16 @@ def drop_damaged_plans(context: ActionContext) -> tuple[str, ...]:
     Below version 8 a compaction stays if others have written to its slices, which are unknown without the plan. A
     running restore ends where it is.
     """
-    if context.meta.storage.keeps_order or not any(_is_damaged(i, context) for i in context.meta.timeline.pending()):
+    if context.meta.storage.keeps_order or not any(
+        has_damaged_plan(i, context.meta) for i in context.meta.timeline.pending()
+    ):
         return ()
     dropped = []
     with context.locked():
         now = context.reloaded()
-        damaged = [i for i in now.meta.timeline.pending() if _is_damaged(i, now) and not _may_be_in_use(i, now)]
+        damaged = [
+            i for i in now.meta.timeline.pending() if has_damaged_plan(i, now.meta) and not _may_be_in_use(i, now)
+        ]
     for instant in sorted(damaged, key=lambda i: i.action is not ActionKind.ROLLBACK):  # undoing reads their plans
         if instant.action.is_write:
             undo(instant, context)
@@ -52,12 +57,13 @@ def drop_damaged_plans(context: ActionContext) -> tuple[str, ...]:
     return tuple(dropped)
 
 
-def _is_damaged(instant: Instant, context: ActionContext) -> bool:
+def has_damaged_plan(instant: Instant, meta: MetaClient) -> bool:
+    """Can't the plan of a pending instant be read? Actions without a plan have none that is damaged."""
     read = _PLANS.get(instant.action)
     if read is None:
         return False
     try:
-        plan = read(context.meta.reader, instant)
+        plan = read(meta.reader, instant)
     except (CorruptFile, PathNotFound):
         return True
     return plan is None and instant.action is ActionKind.CLUSTERING

@@ -24,7 +24,7 @@ from pyhudi.storage.base import Storage
 from pyhudi.transaction.instants import request
 from pyhudi.view.readable_history import load_readable_history
 
-__all__ = ["clean", "clean_after_write"]
+__all__ = ["clean", "clean_after_write", "plan_path"]
 
 _DRAFTS = 3  # made while writers are at work; the next draft is made under the lock
 # Actions that may invalidate an earlier draft: they need old files, or bring old slices back.
@@ -170,11 +170,11 @@ def _guards(context: ActionContext) -> frozenset[tuple[str, ActionKind, State]]:
 
 def _request(planned: PlannedClean, context: ActionContext) -> Instant:
     storage = context.meta.storage
-    body = encode_clean_plan(planned.plan(), lambda path: _absolute(storage, path))
+    body = encode_clean_plan(planned.plan(), lambda path: plan_path(storage, path))
     return request(ActionKind.CLEAN, body, context)
 
 
-def _absolute(storage: Storage, path: str) -> str:
+def plan_path(storage: Storage, path: str) -> str:
     """The path as Hudi writes it: absolute, without a scheme on a local disk."""
     full = storage.full_path(path)
     return full.removeprefix("file://").removeprefix("file:")

@@ -53,10 +53,10 @@ REFUSED: Mapping[str, str] = {
     "cleanup_audit_lock": _AUDIT,
     "partition_bucket_index_manager": "all partitions of a table have the same number of buckets here. Write the table "
     "anew with another hoodie.bucket.index.num.buckets",
-    "repair_deduplicate": "it leaves files outside the table that someone has to put in. Read the partition, keep one "
-    "row of each key, and write them with insert_overwrite",
-    "repair_overwrite_hoodie_props": "a table with wrong properties can't be read any more. ALTER TABLE … SET "
-    "TBLPROPERTIES changes those that may change",
+    "repair_deduplicate": "it leaves files outside the table that someone has to put in. Call "
+    "table.repair.duplicates(dry_run=False), which mends the table",
+    "repair_overwrite_hoodie_props": "a table with wrong properties can't be read any more. "
+    "HudiTable.repair_properties(path) mends them, and ALTER TABLE … SET TBLPROPERTIES changes those that may change",
 }
 
 

@@ -1,0 +1,69 @@
+"""What a repair returns: the damage, what was or would be done about it, and the instant that did it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyhudi.result import Result
+from pyhudi.text_table import html_table, readable_bytes, text_table
+
+__all__ = ["RepairItem", "RepairResult"]
+
+_SHOWN = 20
+_HEADER = ("where", "problem", "action")
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class RepairItem(Result):
+    """One damage. `where`: a path in the table, a partition path, an instant or a key of the properties. `action`: what
+    the repair does, "" where it leaves the damage as it is. `size_bytes`: of the file, 0 for other things.
+    """
+
+    where: str
+    problem: str
+    action: str = ""
+    size_bytes: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.where or '.'}: {self.problem}{f' → {self.action}' if self.action else ''}"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class RepairResult(Result):
+    """`items`: the damage. `is_done`: it was mended by this call; False for a dry run, and where there was nothing to
+    do. `instant_time`: the instant that did it, None for repairs without one. `run`: the call that does it.
+    """
+
+    table: str
+    repair: str
+    items: tuple[RepairItem, ...] = ()
+    is_done: bool = False
+    instant_time: str | None = None
+    run: str = ""
+
+    @property
+    def to_mend(self) -> tuple[RepairItem, ...]:
+        """The items that the repair does something about."""
+        return tuple(item for item in self.items if item.action)
+
+    def _summary(self) -> str:
+        if not self.items:
+            return f"repair {self.repair}: nothing to do"
+        size = sum(item.size_bytes for item in self.to_mend)
+        count = f"{len(self.to_mend):,} to mend" if not self.is_done else f"{len(self.to_mend):,} mended"
+        left = len(self.items) - len(self.to_mend)
+        by = f" by {self.instant_time}" if self.instant_time else ""
+        more = f", {left:,} left as they are" if left else ""
+        return f"repair {self.repair}: {count}{by}{f' ({readable_bytes(size)})' if size else ''}{more}"
+
+    def _rows(self) -> list[tuple[str, str, str]]:
+        return [(item.where or ".", item.problem, item.action or "-") for item in self.items[:_SHOWN]]
+
+    def __str__(self) -> str:
+        if not self.items:
+            return self._summary()
+        more = f"\nand {len(self.items) - _SHOWN:,} more" if len(self.items) > _SHOWN else ""
+        return f"{self._summary()}\n{text_table(_HEADER, self._rows())}{more}"
+
+    def _repr_html_(self) -> str:
+        return f"<div>{self._summary()}</div>{html_table(_HEADER, self._rows()) if self.items else ''}"

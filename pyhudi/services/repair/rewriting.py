@@ -1,0 +1,164 @@
+"""Rows of some file groups written anew: one replacecommit has their new files, and names the groups that they replace.
+
+The rows are read as the table shows them, with their damage where options give it up. They go through the table's key
+generator, so that they land in the partition that their columns say; `targets` are the only ones that they may reach.
+A write that completes between the reading and the begin of the commit ends it with a WriteConflict; later ones to the
+same groups are conflicts as for every overwrite.
+Source: docs/repairs.md; docs/formats/table-services.md, "Replaced file groups".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from pyhudi.actions.action import ActionContext, Schedule
+from pyhudi.actions.clustering_updates import groups_in_pending_plans
+from pyhudi.actions.partitioner import SlotPlan
+from pyhudi.actions.runner import run
+from pyhudi.actions.writes.insert_overwrite import Groups, InsertOverwrite
+from pyhudi.actions.writes.keyed_write import KeyedWrite, Rules
+from pyhudi.engine.local import in_this_process
+from pyhudi.engine.local_frame import ReopenedRows
+from pyhudi.errors import ConfigError, WriteConflict
+from pyhudi.index.bucket import bucket_of_file_id
+from pyhudi.index.chosen import index_class
+from pyhudi.meta_client import MetaClient
+from pyhudi.model.commit import OperationType
+from pyhudi.model.file_group import FileGroupId
+from pyhudi.model.instant import COMPACTIONS
+from pyhudi.model.keys import META_COLUMNS
+from pyhudi.model.timeline import Timeline
+from pyhudi.queries.plan import ReadPlan, plan_snapshot
+from pyhudi.queries.query import Query
+from pyhudi.queries.read_slice import ReadSlice
+from pyhudi.queries.snapshot import read_slice
+
+__all__ = ["Rewriting", "grouped", "plan_rows"]
+
+Rows = Callable[[], Iterator[pa.RecordBatch]]
+
+
+def plan_rows(context: ActionContext, columns: Iterable[str] | None = None) -> ReadPlan:
+    """The table's rows, by file slice; `columns` None: all of them. Files are listed in folders."""
+    options, meta = context.options, context.meta
+    names = None if columns is None else tuple(columns)
+    query = Query(columns=names, merger_classes=options.merger_classes, damage=options.damage, use_metadata=False)
+    return plan_snapshot(meta, query)
+
+
+def grouped(reads: Iterable[ReadSlice]) -> Groups:
+    """The file groups of slices, by partition."""
+    groups: dict[str, tuple[str, ...]] = {}
+    for read in reads:
+        group = read.file_slice.group
+        groups[group.partition_path] = (*groups.get(group.partition_path, ()), group.file_id)
+    return groups
+
+
+@dataclass(frozen=True)
+class Rewriting:
+    """Rows in the place of those of some file groups.
+
+    `read`: the plan that they were read by, of the whole table; `reads`: its slices whose groups are replaced;
+    `change`: what becomes of a batch of them, meta columns first. `combines`: of the rows of a key the one that the
+    merge rules choose stays. `targets`: the partitions that the rows may go to.
+    """
+
+    read: ReadPlan
+    reads: tuple[ReadSlice, ...]
+    targets: frozenset[str]
+    change: Callable[[pa.RecordBatch], pa.RecordBatch] | None = None
+    combines: bool = False
+    rows: Rows | None = None
+
+    def run(self, context: ActionContext) -> str:
+        """Write and commit the rows. Returns the instant time. Raises WriteConflict, ConfigError."""
+        check_no_buckets(self.read, context)
+        schema = pa.schema([field for field in self.read.schema if field.name not in META_COLUMNS])
+        stream = self.rows or self._rows_of(context.meta)
+
+        def opened() -> pa.RecordBatchReader:
+            return pa.RecordBatchReader.from_batches(schema, (batch.select(schema.names) for batch in stream()))
+
+        frame, engine = in_this_process(ReopenedRows(schema, opened))
+        rules = Rules(
+            OperationType.INSERT_OVERWRITE,
+            tags=False,
+            combines=self.combines,
+            match_keys=False,
+            moves=False,
+            replaces=True,
+        )
+        action = _ReplaceGroups(
+            KeyedWrite(frame, rules),
+            OperationType.INSERT_OVERWRITE,
+            groups=grouped(self.reads),
+            targets=self.targets,
+            read=context.meta.timeline.commits(),
+        )
+        return run(action, replace(context, engine=engine)).instant_time
+
+    def _rows_of(self, meta: MetaClient) -> Rows:
+        def stream() -> Iterator[pa.RecordBatch]:
+            for read in self.reads:
+                for batch in read_slice(self.read, meta.storage, read):
+                    yield batch if self.change is None else self.change(batch)
+
+        return stream
+
+
+@dataclass(frozen=True)
+class _ReplaceGroups(InsertOverwrite[SlotPlan]):
+    """An overwrite that replaces exactly these file groups. `read`: the commits that the rows were read from."""
+
+    groups: Groups | None = None
+    targets: frozenset[str] = frozenset()
+    read: Timeline | None = None
+
+    def schedule(self, context: ActionContext) -> Schedule:
+        if self.read is not None and context.meta.timeline.commits() != self.read:
+            raise WriteConflict(
+                f"{context.meta.storage.root}: another write completed after the rows of the repair were read. Nothing "
+                "was changed; repair again."
+            )
+        planned = groups_in_pending_plans(context.meta, COMPACTIONS)
+        for path, file_ids in (self.groups or {}).items():
+            hit = next((file_id for file_id in file_ids if FileGroupId(path, file_id) in planned), None)
+            if hit is not None:
+                raise WriteConflict(
+                    f"{context.meta.storage.root}: a plan that waits is going to rewrite the file group {hit} in "
+                    f"{path!r}. Nothing was changed; run the plan (table.health() names it) or take it back, then "
+                    "repair again."
+                )
+        return super().schedule(context)
+
+    def _replaced(self, paths: Iterable[str], context: ActionContext) -> Groups:
+        strange = sorted(set(paths) - self.targets)
+        if strange:
+            raise ConfigError(
+                f"{context.meta.storage.root}: by its columns a row goes to the partition {strange[0]!r}, not to "
+                f"{', '.join(map(repr, sorted(self.targets)[:3]))}. Nothing was changed; give the options of the key "
+                "generator that the table was written with."
+            )
+        return self.groups or {}
+
+
+def check_no_buckets(read: ReadPlan, context: ActionContext) -> None:
+    """Raise ConfigError for a table whose file groups look like buckets, when the options do not say how they are made:
+    new file groups would be none.
+    """
+    file_ids = [one.file_slice.group.file_id for one in read.slices]
+    looks_so = bool(file_ids) and all(bucket_of_file_id(one) is not None and one < "0001" for one in file_ids)
+    if (
+        looks_so
+        and "hoodie.index.type" not in context.options.explicit
+        and not index_class(context.options).hashes_keys
+    ):
+        raise ConfigError(
+            f"{context.meta.storage.root}: the file groups of the table look like buckets of an index. Give the "
+            "options that it is written with, hoodie.index.type=BUCKET and those of the buckets, or another "
+            "hoodie.index.type if they are none. Nothing was changed."
+        )

@@ -1,0 +1,366 @@
+"""Each damage made on small tables, repaired, and the rows and the listing compared with what they should be."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from pyhudi import HudiTable, write_hudi
+from pyhudi.errors import ConfigError, TableError, WriteConflict
+from pyhudi.services.repair.result import RepairResult
+
+VERSIONS = ["6", "8", "9"]
+Rows = list[tuple[Any, ...]]
+KEYS = {"record_key": "id", "partition_by": "p", "ordering": "ts"}
+
+
+def rows(*given: tuple[str, str | None, int, int]) -> pa.Table:
+    schema = pa.schema([("id", pa.string()), ("p", pa.string()), ("ts", pa.int64()), ("v", pa.int64())])
+    return pa.Table.from_pylist([dict(zip(schema.names, row, strict=True)) for row in given], schema)
+
+
+START = [("a", "x", 1, 10), ("b", "x", 1, 20), ("c", "y", 1, 30)]
+
+
+def table_of(path: Path, version: str, kind: str = "COPY_ON_WRITE", **more: Any) -> HudiTable:
+    options = {"hoodie.write.table.version": version, "hoodie.compact.inline": "false"}
+    write_hudi(path, rows(*START), table_type=kind, options=options, **{**KEYS, **more})
+    return HudiTable.open(path)
+
+
+def read(table: HudiTable) -> Rows:
+    found = table.to_arrow(["id", "p", "ts", "v"]).to_pylist()
+    return sorted((tuple(row.values()) for row in found), key=repr)
+
+
+def mended(result: RepairResult) -> RepairResult:
+    assert result.is_done, result
+    return result
+
+
+def is_right(table: HudiTable) -> bool:
+    return table.metadata.validate() == ()
+
+
+def timeline_folder(path: Path, version: str) -> Path:
+    return path / ".hoodie" if version == "6" else path / ".hoodie" / "timeline"
+
+
+# ---- orphans
+
+
+def archived_away(table: HudiTable, path: Path, version: str) -> str:
+    """A write whose instant goes without its files, as when its rollback died; then the timeline moves past it."""
+    lost = table.upsert(rows(("lost", "x", 5, 50)), options={"hoodie.parquet.small.file.limit": "0"}).instant_time
+    for file in timeline_folder(path, version).iterdir():
+        if file.is_file() and file.name.startswith(lost):
+            file.unlink()
+    table.metadata.drop()
+    for number in range(6):
+        table.upsert(rows(("c", "y", 2 + number, 30)), options={"hoodie.metadata.enable": "false"})
+    few = {"hoodie.keep.max.commits": "3", "hoodie.keep.min.commits": "2", "hoodie.clean.commits.retained": "1"}
+    table.archive(options=few)
+    return lost
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_files_of_a_rollback_that_died_go_though_the_timeline_has_moved_past_it(tmp_path: Path, version: str) -> None:
+    table = table_of(tmp_path, version)
+    lost = archived_away(table, tmp_path, version)
+    right = [row for row in read(table) if row[0] != "lost"]
+    assert read(table) != right  # the damage: the row has come back
+
+    plan = table.repair.orphans()
+    assert [item.action for item in plan.items] == ["delete"]
+    assert lost in plan.items[0].where
+    assert read(table) != right  # a dry run changes nothing
+    cleaned = mended(table.repair.orphans(dry_run=False))
+
+    assert read(table) == right
+    assert table.timeline.find(str(cleaned.instant_time)) is not None
+    assert table.repair.orphans(dry_run=False).items == ()
+    table.metadata.rebuild()
+    assert is_right(table)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_a_whole_table_has_no_orphans_and_no_other_damage(tmp_path: Path, version: str, kind: str) -> None:
+    table = table_of(tmp_path, version, kind)
+    for number in range(8):
+        table.upsert(rows(("a", "x", 2 + number, 11), (f"n{number}", "y", 1, 1)))
+    table.rollback()
+    few = {"hoodie.keep.max.commits": "3", "hoodie.keep.min.commits": "2", "hoodie.clean.commits.retained": "1"}
+    table.archive(options=few)
+
+    assert [one.about for one in table.health(deep=True).findings if one.about == "damage"] == []
+
+
+def test_a_file_that_its_commit_does_not_name_is_an_orphan(tmp_path: Path) -> None:
+    table = table_of(tmp_path, "9")
+    base = next((tmp_path / "x").glob("*.parquet"))
+    file_id, _, time = base.name.split("_")
+    stray = base.with_name(f"{file_id}_9-9-9_{time}")
+    shutil.copy(base, stray)
+
+    mended(table.repair.orphans(dry_run=False))
+
+    assert not stray.exists()
+    assert base.exists()
+    assert is_right(table)
+
+
+def test_files_of_a_pending_write_stay(tmp_path: Path) -> None:
+    table = table_of(tmp_path, "9")
+    time = table.upsert(rows(("b", "x", 3, 21))).instant_time
+    for file in (tmp_path / ".hoodie/timeline").glob(f"{time}_*"):
+        file.unlink()
+
+    assert table.repair.orphans().items == ()
+
+
+def test_files_older_than_the_archive_reaches_stay(tmp_path: Path) -> None:
+    table = table_of(tmp_path, "9")
+    archived_away(table, tmp_path, "9")
+    shutil.rmtree(tmp_path / ".hoodie/timeline/history")
+
+    assert HudiTable.open(tmp_path).repair.orphans().items == ()
+
+
+# ---- duplicates
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_one_row_of_each_key_stays_by_the_ordering_column(tmp_path: Path, version: str, kind: str) -> None:
+    table = table_of(tmp_path, version, kind)
+    table.bulk_insert(rows(("a", "x", 9, 99), ("c", "y", 0, 1), ("d", "y", 1, 4), ("d", "y", 2, 5)))
+    assert len(read(table)) == 7
+
+    plan = table.repair.duplicates()
+    assert [item.where for item in plan.items] == ["x", "y"]
+    commits = len(table.timeline.commits())
+    mended(table.repair.duplicates(dry_run=False))
+
+    assert read(table) == [("a", "x", 9, 99), ("b", "x", 1, 20), ("c", "y", 1, 30), ("d", "y", 2, 5)]
+    assert len(table.timeline.commits()) == commits + 1
+    assert is_right(table)
+    assert table.repair.duplicates(dry_run=False).items == ()
+
+
+def test_without_an_ordering_column_the_newest_row_stays(tmp_path: Path) -> None:
+    options = {"hoodie.write.record.merge.mode": "COMMIT_TIME_ORDERING"}
+    write_hudi(tmp_path, rows(("a", "x", 9, 1)), record_key="id", partition_by="p", options=options)
+    table = HudiTable.open(tmp_path)
+    table.bulk_insert(rows(("a", "x", 3, 2)))
+    table.bulk_insert(rows(("a", "x", 5, 3)))
+
+    mended(table.repair.duplicates(dry_run=False))
+
+    assert read(table) == [("a", "x", 5, 3)]
+
+
+def test_file_groups_without_duplicates_are_not_rewritten(tmp_path: Path) -> None:
+    table = table_of(tmp_path, "9")
+    table.bulk_insert(rows(("a", "x", 9, 99)))
+    before = {path.name for path in (tmp_path / "y").glob("*.parquet")}
+
+    mended(table.repair.duplicates(dry_run=False))
+
+    assert {path.name for path in (tmp_path / "y").glob("*.parquet")} == before
+
+
+def test_the_record_index_finds_the_rows_that_stay(tmp_path: Path) -> None:
+    table = table_of(tmp_path, "9")
+    table.bulk_insert(rows(("a", "x", 9, 99)))
+    mended(table.repair.duplicates(dry_run=False))
+    table.create_index("record_index")
+    table.bulk_insert(rows(("b", "x", 8, 88)))
+    mended(table.repair.duplicates(dry_run=False))
+
+    table.upsert(rows(("b", "x", 9, 77)), options={"hoodie.index.type": "RECORD_INDEX"})
+
+    assert read(table) == [("a", "x", 9, 99), ("b", "x", 9, 77), ("c", "y", 1, 30)]
+    assert is_right(table)
+
+
+def test_a_waiting_plan_for_a_file_group_is_a_conflict(tmp_path: Path) -> None:
+    table = table_of(tmp_path, "9", "MERGE_ON_READ")
+    table.bulk_insert(rows(("a", "x", 9, 99)))
+    table.upsert(rows(("b", "x", 2, 21)), options={"hoodie.compact.inline": "false"})
+    assert table.compact(schedule_only=True, options={"hoodie.compact.inline.max.delta.commits": "1"}).scheduled
+
+    with pytest.raises(WriteConflict, match="plan that waits"):
+        table.repair.duplicates(dry_run=False)
+
+
+# ---- partitions
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_partition_metadata_that_is_missing_or_wrong_is_written(tmp_path: Path, version: str) -> None:
+    table = table_of(tmp_path, version)
+    table.metadata.drop()
+    (tmp_path / "x/.hoodie_partition_metadata").unlink()
+    (tmp_path / "y/.hoodie_partition_metadata").write_text("commitTime=1\npartitionDepth=3\n")
+    assert read(table) == [START[2]]
+
+    plan = table.repair.partition_metadata()
+    assert [item.where for item in plan.items] == ["x", "y"]
+    mended(table.repair.partition_metadata(dry_run=False))
+
+    assert read(table) == START
+    assert "partitionDepth=1" in (tmp_path / "y/.hoodie_partition_metadata").read_text()
+    assert table.repair.partition_metadata().items == ()
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_a_renamed_partition_has_its_rows_with_the_new_value(tmp_path: Path, version: str, kind: str) -> None:
+    table = table_of(tmp_path, version, kind)
+    table.upsert(rows(("b", "x", 2, 21)))
+    plan = table.repair.rename_partition("x", "z")
+    assert (plan.items[0].where, plan.is_done) == ("x", False)
+
+    mended(table.repair.rename_partition("x", "z", dry_run=False))
+
+    assert read(table) == [("a", "z", 1, 10), ("b", "z", 2, 21), START[2]]
+    assert is_right(table)
+    table.upsert(rows(("a", "z", 5, 1)))
+    assert read(table)[0] == ("a", "z", 5, 1)
+
+
+def test_a_partition_is_not_renamed_to_one_with_rows_nor_from_one_without(tmp_path: Path) -> None:
+    table = table_of(tmp_path, "9")
+    with pytest.raises(TableError, match="rows in 'y' already"):
+        table.repair.rename_partition("x", "y")
+    with pytest.raises(TableError, match="no rows in the partition 'w'"):
+        table.repair.rename_partition("w", "z")
+    with pytest.raises(ConfigError, match="is its old one"):
+        table.repair.rename_partition("x", "x")
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_rows_without_a_value_leave_the_old_default_partition(tmp_path: Path, version: str) -> None:
+    table = table_of(tmp_path, version, partition_by="p")
+    table.upsert(rows(("n", None, 1, 1)))
+    table.metadata.drop()
+    (tmp_path / "__HIVE_DEFAULT_PARTITION__").rename(tmp_path / "default")
+    assert [one.run for one in table.health().warnings] == ["table.repair.deprecated_partition(dry_run=False)"]
+
+    mended(table.repair.deprecated_partition(dry_run=False))
+
+    assert read(table) == [*START, ("n", None, 1, 1)]
+    assert "__HIVE_DEFAULT_PARTITION__" in table.partitions().column("partition_path").to_pylist()
+    assert table.repair.deprecated_partition().items == ()
+
+
+def test_rows_with_the_value_default_stay(tmp_path: Path) -> None:
+    table = table_of(tmp_path, "9")
+    table.upsert(rows(("d", "default", 1, 1)))
+
+    assert table.repair.deprecated_partition().items == ()
+
+
+# ---- the timeline
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_an_empty_clean_is_written_anew_and_an_empty_commit_with_files_stays(tmp_path: Path, version: str) -> None:
+    table = table_of(tmp_path, version)
+    for number in range(4):
+        table.upsert(rows(("a", "x", 2 + number, 11)))
+    table.clean(options={"hoodie.clean.commits.retained": "1"})
+    folder, before = timeline_folder(tmp_path, version), read(table)
+    next(folder.glob("*.clean")).write_bytes(b"")
+    newest = sorted(folder.glob("*.commit"))[-1]
+    newest.write_bytes(b"")
+
+    plan = HudiTable.open(tmp_path).repair.empty_instants()
+    assert [bool(item.action) for item in plan.items] == [False, True] or len(plan.to_mend) == 1
+    mended(HudiTable.open(tmp_path).repair.empty_instants(dry_run=False))
+
+    left = HudiTable.open(tmp_path).repair.empty_instants().items
+    assert [item.where for item in left] == [f"{newest.name[:17]}.commit"]
+    assert "data files are of it" in left[0].problem
+    assert read(HudiTable.open(tmp_path)) == before
+
+
+def test_a_pending_plan_that_is_empty_is_undone(tmp_path: Path) -> None:
+    table = table_of(tmp_path, "9", "MERGE_ON_READ")
+    table.upsert(rows(("b", "x", 2, 21)))
+    time = table.compact(schedule_only=True, options={"hoodie.compact.inline.max.delta.commits": "1"}).scheduled
+    (tmp_path / f".hoodie/timeline/{time}.compaction.requested").write_bytes(b"")
+
+    mended(HudiTable.open(tmp_path).repair.empty_instants(dry_run=False))
+
+    assert not HudiTable.open(tmp_path).timeline.pending().instants
+    assert read(HudiTable.open(tmp_path)) == [START[0], ("b", "x", 2, 21), START[2]]
+
+
+# ---- log files
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_what_whole_blocks_hold_is_kept(tmp_path: Path, version: str) -> None:
+    table = table_of(tmp_path, version, "MERGE_ON_READ")
+    table.upsert(rows(("a", "x", 2, 11)))
+    table.upsert(rows(("c", "y", 2, 31)))
+    log = max((tmp_path / "x").glob(".*log*"))
+    log.write_bytes(log.read_bytes()[:-40])
+
+    plan = HudiTable.open(tmp_path).repair.log_checksums()
+    assert [item.where for item in plan.items] == [f"x/{log.name}"]
+    mended(HudiTable.open(tmp_path).repair.log_checksums(dry_run=False))
+
+    assert read(HudiTable.open(tmp_path)) == [START[0], START[1], ("c", "y", 2, 31)]
+    assert HudiTable.open(tmp_path).repair.log_checksums().items == ()
+
+
+# ---- properties
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_lost_properties_are_made_from_files(tmp_path: Path, version: str, kind: str) -> None:
+    table = table_of(tmp_path, version, kind)
+    table.upsert(rows(("b", "x", 2, 21)))
+    before, config = read(table), dict(table.config.properties)
+    (tmp_path / ".hoodie/hoodie.properties").unlink()
+    given = {key: config[key] for key in config if "precombine" in key or "ordering" in key or "merge" in key}
+
+    plan = HudiTable.repair_properties(tmp_path, properties=given)
+    assert {"hoodie.table.name", "hoodie.table.type"} <= {item.where for item in plan.items}
+    mended(HudiTable.repair_properties(tmp_path, properties=given, dry_run=False))
+
+    again = HudiTable.open(tmp_path)
+    assert read(again) == before
+    ours = dict(again.config.properties)
+    for key in ("name", "type", "version", "recordkey.fields", "partition.fields", "metadata.partitions"):
+        assert ours.get(f"hoodie.table.{key}") == config.get(f"hoodie.table.{key}"), key
+    again.upsert(rows(("b", "x", 3, 22)))
+    assert ("b", "x", 3, 22) in read(again)
+
+
+def test_a_cut_file_is_completed_and_a_backup_counts_first(tmp_path: Path) -> None:
+    table = table_of(tmp_path, "9")
+    file = tmp_path / ".hoodie/hoodie.properties"
+    whole = file.read_bytes()
+    config = dict(table.config.properties)
+    file.with_name("hoodie.properties.backup").write_bytes(whole)
+    file.write_bytes(whole[: len(whole) // 2])
+    mended(HudiTable.repair_properties(tmp_path, dry_run=False))
+    assert dict(HudiTable.open(tmp_path).config.properties) == config
+    assert HudiTable.repair_properties(tmp_path).items == ()
+
+
+def test_a_result_is_one_line_and_a_dict(tmp_path: Path) -> None:
+    plan = table_of(tmp_path, "9").repair.orphans()
+
+    assert repr(plan) == "RepairResult(repair orphans: nothing to do)"
+    assert plan.to_dict()["items"] == []
+    assert "orphans" in repr(HudiTable.open(tmp_path).repair)
