@@ -40,6 +40,6 @@ def test_orphans_are_never_seen_and_deleted_sooner_or_later() -> None:
     table = loaded("9")
     base = next(e for e in table.storage.walk("x") if e.name.endswith(".parquet"))
     file_id, _, time = base.name.split("_")
-    table.storage.write(f"x/{file_id}_0-0-0_{time}", table.storage.read(base.path))
+    table.storage.write(f"x/{file_id}_9-9-9_{time}", table.storage.read(base.path))
     call = partial(REPAIRS.load("orphans"), dry_run=False)
     survive_every_fault(table, lambda t: repair(t, call), [*START], [*START], may_finish_later=True)
