@@ -14,7 +14,7 @@ from pyhudi.model.filenames import PROPERTIES_BACKUP_PATH, InstantFileName
 from pyhudi.model.instant import State
 from pyhudi.services.repair import REPAIRS
 from pyhudi.services.repair.partitions import deprecated_partitions
-from pyhudi.timeline.read import list_instant_files
+from pyhudi.timeline.listing import list_instant_files
 
 __all__ = ["Damage", "damage_by_names", "damage_by_repairs"]
 
