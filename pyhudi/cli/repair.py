@@ -108,5 +108,5 @@ def _mended(repair: Callable[..., RepairResult], consent: ConsentOptions) -> Rep
     plan = repair(dry_run=True)
     if consent.dry_run or not plan.to_mend:
         return Reply(plan, found_wrong=bool(plan.items))
-    consent.ask(plan, f"Mend {len(plan.to_mend):,}?")
+    consent.ask(lambda: plan, f"Mend {len(plan.to_mend):,}?")
     return Reply(repair(dry_run=False))

@@ -327,3 +327,19 @@ def test_a_checkpoint_is_that_of_the_newest_commit_with_one_and_set_by_a_commit_
     assert run("checkpoint set", table.path, "7", "--key", "my.job", "--yes")["key"] == "my.job"
     assert run("checkpoint get", table.path, "--key", "my.job")["value"] == "7"
     assert run("checkpoint get", table.path)["value"] == "orders,0:5"
+
+
+def test_an_orphan_is_shown_then_deleted_and_no_row_is_lost(run: Run, table: HudiTable, tmp_path: Path) -> None:
+    newest = max((tmp_path / "rides").glob("*.parquet"), key=lambda path: path.stem.rpartition("_")[2])
+    time = int(newest.stem.rpartition("_")[2]) - 1
+    orphan = newest.with_name(f"0a1b2c3d-0000-4000-8000-000000000001-0_0-1-1_{time}.parquet")
+    orphan.write_bytes(newest.read_bytes())
+    (item,) = run("repair orphans", tmp_path / "rides", "--dry-run", code=3)["items"]
+    assert item["where"] == orphan.name
+    assert orphan.exists()
+    run("repair orphans", tmp_path / "rides", "--yes")
+    assert not orphan.exists()
+    assert run("repair orphans", tmp_path / "rides", "--dry-run")["items"] == []
+    assert len(HudiTable.open(tmp_path / "rides")) == 3
+    repairs = ("duplicates", "partition-metadata", "empty-instants", "deprecated-partition", "log-checksums")
+    assert all(run(f"repair {name}", tmp_path / "rides", "--yes")["items"] == [] for name in repairs)

@@ -29,7 +29,8 @@ from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.model.plans import CleanMetadata, RollbackMetadata
 from pyhudi.services.repair.orphans import data_files
 from pyhudi.services.repair.result import RepairItem, RepairResult
-from pyhudi.timeline.read import TimelineReader, instant_path
+from pyhudi.timeline.listing import instant_path
+from pyhudi.timeline.read import TimelineReader
 from pyhudi.transaction.instants import drop
 
 __all__ = ["empty_instants", "find_empty_instants"]

@@ -147,7 +147,7 @@ class _Owners:
         try:
             blocks = [block for block in scan_log(self.meta.storage, entry.path) if isinstance(block, LogBlock)]
         except CorruptFile:
-            return False
+            return True
         times = {block.instant_time for block in blocks}
         return bool(times & (self.completed | self.left_alone)) or any(time < self.known_since for time in times)
 
