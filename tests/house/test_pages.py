@@ -35,6 +35,7 @@ ELSEWHERE = {
     "docs/sql": "tests/spark/test_readme.py",
     "docs/storage": "tests/house/test_pages.py",
     "docs/libraries": "tests/house/test_pages.py",
+    "docs/repairs": "tests/house/test_pages.py",
     "docs/dbt": "tests/spark/test_dbt.py",
     "docs/tutorial": "tests/house/test_guides.py",
     "docs/coming-from/hudi-spark": "tests/spark/test_readme.py",
@@ -91,6 +92,11 @@ def test_the_examples_of_writing_and_calling_run(tmp_path: Path) -> None:
 
 def test_the_example_of_a_store_runs() -> None:
     assert run_examples("docs/storage", {}, {"key": "k", "secret": "s"})
+
+
+def test_the_example_of_repairs_runs(tmp_path: Path) -> None:
+    write_hudi(tmp_path / "rides", ROWS, record_key="id", partition_by="city")
+    assert run_examples("docs/repairs", {"/tmp": str(tmp_path)}, {})
 
 
 def test_the_example_of_other_libraries_runs(tmp_path: Path) -> None:
