@@ -188,7 +188,7 @@ class Life(RuleBasedStateMachine):
         before = list(self.states)
         try:
             act()
-            # A service leaves a rollback that others may still be at; the next write finishes it.
+            # A service leaves what others may still be at; the next write finishes it.
             self.is_whole = (
                 not self.table.meta.timeline.pending().of([ActionKind.ROLLBACK, ActionKind.RESTORE]).instants
             )
