@@ -340,6 +340,7 @@ class _Ranged:
             checkpoint=commits.checkpoint,
             driver_rows=most_rows if files.rows <= most_rows else 0,
             check_pages=self.query.damage.page_checksums,
+            driver_log_bytes=self.query.driver_log_bytes,
         )
 
     def _full_scan(self, meta: MetaClient, commits: CommitsInRange, written_by: frozenset[str] | None) -> ReadPlan:

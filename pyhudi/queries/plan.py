@@ -66,6 +66,7 @@ class ReadPlan:
     `changes`: how slices are read, when a query asks for changes.
     `driver_rows`: the planner may read all rows at once, if they are at most so many.
     `check_pages`: see `open_base_file`.
+    `driver_log_bytes`: the planner may read log files at once, if they have at most so many bytes.
     """
 
     schema: pa.Schema
@@ -88,6 +89,7 @@ class ReadPlan:
     changes: ChangeReading | None = field(default=None, repr=False)
     driver_rows: int = 0
     check_pages: bool = True
+    driver_log_bytes: int = 0
 
     @property
     def size_bytes(self) -> int:
@@ -173,6 +175,7 @@ def _plan(query: Query, instant_time: str | None, meta: MetaClient) -> ReadPlan:
         key_field=sole_key_field(meta.config, full),
         listed_by_metadata=listed is not None,
         check_pages=query.damage.page_checksums,
+        driver_log_bytes=query.driver_log_bytes,
     )
 
 

@@ -27,6 +27,7 @@ from pyhudi.meta_client import MetaClient
 from pyhudi.model.instant import Instant, format_instant_time
 from pyhudi.model.options.files import DEFAULT_DAMAGE, DamageOptions
 from pyhudi.model.options.merging import DEFAULT_MEMORY, MemoryOptions
+from pyhudi.model.options.queries import DEFAULT_DRIVER_LOG_BYTES
 from pyhudi.queries.filters import Where
 from pyhudi.view.readable_history import load_readable_history
 
@@ -155,6 +156,7 @@ class Query:
         damage: what reading does about damaged log files.
         use_metadata: let the metadata table tell files and column statistics, where the table has one.
         unique_keys: no key is in several file groups, so that the record index may tell where rows are.
+        driver_log_bytes: log files of at most so many bytes are read when a Spark frame is made.
     """
 
     columns: Sequence[str] | None = None
@@ -167,6 +169,7 @@ class Query:
     damage: DamageOptions = DEFAULT_DAMAGE
     use_metadata: bool = True
     unique_keys: bool = False
+    driver_log_bytes: int = DEFAULT_DRIVER_LOG_BYTES
 
 
 ALL_ROWS = Query()

@@ -30,7 +30,7 @@ from pyhudi.caller_warnings import collected_warnings, warn_caller
 from pyhudi.errors import ConfigError, PathNotFound, StaleRead
 from pyhudi.filegroup.read.matching import KeyFilter
 from pyhudi.filegroup.read.slice import read_file_slice
-from pyhudi.filegroup.read.split_merge import merged_log_rows
+from pyhudi.filegroup.read.split_merge import SplitSlice, merged_log_rows, split_slice
 from pyhudi.formats.base import BATCH_ROWS, BaseFileReader, open_base_file
 from pyhudi.formats.base.ranges import RangeTest
 from pyhudi.model.keys import RECORD_KEY
@@ -68,6 +68,7 @@ __all__ = [
     "read_log_rows",
     "read_slice",
     "row_group_test",
+    "split_read",
     "stale_read_if_missing",
     "trusted_ranges",
     "warn_of",
@@ -282,6 +283,22 @@ def read_log_rows(plan: ReadPlan, read: ReadSlice, version_column: str) -> Itera
             versions = pa.nulls(len(batch), pa.int64()) if log_rows.versions is None else pa.array(log_rows.versions)
             rows = row_filter.filter(rows.append_column(version_column, versions))
             yield rows.select([*plan.schema.names, version_column])
+
+
+def split_read(plan: ReadPlan, read: ReadSlice, *, keeps_blocks: bool = False) -> SplitSlice:
+    """The numbers of replaced base rows of a slice, and its rows from log files as the query returns them.
+
+    Args:    keeps_blocks: log blocks stay in the cache of files for later queries.
+    Raises:  CorruptFile, StaleRead when a file was deleted.
+    """
+    assert plan.merge is not None
+    with stale_read_if_missing(plan.merge.storage):
+        split = split_slice(plan.merge, read.file_slice, _stored_columns(plan, read), keeps_blocks=keeps_blocks)
+    from_path = read.from_path
+    batches = (
+        with_path_values(batch, from_path, plan.read_schema) for batch in split.rows.combine_chunks().to_batches()
+    )
+    return replace(split, rows=pa.Table.from_batches(_filtered(plan, batches), plan.schema))
 
 
 def _base_rows(plan: ReadPlan, storage: Storage, read: ReadSlice, batch_rows: int) -> Iterator[pa.RecordBatch]:

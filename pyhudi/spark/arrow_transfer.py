@@ -15,19 +15,29 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from pyhudi.spark import capabilities
+from pyhudi.spark.session import setting
 from pyhudi.spark.tasks import UnpackRows, UnpackSentRows
 from pyhudi.spark.types import spark_from_arrow
+from pyhudi.spark.worker_python import is_on_connect
 
 __all__ = ["arrow_of", "frame_of"]
 
+_ROWS_AT_ONCE = "spark.sql.execution.arrow.localRelationThreshold"
 # A function's bytes are part of the plan, which a Connect session sends to the server at every access.
 _SENT_BYTES = 256 << 10
 _CHUNK_BYTES = 4 << 20  # of the binary column: rows of one value, which workers get in batches of 10,000
 
 
-def frame_of(spark: SparkSession, table: pa.Table) -> DataFrame:
-    """The rows of a table as a frame. `table` has the schema that Spark would return."""
+def frame_of(spark: SparkSession, table: pa.Table, *, in_batches: bool = False) -> DataFrame:
+    """The rows of a table as a frame. `table` has the schema that Spark would return.
+
+    Args: in_batches: a classic session keeps the Arrow batches, and converts them in tasks; else it makes rows of a
+        small table at once, of which plans take only some columns.
+    """
     schema = spark_from_arrow(table.schema)
+    if in_batches and capabilities.PRESENT.takes_arrow and not is_on_connect(spark):
+        with setting(spark, _ROWS_AT_ONCE, "0"):
+            return spark.createDataFrame(table, schema=schema)
     if capabilities.PRESENT.takes_arrow:
         return spark.createDataFrame(table, schema=schema)
     if table.num_rows == 0:

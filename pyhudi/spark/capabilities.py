@@ -2,9 +2,9 @@
 
 It checks attributes, not version numbers. If PySpark lacks one, these modules have an alternative: `tasks.py` (rows to
 the task of their slot), `arrow_transfer.py` (Arrow tables to frames and back), `engine.py` (columns that Python
-computes), `session.py` (the settings of a session), `session/temp_views.py` (frames in SQL of Connect),
-`session/catalog.py` (names of tables). All but the last also run on the newest PySpark if `PRESENT` lacks everything,
-and the tests do this.
+computes), `merged.py` (small log files, rows that leave a scan), `session.py` (the settings of a session),
+`session/temp_views.py` (frames in SQL of Connect), `session/catalog.py` (names of tables). All but the last also run on
+the newest PySpark if `PRESENT` lacks everything, and the tests do this.
 
 Spark 3.5 has no Python data sources. `DataSource` and the classes after it stand in for Spark's own there: `DataSource`
 raises ConfigError when it is instantiated.
@@ -63,6 +63,7 @@ class Capabilities:
     has_data_sources: formats in Python, since 4.0.
     connect_takes_frames: `spark.sql("… {df}", df=df)` on Spark Connect, since 4.0.
     limits_streams: a stream's Python source learns where a batch begins and whether limits apply, since 4.2.
+    has_scalar_frames: `DataFrame.scalar`, a frame of one value as a column of another, since 4.0.
     zones_schemas: the parameter `timezone` of `to_arrow_schema`, since 4.2; before that the zone is UTC.
     """
 
@@ -75,6 +76,7 @@ class Capabilities:
     has_data_sources: bool
     connect_takes_frames: bool
     limits_streams: bool
+    has_scalar_frames: bool
     zones_schemas: bool
 
 
@@ -107,6 +109,7 @@ def _found() -> Capabilities:
         has_data_sources=_has_module("datasource"),
         connect_takes_frames=_has_module("connect.sql_formatter"),
         limits_streams=_has_module("streaming.datasource"),
+        has_scalar_frames=hasattr(DataFrame, "scalar"),
         zones_schemas="timezone" in signature(to_arrow_schema).parameters,
     )
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import pickle
 import re
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Literal, cast
@@ -23,6 +22,7 @@ from pyhudi.engine.base import ColumnWork, FanOutWork, GroupWork, StreamWork, Ta
 from pyhudi.spark import capabilities
 from pyhudi.spark.arrow_transfer import arrow_of, frame_of
 from pyhudi.spark.failures import translated
+from pyhudi.spark.session import setting
 from pyhudi.spark.tasks import AppendTask, ColumnTask, FanOutTask, GroupTask, PickledTasks, StreamTask, conform, routed
 from pyhudi.spark.types import arrow_from_spark, column, relaxed, spark_from_arrow, travelling_schema
 from pyhudi.spark.worker_python import LOCAL_MASTER, name_own_python
@@ -35,7 +35,6 @@ _GLOB = re.compile(r"([\\*?\[\]{}])")
 _PICKLED_BYTES = 256 << 10  # every executor gets all of them
 _EXTENDED = "_pyhudi_extended"
 _ADAPT_KEPT_PLANS = "spark.sql.optimizer.canChangeCachedPlanOutputPartitioning"
-_KEEPING = threading.Lock()  # writers of several threads share a session's settings
 
 
 class SparkEngine:
@@ -163,12 +162,13 @@ class SparkEngine:
             united = united.unionByName(frame)
         return united
 
-    def from_arrow(self, table: pa.Table) -> DataFrame:
+    def from_arrow(self, table: pa.Table, *, in_batches: bool = False) -> DataFrame:
+        """A small table as a frame. `in_batches`: see `frame_of`."""
         shape = travelling_schema(table.schema)
         batches = [conform(batch, shape) for batch in table.to_batches()]
         if not batches:  # PySpark can't convert nested columns without chunks
             batches = [pa.RecordBatch.from_pylist([], shape)]
-        return frame_of(self.spark, pa.Table.from_batches(batches, shape))
+        return frame_of(self.spark, pa.Table.from_batches(batches, shape), in_batches=in_batches)
 
     def cache(self, frame: DataFrame) -> DataFrame:
         with _few_tasks(self.spark):
@@ -196,19 +196,8 @@ def _few_tasks(spark: SparkSession) -> Iterator[None]:
     By default it does not change a cached frame's plan, which then has `spark.sql.shuffle.partitions` (200) Python
     tasks after every shuffle, even for few rows. The setting is read when the frame is cached.
     """
-    with _KEEPING:
-        before = spark.conf.get(_ADAPT_KEPT_PLANS, None)
-        if before == "true":
-            yield
-            return
-        spark.conf.set(_ADAPT_KEPT_PLANS, "true")
-        try:
-            yield
-        finally:
-            if before is None:
-                spark.conf.unset(_ADAPT_KEPT_PLANS)
-            else:
-                spark.conf.set(_ADAPT_KEPT_PLANS, before)
+    with setting(spark, _ADAPT_KEPT_PLANS, "true"):
+        yield
 
 
 def collect_arrow(frame: DataFrame) -> pa.Table:

@@ -1,12 +1,20 @@
 """Slices with log files in Spark, with no base row passing through Python: a native scan of the base files without
 replaced rows, and the rows of the log files.
 
-    replaced   Python tasks → numbers of replaced base rows and of losing log records → broadcast
-    base       Spark's Parquet scan, left anti join on the number made from its file name and row index
-    log rows   Python tasks → rows of the log files, left anti join on their numbers
+    base       Spark's Parquet scan without the replaced rows
+    log rows   rows of the log files
 
-Columns are pruned and filters pushed down in the scan; tasks read only keys and ordering values of base files. Both
-joins read one broadcast. Source: docs/decisions/0002-two-engines.md,
+Columns are pruned and filters pushed down in the scan; of base files only keys and ordering values are read otherwise.
+
+Small log files are read once, when the frame is made (`_split_here`). Replaced rows are flags then, one value for all
+files that every task gets: a row's flag is at its file's size (of which only a remainder counts) and its row index.
+With many flags, files of equal size, or an older Spark, their numbers are broadcast instead, and leave by a left anti
+join; a number is made of the file's name and the row index. Log rows stay Arrow batches.
+
+Larger log files are read by Python tasks, when rows are fetched (`_split_by_tasks`): one job for the numbers, which
+then have those of losing log records among them, and one for the rows, left anti join on their numbers; both joins read
+one broadcast.
+Source: docs/decisions/0002-two-engines.md,
 docs/decisions/0003-table-data-stays-out-of-the-jvm.md; measured in docs/measurements.md.
 """
 
@@ -16,29 +24,47 @@ import heapq
 import re
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import TypeAlias
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from pyhudi.engine.base import TaskContext
-from pyhudi.errors import UnsupportedTable
+from pyhudi.errors import HudiError, UnsupportedTable
 from pyhudi.filegroup.read.slice import SliceSpec
 from pyhudi.filegroup.read.split_merge import replaced_base_rows
 from pyhudi.queries.plan import ReadPlan, ReadSlice
-from pyhudi.queries.snapshot import read_log_rows
+from pyhudi.queries.snapshot import read_log_rows, split_read
+from pyhudi.spark import capabilities
 from pyhudi.spark.engine import SparkEngine
+from pyhudi.spark.worker_python import is_on_connect
+from pyhudi.storage.local import LocalStorage
 
-__all__ = ["in_two_parts", "log_rows_frame", "replaced_rows_frame", "without_replaced_rows"]
+__all__ = ["RowsLeave", "in_two_parts", "split_slices"]
+
+RowsLeave: TypeAlias = Callable[[DataFrame], DataFrame]  # a scan of base files without their replaced rows
+Split: TypeAlias = tuple[RowsLeave | None, DataFrame | None]  # None: no row leaves; log rows, None: there are none
 
 _NUMBER = "_pyhudi_row_number"
 _NUMBER_SCHEMA = pa.schema([(_NUMBER, pa.int64())])
 _FILE_BIT = 31  # a number is the file's checksum above, the row's index below; for a log record all bits are inverted
 _ROWS_MAX = 1 << _FILE_BIT
 _LOG_BYTES_MAX = 128 << 20  # replaced rows are broadcast: 8 bytes each, for log files with some 100 bytes per row
+_ROWS_BYTES = 64 << 20  # of Arrow data, which a frame keeps in memory
+_CONNECT_BYTES = 1 << 20
+_CACHED_LOG_BYTES = 12 << 20  # of all of them; in memory blocks have two to three times as many
+_SLICES_HERE = 256  # each takes some milliseconds of this process, whatever its size
+_FILES_AT_ONCE, _OBJECTS_AT_ONCE = 2, 8
+_BATCHED_ROWS = 1_000  # Spark sends its own form of a row with tasks, which takes more time than Arrow's
+_FLAGS = 4 << 20  # of one byte each, in every task
 _TASK_BYTES = 16 << 20  # of log files: a Python task costs some 30 ms, so a few small slices share one
 _NAME_AS_IN_URIS = re.compile(r"[\w.-]+", re.ASCII)
 
@@ -63,27 +89,134 @@ def in_two_parts(plan: ReadPlan) -> tuple[ReadSlice, ...]:
     )
 
 
-def replaced_rows_frame(engine: SparkEngine, plan: ReadPlan, reads: Sequence[ReadSlice]) -> DataFrame:
-    """The numbers of rows in base files and log files that are not in the query's result."""
-    assert plan.merge is not None
-    work = FindReplacedRows(plan.merge)
-    return F.broadcast(engine.fan_out(_shares(engine, reads), work, _NUMBER_SCHEMA))
+def split_slices(engine: SparkEngine, plan: ReadPlan, reads: Sequence[ReadSlice]) -> Split:
+    """Both parts of slices with log files."""
+    return _split_here(engine, plan, reads) or _split_by_tasks(engine, plan, reads)
 
 
-def without_replaced_rows(scan: DataFrame, replaced: DataFrame) -> DataFrame:
-    """A scan of base files without replaced rows."""
+def _without_numbers(replaced: DataFrame, scan: DataFrame) -> DataFrame:
+    """A scan of base files without the rows whose numbers are in the other frame."""
     number = F.shiftleft(F.crc32(F.col("_metadata.file_name")), _FILE_BIT) + F.col("_metadata.row_index")
-    return scan.withColumn(_NUMBER, number).join(replaced, on=_NUMBER, how="left_anti").drop(_NUMBER)
+    return scan.withColumn(_NUMBER, number).join(F.broadcast(replaced), on=_NUMBER, how="left_anti").drop(_NUMBER)
 
 
-def log_rows_frame(engine: SparkEngine, plan: ReadPlan, reads: Sequence[ReadSlice], replaced: DataFrame) -> DataFrame:
-    """The rows of the query from log files."""
+def _without_flagged(flags: DataFrame, modulus: int, scan: DataFrame) -> DataFrame:
+    """A scan of base files without the rows that are flagged: `flags` has one value, an array for each file."""
+    file = (F.col("_metadata.file_size") % F.lit(modulus)).cast("int")
+    flag = F.get(F.get(flags.scalar(), file), F.col("_metadata.row_index").cast("int"))
+    return scan.where(~F.coalesce(flag, F.lit(False)))
+
+
+# ---- small log files
+
+
+def _split_here(engine: SparkEngine, plan: ReadPlan, reads: Sequence[ReadSlice]) -> Split | None:
+    """Both parts as relations; None if Spark's tasks have to read the log files.
+
+    Unreadable files are left to the tasks as well, so that errors are raised when rows are fetched.
+    """
+    log_bytes, rows_bytes = plan.driver_log_bytes, _ROWS_BYTES
+    if is_on_connect(engine.spark):  # which sends a relation to the server with each plan
+        log_bytes, rows_bytes = min(log_bytes, _CONNECT_BYTES), _CONNECT_BYTES
+    # An older Spark takes no Arrow table, so its Python workers would have to pass the rows.
+    if not capabilities.PRESENT.takes_arrow or len(reads) > _SLICES_HERE or sum(map(_log_bytes, reads)) > log_bytes:
+        return None
+    try:
+        parts = _parts(plan, reads, rows_bytes)
+    except (HudiError, OSError):
+        return None
+    if parts is None:
+        return None
+    rows = pa.concat_tables([part.rows for part in parts])
+    return (
+        _rows_leave(engine, reads, parts) if any(len(part.replaced) for part in parts) else None,
+        engine.from_arrow(rows, in_batches=len(rows) >= _BATCHED_ROWS) if len(rows) else None,
+    )
+
+
+def _rows_leave(engine: SparkEngine, reads: Sequence[ReadSlice], parts: Sequence[_Part]) -> RowsLeave:
+    """Replaced rows leave by flags where these are few, else by numbers."""
+    sizes = np.array([part.base_bytes for part in parts])
+    flags = sum(part.flags for part in parts)
+    if capabilities.PRESENT.has_scalar_frames and flags <= _FLAGS and len(np.unique(sizes)) == len(sizes):
+        modulus = _modulus(sizes)
+        return partial(_without_flagged, engine.from_arrow(_flags(parts, modulus)), modulus)
+    numbers = np.concatenate([part.replaced + _file_number(read) for read, part in zip(reads, parts, strict=True)])
+    return partial(_without_numbers, engine.from_arrow(pa.table([pa.array(numbers)], schema=_NUMBER_SCHEMA)))
+
+
+def _modulus(sizes: npt.NDArray[np.int64]) -> int:
+    """A number with another remainder for each of the different sizes."""
+    modulus = max(len(sizes), len(sizes) ** 2 // 2)  # from here on more than one number in three is such
+    while len(np.unique(sizes % modulus)) < len(sizes):
+        modulus += 1
+    return modulus
+
+
+def _flags(parts: Sequence[_Part], modulus: int) -> pa.Table:
+    """One value: for each remainder of a file's size an array that is true at the numbers of replaced rows."""
+    lengths = np.zeros(modulus, np.int32)
+    for part in parts:
+        lengths[part.base_bytes % modulus] = part.flags
+    starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+    is_replaced = np.zeros(starts[-1], np.bool_)
+    for part in parts:
+        is_replaced[part.replaced + starts[part.base_bytes % modulus]] = True
+    by_file = pa.ListArray.from_arrays(pa.array(starts), pa.array(is_replaced))
+    value: pa.Array = by_file
+    return pa.table({"replaced": pa.ListArray.from_arrays([0, modulus], value)})
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """The parts of a slice. `base_bytes`: the size of its base file; `flags`: the number of the last replaced row and
+    of those before it.
+    """
+
+    replaced: npt.NDArray[np.int64]
+    rows: pa.Table
+    base_bytes: int
+
+    @property
+    def flags(self) -> int:
+        return int(self.replaced.max()) + 1 if len(self.replaced) else 0
+
+
+def _parts(plan: ReadPlan, reads: Sequence[ReadSlice], most_bytes: int) -> list[_Part] | None:
+    """Both parts of all slices; None as soon as they exceed the bytes."""
     assert plan.merge is not None
+    storage, parts, size_bytes = plan.merge.storage, list[_Part](), 0
+
+    def part_of(read: ReadSlice) -> _Part:
+        split, file = split_read(plan, read, keeps_blocks=are_few), storage.stat(read.base_file.path)
+        return _Part(split.replaced, split.rows, -1 if file is None else file.size_bytes)
+
+    are_few = sum(map(_log_bytes, reads)) <= _CACHED_LOG_BYTES
+    threads = _FILES_AT_ONCE if isinstance(storage, LocalStorage) else _OBJECTS_AT_ONCE
+    with ThreadPoolExecutor(threads, thread_name_prefix="hudi-logs") as pool:
+        try:
+            for part in pool.map(part_of, reads):
+                size_bytes += part.rows.nbytes + part.flags // 8
+                if size_bytes > most_bytes or part.flags > _ROWS_MAX:
+                    return None
+                parts.append(part)
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+    return parts
+
+
+# ---- by tasks
+
+
+def _split_by_tasks(engine: SparkEngine, plan: ReadPlan, reads: Sequence[ReadSlice]) -> Split:
+    assert plan.merge is not None
+    shares = _shares(engine, reads)
+    replaced = engine.fan_out(shares, FindReplacedRows(plan.merge), _NUMBER_SCHEMA)
     schema = plan.schema.append(_NUMBER_SCHEMA.field(0))
-    frame = engine.fan_out(_shares(engine, reads), ReadLogRows(replace(plan, slices=())), schema)
+    rows = engine.fan_out(shares, ReadLogRows(replace(plan, slices=())), schema)
     if plan.merge.merge.by_ordering:  # otherwise no log record ever loses
-        frame = frame.join(replaced, on=_NUMBER, how="left_anti")
-    return frame.drop(_NUMBER)
+        rows = rows.join(F.broadcast(replaced), on=_NUMBER, how="left_anti")
+    return partial(_without_numbers, replaced), rows.drop(_NUMBER)
 
 
 def _shares(engine: SparkEngine, reads: Sequence[ReadSlice]) -> list[tuple[ReadSlice, ...]]:

@@ -44,9 +44,10 @@ from pyhudi.spark import capabilities
 from pyhudi.spark.engine import SparkEngine, literal_path
 from pyhudi.spark.file_shapes import BY_PYTHON, FileShape, shapes_of
 from pyhudi.spark.filters import to_spark
-from pyhudi.spark.merged import in_two_parts, log_rows_frame, replaced_rows_frame, without_replaced_rows
+from pyhudi.spark.merged import RowsLeave, in_two_parts, split_slices
 from pyhudi.spark.session import files_listed_here, hudi_and_store_options
 from pyhudi.spark.types import column, quoted, relaxed, spark_from_arrow
+from pyhudi.spark.worker_python import is_on_connect
 from pyhudi.storage import open_storage
 from pyhudi.storage.base import Storage
 
@@ -67,7 +68,7 @@ def few_rows(engine: SparkEngine, storage: Storage, plan: ReadPlan) -> DataFrame
     # An older Spark takes no Arrow table, so its Python workers would have to pass the rows.
     if not capabilities.PRESENT.takes_arrow or not engine.is_local_master:
         return None
-    if type(engine.spark).__module__.startswith("pyspark.sql.connect"):
+    if is_on_connect(engine.spark):
         return None  # the rows would be sent to the server with each plan
     try:
         rows = _at_most(plan, storage, _ROWS_BYTES)
@@ -136,6 +137,7 @@ def plan_read(
         damage=read_options.damage,
         use_metadata=read_options.use_metadata,
         unique_keys=read_options.unique_keys,
+        driver_log_bytes=read_options.driver_log_bytes,
     )
     requested = incremental_range(meta, read_options.query_type, begin, end, as_of, read_options.incremental)
     return meta, plan_snapshot(meta, query) if requested is None else plan_incremental(meta, requested, query)
@@ -191,9 +193,10 @@ def _merged(engine: SparkEngine, meta: MetaClient, plan: ReadPlan, reads: Sequen
         if shape == BY_PYTHON:
             yield _read_by_python(engine, meta.storage, plan, slices)
         else:
-            replaced = replaced_rows_frame(engine, plan, slices)
-            yield _filtered(_read_natively(engine.spark, meta, plan, shape, base_reads, replaced), plan)
-            yield log_rows_frame(engine, plan, slices, replaced)
+            rows_leave, log_rows = split_slices(engine, plan, slices)
+            yield _filtered(_read_natively(engine.spark, meta, plan, shape, base_reads, rows_leave), plan)
+            if log_rows is not None:
+                yield log_rows
 
 
 def _filtered(frame: DataFrame, plan: ReadPlan) -> DataFrame:
@@ -211,10 +214,10 @@ def _read_natively(
     plan: ReadPlan,
     shape: FileShape,
     reads: Sequence[ReadSlice],
-    replaced: DataFrame | None = None,
+    rows_leave: RowsLeave | None = None,
 ) -> DataFrame:
-    """The files of one shape as columns of `plan.read_schema`, without the rows of the numbers in `replaced`."""
-    scan = partial(_scan, spark, meta.storage, shape=shape, replaced=replaced, check_pages=plan.check_pages)
+    """The files of one shape as columns of `plan.read_schema`, without the rows that leave."""
+    scan = partial(_scan, spark, meta.storage, shape=shape, rows_leave=rows_leave, check_pages=plan.check_pages)
     if _paths_have_the_values(meta.config, plan.read_schema, reads):
         return _shaped(scan(plan.read_schema, reads=reads, base=meta.storage.full_path("")), plan, shape)
     from_path = [name for name, _ in reads[0].path_values]
@@ -241,7 +244,7 @@ def _scan(
     reads: Sequence[ReadSlice],
     base: str | None = None,
     file_name: bool = False,
-    replaced: DataFrame | None = None,
+    rows_leave: RowsLeave | None = None,
     check_pages: bool,
 ) -> DataFrame:
     """Spark's scan of the files, with the names and types that the columns have in them."""
@@ -262,7 +265,7 @@ def _scan(
         frame = reader.orc(files) if orc else reader.parquet(*files)
     if file_name:
         frame = frame.withColumn(_FILE_NAME, F.col("_metadata.file_name"))
-    return frame if replaced is None else without_replaced_rows(frame, replaced)
+    return frame if rows_leave is None else rows_leave(frame)
 
 
 def _shaped(frame: DataFrame, plan: ReadPlan, shape: FileShape) -> DataFrame:

@@ -20,7 +20,14 @@ from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import canonical_keys
 from pyhudi.model.options.files import DEFAULT_DAMAGE, DamageOptions
 from pyhudi.model.options.merging import DEFAULT_MEMORY, MemoryOptions
-from pyhudi.model.options.queries import AS_OF, BEGIN, DEFAULT_INCREMENTAL, END, IncrementalOptions
+from pyhudi.model.options.queries import (
+    AS_OF,
+    BEGIN,
+    DEFAULT_DRIVER_LOG_BYTES,
+    DEFAULT_INCREMENTAL,
+    END,
+    IncrementalOptions,
+)
 from pyhudi.model.predicate import Constant, columns_of, conjunction, is_opaque, parse_where, split_texts, to_sql
 from pyhudi.model.predicate.limits import brief
 from pyhudi.queries.count import count_rows
@@ -83,6 +90,7 @@ class Scan:
         damage: DamageOptions = DEFAULT_DAMAGE,
         use_metadata: bool = True,
         unique_keys: bool = False,
+        driver_log_bytes: int = DEFAULT_DRIVER_LOG_BYTES,
         incremental: IncrementalOptions = DEFAULT_INCREMENTAL,
         limit: int | None = None,
     ) -> None:
@@ -102,6 +110,7 @@ class Scan:
             damage=damage,
             use_metadata=use_metadata,
             unique_keys=unique_keys,
+            driver_log_bytes=driver_log_bytes,
         )
         self._range = incremental_range(meta, query_type, begin, end, as_of, incremental)
         self._spark = spark
@@ -393,6 +402,7 @@ def scan(
         damage=read_options.damage,
         use_metadata=read_options.use_metadata,
         unique_keys=read_options.unique_keys,
+        driver_log_bytes=read_options.driver_log_bytes,
         incremental=replace(incremental, format=returned),
         limit=limit,
     )

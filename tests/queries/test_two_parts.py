@@ -12,9 +12,10 @@ import pytest
 
 from pyhudi.filegroup.read.split_merge import replaced_base_rows
 from pyhudi.meta_client import MetaClient
+from pyhudi.model.predicate import Constant
 from pyhudi.queries.plan import ReadPlan, ReadSlice, plan_snapshot
 from pyhudi.queries.query import Query
-from pyhudi.queries.snapshot import read_log_rows, read_slice
+from pyhudi.queries.snapshot import RowFilter, read_log_rows, read_slice, split_read
 from pyhudi.storage import open_storage
 from pyhudi.storage.base import Storage
 from tests.support.golden.cases import golden_names
@@ -38,6 +39,17 @@ def in_two_parts(plan: ReadPlan, storage: Storage, read: ReadSlice) -> Iterator[
         yield batch.filter(live).select(plan.schema.names)
 
 
+def by_one_reading(plan: ReadPlan, storage: Storage, read: ReadSlice) -> Iterator[pa.RecordBatch]:
+    base = ReadSlice.of_base_file(read.base_file, read.path_values, read.parsed_path_values)
+    everything = replace(plan, predicate=Constant(True), schema=plan.read_schema)
+    stored = pa.Table.from_batches(list(read_slice(everything, storage, base)), plan.read_schema)
+    split = split_read(plan, read)
+    remaining = stored.take(np.setdiff1d(np.arange(len(stored)), split.replaced))
+    row_filter = RowFilter.of(plan.predicate, plan.read_schema)
+    yield from (row_filter.filter(batch).select(plan.schema.names) for batch in remaining.to_batches())
+    yield from split.rows.to_batches()
+
+
 def texts(batches: Iterator[pa.RecordBatch]) -> list[str]:
     return sorted(repr(row) for batch in batches for row in batch.to_pylist())
 
@@ -49,6 +61,7 @@ def compare(meta: MetaClient, **how: Any) -> int:
     for read in merging:
         whole = texts(read_slice(plan, meta.storage, read))
         assert texts(in_two_parts(plan, meta.storage, read)) == whole, read.file_slice
+        assert texts(by_one_reading(plan, meta.storage, read)) == whole, read.file_slice
     return len(merging)
 
 

@@ -18,7 +18,13 @@ import pyhudi
 from pyhudi.errors import ConfigError
 from pyhudi.spark import arrow_transfer, capabilities
 from pyhudi.spark.engine import SparkEngine
-from pyhudi.spark.session import hudi_and_store_options, hudi_options, settings_read_once, store_options
+from pyhudi.spark.session import (
+    hudi_and_store_options,
+    hudi_options,
+    settings_read_once,
+    settings_with_prefix,
+    store_options,
+)
 from pyhudi.spark.tasks import numbers_by_partition, routed
 from tests.support.source import ROOT
 from tests.support.spark.frames import OPERATION, OPTIONS, rows
@@ -101,6 +107,21 @@ def test_settings_of_the_session_are_listed_with_their_values_even_if_they_are_s
     assert (stores["fs.s3a.secret.key"], stores["fs.s3a.endpoint"]) == ("s3cr3t", "here")
     assert all(key.startswith("fs.") for key in stores)
     assert both == (options, stores)
+
+
+def test_all_settings_come_as_spark_lists_them(spark: Any) -> None:
+    if not capabilities.PRESENT.lists_settings:
+        pytest.skip("this Spark does not list settings")
+    ours = {"spark.hoodie.a": "x -> y\nz -> ä", "spark.hoodie.b": ""}
+    for key, value in ours.items():
+        spark.conf.set(key, value)
+    try:
+        found = settings_with_prefix(spark, "spark.")
+        assert found == {key: text for key, text in spark.conf.getAll.items() if key.startswith("spark.")}
+    finally:
+        for key in ours:
+            spark.conf.unset(key)
+    assert ours.items() <= found.items()
 
 
 @pytest.mark.parametrize("present", [capabilities.PRESENT, WITHOUT], ids=["present", "without"])

@@ -72,8 +72,10 @@ def expectations(description: dict[str, Any]) -> list[dict[str, Any]]:
     return [description[key] for key in ("expected_by_1.2.0", "expected") if key in description]
 
 
-def check(spark: Any, path: Path, accepted: list[Any], as_of: str | None = None) -> None:
+def check(spark: Any, path: Path, accepted: list[Any], as_of: str | None = None, log_bytes: int | None = None) -> None:
     options = {"as.of.instant": as_of} if as_of else {}
+    if log_bytes is not None:
+        options["hoodie.pyhudi.read.log.driver.max.bytes"] = str(log_bytes)
     found = collect_arrow(read_frame(spark, str(path), options))
 
     # Real Hudi shows the field of its TIMESTAMP generator as text, whatever the column is; compatibility.md tells.
@@ -92,11 +94,14 @@ def test_a_table_of_real_hudi_reads_as_real_hudi_reads_it(table: tuple[str, str]
     check(spark, path, [expected["snapshot"] for expected in expectations(description)])
 
 
+@pytest.mark.parametrize("log_bytes", [0, 1 << 20], ids=["tasks", "driver"])
 @pytest.mark.parametrize("table", WITH_LOGS, ids=name_of)
-def test_slices_with_log_files_are_merged_by_tasks(table: tuple[str, str], golden: Golden, spark: Any) -> None:
+def test_slices_with_log_files_are_merged_by_tasks_and_by_the_driver(
+    table: tuple[str, str], log_bytes: int, golden: Golden, spark: Any
+) -> None:
     path, description = golden(*table)
 
-    check(spark, path, [expected["snapshot"] for expected in expectations(description)])
+    check(spark, path, [expected["snapshot"] for expected in expectations(description)], log_bytes=log_bytes)
 
 
 def test_a_sample_table_with_log_files_returns_what_hudi_rs_returns(tmp_path: Path, spark: Any) -> None:

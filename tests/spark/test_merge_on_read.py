@@ -217,7 +217,8 @@ def test_base_files_under_log_files_are_scanned_by_spark_with_pruned_columns(
     for operation, table in STEPS[:3]:
         write(spark, path, operation, table)
 
-    frame = read_frame(spark, path, {}).where("amount > 3").select("id", "amount")
+    by_tasks = {"hoodie.pyhudi.read.log.driver.max.bytes": 0}
+    frame = read_frame(spark, path, by_tasks).where("amount > 3").select("id", "amount")
     plan = plan_of(frame, capsys)
 
     assert "FileScan parquet [id#" in plan

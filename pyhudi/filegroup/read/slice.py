@@ -184,11 +184,13 @@ class SliceMerge:
         *,
         needs_keys: bool = True,
         key_filter: KeyFilter | None = None,
+        keeps_blocks: bool = False,
     ) -> SliceMerge:
         """Read the log files of a slice; those of the whole one instead where blocks of some instants lack columns.
 
         Args:    needed: the columns of the result, see `SliceSpec.needed`; needs_keys: False when base rows may lack
-                     their record key if the logs have their positions; key_filter: other rows may be left out.
+                     their record key if the logs have their positions; key_filter: other rows may be left out;
+                     keeps_blocks: rows of blocks stay in the cache of files, as with a key filter.
         Raises:  DamagedLog, depending on `spec.damage`; UnsupportedTable for rows that need other commits to be
             complete.
         """
@@ -212,7 +214,7 @@ class SliceMerge:
                 count += deleted
                 continue
             columns = file_columns(spec.history, block.instant_time, needed.names)
-            block_rows = block.rows(columns.names, keep=key_filter is not None)
+            block_rows = block.rows(columns.names, keep=keeps_blocks or key_filter is not None)
             stored = with_record_keys(spec.key_generator, columns.named(block_rows))
             rows = project(stored, needed)
             absent = frozenset(needed.names) - frozenset(stored.column_names) if block.is_partial else frozenset[str]()

@@ -22,7 +22,7 @@ from pyhudi.formats.base import BATCH_ROWS
 from pyhudi.merge.rules import MergeRules
 from pyhudi.model.file_group import FileSlice
 
-__all__ = ["LogRows", "ReplacedBaseRows", "merged_log_rows", "replaced_base_rows"]
+__all__ = ["LogRows", "ReplacedBaseRows", "SplitSlice", "merged_log_rows", "replaced_base_rows", "split_slice"]
 
 # Rows of key columns: the hash table of the log's keys is built once for so many.
 _KEYS_AT_ONCE = 1 << 20
@@ -49,6 +49,14 @@ class LogRows:
     versions: Positions | None
 
 
+@dataclass(frozen=True, slots=True)
+class SplitSlice:
+    """Both parts of a slice. `replaced`: numbers of replaced base rows, from 0; `rows`: the rows of the log files."""
+
+    replaced: Positions
+    rows: pa.Table
+
+
 def replaced_base_rows(spec: SliceSpec, file_slice: FileSlice) -> Iterator[ReplacedBaseRows]:
     """Base rows that a log record deletes, replaces or merges with, and log records that are not rows of the slice.
 
@@ -57,9 +65,13 @@ def replaced_base_rows(spec: SliceSpec, file_slice: FileSlice) -> Iterator[Repla
     # Where versions merge in pairs, every match is replaced; `merged_log_rows` makes the merged row.
     comparing = replace(spec, merge=MergeRules()) if spec.merge.needs_pairs else spec
     merge = SliceMerge.of(comparing, file_slice, comparing.needed(()), needs_keys=False)
+    yield from _replaced(comparing, file_slice, merge)
+
+
+def _replaced(spec: SliceSpec, file_slice: FileSlice, merge: SliceMerge) -> Iterator[ReplacedBaseRows]:
     if file_slice.base_file is None or not len(merge.records):
         return
-    deciding = pa.schema([column for column in spec.schema if column.name in comparing.deciding])
+    deciding = pa.schema([column for column in spec.schema if column.name in spec.deciding])
     first = 0
     with spec.open_base(file_slice.base_file.path) as base:
         replaced = merge.replaced_by_position(base)
@@ -90,3 +102,27 @@ def merged_log_rows(
             yield LogRows(merge.merge_batch(stored)[1].select(list(columns)), None)
     for rows in merge.log_rows(batch_rows):
         yield LogRows(rows.select(list(columns)), None)
+
+
+def split_slice(
+    spec: SliceSpec, file_slice: FileSlice, columns: Sequence[str], *, keeps_blocks: bool = False
+) -> SplitSlice:
+    """Both parts with one reading of the log files; the rows have `columns` in that order, and are all in memory.
+
+    Args:    keeps_blocks: see `SliceMerge.of`.
+    Raises:  CorruptFile, UnsupportedTable, SchemaMismatch.
+    """
+    merge = SliceMerge.of(spec, file_slice, spec.needed(columns), needs_keys=False, keeps_blocks=keeps_blocks)
+    if merge.in_pairs:  # log rows need all columns of their base rows, replaced rows need none
+        replaced = list(replaced_base_rows(spec, file_slice))
+        parts = [part.rows for part in merged_log_rows(spec, file_slice, columns)]
+        return SplitSlice(_joined([part.rows for part in replaced]), pa.concat_tables(parts))
+    replaced = list(_replaced(spec, file_slice, merge))
+    is_live = ~merge.records.is_delete
+    is_live[_joined([part.lost for part in replaced])] = False
+    rows = merge.records.take(np.flatnonzero(is_live)).select(list(columns))
+    return SplitSlice(_joined([part.rows for part in replaced]), rows)
+
+
+def _joined(parts: Sequence[Positions]) -> Positions:
+    return np.concatenate(parts) if parts else np.zeros(0, np.int64)

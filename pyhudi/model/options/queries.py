@@ -13,6 +13,7 @@ from pyhudi.model.options.spec import ON_READ, ON_READ_AND_WRITE
 __all__ = [
     "AS_OF",
     "BEGIN",
+    "DEFAULT_DRIVER_LOG_BYTES",
     "DEFAULT_INCREMENTAL",
     "END",
     "METADATA",
@@ -25,6 +26,8 @@ METADATA = "hoodie.metadata.enable"
 AS_OF = "as.of.instant"
 BEGIN = "hoodie.datasource.read.begin.instanttime"
 END = "hoodie.datasource.read.end.instanttime"
+
+DEFAULT_DRIVER_LOG_BYTES = 16 << 20
 
 SCHEMA_HISTORY = row(
     "hoodie.schema.on.read.enable",
@@ -137,5 +140,14 @@ class QueryOptions:
         None,
         "An incremental query returns what was committed until this time, itself included; none: until now.",
         scopes=ON_READ,
+    )
+    driver_log_bytes: int = option(
+        "hoodie.pyhudi.read.log.driver.max.bytes",
+        DEFAULT_DRIVER_LOG_BYTES,
+        "Log files of a query on Spark that have at most so many bytes are read when its DataFrame is made, and their "
+        "rows are kept in the driver's memory as long as the DataFrame exists; on Spark Connect at most 1 MiB. Larger "
+        "ones, and all with 0, are read by Spark's tasks, when rows are fetched.",
+        scopes=ON_READ,
+        minimum=0,
     )
     incremental: IncrementalOptions = part(IncrementalOptions)

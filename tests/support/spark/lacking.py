@@ -20,6 +20,7 @@ WITHOUT = replace(
     takes_arrow=False,
     gives_arrow=PRESENT.gives_arrow and FLAVOUR == "connect",
     lists_settings=False,
+    has_scalar_frames=False,
 )
 
 _NO_SOURCES = ("has_data_sources", "formats that are made in Python")
