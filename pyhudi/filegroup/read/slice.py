@@ -294,10 +294,10 @@ class SliceMerge:
 
     def replaced_by_position(self, base: BaseFileReader) -> Positions | None:
         """The replaced base rows, if they can be found without reading the base file."""
-        matching = self._matching_in(base)
-        if self._rules.by_ordering or not isinstance(matching, PositionMatching):
+        if self._rules.by_ordering:
             return None
-        return matching.rows
+        matching = self._matching_in(base)
+        return matching.rows if isinstance(matching, PositionMatching) else None
 
     def _dictionaries(self, base: BaseFileReader) -> frozenset[str]:
         """Columns that may stay encoded: none when rows are converted or merged column by column."""
