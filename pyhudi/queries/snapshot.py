@@ -298,7 +298,7 @@ def split_read(plan: ReadPlan, read: ReadSlice, *, keeps_blocks: bool = False) -
     batches = (
         with_path_values(batch, from_path, plan.read_schema) for batch in split.rows.combine_chunks().to_batches()
     )
-    return replace(split, rows=pa.Table.from_batches(_filtered(plan, batches), plan.schema))
+    return replace(split, rows=pa.Table.from_batches(filtered(plan, batches), plan.schema))
 
 
 def _base_rows(plan: ReadPlan, storage: Storage, read: ReadSlice, batch_rows: int) -> Iterator[pa.RecordBatch]:
