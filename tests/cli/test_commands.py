@@ -11,6 +11,7 @@ from typing import Any
 
 import jsonschema
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from pyhudi import HudiTable, call, write_hudi
@@ -343,3 +344,14 @@ def test_an_orphan_is_shown_then_deleted_and_no_row_is_lost(run: Run, table: Hud
     assert len(HudiTable.open(tmp_path / "rides")) == 3
     repairs = ("duplicates", "partition-metadata", "empty-instants", "deprecated-partition", "log-checksums")
     assert all(run(f"repair {name}", tmp_path / "rides", "--yes")["items"] == [] for name in repairs)
+
+
+def test_a_folder_of_parquet_becomes_a_table_and_an_import_says_what_it_lacks(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "files").mkdir()
+    pq.write_table(ROWS, tmp_path / "files" / "a.parquet")
+    written = run("bootstrap", tmp_path / "files", tmp_path / "rides", "--record-key", "id")
+    assert written["inserted"] == 3
+    assert [row["id"] for row in run("head", tmp_path / "rides")] == ["a", "b", "c"]
+    wrong = run("import", "parquet", tmp_path / "files", tmp_path / "other", code=1)
+    assert "iceberg, delta" in wrong
+    assert not (tmp_path / "other").exists()
