@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -218,8 +219,8 @@ def test_a_spark_without_data_sources_says_what_to_do() -> None:
 
 def test_only_what_a_spark_lacks_leaves_tests_out() -> None:
     test = "test_the_data_source_reads_a_table_with_nothing_enabled"
-    modern = capabilities.Capabilities(*[True] * 10)
-    bare = capabilities.Capabilities(*[False] * 10)
+    modern = capabilities.Capabilities(*[True] * len(fields(capabilities.Capabilities)))
+    bare = capabilities.Capabilities(*[False] * len(fields(capabilities.Capabilities)))
 
     assert missing(test, modern) is None
     assert "formats that are made in Python" in str(missing(test, bare))
