@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pyhudi import ConfigError, HudiTable, SchemaMismatch, write_hudi
+from pyhudi import ConfigError, HudiTable, KeyGenError, write_hudi
 from pyhudi.listeners import callback as module
 from pyhudi.model.options import WriteOptions
 from tests.support.http_receiver import Receiver, http_receiver
@@ -171,6 +171,6 @@ def test_services_and_failed_writes_are_not_told_of(receiver: Receiver, tmp_path
     given = options(receiver)
     write(tmp_path / "t", given)
     HudiTable.open(tmp_path / "t").cluster(options=given)
-    with pytest.raises(SchemaMismatch):
+    with pytest.raises(KeyGenError):
         write_hudi(tmp_path / "t", [{"other": 1}], options=given)
     assert len(receiver.requests) == 1
