@@ -18,7 +18,7 @@ from pyhudi.errors import StorageError
 from pyhudi.formats.base.base import BaseFileOptions, Footer
 from pyhudi.formats.base.parquet import ParquetFormat
 from pyhudi.meta_client import MetaClient
-from pyhudi.storage import LocalStorage, MemoryStorage, synced, with_sync
+from pyhudi.storage import LocalStorage, MemoryStorage, synced_file, with_sync
 
 Calls = list[tuple[str, str]]
 ROWS = pa.table({"id": ["a", "b", "c"], "p": ["x", "x", "y"], "v": [1, 2, 3]})
@@ -140,7 +140,7 @@ def test_a_file_that_is_closed_begins_its_way_to_the_disk(
     def begin(descriptor: int, start: int, size: int, how: int) -> None:
         begun.append(Path(f"/proc/self/fd/{descriptor}").read_bytes())
 
-    monkeypatch.setattr(synced, "_write_behind", lambda: begin)
+    monkeypatch.setattr(synced_file, "_write_behind", lambda: begin)
     with with_sync(LocalStorage(tmp_path), sync).open_output("a/b") as sink:
         sink.write(b"content")
         sink.close()  # what the writers of formats do; leaving the block closes once more
@@ -153,7 +153,7 @@ def test_each_row_group_of_a_base_file_begins_its_way_to_the_disk_when_it_is_wri
 ) -> None:
     sizes: list[int] = []
     monkeypatch.setattr(
-        synced, "_write_behind", lambda: lambda descriptor, *_: sizes.append(os.fstat(descriptor).st_size)
+        synced_file, "_write_behind", lambda: lambda descriptor, *_: sizes.append(os.fstat(descriptor).st_size)
     )
     writer = ParquetFormat.create(LocalStorage(tmp_path), "f.parquet", ROWS.schema, BaseFileOptions())
     for written in (1, 2):
@@ -166,7 +166,7 @@ def test_each_row_group_of_a_base_file_begins_its_way_to_the_disk_when_it_is_wri
 
 
 def test_a_system_that_can_begin_no_write_writes_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(synced, "_write_behind", lambda: None)
+    monkeypatch.setattr(synced_file, "_write_behind", lambda: None)
     with LocalStorage(tmp_path).open_output("a") as sink:
         sink.write(b"content")
     assert (tmp_path / "a").read_bytes() == b"content"
