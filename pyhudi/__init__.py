@@ -78,13 +78,12 @@ if TYPE_CHECKING:
     from pyhudi.table.checkpoints import Checkpoint
     from pyhudi.table.dataset import HudiDataset
     from pyhudi.table.description import TableDescription
-    from pyhudi.table.difference import TableDiff
     from pyhudi.table.follow import follow
-    from pyhudi.table.import_table import import_table
+    from pyhudi.table.imports import import_table
     from pyhudi.table.merge_builder import Merge
     from pyhudi.table.metadata import MetadataStats, TableMetadata
+    from pyhudi.table.reports import TableDiff, TableStats
     from pyhudi.table.scan import Scan
-    from pyhudi.table.statistics import TableStats
 
 __version__ = "0.1.0"
 
@@ -168,8 +167,8 @@ __all__ = [
 ]
 
 _HOME = {
-    "TableStats": "pyhudi.table.statistics",
-    "TableDiff": "pyhudi.table.difference",
+    "TableStats": "pyhudi.table.reports",
+    "TableDiff": "pyhudi.table.reports",
     "Checkpoint": "pyhudi.table.checkpoints",
     "MetadataStats": "pyhudi.table.metadata",
     "TypeChange": "pyhudi.services.table_type",
@@ -221,7 +220,7 @@ _HOME = {
     "enable": "pyhudi.session.enable",
     "flush_metrics": "pyhudi.listeners.metrics",
     "follow": "pyhudi.table.follow",
-    "import_table": "pyhudi.table.import_table",
+    "import_table": "pyhudi.table.imports",
     "metrics": "pyhudi.listeners.metrics",
     "write_batches_to": "pyhudi.session.stream_sink",
     "show_progress": "pyhudi.progress_line",

@@ -1,20 +1,21 @@
-"""`pyhudi export`: the rows of a table as a file, or its instants as JSON."""
+"""`pyhudi export` and `pyhudi report`: a table as files on this machine: rows, instants, a page for the browser."""
 
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pyhudi.cli.options import COMMON, CommonOptions, TablePath
 from pyhudi.cli.reply import Reply
-from pyhudi.cli.report import WrittenFile
 from pyhudi.errors import ConfigError
+from pyhudi.result import Result
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["export"]
+__all__ = ["WrittenFile", "export", "report"]
 
 
 def export(
@@ -76,3 +77,23 @@ def _write(rows: pa.RecordBatchReader, path: str, suffix: str) -> None:
                 arrow.write_batch(batch)
     else:
         raise ConfigError(f"export writes .parquet, .csv and .arrow files, found a name that ends in {suffix!r}.")
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class WrittenFile(Result):
+    """A file that a command has written."""
+
+    path: str
+
+    def __str__(self) -> str:
+        return self.path
+
+
+def report(table: TablePath, file: str, /, *, common: CommonOptions = COMMON) -> Reply:
+    """Write a page for the browser: timeline, files, health, schema, properties.
+
+    Args:
+        file: The HTML file on this machine, which is overwritten.
+    """
+    written = common.open(table).report(file, options=common.options)
+    return Reply(WrittenFile(str(written)))

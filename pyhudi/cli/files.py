@@ -15,7 +15,7 @@ from typing import cast
 
 import pyarrow as pa
 
-from pyhudi.cli.standard_input import STANDARD_INPUT
+from pyhudi.cli.parsing import STANDARD_INPUT
 from pyhudi.errors import ConfigError, SchemaMismatch
 
 __all__ = ["rows_of_files"]

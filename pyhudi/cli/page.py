@@ -8,9 +8,8 @@ from textwrap import wrap
 
 from cyclopts import ArgumentCollection
 
-from pyhudi.cli.help import arguments_of, is_common, usage_of
 from pyhudi.cli.json_schema import schema_of
-from pyhudi.cli.parser import details_of
+from pyhudi.cli.parsing import arguments_of, details_of, is_common, usage_of
 from pyhudi.cli.registry import COMMANDS, GROUPS, Command
 
 __all__ = ["cli_page"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 
 from pyhudi.cli.options import COMMON, CommonOptions, TablePath, pairs_of
+from pyhudi.cli.parsing import STANDARD_INPUT
 from pyhudi.cli.reply import Reply
-from pyhudi.cli.standard_input import STANDARD_INPUT
 
 __all__ = ["head", "query"]
 

@@ -1,4 +1,4 @@
-"""`pyhudi table ...`: a table as it is."""
+"""`pyhudi table ...` and `pyhudi timeline`: a table as it is."""
 
 from __future__ import annotations
 
@@ -9,7 +9,19 @@ from pyhudi.cli.reply import Reply
 from pyhudi.errors import ConfigError
 from pyhudi.result import Result
 
-__all__ = ["create", "describe", "diff", "drop", "files", "health", "history", "partitions", "schema", "stats"]
+__all__ = [
+    "create",
+    "describe",
+    "diff",
+    "drop",
+    "files",
+    "health",
+    "history",
+    "partitions",
+    "schema",
+    "stats",
+    "timeline",
+]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -144,3 +156,28 @@ def health(table: TablePath, /, *, deep: bool = False, common: CommonOptions = C
     """
     found = common.open(table).health(deep=deep, options=common.options)
     return Reply(found, found_wrong=not found.is_healthy)
+
+
+def timeline(
+    table: TablePath,
+    /,
+    *,
+    action: str | None = None,
+    pending: bool = False,
+    common: CommonOptions = COMMON,
+) -> Reply:
+    """The instants of the active timeline, oldest first.
+
+    Archived ones are in `pyhudi table history`.
+
+    Args:
+        action: Only this one: commit, deltacommit, replacecommit, clean, rollback, savepoint and so on.
+        pending: Only those that are not completed.
+    """
+    instants = common.open(table).timeline
+    shown = [
+        one
+        for one in (instants.pending() if pending else instants)
+        if action is None or one.action.value == action.lower()
+    ]
+    return Reply(shown)

@@ -153,7 +153,7 @@ class _Settings:
 
     @lazy_property
     def _all(self) -> Mapping[str, str]:
-        return _in_one_text(self.spark) or self.spark.conf.getAll
+        return self.spark.conf.getAll
 
     @lazy_property
     def _keys(self) -> tuple[str, ...]:
@@ -162,22 +162,6 @@ class _Settings:
     def _value(self, key: str) -> str:
         # SQL lists them with stars for the values of secret-looking keys.
         return self.spark.conf.get(key) or ""
-
-
-_BETWEEN, _IS = "\x1d\x1e", " -> "
-
-
-def _in_one_text(spark: SparkSession) -> dict[str, str] | None:
-    """All settings of a classic session by one request, where there is such a one.
-
-    PySpark asks for them one by one, and the end of the list is an exception of Java's, whose conversion takes most of
-    the 20 ms.
-    """
-    try:
-        text = spark.conf._jconf.getAll().mkString(_BETWEEN)  # type: ignore[attr-defined]  # Scala's map
-    except (AttributeError, TypeError):
-        return None
-    return dict(one.split(_IS, 1) for one in text.split(_BETWEEN)) if isinstance(text, str) and text else None
 
 
 _READ: ContextVar[_Settings | None] = ContextVar("settings of the session, read once", default=None)

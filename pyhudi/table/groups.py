@@ -1,24 +1,36 @@
-"""Lists of a table that are called, or looked at as they are: `table.history`, `table.savepoints`."""
+"""Groups of a table: `table.history` and `table.savepoints`, lists that are called or looked at; `table.repair`."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Generic
 
 from pyhudi.queries.history import History, HistoryEntry
 from pyhudi.queries.query import AsOf
 from pyhudi.result import EntryT, ResultList
+from pyhudi.services.repair import REPAIRS
+from pyhudi.services.repair.partitions import rename_partition
+from pyhudi.services.repair.properties import repair_properties
+from pyhudi.services.repair.result import RepairResult
 from pyhudi.services.savepoint import Savepoint, Savepoints, load_savepoints
-from pyhudi.table.calls import TableHandle
-from pyhudi.table.named_arguments import named
+from pyhudi.storage.clock import SystemClock
+from pyhudi.table.arguments import RewriteArguments
+from pyhudi.table.calls import Options, TableHandle
+from pyhudi.table.named_arguments import named, named_methods
 from pyhudi.table.reports import history
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import pandas as pd
     import pyarrow as pa
+    from typing_extensions import Unpack
 
-__all__ = ["HistoryGroup", "SavepointGroup"]
+    from pyhudi.storage.base import Storage
+
+__all__ = ["HistoryGroup", "SavepointGroup", "TableRepairs", "properties_repaired"]
 
 
 class _CalledList(ABC, Generic[EntryT]):
@@ -84,3 +96,101 @@ class HistoryGroup(_CalledList[HistoryEntry]):
     def to_pandas(self) -> pd.DataFrame:
         """`to_arrow` as a pandas DataFrame."""
         return self().to_pandas()
+
+
+@named_methods
+class TableRepairs:
+    """The repairs of a table. `dry_run=True`, the default, only returns what is damaged and what would be done."""
+
+    def __init__(self, handle: TableHandle) -> None:
+        """Use `table.repair`."""
+        self._handle = handle
+
+    def orphans(
+        self, *, dry_run: bool = True, options: Options | None = None, **more: Unpack[RewriteArguments]
+    ) -> RepairResult:
+        """Delete data files that no completed instant owns, such as those of a rollback that died, by one clean.
+
+        Files of pending writes stay, and those older than the archived timeline reaches.
+        Raises: WriteConflict while a restore or another clean is running.
+        """
+        return self._call("orphans", dry_run, options, more)
+
+    def duplicates(
+        self, *, dry_run: bool = True, options: Options | None = None, **more: Unpack[RewriteArguments]
+    ) -> RepairResult:
+        """Keep one row of each key in a partition, by the table's merge rules, in one commit.
+
+        Raises: WriteConflict when another write completed meanwhile, or a waiting plan rewrites the file groups;
+            ConfigError for buckets whose options are missing.
+        """
+        return self._call("duplicates", dry_run, options, more)
+
+    def partition_metadata(
+        self, *, dry_run: bool = True, options: Options | None = None, **more: Unpack[RewriteArguments]
+    ) -> RepairResult:
+        """Write missing or wrong `.hoodie_partition_metadata`, without which rows of a folder don't count."""
+        return self._call("partition_metadata", dry_run, options, more)
+
+    def empty_instants(
+        self, *, dry_run: bool = True, options: Options | None = None, **more: Unpack[RewriteArguments]
+    ) -> RepairResult:
+        """Mend instants whose files are empty or damaged. Completed writes with data files are shown, and stay."""
+        return self._call("empty_instants", dry_run, options, more)
+
+    def deprecated_partition(
+        self, *, dry_run: bool = True, options: Options | None = None, **more: Unpack[RewriteArguments]
+    ) -> RepairResult:
+        """Move rows without a partition value from `default` to `__HIVE_DEFAULT_PARTITION__`, in one commit.
+
+        Raises: WriteConflict as `duplicates`.
+        """
+        return self._call("deprecated_partition", dry_run, options, more)
+
+    def log_checksums(
+        self, *, dry_run: bool = True, options: Options | None = None, **more: Unpack[RewriteArguments]
+    ) -> RepairResult:
+        """Find log files that lack bytes of completed writes; write anew what their file groups still hold, in one
+        commit. Raises: WriteConflict as `duplicates`.
+        """
+        return self._call("log_checksums", dry_run, options, more)
+
+    def rename_partition(
+        self,
+        old: str,
+        new: str,
+        *,
+        dry_run: bool = True,
+        options: Options | None = None,
+        **more: Unpack[RewriteArguments],
+    ) -> RepairResult:
+        """Give the rows of a partition the values of another path, in one commit.
+
+        Args:   old, new: partition paths; there must be no rows in `new`.
+        Raises: TableError for a partition without rows, or a new one with some; ConfigError for a path that the
+            partition columns can't have; WriteConflict as `duplicates`.
+        """
+        call = partial(rename_partition, old=old, new=new, dry_run=dry_run)
+        return self._handle.serve(call, options, dict(more), dry_run=dry_run)
+
+    def properties(self, *, properties: Mapping[str, str] | None = None, dry_run: bool = True) -> RepairResult:
+        """Make damaged `hoodie.properties` again. `HudiTable.repair_properties` does it for a table that can't be
+        opened.
+
+        Args:   properties: those that count before all others.
+        Raises: ConfigError when files don't show enough.
+        """
+        return properties_repaired(self._handle.storage, properties, dry_run)
+
+    def _call(self, name: str, dry_run: bool, options: Options | None, more: RewriteArguments) -> RepairResult:
+        call = partial(REPAIRS.load(name), dry_run=dry_run)
+        return self._handle.serve(call, options, dict(more), dry_run=dry_run)
+
+    def __repr__(self) -> str:
+        names = [name for name in vars(type(self)) if not name.startswith("_")]
+        return f"Repairs({', '.join(names)})"
+
+
+def properties_repaired(storage: Storage, properties: Mapping[str, str] | None, dry_run: bool) -> RepairResult:
+    """`HudiTable.repair_properties`."""
+    return repair_properties(storage, SystemClock(), properties, dry_run=dry_run)

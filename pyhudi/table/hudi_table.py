@@ -29,7 +29,6 @@ from pyhudi.services.savepoint import delete_savepoint, savepoint
 from pyhudi.services.table_type import change_type
 from pyhudi.storage import open_storage
 from pyhudi.storage.base import Storage
-from pyhudi.table.add_files import add_files
 from pyhudi.table.arguments import (
     ActionArguments,
     ArchiveArguments,
@@ -60,17 +59,27 @@ from pyhudi.table.calls import (
 from pyhudi.table.change import alter, delete, delete_partitions, static_partitions, update
 from pyhudi.table.checkpoints import Checkpoint, checkpoint, set_checkpoint
 from pyhudi.table.description import TableDescription, described
-from pyhudi.table.difference import TableDiff, table_diff
-from pyhudi.table.groups import HistoryGroup, SavepointGroup
+from pyhudi.table.groups import HistoryGroup, SavepointGroup, TableRepairs, properties_repaired
+from pyhudi.table.imports import add_files
 from pyhudi.table.merge_builder import Merge
 from pyhudi.table.metadata import TableMetadata, build_index
 from pyhudi.table.named_arguments import named, named_methods
 from pyhudi.table.neighbours import no_attribute
-from pyhudi.table.repair import TableRepairs, properties_repaired
 from pyhudi.table.replace_where import overwrite, write_where
-from pyhudi.table.reports import data_schema, files, health, html, one_line, partitions, report
+from pyhudi.table.reports import (
+    TableDiff,
+    TableStats,
+    data_schema,
+    files,
+    health,
+    html,
+    one_line,
+    partitions,
+    report,
+    table_diff,
+    table_stats,
+)
 from pyhudi.table.scan import Scan, scan
-from pyhudi.table.statistics import TableStats, table_stats
 from pyhudi.table.write import create, write, write_rows
 from pyhudi.timeline.table_properties import table_exists
 

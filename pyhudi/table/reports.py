@@ -1,31 +1,54 @@
-"""What HudiTable says of a table without reading rows: columns, history, files, partitions, and how it prints."""
+"""What HudiTable says of a table: columns, history, files, partitions, sizes, what came between two commits."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 
 from pyhudi.actions.action import ActionContext
 from pyhudi.errors import ConfigError
+from pyhudi.formats.avro.schema import arrow_from_avro, without_meta
 from pyhudi.meta_client import MetaClient
+from pyhudi.model.instant import ActionKind
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.queries.history import History, load_table_history
 from pyhudi.queries.query import AsOf, parse_as_of
 from pyhudi.queries.schema import read_schema
 from pyhudi.report.facts import table_facts
 from pyhudi.report.html import Report, report_html
+from pyhudi.result import Result
 from pyhudi.services.health import TableHealth, health_and_files
 from pyhudi.services.health import health as check_health
 from pyhudi.table.calls import Options, TableHandle, in_session_zone
 from pyhudi.table.scan import FILES_SCHEMA
-from pyhudi.text_table import html_pairs
+from pyhudi.text_table import html_pairs, pairs_text, readable_bytes, text_table
 from pyhudi.view.consistent_read import read_consistently
 from pyhudi.view.file_system_view import FileSystemView
 
-__all__ = ["PARTITIONS_SCHEMA", "data_schema", "files", "health", "history", "html", "one_line", "partitions", "report"]
+__all__ = [
+    "PARTITIONS_SCHEMA",
+    "CommitStats",
+    "PartitionDiff",
+    "SizeStats",
+    "TableDiff",
+    "TableStats",
+    "data_schema",
+    "files",
+    "health",
+    "history",
+    "html",
+    "one_line",
+    "partitions",
+    "report",
+    "table_diff",
+    "table_stats",
+]
 
 PARTITIONS_SCHEMA = pa.schema(
     [("partition_path", pa.string()), ("files", pa.int64()), ("size_bytes", pa.int64()), ("log_files", pa.int64())]
@@ -118,3 +141,200 @@ def html(meta: MetaClient) -> str:
         "last commit": last.requested_time if last else "none yet",
     }
     return html_pairs(pairs.items())
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class SizeStats(Result):
+    """Sizes of the newest files of all file groups, log files included, in bytes; 0 without files."""
+
+    files: int = 0
+    total: int = 0
+    smallest: int = 0
+    tenth_percentile: int = 0
+    median: int = 0
+    mean: int = 0
+    ninety_fifth_percentile: int = 0
+    largest: int = 0
+
+    @classmethod
+    def of(cls, sizes: pa.Array) -> SizeStats:
+        """The statistics of sizes in bytes."""
+        if len(sizes) == 0:
+            return cls()
+        values = np.asarray(sizes.to_numpy(zero_copy_only=False), np.int64)
+        tenth, half, most = (int(value) for value in np.percentile(values, (10, 50, 95)))
+        total = int(values.sum())
+        mean = total // len(values)
+        return cls(len(values), total, int(values.min()), tenth, half, mean, most, int(values.max()))
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class CommitStats(Result):
+    """What one commit wrote. `amplification`: rows written for each updated row, None where none was updated."""
+
+    instant_time: str
+    action: str
+    operation: str
+    files: int
+    bytes_written: int
+    rows_written: int
+    rows_updated: int
+    amplification: float | None
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class TableStats(Result):
+    """`commits`: those of the active timeline, newest first. `amplification`: rows written for each updated row by all
+    of them. Delta commits are left out of it: they append, and the compaction rewrites.
+    """
+
+    table: str
+    sizes: SizeStats
+    amplification: float | None
+    commits: tuple[CommitStats, ...]
+
+    def __str__(self) -> str:
+        s = self.sizes
+        head = (
+            f"{self.table}: {s.files:,} files of {readable_bytes(s.smallest)} to {readable_bytes(s.largest)}, median "
+            f"{readable_bytes(s.median)}, {readable_bytes(s.total)} in all"
+        )
+        header = ("instant", "action", "operation", "files", "written", "rows", "updated", "rows for an update")
+        return f"{head}\n{text_table(header, [_row(commit) for commit in self.commits])}"
+
+
+def table_stats(meta: MetaClient, sizes: pa.Array) -> TableStats:
+    """The statistics of a table. `sizes`: bytes of the newest slice of each file group."""
+    commits, updates, writes = [], 0, 0
+    for instant in reversed(meta.timeline.commits().instants):
+        body = meta.commits.metadata(instant)
+        stats = body.stats()
+        updated, written = sum(stat.num_update_writes for stat in stats), sum(stat.num_writes for stat in stats)
+        rewrites = instant.action is not ActionKind.DELTACOMMIT
+        if rewrites:
+            updates, writes = updates + updated, writes + written
+        commits.append(
+            CommitStats(
+                instant.requested_time,
+                instant.action.value,
+                body.operation_type,
+                len(stats),
+                sum(stat.total_write_bytes for stat in stats),
+                written,
+                updated,
+                _factor(written, updated) if rewrites else None,
+            )
+        )
+    return TableStats(meta.storage.root, SizeStats.of(sizes), _factor(writes, updates), tuple(commits))
+
+
+def _factor(written: int, updated: int) -> float | None:
+    return round(written / updated, 2) if updated else None
+
+
+def _row(commit: CommitStats) -> Sequence[object]:
+    operation, size = commit.operation.lower(), readable_bytes(commit.bytes_written)
+    return (
+        commit.instant_time,
+        commit.action,
+        operation,
+        commit.files,
+        size,
+        commit.rows_written,
+        commit.rows_updated,
+        commit.amplification,
+    )
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class PartitionDiff(Result):
+    """Files that came and went in one partition, with their bytes."""
+
+    partition_path: str
+    files_added: int
+    files_removed: int
+    bytes_added: int
+    bytes_removed: int
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class TableDiff(Result):
+    """From the commit `since` to the commit `until`. `commits`: instants after the one, up to the other. Rows are those
+    that their write stats count. Columns: `name type`.
+    """
+
+    table: str
+    since: str
+    until: str
+    commits: tuple[str, ...] = ()
+    rows_inserted: int = 0
+    rows_updated: int = 0
+    rows_deleted: int = 0
+    columns_added: tuple[str, ...] = ()
+    columns_removed: tuple[str, ...] = ()
+    partitions: tuple[PartitionDiff, ...] = ()
+
+    def __str__(self) -> str:
+        shown = {
+            "from": self.since,
+            "to": self.until,
+            "commits": len(self.commits),
+            "rows": f"{self.rows_inserted:,} inserted, {self.rows_updated:,} updated, {self.rows_deleted:,} deleted",
+            "columns added": ", ".join(self.columns_added) or "none",
+            "columns removed": ", ".join(self.columns_removed) or "none",
+        }
+        rows = [list(one.to_dict().values()) for one in self.partitions]
+        header = ("partition", "files added", "removed", "bytes added", "removed")
+        return "\n".join([pairs_text(shown.items()), *([text_table(header, rows)] if rows else [])])
+
+
+def table_diff(meta: MetaClient, since: str, until: str) -> TableDiff:
+    """The difference. `since`, `until`: instant times of commits.
+
+    Raises: ConfigError for two commits in the wrong order.
+    """
+    if since > until:
+        raise ConfigError(f"diff goes from an earlier commit to a later one, found {since} and {until}.")
+    commits = [one for one in meta.timeline.commits() if since < one.requested_time <= until]
+    stats = [stat for one in commits for stat in meta.commits.metadata(one).stats()]
+    before, after = _columns(meta, since), _columns(meta, until)
+    return TableDiff(
+        meta.storage.root,
+        since,
+        until,
+        tuple(one.requested_time for one in commits),
+        sum(stat.num_inserts for stat in stats),
+        sum(stat.num_update_writes for stat in stats),
+        sum(stat.num_deletes for stat in stats),
+        tuple(f"{field.name} {field.type}" for field in after if field not in before),
+        tuple(f"{field.name} {field.type}" for field in before if field not in after),
+        _partitions(_files(meta, since), _files(meta, until)),
+    )
+
+
+def _columns(meta: MetaClient, time: str) -> list[pa.Field]:
+    text = meta.commits.schema_json_as_of(meta.timeline, time)
+    return [] if text is None else list(without_meta(arrow_from_avro(text)))
+
+
+def _files(meta: MetaClient, time: str) -> dict[tuple[str, str], int]:
+    """Partition and path of each file of the newest slices at that time, with its bytes."""
+    view = read_consistently(meta, lambda now: FileSystemView.load(now, as_of=time))
+    files: dict[tuple[str, str], int] = {}
+    for one in view.all_slices():
+        partition = one.group.partition_path
+        if one.base_file is not None:
+            files[partition, one.base_file.path] = one.base_file.size_bytes
+        files |= {(partition, log.path): log.size_bytes for log in one.log_files}
+    return files
+
+
+def _partitions(before: dict[tuple[str, str], int], after: dict[tuple[str, str], int]) -> tuple[PartitionDiff, ...]:
+    counts: dict[str, list[int]] = {}
+    for number, (files, others) in enumerate(((after, before), (before, after))):
+        for (partition, path), size_bytes in files.items():
+            if (partition, path) not in others:
+                row = counts.setdefault(partition, [0, 0, 0, 0])
+                row[number] += 1
+                row[2 + number] += size_bytes
+    return tuple(PartitionDiff(partition, *row) for partition, row in sorted(counts.items()))

@@ -114,14 +114,15 @@ def test_no_module_unpickles():
     assert [at for at in found if not at.startswith(allowed)] == []
 
 
+_OF_THE_JVM = {"_jvm", "_jsc", "_jdf", "_jc", "_jconf", "_jreader", "_jwrite", "_jsparkSession", "sparkContext", "rdd"}
+
+
 def test_no_module_reaches_into_the_jvm():
     reached = [
         f"{path}:{line} {name}"
         for path, tree in modules().items()
         for name, line in attribute_chains(tree)
-        if any(
-            part in ("_jvm", "_jsc", "_jdf", "_jsparkSession", "sparkContext", "rdd") for part in name.split(".")[1:]
-        )
+        if {*name.split(".")[1:]} & _OF_THE_JVM
     ]
     assert reached == []
 
