@@ -40,6 +40,12 @@ _LOADS = {
     "dynamodb": "import boto3; from pyhudi.locks import dynamodb",
     "zookeeper": "from pyhudi.locks import zookeeper; zookeeper._kazoo()",
     "hive": "from pyhudi.locks import hive_metastore; hive_metastore._Hive()",
+    "metrics": "from pyhudi.listeners.reporters import prometheus; import prometheus_client",
+    "delta": (
+        "import deltalake, pyarrow as pa, pyhudi; deltalake.write_deltalake('d', pa.table({'id': ['a', 'b']}));"
+        "pyhudi.import_table('d', 'h', record_key='id'); assert len(pyhudi.HudiTable.open('h')) == 2"
+    ),
+    "iceberg": "import pyiceberg.table; from pyhudi.table import imports",
     "java": "from pyhudi.spark.java import java_home; print(java_home('java'))",
 }
 
