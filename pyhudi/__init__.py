@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from pyhudi.services.metadata_table import MetadataRebuild
     from pyhudi.services.partition_ttl import TtlResult
     from pyhudi.services.properties import PropertiesChange
+    from pyhudi.services.repair.result import RepairResult
     from pyhudi.services.results import ClusteringResult, CompactionResult
     from pyhudi.services.savepoint import Savepoint, Savepoints
     from pyhudi.services.table_type import TypeChange
@@ -121,6 +122,7 @@ __all__ = [
     "PropertiesChange",
     "RangeNotReadable",
     "RenameColumn",
+    "RepairResult",
     "RestoreResult",
     "RollbackResult",
     "RowArguments",
@@ -173,6 +175,7 @@ _HOME = {
     "MetadataStats": "pyhudi.table.metadata",
     "TypeChange": "pyhudi.services.table_type",
     "PropertiesChange": "pyhudi.services.properties",
+    "RepairResult": "pyhudi.services.repair.result",
     "AddColumn": "pyhudi.schema.changes",
     "ArchiveResult": "pyhudi.services.archive.archiving",
     "ChangeType": "pyhudi.schema.changes",

@@ -33,6 +33,7 @@ from pyhudi.filegroup.write.markers import delete_markers, sweep
 from pyhudi.formats.timeline.instant_files import encode_commit
 from pyhudi.interrupts import uninterrupted
 from pyhudi.listeners.locks import resolved
+from pyhudi.locks import give_back
 from pyhudi.metadata.staged_index import delete_staged_index
 from pyhudi.model.commit import CommitMetadata, OperationType, WriteStatus
 from pyhudi.model.instant import Instant, State
@@ -231,6 +232,7 @@ class _Begun:
         When undoing fails (no connection to the store, no lock) the instant stays pending; the next writer undoes it.
         """
         with uninterrupted():
+            give_back(self.context.lock)
             try:
                 try:
                     if self.instant is not None:

@@ -16,7 +16,16 @@ from pyhudi.storage.clock import Clock, SystemClock
 from pyhudi.storage.memory import MemoryStorage
 from pyhudi.storage.versioned import has_conditional_put
 
-__all__ = ["LOCK_PROVIDERS", "LockOptions", "LockProvider", "hold", "open_lock", "own_options", "provider_of_place"]
+__all__ = [
+    "LOCK_PROVIDERS",
+    "LockOptions",
+    "LockProvider",
+    "give_back",
+    "hold",
+    "open_lock",
+    "own_options",
+    "provider_of_place",
+]
 
 _PACKAGE = "org.apache.hudi.client.transaction.lock."
 _AWS_PACKAGE = "org.apache.hudi.aws.transaction.lock."
@@ -82,7 +91,7 @@ class _Held(AbstractContextManager[None]):
             if self._lock.try_acquire(self._timeout_s):
                 return
         except BaseException:
-            self._give_back(only_if_held=True)  # an interrupt may have come after the lock was taken
+            give_back(self._lock)  # an interrupt may have come after the lock was taken
             raise
         raise LockTimeout(
             f"The table's lock could not be taken within {self._timeout_s:g} s; held by {self._lock.owner_note}. Wait "
@@ -94,24 +103,31 @@ class _Held(AbstractContextManager[None]):
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         try:
-            self._give_back()
+            _release(self._lock)
         except BaseException:  # an interrupt that came before interrupts were put off
-            self._give_back()
+            _release(self._lock)
             raise
 
-    def _give_back(self, *, only_if_held: bool = False) -> None:
-        with uninterrupted():
+
+def give_back(lock: LockProvider) -> None:
+    """Release a lock if it is held: an interrupt may come after a block's last line and before its end."""
+    with uninterrupted():
+        if lock.is_held:
+            _release(lock)
+
+
+def _release(lock: LockProvider) -> None:
+    with uninterrupted():
+        try:
             try:
-                try:
-                    if not only_if_held or self._lock.is_held:
-                        self._lock.release()
-                except BaseException:
-                    if self._lock.is_held:
-                        self._lock.release()  # once more: all others wait for it
-                    raise
-            except Exception as error:
-                warn_caller(
-                    f"The table's lock could not be given back; others may have to wait until it runs out, or until "
-                    f"this process ends. {type(error).__name__}: {error}",
-                    RuntimeWarning,
-                )
+                lock.release()
+            except BaseException:
+                if lock.is_held:
+                    lock.release()  # once more: all others wait for it
+                raise
+        except Exception as error:
+            warn_caller(
+                f"The table's lock could not be given back; others may have to wait until it runs out, or until "
+                f"this process ends. {type(error).__name__}: {error}",
+                RuntimeWarning,
+            )

@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from linecache import getline
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -188,15 +189,17 @@ def test_an_interrupt_while_it_is_undone_ends_the_heartbeat_too(monkeypatch: pyt
 
 
 @contextmanager
-def signal_at_line(number: int, signals: int = 1) -> Iterator[list[int]]:
-    """A real SIGINT when the main thread comes to that line of ours, and so many more at the lines behind it."""
+def signal_at_line(number: int, signals: int = 1, text: str = "") -> Iterator[list[int]]:
+    """A real SIGINT when the main thread comes to that line of ours, and so many more at the lines behind it. `text`:
+    only lines that hold it count.
+    """
     lines, ours = [0], str(PROJECT / "pyhudi") + os.sep
 
     def trace(frame: FrameType, event: str, _: object) -> Any:
         file = frame.f_code.co_filename
         if not file.startswith(ours) or file.endswith("storage/memory.py"):  # a store outlives its clients
             return None
-        if event == "line":
+        if event == "line" and text in getline(file, frame.f_lineno):
             lines[0] += 1
             if number <= lines[0] < number + signals:
                 signal.raise_signal(signal.SIGINT)
@@ -208,6 +211,19 @@ def signal_at_line(number: int, signals: int = 1) -> Iterator[list[int]]:
         yield lines
     finally:
         sys.settrace(before)
+
+
+def test_a_signal_before_and_behind_a_block_under_the_lock_leaves_no_lock() -> None:
+    table = made()
+    with signal_at_line(0, 0, "with context.locked()") as lines:
+        on_clone(table).upsert(CHANGE)
+    assert lines[0] == 4  # Python comes to the line of a `with` once more when its block has ended
+    for number in range(1, 5):
+        attempt = on_clone(table)
+        with pytest.raises(KeyboardInterrupt), signal_at_line(number, 1, "with context.locked()"):
+            attempt.upsert(CHANGE)
+        assert_stopped(attempt, f"line {number}")
+        assert_goes_on(attempt, f"line {number}", START, CHANGED)
 
 
 @pytest.mark.slow

@@ -109,7 +109,8 @@ def test_every_file_id_comes_back_from_its_record(names: list[str]) -> None:
 def test_the_moment_of_an_instant_is_that_of_the_timelines_zone() -> None:
     assert instant_ms("20260307162643148", timezone.utc) == 1772900803148
     assert instant_ms("20260307162643", timezone.utc) == 1772900803999
-    assert instant_ms("00000000000001", timezone.utc) == 0
+    assert instant_ms("00000000000001", timezone.utc) == 1  # of a bootstrap: no moment; Hudi takes the number
+    assert instant_ms("00000000000000x", timezone.utc) == 0
 
 
 @pytest.mark.parametrize("memory_bytes", [1 << 20, 1000])
