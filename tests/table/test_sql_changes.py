@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,14 @@ def test_update_takes_sql_text_that_only_duckdb_computes(table: HudiTable) -> No
     assert table.to_arrow(["city", "day"], "id = 'a'").to_pylist() == [
         {"city": "O-1", "day": pa.scalar(19782, pa.date32()).as_py()}
     ]
+
+
+def test_numbers_with_a_point_are_values_of_every_column_of_numbers(table: HudiTable) -> None:
+    table.update("id = 'a'", set={"fare": "0.1", "n": "2.0"})
+    table.update("id = 'b'", set={"fare": "-12.5e-1", "n": Decimal("3")})
+    assert rows(table, "fare", "n")[:2] == [("a", 0.1, 2), ("b", -1.25, 3)]
+    with pytest.raises(ConfigError, match="can't be set to Decimal"):
+        table.update("id = 'a'", set={"n": "2.5"})
 
 
 def test_texts_are_quoted_or_given_as_values(table: HudiTable) -> None:

@@ -246,7 +246,9 @@ def _constant(column: pa.Field, value: object) -> pa.Scalar:
     try:
         if isinstance(value, pa.Scalar):
             return value.cast(column.type)
-        if isinstance(value, str) and not pa.types.is_string(column.type):
+        # SQL reads 0.5 as an exact number, which Arrow casts to other numbers and doesn't convert.
+        is_exact = isinstance(value, Decimal) and not pa.types.is_decimal(column.type)
+        if is_exact or (isinstance(value, str) and not pa.types.is_string(column.type)):
             return pa.scalar(value).cast(column.type)
         return pa.scalar(value, column.type)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
