@@ -182,7 +182,7 @@ class SparkSqlSession:
             **options,
             "hoodie.datasource.write.operation": operation,
         }
-        result = write_frame(df.drop(*meta_columns) if meta_columns else df, table.location, write_options, mode)
+        result = write_frame(df.drop(*meta_columns) if meta_columns else df, table.place, write_options, mode)
         assert result is not None
         return result
 

@@ -24,9 +24,8 @@ class FolderCatalog:
         storage_options: Mapping[str, object] | None,
     ) -> None:
         """`tables`: name → path, or the table; `folder`: its subfolders are tables by their names."""
-        self._tables: dict[str, str | None] = {
-            name.lower(): place.path if isinstance(place, HudiTable) else os.fspath(place)
-            for name, place in tables.items()
+        self._tables: dict[str, HudiTable | str | None] = {
+            name.lower(): place if isinstance(place, HudiTable) else os.fspath(place) for name, place in tables.items()
         }
         self._details: dict[str, tuple[Mapping[str, str], str | None]] = {}
         self._folder = None if folder is None else os.fspath(folder).rstrip("/")
@@ -36,15 +35,18 @@ class FolderCatalog:
         """The folder of a name, whether or not a table is in it; None for a name without a folder."""
         if name.path is not None:
             return name.path
-        key = _key(name)
-        if key in self._tables:
-            return self._tables[key]
-        return self._place(name)
+        place = self._tables.get(_key(name), self._place(name))
+        return place.path if isinstance(place, HudiTable) else place
+
+    def opened(self, name: TableName) -> HudiTable | None:
+        """The table that a caller gave this name to, with its storage and its options; None for any other name."""
+        place = self._tables.get(_key(name)) if name.path is None else None
+        return place if isinstance(place, HudiTable) else None
 
     def find(self, name: TableName) -> CatalogEntry | None:
         """The Hudi table of a name; None when there is none."""
-        location = self.location(name)
-        if location is None or not HudiTable.exists(location, storage_options=self._storage_options):
+        location, is_open = self.location(name), self.opened(name) is not None
+        if location is None or not (is_open or HudiTable.exists(location, storage_options=self._storage_options)):
             return None
         properties, comment = self.details(name)
         is_managed = location == self._place(name)
@@ -83,11 +85,12 @@ class FolderCatalog:
 
     def rename(self, name: TableName, new: TableName) -> None:
         """Find a table under another name."""
-        self._tables[_key(new)], self._tables[_key(name)] = self.location(name), None
+        place = self.location(name) if (opened := self.opened(name)) is None else opened
+        self._tables[_key(new)], self._tables[_key(name)] = place, None
         self._details[_key(new)] = self._details.pop(_key(name), ({}, None))
 
     def __str__(self) -> str:
-        names = ", ".join(sorted(name for name, path in self._tables.items() if path is not None)) or "none"
+        names = ", ".join(sorted(name for name, place in self._tables.items() if place is not None)) or "none"
         return f"Known by name: {names}; the folder of tables: {self._folder or 'none'}; or write hudi.`/path`."
 
     def _place(self, name: TableName) -> str | None:

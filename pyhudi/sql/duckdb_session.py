@@ -143,11 +143,12 @@ class DuckDbSession:
 
     def find_table(self, name: TableName) -> NamedTable | None:
         """The Hudi table of this name; None when there is none."""
-        location = self._catalog.location(name)
-        table = None if location is None else self.open(location)
+        location, opened = self._catalog.location(name), self._catalog.opened(name)
+        table = self.open(location) if location is not None and opened is None else opened
         if location is None or table is None:
             return None
-        return NamedTable(name, location, table, self._catalog.details(name)[0])
+        storage = None if opened is None else opened.state.storage
+        return NamedTable(name, location, table, self._catalog.details(name)[0], storage=storage)
 
     def open(self, location: str) -> HudiTable | None:
         """The table in a folder; None when there is none."""
@@ -251,7 +252,7 @@ class DuckDbSession:
         """Write a frame's rows to a table, as a stream."""
         with duckdb_errors(self._failures):
             result = write_hudi(
-                table.location,
+                table.place,
                 stream(without_meta(frame), self._failures),
                 operation,
                 mode="replace" if mode == "overwrite" else mode,  # OR REPLACE makes another table

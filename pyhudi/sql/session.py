@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NewType, Protocol
 import pyarrow as pa
 
 from pyhudi.actions.result import WriteResult
+from pyhudi.storage.base import Storage
 
 if TYPE_CHECKING:
     from pyhudi.table import HudiTable
@@ -57,7 +58,8 @@ class TableName:
 class NamedTable:
     """A Hudi table and the name that means it. `location`: its folder; `properties`: those of the catalog.
 
-    `is_read_optimized`: queries by this name read base files only.
+    `is_read_optimized`: queries by this name read base files only. `storage`: the table's, where a caller brought the
+    table; None: the session opens the location. `options`: of a call, before those of the session.
     """
 
     name: TableName
@@ -65,6 +67,13 @@ class NamedTable:
     table: HudiTable
     properties: Mapping[str, str] = field(default_factory=dict)
     is_read_optimized: bool = False
+    storage: Storage | None = None
+    options: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def place(self) -> Storage | str:
+        """Where to write."""
+        return self.location if self.storage is None else self.storage
 
 
 @dataclass(frozen=True, slots=True)

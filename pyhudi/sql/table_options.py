@@ -104,6 +104,8 @@ def our_table(session: SqlSession, name: TableName) -> NamedTable:
 
 
 def options_of(session: SqlSession, table: NamedTable) -> dict[str, object]:
-    """Options of a write: those of the table's definition come before those of the session."""
+    """Options of a write: those of the call come before those of the table's definition, and these before the
+    session's.
+    """
     keys = (key for key in table.properties if key.startswith("hoodie.") and key != SCHEMA_ON_READ)
-    return {**session.settings, **{key: table.properties[key] for key in keys}}
+    return {**session.settings, **{key: table.properties[key] for key in keys}, **table.options}

@@ -331,6 +331,17 @@ def test_a_session_takes_a_table_for_a_name(rides: Path):
     assert pyhudi.sql("SELECT count(*) AS n FROM u", {"u": HudiTable.open(rides)}).to_arrow().to_pylist() == [{"n": 2}]
 
 
+def test_a_table_that_a_session_takes_is_read_with_its_own_options(tmp_path: Path):
+    made = pyhudi.HudiTable.create(tmp_path / "t", ROWS.schema, record_key="id", table_type="MERGE_ON_READ")
+    made.upsert(ROWS)
+    made.update("true", set={"fare": "0.5"})
+    given = HudiTable.open(tmp_path / "t", options={"hoodie.datasource.query.type": "read_optimized"})
+    session = DuckDbSession({"t": given, "whole": tmp_path / "t"})
+    session.sql("ALTER TABLE t RENAME TO u")
+    answer = session.sql("SELECT (SELECT sum(fare) FROM u) AS files, (SELECT sum(fare) FROM whole) AS merged")
+    assert answer.to_arrow().to_pylist() == [{"files": 6.5, "merged": 1.5}]
+
+
 def test_partitions_are_shown_as_their_paths(tmp_path: Path):
     path = tmp_path / "plain"
     pyhudi.write_hudi(path, ROWS.append_column("d", pa.array(["a/b", "c", "a/b"])), record_key="id", partition_by="d")

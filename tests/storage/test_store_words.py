@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import pyhudi
 from pyhudi import HudiTable, write_hudi
 from pyhudi.errors import ConfigError, StorageError
 from pyhudi.storage import open_storage
@@ -80,6 +81,10 @@ def test_a_table_is_written_and_read_with_the_words_of_each_library(server: tupl
     table = HudiTable.open(place, storage_options=options)
     assert sorted(table.to_arrow()["v"].to_pylist()) == [1, 2]
     assert server[2] not in repr(table) + repr(table.state.storage)
+    pytest.importorskip("duckdb")
+    assert pyhudi.sql("SELECT sum(v) AS v FROM t", {"t": table}).to_arrow().to_pylist() == [{"v": 3}]
+    merge = table.merge([{"w": 2}], on="target.v = source.w").when_matched_update({"v": "target.v + 5"})
+    assert (merge.execute().updated, sorted(table.to_arrow()["v"].to_pylist())) == (1, [1, 7])
 
 
 def test_a_profile_gives_keys_and_region_to_both_clients(

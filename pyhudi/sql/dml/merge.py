@@ -29,7 +29,7 @@ from pyhudi.sql.session import NamedTable, SqlFrame, SqlSession
 from pyhudi.sql.table_options import options_of
 from pyhudi.sql.tokens import Reader, SqlToken
 
-__all__ = ["MergeStatement", "parse_merge"]
+__all__ = ["MergeStatement", "merge_into", "parse_merge"]
 
 _TABLE_HAS, _SOURCE_HAS = "_pyhudi_in_table", "_pyhudi_in_source"
 
@@ -169,12 +169,15 @@ def parse_merge(text: str, tokens: Sequence[SqlToken], session: SqlSession) -> M
     reader.expect("MERGE INTO")
     session.catalog.expect(reference.name for reference in references(text, tokens))
     target = read_target(reader, session, "USING")
-    if target is None:
-        return None
+    return None if target is None else merge_into(*target, reader)
+
+
+def merge_into(table: NamedTable, alias: str, reader: Reader) -> MergeStatement:
+    """The MERGE INTO of a table whose text goes on with USING. Raises ConfigError."""
     reader.expect("USING")
     source = read_source(reader)
     reader.expect("ON")
     condition = reader.until("WHEN MATCHED", "WHEN NOT MATCHED")
     if condition.at_end:
         raise condition.error("a condition")
-    return MergeStatement(*target, source, condition, read_clauses(reader))
+    return MergeStatement(table, alias, source, condition, read_clauses(reader))

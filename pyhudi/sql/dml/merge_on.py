@@ -21,13 +21,14 @@ from pyhudi.actions.result import WriteResult
 from pyhudi.errors import ConfigError
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.keys import META_COLUMNS
+from pyhudi.model.table_config import TableConfig
 from pyhudi.queries.sql_values import tree_of
 from pyhudi.registry import Registry
-from pyhudi.sql.dml.merge import MergeStatement, parse_merge
-from pyhudi.sql.session import SqlFrame, SqlSession
-from pyhudi.sql.tokens import tokens_of
+from pyhudi.sql.dml.merge import merge_into
+from pyhudi.sql.session import NamedTable, SqlFrame, SqlSession, TableName
+from pyhudi.sql.tokens import Reader, tokens_of
 from pyhudi.table.hudi_table import HudiTable
-from pyhudi.table.input import is_spark_frame, to_arrow_rows
+from pyhudi.table.input import TableInput, is_spark_frame, to_arrow_rows
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -46,56 +47,52 @@ _KINDS = {
 
 
 def merge_on(merge: Merge) -> WriteResult:
-    """Run a merge whose `on` is a condition, as one commit.
+    """Run a merge whose `on` is a condition, as one commit: Spark joins the rows when the table or the source has a
+    session, else DuckDB.
 
     Raises: ConfigError for clauses that are not SQL, and without DuckDB or Spark; the errors of MERGE INTO.
     """
     meta = MetaClient.load(merge.storage)
-    table = HudiTable(meta, merge.spark, merge.options)
     spark = merge.spark if merge.spark is not None else getattr(merge.source, "sparkSession", None)
-    rows = merge.source if is_spark_frame(merge.source) else to_arrow_rows(merge.source, meta.table_schema())
+    table = HudiTable(meta, spark, merge.options)
+    target = NamedTable(TableName(("target",)), meta.storage.root, table, storage=merge.storage, options=merge.options)
     if spark is None:
         from pyhudi.sql.duckdb_session import DuckDbSession
 
-        arrow = cast("pa.Table | pa.RecordBatchReader", rows)
-        arrow = arrow.read_all() if isinstance(arrow, pa.RecordBatchReader) else arrow
-        options = {key: str(value) for key, value in merge.options.items()}
-        session = cast("SqlSession", DuckDbSession({"target": table}, options=options))
-        return _run(merge, session, session.frame_from(arrow), arrow.schema, meta, "target")
-    if merge.options:
-        raise ConfigError(
-            "merge(on=<condition>) on Spark takes the options of the session; set "
-            f"{', '.join(map(str, merge.options))} there."
-        )
-    session = _SPARK.load("SPARK")(spark)  # type: ignore[call-arg]
-    frame = SqlFrame(rows) if is_spark_frame(rows) else session.frame_from(cast("pa.Table", _whole(rows)))
-    return _run(merge, session, frame, session.columns_of(frame), meta, f"hudi.`{meta.storage.root}`")
+        return _run(merge, target, cast("SqlSession", DuckDbSession()))
+    from pyhudi.spark.failures import translated  # pyspark is loaded only when it is used
+    from pyhudi.spark.session import settings_read_once
+
+    with translated(), settings_read_once(spark):
+        return _run(merge, target, _SPARK.load("SPARK")(spark))  # type: ignore[call-arg]
 
 
-def _whole(rows: object) -> object:
-    return rows.read_all() if isinstance(rows, pa.RecordBatchReader) else rows
-
-
-def _run(
-    merge: Merge, session: SqlSession, frame: SqlFrame, source: pa.Schema, meta: MetaClient, target: str
-) -> WriteResult:
-    columns = [name for name in source.names if name not in META_COLUMNS]
-    texts = _Texts(meta, tuple(columns))
+def _run(merge: Merge, target: NamedTable, session: SqlSession) -> WriteResult:
+    frame = _frame(merge.source, target, session)
+    columns = [name for name in session.columns_of(frame).names if name not in META_COLUMNS]
+    texts = _Texts(target.table.config, tuple(target.table.schema.names), tuple(columns))
     with session.view_of(frame) as view:
-        text = (
-            f"MERGE INTO {target} AS target USING {view} AS source ON {texts.of(str(merge.on), None, 'on')}\n"
-            + "\n".join(texts.clause(clause) for clause in merge.clauses)
-        )
-        statement = parse_merge(text, tokens_of(text), session)
-        assert isinstance(statement, MergeStatement), text
+        lines = [f"USING {view} AS source ON {texts.of(str(merge.on), None, 'on')}"]
+        lines += [texts.clause(clause) for clause in merge.clauses]
+        text = "\n".join(lines)
+        statement = merge_into(target, "target", Reader(text, tokens_of(text)))
         return replace(statement.write(session), operation="MERGE")
+
+
+def _frame(source: TableInput, target: NamedTable, session: SqlSession) -> SqlFrame:
+    """The rows of the source as the session's."""
+    if is_spark_frame(source):
+        return SqlFrame(source)
+    rows = to_arrow_rows(source, target.table.schema)
+    return session.frame_from(rows.read_all() if isinstance(rows, pa.RecordBatchReader) else rows)
 
 
 @dataclass(frozen=True, slots=True)
 class _Texts:
-    """The parts of a statement. `source`: the columns of the source."""
+    """The parts of a statement. `target`, `source`: the columns of the sides."""
 
-    meta: MetaClient
+    config: TableConfig
+    target: tuple[str, ...]
     source: tuple[str, ...]
 
     def clause(self, clause: Clause) -> str:
@@ -112,9 +109,9 @@ class _Texts:
     def _action(self, clause: Clause) -> str:
         if clause.does == "delete":
             return "DELETE"
-        config, names = self.meta.config, self.meta.table_schema().names
+        config = self.config
         fixed = {name.partition(".")[0] for name in (*config.record_key_fields, *config.partition_fields)}
-        shared = [name for name in names if name in self.source]
+        shared = [name for name in self.target if name in self.source]
         from_source = {name: f"source.{_quoted(name)}" for name in shared}
         if clause.does == "update":
             values = clause.values
@@ -171,7 +168,7 @@ class _Texts:
         return tree.sql("spark")
 
     def _qualify(self, column: exp.Column, when: When | None, text: str, what: str) -> None:
-        sides = {"target": self.meta.table_schema().names, "source": self.source}
+        sides = {"target": self.target, "source": self.source}
         parts = [part.name for part in column.parts]
         side = _SHORT.get(parts[0].lower(), parts[0].lower())
         fits = [name for name in sides if _has(sides[name], parts[0])]
