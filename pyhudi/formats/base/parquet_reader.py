@@ -38,7 +38,7 @@ _LARGE_ROW_GROUP_BYTES = 64 << 20  # without compression
 _SMALL_ROW_GROUP_BYTES = 1 << 20  # likewise: passing its columns to threads takes longer than decoding them
 _PAGE_BUFFER_BYTES = 1 << 20
 
-_FOOTER_COPIES = 3  # in memory: the bytes, and pyarrow's metadata
+_FOOTER_COPIES = 2  # in memory: the bytes, and pyarrow's metadata
 _CHUNK_BYTES = 1000  # about the size of a chunk's metadata in memory
 _KEPT_ROWS = 1 << 20  # of a row group: one file's keys must not displace those of all others
 _PAGED_ROWS = 64  # of a row group: for more rows most pages are read anyway
@@ -102,7 +102,9 @@ class ParquetReader:
     def _read_outline(self) -> _Outline:
         footer = read_footer(self._input)
         self._opened = self._open(footer.metadata, ())
-        return _Outline(footer, self._opened.schema_arrow, _with_int96(self._opened))
+        # A bloom filter takes most of a footer. The schema's metadata would be a third copy of it.
+        stored = self._opened.schema_arrow.remove_metadata()
+        return _Outline(footer, stored, _with_int96(self._opened))
 
     @property
     def _file(self) -> pq.ParquetFile:
