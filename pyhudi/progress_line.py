@@ -2,6 +2,7 @@
 
     table/write.py, table/calls.py    `working("upsert", root)`: the block has a line, and its result is logged
     engine/local.py                   `parts(n)`: n tasks begin; each one that ends moves the line on
+    spark/progress.py                 `tasks_elsewhere()`: says again and again how many tasks of Spark's have ended
     filegroup/write/base_file.py      `wrote(rows)`: rows have gone into a base file
 
 The line appears after a second, on standard error, through rich. It needs rich (`pip install pyhudi[rich]`) and a
@@ -18,12 +19,14 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-__all__ = ["ENVIRONMENT", "Logged", "parts", "show_progress", "working", "wrote"]
+__all__ = ["ENVIRONMENT", "Logged", "Told", "parts", "show_progress", "tasks_elsewhere", "working", "wrote"]
+
+Told: TypeAlias = Callable[[int, int], None]  # is told how many tasks have ended, of how many
 
 ENVIRONMENT = "PYHUDI_PROGRESS"
 _AFTER_S = 1.0
@@ -83,6 +86,12 @@ def parts(count: int) -> Callable[[], None] | None:
     return line.advance
 
 
+def tasks_elsewhere() -> Told | None:
+    """What to tell the tasks of a job that runs elsewhere, as often as they change; None when nothing is shown."""
+    line = _line
+    return None if line is None or not line.is_shown else line.job()
+
+
 def wrote(rows: int) -> None:
     """Say that rows have gone into a base file."""
     if (line := _line) is not None:
@@ -129,6 +138,19 @@ class _Line:
         with self._changing:
             self._done += 1
         self._refresh()
+
+    def job(self) -> Told:
+        ended = known = 0
+
+        def told(done: int, tasks: int) -> None:
+            nonlocal ended, known
+            with self._changing:
+                self._done += done - ended
+                self._expected += tasks - known
+                ended, known = done, tasks
+            self._refresh()
+
+        return told
 
     def _appear(self) -> None:
         with suppress(Exception), self._changing:

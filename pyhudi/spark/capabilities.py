@@ -19,7 +19,7 @@ from importlib.machinery import PathFinder
 from inspect import signature
 
 import pyspark.sql
-from pyspark.sql import DataFrame, functions
+from pyspark.sql import DataFrame, SparkSession, functions
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from pyhudi.errors import ConfigError
@@ -64,6 +64,7 @@ class Capabilities:
     connect_takes_frames: `spark.sql("… {df}", df=df)` on Spark Connect, since 4.0.
     limits_streams: a stream's Python source learns where a batch begins and whether limits apply, since 4.2.
     has_scalar_frames: `DataFrame.scalar`, a frame of one value as a column of another, since 4.0.
+    tells_progress: a Connect session tells a handler how far a query is, since 4.0.
     zones_schemas: the parameter `timezone` of `to_arrow_schema`, since 4.2; before that the zone is UTC.
     """
 
@@ -77,6 +78,7 @@ class Capabilities:
     connect_takes_frames: bool
     limits_streams: bool
     has_scalar_frames: bool
+    tells_progress: bool
     zones_schemas: bool
 
 
@@ -110,6 +112,7 @@ def _found() -> Capabilities:
         connect_takes_frames=_has_module("connect.sql_formatter"),
         limits_streams=_has_module("streaming.datasource"),
         has_scalar_frames=hasattr(DataFrame, "scalar"),
+        tells_progress=hasattr(SparkSession, "registerProgressHandler"),
         zones_schemas="timezone" in signature(to_arrow_schema).parameters,
     )
 

@@ -22,6 +22,7 @@ from pyhudi.engine.base import ColumnWork, FanOutWork, GroupWork, StreamWork, Ta
 from pyhudi.spark import capabilities
 from pyhudi.spark.arrow_transfer import arrow_of, frame_of
 from pyhudi.spark.failures import translated
+from pyhudi.spark.progress import tasks_shown
 from pyhudi.spark.session import setting
 from pyhudi.spark.tasks import AppendTask, ColumnTask, FanOutTask, GroupTask, PickledTasks, StreamTask, conform, routed
 from pyhudi.spark.types import arrow_from_spark, column, relaxed, spark_from_arrow, travelling_schema
@@ -208,7 +209,7 @@ def collect_arrow(frame: DataFrame) -> pa.Table:
     if any(relaxed(field.dataType) != field.dataType for field in frame.schema.fields):
         # Spark's Arrow fails on a null struct with fields declared as never null.
         frame = frame.select([column(f.name).cast(relaxed(f.dataType)).alias(f.name) for f in frame.schema.fields])
-    with translated():
+    with translated(), tasks_shown(frame.sparkSession):
         batches = arrow_of(frame)
     return pa.Table.from_batches([conform(batch, schema) for batch in batches], schema)
 

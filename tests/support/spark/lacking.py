@@ -29,6 +29,11 @@ _NO_LIMITS = ("limits_streams", "several batches of a source that is made in Pyt
 # Test → a capability that came with what the test is about, and what that is. A test that is not here runs everywhere.
 NEEDS: Mapping[str, tuple[str, str]] = {
     "test_a_kept_frame_has_the_tasks_that_its_size_asks_for": ("gives_arrow", "fewer tasks for a kept frame"),
+    **(
+        {"test_a_load_shows_how_many_tasks_have_ended": ("tells_progress", "progress on Connect")}
+        if FLAVOUR == "connect"
+        else {}
+    ),
     "test_the_data_source_fails_for_damaged_log_files_if_it_shall": _NO_SOURCES,
     "test_the_data_source_gives_every_change": _NO_SOURCES,
     "test_the_data_source_gives_the_rows_of_a_range": _NO_SOURCES,

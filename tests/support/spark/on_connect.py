@@ -55,6 +55,8 @@ KEPT: Mapping[str, tuple[str, ...]] = {
     "test_any_other_error_of_a_worker_becomes_task_failed_with_the_workers_words": ("",),
     "test_an_error_of_spark_itself_is_left_alone": ("",),
     "test_parallelism_is_what_the_master_says": ("",),
+    "test_a_load_shows_how_many_tasks_have_ended": ("",),
+    "test_a_job_that_fails_fails_with_its_own_error_and_leaves_no_handler": ("",),
     "test_a_kept_frame_has_the_tasks_that_its_size_asks_for": ("",),
     # Readers and writers that `enable` puts in the place of Spark's, and the settings of a session.
     "test_the_quick_start_of_hudi_runs": ("",),
