@@ -22,11 +22,12 @@ from pyhudi.formats.hfile.block import CODECS, DATA, encode_block, read_block
 from pyhudi.formats.log import roaring
 from pyhudi.formats.log.positions import decode_positions
 from pyhudi.formats.log.roaring import NumpyBitmap, _numpy_bytes, bitmap_bytes, read_bitmap
+from tests.support.sweeps import examples
 
 RUNS = st.lists(st.tuples(st.integers(0, 1 << 18) | st.integers(0, 1 << 40), st.integers(1, 6000), st.integers(1, 3)))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(RUNS)
 def test_numpy_writes_and_reads_the_bitmaps_of_pyroaring(runs: list[tuple[int, int, int]]) -> None:
     parts = [np.arange(first, first + step * count, step) for first, count, step in runs]

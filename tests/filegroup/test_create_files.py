@@ -20,6 +20,7 @@ from pyhudi.formats.base import open_base_file
 from pyhudi.formats.bloom import BloomFilter
 from pyhudi.model.filenames import BaseFileName
 from pyhudi.model.keys import FILE_NAME, META_COLUMNS, PARTITION_PATH, RECORD_KEY, SLOT
+from tests.support.sweeps import examples
 from tests.support.tables.file_groups import FIRST, SCHEMA, TASK, Table
 
 
@@ -199,7 +200,7 @@ def test_narrow_types_are_stored_as_hudi_stores_them() -> None:
     ]  # fmt: skip
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(
     paths=st.lists(st.sampled_from(["a", "b/c", "d=1", "é", "f"]), max_size=200),
     batch_rows=st.integers(1, 50),

@@ -28,6 +28,7 @@ from pyhudi.model.commit import WriteStatus
 from pyhudi.model.file_group import FileGroupId, FileSlice
 from pyhudi.model.keys import IS_DELETE, PARTITION_PATH, RECORD_KEY
 from pyhudi.storage.memory import MemoryStorage
+from tests.support.sweeps import examples
 from tests.support.tables.file_groups import FIRST, SECOND, TASK, Table, base_of
 
 UTC = pa.timestamp("us", "UTC")
@@ -136,7 +137,7 @@ def _same(status: WriteStatus, table: Table) -> pa.Table:
     return stored
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(rows=ROWS, version=st.sampled_from([6, 8, 9]), group_rows=st.sampled_from([3, 1000]))
 def test_statistics_of_a_base_file_hold_for_all_its_rows(
     rows: list[dict[str, Any]], version: int, group_rows: int
@@ -149,7 +150,7 @@ def test_statistics_of_a_base_file_hold_for_all_its_rows(
     _check(stats, incoming, version)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(rows=ROWS, version=st.sampled_from([6, 8, 9]))
 def test_statistics_of_log_files_hold_for_all_their_rows(rows: list[dict[str, Any]], version: int) -> None:
     table = Table(EVERY_TYPE, stats_columns=COLUMNS)

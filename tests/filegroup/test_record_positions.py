@@ -23,6 +23,7 @@ from pyhudi.model.keys import RECORD_KEY
 from pyhudi.storage.memory import MemoryStorage
 from pyhudi.view.file_system_view import FileSystemView
 from tests.support.golden.folder import shared_folder
+from tests.support.sweeps import examples
 from tests.support.tables.merge_on_read import MergeOnRead
 from tests.support.values.damage import assert_refused_or_read
 from tests.support.values.positions import blocks_with_positions, check_positions
@@ -63,7 +64,7 @@ def test_the_last_container_of_values_and_the_first_of_bits_are_those_of_roaring
     assert decode_positions(base64.b64encode(data).decode(), "header").tolist() == positions.tolist()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.sets(st.one_of(st.integers(0, 300), st.integers(65500, 66000), st.integers(0, 1 << 40)), max_size=300))
 def test_any_positions_come_back(positions: set[int]) -> None:
     given_positions = np.array(sorted(positions), np.int64)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from pyhudi.errors import ConfigError
 from pyhudi.filegroup.rewrite.sort import RowOrder, SortedRows, joined
+from tests.support.sweeps import examples
 
 CELLS = st.lists(st.tuples(st.integers(-9, 9) | st.none(), st.sampled_from("abcä") | st.none()), max_size=40)
 
@@ -50,7 +51,7 @@ ORDERS = [
 ]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(chunks=st.lists(CELLS, max_size=5), order=st.sampled_from(ORDERS), memory=st.sampled_from([1, 300, 1 << 20]))
 def test_all_rows_come_out_once_and_in_order(chunks: list[list[Any]], order: RowOrder, memory: int) -> None:
     given_rows = [row for table in tables(chunks) for row in table.to_pylist()]

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from pyhudi.errors import ConfigError
 from pyhudi.filegroup.rewrite.curves import bits_of, coordinates, hilbert_index, ordered_values, z_index
+from tests.support.sweeps import examples
 
 
 def grid(columns: int, bits: int) -> list[Any]:
@@ -64,7 +65,7 @@ COLUMNS: dict[str, tuple[pa.DataType, st.SearchStrategy[Any]]] = {
 
 
 @pytest.mark.parametrize("name", COLUMNS)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(data=st.data())
 def test_numbers_and_coordinates_keep_the_order_of_values(name: str, data: st.DataObject) -> None:
     kind, values = COLUMNS[name]

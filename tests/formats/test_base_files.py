@@ -23,6 +23,7 @@ from pyhudi.model.keys import META_COLUMNS
 from pyhudi.storage.base import Storage
 from pyhudi.storage.local import LocalStorage
 from pyhudi.storage.memory import MemoryStorage
+from tests.support.sweeps import examples
 
 Golden = Callable[[str, str], tuple[Path, dict[str, Any]]]
 UTC = dt.timezone.utc
@@ -262,7 +263,7 @@ def test_bytes_that_are_no_file_are_a_corrupt_file_with_its_name() -> None:
 
 
 # Parquet only: pyarrow's ORC reader itself may crash on damaged bytes, which no Python code can catch.
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.integers(0, 10**9), st.integers(1, 255))
 def test_a_damaged_file_gives_rows_or_an_error_of_the_family(position: int, flip: int) -> None:
     storage = MemoryStorage()

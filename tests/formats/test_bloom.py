@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from pyhudi.errors import ConfigError, CorruptFile
 from pyhudi.formats.base.ranges import KeyRange
 from pyhudi.formats.bloom import DYNAMIC_V0, SIMPLE, BloomFilter
+from tests.support.sweeps import examples
 
 Golden = Callable[[str, str], tuple[Path, dict[str, Any]]]
 
@@ -113,7 +114,7 @@ def test_a_full_dynamic_filter_deals_keys_over_its_rows_like_hudis() -> None:
     assert struct.unpack(">ii", data[17:25]) == (18, 2)  # the last row's counter goes on counting
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     keys=st.lists(st.text(max_size=70), max_size=60),
     cuts=st.lists(st.integers(0, 60), max_size=4),
@@ -228,7 +229,7 @@ def units(text: str) -> list[int]:
 SCRIPTS = st.text(st.sampled_from("az\u0000é\ud7ff\ue000\uffff\U00010000\U0001f600\U0010ffff"), max_size=3)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.lists(st.lists(SCRIPTS, max_size=4), max_size=4), st.integers(0, 2))
 def test_a_key_range_has_the_ends_that_utf_16_units_say_however_the_keys_are_parted(
     parts: list[list[str]], skipped: int

@@ -21,6 +21,7 @@ from pyhudi.formats.base.base import rows_among
 from pyhudi.formats.base.parquet import ParquetReader
 from pyhudi.storage import LocalStorage
 from tests.support.storages.settled import settled_files
+from tests.support.sweeps import examples
 
 ROWS = 10_000
 
@@ -163,7 +164,7 @@ def test_rows_with_values_are_found_again_without_a_read(tmp_path: Path, monkeyp
             assert other.rows_having("key", values).tolist() == [5, 2999, 3000, 9999]
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(
     values=st.lists(st.none() | st.text(max_size=6), max_size=40)
     | st.lists(st.none() | st.integers(-9, 9), max_size=40),

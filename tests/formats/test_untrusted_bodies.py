@@ -59,6 +59,7 @@ from pyhudi.model.plans import (
     SavepointMetadata,
 )
 from pyhudi.schema.internal import decode_history, decode_internal_schema
+from tests.support.sweeps import examples
 from tests.support.values.damaged import avro_body, damaged_bytes, with_other_values
 
 TIME = "20240101000000000"
@@ -205,7 +206,7 @@ def test_a_valid_body_is_decoded(decoder: Decoder) -> None:
 
 
 @EVERY_DECODER
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(st.data())
 def test_any_damaged_body_gives_a_value_or_an_error_of_the_family(decoder: Decoder, data: st.DataObject) -> None:
     with suppress(HudiError):
@@ -213,7 +214,7 @@ def test_any_damaged_body_gives_a_value_or_an_error_of_the_family(decoder: Decod
 
 
 @EVERY_DECODER
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(st.data())
 def test_values_of_other_types_give_a_value_or_an_error_of_the_family(decoder: Decoder, data: st.DataObject) -> None:
     if decoder.record:
@@ -244,7 +245,7 @@ def test_what_no_writer_makes_is_refused(decoder: Decoder, data: bytes) -> None:
         decoder.decode(data)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.data())
 def test_any_message_of_protobuf_gives_fields_or_an_error_of_the_family(data: st.DataObject) -> None:
     valid = number_field(1, 300) + bytes_field(2, b"abc") + bytes_field(3, number_field(1, 2**63))

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from pyhudi import keygen
 from pyhudi.errors import ConfigError, KeyGenError
 from pyhudi.keygen import KeyColumns, timestamp
+from tests.support.sweeps import examples
 
 WRITE = "hoodie.datasource.write."
 KEY, PARTITION, TYPE = WRITE + "recordkey.field", WRITE + "partitionpath.field", WRITE + "keygenerator.type"
@@ -48,7 +49,7 @@ EVERY = {
     "automatic": {PARTITION: "p"},
 }
 
-few = settings(max_examples=25, deadline=None)
+few = settings(max_examples=examples(25), deadline=None)
 
 rows = st.lists(
     st.fixed_dictionaries(

@@ -335,7 +335,7 @@ def test_a_lock_that_is_renewed_is_never_taken_over(tmp_path: Path) -> None:
             LocalStorage(self.root).set_modified(LOCK, clock.now_ms() - 100_000)  # its machine's clock is behind
             super().create_new(path, data)
 
-    assert not lock_of("FILESYSTEM", Renewed(str(tmp_path)), clock=clock).try_acquire(600)
+    assert not lock_of("FILESYSTEM", Renewed(str(tmp_path)), clock=clock).try_acquire(200)
     assert lock.is_file()
 
 
@@ -343,7 +343,7 @@ def test_a_lock_of_hudi_or_of_an_older_release_runs_out_only_when_the_options_sa
     clock = FixedClock(1_760_000_000_000)
     lock_file_of_elsewhere(tmp_path, clock, is_renewed=False)
 
-    assert not lock_of("FILESYSTEM", LocalStorage(str(tmp_path)), clock=clock).try_acquire(600)
+    assert not lock_of("FILESYSTEM", LocalStorage(str(tmp_path)), clock=clock).try_acquire(200)
 
 
 def test_a_lock_that_is_held_for_long_is_renewed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

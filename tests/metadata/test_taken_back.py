@@ -146,7 +146,7 @@ def test_a_partition_that_is_built_when_the_first_instants_were_archived_hides_n
         keep_max_commits="3",
         clean_commits_retained="1",
     )
-    for n in range(34):
+    for n in range(14):
         table.upsert((f"k{n % 5}", "x", n, n))
     found = metadata_of(table)
     assert found.meta.timeline.find("0" * 17) is None

@@ -8,11 +8,12 @@ from hypothesis import strategies as st
 from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.model.timeline import Timeline
 from pyhudi.services.archive.planning import ArchiveLimit, select_instants
+from tests.support.sweeps import examples
 
 KINDS = st.sampled_from(["commit", "commit", "commit", "clean", "rollback", "pending", "savepoint"])
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     kinds=st.lists(KINDS, max_size=25),
     kept=st.integers(1, 6),

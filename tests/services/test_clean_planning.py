@@ -24,6 +24,7 @@ from pyhudi.services.clean.policies import (
     supersedes,
 )
 from pyhudi.view.stored_slices import StoredPartition, slices_of_files
+from tests.support.sweeps import examples
 
 # ---- since when ------------------------------------------------------------------------------------------------------
 
@@ -133,7 +134,7 @@ def read_as_of(times: list[str], instant: str, replaced: str | None) -> str | No
 group_times = st.lists(st.sampled_from(INSTANTS), min_size=1, max_size=8, unique=True)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     groups=st.dictionaries(st.sampled_from(["a", "b", "c"]), group_times, min_size=1),
     since=st.sampled_from(INSTANTS),
@@ -161,7 +162,7 @@ def test_what_an_allowed_query_reads_stays_and_nothing_else(
             assert ((group, time) in found) == (not wanted), (group, time)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(times=group_times, versions=st.integers(1, 4))
 def test_versions_are_counted(times: list[str], versions: int) -> None:
     found = to_delete({"a": times}, RetentionRules(KEEP_LATEST_FILE_VERSIONS, versions=versions))

@@ -25,6 +25,7 @@ from pyhudi.timeline.archived_timeline import ArchiveLog, archive_log, load_arch
 from pyhudi.timeline.lsm_history import LsmHistory
 from pyhudi.timeline.lsm_manifest import load_manifest
 from tests.support.golden.folder import Golden
+from tests.support.sweeps import examples
 
 LSM_TABLES = [("1.0.2", "history_a_mor"), ("1.2.0", "history_a_mor"), ("1.2.0", "history_a_cow")]
 WRITES = {ActionKind.COMMIT, ActionKind.DELTACOMMIT, ActionKind.REPLACECOMMIT}
@@ -170,7 +171,7 @@ def made() -> LsmHistory:
     return LsmHistory(MemoryStorage(), ".hoodie/timeline/history", names_are_ranges=True)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(
     sizes=st.lists(st.integers(1, 4), min_size=1, max_size=14),
     batch_size=st.integers(2, 4),

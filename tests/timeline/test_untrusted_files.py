@@ -28,6 +28,7 @@ from pyhudi.timeline.listing import load_timeline
 from pyhudi.timeline.lsm_history import LsmHistory
 from pyhudi.timeline.lsm_manifest import HistoryFile, Manifest, load_manifest, write_manifest
 from pyhudi.timeline.table_properties import load_table_config
+from tests.support.sweeps import examples
 from tests.support.values.damaged import damaged_bytes, with_other_values
 
 TIME = "20240101000000000"
@@ -53,7 +54,7 @@ def test_numbers_of_thousands_of_digits_are_in_no_name() -> None:
     assert LogFileName.parse(f".f_1.log.{'9' * 5000}_1-0-1") is None
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(st.lists(NAMES.filter(lambda name: "/" not in name and name not in ("", ".", "..")), max_size=4), st.integers())
 def test_a_timeline_of_any_names_and_times_is_loaded(names: list[str], modified_ms: int) -> None:
     for version in ("6", "9"):
@@ -66,7 +67,7 @@ def test_a_timeline_of_any_names_and_times_is_loaded(names: list[str], modified_
         assert len(load_timeline(storage, config)) <= len(names)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.data())
 def test_any_manifest_gives_files_or_an_error_of_the_family(data: st.DataObject) -> None:
     storage = MemoryStorage()
@@ -121,7 +122,7 @@ def read_all(history: LsmHistory | ArchiveLog) -> None:
             found.commit()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(damaged_bytes(HISTORY))
 def test_any_damaged_history_file_gives_instants_or_an_error_of_the_family(data: bytes) -> None:
     read_all(history_of(data))
@@ -151,7 +152,7 @@ def archive_file(**changed: object) -> bytes:
 ARCHIVE = archive_file()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(damaged_bytes(ARCHIVE))
 def test_any_damaged_archive_gives_instants_or_an_error_of_the_family(data: bytes) -> None:
     storage = MemoryStorage()
@@ -164,7 +165,7 @@ def test_an_entry_that_does_not_fit_its_schema_is_not_archived() -> None:
         archive_file(hoodieCleanMetadata={"startCleanTime": 1})
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(damaged_bytes(b"x/f_0-1-0_1.parquet.marker.CREATE\nx/f_0-1-0_2.parquet.marker.MERGE\n"))
 def test_any_file_of_markers_gives_markers_or_an_error_of_the_family(data: bytes) -> None:
     storage = MemoryStorage()
@@ -174,7 +175,7 @@ def test_any_file_of_markers_gives_markers_or_an_error_of_the_family(data: bytes
         assert all(".." not in marker.data_path.split("/") for marker in list_markers(storage, "1"))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(damaged_bytes(b"hoodie.table.name=t\\u00e9\nhoodie.table.version=9\nhoodie.table.checksum=1\n"))
 def test_any_properties_give_a_table_or_an_error_of_the_family(data: bytes) -> None:
     storage = MemoryStorage()
