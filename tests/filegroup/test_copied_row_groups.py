@@ -287,11 +287,12 @@ def test_a_damaged_footer_is_an_error_of_its_readers_and_ends_in_bounded_time() 
     thrift = read_footer(pa.BufferReader(table.storage.read(str(base.stat.path)))).thrift
     assert len(groups_of(thrift)) == 5
     damaged = 0
-    for at in range(0, len(thrift), 211 if SAMPLED else 53):
+    places = range(0, len(thrift), 211 if SAMPLED else 53)
+    for at in places:
         for content in (thrift[:at], thrift[:at] + bytes([thrift[at] ^ 0x55]) + thrift[at + 1 :]):
             try:
                 for group in groups_of(content):
                     assert all(chunk.is_within(1 << 20) in (True, False) for chunk in group.chunks)
             except (LookupError, ValueError, RecursionError):
                 damaged += 1
-    assert damaged > 100
+    assert damaged > len(places) // 2

@@ -33,7 +33,7 @@ PROVIDERS = [name for name in LOCK_PROVIDERS.entries if not name.startswith(("ZO
 
 def lock_of(provider: str, storage: Storage, **options: Any) -> LockProvider:
     clock = options.pop("clock", SystemClock())
-    return open_lock(LockOptions(provider, retry_wait_ms=5, **options), storage, clock)
+    return open_lock(LockOptions(provider, **{"retry_wait_ms": 5, **options}), storage, clock)
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
@@ -321,7 +321,7 @@ def test_a_lock_that_its_holder_does_not_renew_any_more_is_taken_over(tmp_path: 
     lock_file_of_elsewhere(tmp_path, clock)
 
     started_ms = clock.now_ms()
-    assert lock_of("FILESYSTEM", LocalStorage(str(tmp_path)), clock=clock).try_acquire(200)
+    assert lock_of("FILESYSTEM", LocalStorage(str(tmp_path)), clock=clock, retry_wait_ms=1000).try_acquire(200)
 
     assert 60 <= (clock.now_ms() - started_ms) / 1000 < 120
 
@@ -335,7 +335,7 @@ def test_a_lock_that_is_renewed_is_never_taken_over(tmp_path: Path) -> None:
             LocalStorage(self.root).set_modified(LOCK, clock.now_ms() - 100_000)  # its machine's clock is behind
             super().create_new(path, data)
 
-    assert not lock_of("FILESYSTEM", Renewed(str(tmp_path)), clock=clock).try_acquire(200)
+    assert not lock_of("FILESYSTEM", Renewed(str(tmp_path)), clock=clock, retry_wait_ms=1000).try_acquire(200)
     assert lock.is_file()
 
 
@@ -343,7 +343,7 @@ def test_a_lock_of_hudi_or_of_an_older_release_runs_out_only_when_the_options_sa
     clock = FixedClock(1_760_000_000_000)
     lock_file_of_elsewhere(tmp_path, clock, is_renewed=False)
 
-    assert not lock_of("FILESYSTEM", LocalStorage(str(tmp_path)), clock=clock).try_acquire(200)
+    assert not lock_of("FILESYSTEM", LocalStorage(str(tmp_path)), clock=clock, retry_wait_ms=1000).try_acquire(200)
 
 
 def test_a_lock_that_is_held_for_long_is_renewed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
