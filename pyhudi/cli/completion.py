@@ -66,20 +66,20 @@ def _options(command: Command) -> list[str]:
     ]
 
 
-def _first_words() -> dict[str, list[str]]:
-    """What may follow the words that stand there: "" and each group."""
-    words: dict[str, list[str]] = {"": []}
+def _following() -> dict[str, list[str]]:
+    """What may follow the words that stand there: "", each group, and `locks audit`."""
+    following: dict[str, list[str]] = {}
     for command in COMMANDS:
-        first, _, second = command.words.partition(" ")
-        if first not in words[""]:
-            words[""].append(first)
-        if second:
-            words.setdefault(first, []).append(second)
-    return words
+        words = command.words.split()
+        for place, word in enumerate(words):
+            after = following.setdefault(" ".join(words[:place]), [])
+            if word not in after:
+                after.append(word)
+    return following
 
 
 def _bash() -> str:
-    lines = [f'    "{words}") choices="{" ".join(following)}" ;;' for words, following in _first_words().items()]
+    lines = [f'    "{words}") choices="{" ".join(following)}" ;;' for words, following in _following().items()]
     lines += [
         f'    "{command.words}"*) choices="{" ".join(_options(command))}" ;;'
         for command in sorted(COMMANDS, key=lambda one: -len(one.words))
@@ -89,20 +89,14 @@ def _bash() -> str:
 
 def _fish() -> str:
     lines = ["# fish completion of pyhudi"]
-    words = _first_words()
-    firsts = " ".join(words[""])
-    about = {command.words: command.summary for command in COMMANDS}
-    for first in words[""]:
-        text = about.get(first, "").replace("'", "")
-        lines.append(f"complete -c pyhudi -f -n 'not __fish_seen_subcommand_from {firsts}' -a {first} -d '{text}'")
-    for group, seconds in words.items():
-        if not group:
-            continue
-        for second in seconds:
-            text = about[f"{group} {second}"].replace("'", "")
-            seen = f"__fish_seen_subcommand_from {group}; and not __fish_seen_subcommand_from {' '.join(seconds)}"
-            lines.append(f"complete -c pyhudi -f -n '{seen}' -a {second} -d '{text}'")
+    about = {command.words: command.summary.replace("'", "") for command in COMMANDS}
+    for before, words in _following().items():
+        seen = [f"__fish_seen_subcommand_from {word}" for word in before.split()]
+        seen.append(f"not __fish_seen_subcommand_from {' '.join(words)}")
+        for word in words:
+            text = about.get(f"{before} {word}".strip(), "")
+            lines.append(f"complete -c pyhudi -f -n '{'; and '.join(seen)}' -a {word} -d '{text}'")
     for command in COMMANDS:
-        seen = "; and ".join(f"__fish_seen_subcommand_from {word}" for word in command.words.split())
-        lines += [f"complete -c pyhudi -n '{seen}' -l {name[2:]}" for name in _options(command)]
+        words_seen = "; and ".join(f"__fish_seen_subcommand_from {word}" for word in command.words.split())
+        lines += [f"complete -c pyhudi -n '{words_seen}' -l {name[2:]}" for name in _options(command)]
     return "\n".join(lines)

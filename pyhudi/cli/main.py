@@ -93,10 +93,13 @@ def _terminated(number: int, frame: FrameType | None) -> NoReturn:
 
 
 def _no_command(tokens: list[str]) -> int:
-    group = [command for command in COMMANDS if command.group == tokens[0]]
-    if group and (len(tokens) == 1 or tokens[1] in _HELP):
+    asks = tokens[-1] in _HELP
+    before = " ".join([*(tokens[:-1] if asks else tokens), ""])
+    group = [command for command in COMMANDS if command.words.startswith(before)]
+    if group:
         _show(_help_of(group))
-        return DONE if len(tokens) > 1 else USAGE
+        return DONE if asks else USAGE
+    group = [command for command in COMMANDS if command.group == tokens[0]]
     near = " or ".join(f"`pyhudi {name}`" for name in near_commands(tokens))
     typed = " ".join(tokens[:2] if group else tokens[:1])
     advice = f"Did you mean {near}?" if near else "`pyhudi --help` lists them."

@@ -54,6 +54,7 @@ GROUPS = {
     "checkpoint": "Checkpoints of ingestion jobs",
     "config": "Properties",
     "metadata": "The metadata table",
+    "locks": "The table's lock",
     "repair": "Damage found and mended",
 }
 _CLI = "pyhudi.cli"
@@ -65,6 +66,7 @@ _INDEXES = "pyhudi.services.indexes:IndexList"
 _INDEX = "pyhudi.services.indexes:IndexInfo"
 _COMPACTION = "pyhudi.services.results:CompactionResult"
 _PROPERTIES = "pyhudi.services.properties:PropertiesChange"
+_AUDIT = "pyhudi.locks.audit"
 _VERSION = "pyhudi.services.versions.upgrade:VersionChange"
 COMMANDS = (
     Command("table create", f"{_CLI}.table:create", "Make an empty table.", _DESCRIPTION),
@@ -157,6 +159,16 @@ COMMANDS = (
     Command("metadata drop", f"{_CLI}.metadata:drop",
             "Take the metadata table out, or partitions of it. Answers with the names of what went.",
             "builtins:str", True),
+    Command("locks audit status", f"{_CLI}.locks:status", "Is the audit of the lock on, and what has it written?",
+            f"{_AUDIT}:AuditStatus"),
+    Command("locks audit enable", f"{_CLI}.locks:enable", "Keep a journal of each holder of the storage-based lock.",
+            f"{_AUDIT}:AuditStatus"),
+    Command("locks audit disable", f"{_CLI}.locks:disable", "Keep no more journals; those that are there stay.",
+            f"{_AUDIT}:AuditStatus"),
+    Command("locks audit validate", f"{_CLI}.locks:validate",
+            "Look for two holders at once, and holders that died. Exit code 3 for one.", f"{_AUDIT}:AuditValidation"),
+    Command("locks audit cleanup", f"{_CLI}.locks:cleanup", "Delete old journals of the lock.",
+            f"{_AUDIT}:AuditCleanup"),
     Command("repair orphans", f"{_REPAIR}:orphans", "Delete data files that no instant owns.", _REPAIRED),
     Command("repair duplicates", f"{_REPAIR}:duplicates", "Keep one row of each key, by the merge rules.", _REPAIRED),
     Command("repair partition-metadata", f"{_REPAIR}:partition_metadata",
@@ -175,7 +187,7 @@ COMMANDS = (
 
 def command_of(tokens: Sequence[str]) -> tuple[Command, list[str]] | None:
     """The command that the first words name, and the words after them; None without one."""
-    for count in (2, 1):
+    for count in (3, 2, 1):
         words = " ".join(tokens[:count])
         for command in COMMANDS:
             if command.words == words:
@@ -185,9 +197,9 @@ def command_of(tokens: Sequence[str]) -> tuple[Command, list[str]] | None:
 
 def near_commands(tokens: Sequence[str]) -> list[str]:
     """Names of commands that look like what was typed."""
-    typed = " ".join(tokens[:2])
+    typed = " ".join(tokens[:3])
     names = [command.words for command in COMMANDS]
     ends = {name.rpartition(" ")[2]: name for name in reversed(names)}
     near = get_close_matches(typed, names, n=3)
-    by_word = [ends[word] for token in tokens[:2] for word in get_close_matches(token, ends, n=1)]
+    by_word = [ends[word] for token in tokens[:3] for word in get_close_matches(token, ends, n=1)]
     return list(dict.fromkeys([*near, *by_word]))

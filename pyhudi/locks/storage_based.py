@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 
 from pyhudi.caller_warnings import warn_caller
 from pyhudi.errors import CorruptFile, StorageError
+from pyhudi.locks.audit import LockJournal, State, is_audited
 from pyhudi.locks.base import LockOptions, Pauses, retry_until
 from pyhudi.locks.renewal import Renewal
 from pyhudi.model.filenames import META_FOLDER
@@ -74,7 +75,7 @@ class StorageLock:
     default_skew_ms = 200  # processes on several machines
 
     def __init__(self, settings: LockOptions, storage: Storage, clock: Clock) -> None:
-        self._files = versioned_files(storage)
+        self._storage, self._files = storage, versioned_files(storage)
         self._where = storage.full_path(LOCK_PATH)
         self._clock = clock
         thread = threading.current_thread().name
@@ -87,6 +88,8 @@ class StorageLock:
         self._held: tuple[_Lease, str] | None = None  # with the file's version
         self._refusal: str | None = None  # the store's refusal at the last attempt, when the lock was free
         self._renewal = Renewal(self._renew, settings.storage.renewal_s)
+        self._is_audited: bool | None = None  # asked for once, by the first lock that is taken
+        self._journal: LockJournal | None = None
 
     @property
     def is_held(self) -> bool:
@@ -118,7 +121,10 @@ class StorageLock:
         attempts = {True: _BUSY_RELEASES, False: _RELEASE_ATTEMPTS}
         while True:
             try:
-                if not self._put(replace(lease, expired=True), version):
+                end_ms = self._clock.now_ms()
+                if self._put(replace(lease, expired=True), version):
+                    self._audit("END", end_ms)
+                else:
                     self._warn("was taken over while it was held: its holder did not renew it in time, and two writers")
                 return
             except StorageError as error:
@@ -134,12 +140,15 @@ class StorageLock:
             if self._held is None:
                 return False
             lease, version = self._held
-            longer = replace(lease, valid_until_ms=self._clock.now_ms() + self._validity_ms)
+            now_ms = self._clock.now_ms()
+            longer = replace(lease, valid_until_ms=now_ms + self._validity_ms)
             try:
                 newer = self._put(longer, version)
             except StorageError:
                 return self.is_held  # the store may answer next time
             self._held = (longer, newer) if newer else (replace(lease, valid_until_ms=0), version)
+            if newer is not None:
+                self._audit("RENEW", now_ms)
             return newer is not None
 
     def _attempt(self) -> bool:
@@ -166,7 +175,19 @@ class StorageLock:
             return False
         self._held = (ours, version)
         self._renewal.start()
+        self._begin_audit(now_ms)
         return True
+
+    def _begin_audit(self, now_ms: int) -> None:
+        if self._is_audited is None:
+            self._is_audited = is_audited(self._storage)
+        if self._is_audited:
+            self._journal = LockJournal(self._storage, self._owner, now_ms, self._validity_ms)
+            self._audit("START", now_ms)
+
+    def _audit(self, state: State, now_ms: int) -> None:
+        if self._journal is not None:
+            self._journal.record(state, now_ms, self.is_held)
 
     def _take_back(self) -> None:
         """End the lease if the store wrote it but did not say so."""

@@ -1,4 +1,6 @@
-"""Groups of a table: `table.history` and `table.savepoints`, lists that are called or looked at; `table.repair`."""
+"""Groups of a table: `table.history` and `table.savepoints`, lists that are called or looked at; `table.repair`,
+`table.lock_audit`.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +9,15 @@ from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Generic
 
+from pyhudi.locks.audit import (
+    AuditCleanup,
+    AuditStatus,
+    AuditValidation,
+    audit_status,
+    clean_audit,
+    set_audit,
+    validate_audit,
+)
 from pyhudi.queries.history import History, HistoryEntry
 from pyhudi.queries.query import AsOf
 from pyhudi.result import EntryT, ResultList
@@ -30,7 +41,7 @@ if TYPE_CHECKING:
 
     from pyhudi.storage.base import Storage
 
-__all__ = ["HistoryGroup", "SavepointGroup", "TableRepairs", "properties_repaired"]
+__all__ = ["HistoryGroup", "LockAudit", "SavepointGroup", "TableRepairs", "properties_repaired"]
 
 
 class _CalledList(ABC, Generic[EntryT]):
@@ -189,6 +200,40 @@ class TableRepairs:
     def __repr__(self) -> str:
         names = [name for name in vars(type(self)) if not name.startswith("_")]
         return f"Repairs({', '.join(names)})"
+
+
+class LockAudit:
+    """The audit of the storage-based lock: who held it, and how long. Real Hudi 1.1 and later writes and reads it."""
+
+    def __init__(self, handle: TableHandle) -> None:
+        """Use `table.lock_audit`."""
+        self._storage = handle.storage
+
+    def status(self) -> AuditStatus:
+        """Is the audit on, and how many journals are there? Raises: CorruptFile for a switch that can't be read."""
+        return audit_status(self._storage)
+
+    def enable(self) -> AuditStatus:
+        """From now on every writer that takes the table's storage-based lock leaves a journal."""
+        return set_audit(self._storage, True)
+
+    def disable(self) -> AuditStatus:
+        """No more journals; those that are there stay, see `cleanup`."""
+        return set_audit(self._storage, False)
+
+    def validate(self) -> AuditValidation:
+        """Read the journals: did two writers hold the lock at once, and did each give it back?"""
+        return validate_audit(self._storage, SystemClock())
+
+    def cleanup(self, days: int = 7, *, dry_run: bool = False) -> AuditCleanup:
+        """Delete journals that were last written more than so many days ago.
+
+        Args:   dry_run: only say which. Raises: ConfigError for less than 0 days.
+        """
+        return clean_audit(self._storage, SystemClock(), days, dry_run=dry_run)
+
+    def __repr__(self) -> str:
+        return repr(self.status())
 
 
 def properties_repaired(storage: Storage, properties: Mapping[str, str] | None, dry_run: bool) -> RepairResult:

@@ -59,7 +59,7 @@ from pyhudi.table.calls import (
 from pyhudi.table.change import alter, delete, delete_partitions, static_partitions, update
 from pyhudi.table.checkpoints import Checkpoint, checkpoint, set_checkpoint
 from pyhudi.table.description import TableDescription, described
-from pyhudi.table.groups import HistoryGroup, SavepointGroup, TableRepairs, properties_repaired
+from pyhudi.table.groups import HistoryGroup, LockAudit, SavepointGroup, TableRepairs, properties_repaired
 from pyhudi.table.imports import add_files
 from pyhudi.table.merge_builder import Merge
 from pyhudi.table.metadata import TableMetadata, build_index
@@ -916,6 +916,11 @@ class HudiTable:
         """
         call = partial(restore, to=self._handle.commit_time(to), dry_run=dry_run)
         return self._handle.serve(call, options, more, dry_run=dry_run)
+
+    @property
+    def lock_audit(self) -> LockAudit:
+        """The audit of the storage-based lock: `enable()`, `status()`, `validate()` and so on."""
+        return LockAudit(self._handle)
 
     # ---- its end and its version
 

@@ -25,7 +25,7 @@ Run = Callable[..., Any]
 Golden = Callable[[str, str], GoldenTable]
 READING = ("table describe", "table schema", "table history", "table files", "table partitions", "config list", "head",
            "timeline", "table stats", "checkpoint get", "savepoint list", "index list", "metadata validate",
-           "metadata stats", "clean", "archive",
+           "metadata stats", "clean", "archive", "locks audit status", "locks audit validate",
            "table health", "compact", "cluster", "log-compact", "ttl")  # fmt: skip
 PLANS = ("clean", "archive", "compact", "cluster", "log-compact", "ttl")
 GOLDEN = (("0.15.0", "cow_operations"), ("0.15.0", "g2_compaction_pending"), ("0.15.0", "mdt_all_mor"),
@@ -263,6 +263,7 @@ def test_bash_completes_commands_and_options(run: Run, tmp_path: Path) -> None:
 
     (tmp_path / "script").write_text(run("completion", "bash")["script"])
     tries = {"pyhudi ta": "table", "pyhudi table desc": "describe", "pyhudi table history --sin": "--since"}
+    tries |= {"pyhudi locks a": "audit", "pyhudi locks audit val": "validate"}
     for line, completed in tries.items():
         words = line.split()
         code = f"source {tmp_path}/script; COMP_WORDS=({line}); COMP_CWORD={len(words) - 1}; _pyhudi; echo $COMPREPLY"
@@ -344,6 +345,25 @@ def test_an_orphan_is_shown_then_deleted_and_no_row_is_lost(run: Run, table: Hud
     assert len(HudiTable.open(tmp_path / "rides")) == 3
     repairs = ("duplicates", "partition-metadata", "empty-instants", "deprecated-partition", "log-checksums")
     assert all(run(f"repair {name}", tmp_path / "rides", "--yes")["items"] == [] for name in repairs)
+
+
+def test_the_lock_is_audited_and_two_holders_at_once_end_with_3(run: Run, table: HudiTable) -> None:
+    assert not run("locks audit status", table.path)["enabled"]
+    assert run("locks audit enable", table.path)["enabled"]
+    table.upsert(ROWS.slice(0, 1), options={"hoodie.write.lock.provider": "STORAGE"})
+    files = run("locks audit validate", table.path)["files"]
+    folder = Path(table.path, ".hoodie", ".locks", "audit")
+    journal = next(folder.iterdir())
+    (folder / "second.jsonl").write_bytes(journal.read_bytes())
+
+    (issue,) = run("locks audit validate", table.path, code=3)["issues"]
+
+    assert issue["kind"] == "overlap"
+    assert run("locks audit disable", table.path)["files"] == files + 1
+    assert "Add --yes" in run("locks audit cleanup", table.path, "--days", 0, code=1)
+    assert len(run("locks audit cleanup", table.path, "--days", 0, "--dry-run")["files"]) == files + 1
+    run("locks audit cleanup", table.path, "--days", 0, "--yes")
+    assert run("locks audit status", table.path)["files"] == 0
 
 
 def test_a_folder_of_parquet_becomes_a_table_and_an_import_says_what_it_lacks(run: Run, tmp_path: Path) -> None:

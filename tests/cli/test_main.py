@@ -54,6 +54,12 @@ def test_a_command_that_is_not_there_ends_with_2_and_names_the_nearest() -> None
     assert ran.err.startswith("pyhudi: there is no command 'table heath'. Did you mean `pyhudi table health`")
 
 
+def test_a_group_is_asked_for_by_its_words() -> None:
+    for words in (["locks"], ["locks", "audit"]):
+        assert "locks audit validate" in run_cli(*words, "--help").out
+        assert "table describe" not in run_cli(*words, code=2).out
+
+
 def test_an_argument_that_is_not_there_ends_with_2(table: Path) -> None:
     assert "--jsonn" in run_cli("table", "describe", table, "--jsonn", code=2).err
 

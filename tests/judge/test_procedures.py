@@ -91,6 +91,69 @@ def test_calls_return_hudis_columns_and_rows(judge: Judge, golden: Golden, versi
     assert differing == []
 
 
+AUDITS = {
+    "none": {},
+    "in order": {"a": [(10, "START"), (20, "END")], "b": [(20, "START"), (30, "RENEW"), (40, "END")]},
+    "a dead holder": {"a": [(10, "START")], "b": [(400_000, "START"), (400_010, "END")]},
+    "two at once": {"a": [(10, "START"), (30, "END")], "b": [(20, "START"), (40, "END")], "c": [(25, "START")]},
+    "without a start": {"a": [(15, "RENEW"), (30, "END")], "b": [(20, "START"), (40, "END")]},
+}
+
+
+@pytest.mark.parametrize("journals", AUDITS.values(), ids=AUDITS.keys())
+def test_the_audit_of_the_lock_is_found_as_good_or_bad_as_hudi_finds_it(
+    judge: Judge, golden: Golden, journals: dict[str, list[tuple[int, str]]]
+):
+    path, _ = golden(HUDI, "cow_operations")
+    folder = path / ".hoodie" / ".locks" / "audit"
+    for name, steps in journals.items():
+        folder.mkdir(parents=True, exist_ok=True)
+        lines = [
+            {
+                "ownerId": name,
+                "transactionStartTime": 10,
+                "timestamp": time,
+                "state": state,
+                "lockExpiration": time + 300_000,
+                "lockHeld": True,
+            }
+            for time, state in steps
+        ]
+        (folder / f"10_{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+    def both(call: str) -> tuple[list[object], list[object]]:
+        text = "CALL " + call.replace("{t}", "{table}")
+        answer = judge.ask(command="sql", sql=text, table=str(path), hudi=HUDI, limit=0)
+        assert answer["ok"], answer
+        found = DuckDbSession({"ours": path}).sql("CALL " + call.replace("{t}", "ours")).to_arrow()
+        assert found.schema.names == list(answer["columns"])
+        (ours,), (theirs,) = found.to_pylist(), answer["rows"]
+        parts = [[v for k, v in row.items() if k not in ("table", "details", "message")] for row in (ours, theirs)]
+        return parts[0], parts[1]
+
+    ours, theirs = both("validate_audit_lock(table => '{t}')")
+    assert ours == theirs
+    ours, theirs = both("cleanup_audit_lock(table => '{t}', dry_run => true, age_days => 3)")
+    assert ours == theirs
+    for state in ("enabled", "disabled"):
+        answer = judge.ask(
+            command="sql",
+            sql=f"CALL set_audit_lock(table => '{{table}}', state => '{state}')",
+            table=str(path),
+            hudi=HUDI,
+        )
+        assert answer["ok"], answer
+        ours, theirs = both("show_audit_lock_status(table => '{t}')")
+        assert ours[0] == theirs[0] == (state == "enabled")
+        assert [str(place).removeprefix("file:") for place in ours[1:]] == [
+            str(place).removeprefix("file:") for place in theirs[1:]
+        ]
+        switch = path / ".hoodie" / ".locks" / "audit_enabled.json"
+        hudis = switch.read_bytes()
+        pyhudi.call("set_audit_lock", str(path), state=state)
+        assert switch.read_bytes() == hudis
+
+
 def described(text: str) -> list[list[list[str]]]:
     """The arguments and the columns of a description, cell by cell."""
     parts: list[list[list[str]]] = []

@@ -21,6 +21,7 @@ from pathlib import Path
 import pytest
 
 from pyhudi.locks import LockOptions, LockProvider, hold, open_lock
+from pyhudi.locks.audit import AUDIT_FOLDER, set_audit, validate_audit
 from pyhudi.locks.storage_based import LOCK_PATH
 from pyhudi.model.options.concurrency import StorageLockOptions
 from pyhudi.storage import Storage, SystemClock, open_storage
@@ -96,6 +97,32 @@ def test_what_both_append_to_one_file_under_the_lock_is_all_there(classes: str, 
     print(f"handed over {handed_over} times: {letters}")
     assert (letters.count("h"), letters.count("p"), len(letters)) == (APPENDS, APPENDS, 2 * APPENDS)
     assert handed_over > APPENDS / 5, "the two hardly met: little is proven"
+
+
+def test_both_leave_journals_that_show_that_they_took_turns(classes: str, port: int) -> None:
+    table = open_storage("s3a://lake/audited", options_of(port))
+    set_audit(table, True)
+    theirs = Holder.hudi(classes, port, table.root, "", VALIDITY_S, RENEWAL_S)
+    try:
+        for _ in range(3):
+            assert theirs.ask("take") == "true"
+            assert theirs.ask("release") == "released"
+            with hold(open_ours(table), 60):
+                time.sleep(_PAUSE_S)
+        assert theirs.ask("take") == "true"
+        time.sleep(2 * RENEWAL_S)
+        assert theirs.ask("release") == "released"
+    finally:
+        theirs.kill()
+
+    texts = [table.read(entry.path).decode() for entry in table.list(AUDIT_FOLDER)]
+    journals = [[json.loads(line) for line in text.splitlines()] for text in texts]
+    assert len({frozenset(line) for journal in journals for line in journal}) == 1, "one form of line"
+    states = sorted("".join(line["state"][0] for line in journal) for journal in journals)
+    assert states[:3] == ["SE"] * 3, "ours, a file for each time"
+    assert states[3].startswith("SESESESR"), "Hudi's, a file for all"
+    validation = validate_audit(table, SystemClock())
+    assert (validation.files, validation.issues) == (4, ())
 
 
 OURS = """

@@ -267,3 +267,22 @@ def test_copies_are_views_and_tables_of_the_session(tmp_path: Path):
     assert session.sql("SELECT count(*) AS n FROM c").to_arrow().to_pylist() == [{"n": 18}]
     with pytest.raises(ConfigError, match="call it by SQL"):
         pyhudi.call("copy_to_temp_view", table, view_name="v")
+
+
+def test_the_audit_of_the_lock_is_turned_on_read_and_cleaned(tmp_path: Path):
+    table = made(tmp_path / "t", writes=1)
+    folder = f"file:{table.path}/.hoodie/.locks"
+    ((name, state, _),) = answer(pyhudi.call("set_audit_lock", table.path, state="ENABLED"))
+    assert (name, state) == (table.path, "enabled")
+    with pytest.raises(ConfigError, match="enabled or disabled"):
+        pyhudi.call("set_audit_lock", table.path, state="on")
+    table.upsert(rows(range(2), 7), options={**QUIET, "hoodie.write.lock.provider": "STORAGE"})
+
+    assert answer(pyhudi.call("show_audit_lock_status", table.path)) == [
+        (table.path, True, f"{folder}/audit_enabled.json", f"{folder}/audit")
+    ]
+    ((_, outcome, transactions, issues, _),) = answer(pyhudi.call("validate_audit_lock", table.path))
+    assert (outcome, issues) == ("PASSED", 0)
+    assert transactions > 0
+    ((_, cleaned, is_dry, days, _),) = answer(pyhudi.call("cleanup_audit_lock", table.path, dry_run=True))
+    assert (cleaned, is_dry, days) == (0, True, 7)

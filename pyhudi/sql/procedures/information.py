@@ -1,4 +1,4 @@
-"""About a table and its folders: properties, sizes, write amplification, help, instants as files."""
+"""About a table and its folders: properties, sizes, write amplification, instants as files, the audit of its lock."""
 
 from __future__ import annotations
 
@@ -104,6 +104,40 @@ def _as_json(call: ProcedureCall, instant: Instant) -> str:
     return json.dumps(record, default=str, indent=2, ensure_ascii=False)
 
 
+# ---- the audit of the lock
+
+
+def _set_audit_lock(call: ProcedureCall) -> Rows:
+    state = call.text("state").lower()
+    if state not in ("enabled", "disabled"):
+        raise ConfigError(f"{call.procedure}: state is enabled or disabled, found {state!r:.100}.")
+    audit = call.table.lock_audit
+    status = audit.enable() if state == "enabled" else audit.disable()
+    return [(_named(call), state, str(status))]
+
+
+def _show_audit_lock_status(call: ProcedureCall) -> Rows:
+    status = call.table.lock_audit.status()
+    return [(_named(call), status.enabled, status.switch, status.folder)]
+
+
+def _validate_audit_lock(call: ProcedureCall) -> Rows:
+    validation = call.table.lock_audit.validate()
+    outcome = "FAILED" if validation.has_errors else "WARNING" if validation.issues else "PASSED"
+    details = ", ".join(map(str, validation.issues)) or str(validation)
+    return [(_named(call), outcome, validation.files, len(validation.issues), details)]
+
+
+def _cleanup_audit_lock(call: ProcedureCall) -> Rows:
+    days, dry_run = call.number("age_days") or 0, call.flag("dry_run")
+    cleaned = call.table.lock_audit.cleanup(days, dry_run=dry_run)
+    return [(_named(call), len(cleaned.files), dry_run, days, str(cleaned))]
+
+
+def _named(call: ProcedureCall) -> str:
+    return call.text("table") or call.text("path")
+
+
 PROCEDURES = (
     Procedure.of(
         "show_table_properties",
@@ -134,5 +168,34 @@ PROCEDURES = (
         "export_detail string",
         _export_instants,
         "Write the bodies of completed instants into a local folder, as JSON.",
+    ),
+    Procedure.of(
+        "set_audit_lock",
+        "table string, path string, state string!",
+        "table string!, audit_state string!, message string!",
+        _set_audit_lock,
+        "Turn the audit of the storage-based lock on (enabled) or off (disabled).",
+    ),
+    Procedure.of(
+        "show_audit_lock_status",
+        "table string, path string",
+        "table string!, audit_enabled boolean!, config_path string!, audit_folder_path string!",
+        _show_audit_lock_status,
+        "Is the audit of the lock on, and where is it?",
+    ),
+    Procedure.of(
+        "validate_audit_lock",
+        "table string, path string",
+        "table string!, validation_result string!, transactions_validated integer!, issues_found integer!, "
+        "details string!",
+        _validate_audit_lock,
+        "Look into the audit for two holders of the lock at once, and for holders that died.",
+    ),
+    Procedure.of(
+        "cleanup_audit_lock",
+        "table string, path string, dry_run boolean=false, age_days integer=7",
+        "table string!, files_cleaned integer!, dry_run boolean!, age_days integer!, message string!",
+        _cleanup_audit_lock,
+        "Delete files of the audit that are older than so many days.",
     ),
 )

@@ -40,17 +40,12 @@ _CATALOG = (
     "tables are found in the session's catalog, and nothing is copied into another one. Register the table there "
     "with CREATE TABLE … USING hudi LOCATION …"
 )
-_AUDIT = "the lock keeps no journal. What was done is in the timeline: CALL show_timeline"
 
 # Name → why there is none, and what to do.
 REFUSED: Mapping[str, str] = {
     "hive_sync": _CATALOG,
     "sync_validate": _CATALOG,
     "hdfs_parquet_import": "run_bootstrap makes a table of a folder of Parquet files; its rows may stay there",
-    "set_audit_lock": _AUDIT,
-    "show_audit_lock_status": _AUDIT,
-    "validate_audit_lock": _AUDIT,
-    "cleanup_audit_lock": _AUDIT,
     "partition_bucket_index_manager": "all partitions of a table have the same number of buckets here. Write the table "
     "anew with another hoodie.bucket.index.num.buckets",
     "repair_deduplicate": "it leaves files outside the table that someone has to put in. Call "
