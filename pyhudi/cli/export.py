@@ -1,21 +1,30 @@
-"""`pyhudi export` and `pyhudi report`: a table as files on this machine: rows, instants, a page for the browser."""
+"""`pyhudi export` and `pyhudi report`: a table elsewhere: rows, instants, a whole copy, a page for the browser."""
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pyhudi.cli.options import COMMON, CommonOptions, TablePath
 from pyhudi.cli.reply import Reply
 from pyhudi.errors import ConfigError
 from pyhudi.result import Result
 
-if TYPE_CHECKING:
-    import pyarrow as pa
+__all__ = ["Exported", "WrittenFile", "export", "report"]
 
-__all__ = ["WrittenFile", "export", "report"]
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Exported(Result):
+    """`items`: rows, instants, or data files of a copy. `instant_time`, `size_bytes`: of a copy, else null."""
+
+    path: str
+    items: int
+    instant_time: str | None = None
+    size_bytes: int | None = None
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.items:,}" + (
+            "" if self.size_bytes is None else f" files, as of {self.instant_time}"
+        )
 
 
 def export(
@@ -27,56 +36,39 @@ def export(
     where: str | None = None,
     as_of: str | None = None,
     instants: bool = False,
+    copy: bool = False,
     common: CommonOptions = COMMON,
 ) -> Reply:
-    """Write the rows of a table to a Parquet, CSV or Arrow file, or its instants to a folder.
+    """Write a table elsewhere: rows to a Parquet, CSV or Arrow file, instants as JSON, or a copy of the table.
 
-    Rows stream. The file appears when all of them are in it; a file of this name is replaced.
+    Rows stream. The file appears when all of them are in it; a file of this name is replaced. A copy is a whole table
+    for every reader and writer, with the files as they are; nothing older than --as-of can be read in it.
 
     Args:
-        file: The file on this machine: its name ends in .parquet, .csv or .arrow. With --instants a folder.
+        file: The file on this machine: its name ends in .parquet, .csv or .arrow. With --instants a folder; with --copy
+            the path or URI of the new table.
         columns: Their names, with commas; the data columns without it.
         where: SQL text that rows must pass.
         as_of: The table at that moment: an instant time, or a date or time.
         instants: Write the bodies of completed instants, one JSON file each.
+        copy: Copy the table.
     """
-    if instants:
-        from pyhudi import call
-
-        Path(file).mkdir(parents=True, exist_ok=True)
-        call("export_instants", common.path(table), local_folder=file, limit=-1)
-        return Reply(WrittenFile(file))
+    rows_only = columns is not None or where is not None
+    if (instants and copy) or ((instants or copy) and rows_only) or (instants and as_of is not None):
+        raise ConfigError(
+            "--instants, --copy, and --columns or --where say three things about what goes out; give one of them. "
+            "--as-of is not for --instants."
+        )
     opened = common.open(table)
-    names = opened.schema.names if columns is None else [name.strip() for name in columns.split(",")]
-    rows = opened.scan(names, where, as_of, options=common.options).to_batches()
-    temporary = f"{file}.part"
-    try:
-        _write(rows, temporary, Path(file).suffix.lower())
-        os.replace(temporary, file)
-    finally:
-        Path(temporary).unlink(missing_ok=True)
-    return Reply(WrittenFile(file))
-
-
-def _write(rows: pa.RecordBatchReader, path: str, suffix: str) -> None:
-    import pyarrow as pa
-    import pyarrow.csv as pc
-    import pyarrow.parquet as pq
-
-    if suffix == ".parquet":
-        with pq.ParquetWriter(path, rows.schema, compression="zstd") as parquet:
-            for batch in rows:
-                parquet.write_batch(batch)
-    elif suffix == ".csv":
-        with pc.CSVWriter(path, rows.schema) as lines:
-            for batch in rows:
-                lines.write_batch(batch)
-    elif suffix == ".arrow":
-        with pa.OSFile(path, "wb") as sink, pa.ipc.new_file(sink, rows.schema) as arrow:
-            for batch in rows:
-                arrow.write_batch(batch)
+    if copy:
+        made = opened.copy_to(file, as_of, storage_options=common.storage_options)
+        return Reply(Exported(made.path, made.files, made.instant_time, made.size_bytes))
+    if instants:
+        written = opened.history.export(file)
     else:
-        raise ConfigError(f"export writes .parquet, .csv and .arrow files, found a name that ends in {suffix!r}.")
+        names = None if columns is None else [name.strip() for name in columns.split(",")]
+        written = opened.export(file, names, where, as_of, options=common.options)
+    return Reply(Exported(written.path, written.items))
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import pyarrow as pa
 
-from pyhudi.errors import ConfigError
+from pyhudi.errors import ConfigError, TableError
 from pyhudi.model.instant import Instant
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.queries.filters import Where
@@ -74,10 +74,23 @@ class TableAt:
     @classmethod
     def of(cls, handle: TableHandle, moment: AsOf) -> TableAt:
         """`HudiTable.at`."""
+        return cls(handle, cls.commit_of(handle, moment))
+
+    @staticmethod
+    def commit_of(handle: TableHandle, moment: AsOf | None) -> Instant:
+        """The commit that a reader of a moment sees (None: the newest one).
+
+        Raises: TableError without a commit, or when files of then were cleaned.
+        """
         meta = handle.fresh()
+        if moment is None:
+            newest = meta.timeline.last_commit()
+            if newest is None:
+                raise TableError(f"{meta.storage.root} has no commit yet. Write rows first.")
+            return newest
         commit = commit_at(in_session_zone(moment, handle.spark), meta)
         check_not_cleaned(meta, commit.requested_time)
-        return cls(handle, commit)
+        return commit
 
     @property
     def path(self) -> str:

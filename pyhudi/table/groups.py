@@ -4,8 +4,9 @@
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Generic
 
@@ -28,7 +29,8 @@ from pyhudi.services.repair.result import RepairResult
 from pyhudi.services.savepoint import Savepoint, Savepoints, load_savepoints
 from pyhudi.storage.clock import SystemClock
 from pyhudi.table.arguments import RewriteArguments
-from pyhudi.table.calls import Options, TableHandle
+from pyhudi.table.calls import Options, PathLike, TableHandle
+from pyhudi.table.exports import EXPORTED_ACTIONS, ExportedFile, export_instants
 from pyhudi.table.named_arguments import named, named_methods
 from pyhudi.table.reports import history
 
@@ -99,6 +101,13 @@ class HistoryGroup(_CalledList[HistoryEntry]):
                 so a date is its first moment. With them a long history is read in part.
         """
         return history(self._handle, limit, archived, since, until)
+
+    def export(self, folder: PathLike, *, actions: Collection[str] = EXPORTED_ACTIONS) -> ExportedFile:
+        """Write the bodies of the completed instants on the active timeline to a folder of this machine, as JSON.
+
+        Args:   actions: of the instants. Raises: ConfigError for an unknown one.
+        """
+        return export_instants(self._handle.fresh(), os.fspath(folder), actions)
 
     def to_arrow(self) -> pa.Table:
         """The whole history: its entries as rows, their fields as columns."""

@@ -7,6 +7,7 @@ table.scan(columns=["id"], where="day >= '2024-01-01'").to_arrow()
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Literal, NoReturn, overload
@@ -59,6 +60,7 @@ from pyhudi.table.calls import (
 from pyhudi.table.change import alter, delete, delete_partitions, static_partitions, update
 from pyhudi.table.checkpoints import Checkpoint, checkpoint, set_checkpoint
 from pyhudi.table.description import TableDescription, described
+from pyhudi.table.exports import ExportedFile, TableCopy, copy_table, export_rows
 from pyhudi.table.groups import HistoryGroup, LockAudit, SavepointGroup, TableRepairs, properties_repaired
 from pyhudi.table.imports import add_files
 from pyhudi.table.merge_builder import Merge
@@ -435,6 +437,46 @@ class HudiTable:
     def __bool__(self) -> bool:
         """True, with rows or without: `if table` reads nothing."""
         return True
+
+    def export(
+        self,
+        file: PathLike,
+        columns: Sequence[str] | None = None,
+        where: Where = None,
+        as_of: AsOf | None = None,
+        *,
+        options: Options | None = None,
+    ) -> ExportedFile:
+        """Write rows to a file of this machine: Parquet, CSV or Arrow, by the end of its name.
+
+        Rows stream. The file appears when all of them are in it; a file of this name is replaced.
+
+        Args:   columns: None: the data columns. where, as_of, options: as in `scan`.
+        Raises: ConfigError for another kind of file.
+        """
+        names = self.schema.names if columns is None else columns
+        return export_rows(self.scan(names, where, as_of, options=options), os.fspath(file))
+
+    def copy_to(
+        self,
+        path: PathLike,
+        as_of: AsOf | None = None,
+        *,
+        storage_options: Mapping[str, object] | None = None,
+    ) -> TableCopy:
+        """Copy the table, as it was at a moment, to a new path: a whole Hudi table for every reader and writer.
+
+        Files are copied as they are, so rows keep their commit times. The copy has the newest file slices of then and
+        the timeline up to then; nothing older can be read in it. Its metadata table is built anew. Others may go on
+        writing to this table.
+
+        Args:   path: as in `open`; an empty or new folder. as_of: as in `scan`; None: as it is now.
+                storage_options: Hadoop's keys for the store of the copy.
+        Raises: TableExists, ConfigError for a folder that is not empty, TableError for a moment before the first
+            commit, or whose files were cleaned. Nothing is left of a copy that fails.
+        """
+        commit = TableAt.commit_of(self._handle, as_of)
+        return copy_table(self._handle, commit, open_place(path, storage_options, self._handle.spark))
 
     def to_dataset(
         self, columns: Sequence[str] | None = None, where: Where = None, as_of: AsOf | None = None

@@ -310,9 +310,20 @@ def test_rows_are_exported_as_of_a_commit_and_written_back(
 
 
 def test_instants_are_exported_as_json(run: Run, table: HudiTable, tmp_path: Path) -> None:
-    run("export", table.path, tmp_path / "instants", "--instants")
+    assert run("export", table.path, tmp_path / "instants", "--instants")["items"] == 2
 
     assert len(list((tmp_path / "instants").iterdir())) == 2
+
+
+def test_a_table_is_copied_as_of_a_commit(run: Run, table: HudiTable, tmp_path: Path) -> None:
+    first = next(iter(table.timeline.commits())).requested_time
+
+    copied = run("export", table.path, tmp_path / "copy", "--copy", "--as-of", first)
+
+    assert (copied["items"], copied["instant_time"]) == (1, first)
+    assert HudiTable.open(tmp_path / "copy").to_arrow(["fare"])["fare"].to_pylist() == [1.0, 2.0, 3.0]
+    assert "TableExists" in run("export", table.path, tmp_path / "copy", "--copy", code=1)
+    assert "three things" in run("export", table.path, tmp_path / "x", "--copy", "--where", "id = 'a'", code=1)
 
 
 def test_a_checkpoint_is_that_of_the_newest_commit_with_one_and_set_by_a_commit_without_rows(

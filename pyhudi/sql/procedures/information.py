@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
 from pathlib import Path
 
 from pyhudi.errors import ConfigError
-from pyhudi.formats.timeline.instant_files import decode_avro_record
-from pyhudi.model.instant import ActionKind, Instant, State
+from pyhudi.model.instant import ActionKind
 from pyhudi.sql.procedures.procedure import Procedure, ProcedureCall, Row, Rows
 from pyhudi.storage import open_storage
 from pyhudi.storage.base import Storage
-from pyhudi.timeline.listing import instant_path
+from pyhudi.table.exports import export_instants
 
 __all__ = ["PROCEDURES"]
 
@@ -85,23 +82,11 @@ def _export_instants(call: ProcedureCall) -> Rows:
     folder = Path(call.text("local_folder"))
     if not folder.is_dir():
         raise ConfigError(f"{call.procedure}: {folder} is no folder of this machine. Make it first.")
-    actions = {action.strip() for action in call.text("actions").split(",")}
-    instants = [i for i in call.meta.timeline.completed() if i.action.value in actions]
-    instants = instants[::-1] if call.flag("desc") else instants
+    actions = [action.strip() for action in call.text("actions").split(",")]
     limit = call.number("limit")
-    instants = instants if limit is None or limit < 0 else instants[:limit]
-    for instant in instants:
-        name = instant_path(instant, call.meta.config).rpartition("/")[2]
-        (folder / name).write_text(_as_json(call, instant), encoding="utf-8")
-    return [(f"Exported {len(instants)} Instants to {call.text('local_folder')}",)]
-
-
-def _as_json(call: ProcedureCall, instant: Instant) -> str:
-    body = call.meta.reader.read_body(instant, State.COMPLETED)
-    if body[:1] == b"{" or not body:
-        return body.decode("utf-8", "replace")
-    record: Mapping[str, object] = decode_avro_record(body, f"{instant.requested_time}.{instant.action.value}")
-    return json.dumps(record, default=str, indent=2, ensure_ascii=False)
+    at_most = None if limit is None or limit < 0 else limit
+    exported = export_instants(call.meta, str(folder), actions, at_most, call.flag("desc"))
+    return [(f"Exported {exported.items} Instants to {call.text('local_folder')}",)]
 
 
 # ---- the audit of the lock
