@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Literal, TextIO, TypeAlias, cast
 
 from pyhudi.result import Json, ResultList, plain
-from pyhudi.text_table import pairs_text, text_table
+from pyhudi.text_table import pairs_text, text_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -48,11 +48,29 @@ def rows_of(value: object) -> Iterator[dict[str, Json]] | None:
         return iter(value.to_dicts())
     if isinstance(value, list | tuple):
         return (plain(row) for row in value)
-    if hasattr(value, "to_batches"):  # pyarrow's Table
-        return (plain(row) for batch in value.to_batches() for row in batch.to_pylist())
-    if hasattr(value, "read_next_batch"):  # and RecordBatchReader
-        return (plain(row) for batch in cast("pa.RecordBatchReader", value) for row in batch.to_pylist())
-    return None
+    batches = _batches_of(value)
+    return None if batches is None else (row for batch in batches for row in _rows_of_batch(batch))
+
+
+def _batches_of(value: object) -> Iterator[pa.RecordBatch] | None:
+    """The batches of pyarrow's Table and RecordBatchReader; None for all else."""
+    if hasattr(value, "to_batches"):
+        return iter(cast("pa.Table", value).to_batches())
+    return iter(cast("pa.RecordBatchReader", value)) if hasattr(value, "read_next_batch") else None
+
+
+_JSONS = frozenset(["string", "int8", "int16", "int32", "int64", "bool"])  # types whose values are JSON's as they are
+
+
+def _columns_of(batch: pa.RecordBatch) -> list[list[Json]]:
+    """Its columns with values of JSON. A value is looked into only where its type calls for it."""
+    columns = ((column.to_pylist(), str(column.type) in _JSONS) for column in batch.columns)
+    return [values if is_json else [plain(one) for one in values] for values, is_json in columns]
+
+
+def _rows_of_batch(batch: pa.RecordBatch) -> Iterator[dict[str, Json]]:
+    names = batch.schema.names
+    return (dict(zip(names, values, strict=True)) for values in zip(*_columns_of(batch), strict=True))
 
 
 def _json(value: object, out: TextIO) -> None:
@@ -61,20 +79,26 @@ def _json(value: object, out: TextIO) -> None:
     if rows is None:
         out.write(json.dumps(plain(value), ensure_ascii=False, indent=2) + "\n")
         return
+    encode = json.JSONEncoder(ensure_ascii=False).encode  # json.dumps would make one for each row
     before = "["
     for row in rows:
-        out.write(before + "\n" + json.dumps(row, ensure_ascii=False))
+        out.write(f"{before}\n{encode(row)}")
         before = ","
     out.write("[]\n" if before == "[" else "\n]\n")
 
 
 def _csv(value: object, out: TextIO) -> None:
     """A line for each row. Nested values are JSON texts, null is empty."""
-    rows = rows_of(value)
     writer = csv.writer(out, lineterminator="\n")
     header = _names(value)
     if header:
         writer.writerow(header)
+    batches = _batches_of(value)
+    if batches is not None:
+        for batch in batches:
+            writer.writerows(zip(*([_cell(one) for one in values] for values in _columns_of(batch)), strict=True))
+        return
+    rows = rows_of(value)
     for row in [plain(value)] if rows is None else rows:
         if not isinstance(row, dict):
             row = {"value": row}
@@ -105,34 +129,44 @@ def _cell(value: Json) -> object:
 def _text(value: object, out: TextIO) -> str | None:
     """What people read. Tables go through rich on a terminal, which fits them to its width."""
     if isinstance(value, ResultList):
-        return _table(value.header, [value._row(entry) for entry in value], out)
+        return _table(value.header, _turned([value._row(entry) for entry in value], len(value.header)), out)
+    batches = _batches_of(value)
+    if batches is not None:
+        parts = [_columns_of(batch) for batch in batches]
+        columns = [[_shown(one) for part in parts for one in part[place]] for place in range(len(_names(value)))]
+        return _table(_names(value), columns, out)
     rows = rows_of(value)
     if rows is not None:
         listed = list(rows)
         header = _names(value) or list(dict.fromkeys(name for row in listed for name in row))
-        return _table(header, [[_shown(row.get(name)) for name in header] for row in listed], out)
+        return _table(header, [[_shown(row.get(name)) for row in listed] for name in header], out)
     if isinstance(value, Mapping):
         return pairs_text((name.replace("_", " "), _shown(one)) for name, one in plain(value).items())
     return str(value)
+
+
+def _turned(rows: Sequence[Sequence[object]], width: int) -> list[Sequence[object]]:
+    """Rows as columns."""
+    return list(zip(*rows, strict=True)) if rows else [()] * width
 
 
 def _shown(value: Json) -> object:
     return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else value
 
 
-def _table(header: Sequence[str], rows: Sequence[Sequence[object]], out: TextIO) -> str | None:
+def _table(header: Sequence[str], columns: Sequence[Sequence[object]], out: TextIO) -> str | None:
     if not out.isatty():
-        return text_table(header, rows)
+        return text_columns(header, columns)
     from rich import box
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for number, name in enumerate(header):
-        is_number = any(isinstance(row[number], int | float) for row in rows)
+    for name, column in zip(header, columns, strict=True):
+        is_number = any(isinstance(value, int | float) for value in column)
         table.add_column(Text(name), justify="right" if is_number else "left", overflow="fold")
-    for row in rows:
+    for row in zip(*columns, strict=True):
         table.add_row(
             *(Text("" if value is None else f"{value:,}" if type(value) is int else str(value)) for value in row)
         )

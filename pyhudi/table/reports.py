@@ -97,18 +97,16 @@ def report(handle: TableHandle, path: str | os.PathLike[str] | None, options: Op
 
 def files(meta: MetaClient) -> pa.Table:
     """`HudiTable.files`."""
-    rows = [
-        {
-            "partition_path": s.group.partition_path,
-            "file_id": s.group.file_id,
-            "path": s.base_file.path if s.base_file else None,
-            "instant_time": s.base_instant,
-            "size_bytes": (s.base_file.size_bytes if s.base_file else 0) + sum(f.size_bytes for f in s.log_files),
-            "log_files": len(s.log_files),
-        }
-        for s in read_consistently(meta, FileSystemView.load).all_slices()
+    slices = read_consistently(meta, FileSystemView.load).all_slices()
+    columns: list[list[object]] = [
+        [s.group.partition_path for s in slices],
+        [s.group.file_id for s in slices],
+        [s.base_file.path if s.base_file else None for s in slices],
+        [s.base_instant for s in slices],
+        [s.size_bytes for s in slices],
+        [len(s.log_files) for s in slices],
     ]
-    return pa.Table.from_pylist(rows, FILES_SCHEMA)
+    return pa.table([pa.array(c, f.type) for c, f in zip(columns, FILES_SCHEMA, strict=True)], schema=FILES_SCHEMA)
 
 
 def partitions(meta: MetaClient) -> pa.Table:
