@@ -34,7 +34,7 @@ _NO_OPTIONS: Mapping[str, object] = MappingProxyType({})
 def open_storage(path: str | os.PathLike[str], options: Mapping[str, object] = _NO_OPTIONS) -> Storage:
     """The storage for a table's path.
 
-    Args: `path`: a file path (also `~`, relative), a `file:` URI, `s3://`, `s3a://`, `gs://`, `abfs(s)://`, `hdfs://`
+    Args: `path`: a file path (also `~`, relative), a `file:` URI, `s3://`, `s3a://`, `gs://`, `abfs(s)://`, `az://`, `hdfs://`
     or `memory://name`. `options`: Hadoop's keys for remote stores (`fs.s3a.endpoint` and so on), or other libraries'
     names for them (`endpoint_url`). Without an S3 endpoint, that of the environment is used.
     Raises ConfigError for another scheme, an unknown option, a URI with credentials in it, or a missing package;
@@ -54,6 +54,11 @@ def open_storage(path: str | os.PathLike[str], options: Mapping[str, object] = _
     if scheme in REMOTE_SCHEMES:
         _check_place(scheme, rest, text)
         from pyhudi.storage.arrow import ArrowStorage  # pyarrow.fs is slow to load and rarely needed
+
+        if scheme in ("abfs", "abfss", "az"):
+            from pyhudi.storage.azure_client import with_account
+
+            text, named = with_account(text, named)
 
         return ArrowStorage(text, named)
     near = get_close_matches(scheme, [*REMOTE_SCHEMES, "file", "memory"], n=1)
@@ -91,7 +96,7 @@ def _check_place(scheme: str, rest: str, uri: str) -> None:
     if rest.startswith("//") and (rest[2:3] not in ("", "/") or scheme == "hdfs"):
         return
     azure = "container@account.dfs.core.windows.net"
-    place = {"hdfs": "host:port", "abfs": azure, "abfss": azure}.get(scheme, "bucket")
+    place = {"hdfs": "host:port", "abfs": azure, "abfss": azure, "az": "container"}.get(scheme, "bucket")
     raise ConfigError(
         f"The table's path '{quoted(uri)}' names no {place.partition('@')[0].partition(':')[0]}: write "
         f"{scheme}://{place}/{rest.strip('/') or 'path'}, with two slashes."

@@ -1,6 +1,7 @@
 """Azure: Hadoop's keys (`fs.azure.*`) as arguments of pyarrow's AzureFileSystem and obstore's AzureStore.
 
     abfs[s]://<container>@<account>.dfs.core.windows.net/<path>
+    abfs[s]://<container>/<path>, az://<container>/<path>       the account is an option, or the environment's
 
 A key may end with the account's host, `fs.azure.account.key.<account>.dfs.core.windows.net`, or go without it.
 Without any key both clients take a service principal, workload or managed identity, or the login of `az`.
@@ -14,12 +15,12 @@ from dataclasses import dataclass
 
 from pyhudi.errors import ConfigError
 from pyhudi.storage.base import ClientArguments
-from pyhudi.storage.store_words import AZURE_TENANT
+from pyhudi.storage.store_words import AZURE_ACCOUNT, AZURE_DOMAIN, AZURE_ENDPOINT, AZURE_TENANT
 
-__all__ = ["AzurePlace", "azure_arguments", "azure_store_arguments", "deletes_many_at_once"]
+__all__ = ["AzurePlace", "azure_arguments", "azure_store_arguments", "deletes_many_at_once", "with_account"]
 
 _PUBLIC_CLOUD = "core.windows.net"
-_ENDPOINT = "fs.azure.abfs.endpoint"
+_ACCOUNT_VARIABLE = "AZURE_STORAGE_ACCOUNT_NAME"
 _KEY, _SAS = "fs.azure.account.key", "fs.azure.sas.fixed.token"
 # Further variables of Azure's tools and obstore, which pyarrow does not read.
 _KEY_VARIABLES = ("AZURE_STORAGE_ACCOUNT_KEY", "AZURE_STORAGE_KEY")
@@ -48,6 +49,33 @@ class AzurePlace:
         if not container or not account or service not in ("dfs", "blob") or not domain:
             raise ConfigError(f"{uri!r}: expected {scheme}://container@account.dfs.core.windows.net/path.")
         return cls(container, account, domain, host, path.strip("/"), scheme == "abfss")
+
+
+def with_account(uri: str, options: Mapping[str, str]) -> tuple[str, dict[str, str]]:
+    """The URI in Hadoop's form, which names the account, and the options without what only that says.
+
+    Raises: ConfigError where nothing names the account, and for an option that names another one.
+    """
+    scheme, _, rest = uri.partition("://")
+    container, _, path = rest.partition("/")
+    others = dict(options)
+    account, domain = others.pop(AZURE_ACCOUNT, None), others.pop(AZURE_DOMAIN, _PUBLIC_CLOUD)
+    if "@" in container:
+        place = AzurePlace.of(f"abfss://{rest}" if scheme == "az" else uri)
+        if account not in (None, place.account):
+            raise ConfigError(f"{uri!r} names another account than the option account_name, {account!r}. Keep one.")
+        account, uri = place.account, f"abfss://{rest}" if scheme == "az" else uri
+    else:
+        account = account or os.environ.get(_ACCOUNT_VARIABLE)
+        if not account:
+            raise ConfigError(
+                f"{uri!r} names no account. Give the option account_name, or write "
+                f"abfss://{container}@account.dfs.core.windows.net/{path}."
+            )
+        uri = f"{'abfss' if scheme == 'az' else scheme}://{container}@{account}.dfs.{domain}/{path}"
+    if endpoint := others.get(AZURE_ENDPOINT):
+        others[AZURE_ENDPOINT] = endpoint.rstrip("/").removesuffix(f"/{account}")
+    return uri, others
 
 
 def azure_arguments(options: Mapping[str, str], place: AzurePlace) -> ClientArguments:
@@ -90,7 +118,7 @@ def deletes_many_at_once(options: Mapping[str, str], place: AzurePlace) -> bool:
 
 def _endpoint(options: Mapping[str, str], place: AzurePlace) -> tuple[str, str] | None:
     """Scheme and authority of an emulator, None for Azure itself."""
-    endpoint = options.get(_ENDPOINT)
+    endpoint = options.get(AZURE_ENDPOINT)
     if not endpoint:
         return None
     scheme, separator, authority = endpoint.rstrip("/").rpartition("://")

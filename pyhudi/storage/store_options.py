@@ -16,11 +16,26 @@ from typing import cast
 
 from pyhudi.errors import ConfigError
 from pyhudi.shown_text import quoted
-from pyhudi.storage.store_words import AZURE_TENANT, NEEDLESS, PROFILE, S3_PROVIDER, Word, plain_word, words_of
+from pyhudi.storage.store_words import (
+    AZURE_ACCOUNT,
+    AZURE_DOMAIN,
+    AZURE_ENDPOINT,
+    AZURE_TENANT,
+    NEEDLESS,
+    PROFILE,
+    S3_PROVIDER,
+    Word,
+    plain_word,
+    words_of,
+)
 
 __all__ = ["REMOTE_SCHEMES", "known_options", "likely_misspelled", "named_options", "with_environment"]
 
-_S3_ENDPOINT, _SSL = "fs.s3a.endpoint", "fs.s3a.connection.ssl.enabled"
+_S3_ENDPOINT, _GOOGLE_ENDPOINT = "fs.s3a.endpoint", "fs.gs.storage.root.url"
+_SAYS_TLS: Mapping[str, tuple[str, ...]] = {
+    "allow_http": ("false", "0", "no", "off"),
+    "use_ssl": ("true", "1", "yes", "on"),
+}
 _GROUPS = ("client_kwargs", "config_kwargs", "client_options", "s3")  # of other libraries, with options in them
 _KNOWN = frozenset(
     {
@@ -39,10 +54,12 @@ _KNOWN = frozenset(
         "fs.azure.account.oauth2.client.id",
         "fs.azure.account.oauth2.client.secret",
         "fs.azure.account.oauth2.client.endpoint",
+        AZURE_ACCOUNT,
+        AZURE_DOMAIN,
         AZURE_TENANT,
-        "fs.azure.abfs.endpoint",
+        AZURE_ENDPOINT,
         "fs.azure.always.use.https",
-        "fs.gs.storage.root.url",
+        _GOOGLE_ENDPOINT,
         "fs.gs.project.id",
         "fs.gs.auth.type",
         "fs.gs.auth.null.enable",
@@ -53,7 +70,7 @@ _KNOWN = frozenset(
 )
 _VARIABLES = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
 _S3_SCHEMES = frozenset({"s3", "s3a", "s3n"})
-REMOTE_SCHEMES = frozenset({*_S3_SCHEMES, "gs", "abfs", "abfss", "hdfs"})
+REMOTE_SCHEMES = frozenset({*_S3_SCHEMES, "gs", "abfs", "abfss", "az", "hdfs"})
 
 
 def named_options(scheme: str, options: Mapping[str, object]) -> dict[str, str]:
@@ -95,11 +112,12 @@ def _flat(options: Mapping[str, object]) -> Iterator[tuple[str, object]]:
 
 def _check_plain_http(named: Mapping[str, str], options: Mapping[str, object]) -> None:
     """Raise ConfigError for an address without TLS if the options ask for TLS."""
-    endpoint = str(named.get(_S3_ENDPOINT, "")).lower()
+    endpoints = (str(named.get(key, "")).lower() for key in (_S3_ENDPOINT, AZURE_ENDPOINT, _GOOGLE_ENDPOINT))
     says_tls = any(
-        isinstance(name, str) and plain_word(name) in ("allow_http", "use_ssl") for name, _ in _flat(options)
+        isinstance(name, str) and str(value).strip().lower() in _SAYS_TLS.get(plain_word(name), ())
+        for name, value in _flat(options)
     )
-    if says_tls and named.get(_SSL) == "true" and endpoint.startswith("http://"):
+    if says_tls and any(endpoint.startswith("http://") for endpoint in endpoints):
         raise ConfigError(
             "The store's endpoint begins with http://, and another option asks for TLS. Keep one of them."
         )

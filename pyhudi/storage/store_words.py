@@ -14,12 +14,32 @@ from typing import TypeAlias
 
 from pyhudi.errors import ConfigError
 
-__all__ = ["AZURE_TENANT", "NEEDLESS", "PROFILE", "S3_PROVIDER", "Word", "plain_word", "words_of"]
+__all__ = [
+    "AZURE_ACCOUNT",
+    "AZURE_DOMAIN",
+    "AZURE_ENDPOINT",
+    "AZURE_TENANT",
+    "NEEDLESS",
+    "PROFILE",
+    "S3_PROVIDER",
+    "Word",
+    "plain_word",
+    "words_of",
+]
 
 Word: TypeAlias = "Callable[[str, str], dict[str, str]]"
 
 PROFILE = "fs.s3a.profile"  # of ~/.aws; Hadoop has no key for it
 AZURE_TENANT = "fs.azure.account.oauth2.tenant"
+# In Hadoop the path names them.
+AZURE_ACCOUNT, AZURE_DOMAIN = "fs.azure.account.name", "fs.azure.account.domain"
+AZURE_ENDPOINT, _AZURE_KEY, _AZURE_SAS = "fs.azure.abfs.endpoint", "fs.azure.account.key", "fs.azure.sas.fixed.token"
+# The emulator's account and its key are the same everywhere, and published.
+_EMULATOR: Mapping[str, str] = {
+    AZURE_ACCOUNT: "devstoreaccount1",
+    _AZURE_KEY: "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==",
+    AZURE_ENDPOINT: "http://127.0.0.1:10000",
+}
 S3_PROVIDER = "fs.s3a.aws.credentials.provider"
 _NOBODY = "org.apache.hadoop.fs.s3a.AnonymousAWSCredentialsProvider"
 _PREFIXES = ("aws_s3_", "aws_", "azure_storage_", "azure_", "google_", "s3_")
@@ -63,6 +83,34 @@ class _Choice:
         return dict(meaning)
 
 
+def _connection_string(name: str, value: str) -> dict[str, str]:
+    """A connection string of Azure's: `AccountName=…;AccountKey=…;EndpointSuffix=core.windows.net`."""
+    parts = {key.strip().lower(): text.strip() for key, _, text in (part.partition("=") for part in value.split(";"))}
+    if parts.get("usedevelopmentstorage", "").lower() == "true":
+        return dict(_EMULATOR)
+    account, domain = parts.get("accountname", ""), parts.get("endpointsuffix", "")
+    scheme, _, place = parts.get("blobendpoint", "").rstrip("/").rpartition("://")
+    host, _, path = place.partition("/")
+    is_emulator = bool(place) and ".blob." not in host
+    if is_emulator:
+        account = account or path
+    elif place:
+        account, _, domain = host.partition(".blob.")
+    meaning = {AZURE_ACCOUNT: account, _AZURE_KEY: parts.get("accountkey", "")}
+    meaning |= {_AZURE_SAS: parts.get("sharedaccesssignature", ""), AZURE_DOMAIN: domain}
+    meaning |= {AZURE_ENDPOINT: f"{scheme or 'http'}://{host}" if is_emulator else ""}
+    if not account:
+        raise ConfigError(
+            f"The option '{name}' of the store: expected AccountName=… or BlobEndpoint=… in the connection string."
+        )
+    return {key: text for key, text in meaning.items() if text}
+
+
+def _google_token(name: str, value: str) -> dict[str, str]:
+    """gcsfs's `token`: a word, or the file of a service account's key."""
+    return _KEY_FILE(name, value) if value.endswith(".json") else _GOOGLE_TOKENS(name, value)
+
+
 _ENDPOINT = _Key("fs.s3a.endpoint")
 _ACCESS, _SECRET = _Key("fs.s3a.access.key"), _Key("fs.s3a.secret.key")
 _SESSION, _REGION = _Key("fs.s3a.session.token"), _Key("fs.s3a.endpoint.region")
@@ -98,18 +146,25 @@ _S3: Mapping[str, Word] = {
     "addressing_style": _Choice({"path": {_PATH_STYLE: "true"}, "virtual": {_PATH_STYLE: "false"}, "auto": {}}),
 }
 _AZURE: Mapping[str, Word] = {
-    "endpoint": _Key("fs.azure.abfs.endpoint"),
-    "endpoint_url": _Key("fs.azure.abfs.endpoint"),
-    "account_key": _Key("fs.azure.account.key"),
-    "access_key": _Key("fs.azure.account.key"),
-    "sas_token": _Key("fs.azure.sas.fixed.token"),
-    "sas_key": _Key("fs.azure.sas.fixed.token"),
+    "endpoint": _Key(AZURE_ENDPOINT),
+    "endpoint_url": _Key(AZURE_ENDPOINT),
+    "account_name": _Key(AZURE_ACCOUNT),
+    "account_key": _Key(_AZURE_KEY),
+    "access_key": _Key(_AZURE_KEY),
+    "master_key": _Key(_AZURE_KEY),
+    "connection_string": _connection_string,
+    "use_emulator": _Flag(_EMULATOR),
+    "allow_http": _Flag({}),
+    "sas_token": _Key(_AZURE_SAS),
+    "sas_key": _Key(_AZURE_SAS),
     "client_id": _Key("fs.azure.account.oauth2.client.id"),
     "client_secret": _Key("fs.azure.account.oauth2.client.secret"),
     "tenant_id": _Key(AZURE_TENANT),
+    "authority_id": _Key(AZURE_TENANT),
 }
 _GS_ANYBODY = _Flag({"fs.gs.auth.type": "UNAUTHENTICATED"})
 _KEY_FILE = _Key("fs.gs.auth.service.account.json.keyfile")
+_GOOGLE_TOKENS = _Choice({"anon": {"fs.gs.auth.type": "UNAUTHENTICATED"}, "google_default": {}})
 _GOOGLE: Mapping[str, Word] = {
     "endpoint": _Key("fs.gs.storage.root.url"),
     "endpoint_url": _Key("fs.gs.storage.root.url"),
@@ -120,7 +175,8 @@ _GOOGLE: Mapping[str, Word] = {
     "service_account": _KEY_FILE,
     "service_account_path": _KEY_FILE,
     "application_credentials": _KEY_FILE,
-    "token": _Choice({"anon": {"fs.gs.auth.type": "UNAUTHENTICATED"}, "google_default": {}}),
+    "token": _google_token,
+    "allow_http": _Flag({}),
     "anon": _GS_ANYBODY,
     "anonymous": _GS_ANYBODY,
     "skip_signature": _GS_ANYBODY,
@@ -131,7 +187,6 @@ NEEDLESS: Mapping[str, str] = {
     "locking_provider": "writers take turns by the lock that hoodie.write.lock.provider names",
     "conditional_put": "puts are conditional anyway",
     "copy_if_not_exists": "no object is copied",
-    "account_name": "the table's path names the account",
     "bucket": "the table's path names the bucket",
     "bucket_name": "the table's path names the bucket",
     "container_name": "the table's path names the container",
@@ -140,7 +195,7 @@ NEEDLESS: Mapping[str, str] = {
 
 def words_of(scheme: str) -> Mapping[str, Word]:
     """The words for stores of a scheme."""
-    return {"abfs": _AZURE, "abfss": _AZURE, "gs": _GOOGLE}.get(scheme, _S3)
+    return {"abfs": _AZURE, "abfss": _AZURE, "az": _AZURE, "gs": _GOOGLE}.get(scheme, _S3)
 
 
 def plain_word(name: str) -> str:

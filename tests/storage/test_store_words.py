@@ -12,7 +12,7 @@ import pyhudi
 from pyhudi import HudiTable, write_hudi
 from pyhudi.errors import ConfigError, StorageError
 from pyhudi.storage import open_storage
-from pyhudi.storage.azure_client import AzurePlace, azure_arguments
+from pyhudi.storage.azure_client import AzurePlace, azure_arguments, azure_store_arguments, with_account
 from pyhudi.storage.gcs_client import gcs_arguments
 from pyhudi.storage.s3_client import s3_arguments, s3_store_arguments
 from pyhudi.storage.store_options import named_options
@@ -148,6 +148,102 @@ def test_a_wrong_secret_is_in_no_error(server: tuple[str, str, str]) -> None:
     assert "4711" not in str(refused.value)
 
 
+AZURE_WORDS: Mapping[str, tuple[str, Callable[[str, str], Mapping[str, object]]]] = {
+    "deltalake": (
+        "az://lake",
+        lambda url, key: {
+            "AZURE_STORAGE_ACCOUNT_NAME": "devstoreaccount1",
+            "AZURE_STORAGE_ACCOUNT_KEY": key,
+            "AZURE_STORAGE_ENDPOINT": f"{url}/devstoreaccount1",
+            "AZURE_STORAGE_ALLOW_HTTP": "true",
+        },
+    ),
+    "obstore": (
+        "abfss://lake@devstoreaccount1.dfs.core.windows.net",
+        lambda url, key: {"access_key": key, "endpoint": url, "client_options": {"allow_http": True}},
+    ),
+    "adlfs": (
+        "abfs://lake",
+        lambda url, key: {
+            "connection_string": f"DefaultEndpointsProtocol=http;AccountName=devstoreaccount1;AccountKey={key};"
+            f"BlobEndpoint={url}/devstoreaccount1;QueueEndpoint={url}/other;"
+        },
+    ),
+}
+
+
+@pytest.mark.servers
+@pytest.mark.parametrize("library", AZURE_WORDS)
+def test_a_table_on_azure_is_written_and_read_with_the_words_of_each_library(
+    start_server: StartServer, library: str
+) -> None:
+    server = start_server("azure")
+    assert server.secret is not None
+    place, words = AZURE_WORDS[library]
+    _lives(f"{place}/words-{library}", words(server.options["fs.azure.abfs.endpoint"], server.secret), server.secret)
+
+
+GOOGLE_WORDS: Mapping[str, Callable[[str], Mapping[str, object]]] = {
+    "deltalake": lambda url: {"GOOGLE_BASE_URL": url, "GOOGLE_SKIP_SIGNATURE": "true", "allow_http": "true"},
+    "obstore": lambda url: {"base_url": url, "skip_signature": True, "client_options": {"allow_http": True}},
+    "gcsfs": lambda url: {"endpoint_url": url, "token": "anon", "project": "p"},
+    "pyarrow": lambda url: {"endpoint_override": url, "anonymous": True},
+}
+
+
+@pytest.mark.servers
+@pytest.mark.parametrize("library", GOOGLE_WORDS)
+def test_a_table_on_google_is_written_and_read_with_the_words_of_each_library(
+    start_server: StartServer, library: str
+) -> None:
+    url = start_server("gcs").options["fs.gs.storage.root.url"]
+    _lives(f"gs://lake/words-{library}", GOOGLE_WORDS[library](url))
+
+
+def _lives(place: str, options: Mapping[str, object], secret: str | None = None) -> None:
+    """A table is made, changed, read and dropped."""
+    write_hudi(place, ROWS, record_key="id", table_type="MERGE_ON_READ", storage_options=options)
+    write_hudi(place, [{"id": "a", "v": 5}, {"id": "b", "v": 2}], storage_options=options)
+    assert HudiTable.exists(place, storage_options=options)
+    table = HudiTable.open(place, storage_options=options)
+    table.compact()
+    assert sorted(table.to_arrow()["v"].to_pylist()) == [2, 5]
+    assert secret is None or secret not in repr(table) + repr(table.state.storage)
+    table.drop()
+    assert not HudiTable.exists(place, storage_options=options)
+
+
+def test_an_account_of_azure_is_named_by_the_path_an_option_or_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("AZURE_STORAGE_ACCOUNT_NAME", raising=False)
+    whole = "abfss://lake@acc.dfs.core.windows.net/t"
+    assert with_account("az://lake/t", named_options("az", {"account_name": "acc"})) == (whole, {})
+    assert with_account(whole, named_options("abfss", {"AZURE_STORAGE_ACCOUNT_NAME": "acc"})) == (whole, {})
+    text = "AccountName=acc;AccountKey=k==;EndpointSuffix=core.chinacloudapi.cn"
+    assert with_account("abfs://lake/t", named_options("abfs", {"connection_string": text})) == (
+        "abfs://lake@acc.dfs.core.chinacloudapi.cn/t",
+        {"fs.azure.account.key": "k=="},
+    )
+    text = "BlobEndpoint=https://acc.blob.core.windows.net/;SharedAccessSignature=sv=1&sig=x%3D"
+    assert with_account("az://lake/t", named_options("az", {"connection_string": text})) == (
+        whole,
+        {"fs.azure.sas.fixed.token": "sv=1&sig=x%3D"},
+    )
+    place, options = with_account("az://lake/t", named_options("az", {"use_emulator": True}))
+    assert azure_store_arguments(options, AzurePlace.of(place))["endpoint"] == "http://127.0.0.1:10000/devstoreaccount1"
+
+    with pytest.raises(ConfigError, match="names no account"):
+        open_storage("az://lake/t", {})
+    with pytest.raises(ConfigError, match="names another account"):
+        open_storage(whole, {"account_name": "other"})
+    with pytest.raises(ConfigError, match="expected AccountName=") as refused:
+        open_storage("az://lake/t", {"connection_string": "AccountKey=very-secret"})
+    assert "very-secret" not in str(refused.value)
+    with pytest.raises(ConfigError, match="asks for TLS"):
+        open_storage(whole, {"endpoint": "http://127.0.0.1:1", "allow_http": False})
+    monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_NAME", "acc")
+    assert with_account("abfss://lake/t", {}) == (whole, {})
+
+
 def test_azure_and_google_have_words_of_their_own() -> None:
     place = AzurePlace.of("abfss://lake@acc.dfs.core.windows.net/t")
     options = {"AZURE_CLIENT_ID": "c", "azure_client_secret": "s", "azure_storage_tenant_id": "t"}
@@ -158,8 +254,6 @@ def test_azure_and_google_have_words_of_their_own() -> None:
         "tenant_id": "t",
     }
     assert azure_arguments(named_options("abfs", {"AZURE_STORAGE_SAS_KEY": "x"}), place)["sas_token"] == "?x"
-    with pytest.raises(ConfigError, match="names the account"):
-        named_options("abfss", {"account_name": "acc"})
     for anybody in ({"anon": True}, {"token": "anon"}, {"google_skip_signature": "true"}):
         assert gcs_arguments(named_options("gs", anybody)) == {"anonymous": True}
     assert gcs_arguments(named_options("gs", {"project": "p", "base_url": "http://x:1"})) == {
@@ -167,4 +261,5 @@ def test_azure_and_google_have_words_of_their_own() -> None:
         "endpoint_override": "x:1",
         "scheme": "http",
     }
-    assert json.dumps(named_options("gs", {"GOOGLE_SERVICE_ACCOUNT": "/k.json"})).count("keyfile") == 1
+    for key_file in ({"GOOGLE_SERVICE_ACCOUNT": "/k.json"}, {"token": "/k.json"}):
+        assert json.dumps(named_options("gs", key_file)).count("keyfile") == 1
