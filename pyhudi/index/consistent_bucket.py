@@ -18,9 +18,9 @@ Source: docs/formats/indexes.md, "Consistent hashing".
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Callable, Collection, Container, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, cast
 
 import numpy as np
@@ -31,6 +31,7 @@ from pyhudi.errors import ConfigError, PathExists, StorageError, TableError, Uns
 from pyhudi.formats.hash_ring import (
     INITIAL_RING,
     RING_BYTES_MAX,
+    HashNode,
     HashRing,
     decode_ring,
     encode_ring,
@@ -46,11 +47,13 @@ from pyhudi.storage.base import Storage
 
 __all__ = [
     "ConsistentBucketIndex",
+    "RenewedBuckets",
     "delete_rings",
     "load_or_make_ring",
     "load_ring",
     "mark_ring",
     "move_markers",
+    "renewed_ring",
     "save_ring",
 ]
 
@@ -189,6 +192,34 @@ class ConsistentBucketIndex(Index):
                     f"written with another index; write with the same one as before."
                 )
         return ring
+
+
+@dataclass(frozen=True)
+class RenewedBuckets(ConsistentBucketIndex):
+    """The index for a write that replaces file groups: in `rings`, by partition path, their nodes have new ids. Other
+    partitions have their rings.
+    """
+
+    rings: Mapping[str, HashRing] = field(default_factory=dict)
+    lists_file_groups: ClassVar[bool] = False
+
+    def _ring(self, partition_path: str, lookup: Lookup) -> HashRing:
+        return self.rings.get(partition_path) or super()._ring(partition_path, lookup)
+
+
+def renewed_ring(ring: HashRing, file_ids: Collection[str], new_uuid: Callable[[], str]) -> HashRing:
+    """The ring with new nodes in the place of those of the file groups; its instant is not known yet.
+
+    Raises: TableError for a file group that is no node.
+    """
+    strange = sorted(set(file_ids) - {node.file_id for node in ring.nodes})
+    if strange:
+        raise TableError(
+            f"Partition {ring.partition_path!r}: the file group {strange[0]} is no node of its hash ring. The table "
+            "was written with another index."
+        )
+    nodes = [HashNode(node.value, new_uuid()) for node in ring.nodes if node.file_id in file_ids]
+    return ring.changed(nodes, "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -134,11 +134,12 @@ def delete(frame: Frame) -> KeyedWrite:
 
 @dataclass(frozen=True, slots=True)
 class KeyedWrite:
-    """An action that brings rows to file groups by their keys."""
+    """An action that brings rows to file groups by their keys. `index`: instead of the one that the options name."""
 
     frame: Frame
     rules: Rules
     kind: ActionKind = field(default=ActionKind.COMMIT)
+    index: Index | None = None
 
     @property
     def operation(self) -> str:
@@ -238,6 +239,8 @@ class KeyedWrite:
         return table_keygen(context, instant_time)
 
     def _index(self, context: ActionContext) -> Index:
+        if self.index is not None:
+            return self.index
         return delete_index(context.engine.schema(self.frame), context) if self.rules.deletes else table_index(context)
 
     def _with_keys(self, keygen: KeyGenerator, context: ActionContext) -> Frame:

@@ -3,18 +3,20 @@
 The rows are read as the table shows them, with their damage where options give it up. They go through the table's key
 generator, so that they land in the partition that their columns say; `targets` are the only ones that they may reach.
 A write that completes between the reading and the begin of the commit ends it with a WriteConflict; later ones to the
-same groups are conflicts as for every overwrite.
-Source: docs/repairs.md; docs/formats/table-services.md, "Replaced file groups".
+same groups are conflicts as for every overwrite. Buckets of consistent hashing have new nodes in the place of the
+replaced ones: the ring of each partition changes with the commit, as by a resize.
+Source: docs/repairs.md; docs/formats/table-services.md, "Replaced file groups"; docs/formats/indexes.md, "Consistent
+hashing".
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
-from pyhudi.actions.action import ActionContext, Schedule
+from pyhudi.actions.action import ActionContext, PreparedWrite, Schedule
 from pyhudi.actions.clustering_updates import groups_in_pending_plans
 from pyhudi.actions.partitioner import SlotPlan
 from pyhudi.actions.runner import run
@@ -22,12 +24,15 @@ from pyhudi.actions.writes.insert_overwrite import Groups, InsertOverwrite
 from pyhudi.actions.writes.keyed_write import KeyedWrite, Rules
 from pyhudi.engine.local import in_this_process
 from pyhudi.engine.local_frame import ReopenedRows
-from pyhudi.errors import ConfigError, WriteConflict
+from pyhudi.errors import ConfigError, TableError, WriteConflict
+from pyhudi.formats.hash_ring import HashRing
 from pyhudi.index.bucket import bucket_of_file_id
-from pyhudi.index.chosen import index_class
+from pyhudi.index.chosen import chosen_index, index_class
+from pyhudi.index.consistent_bucket import RenewedBuckets, load_ring, mark_ring, renewed_ring, save_ring
 from pyhudi.meta_client import MetaClient
-from pyhudi.model.commit import OperationType
+from pyhudi.model.commit import CommitMetadata, OperationType, WriteStatus
 from pyhudi.model.file_group import FileGroupId
+from pyhudi.model.filenames import hashing_folder
 from pyhudi.model.instant import COMPACTIONS
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.model.timeline import Timeline
@@ -77,6 +82,7 @@ class Rewriting:
     def run(self, context: ActionContext) -> str:
         """Write and commit the rows. Returns the instant time. Raises WriteConflict, ConfigError."""
         check_no_buckets(self.read, context)
+        config = context.meta.config
         schema = pa.schema([field for field in self.read.schema if field.name not in META_COLUMNS])
         stream = self.rows or self._rows_of(context.meta)
 
@@ -84,6 +90,8 @@ class Rewriting:
             return pa.RecordBatchReader.from_batches(schema, (batch.select(schema.names) for batch in stream()))
 
         frame, engine = in_this_process(ReopenedRows(schema, opened))
+        rings = self._rings(context)
+        index = RenewedBuckets(chosen_index(context.options, config.record_key_fields).settings, rings)
         rules = Rules(
             OperationType.INSERT_OVERWRITE,
             tags=False,
@@ -93,13 +101,33 @@ class Rewriting:
             replaces=True,
         )
         action = _ReplaceGroups(
-            KeyedWrite(frame, rules),
+            KeyedWrite(frame, rules, index=index if rings else None),
             OperationType.INSERT_OVERWRITE,
             groups=grouped(self.reads),
             targets=self.targets,
             read=context.meta.timeline.commits(),
+            rings=rings,
         )
-        return run(action, replace(context, engine=engine)).instant_time
+        time = run(action, replace(context, engine=engine)).instant_time
+        for path in rings:
+            mark_ring(context.meta.storage, path, time, config.table_version)
+        return time
+
+    def _rings(self, context: ActionContext) -> dict[str, HashRing]:
+        """Partition path → its ring after the commit; none for other indexes."""
+        if not index_class(context.options).lists_file_groups:
+            return {}
+        storage = context.meta.storage
+        completed = {instant.requested_time for instant in context.meta.timeline.commits()}
+        rings = {}
+        for path, file_ids in grouped(self.reads).items():
+            ring = load_ring(storage, path, completed)
+            if ring is None:
+                raise TableError(
+                    f"{storage.root}: partition {path!r} has no hash ring; the table was written with another index."
+                )
+            rings[path] = renewed_ring(ring, file_ids, context.clock.new_uuid)
+        return rings
 
     def _rows_of(self, meta: MetaClient) -> Rows:
         def stream() -> Iterator[pa.RecordBatch]:
@@ -112,11 +140,14 @@ class Rewriting:
 
 @dataclass(frozen=True)
 class _ReplaceGroups(InsertOverwrite[SlotPlan]):
-    """An overwrite that replaces exactly these file groups. `read`: the commits that the rows were read from."""
+    """An overwrite that replaces exactly these file groups. `read`: the commits that the rows were read from; `rings`:
+    those of consistent hashing after it, by partition path.
+    """
 
     groups: Groups | None = None
     targets: frozenset[str] = frozenset()
     read: Timeline | None = None
+    rings: Mapping[str, HashRing] = field(default_factory=dict)
 
     def schedule(self, context: ActionContext) -> Schedule:
         if self.read is not None and context.meta.timeline.commits() != self.read:
@@ -135,6 +166,14 @@ class _ReplaceGroups(InsertOverwrite[SlotPlan]):
                 )
         return super().schedule(context)
 
+    def summarise(
+        self, prepared: PreparedWrite[SlotPlan], statuses: tuple[WriteStatus, ...], context: ActionContext
+    ) -> CommitMetadata:
+        body = super().summarise(prepared, statuses, context)
+        for ring in self.rings.values():  # they count as soon as the commit is complete
+            save_ring(context.meta.storage, replace(ring, instant=prepared.instant.requested_time))
+        return body
+
     def _replaced(self, paths: Iterable[str], context: ActionContext) -> Groups:
         strange = sorted(set(paths) - self.targets)
         if strange:
@@ -152,6 +191,7 @@ def check_no_buckets(read: ReadPlan, context: ActionContext) -> None:
     """
     file_ids = [one.file_slice.group.file_id for one in read.slices]
     looks_so = bool(file_ids) and all(bucket_of_file_id(one) is not None and one < "0001" for one in file_ids)
+    looks_so = looks_so or bool(file_ids and context.meta.storage.list(hashing_folder("")))
     if (
         looks_so
         and "hoodie.index.type" not in context.options.explicit

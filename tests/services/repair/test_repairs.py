@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from pyhudi import HudiTable, write_hudi
@@ -186,6 +187,72 @@ def test_the_record_index_finds_the_rows_that_stay(tmp_path: Path) -> None:
 
     assert read(table) == [("a", "x", 9, 99), ("b", "x", 9, 77), ("c", "y", 1, 30)]
     assert is_right(table)
+
+
+BUCKETS = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "2"}
+RINGS = {**BUCKETS, "hoodie.index.bucket.engine": "CONSISTENT_HASHING"}
+
+
+def table_of_buckets(path: Path, version: str, options: dict[str, str], kind: str) -> HudiTable:
+    given = {**options, "hoodie.write.table.version": version, "hoodie.compact.inline": "false"}
+    write_hudi(path, rows(*START), table_type=kind, options=given, **KEYS)
+    return HudiTable.open(path)
+
+
+def with_a_row_twice(table: HudiTable, path: Path) -> None:
+    base = next((path / "x").glob("*.parquet"))
+    found = pq.read_table(base, partitioning=None)
+    pq.write_table(pa.concat_tables([found, found.slice(0, 1)]), base)
+    assert table.count() == 4
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize(("options", "kind"), [(BUCKETS, "COPY_ON_WRITE"), (RINGS, "MERGE_ON_READ")])
+def test_keys_are_found_in_their_buckets_after_repairs(
+    tmp_path: Path, version: str, options: dict[str, str], kind: str
+) -> None:
+    table = table_of_buckets(tmp_path, version, options, kind)
+    if kind == "MERGE_ON_READ":
+        table.upsert(rows(("a", "x", 1, 10), ("c", "y", 1, 30)))
+        table.compact(options={"hoodie.compact.inline.max.delta.commits": "1"})
+    with_a_row_twice(table, tmp_path)
+
+    mended(table.repair.duplicates(dry_run=False))
+    assert read(table) == START
+    mended(table.repair.rename_partition("x", "z", dry_run=False))
+
+    table.upsert(rows(("a", "z", 5, 1), ("a", "x", 5, 2), ("c", "y", 5, 3)))
+    table.upsert(rows(("a", "x", 6, 4)))
+    assert read(table) == [("a", "x", 6, 4), ("a", "z", 5, 1), ("b", "z", 1, 20), ("c", "y", 5, 3)]
+    assert is_right(table)
+
+
+@pytest.mark.parametrize("options", [BUCKETS, RINGS])
+def test_buckets_whose_options_nobody_gives_are_not_rewritten(tmp_path: Path, options: dict[str, str]) -> None:
+    table = table_of_buckets(tmp_path, "9", options, "MERGE_ON_READ")
+    table.set_properties(unset=[*options])
+
+    with pytest.raises(ConfigError, match=r"hoodie\.index\.type=BUCKET"):
+        table.repair.rename_partition("x", "z", dry_run=False)
+    mended(table.repair.rename_partition("x", "z", dry_run=False, options=options))
+    assert read(table)[0] == ("a", "z", 1, 10)
+
+
+def test_a_ring_of_a_rewrite_counts_after_its_commit_is_archived(tmp_path: Path) -> None:
+    table = table_of_buckets(tmp_path, "9", RINGS, "MERGE_ON_READ")
+    table.upsert(rows(("a", "x", 1, 10)))
+    table.compact(options={"hoodie.compact.inline.max.delta.commits": "1"})
+    with_a_row_twice(table, tmp_path)
+    time = str(mended(table.repair.duplicates(dry_run=False)).instant_time)
+    for number in range(6):
+        table.upsert(rows(("c", "y", 2 + number, 30)))
+    few = {"hoodie.keep.max.commits": "3", "hoodie.keep.min.commits": "2", "hoodie.clean.commits.retained": "1"}
+    table.clean(options=few)
+    table.archive(options=few)
+    assert table.timeline.find(time) is None
+
+    table.upsert(rows(("a", "x", 9, 9)))
+    assert read(table) == [("a", "x", 9, 9), START[1], ("c", "y", 7, 30)]
 
 
 def test_a_waiting_plan_for_a_file_group_is_a_conflict(tmp_path: Path) -> None:
