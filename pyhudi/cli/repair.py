@@ -68,6 +68,7 @@ def properties(
         HudiTable.repair_properties,
         common.path(table),
         properties=pairs_of("--set", set),
+        options=common.options,
         storage_options=common.storage_options,
     )
     return _mended(mend, consent)

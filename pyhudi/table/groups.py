@@ -10,6 +10,8 @@ from collections.abc import Collection, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Generic
 
+from pyhudi.actions.open_table import table_lock
+from pyhudi.locks import hold
 from pyhudi.locks.audit import (
     AuditCleanup,
     AuditStatus,
@@ -19,6 +21,7 @@ from pyhudi.locks.audit import (
     set_audit,
     validate_audit,
 )
+from pyhudi.model.options import OptionScope, WriteOptions, check_names
 from pyhudi.queries.history import History, HistoryEntry
 from pyhudi.queries.query import AsOf
 from pyhudi.result import EntryT, ResultList
@@ -27,6 +30,7 @@ from pyhudi.services.repair.partitions import rename_partition
 from pyhudi.services.repair.properties import repair_properties
 from pyhudi.services.repair.result import RepairResult
 from pyhudi.services.savepoint import Savepoint, Savepoints, load_savepoints
+from pyhudi.storage import with_sync
 from pyhudi.storage.clock import SystemClock
 from pyhudi.table.arguments import RewriteArguments
 from pyhudi.table.calls import Options, PathLike, TableHandle
@@ -193,14 +197,18 @@ class TableRepairs:
         call = partial(rename_partition, old=old, new=new, dry_run=dry_run)
         return self._handle.serve(call, options, dict(more), dry_run=dry_run)
 
-    def properties(self, *, properties: Mapping[str, str] | None = None, dry_run: bool = True) -> RepairResult:
-        """Make damaged `hoodie.properties` again. `HudiTable.repair_properties` does it for a table that can't be
-        opened.
+    def properties(
+        self, *, properties: Mapping[str, str] | None = None, dry_run: bool = True, options: Options | None = None
+    ) -> RepairResult:
+        """Make damaged `hoodie.properties` again, under the table's lock. `HudiTable.repair_properties` does it for a
+        table that can't be opened.
 
         Args:   properties: those that count before all others.
-        Raises: ConfigError when files don't show enough.
+        Raises: ConfigError when files don't show enough; LockTimeout.
         """
-        return properties_repaired(self._handle.storage, properties, dry_run)
+        handle = self._handle
+        given = {**handle.session_options(), **handle.options(options, {})}
+        return properties_repaired(handle.storage, properties, dry_run, given)
 
     def _call(self, name: str, dry_run: bool, options: Options | None, more: RewriteArguments) -> RepairResult:
         call = partial(REPAIRS.load(name), dry_run=dry_run)
@@ -245,6 +253,12 @@ class LockAudit:
         return repr(self.status())
 
 
-def properties_repaired(storage: Storage, properties: Mapping[str, str] | None, dry_run: bool) -> RepairResult:
+def properties_repaired(
+    storage: Storage, properties: Mapping[str, str] | None, dry_run: bool, options: Options | None
+) -> RepairResult:
     """`HudiTable.repair_properties`."""
-    return repair_properties(storage, SystemClock(), properties, dry_run=dry_run)
+    check_names(options or {}, OptionScope.WRITE)
+    parsed, clock = WriteOptions.parse(options or {}), SystemClock()
+    storage = with_sync(storage, parsed.storage_sync)
+    lock = hold(table_lock(parsed, storage, clock), parsed.lock.wait_timeout_s)
+    return repair_properties(storage, clock, lock, properties, dry_run=dry_run)

@@ -729,19 +729,21 @@ class HudiTable:
         *,
         properties: Mapping[str, str] | None = None,
         dry_run: bool = True,
+        options: Options | None = None,
         storage_options: Mapping[str, object] | None = None,
     ) -> RepairResult:
         """Make missing or damaged `hoodie.properties` again, without which a table can't be opened.
 
-        A whole backup counts first, then what is left of the file, then what the table's files show. Nobody may write
-        meanwhile.
+        A whole backup counts first, then what is left of the file, then what the table's files show. The table's lock
+        is held meanwhile.
 
         Args:
             properties: those that count before all others, such as ordering columns, which files don't show.
             dry_run: only return the difference.
-        Raises: TableNotFound for a folder without `.hoodie`; ConfigError when files don't show enough.
+            options: Hudi's own keys, such as those of the lock that the table's writers use.
+        Raises: TableNotFound for a folder without `.hoodie`; ConfigError when files don't show enough; LockTimeout.
         """
-        return properties_repaired(open_storage(path, storage_options or {}), properties, dry_run)
+        return properties_repaired(open_storage(path, storage_options or {}), properties, dry_run, options)
 
     def compact(
         self,

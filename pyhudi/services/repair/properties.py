@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -49,16 +50,28 @@ _FROM_FILES = "from the table's files"
 
 
 def repair_properties(
-    storage: Storage, clock: Clock, given: Mapping[str, str] | None = None, *, dry_run: bool = True
+    storage: Storage,
+    clock: Clock,
+    lock: AbstractContextManager[None],
+    given: Mapping[str, str] | None = None,
+    *,
+    dry_run: bool = True,
 ) -> RepairResult:
     """Make the properties of a table again where they are missing or damaged.
 
-    Args:    given: properties that count before all others. dry_run: only return the difference.
-    Raises:  TableNotFound where there is no `.hoodie` folder; ConfigError for a table whose files don't show enough.
+    Args:    lock: holds the table's lock. given: properties that count before all others. dry_run: only return the
+             difference, without the lock.
+    Raises:  TableNotFound where there is no `.hoodie` folder; ConfigError for a table whose files don't show enough;
+             LockTimeout.
     """
-    run = f"HudiTable.repair_properties({storage.root!r}, dry_run=False)"
     if not storage.list(META_FOLDER):
         raise TableNotFound(f"No Hudi table at {storage.root}: there is no folder {META_FOLDER} in it.")
+    with nullcontext() if dry_run else lock:
+        return _repaired(storage, clock, given, dry_run)
+
+
+def _repaired(storage: Storage, clock: Clock, given: Mapping[str, str] | None, dry_run: bool) -> RepairResult:
+    run = f"HudiTable.repair_properties({storage.root!r}, dry_run=False)"
     damaged, is_whole = _read(storage, PROPERTIES_PATH)
     if is_whole and not given:
         return RepairResult(storage.root, "properties", run=run)
