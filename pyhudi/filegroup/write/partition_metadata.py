@@ -14,7 +14,7 @@ from pyhudi.model.filenames import PARTITION_METADATA_NAME, PARTITION_METADATA_N
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import Clock
 
-__all__ = ["ensure_partition_metadata", "partition_creation_time"]
+__all__ = ["ensure_partition_metadata", "partition_creation_time", "rewrite_partition_metadata"]
 
 _LAST_KEY = b"partitionDepth="  # Hudi, too, writes it after `commitTime`
 
@@ -28,6 +28,23 @@ def ensure_partition_metadata(storage: Storage, partition_path: str, instant_tim
     is_cut = names == [PARTITION_METADATA_NAME] and not storage.keeps_order and not _is_whole(storage, path)
     if names and not is_cut:
         return
+    text = _text(partition_path, instant_time, clock)
+    if is_cut:
+        storage.write(path, text)
+        return
+    try:
+        storage.create_new(path, text)
+    except PathExists:
+        return  # another task was first, with the same content
+
+
+def rewrite_partition_metadata(storage: Storage, partition_path: str, instant_time: str, clock: Clock) -> None:
+    """Write the file over what is there, so that readers miss the partition at no moment."""
+    path = data_path(partition_path, PARTITION_METADATA_NAME)
+    storage.write(path, _text(partition_path, instant_time, clock))
+
+
+def _text(partition_path: str, instant_time: str, clock: Clock) -> bytes:
     now = datetime.fromtimestamp(clock.now_ms() / 1000, timezone.utc)
     text = (
         "#partition metadata\n"
@@ -35,13 +52,7 @@ def ensure_partition_metadata(storage: Storage, partition_path: str, instant_tim
         f"commitTime={instant_time}\n"
         f"partitionDepth={partition_depth(partition_path)}\n"
     )
-    if is_cut:
-        storage.write(path, text.encode("ascii"))
-        return
-    try:
-        storage.create_new(path, text.encode("ascii"))
-    except PathExists:
-        return  # another task was first, with the same content
+    return text.encode("ascii")
 
 
 def _is_whole(storage: Storage, path: str) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from pyhudi.actions.action import ActionContext
 from pyhudi.errors import CorruptFile
-from pyhudi.filegroup.write.partition_metadata import ensure_partition_metadata
+from pyhudi.filegroup.write.partition_metadata import rewrite_partition_metadata
 from pyhudi.formats.properties import PROPERTIES_BYTES_MAX, parse_properties
 from pyhudi.model.filenames import PARTITION_METADATA_NAME, data_path, instant_of, partition_depth
 from pyhudi.services.repair.orphans import data_files
@@ -40,9 +40,8 @@ def partition_metadata(context: ActionContext, *, dry_run: bool = True) -> Repai
         last = context.meta.timeline.last_commit()
         time = last.requested_time if last is not None else _NO_COMMIT
         paths = [data_path(item.where, PARTITION_METADATA_NAME) for item in items]
-        for item, path in zip(items, paths, strict=True):
-            storage.delete(path)
-            ensure_partition_metadata(storage, item.where, time, context.clock)
+        for item in items:
+            rewrite_partition_metadata(storage, item.where, time, context.clock)
         storage.sync(paths)
     return RepairResult(root, "partition_metadata", items, bool(items), run=_RUN)
 

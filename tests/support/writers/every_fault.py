@@ -59,9 +59,18 @@ def in_order(rows: Rows) -> Rows:
 
 
 def survive_every_fault(
-    table: TestTable, act: Callable[[TestTable], object], before: Rows, after: Rows, *, may_finish_later: bool = False
+    table: TestTable,
+    act: Callable[[TestTable], object],
+    before: Rows,
+    after: Rows,
+    *,
+    may_finish_later: bool = False,
+    next_row: Row = NEXT,
 ) -> None:
-    """Let an action die at every storage call. `may_finish_later`: the next writer may complete what it began."""
+    """Let an action die at every storage call.
+
+    `may_finish_later`: the next writer may complete what it began. `next_row`: what that writes.
+    """
     counted = on_clone(table)
     act(counted)
     assert counted.rows() == in_order(after)
@@ -82,10 +91,10 @@ def survive_every_fault(
         assert died or found == in_order(after), where
         outcomes.add(found == in_order(after))
 
-        attempt.upsert(NEXT)
+        attempt.upsert(next_row)
         # A rollback that was planned is finished by the next writer; a write that was not complete is undone.
         allowed = [found, in_order(after)] if may_finish_later else [found]
-        assert attempt.rows() in [in_order([*rows, NEXT]) for rows in allowed], where
+        assert attempt.rows() in [in_order([*rows, next_row]) for rows in allowed], where
         assert not attempt.meta.timeline.pending().instants, where
         for folder in (".hoodie/.temp", ".hoodie/.heartbeat"):
             assert not list(attempt.storage.walk(folder)), where
