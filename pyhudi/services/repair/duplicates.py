@@ -1,8 +1,13 @@
-"""Duplicates: several rows with one key in a partition, within a file group or across.
+"""Duplicates: several rows with one key in a partition, within a file group or across; in the table, where its keys are
+unique in it.
 
 Bulk inserts and inserts don't look for keys, and orphans that came to light bring old versions back. All rows of the
 file groups that hold such a key are written anew, each key once, by the table's merge rules: by the ordering fields,
-else the newest. One commit replaces the groups. Memory holds the keys of one partition, and the double rows.
+else the newest. One commit replaces the groups. Keys are unique in the table where the options name a global index, and
+where the table has a record index that is not partitioned.
+
+Memory holds the keys of one partition, or of the table, and the double rows; of more than `_KEYS_AT_ONCE` keys a share
+at a time, by their hashes, and the files are read once for each share.
 Source: docs/repairs.md, "Duplicates"; docs/formats/merging.md, "Two versions of a key".
 """
 
@@ -18,6 +23,10 @@ import pyarrow.compute as pc
 
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.table_keys import is_automatic
+from pyhudi.index.chosen import index_class
+from pyhudi.java.hashes import xx_hash32
+from pyhudi.metadata.index_definitions import is_partitioned_record_index, read_index_definitions
+from pyhudi.metadata.schema import MetadataKind
 from pyhudi.model.keys import COMMIT_SEQNO, COMMIT_TIME, RECORD_KEY
 from pyhudi.queries.plan import ReadPlan
 from pyhudi.queries.read_slice import ReadSlice
@@ -33,6 +42,8 @@ __all__ = ["duplicates"]
 _RUN = "table.repair.duplicates(dry_run=False)"
 _KEY, _SLICE = "key", "slice"
 _BETWEEN = "\x1f"
+_KEYS_AT_ONCE = 20_000_000
+_SHARES = 1 << 12  # one key alone may have more rows than that
 
 
 def duplicates(context: ActionContext, *, dry_run: bool = True) -> RepairResult:
@@ -56,64 +67,100 @@ def duplicates(context: ActionContext, *, dry_run: bool = True) -> RepairResult:
     reads = tuple(read for one in found for read in one.reads)
     check_logs([read.file_slice.group for read in reads], FileSystemView.load(context.meta), context)
     key_fields = _key_columns(context)
-    by_partition = {one.partition_path: one for one in found}
 
     def rows() -> Iterator[pa.RecordBatch]:
-        for one in by_partition.values():
+        for one in found:
             yield from _once(one, plan, context.meta.storage, key_fields)
 
-    targets = frozenset(by_partition)
-    time = Rewriting(plan, reads, targets, combines=True, rows=rows).run(context)
-    return RepairResult(root, "duplicates", items, True, time, _RUN)
+    targets = frozenset(_path(read) for read in reads)
+    rewriting = Rewriting(plan, reads, targets, combines=True, everywhere=_is_unique_in_table(context), rows=rows)
+    return RepairResult(root, "duplicates", items, True, rewriting.run(context), _RUN)
+
+
+def _is_unique_in_table(context: ActionContext) -> bool:
+    """Is a key in one partition only? So say a global index in the options, and the table's record index."""
+    config, options = context.meta.config, context.options
+    if not config.partition_fields or "hoodie.index.type" in options.explicit:
+        return bool(config.partition_fields) and index_class(options).is_global
+    has_records = MetadataKind.RECORD_INDEX.value.prefix in config.metadata_partitions
+    return has_records and not is_partitioned_record_index(read_index_definitions(context.meta.storage))
 
 
 @dataclass(frozen=True)
 class _Found:
-    """The keys of a partition with several rows. `reads`: the slices that hold one of them, oldest first."""
+    """Keys with several rows, of a partition or the table. `reads`: the slices that hold one of them, oldest first."""
 
-    partition_path: str
     keys: pa.Array
     rows: int
     reads: tuple[ReadSlice, ...]
 
     def item(self) -> RepairItem:
-        groups = len(self.reads)
-        problem = (
-            f"{len(self.keys):,} keys have {self.rows:,} rows in {groups:,} file group{'s' if groups > 1 else ''}, "
-            f"such as {self.keys[0].as_py()!r:.60}"
-        )
-        return RepairItem(self.partition_path, problem, f"keep one row of each, {self.rows - len(self.keys):,} go")
+        groups, paths = len(self.reads), sorted({_path(read) for read in self.reads})
+        across = f" of {len(paths):,} partitions ({', '.join(paths[:3])})" if len(paths) > 1 else ""
+        files = f"{groups:,} file group{'s' if groups > 1 else ''}{across}"
+        problem = f"{len(self.keys):,} keys have {self.rows:,} rows in {files}, such as {self.keys[0].as_py()!r:.60}"
+        where = paths[0] if len(paths) == 1 else ""
+        return RepairItem(where, problem, f"keep one row of each, {self.rows - len(self.keys):,} go")
+
+
+def _path(read: ReadSlice) -> str:
+    return read.file_slice.group.partition_path
 
 
 def _find(plan: ReadPlan, context: ActionContext) -> Iterator[_Found]:
-    """The duplicates of the table, partition by partition."""
-    key_fields = _key_columns(context)
+    """The duplicates of the table, by the room in which keys are unique: a partition, or the table."""
+    key_fields, storage = _key_columns(context), context.meta.storage
     narrow = plan_rows(context, key_fields)
-    partitions: dict[str, list[ReadSlice]] = {}
+    everywhere = _is_unique_in_table(context)
+    rooms: dict[str, list[ReadSlice]] = {}
     for read in narrow.slices:
-        partitions.setdefault(read.file_slice.group.partition_path, []).append(read)
+        rooms.setdefault("" if everywhere else _path(read), []).append(read)
     by_group = {read.file_slice.group: read for read in plan.slices}
-    for path, reads in partitions.items():
-        table = _keys(narrow, reads, context.meta.storage, key_fields)
-        counts = table.group_by(_KEY).aggregate([(_SLICE, "count")])
-        many = counts.filter(pc.greater(counts.column(f"{_SLICE}_count"), 1))
-        if not len(many):
+    for reads in rooms.values():
+        keys, rows, numbers = _double(narrow, reads, storage, key_fields)
+        if len(keys):
+            hit = [by_group[reads[number].file_slice.group] for number in numbers]
+            hit.sort(key=lambda read: read.file_slice.base_instant)
+            yield _Found(keys, rows, tuple(hit))
+
+
+def _double(
+    plan: ReadPlan, reads: Sequence[ReadSlice], storage: Storage, key_fields: Sequence[str]
+) -> tuple[pa.Array, int, list[int]]:
+    """The keys with several rows, how many rows these are, and the numbers of the slices that hold one."""
+    found, rows, numbers, shares = list[pa.Array](), 0, set[int](), 1
+    share = 0
+    while share < shares:
+        table = _keys(plan, reads, storage, key_fields, share, shares)
+        if table is None:
+            share, shares = share * 2, shares * 2  # a share is two of half the size: those before are done
             continue
-        keys = many.column(_KEY).combine_chunks()
-        with_them = table.filter(pc.is_in(table.column(_KEY), value_set=keys))
-        numbers = np.unique(with_them.column(_SLICE).to_numpy())
-        hit = [by_group[reads[int(number)].file_slice.group] for number in numbers]
-        hit.sort(key=lambda read: read.file_slice.base_instant)
-        yield _Found(path, keys, len(with_them), tuple(hit))
+        counts = table.group_by(_KEY).aggregate([(_SLICE, "count")])
+        many = counts.filter(pc.greater(counts.column(f"{_SLICE}_count"), 1)).column(_KEY).combine_chunks()
+        with_them = table.filter(pc.is_in(table.column(_KEY), value_set=many))
+        found.append(many)
+        rows += len(with_them)
+        numbers.update(np.unique(with_them.column(_SLICE).to_numpy()).tolist())
+        share += 1
+    return pa.concat_arrays(found), rows, sorted(numbers)
 
 
-def _keys(plan: ReadPlan, reads: Sequence[ReadSlice], storage: Storage, key_fields: Sequence[str]) -> pa.Table:
-    """Keys of all rows of a partition, with the number of the slice that holds them."""
+def _keys(
+    plan: ReadPlan, reads: Sequence[ReadSlice], storage: Storage, key_fields: Sequence[str], share: int, shares: int
+) -> pa.Table | None:
+    """Keys of the rows of slices, with the number of the slice that holds them; None when they are too many."""
     tables = [pa.table({_KEY: pa.array([], pa.large_string()), _SLICE: pa.array([], pa.int32())})]
+    rows = 0
     for number, read in enumerate(reads):
         for batch in read_slice(plan, storage, read):
-            slices = pa.array(np.full(batch.num_rows, number, np.int32))
-            tables.append(pa.table({_KEY: _key_text(batch, key_fields), _SLICE: slices}))
+            keys = _key_text(batch, key_fields)
+            if shares > 1:
+                hashes = xx_hash32(keys).astype(np.uint64)
+                keys = keys.filter(pa.array(hashes * shares >> 32 == share))
+            rows += len(keys)
+            if rows > _KEYS_AT_ONCE and shares < _SHARES:
+                return None
+            tables.append(pa.table({_KEY: keys, _SLICE: pa.array(np.full(len(keys), number, np.int32))}))
     return pa.concat_tables(tables)
 
 

@@ -29,6 +29,7 @@ from pyhudi.formats.hash_ring import HashRing
 from pyhudi.index.bucket import bucket_of_file_id
 from pyhudi.index.chosen import chosen_index, index_class
 from pyhudi.index.consistent_bucket import RenewedBuckets, load_ring, mark_ring, renewed_ring, save_ring
+from pyhudi.index.key_lookup import GlobalSimpleIndex
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.commit import CommitMetadata, OperationType, WriteStatus
 from pyhudi.model.file_group import FileGroupId
@@ -69,7 +70,8 @@ class Rewriting:
 
     `read`: the plan that they were read by, of the whole table; `reads`: its slices whose groups are replaced;
     `change`: what becomes of a batch of them, meta columns first. `combines`: of the rows of a key the one that the
-    merge rules choose stays. `targets`: the partitions that the rows may go to.
+    merge rules choose stays, in its partition or, if `everywhere`, in the table. `targets`: the partitions that the
+    rows may go to.
     """
 
     read: ReadPlan
@@ -77,6 +79,7 @@ class Rewriting:
     targets: frozenset[str]
     change: Callable[[pa.RecordBatch], pa.RecordBatch] | None = None
     combines: bool = False
+    everywhere: bool = False
     rows: Rows | None = None
 
     def run(self, context: ActionContext) -> str:
@@ -91,7 +94,8 @@ class Rewriting:
 
         frame, engine = in_this_process(ReopenedRows(schema, opened))
         rings = self._rings(context)
-        index = RenewedBuckets(chosen_index(context.options, config.record_key_fields).settings, rings)
+        settings = chosen_index(context.options, config.record_key_fields).settings
+        index = RenewedBuckets(settings, rings) if rings else GlobalSimpleIndex(settings) if self.everywhere else None
         rules = Rules(
             OperationType.INSERT_OVERWRITE,
             tags=False,
@@ -101,7 +105,7 @@ class Rewriting:
             replaces=True,
         )
         action = _ReplaceGroups(
-            KeyedWrite(frame, rules, index=index if rings else None),
+            KeyedWrite(frame, rules, index=index),
             OperationType.INSERT_OVERWRITE,
             groups=grouped(self.reads),
             targets=self.targets,

@@ -28,7 +28,7 @@ START = [("a", "x", 1, 10), ("b", "x", 1, 20), ("c", "y", 1, 30)]
 
 
 def table_of(path: Path, version: str, kind: str = "COPY_ON_WRITE", **more: Any) -> HudiTable:
-    options = {"hoodie.write.table.version": version, "hoodie.compact.inline": "false"}
+    options = {"hoodie.write.table.version": version, "hoodie.compact.inline": "false", **more.pop("options", {})}
     write_hudi(path, rows(*START), table_type=kind, options=options, **{**KEYS, **more})
     return HudiTable.open(path)
 
@@ -187,6 +187,71 @@ def test_the_record_index_finds_the_rows_that_stay(tmp_path: Path) -> None:
 
     assert read(table) == [("a", "x", 9, 99), ("b", "x", 9, 77), ("c", "y", 1, 30)]
     assert is_right(table)
+
+
+GLOBAL = {"hoodie.index.type": "GLOBAL_SIMPLE"}
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_a_key_in_two_partitions_stays_in_one_where_the_index_is_global(
+    tmp_path: Path, version: str, kind: str
+) -> None:
+    table = table_of(tmp_path, version, kind)
+    table.bulk_insert(rows(("a", "y", 9, 99), ("b", "z", 0, 1), ("c", "x", 1, 31)))
+    assert table.repair.duplicates().items == ()  # in their partitions all keys are single
+
+    (plan,) = table.repair.duplicates(options=GLOBAL).items
+    assert (plan.where, plan.problem[:36]) == ("", "3 keys have 6 rows in 5 file groups ")
+    assert "3 partitions (x, y, z)" in plan.problem
+    mended(table.repair.duplicates(dry_run=False, options=GLOBAL))
+
+    assert read(table) == [("a", "y", 9, 99), ("b", "x", 1, 20), ("c", "x", 1, 31)]  # of equal ones the later commit's
+    assert is_right(table)
+    assert table.repair.duplicates(options=GLOBAL).items == ()
+
+
+@pytest.mark.parametrize(("options", "is_found"), [({}, True), ({"hoodie.index.type": "SIMPLE"}, False)])
+def test_a_record_index_says_that_keys_are_single_in_the_table(
+    tmp_path: Path, options: dict[str, str], is_found: bool
+) -> None:
+    table = table_of(tmp_path, "9")
+    table.bulk_insert(rows(("a", "y", 9, 99)))
+    table.create_index("record_index")
+
+    assert bool(table.repair.duplicates(options=options).items) == is_found
+    found = [one.run for one in table.health(deep=True).findings if one.about == "damage"]
+    assert found == ["table.repair.duplicates(dry_run=False)"]
+    mended(table.repair.duplicates(dry_run=False))
+
+    assert read(table) == [("a", "y", 9, 99), *START[1:]]
+    assert is_right(table)
+    table.upsert(rows(("a", "y", 10, 1)), options={"hoodie.index.type": "RECORD_INDEX"})
+    assert read(table)[0] == ("a", "y", 10, 1)
+
+
+def test_a_partitioned_record_index_allows_a_key_in_every_partition(tmp_path: Path) -> None:
+    table = table_of(tmp_path, "9", options={"hoodie.metadata.record.level.index.enable": "true"})
+    table.bulk_insert(rows(("a", "y", 9, 99)))
+
+    assert "record_index" in table.config.metadata_partitions
+    assert table.repair.duplicates().items == ()
+
+
+def test_many_keys_are_looked_at_a_share_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    many = rows(*((f"k{number}", "x", 1, 1) for number in range(500)))
+    write_hudi(tmp_path, many, **KEYS)
+    table = HudiTable.open(tmp_path)
+    table.bulk_insert(rows(*((f"k{number}", "x", 2, 2) for number in range(0, 500, 2))))
+    whole = table.repair.duplicates()
+    monkeypatch.setattr("pyhudi.services.repair.duplicates._KEYS_AT_ONCE", 100)
+
+    shared = table.repair.duplicates()
+    assert shared.items[0].problem.startswith("250 keys have 500 rows in 2 file groups")
+    assert shared.items[0].action == whole.items[0].action
+    mended(table.repair.duplicates(dry_run=False))
+    assert sum(row[3] for row in read(table)) == 250 + 2 * 250
+    assert table.repair.duplicates().items == ()
 
 
 BUCKETS = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "2"}
