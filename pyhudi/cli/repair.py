@@ -32,9 +32,21 @@ def orphans(table: TablePath, /, *, consent: ConsentOptions = CONSENT, common: C
     return _mended(partial(common.open(table).repair.orphans, options=common.options), consent)
 
 
-def duplicates(table: TablePath, /, *, consent: ConsentOptions = CONSENT, common: CommonOptions = COMMON) -> Reply:
-    """Keep one row of each key, by the merge rules."""
-    return _mended(partial(common.open(table).repair.duplicates, options=common.options), consent)
+def duplicates(
+    table: TablePath,
+    /,
+    *,
+    partition: list[str] | None = None,
+    consent: ConsentOptions = CONSENT,
+    common: CommonOptions = COMMON,
+) -> Reply:
+    """Keep one row of each key, by the merge rules.
+
+    Args:
+        partition: Path of a partition to look at; all without it. May be given several times.
+    """
+    mend = partial(common.open(table).repair.duplicates, partitions=partition, options=common.options)
+    return _mended(mend, consent)
 
 
 def partition_metadata(

@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Generic
 
 from pyhudi.actions.open_table import table_lock
+from pyhudi.errors import ConfigError
 from pyhudi.locks import hold
 from pyhudi.locks.audit import (
     AuditCleanup,
@@ -21,6 +22,7 @@ from pyhudi.locks.audit import (
     set_audit,
     validate_audit,
 )
+from pyhudi.model.instant import ActionKind
 from pyhudi.model.options import OptionScope, WriteOptions, check_names
 from pyhudi.queries.history import History, HistoryEntry
 from pyhudi.queries.query import AsOf
@@ -39,7 +41,7 @@ from pyhudi.table.named_arguments import named, named_methods
 from pyhudi.table.reports import history
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     import pandas as pd
     import pyarrow as pa
@@ -141,14 +143,23 @@ class TableRepairs:
         return self._call("orphans", dry_run, options, more)
 
     def duplicates(
-        self, *, dry_run: bool = True, options: Options | None = None, **more: Unpack[RewriteArguments]
+        self,
+        *,
+        partitions: Sequence[str] | None = None,
+        dry_run: bool = True,
+        options: Options | None = None,
+        **more: Unpack[RewriteArguments],
     ) -> RepairResult:
-        """Keep one row of each key in a partition, by the table's merge rules, in one commit.
+        """Keep one row of each key, by the table's merge rules, in one commit. Keys are compared in their partition; in
+        the table, where it has a record index that is not partitioned, or the options name a global index.
 
+        Args:   partitions: paths, the only ones to look at; None: all.
         Raises: WriteConflict when another write completed meanwhile, or a waiting plan rewrites the file groups;
             ConfigError for buckets whose options are missing.
         """
-        return self._call("duplicates", dry_run, options, more)
+        paths = None if partitions is None else tuple(path.strip("/") for path in partitions)
+        call = partial(REPAIRS.load("duplicates"), dry_run=dry_run, partitions=paths)
+        return self._handle.serve(call, options, dict(more), dry_run=dry_run)
 
     def partition_metadata(
         self, *, dry_run: bool = True, options: Options | None = None, **more: Unpack[RewriteArguments]
@@ -157,10 +168,20 @@ class TableRepairs:
         return self._call("partition_metadata", dry_run, options, more)
 
     def empty_instants(
-        self, *, dry_run: bool = True, options: Options | None = None, **more: Unpack[RewriteArguments]
+        self,
+        *,
+        actions: Sequence[str] | None = None,
+        dry_run: bool = True,
+        options: Options | None = None,
+        **more: Unpack[RewriteArguments],
     ) -> RepairResult:
-        """Mend instants whose files are empty or damaged. Completed writes with data files are shown, and stay."""
-        return self._call("empty_instants", dry_run, options, more)
+        """Mend instants whose files are empty or damaged. Completed writes with data files are shown, and stay.
+
+        Args:   actions: words of the timeline such as "clean", the only ones to look at; None: all.
+        Raises: ConfigError for no such action.
+        """
+        call = partial(REPAIRS.load("empty_instants"), dry_run=dry_run, actions=_kinds(actions))
+        return self._handle.serve(call, options, dict(more), dry_run=dry_run)
 
     def deprecated_partition(
         self, *, dry_run: bool = True, options: Options | None = None, **more: Unpack[RewriteArguments]
@@ -251,6 +272,14 @@ class LockAudit:
 
     def __repr__(self) -> str:
         return repr(self.status())
+
+
+def _kinds(actions: Sequence[str] | None) -> frozenset[ActionKind] | None:
+    words = {kind.value: kind for kind in ActionKind}
+    strange = sorted(set(actions or ()) - words.keys())
+    if strange:
+        raise ConfigError(f"actions are {', '.join(words)}; found {strange[0]!r:.100}.")
+    return None if actions is None else frozenset(words[action] for action in actions)
 
 
 def properties_repaired(

@@ -236,6 +236,37 @@ def test_a_clean_whose_plan_is_empty_is_taken_out(tmp_path: Path):
     assert not requested.exists()
 
 
+def test_a_key_has_one_row_in_the_partition_that_is_named(tmp_path: Path):
+    table = made(tmp_path / "t")
+    names = table.to_arrow().column_names
+    table.bulk_insert(table.to_arrow([name for name in names if not name.startswith("_hoodie")]))
+    assert table.count() == 18
+
+    named = {"duplicated_partition_path": "p1"}
+    assert "1 to mend" in answer(pyhudi.call("repair_deduplicate", table, **named))[0][0]
+    assert table.count() == 18
+    assert "p1" in answer(pyhudi.call("repair_deduplicate", table, dry_run=False, **named))[0][0]
+    assert table.count() == 15
+    for name, value in (("repaired_output_path", "/tmp/x"), ("dedupe_type", "insert_type")):
+        with pytest.raises(ConfigError, match=f"leave out {name}"):
+            pyhudi.call("repair_deduplicate", table, **named, **{name: value})
+
+
+def test_lost_properties_come_from_a_file(tmp_path: Path):
+    table = made(tmp_path / "t")
+    file = tmp_path / "t/.hoodie/hoodie.properties"
+    before, whole = table.to_arrow(), dict(table.config.properties)
+    (tmp_path / "new.properties").write_bytes(file.read_bytes() + b"hoodie.mine=1\n")
+    file.unlink()
+
+    changed = answer(
+        pyhudi.call("repair_overwrite_hoodie_props", tmp_path / "t", new_props_file_path=tmp_path / "new.properties")
+    )
+    assert ("hoodie.mine", None, "1") in changed
+    assert {**whole, "hoodie.mine": "1"} == HudiTable.open(tmp_path / "t").config.properties
+    assert HudiTable.open(tmp_path / "t").to_arrow() == before
+
+
 @pytest.mark.parametrize("words", [("EIGHT", "NINE"), ("8", "9")])
 def test_versions_go_up_and_down(tmp_path: Path, words: tuple[str, str]):
     table = made(tmp_path / "t")

@@ -46,10 +46,12 @@ _KEYS_AT_ONCE = 20_000_000
 _SHARES = 1 << 12  # one key alone may have more rows than that
 
 
-def duplicates(context: ActionContext, *, dry_run: bool = True) -> RepairResult:
+def duplicates(
+    context: ActionContext, *, dry_run: bool = True, partitions: Sequence[str] | None = None
+) -> RepairResult:
     """Find keys with several rows, and keep one row of each in one commit.
 
-    Args:    dry_run: only return them, by partition.
+    Args:    dry_run: only return them, by partition. partitions: paths, the only ones to look at; None: all.
     Raises:  WriteConflict when another write completed meanwhile, or a waiting plan rewrites the groups; ConfigError
         for a bucket index whose options are missing; DamagedLog where log files of the groups lack bytes.
     """
@@ -58,7 +60,7 @@ def duplicates(context: ActionContext, *, dry_run: bool = True) -> RepairResult:
     if is_automatic(context.meta.config) or not context.meta.timeline.commits().instants:
         return nothing
     plan = plan_rows(context)
-    found = tuple(_find(plan, context))
+    found = tuple(_find(plan, context, partitions))
     if not found:
         return nothing
     items = tuple(one.item() for one in found)
@@ -107,13 +109,15 @@ def _path(read: ReadSlice) -> str:
     return read.file_slice.group.partition_path
 
 
-def _find(plan: ReadPlan, context: ActionContext) -> Iterator[_Found]:
+def _find(plan: ReadPlan, context: ActionContext, partitions: Sequence[str] | None) -> Iterator[_Found]:
     """The duplicates of the table, by the room in which keys are unique: a partition, or the table."""
     key_fields, storage = _key_columns(context), context.meta.storage
     narrow = plan_rows(context, key_fields)
     everywhere = _is_unique_in_table(context)
     rooms: dict[str, list[ReadSlice]] = {}
     for read in narrow.slices:
+        if partitions is not None and _path(read) not in partitions:
+            continue
         rooms.setdefault("" if everywhere else _path(read), []).append(read)
     by_group = {read.file_slice.group: read for read in plan.slices}
     for reads in rooms.values():

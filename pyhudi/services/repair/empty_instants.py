@@ -89,7 +89,7 @@ def _find(context: ActionContext, actions: frozenset[ActionKind] | None) -> list
             continue
         name = f"{instant.requested_time}.{instant.action.value}"
         if not instant.is_completed:
-            if has_damaged_plan(instant, meta) and context.is_dead(instant.requested_time):
+            if _has_no_plan(instant, meta) and context.is_dead(instant.requested_time):
                 action = _UNDO if instant.action.is_write else _DROP
                 damaged.append(
                     _Damaged(instant, RepairItem(name, "its plan can't be read, its writer is dead", action))
@@ -110,6 +110,12 @@ def _find(context: ActionContext, actions: frozenset[ActionKind] | None) -> list
                 problem += f"; {count:,} data files are of it, whose rows count"
             damaged.append(_Damaged(instant, RepairItem(name, problem, "" if count else _WRITE)))
     return damaged
+
+
+def _has_no_plan(instant: Instant, meta: MetaClient) -> bool:
+    """Is the plan of a pending instant damaged, or that of a clean empty?"""
+    is_damaged = has_damaged_plan(instant, meta)
+    return is_damaged or (instant.action is ActionKind.CLEAN and meta.reader.clean_plan(instant) is None)
 
 
 _BODIES: Mapping[ActionKind, Callable[[bytes], object]] = {

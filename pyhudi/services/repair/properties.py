@@ -36,7 +36,7 @@ from pyhudi.model.instant import ActionKind, State
 from pyhudi.model.keys import META_COLUMNS, PARTITION_PATH, RECORD_KEY
 from pyhudi.model.new_table import CHECKSUM_KEY, NewTable, has_valid_checksum, new_table_properties, table_checksum
 from pyhudi.services.repair.orphans import data_files
-from pyhudi.services.repair.result import RepairItem, RepairResult
+from pyhudi.services.repair.result import PropertyItem, RepairResult
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import Clock
 
@@ -104,18 +104,20 @@ def _repaired(storage: Storage, clock: Clock, given: Mapping[str, str] | None, d
     return RepairResult(storage.root, "properties", items, True, run=run)
 
 
-def _difference(before: Mapping[str, str], after: Mapping[str, str], why: Mapping[str, str]) -> Iterable[RepairItem]:
+def _difference(before: Mapping[str, str], after: Mapping[str, str], why: Mapping[str, str]) -> Iterable[PropertyItem]:
     for key in sorted({*before, *after}):
         old, new = before.get(key), after.get(key)
         if old == new:
             continue
-        was = "missing" if old is None else f"is {_shown(key, old)!r}"
-        action = "drop" if new is None else f"set {_shown(key, new)!r} ({why[key]})"
-        yield RepairItem(key, was, action)
+        old, new = _shown(key, old), _shown(key, new)
+        was = "missing" if old is None else f"is {old!r}"
+        action = "drop" if new is None else f"set {new!r} ({why[key]})"
+        yield PropertyItem(key, was, action, before=old, after=new)
 
 
-def _shown(key: str, value: str) -> str:
-    return _SECRET if any(word in key.lower() for word in ("password", "secret", "token")) else value
+def _shown(key: str, value: str | None) -> str | None:
+    is_secret = any(word in key.lower() for word in ("password", "secret", "token"))
+    return _SECRET if is_secret and value is not None else value
 
 
 def _read(storage: Storage, path: str) -> tuple[dict[str, str], bool]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pyhudi.result import Result
 from pyhudi.text_table import html_table, readable_bytes, text_table
 
-__all__ = ["RepairItem", "RepairResult"]
+__all__ = ["PropertyItem", "RepairItem", "RepairResult"]
 
 _SHOWN = 20
 _HEADER = ("where", "problem", "action")
@@ -26,6 +26,16 @@ class RepairItem(Result):
 
     def __str__(self) -> str:
         return f"{self.where or '.'}: {self.problem}{f' → {self.action}' if self.action else ''}"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class PropertyItem(RepairItem):
+    """A property that is missing, too much or wrong: its value before and after, None where it is not there. Values of
+    secrets are `***`.
+    """
+
+    before: str | None = None
+    after: str | None = None
 
 
 @dataclass(frozen=True, slots=True, repr=False)

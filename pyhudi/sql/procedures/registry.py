@@ -48,10 +48,6 @@ REFUSED: Mapping[str, str] = {
     "hdfs_parquet_import": "run_bootstrap makes a table of a folder of Parquet files; its rows may stay there",
     "partition_bucket_index_manager": "all partitions of a table have the same number of buckets here. Write the table "
     "anew with another hoodie.bucket.index.num.buckets",
-    "repair_deduplicate": "it leaves files outside the table that someone has to put in. Call "
-    "table.repair.duplicates(dry_run=False), which mends the table",
-    "repair_overwrite_hoodie_props": "a table with wrong properties can't be read any more. "
-    "HudiTable.repair_properties(path) mends them, and ALTER TABLE … SET TBLPROPERTIES changes those that may change",
 }
 
 

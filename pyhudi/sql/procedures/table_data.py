@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from pyhudi.errors import ConfigError, CorruptFile
-from pyhudi.filegroup.write.partition_metadata import ensure_partition_metadata
-from pyhudi.model.filenames import PARTITION_METADATA_NAME, BaseFileName, LogFileName
-from pyhudi.model.instant import ActionKind, Instant, State
+from pyhudi.errors import ConfigError
+from pyhudi.formats.properties import PROPERTIES_BYTES_MAX, parse_properties
+from pyhudi.model.filenames import PARTITION_METADATA_NAME
 from pyhudi.model.options.queries import AS_OF, BEGIN, END
-from pyhudi.sql.procedures.procedure import Procedure, ProcedureCall, Rows
+from pyhudi.services.repair.result import PropertyItem
+from pyhudi.sql.procedures.procedure import Procedure, ProcedureCall, Rows, table_name_of
 from pyhudi.sql.session import SqlSession
+from pyhudi.storage import open_storage
+from pyhudi.table import HudiTable
 from pyhudi.table.scan import Scan
-from pyhudi.timeline.listing import instant_path
 from pyhudi.view.file_system_view import listed_partitions
 
 __all__ = ["PROCEDURES"]
@@ -52,26 +51,15 @@ def _truncate_table(call: ProcedureCall) -> Rows:
 
 
 def _add_partition_metadata(call: ProcedureCall) -> Rows:
-    """Give a metadata file to folders that hold data files and lack one."""
-    partitions = {path for path, _ in listed_partitions(call.storage)}
-    for path in sorted(partitions | set(_folders_with_data(call))):
-        if path in partitions:
-            yield path, "Yes", "None"
-        elif call.flag("dry_run"):
-            yield path, "No", "None"
+    """The partitions, and what `table.repair.partition_metadata` finds or mends."""
+    whole = {path for path, _ in listed_partitions(call.storage)}
+    result = call.table.repair.partition_metadata(dry_run=call.flag("dry_run"), options=call.options)
+    damaged = {item.where for item in result.items}
+    for path in sorted(whole | damaged):
+        if path in damaged:
+            yield path, "No", "Repaired" if result.is_done else "None"
         else:
-            last = call.meta.timeline.last_commit()
-            time = last.requested_time if last is not None else "00000000000000000"
-            ensure_partition_metadata(call.storage, path, time, call.meta.clock)
-            yield path, "No", "Repaired"
-
-
-def _folders_with_data(call: ProcedureCall) -> Iterator[str]:
-    for entry in call.storage.walk(""):
-        if entry.is_dir or entry.path.startswith(".hoodie/"):
-            continue
-        if BaseFileName.parse(entry.name) is not None or LogFileName.parse(entry.name) is not None:
-            yield entry.path.rpartition("/")[0]
+            yield path, "Yes", "None"
 
 
 def _migrate_partition_metadata(call: ProcedureCall) -> Rows:
@@ -88,19 +76,35 @@ def _migrate_partition_metadata(call: ProcedureCall) -> Rows:
 
 
 def _repair_cleans(call: ProcedureCall) -> Rows:
-    """Delete pending cleans with unreadable plans: their writer died, and they deleted no file."""
-    for instant in call.meta.timeline.pending().of([ActionKind.CLEAN]):
-        if _is_unreadable(call, instant):
-            for state in (State.INFLIGHT, State.REQUESTED):
-                call.storage.delete(instant_path(instant.at(state), call.meta.config))
+    call.table.repair.empty_instants(actions=["clean"], dry_run=False, options=call.options)
     return [(True,)]
 
 
-def _is_unreadable(call: ProcedureCall, instant: Instant) -> bool:
-    try:
-        return call.meta.reader.clean_plan(instant) is None
-    except CorruptFile:
-        return True
+def _deduplicate(call: ProcedureCall) -> Rows:
+    for name in ("repaired_output_path", "dedupe_type"):
+        if call.text(name):
+            raise ConfigError(
+                f"{call.procedure} mends the table itself, in one commit and by its merge rules: leave out {name}."
+            )
+    path = call.text("duplicated_partition_path")
+    result = call.table.repair.duplicates(partitions=[path], dry_run=call.flag("dry_run"), options=call.options)
+    return [(str(result),)]
+
+
+def _overwrite_properties(call: ProcedureCall) -> Rows:
+    """The properties of a file count before those of the table, which may be damaged."""
+    file = call.text("new_props_file_path")
+    folder, _, name = file.rpartition("/")
+    text = open_storage(folder or ".", call.storage_options).read(name, PROPERTIES_BYTES_MAX)
+    properties = parse_properties(text, file)
+    path = table_name_of(call.text("table")).path
+    if path is not None and call.handle is None:
+        result = HudiTable.repair_properties(
+            path, properties=properties, dry_run=False, options=call.options, storage_options=call.storage_options
+        )
+    else:
+        result = call.table.repair.properties(properties=properties, dry_run=False, options=call.options)
+    return [(item.where, item.before, item.after) for item in result.items if isinstance(item, PropertyItem)]
 
 
 # ---- versions
@@ -198,7 +202,22 @@ PROCEDURES = (
         "table string!",
         "result boolean",
         _repair_cleans,
-        "Take out pending cleans whose plans can't be read.",
+        "Mend cleans that can't be read: those that wait go, of completed ones what they did stays done.",
+    ),
+    Procedure.of(
+        "repair_deduplicate",
+        "table string!, duplicated_partition_path string!, repaired_output_path string, dry_run boolean=true, "
+        "dedupe_type string",
+        "result string",
+        _deduplicate,
+        "Keep one row of each key in a partition, in the table itself; the other two arguments are refused.",
+    ),
+    Procedure.of(
+        "repair_overwrite_hoodie_props",
+        "table string!, new_props_file_path string!",
+        "property string, old_value string, new_value string",
+        _overwrite_properties,
+        "Make hoodie.properties again; those of a file count first. The rows are what changed.",
     ),
     Procedure.of(
         "upgrade_table",
