@@ -22,6 +22,7 @@ from pyhudi.engine.base import as_engine
 from pyhudi.engine.local import LocalEngine
 from pyhudi.errors import ConfigError, HudiError, TableExists, UnsupportedTable, add_note
 from pyhudi.formats.base import BASE_FORMATS
+from pyhudi.formats.bootstrap import BASE_PATH_KEY
 from pyhudi.index.chosen import chosen_buckets
 from pyhudi.interrupts import uninterrupted
 from pyhudi.keygen import KEY_GENERATORS, generator_name
@@ -54,6 +55,7 @@ __all__ = [
     "check_fields",
     "check_files_writable",
     "check_writable",
+    "cleared",
     "create_from_options",
     "is_unfinished",
     "is_written",
@@ -263,25 +265,37 @@ def options_for(
 ) -> tuple[WriteOptions, bool]:
     """The options of a write to the existing table, and whether they are those of a new table in its place.
 
-    An unfinished table that disagrees with the options is removed if they suffice for a new one.
+    An unfinished table that disagrees with the options, or that a dead bootstrap left, is removed if they suffice for a
+    new one.
 
     Args:    new: the options for a new table, if other than those of the call.
     Raises:  ConfigError.
     """
     try:
-        return WriteOptions.parse(given, session, config), False
+        options = WriteOptions.parse(given, session, config)
     except ConfigError:
-        try:
-            options = WriteOptions.parse(given if new is None else new, session, None)
-            new_table_properties(new_table(options))
-        except ConfigError:
-            options = None
-        if options is None or not _cleared(storage, options):
+        for_new = _options_for_new(given if new is None else new, session)
+        if for_new is None or not cleared(storage, for_new):
             raise
-        return options, True
+        return for_new, True
+    if BASE_PATH_KEY in config.properties and is_unfinished(MetaClient.load(storage)):
+        for_new = _options_for_new(given if new is None else new, session)
+        if for_new is not None and cleared(storage, for_new):
+            return for_new, True
+    return options, False
 
 
-def _cleared(storage: Storage, options: WriteOptions) -> bool:
+def _options_for_new(given: Mapping[str, object], session: Mapping[str, str]) -> WriteOptions | None:
+    """The options of a new table; None when they don't suffice for one."""
+    try:
+        options = WriteOptions.parse(given, session, None)
+        new_table_properties(new_table(options))
+    except ConfigError:
+        return None
+    return options
+
+
+def cleared(storage: Storage, options: WriteOptions) -> bool:
     """Undo the dead writers of an unfinished table and remove it; False when it holds more, and stays."""
     clock = SystemClock()
     meta = MetaClient.load(storage, clock)

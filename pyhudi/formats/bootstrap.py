@@ -100,6 +100,12 @@ def source_of(storage: Storage, path: str) -> SourceFile:
     return _decoded(value, file_id, source_folder(storage), where)
 
 
+def delete_index(storage: Storage) -> None:
+    """Delete the index, with the skeletons of a bootstrap that is undone."""
+    for path in (FILE_INDEX_PATH, PARTITION_INDEX_PATH):
+        storage.delete(path)
+
+
 def read_index(storage: Storage) -> Iterator[SourceFile]:
     """All entries, in the order of partitions and file ids; none for a table without an index. Raises CorruptFile."""
     if storage.stat(FILE_INDEX_PATH) is None:

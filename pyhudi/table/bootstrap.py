@@ -15,7 +15,13 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from pyhudi.actions.action import ActionContext
-from pyhudi.actions.create_table import check_fields, create_from_options, table_removed_on_error
+from pyhudi.actions.create_table import (
+    check_fields,
+    cleared,
+    create_from_options,
+    is_written,
+    table_removed_on_error,
+)
 from pyhudi.actions.open_table import prepare, table_lock
 from pyhudi.actions.result import WriteResult
 from pyhudi.actions.runner import run
@@ -108,7 +114,8 @@ def bootstrap(
         mode: METADATA_ONLY (the default) leaves rows in the source; FULL_RECORD copies them by a bulk insert.
         regex: `mode` is for partitions whose whole path matches; others have the other mode. A mixed bootstrap is two
             commits: the copied rows become visible by the second.
-        overwrite: remove a table that is at `path`; else TableExists is raised.
+        overwrite: remove a table that is at `path`; else TableExists is raised. What a dead bootstrap left is always
+            removed.
         options: Hudi's own keys, `hoodie.bootstrap.mode.selector` among them; `more`: Python names of options.
     Returns: the result of the last commit.
     Raises:  ConfigError, SchemaMismatch, TableExists, and other HudiErrors.
@@ -169,11 +176,8 @@ def _modes(options: Options, mode: str | None, regex: str | None) -> _Modes:
 def _bootstrap(folder: Storage, storage: Storage, modes: _Modes, overwrite: bool, given: Options) -> WriteResult:
     source = _read_source(folder)
     _check_apart(folder, storage)
-    if table_exists(storage) and not overwrite:
-        raise TableExists(
-            f"There is a Hudi table at {storage.root} already. "
-            "Bootstrap into another path, or remove it (overwrite=True)."
-        )
+    if is_written(storage) and not overwrite:
+        raise _table_exists(storage)
     options = _options(given, source, storage)
     stays = tuple(file for file in source.files if modes.of(file.partition_path) == METADATA_ONLY)
     copied = tuple(file for file in source.files if modes.of(file.partition_path) == FULL_RECORD)
@@ -183,6 +187,8 @@ def _bootstrap(folder: Storage, storage: Storage, modes: _Modes, overwrite: bool
         _check_stays(source, parsed)
     if overwrite and table_exists(storage):
         remove_table(with_sync(storage, parsed.storage_sync), parsed.lock)
+    elif table_exists(storage) and not cleared(with_sync(storage, parsed.storage_sync), parsed):
+        raise _table_exists(storage)  # another process is at work on it
     with working("bootstrap", storage.root) as work:
         result = None
         if stays:
@@ -191,6 +197,12 @@ def _bootstrap(folder: Storage, storage: Storage, modes: _Modes, overwrite: bool
             work.result = result = _copy(replace(source, files=copied), storage, options)
     assert result is not None
     return result
+
+
+def _table_exists(storage: Storage) -> TableExists:
+    return TableExists(
+        f"There is a Hudi table at {storage.root} already. Bootstrap into another path, or remove it (overwrite=True)."
+    )
 
 
 def _read_source(folder: Storage) -> _Source:

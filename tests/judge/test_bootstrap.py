@@ -70,6 +70,8 @@ def test_real_hudi_reads_and_writes_what_we_bootstrapped(
     if table_type == "MERGE_ON_READ":
         HudiTable.open(table).compact()
         assert of_hudi(judge, table, hudi) == changed_rows(source)
+    HudiTable.open(table).cluster()
+    assert of_hudi(judge, table, hudi) == changed_rows(source)
     mapped = judge.ask(
         command="sql", table=str(table), hudi=hudi, sql="call show_bootstrap_mapping(table => '{table}')"
     )
@@ -102,3 +104,7 @@ def test_we_read_and_write_what_real_hudi_bootstrapped(
 
     assert ours(table) == changed_rows(source)
     assert of_hudi(judge, table, hudi) == changed_rows(source)
+
+    HudiTable.open(table).cluster()
+    assert ours(table) == changed_rows(source)
+    judge.check(table, hudi, steps=["open", "read", "metadata_files", "upsert"])

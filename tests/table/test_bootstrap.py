@@ -126,6 +126,30 @@ def test_orc_files_and_folders_without_partitions_are_bootstrapped(tmp_path: Pat
     assert [row["v"] for row in rows(table, ["id", "v"])] == [0.0, 7.0, 3.0, 4.5, 6.0]
 
 
+@pytest.mark.parametrize("mode", ["METADATA_ONLY", "FULL_RECORD"])
+@pytest.mark.parametrize("table_type", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_partitions_of_orc_files_are_written_and_served(tmp_path: Path, mode: str, table_type: str) -> None:
+    for city, first, last in (("rome", 0, 10), ("oslo", 10, 15)):
+        saved(tmp_path / "in" / f"city={city}" / "a.orc", first, last)
+    pyhudi.bootstrap(tmp_path / "in", tmp_path / "t", record_key="id", table_type=table_type, mode=mode)
+    table = HudiTable.open(tmp_path / "t")
+    known = [
+        {"id": f"k{n:02}", "v": n * 1.5, "tags": [str(n)], "city": "rome" if n < 10 else "oslo"} for n in range(15)
+    ]
+    assert table.config.base_file_format == "ORC"
+    assert rows(table) == known
+    assert rows(table, where="city = 'oslo' AND v > 16") == known[11:]
+
+    known[3] = {"id": "k03", "v": -1.0, "tags": None, "city": "rome"}
+    table.upsert([known[3]], options={"hoodie.compact.inline": "false"})
+    assert rows(table) == known
+    if table_type == "MERGE_ON_READ":
+        table.compact()
+        assert rows(table) == known
+    table.cluster()
+    assert rows(table) == known
+
+
 def test_an_index_that_leads_out_of_the_source_folder_is_refused(source: Path, tmp_path: Path) -> None:
     pyhudi.bootstrap(source, tmp_path / "t", record_key="id")
     (tmp_path / "secret.parquet").write_bytes((source / "city=rome" / "a.parquet").read_bytes())

@@ -27,6 +27,7 @@ from pyhudi.actions.metadata_participant import METADATA_TABLE
 from pyhudi.actions.undo.checks import action_of, check_can_be_undone, check_is_newest, check_is_uncommitted
 from pyhudi.errors import CorruptFile, PathNotFound, StorageError, TableError, WriteConflict
 from pyhudi.filegroup.write.markers import delete_markers, sweep
+from pyhudi.formats.bootstrap import SKELETON_TIME, delete_index
 from pyhudi.formats.timeline.instant_files import encode_rollback_plan
 from pyhudi.index.consistent_bucket import delete_rings
 from pyhudi.meta_client import MetaClient
@@ -57,7 +58,6 @@ __all__ = [
 
 
 _REPLACING = frozenset(kind.value for kind in ActionKind if kind.is_replacing)
-_LOWEST_TIME = "00000000000002"  # this time and lower ones are Hudi's bootstraps
 
 
 def roll_back_failed_writes(context: ActionContext) -> tuple[str, ...]:
@@ -309,6 +309,8 @@ def undo_planned(
         delete_history(info.commit_time, storage)
     if info.action in _REPLACING and not is_over:
         delete_rings(storage, info.commit_time)
+    if info.commit_time == SKELETON_TIME and not is_over:
+        delete_index(storage)
     return target, RollbackMetadata(
         start_rollback_time=instant.requested_time,
         time_taken_ms=int((context.clock.monotonic_s() - started_s) * 1000),
@@ -330,7 +332,7 @@ def _pending_rollbacks(meta: MetaClient) -> list[Instant]:
 
 
 def _is_failed_write(instant: Instant, context: ActionContext) -> bool:
-    if not instant.action.is_commit or instant.requested_time <= _LOWEST_TIME:
+    if not instant.action.is_commit:
         return False
     return context.meta.reader.clustering_plan(instant) is None
 
