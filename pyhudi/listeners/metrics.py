@@ -33,6 +33,7 @@ REPORTERS: Registry[type[Reporter]] = Registry(
         "INMEMORY": "pyhudi.listeners.reporters.memory:MemoryReporter",
     },
 )
+_TIMED_PHASES = {"sweep": "finalize", "prepare": "source_read_and_index"}
 _sets: dict[str, MetricSet] = {}
 _reporters: dict[str, Reporter] = {}
 _lock = threading.Lock()
@@ -53,8 +54,9 @@ class MetricsListener:
         numbers = _set_of(options.metrics)
         numbers.set(named)
         numbers.time(f"{prefix}{_timer_of(done)}.timer", done.duration_s)
-        if "sweep" in done.seconds:
-            numbers.time(f"{prefix}finalize.timer", done.seconds["sweep"])
+        for phase, name in _TIMED_PHASES.items():
+            if phase in done.seconds:
+                numbers.time(f"{prefix}{name}.timer", done.seconds[phase])
         if done.action in (ActionKind.COMPACTION.value, ActionKind.LOGCOMPACTION.value):
             numbers.count(f"{prefix}compaction.compaction.completed.counter")
         reporter = _reporter_of(options.metrics)
@@ -63,8 +65,10 @@ class MetricsListener:
 
 
 def _timer_of(done: ActionDone) -> str:
-    """The action by whose name Hudi times it: a compaction is a commit there."""
+    """The action by whose name Hudi times it: a compaction is a commit there, a restore a rollback."""
     services = (ActionKind.COMPACTION.value, ActionKind.LOGCOMPACTION.value)
+    if done.action == ActionKind.RESTORE.value:
+        return ActionKind.ROLLBACK.value
     return ActionKind.COMMIT.value if done.action in services else done.action
 
 

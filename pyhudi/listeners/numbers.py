@@ -6,13 +6,12 @@ Source: Hudi's HoodieMetrics, and what Hudi 1.2.0 pushes to a gateway.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from pyhudi.listeners.done import ActionDone
 from pyhudi.model.commit import CommitMetadata, WriteStat
-from pyhudi.model.instant import ActionKind
-from pyhudi.model.plans import CleanMetadata, RollbackMetadata
-from pyhudi.model.timeline import Timeline
+from pyhudi.model.instant import ActionKind, Instant
+from pyhudi.model.plans import CleanMetadata, RestoreMetadata, RollbackMetadata
 
 __all__ = ["gauges_of"]
 
@@ -36,13 +35,20 @@ def gauges_of(done: ActionDone, *, log_blocks: bool) -> dict[str, float]:
         case RollbackMetadata():
             numbers["numFilesDeleted"] = done.body.total_files_deleted
     gauges = {f"{done.action}.{name}": value for name, value in numbers.items()}
+    instants = done.timeline.instants
+    if isinstance(done.body, RestoreMetadata):
+        # Hudi counts a restore as a rollback. The plans of its rollbacks go with its completion.
+        gauges |= {f"{ActionKind.ROLLBACK.value}.{name}": value for name, value in _of_restore(done.body, done).items()}
+        instants = tuple(i for i in instants if i.is_completed or i.action is not ActionKind.ROLLBACK)
+    if done.action == ActionKind.CLUSTERING.value and "execute" in done.seconds:
+        gauges[f"{done.action}.fileCreationTime"] = _ms(done.seconds["execute"])
     if "sweep" in done.seconds and isinstance(done.body, CommitMetadata):
         gauges["finalize.duration"] = _ms(done.seconds["sweep"])
         gauges["finalize.numFilesFinalized"] = len(done.body.stats())
     if "prepare" in done.seconds:
         gauges["source_read_and_index.duration.duration"] = _ms(done.seconds["prepare"])
     if done.instant is not None:
-        gauges |= _of_timeline(done.timeline)
+        gauges |= _of_timeline(instants)
     return gauges
 
 
@@ -73,6 +79,11 @@ def _of_commit(body: CommitMetadata, done: ActionDone, log_blocks: bool) -> dict
     return numbers | _event_times(stats, done.ended_ms)
 
 
+def _of_restore(body: RestoreMetadata, done: ActionDone) -> dict[str, float]:
+    rollbacks = [one for several in body.rollbacks.values() for one in several]
+    return {"duration": _ms(done.duration_s), "numFilesDeleted": _sum(one.total_files_deleted for one in rollbacks)}
+
+
 def _event_times(stats: Iterable[WriteStat], ended_ms: float) -> dict[str, float]:
     """How late the oldest and the newest event of a commit became visible, where its rows have event times."""
     oldest = [stat.min_event_time for stat in stats if stat.min_event_time is not None]
@@ -85,15 +96,15 @@ def _event_times(stats: Iterable[WriteStat], ended_ms: float) -> dict[str, float
     return late
 
 
-def _of_timeline(timeline: Timeline) -> dict[str, float]:
+def _of_timeline(instants: Sequence[Instant]) -> dict[str, float]:
     """How many services wait, since when, and which was the last one."""
     gauges: dict[str, float] = {}
     for word, (pending_as, completed_as) in _TIMELINE_WORDS.items():
-        waiting = [i for i in timeline.instants if i.action is pending_as and not i.is_completed]
+        waiting = [i for i in instants if i.action is pending_as and not i.is_completed]
         gauges[f"{pending_as.value}.pending{word}InstantCount"] = len(waiting)
         if waiting:
             gauges[f"{pending_as.value}.earliestInflight{word}Instant"] = int(waiting[0].requested_time)
-        last = next((i for i in reversed(timeline.instants) if i.action is completed_as and i.is_completed), None)
+        last = next((i for i in reversed(instants) if i.action is completed_as and i.is_completed), None)
         if last is not None:
             gauges[f"{completed_as.value}.latestCompleted{word}Instant"] = int(last.requested_time)
     return gauges

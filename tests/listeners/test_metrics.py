@@ -136,6 +136,37 @@ def test_cleans_rollbacks_clusterings_and_archiving_are_counted(tmp_path: Path) 
     assert not any(name.startswith("my_rides") for name in found)
 
 
+def test_a_restore_counts_as_a_rollback_and_leaves_none_waiting(tmp_path: Path) -> None:
+    given = options()
+    write_hudi(tmp_path / "t", rows(1), options=given)
+    table = HudiTable.open(tmp_path / "t")
+    time = table.timeline.last_commit().requested_time  # type: ignore[union-attr]
+    table.savepoint(options=_service(given))
+    write_hudi(tmp_path / "t", rows(1, v=2), options=given)
+    write_hudi(tmp_path / "t", rows(1, v=3), options=given)
+
+    table.restore(time, options=_service(given))
+
+    found = pyhudi.metrics()
+    assert found["my_rides.rollback.numFilesDeleted"] == 2
+    assert found["my_rides.rollback.duration"] == found["my_rides.restore.duration"] > 0
+    assert found["my_rides.rollback.timer.count"] == 1
+    assert found["my_rides.rollback.pendingRollbackInstantCount"] == 0
+    assert "my_rides.rollback.earliestInflightRollbackInstant" not in found
+
+
+def test_phases_that_hudi_times_have_timers(tmp_path: Path) -> None:
+    given = options()
+    write_hudi(tmp_path / "t", rows(1), options=given)
+    write_hudi(tmp_path / "t", rows(2), options=given)
+    HudiTable.open(tmp_path / "t").cluster(options=_service(given))
+
+    found = pyhudi.metrics()
+    assert found["my_rides.source_read_and_index.timer.count"] == 2
+    assert found["my_rides.finalize.timer.count"] == 3
+    assert 0 <= found["my_rides.clustering.fileCreationTime"] <= found["my_rides.clustering.duration"]
+
+
 def test_prometheus_reads_the_endpoint(tmp_path: Path) -> None:
     write_hudi(tmp_path / "t", rows(1), options=options("PROMETHEUS", **{"hoodie.metrics.prometheus.port": 0}))
     (reporter,) = module._reporters.values()
