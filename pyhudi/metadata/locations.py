@@ -256,6 +256,8 @@ def open_record_lookup(meta: MetaClient) -> RecordLookup | str:
         missing = missing_instants(table)
         if missing:
             return f"{root}: the metadata table lacks {', '.join(missing[:3])}, which another writer did not put there."
+        if not table.knows_newest_rows:
+            return f"{root}: a write is being taken back that the record index may still have."
         table.slices(_NAME)
     except HudiError as error:
         return f"{root}: the metadata table can't be read: {error}"

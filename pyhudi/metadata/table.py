@@ -81,6 +81,15 @@ class MetadataTable:
         """Partitions that are complete, in the order in which the table's properties list them."""
         return self.data.config.metadata_partitions
 
+    @property
+    def knows_newest_rows(self) -> bool:
+        """Do keys and ranges of partitions describe the rows of the newest snapshot?
+
+        Readers no longer see a completed write once its rollback has begun. Its records stay until the rollback ends,
+        where a build or a compaction has merged them.
+        """
+        return not any(instant.action.is_undoing for instant in self.data.timeline.pending())
+
     def slices(self, partition: str) -> tuple[FileSlice, ...]:
         """The newest slice of each file group of a partition, in order of the file ids.
 

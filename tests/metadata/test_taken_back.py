@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from pyhudi import HudiTable
+from pyhudi.index.record_index import RecordIndexIgnored
 from pyhudi.metadata.build import MetadataTableRebuilt
 from pyhudi.metadata.compaction import compact_if_due
 from pyhudi.metadata.initialization import build_partition
@@ -156,6 +157,32 @@ def test_a_partition_that_is_built_when_the_first_instants_were_archived_hides_n
     assert built.meta.timeline.find("0" * 17) is not None
     assert built.records("files").to_pylist() == files.to_pylist()
     assert metadata_of(table).records("files").to_pylist() == files.to_pylist()
+
+
+@pytest.mark.parametrize("merged_by", ["build", "compaction"])
+@pytest.mark.parametrize(("version", "kind"), KINDS[2:])
+def test_while_a_merged_delete_is_taken_back_its_rows_are_found_by_key_and_by_the_next_upsert(
+    version: str, kind: str, merged_by: str
+) -> None:
+    few = {"metadata_global_record_level_index_min_filegroup_count": "1", "index_type": "GLOBAL_RECORD_LEVEL_INDEX"}
+    table = table_of(version, kind, compact_inline="false", metadata_global_record_level_index_enable="true", **few)
+    table.bulk_insert(("a", "x", 1, 10), ("b", "y", 1, 20), ("c", "z", 1, 30))
+    table.delete(("b", "y"))
+    if merged_by == "build":
+        HudiTable(table.meta).metadata.rebuild()
+    else:
+        compact_if_due(metadata_of(table), 1)
+    undone = 0
+    for attempt, where in deaths(table, rolled_back):
+        is_back = len(attempt.meta.timeline.commits().instants) == 1
+        scan = HudiTable(attempt.meta).scan(where="id = 'b'", options={"hoodie.pyhudi.read.unique.keys": "true"})
+        assert scan.to_arrow().num_rows == is_back, where
+        undone += is_back
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RecordIndexIgnored)
+            attempt.upsert(("b", "y", 3, 22))
+        assert attempt.rows() == [("a", "x", 1, 10), ("b", "y", 3, 22), ("c", "z", 1, 30)], where
+    assert undone
 
 
 @pytest.mark.parametrize(("version", "kind"), KINDS[2:])

@@ -138,11 +138,11 @@ def skip_slices(
     Args: predicate: bound to `schema`; is_newest: the query reads the newest state; groups: all file groups of the
         table, None where indexes of rows must not be used (see `SkipRequest`).
     """
-    reads, steps = list(slices), list[Skipped]()
-    request = SkipRequest(
-        source.table, predicate, schema, exact_keys(predicate, source.table.data.config, schema), is_newest, groups
-    )
-    if request.keys is not None and len(reads) <= 1:
+    reads, steps, table = list(slices), list[Skipped](), source.table
+    keys = exact_keys(predicate, table.data.config, schema)
+    knows_rows = table.knows_newest_rows
+    request = SkipRequest(table, predicate, schema, keys, is_newest and knows_rows, groups if knows_rows else None)
+    if keys is not None and len(reads) <= 1:
         return reads, ()  # to look for keys in one file costs less than to ask whether to
     for skipper in SKIPPERS:
         answer = source.read(partial(skipper.ask, request, reads))

@@ -26,8 +26,8 @@ class SkipRequest:
     """The filter of a query, and the metadata table that may know which slices have no row that passes it.
 
     `predicate`: bound to `schema`. `keys`: the record keys of all rows that can pass, None when the filter does not say
-    them. `is_newest`: the query reads the newest state. `groups`: all file groups of the table; None where indexes of
-    rows must not be used.
+    them. `is_newest`: the query reads the newest state, and the metadata table describes its rows. `groups`: all file
+    groups of the table; None where indexes of rows must not be used.
     """
 
     table: MetadataTable
