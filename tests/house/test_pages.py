@@ -86,7 +86,7 @@ def test_the_examples_of_writing_and_calling_run(tmp_path: Path) -> None:
     write_hudi(trips, rows, record_key="id", options=indexed)
     given = {"write_hudi": write_hudi, "batch": rows, "table": HudiTable.open(trips), "pyhudi": pyhudi}
 
-    assert run_examples("docs/writing", {"/data/trips": trips}, given)
+    assert run_examples("docs/writing", {"/data/trips": trips, "/tmp/cabs": str(tmp_path / "cabs")}, given)
     assert run_examples("docs/procedures", {"/lake/rides": trips}, given)
 
 
