@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 import fastavro
 
@@ -26,6 +27,7 @@ from pyhudi.formats.timeline.instant_files import (
     decode_requested_replace,
     decode_rollback_metadata,
     decode_rollback_plan,
+    decode_totals,
     encode_commit,
     encode_requested_replace,
     encode_rollback_metadata,
@@ -80,7 +82,9 @@ _TRIES = 5
 
 
 def _commit(data: bytes) -> None:
-    """A commit, and what archiving makes of it."""
+    """A commit, its totals, and what archiving makes of it."""
+    with suppress(HudiError):
+        decode_totals(data, "commit")
     metadata = decode_commit(data, "commit")
     _ = metadata.stats(), metadata.schema_json
     encode_entries([archive_entry(_TIME, ActionKind.COMMIT, State.COMPLETED, data, _LATER)])

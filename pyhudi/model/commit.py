@@ -3,6 +3,7 @@
 The main classes:
 
     WriteStat, CommitMetadata    the body of a completed write
+    CommitTotals                 its counters in sum, for those who look at a whole timeline
     WriteStatus                  the report of a write task, one for each file that it wrote; a task that fails raises
     TableChange                  by partition: files written, files deleted, file groups replaced
 
@@ -28,6 +29,7 @@ from pyhudi.model.plans import CleanMetadata, IndexPlan, RestoreMetadata, Rollba
 __all__ = [
     "Body",
     "CommitMetadata",
+    "CommitTotals",
     "OperationType",
     "PartitionChange",
     "StagedIndexFile",
@@ -129,6 +131,42 @@ class CommitMetadata:
     def stats(self) -> tuple[WriteStat, ...]:
         """All write stats, partition by partition."""
         return tuple(stat for stats in self.partition_to_write_stats.values() for stat in stats)
+
+
+@dataclass(frozen=True, slots=True)
+class CommitTotals:
+    """The body of a completed write with its write stats in sum: a timeline of a hundred thousand files has as many
+    stats.
+    """
+
+    operation_type: str = OperationType.UNKNOWN
+    extra_metadata: Mapping[str, str] = field(default_factory=dict)
+    files: int = 0
+    rows_written: int = 0
+    rows_inserted: int = 0
+    rows_updated: int = 0
+    rows_deleted: int = 0
+    bytes_written: int = 0
+
+    @classmethod
+    def of(cls, body: CommitMetadata) -> CommitTotals:
+        """The totals of a body that was read in full."""
+        stats = body.stats()
+        return cls(
+            body.operation_type,
+            body.extra_metadata,
+            len(stats),
+            sum(stat.num_writes for stat in stats),
+            sum(stat.num_inserts for stat in stats),
+            sum(stat.num_update_writes for stat in stats),
+            sum(stat.num_deletes for stat in stats),
+            sum(stat.total_write_bytes for stat in stats),
+        )
+
+    @property
+    def schema_json(self) -> str | None:
+        """Avro JSON of the table schema, None when the commit has none."""
+        return self.extra_metadata.get("schema") or None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,14 +8,14 @@ from heapq import merge
 from itertools import islice
 
 from pyhudi.meta_client import MetaClient
-from pyhudi.model.commit import CommitMetadata
+from pyhudi.model.commit import CommitTotals
 from pyhudi.model.instant import Instant
 from pyhudi.result import Result, ResultList
 from pyhudi.text_table import readable_bytes
 from pyhudi.timeline.archived_timeline import load_archived_timeline
 from pyhudi.view.readable_history import ReadableHistory, load_readable_history
 
-__all__ = ["History", "HistoryEntry", "load_table_history"]
+__all__ = ["History", "HistoryEntry", "RecordedInstant", "load_table_history", "recorded_instants"]
 
 _COUNTS = ("inserted", "updated", "deleted", "files", "written")
 # Extra metadata of every commit that says nothing to people.
@@ -74,6 +74,36 @@ class History(ResultList[HistoryEntry]):
         return entry._row()
 
 
+@dataclass(frozen=True, slots=True)
+class RecordedInstant:
+    """An instant on the active or on the archived timeline. `totals`: None unless it is a completed write."""
+
+    instant: Instant
+    totals: CommitTotals | None
+    is_archived: bool = False
+
+    def entry(self, readable_history: ReadableHistory) -> HistoryEntry:
+        """It as users see it."""
+        instant, totals = self.instant, self.totals
+        times = (instant.requested_time, instant.completion_time, instant.action.value, instant.state.name.lower())
+        if totals is None:
+            return HistoryEntry(*times, is_archived=self.is_archived)
+        return HistoryEntry(
+            *times,
+            totals.operation_type,
+            totals.rows_written,
+            totals.rows_inserted,
+            totals.rows_updated,
+            totals.rows_deleted,
+            totals.files,
+            totals.bytes_written,
+            {key: value for key, value in totals.extra_metadata.items() if key not in _HIDDEN_KEYS},
+            readable_history.is_readable(instant.requested_time),
+            self.is_archived,
+            instant.requested_time in readable_history.saved,
+        )
+
+
 def load_table_history(
     meta: MetaClient,
     limit: int | None = None,
@@ -88,67 +118,42 @@ def load_table_history(
              since, until: only instants with a requested time in this range, both ends included.
     """
     readable_history = load_readable_history(meta)
-    entries: Iterator[HistoryEntry] = merge(
-        _active(meta, readable_history, since, until),
-        _archived(meta, readable_history, since, until) if archived else iter(()),
-        key=lambda entry: entry.instant_time,
-        reverse=True,
-    )
     count = None if limit is None else max(0, limit)
     if archived and count is not None and meta.config.layout_version >= 2:
         # What is archived is older than the first instant that is not: no need to look at it for the newest ones.
         first = meta.timeline.active_since
         newest = [i for i in meta.timeline if first is not None and i.requested_time >= first]
         if sum(_within(i.requested_time, since, until) for i in newest) >= count:
-            entries = _active(meta, readable_history, since, until)
-    return History(islice(entries, count))
+            archived = False
+    recorded = recorded_instants(meta, archived=archived, since=since, until=until)
+    return History(one.entry(readable_history) for one in islice(recorded, count))
 
 
-def _active(
-    meta: MetaClient, readable_history: ReadableHistory, since: str | None, until: str | None
-) -> Iterator[HistoryEntry]:
+def recorded_instants(
+    meta: MetaClient, *, archived: bool = True, since: str | None = None, until: str | None = None
+) -> Iterator[RecordedInstant]:
+    """Like `load_table_history`, one by one: each is read when it is reached."""
+    return merge(
+        _active(meta, since, until),
+        _archived(meta, since, until) if archived else iter(()),
+        key=lambda one: one.instant.requested_time,
+        reverse=True,
+    )
+
+
+def _active(meta: MetaClient, since: str | None, until: str | None) -> Iterator[RecordedInstant]:
     for instant in reversed(meta.timeline.instants):
         if _within(instant.requested_time, since, until):
             is_write = instant.is_completed and instant.action.is_write
-            yield _entry(instant, meta.commits.metadata(instant) if is_write else None, readable_history)
+            yield RecordedInstant(instant, meta.commits.totals(instant) if is_write else None)
 
 
-def _archived(
-    meta: MetaClient, readable_history: ReadableHistory, since: str | None, until: str | None
-) -> Iterator[HistoryEntry]:
+def _archived(meta: MetaClient, since: str | None, until: str | None) -> Iterator[RecordedInstant]:
     active = set(meta.timeline.instants)  # a run that died has left some in both
     for archived in load_archived_timeline(meta.storage, meta.config).instants(since, until):
         if archived.instant not in active:
-            yield _entry(archived.instant, archived.commit(), readable_history, is_archived=True)
+            yield RecordedInstant(archived.instant, archived.totals(), is_archived=True)
 
 
 def _within(time: str, since: str | None, until: str | None) -> bool:
     return (since is None or time >= since) and (until is None or time <= until)
-
-
-def _entry(
-    instant: Instant, body: CommitMetadata | None, readable_history: ReadableHistory, *, is_archived: bool = False
-) -> HistoryEntry:
-    state = instant.state.name.lower()
-    if body is None:
-        return HistoryEntry(
-            instant.requested_time, instant.completion_time, instant.action.value, state, is_archived=is_archived
-        )
-    stats = body.stats()
-    return HistoryEntry(
-        instant.requested_time,
-        instant.completion_time,
-        instant.action.value,
-        state,
-        body.operation_type,
-        rows_written=sum(stat.num_writes for stat in stats),
-        rows_inserted=sum(stat.num_inserts for stat in stats),
-        rows_updated=sum(stat.num_update_writes for stat in stats),
-        rows_deleted=sum(stat.num_deletes for stat in stats),
-        files=len(stats),
-        bytes_written=sum(stat.total_write_bytes for stat in stats),
-        extra={key: value for key, value in body.extra_metadata.items() if key not in _HIDDEN_KEYS},
-        readable=readable_history.is_readable(instant.requested_time),
-        is_archived=is_archived,
-        is_saved=instant.requested_time in readable_history.saved,
-    )

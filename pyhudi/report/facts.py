@@ -1,25 +1,25 @@
 """What the page shows of a table: columns of JSON values, which are smaller than objects by far.
 
-The timeline is that of `history`, newest first; the newest slice of each file group gives its sizes and log depth.
-No data file is opened.
+The timeline is that of `history`, newest first. No data file is opened.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
 import pyarrow as pa
 
 from pyhudi.meta_client import MetaClient
-from pyhudi.model.instant import ActionKind
-from pyhudi.queries.history import HistoryEntry
+from pyhudi.queries.history import HistoryEntry, recorded_instants
 from pyhudi.result import plain
 from pyhudi.services.health import TableHealth
 from pyhudi.shown_text import without_credentials
+from pyhudi.timeline.commits import tells_schema
 from pyhudi.view.file_system_view import FileSystemView
+from pyhudi.view.readable_history import load_readable_history
 
 __all__ = ["Facts", "table_facts"]
 
@@ -29,11 +29,10 @@ _SECRET = re.compile(r"(?i)secret|password|passwd|token|credential|access[._-]?k
 _HIDDEN = "(hidden)"
 
 
-def table_facts(
-    meta: MetaClient, history: Sequence[HistoryEntry], view: FileSystemView, health: TableHealth, schema: pa.Schema
-) -> Facts:
+def table_facts(meta: MetaClient, view: FileSystemView, health: TableHealth, schema: pa.Schema) -> Facts:
     """Everything on the page. `schema`: the data columns."""
     config = meta.config
+    timeline, schema_changes = _timeline(meta)
     return {
         "name": config.table_name,
         "path": without_credentials(meta.storage.root),
@@ -51,91 +50,81 @@ def table_facts(
             "writers": health.writers,
             "waiting": list(health.waiting),
         },
-        "timeline": _timeline(history),
+        "timeline": timeline,
         "files": _files(view),
         "partitions": _partitions(view),
         "schema": [[field.name, str(field.type), field.nullable] for field in schema],
-        "schema_changes": _schema_changes(meta),
+        "schema_changes": schema_changes,
         "properties": _properties(config.properties),
     }
 
 
-def _timeline(history: Sequence[HistoryEntry]) -> list[list[object]]:
+def _timeline(meta: MetaClient) -> tuple[list[list[object]], list[list[str]]]:
+    """Rows of instants, newest first, and changes of the schema with their instants, oldest first.
+
+    One walk reads each body once, and none stays in memory: an archived timeline has no end.
+    """
+    readable = load_readable_history(meta)
+    rows: list[list[object]] = []
+    changes: list[list[str]] = []
+    newer: tuple[str, str] | None = None  # the oldest schema until here: its first instant, and its text
+    for recorded in recorded_instants(meta):
+        rows.append(_row(recorded.entry(readable)))
+        if recorded.totals is None or not tells_schema(recorded.totals):
+            continue
+        time, schema = recorded.instant.requested_time, str(recorded.totals.schema_json)
+        if newer is not None and schema != newer[1]:
+            differences = _differences(_columns(schema), _columns(newer[1]))
+            changes.extend([newer[0], change] for change in reversed([*differences]))
+        newer = (time, schema)
+    return rows, changes[::-1]
+
+
+def _row(entry: HistoryEntry) -> list[object]:
     return [
-        [
-            entry.instant_time,
-            entry.completion_time,
-            entry.action,
-            entry.state,
-            (entry.operation or "").lower(),
-            entry.rows_inserted,
-            entry.rows_updated,
-            entry.rows_deleted,
-            entry.files,
-            entry.bytes_written,
-            "archived" if entry.is_archived else "saved" if entry.is_saved else "active",
-        ]
-        for entry in history
+        entry.instant_time,
+        entry.completion_time,
+        entry.action,
+        entry.state,
+        (entry.operation or "").lower(),
+        entry.rows_inserted,
+        entry.rows_updated,
+        entry.rows_deleted,
+        entry.files,
+        entry.bytes_written,
+        "archived" if entry.is_archived else "saved" if entry.is_saved else "active",
     ]
 
 
 def _files(view: FileSystemView) -> dict[str, list[object]]:
-    """Columns, the partition as a number: its paths would be most of the page."""
-    partitions = view.partitions()
-    columns: dict[str, list[object]] = {
-        "partition": [],
-        "id": [],
-        "instant": [],
-        "slices": [],
-        "base": [],
-        "logs": [],
-        "log_bytes": [],
+    """Columns. Those of slices go through the groups in order, each with its slices, newest first."""
+    numbered = [(number, group) for number, path in enumerate(view.partitions()) for group in view.groups[path]]
+    slices = [one for _, group in numbered for one in group.slices]
+    logs = [[log.size_bytes for log in one.log_files] for one in slices]
+    return {
+        "partition": [number for number, _ in numbered],  # its path would be most of the page
+        "id": [group.group.file_id for _, group in numbered],
+        "slices": [len(group.slices) for _, group in numbered],
+        "instant": [one.base_instant for one in slices],
+        "base": [0 if one.base_file is None else one.base_file.size_bytes for one in slices],
+        "logs": [len(sizes) for sizes in logs],
+        "log_bytes": [sum(sizes) for sizes in logs],
     }
-    for number, partition in enumerate(partitions):
-        for group in view.groups[partition]:
-            newest = group.slices[0]
-            base_bytes = 0 if newest.base_file is None else newest.base_file.size_bytes
-            row = (
-                number,
-                group.group.file_id,
-                newest.base_instant,
-                len(group.slices),
-                base_bytes,
-                len(newest.log_files),
-                newest.size_bytes - base_bytes,
-            )
-            for column, value in zip(columns.values(), row, strict=True):
-                column.append(value)
-    return columns
 
 
 def _partitions(view: FileSystemView) -> list[list[object]]:
     rows: list[list[object]] = []
     for partition in view.partitions():
-        slices = view.slices(partition)
-        logs = sum(len(one.log_files) for one in slices)
-        rows.append([partition, len(slices), sum(one.size_bytes for one in slices), logs])
+        newest = view.slices(partition)
+        bases = sum(one.base_file.size_bytes for one in newest if one.base_file is not None)
+        logs = [log.size_bytes for one in newest for log in one.log_files]
+        rows.append([partition, len(newest), bases + sum(logs), len(logs)])
     return rows
 
 
-def _schema_changes(meta: MetaClient) -> list[list[str]]:
-    """Instant and change, oldest first, of the commits on the active timeline."""
-    changes: list[list[str]] = []
-    before: dict[str, str] | None = None
-    text = None
-    for instant in meta.timeline.commits().instants:
-        if instant.action not in (ActionKind.COMMIT, ActionKind.DELTACOMMIT, ActionKind.REPLACECOMMIT):
-            continue
-        body = meta.commits.metadata(instant)
-        schema = body.schema_json
-        if schema is None or schema == text:
-            continue
-        text = schema
-        columns = {field["name"]: json.dumps(field["type"]) for field in json.loads(schema).get("fields", ())}
-        if before is not None:
-            changes.extend([instant.requested_time, change] for change in _differences(before, columns))
-        before = columns
-    return changes
+def _columns(schema: str) -> dict[str, str]:
+    """The columns of an Avro schema, each with the JSON of its type."""
+    return {field["name"]: json.dumps(field["type"]) for field in json.loads(schema).get("fields", ())}
 
 
 def _differences(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[str]:

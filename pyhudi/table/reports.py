@@ -88,7 +88,7 @@ def report(handle: TableHandle, path: str | os.PathLike[str] | None, options: Op
         return *health_and_files(context), context.meta  # one moment, and one listing
 
     checked, view, meta = handle.serve(looked_at, options, {}, dry_run=True, admit=lambda context: None)
-    page = report_html(table_facts(meta, load_table_history(meta), view, checked, data_schema(meta)))
+    page = report_html(table_facts(meta, view, checked, data_schema(meta)))
     if path is None:
         return Report(page)
     Path(path).write_text(page, "utf-8")
@@ -205,9 +205,8 @@ def table_stats(meta: MetaClient, sizes: pa.Array) -> TableStats:
     """The statistics of a table. `sizes`: bytes of the newest slice of each file group."""
     commits, updates, writes = [], 0, 0
     for instant in reversed(meta.timeline.commits().instants):
-        body = meta.commits.metadata(instant)
-        stats = body.stats()
-        updated, written = sum(stat.num_update_writes for stat in stats), sum(stat.num_writes for stat in stats)
+        totals = meta.commits.totals(instant)
+        updated, written = totals.rows_updated, totals.rows_written
         rewrites = instant.action is not ActionKind.DELTACOMMIT
         if rewrites:
             updates, writes = updates + updated, writes + written
@@ -215,9 +214,9 @@ def table_stats(meta: MetaClient, sizes: pa.Array) -> TableStats:
             CommitStats(
                 instant.requested_time,
                 instant.action.value,
-                body.operation_type,
-                len(stats),
-                sum(stat.total_write_bytes for stat in stats),
+                totals.operation_type,
+                totals.files,
+                totals.bytes_written,
                 written,
                 updated,
                 _factor(written, updated) if rewrites else None,

@@ -20,7 +20,7 @@ from pyhudi.formats.log.reader import LogBlock, scan_log
 from pyhudi.formats.log.writer import LogFileWriter
 from pyhudi.formats.timeline.archive_entries import commit_of_entry, encode_entries, entries_of
 from pyhudi.formats.timeline.bodies import Body
-from pyhudi.model.commit import CommitMetadata
+from pyhudi.model.commit import CommitMetadata, CommitTotals
 from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.model.table_config import TableConfig
 from pyhudi.storage.base import Storage
@@ -55,6 +55,11 @@ class ArchiveLogInstant:
     def commit(self) -> CommitMetadata | None:
         """The commit metadata of a write, None for other actions."""
         return commit_of_entry(self.entries.get(State.COMPLETED.name) or {})
+
+    def totals(self) -> CommitTotals | None:
+        """Like `commit`, with the write stats in sum."""
+        commit = self.commit()
+        return None if commit is None else CommitTotals.of(commit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +185,10 @@ class ArchivedInstant(Protocol):
 
     def commit(self) -> CommitMetadata | None:
         """The commit metadata of a write, None for other actions. Raises CorruptFile."""
+        ...
+
+    def totals(self) -> CommitTotals | None:
+        """Like `commit`, with the write stats in sum."""
         ...
 
 

@@ -6,29 +6,32 @@ Source: docs/formats/timeline.md, "Steps of an instant", "Bodies"; docs/formats/
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
+from typing import TypeVar
 
 from pyhudi.errors import CorruptFile, PathNotFound
-from pyhudi.formats.timeline.instant_files import decode_commit
-from pyhudi.model.commit import CommitMetadata, OperationType
+from pyhudi.formats.timeline.instant_files import decode_commit, decode_totals
+from pyhudi.model.commit import CommitMetadata, CommitTotals, OperationType
 from pyhudi.model.instant import Instant, State
 from pyhudi.model.table_config import TableConfig
 from pyhudi.model.timeline import Timeline
 from pyhudi.storage.base import Storage
 from pyhudi.storage.file_cache import get_or_load, peek
-from pyhudi.timeline.archived_timeline import load_archived_timeline
+from pyhudi.timeline.archived_timeline import ArchivedInstant, load_archived_timeline
 from pyhudi.timeline.listing import instant_path
 from pyhudi.timeline.read import TimelineReader
 
-__all__ = ["CommitBodies"]
+__all__ = ["CommitBodies", "tells_schema"]
 
-# They rewrite rows unchanged; their schema may be older than the table's.
 _WITHOUT_SCHEMA_CHANGE = frozenset(
     {OperationType.CLUSTER, OperationType.COMPACT, OperationType.LOG_COMPACT, OperationType.INDEX}
 )
 
 
-_PART = "commit"  # name of the cached part of a completed file
+_PART, _TOTALS_PART = "commit", "totals"  # names of the cached parts of a completed file
 _STAT_BYTES = 2000  # about the size of a write stat in memory
+
+Decoded = TypeVar("Decoded")
 
 
 class CommitBodies:
@@ -54,10 +57,18 @@ class CommitBodies:
         with self._lock:
             body = self._cache.get(instant)
         if body is None:
-            body = self._load(instant)
+            body = self._load(instant, _PART, decode_commit, _size_of, lambda archived: archived.commit())
             with self._lock:
                 self._cache[instant] = body
         return body
+
+    def totals(self, instant: Instant) -> CommitTotals:
+        """Like `metadata`, with the write stats in sum: less is decoded, and no body stays in memory."""
+        assert instant.is_completed, instant
+        body = self.at_hand(instant)
+        if body is not None:
+            return CommitTotals.of(body)
+        return self._load(instant, _TOTALS_PART, decode_totals, _size_of, lambda archived: archived.totals())
 
     def with_body(self, instant: Instant, body: CommitMetadata) -> CommitBodies:
         """These bodies and that of an instant which is about to complete."""
@@ -73,22 +84,29 @@ class CommitBodies:
             cached = self._cache.get(instant)
         return cached or peek(self._storage, instant_path(instant, self._config), _PART, CommitMetadata)
 
-    def _load(self, instant: Instant) -> CommitMetadata:
+    def _load(
+        self,
+        instant: Instant,
+        part: str,
+        decode: Callable[[bytes], Decoded],
+        size_of: Callable[[Decoded], int],
+        archived_form: Callable[[ArchivedInstant], Decoded | None],
+    ) -> Decoded:
         try:
             return get_or_load(
                 self._storage,
                 instant_path(instant, self._config),
-                _PART,
-                lambda: decode_commit(self._reader.read_body(instant, State.COMPLETED)),
-                _size_of,
+                part,
+                lambda: decode(self._reader.read_body(instant, State.COMPLETED)),
+                size_of,
             )
         except PathNotFound:
             # Archived since the timeline was loaded: an earlier reader goes on undisturbed.
             time = instant.requested_time
             for archived in load_archived_timeline(self._storage, self._config).instants(time, time):
-                commit = archived.commit() if archived.instant.action is instant.action else None
-                if commit is not None:
-                    return commit
+                body = archived_form(archived) if archived.instant.action is instant.action else None
+                if body is not None:
+                    return body
             raise
         except CorruptFile as error:
             raise CorruptFile(
@@ -109,17 +127,19 @@ class CommitBodies:
         if newest_time is None or (newest_time != instant_time and since is not None and newest_time < since):
             for archived in load_archived_timeline(self._storage, self._config).instants(newest_time, instant_time):
                 body = archived.commit()
-                if body is not None and _tells_schema(body):
+                if body is not None and tells_schema(body):
                     return body.schema_json
         return None if newest is None else self.metadata(newest).schema_json
 
     def _newest_with_schema(self, timeline: Timeline) -> Instant | None:
-        return next((i for i in reversed(timeline.commits().instants) if _tells_schema(self.metadata(i))), None)
+        return next((i for i in reversed(timeline.commits().instants) if tells_schema(self.metadata(i))), None)
 
 
-def _tells_schema(body: CommitMetadata) -> bool:
+def tells_schema(body: CommitMetadata | CommitTotals) -> bool:
+    """Is its schema that of the table? Services rewrite rows unchanged, and may have an older one."""
     return body.operation_type not in _WITHOUT_SCHEMA_CHANGE and body.schema_json is not None
 
 
-def _size_of(body: CommitMetadata) -> int:
-    return _STAT_BYTES * len(body.stats()) + sum(map(len, body.extra_metadata.values()))
+def _size_of(body: CommitMetadata | CommitTotals) -> int:
+    stats = 1 if isinstance(body, CommitTotals) else len(body.stats())
+    return _STAT_BYTES * stats + sum(map(len, body.extra_metadata.values()))

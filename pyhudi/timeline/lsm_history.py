@@ -25,8 +25,8 @@ from pyhudi.formats.timeline.history_files import (
     row_groups_of,
     write_history_file,
 )
-from pyhudi.formats.timeline.instant_files import decode_commit
-from pyhudi.model.commit import CommitMetadata
+from pyhudi.formats.timeline.instant_files import decode_commit, decode_totals
+from pyhudi.model.commit import CommitMetadata, CommitTotals
 from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.storage.base import Storage
 from pyhudi.timeline.lsm_manifest import HistoryFile, Manifest, clean_manifests, load_manifest, write_manifest
@@ -65,9 +65,15 @@ class LsmInstant:
         """The commit metadata of a write, None for other actions."""
         if not self.instant.action.is_write:
             return None
-        return decode_commit(
-            self.metadata or b"", f"archived {self.instant.action.value} {self.instant.requested_time}"
-        )
+        return decode_commit(self.metadata or b"", self._name)
+
+    def totals(self) -> CommitTotals | None:
+        """Like `commit`, with the write stats in sum."""
+        return decode_totals(self.metadata or b"", self._name) if self.instant.action.is_write else None
+
+    @property
+    def _name(self) -> str:
+        return f"archived {self.instant.action.value} {self.instant.requested_time}"
 
 
 @dataclass(frozen=True, slots=True)

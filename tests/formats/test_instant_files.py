@@ -16,9 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyhudi.errors import CorruptFile
+from pyhudi.formats.avro.container import encode_container
 from pyhudi.formats.timeline import instant_files as bodies
 from pyhudi.formats.timeline.schemas import body_schema
-from pyhudi.model.commit import CommitMetadata, OperationType, WriteStat
+from pyhudi.model.commit import CommitMetadata, CommitTotals, OperationType, WriteStat
 from pyhudi.model.instant import ActionKind
 from pyhudi.model.plans import InstantInfo, RollbackMetadata, RollbackPartition, RollbackPlan, RollbackRequest
 from tests.support.golden.bodies import Body, golden_bodies
@@ -145,6 +146,45 @@ def test_a_json_commit_and_its_avro_form_mean_the_same(shared: Path) -> None:
             metadata = bodies.decode_commit(body.data, body.where)
             avro = bodies.encode_commit(metadata, action_of(body), table_version=8)
             assert bodies.decode_commit(avro, body.where) == metadata
+
+
+def test_the_totals_of_every_commit_of_real_hudi_are_those_of_its_body(shared: Path) -> None:
+    rows = 0
+    for body in golden_bodies(shared):
+        if body.is_json_commit or (body.is_avro and body.name.endswith((".commit", ".deltacommit", ".replacecommit"))):
+            totals = bodies.decode_totals(body.data, body.where)
+            assert totals == CommitTotals.of(bodies.decode_commit(body.data, body.where)), body.where
+            rows += totals.rows_written
+
+    assert rows > 1000
+
+
+def test_totals_are_read_although_another_part_of_the_schema_refers_to_a_skipped_one() -> None:
+    stat = {
+        "type": "record",
+        "name": "HoodieWriteStat",
+        "fields": [
+            {"name": "numWrites", "type": ["null", "long"]},
+            {"name": "runtimeStats", "type": {"type": "fixed", "name": "Four", "size": 4}},
+        ],
+    }
+    schema = {
+        "type": "record",
+        "name": "HoodieCommitMetadata",
+        "fields": [
+            {"name": "partitionToWriteStats", "type": {"type": "map", "values": {"type": "array", "items": stat}}},
+            {"name": "operationType", "type": "string"},
+            {"name": "more", "type": "Four"},
+        ],
+    }
+    stats = {"p": [{"numWrites": 3, "runtimeStats": b"1234"}, {"numWrites": 4, "runtimeStats": b"1234"}]}
+    data = encode_container(
+        json.dumps(schema), {"partitionToWriteStats": stats, "operationType": "insert", "more": b"1234"}
+    )
+
+    totals = bodies.decode_totals(data)
+
+    assert (totals.files, totals.rows_written, totals.operation_type) == (2, 7, "INSERT")
 
 
 def test_a_container_has_one_header_entry_one_block_and_equal_bytes_for_equal_bodies() -> None:

@@ -81,6 +81,13 @@ class Decoder:
 
 
 DECODERS = (
+    Decoder("totals", bodies.decode_totals, bodies.encode_commit(COMMIT, ActionKind.REPLACECOMMIT, 6)),
+    Decoder(
+        "Avro totals",
+        bodies.decode_totals,
+        bodies.encode_commit(COMMIT, ActionKind.REPLACECOMMIT, 8),
+        "HoodieReplaceCommitMetadata",
+    ),
     Decoder("commit", bodies.decode_commit, bodies.encode_commit(COMMIT, ActionKind.REPLACECOMMIT, 6)),
     Decoder(
         "Avro commit",

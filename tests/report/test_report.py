@@ -46,9 +46,38 @@ def test_the_page_says_what_the_table_says(table: pyhudi.HudiTable, tmp_path: Pa
     assert [row[0] for row in facts["timeline"]] == [entry.instant_time for entry in table.history()]
     assert [row[5:8] for row in facts["timeline"]] == [[0, 1, 0], [3, 0, 0]]
     assert sorted(row[0] for row in facts["partitions"]) == sorted(table.partitions()["partition_path"].to_pylist())
-    assert sum(facts["files"]["base"]) == sum(table.files()["size_bytes"].to_pylist())
+    files = facts["files"]
+    first = [sum(files["slices"][:group]) for group in range(len(files["id"]))]
+    assert [files["base"][at] for at in first] == table.files()["size_bytes"].to_pylist()
+    assert sum(files["base"]) == sum(file.stat().st_size for file in (tmp_path / "t").rglob("*.parquet"))
     assert [change for _, change in facts["schema_changes"]] == ["more added as string"]
     assert ["hoodie.table.recordkey.fields", "id"] in facts["properties"]
+
+
+def test_the_page_has_older_slices_and_the_schema_changes_of_archived_commits(tmp_path: Path) -> None:
+    path = str(tmp_path / "t")
+    options = {"hoodie.clean.automatic": "false", "hoodie.metadata.enable": "false"}
+    pyhudi.write_hudi(path, pa.table({"id": ["a"], "n": [1]}), record_key="id", options=options)
+    table = pyhudi.HudiTable.open(path)
+    results = [
+        table.upsert(pa.table({"id": ["a"], "n": [n], **{name: ["x"] for name in more}}), options=options)
+        for n, more in enumerate((["first"], ["first", "second"], ["first", "second"], ["first", "second", "third"]))
+    ]
+    limits = {"hoodie.keep.min.commits": "2", "hoodie.keep.max.commits": "3", "hoodie.clean.commits.retained": "1"}
+    table.archive(options={**options, **limits})
+    assert [entry.is_archived for entry in table.history()][-3:] == [True] * 3
+
+    facts = facts_of(str(getattr(table.report(), "html")))  # noqa: B009
+
+    assert facts["files"]["slices"] == [5]
+    assert facts["files"]["instant"] == [entry.instant_time for entry in table.history() if entry.action == "commit"]
+    sizes = {file.stem.rpartition("_")[2]: file.stat().st_size for file in Path(path).glob("*.parquet")}
+    assert facts["files"]["base"] == [sizes[instant] for instant in facts["files"]["instant"]]
+    assert facts["schema_changes"] == [
+        [results[0].instant_time, "first added as string"],
+        [results[1].instant_time, "second added as string"],
+        [results[3].instant_time, "third added as string"],
+    ]
 
 
 def test_without_a_path_a_notebook_shows_the_page(table: pyhudi.HudiTable) -> None:
@@ -99,8 +128,12 @@ def test_a_browser_shows_each_tab_sorts_searches_and_changes_its_colours(
       const cells = () => [...document.querySelectorAll("tbody tr")].map(tr => tr.children[0].textContent);
       $("th").click(); out.up = cells();
       $("th").click(); out.down = cells();
+      const files = () => document.querySelectorAll("tbody tr").length;
       $("input").value = "OSL"; $("input").dispatchEvent(new Event("input")); await wait(300);
       out.search = cells();
+      open("Files"); out.newest = files();
+      $(".older input").click(); out.slices = files();
+      $(".older input").click(); out.newest_again = files();
       const before = document.documentElement.dataset.theme;
       $("#theme").click(); out.theme = [before, document.documentElement.dataset.theme];
       out.images = document.images.length;
@@ -123,5 +156,6 @@ def test_a_browser_shows_each_tab_sorts_searches_and_changes_its_colours(
     assert out["up"] == sorted(table.partitions()["partition_path"].to_pylist())
     assert out["down"] == out["up"][::-1]
     assert out["search"] == ["oslo"]
+    assert (out["newest"], out["slices"], out["newest_again"]) == (3, 4, 3)
     assert out["theme"] == ([theme, "light"] if theme == "dark" else [theme, "dark"])
     assert out["images"] == 0

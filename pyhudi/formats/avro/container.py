@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -53,12 +54,18 @@ def encode_container(schema: str, datum: Mapping[str, object]) -> bytes:
     return b"".join((header, _long(1), _long(len(record)), record, sync))
 
 
-def decode_container(data: bytes, where: str = "Avro container", reader_schema: str | None = None) -> tuple[Body, str]:
+def decode_container(
+    data: bytes,
+    where: str = "Avro container",
+    reader_schema: str | None = None,
+    fields: tuple[str, tuple[str, ...]] | None = None,
+) -> tuple[Body, str]:
     """The single record of a container, and the full name of its written type.
 
     Args:    where: the file's path, for messages.
              reader_schema: resolve the record to this schema (missing fields get their defaults); None: as it was
                  written.
+             fields: name of a record in it, and its only fields that the caller reads; others may be skipped.
     Raises:  CorruptFile when these bytes are not a complete, uncompressed container of one record.
     """
     if len(data) > MAX_BODY_BYTES:
@@ -70,6 +77,9 @@ def decode_container(data: bytes, where: str = "Avro container", reader_schema: 
         schema = _written_schema(header, where)
         block = io.BytesIO(_first_block(data, position, where))
         reader = None if reader_schema is None else _parsed(reader_schema)
+        text = header[_SCHEMA_KEY]
+        if fields is not None and len(text) <= _KEPT_CHARS:
+            reader = _projected(text, *fields)
         record = fastavro.schemaless_reader(block, schema.parsed, reader)
     except HudiError:
         raise
@@ -155,6 +165,27 @@ def _checked(text: str) -> _Written:
 
 # All bodies of a kind have the same schema.
 _kept = lru_cache(maxsize=_SCHEMAS_KEPT)(_checked)
+
+
+@lru_cache(maxsize=_SCHEMAS_KEPT)
+def _projected(text: bytes, record: str, fields: tuple[str, ...]) -> Schema:
+    """A checked schema with only these fields of a record; unchanged if it has none of them, or if others refer to
+    what it defines.
+    """
+    schema = json.loads(text)
+    records = deque([schema])
+    while records:
+        part = records.popleft()
+        if isinstance(part, list):
+            records.extend(part)
+        elif isinstance(part, dict):
+            if str(part.get("name")).rpartition(".")[2] == record and "fields" in part:
+                part["fields"] = [field for field in part["fields"] if field["name"] in fields] or part["fields"]
+            records.extend([part.get("type"), part.get("items"), part.get("values"), *part.get("fields", ())])
+    try:
+        return fastavro.parse_schema(schema)
+    except fastavro.schema.UnknownType:
+        return fastavro.parse_schema(json.loads(text))
 
 
 def _types_without_bytes(schema: object) -> Iterator[object]:

@@ -15,8 +15,8 @@ from pyhudi.formats.avro.container import MAGIC, MAX_BODY_BYTES, decode_containe
 from pyhudi.formats.json_text import parse_json, pretty_json
 from pyhudi.formats.timeline.bodies import Body, Fields, NewBody, text_of
 from pyhudi.formats.timeline.schemas import body_schema
-from pyhudi.formats.timeline.write_stats import decode_stat, stat_to_avro, stat_to_json
-from pyhudi.model.commit import CommitMetadata, OperationType, WriteStat
+from pyhudi.formats.timeline.write_stats import SUMMED, decode_stat, stat_to_avro, stat_to_json, sums_of_stats
+from pyhudi.model.commit import CommitMetadata, CommitTotals, OperationType, WriteStat
 from pyhudi.model.instant import ActionKind
 from pyhudi.model.plans import InstantInfo, RollbackMetadata, RollbackPartition, RollbackPlan, RollbackRequest
 
@@ -27,6 +27,7 @@ __all__ = [
     "decode_requested_replace",
     "decode_rollback_metadata",
     "decode_rollback_plan",
+    "decode_totals",
     "encode_avro_record",
     "encode_commit",
     "encode_requested_replace",
@@ -87,8 +88,7 @@ def commit_of(record: Body, where: str) -> CommitMetadata:
         partition: tuple(decode_stat(stat, where) for stat in stats)
         for partition, stats in body.list_map("partitionToWriteStats")
     }
-    if "operationType" not in record and not stats and "extraMetadata" not in record:
-        raise CorruptFile(f"{where}: expected commit metadata, found keys {sorted(record)[:10]!s:.300}.")
+    _expect_commit(record, bool(stats), where)
     replaced = {
         partition: tuple(text_of(file_id, f"{where}: replaced groups of {partition!r:.100}") for file_id in ids)
         for partition, ids in body.list_map("partitionToReplaceFileIds")
@@ -100,6 +100,30 @@ def commit_of(record: Body, where: str) -> CommitMetadata:
         compacted=bool(body.flag("compacted")),
         partition_to_replace_file_ids=None if record.get("partitionToReplaceFileIds") is None else replaced,
     )
+
+
+def decode_totals(data: bytes, where: str = "commit body") -> CommitTotals:
+    """Like `decode_commit`, with the write stats in sum. Of an Avro container only their counters are decoded."""
+    if not data:
+        return CommitTotals()
+    if data[:4] != MAGIC:
+        record = _decode_json(data, where)
+    else:
+        record = decode_container(data, where, fields=("HoodieWriteStat", SUMMED))[0]
+    body = Fields(record, where)
+    stats = [stat for _, listed in body.list_map("partitionToWriteStats") for stat in listed]
+    _expect_commit(record, bool(stats), where)
+    return CommitTotals(
+        (body.text("operationType") or OperationType.UNKNOWN).upper(),
+        body.text_map("extraMetadata"),
+        len(stats),
+        *sums_of_stats(stats, where),
+    )
+
+
+def _expect_commit(record: Body, has_stats: bool, where: str) -> None:
+    if "operationType" not in record and not has_stats and "extraMetadata" not in record:
+        raise CorruptFile(f"{where}: expected commit metadata, found keys {sorted(record)[:10]!s:.300}.")
 
 
 def workload_profile(

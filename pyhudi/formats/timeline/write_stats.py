@@ -6,14 +6,14 @@ the JSON of base files, but null in Avro. Source: docs/formats/timeline.md, "Rec
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 from pyhudi.errors import CorruptFile
 from pyhudi.formats.timeline.bodies import LONG_MAX, Body, NewBody, shown
 from pyhudi.model.commit import WriteStat
 
-__all__ = ["decode_stat", "stat_to_avro", "stat_to_json"]
+__all__ = ["SUMMED", "decode_stat", "stat_to_avro", "stat_to_json", "sums_of_stats"]
 
 Kind = TypeVar("Kind")
 
@@ -26,6 +26,8 @@ _COUNTERS: Mapping[str, str] = {
     "totalWriteBytes": "total_write_bytes",
     "totalWriteErrors": "total_write_errors",
 }
+# The counters that histories show.
+SUMMED = ("numWrites", "numInserts", "numUpdateWrites", "numDeletes", "totalWriteBytes")
 _LOG_COUNTERS: Mapping[str, str] = {
     "totalLogRecords": "total_log_records",
     "totalLogFilesCompacted": "total_log_files_compacted",
@@ -128,6 +130,21 @@ def decode_stat(body: object, where: str) -> WriteStat:
     if cdc_stats is not None:
         fields["cdc_stats"] = {str(path): _typed(cdc_stats, path, int, where) or 0 for path in cdc_stats}
     return WriteStat(**fields)
+
+
+def sums_of_stats(stats: Sequence[object], where: str) -> tuple[int, ...]:
+    """For each counter in SUMMED its sum over stats in either form. Raises CorruptFile like `decode_stat`."""
+    bodies = [stat for stat in stats if isinstance(stat, dict)]
+    if len(bodies) < len(stats):
+        raise CorruptFile(f"{where}: expected write stats, found {shown(next(s for s in stats if s not in bodies))}.")
+    return tuple(_sum(bodies, name, where) for name in SUMMED)
+
+
+def _sum(bodies: Sequence[Body], name: str, where: str) -> int:
+    numbers = [value for body in bodies if type(value := body.get(name)) is int]
+    if len(numbers) < len(bodies) or max(numbers, default=0) > LONG_MAX or min(numbers, default=0) < -LONG_MAX:
+        numbers = [_typed(body, name, int, where) or 0 for body in bodies]
+    return sum(numbers)
 
 
 def _typed(body: Body, name: str, kind: type[Kind], where: str) -> Kind | None:

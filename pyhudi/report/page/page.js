@@ -147,11 +147,32 @@ const views = {
     ];
   },
   Files() {
-    const f = facts.files;
-    const col = (name, key, more) => ({name, value: i => f[key][i], ...more});
-    return [card(null, rows(f.id.length, [
-      {name: "partition", value: i => facts.partitions[f.partition[i]][0]}, col("file group", "id"), col("slice", "instant", T),
-      col("slices", "slices", N), col("base file", "base", S), col("log files", "logs", N), col("log bytes", "log_bytes", S)]))];
+    const f = facts.files, total = f.instant.length, groups = f.id.length;
+    // The slices of a group follow each other, newest first: where each group begins, and the group of each slice.
+    const newest = new Uint32Array(groups), group = new Uint32Array(total), all = new Uint32Array(total);
+    for (let g = 0, s = 0; g < groups; g++) {
+      newest[g] = s;
+      for (const end = s + f.slices[g]; s < end; s++) { group[s] = g; all[s] = s; }
+    }
+    const show = slices => {
+      const of_group = (name, key, more) => ({name, value: i => f[key][group[slices[i]]], ...more});
+      const of_slice = (name, key, more) => ({name, value: i => f[key][slices[i]], ...more});
+      return rows(slices.length, [
+        of_group("partition", "partition", {value: i => facts.partitions[f.partition[group[slices[i]]]][0]}),
+        of_group("file group", "id"), of_slice("slice", "instant", T),
+        {name: "age", number: true, value: i => slices[i] - newest[group[slices[i]]], show: v => v ? `${number(v)} older` : "newest"},
+        of_group("slices", "slices", N), of_slice("base file", "base", S), of_slice("log files", "logs", N),
+        of_slice("log bytes", "log_bytes", S)]);
+    };
+    const box = card(null, show(newest));
+    if (total > groups) {
+      const older = make("label", null, "older"), tick = make("input");
+      tick.type = "checkbox";
+      tick.onchange = () => box.replaceChildren(older, show(tick.checked ? all : newest));
+      older.append(tick, ` ${number(total - groups)} older slices too`);
+      box.prepend(older);
+    }
+    return [box];
   },
   Partitions() {
     const p = facts.partitions;
@@ -160,7 +181,7 @@ const views = {
   Schema() {
     const s = facts.schema, c = facts.schema_changes;
     return [card("Columns", rows(s.length, [...of(s, [["column", 0], ["type", 1]]), {name: "may be null", value: i => s[i][2] ? "yes" : "no"}])),
-      card("Changes", c.length ? rows(c.length, of(c, [["instant", 0, T], ["change", 1]])) : make("p", "None on the active timeline.", "none"))];
+      card("Changes", c.length ? rows(c.length, of(c, [["instant", 0, T], ["change", 1]])) : make("p", "None on the timeline.", "none"))];
   },
   Properties() {
     const p = facts.properties;
