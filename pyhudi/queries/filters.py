@@ -24,7 +24,6 @@ from itertools import islice
 from typing import TypeAlias
 
 import pyarrow as pa
-import pyarrow.acero as acero
 import pyarrow.compute as pc
 
 from pyhudi.errors import ConfigError
@@ -189,6 +188,8 @@ def bind(predicate: Predicate, schema: pa.Schema, zone: tzinfo | None = timezone
     Raises ConfigError for an unknown column, a literal that cannot be compared with its column, more comparisons than
     MAX_TERMS, or what Arrow can't compute with these columns.
     """
+    import pyarrow.acero as acero  # loads pyarrow.dataset, which a small write needs not
+
     bound = _bound(predicate, schema, zone)
     check_terms(bound)
     try:

@@ -21,7 +21,6 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, TypeAlias
 
 import pyarrow as pa
-import pyarrow.acero as acero
 import pyarrow.compute as pc
 
 from pyhudi.errors import ConfigError
@@ -186,6 +185,8 @@ class _Beyond(Exception):
 
 
 def _type_of(expression: pc.Expression, schema: pa.Schema) -> pa.DataType:
+    import pyarrow.acero as acero  # loads pyarrow.dataset, which a small write needs not
+
     rows = acero.Declaration("table_source", acero.TableSourceNodeOptions(schema.empty_table()))
     values = acero.Declaration("project", acero.ProjectNodeOptions([expression], ["value"]))
     try:

@@ -17,8 +17,6 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.create_table import check_files_writable
 from pyhudi.actions.open_table import prepare, table_lock
-from pyhudi.actions.undo.restore import roll_back
-from pyhudi.actions.undo.restore_result import RollbackResult
 from pyhudi.engine.base import Engine, as_engine
 from pyhudi.engine.local import LocalEngine
 from pyhudi.errors import ConfigError
@@ -36,9 +34,6 @@ from pyhudi.model.options.queries import METADATA, SCHEMA_HISTORY
 from pyhudi.model.options.services import LAYOUT, SORT_COLUMNS
 from pyhudi.progress_line import working
 from pyhudi.queries.query import AsOf, commit_at, in_zone
-from pyhudi.services.compact.compaction import CompactionService
-from pyhudi.services.versions import upgrade
-from pyhudi.services.versions.upgrade import VersionChange
 from pyhudi.storage import open_storage, with_sync
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import Clock, SystemClock
@@ -46,6 +41,8 @@ from pyhudi.storage.store_options import named_options
 from pyhudi.timeline.table_properties import load_table_config
 
 if TYPE_CHECKING:
+    from pyhudi.actions.undo.restore_result import RollbackResult
+    from pyhudi.services.versions.upgrade import VersionChange
     from pyhudi.spark.names import SparkSession
 
 __all__ = [
@@ -111,6 +108,8 @@ def serve(
 
 def _name_of(service: Callable[..., object]) -> str:
     """The name of a table service for people: `clean`, `compaction`."""
+    from pyhudi.services.compact.compaction import CompactionService
+
     while isinstance(service, partial):
         kind = next((value.kind for value in service.args if isinstance(value, CompactionService)), None)
         if kind is not None:
@@ -256,6 +255,8 @@ def undo(
     dry_run: bool = False,
 ) -> RollbackResult:
     """`HudiTable.rollback`."""
+    from pyhudi.actions.undo.restore import roll_back
+
     if instant_time is not None and to is not None:
         raise ConfigError("rollback takes an instant to undo, or to= for the one to go back to; give one of them.")
     if instant_time is not None and not _is_instant_time(instant_time):
@@ -273,6 +274,8 @@ def change_version(
     handle: TableHandle, to: int, upwards: bool, options: Options | None, more: Options, dry_run: bool
 ) -> VersionChange:
     """`HudiTable.upgrade` and `downgrade`."""
+    from pyhudi.services.versions import upgrade
+
     change = partial(upgrade.change_version, target=to, upwards=upwards, dry_run=dry_run)
     return handle.serve(
         change, options, more, dry_run=dry_run, admit=partial(upgrade.admit_version, target=to, upwards=upwards)

@@ -39,9 +39,6 @@ from pyhudi.model.plans import KEEP_LATEST_COMMITS, CleanPlan, RetainedInstant
 from pyhudi.model.table_config import METADATA_TO_BUILD
 from pyhudi.progress_line import working
 from pyhudi.result import Result
-from pyhudi.services.clean.cleaning import plan_path
-from pyhudi.services.clean.runs import run_cleans
-from pyhudi.services.metadata_table import rebuild_metadata
 from pyhudi.storage.base import FileInfo, Storage, as_storage_error
 from pyhudi.table.calls import TableHandle, serve
 from pyhudi.table.scan import Scan
@@ -190,6 +187,8 @@ _BEGINS_WITH_TIME = re.compile(r"(\d{14}|\d{17})(?!\d)", re.ASCII)
 
 def copy_table(handle: TableHandle, commit: Instant, target: Storage) -> TableCopy:
     """`HudiTable.copy_to`."""
+    from pyhudi.services.metadata_table import rebuild_metadata
+
     meta = handle.meta
     check_files_writable(meta.config)
     if table_exists(target):
@@ -336,6 +335,9 @@ def _serve(target: Storage, service: Callable[[ActionContext], object]) -> None:
 
 def _forget_older(context: ActionContext, commit: Instant) -> None:
     """Complete a clean without files which retains this commit, so that no reader takes missing slices for no rows."""
+    from pyhudi.services.clean.cleaning import plan_path
+    from pyhudi.services.clean.runs import run_cleans
+
     retained = RetainedInstant(commit.requested_time, commit.action.value, commit.state.name)
     plan = CleanPlan(KEEP_LATEST_COMMITS, retained, commit.requested_time, {})
     storage = context.meta.storage

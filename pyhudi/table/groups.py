@@ -28,9 +28,6 @@ from pyhudi.queries.history import History, HistoryEntry
 from pyhudi.queries.query import AsOf
 from pyhudi.result import EntryT, ResultList
 from pyhudi.services.repair import REPAIRS
-from pyhudi.services.repair.partitions import rename_partition
-from pyhudi.services.repair.properties import repair_properties
-from pyhudi.services.repair.result import RepairResult
 from pyhudi.services.savepoint import Savepoint, Savepoints, load_savepoints
 from pyhudi.storage import with_sync
 from pyhudi.storage.clock import SystemClock
@@ -38,7 +35,6 @@ from pyhudi.table.arguments import RewriteArguments
 from pyhudi.table.calls import Options, PathLike, TableHandle
 from pyhudi.table.exports import EXPORTED_ACTIONS, ExportedFile, export_instants
 from pyhudi.table.named_arguments import named, named_methods
-from pyhudi.table.reports import history
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -47,6 +43,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from typing_extensions import Unpack
 
+    from pyhudi.services.repair.result import RepairResult
     from pyhudi.storage.base import Storage
 
 __all__ = ["HistoryGroup", "LockAudit", "SavepointGroup", "TableRepairs", "properties_repaired"]
@@ -106,6 +103,8 @@ class HistoryGroup(_CalledList[HistoryEntry]):
             since, until: only instant times in this range, both ends included: moments as `as_of` of `scan` takes them,
                 so a date is its first moment. With them a long history is read in part.
         """
+        from pyhudi.table.reports import history
+
         return history(self._handle, limit, archived, since, until)
 
     def export(self, folder: PathLike, *, actions: Collection[str] = EXPORTED_ACTIONS) -> ExportedFile:
@@ -215,6 +214,8 @@ class TableRepairs:
         Raises: TableError for a partition without rows, or a new one with some; ConfigError for a path that the
             partition columns can't have; WriteConflict as `duplicates`.
         """
+        from pyhudi.services.repair.partitions import rename_partition
+
         call = partial(rename_partition, old=old, new=new, dry_run=dry_run)
         return self._handle.serve(call, options, dict(more), dry_run=dry_run)
 
@@ -286,6 +287,8 @@ def properties_repaired(
     storage: Storage, properties: Mapping[str, str] | None, dry_run: bool, options: Options | None
 ) -> RepairResult:
     """`HudiTable.repair_properties`."""
+    from pyhudi.services.repair.properties import repair_properties
+
     check_names(options or {}, OptionScope.WRITE)
     parsed, clock = WriteOptions.parse(options or {}), SystemClock()
     storage = with_sync(storage, parsed.storage_sync)

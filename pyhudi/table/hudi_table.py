@@ -12,22 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Literal, NoReturn, overload
 
-from pyhudi.actions.constraints import constraints_of
-from pyhudi.actions.save_modes import remove_table
-from pyhudi.actions.undo.restore import restore
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import OptionScope, check_names, merged_options
-from pyhudi.services.archive.archiving import archive
-from pyhudi.services.clean.cleaning import clean
-from pyhudi.services.cluster.calls import cluster
-from pyhudi.services.compact.compaction import COMPACTION, LOG_COMPACTION, call
-from pyhudi.services.constraints import add_constraint, drop_constraint
-from pyhudi.services.index_building import build_waiting
-from pyhudi.services.indexes import drop_index, load_indexes
-from pyhudi.services.partition_ttl import expire_partitions
-from pyhudi.services.properties import set_properties
-from pyhudi.services.savepoint import delete_savepoint, savepoint
-from pyhudi.services.table_type import change_type
 from pyhudi.storage import open_storage
 from pyhudi.storage.base import Storage
 from pyhudi.table.arguments import (
@@ -44,8 +30,6 @@ from pyhudi.table.arguments import (
     TtlArguments,
     WriteArguments,
 )
-from pyhudi.table.at import TableAt
-from pyhudi.table.bootstrap import bootstrap_by_options, is_bootstrap
 from pyhudi.table.calls import (
     Options,
     PathLike,
@@ -57,32 +41,10 @@ from pyhudi.table.calls import (
     session_options,
     undo,
 )
-from pyhudi.table.change import alter, delete, delete_partitions, static_partitions, update
-from pyhudi.table.checkpoints import Checkpoint, checkpoint, set_checkpoint
-from pyhudi.table.description import TableDescription, described
-from pyhudi.table.exports import ExportedFile, TableCopy, copy_table, export_rows
-from pyhudi.table.groups import HistoryGroup, LockAudit, SavepointGroup, TableRepairs, properties_repaired
-from pyhudi.table.imports import add_files
-from pyhudi.table.merge_builder import Merge
-from pyhudi.table.metadata import TableMetadata, build_index
+from pyhudi.table.groups import SavepointGroup
 from pyhudi.table.named_arguments import named, named_methods
 from pyhudi.table.neighbours import no_attribute
-from pyhudi.table.replace_where import overwrite, write_where
-from pyhudi.table.reports import (
-    TableDiff,
-    TableStats,
-    data_schema,
-    files,
-    health,
-    html,
-    one_line,
-    partitions,
-    report,
-    table_diff,
-    table_stats,
-)
 from pyhudi.table.scan import Scan, scan
-from pyhudi.table.write import create, write, write_rows
 from pyhudi.timeline.table_properties import table_exists
 
 if TYPE_CHECKING:
@@ -112,8 +74,16 @@ if TYPE_CHECKING:
     from pyhudi.services.table_type import TypeChange
     from pyhudi.services.versions.upgrade import VersionChange
     from pyhudi.spark.names import SparkDataFrame, SparkSession, StructType
+    from pyhudi.table.at import TableAt
+    from pyhudi.table.checkpoints import Checkpoint
     from pyhudi.table.dataset import HudiDataset
+    from pyhudi.table.description import TableDescription
+    from pyhudi.table.exports import ExportedFile, TableCopy
+    from pyhudi.table.groups import HistoryGroup, LockAudit, TableRepairs
     from pyhudi.table.input import TableInput
+    from pyhudi.table.merge_builder import Merge
+    from pyhudi.table.metadata import TableMetadata
+    from pyhudi.table.reports import TableDiff, TableStats
 
 __all__ = ["HudiTable", "Maintenance", "TableSavepoints", "write_hudi"]
 
@@ -176,6 +146,8 @@ class HudiTable:
             options: Hudi's own keys; `more`: Python names of options (docs/options.md), or Hudi's keys by `**{...}`.
         Raises: TableExists, ConfigError, SchemaMismatch.
         """
+        from pyhudi.table.write import create
+
         columns = {"record_key": record_key, "partition_by": partition_by, "ordering": ordering}
         write_options = merged_options(options, {**columns, "table_name": table_name, "table_type": table_type, **more})
         check_names(write_options, OptionScope.WRITE, partial(session_options, spark))
@@ -201,6 +173,8 @@ class HudiTable:
     @property
     def schema(self) -> pa.Schema:
         """The table's data columns as Arrow types; scans return Hudi's meta columns before them."""
+        from pyhudi.table.reports import data_schema
+
         return data_schema(self._handle.fresh())
 
     @property
@@ -216,24 +190,34 @@ class HudiTable:
     @property
     def history(self) -> HistoryGroup:
         """What happened to the table: `history()` or `history(10, since="2024-01-01")`, newest first."""
+        from pyhudi.table.groups import HistoryGroup
+
         return HistoryGroup(self._handle)
 
     @property
     def metadata(self) -> TableMetadata:
         """The metadata table as it is now: its records, and whether they are right."""
+        from pyhudi.table.metadata import TableMetadata
+
         return TableMetadata(self._handle.fresh(), self._handle)
 
     def describe(self) -> TableDescription:
         """What the table is, in a few lines: type, version, keys, newest commit, metadata table, properties."""
+        from pyhudi.table.description import described
+
         meta = self._handle.fresh()
         return described(meta.storage.root, meta.config, meta.timeline)
 
     def files(self) -> pa.Table:
         """The newest file of each file group: partition_path, file_id, path, instant_time, size_bytes, log_files."""
+        from pyhudi.table.reports import files
+
         return files(self._handle.fresh())
 
     def partitions(self) -> pa.Table:
         """The partitions: partition_path ("" for a table without), files, size_bytes, log_files."""
+        from pyhudi.table.reports import partitions
+
         return partitions(self._handle.fresh())
 
     def stats(self) -> TableStats:
@@ -241,6 +225,8 @@ class HudiTable:
 
         Raises: CorruptFile for a commit that can't be read.
         """
+        from pyhudi.table.reports import files, table_stats
+
         meta = self._handle.fresh()
         return table_stats(meta, files(meta)["size_bytes"].combine_chunks())
 
@@ -250,6 +236,8 @@ class HudiTable:
         Args:   since, until: instant times of commits, or moments as `as_of` of `scan`; None: the newest commit.
         Raises: ConfigError for two in the wrong order, TableError for a moment before the first commit.
         """
+        from pyhudi.table.reports import table_diff
+
         first = self._handle.commit_time(since)
         newest = self._handle.meta.timeline.last_commit()
         last = self._handle.commit_time(until) if until is not None else newest.requested_time if newest else first
@@ -260,6 +248,8 @@ class HudiTable:
 
         Args:   key: of the commit's extra metadata; None: those of Hudi's Streamer.
         """
+        from pyhudi.table.checkpoints import checkpoint
+
         return checkpoint(self._handle, key)
 
     def set_checkpoint(
@@ -276,6 +266,8 @@ class HudiTable:
         Args:   key: of the commit's extra metadata; None: that of the newest checkpoint of Hudi's Streamer.
                 dry_run: only return what would be set.
         """
+        from pyhudi.table.checkpoints import set_checkpoint
+
         return set_checkpoint(self._handle, value, key, dry_run, options, more)
 
     def health(self, *, deep: bool = False, options: Options | None = None) -> TableHealth:
@@ -288,6 +280,8 @@ class HudiTable:
                  options: Hudi's own keys: the limits, such as `hoodie.parquet.small.file.limit`.
         Raises:  CorruptFile for a timeline that can't be read.
         """
+        from pyhudi.table.reports import health
+
         return health(self._handle, options, deep)
 
     def report(self, path: PathLike | None = None, *, options: Options | None = None) -> Report | str:
@@ -301,6 +295,8 @@ class HudiTable:
         Returns: `path`; without a path an object that a notebook displays, whose `html` is the page.
         Raises:  CorruptFile for a timeline that can't be read, OSError for a file that can't be written.
         """
+        from pyhudi.table.reports import report
+
         return report(self._handle, path, options)
 
     def scan(
@@ -348,6 +344,8 @@ class HudiTable:
         Args:   moment: as `as_of` of `scan`.
         Raises: ConfigError for no moment; TableError for one before the first commit, or that cleaning has passed.
         """
+        from pyhudi.table.at import TableAt
+
         return TableAt.of(self._handle, moment)
 
     def changes(
@@ -454,6 +452,8 @@ class HudiTable:
         Args:   columns: None: the data columns. where, as_of, options: as in `scan`.
         Raises: ConfigError for another kind of file.
         """
+        from pyhudi.table.exports import export_rows
+
         names = self.schema.names if columns is None else columns
         return export_rows(self.scan(names, where, as_of, options=options), os.fspath(file))
 
@@ -475,6 +475,8 @@ class HudiTable:
         Raises: TableExists, ConfigError for a folder that is not empty, TableError for a moment before the first
             commit, or whose files were cleaned. Nothing is left of a copy that fails.
         """
+        from pyhudi.table.exports import copy_table
+
         commit = TableAt.commit_of(self._handle, as_of)
         return copy_table(self._handle, commit, open_place(path, storage_options, self._handle.spark))
 
@@ -502,16 +504,22 @@ class HudiTable:
 
     def upsert(self, data: TableInput, *, options: Options | None = None, **more: Unpack[RowArguments]) -> WriteResult:
         """Insert new keys, replace rows of known ones. For `data` and options see `write_hudi`."""
+        from pyhudi.table.write import write_rows
+
         return write_rows(self._handle, data, "upsert", options, more)
 
     def insert(self, data: TableInput, *, options: Options | None = None, **more: Unpack[RowArguments]) -> WriteResult:
         """Add rows without looking for their keys; small files are filled up."""
+        from pyhudi.table.write import write_rows
+
         return write_rows(self._handle, data, "insert", options, more)
 
     def bulk_insert(
         self, data: TableInput, *, options: Options | None = None, **more: Unpack[RowArguments]
     ) -> WriteResult:
         """Add many rows at once, optionally sorted, without index lookup and without filling small files."""
+        from pyhudi.table.write import write_rows
+
         return write_rows(self._handle, data, "bulk_insert", options, more)
 
     def delete(
@@ -528,6 +536,8 @@ class HudiTable:
         they are. Its result says how many keys were not found; when nothing was deleted there is no commit, unless
         `hoodie.allow.empty.commit` is set to true. Raises ConfigError unless just one of the two is given.
         """
+        from pyhudi.table.change import delete
+
         return delete(self._handle, data, where, options, more)
 
     def delete_where(
@@ -555,6 +565,8 @@ class HudiTable:
         Raises: ConfigError for key and partition columns and for values that don't fit; WriteConflict when another
             write changed the same file groups meanwhile.
         """
+        from pyhudi.table.change import update
+
         return update(self._handle, where, set, values, options, more)
 
     def merge(
@@ -573,6 +585,8 @@ class HudiTable:
                 condition as SQL text, `"target.id = source.ref AND source.ts > target.ts"` (`t` and `s` for short):
                 DuckDB or Spark joins the rows then, and values and conditions of clauses are SQL text or constants.
         """
+        from pyhudi.table.merge_builder import Merge
+
         return Merge(self._handle.storage, source, on, self._handle.options(options, more), self._handle.spark)
 
     # ---- whole partitions
@@ -592,6 +606,9 @@ class HudiTable:
         Raises: ConfigError for rows that go to other partitions than `partitions`, WriteConflict when another write
             changed rows of these partitions meanwhile.
         """
+        from pyhudi.table.change import static_partitions
+        from pyhudi.table.write import write_rows
+
         return write_rows(self._handle, data, "insert_overwrite", options, {**more, **static_partitions(partitions)})
 
     def add_files(
@@ -614,6 +631,8 @@ class HudiTable:
         Raises: ConfigError for paths without files, and for base files of Hudi tables; SchemaMismatch for columns that
             don't fit the table's.
         """
+        from pyhudi.table.imports import add_files
+
         return add_files(self._handle, paths, operation, options, more)
 
     def overwrite(
@@ -627,12 +646,16 @@ class HudiTable:
                 table gets the columns of the data then.
         Raises: ConfigError for rows that don't pass `where`, before anything is written.
         """
+        from pyhudi.table.replace_where import overwrite
+
         return overwrite(self._handle, data, where, options, more)
 
     def insert_overwrite_table(
         self, data: TableInput, *, options: Options | None = None, **more: Unpack[RowArguments]
     ) -> WriteResult:
         """Put rows in the place of all rows of the table, in one commit. For `data` and options: `write_hudi`."""
+        from pyhudi.table.write import write_rows
+
         return write_rows(self._handle, data, "insert_overwrite_table", options, more)
 
     def delete_partitions(
@@ -653,6 +676,8 @@ class HudiTable:
         Raises:  WriteConflict for partitions that a pending compaction or clustering is going to rewrite, ConfigError
             for a path with a star that no partition has.
         """
+        from pyhudi.table.change import delete_partitions
+
         return delete_partitions(self._handle, partitions, matching, options, more)
 
     def truncate(self, *, options: Options | None = None, **more: Unpack[ActionArguments]) -> WriteResult:
@@ -667,6 +692,8 @@ class HudiTable:
         Args:    dry_run: only say which.
         Raises:  WriteConflict for partitions that a pending compaction or clustering is going to rewrite.
         """
+        from pyhudi.services.partition_ttl import expire_partitions
+
         return self._handle.serve(partial(expire_partitions, dry_run=dry_run), options, more, dry_run=dry_run)
 
     # ---- columns
@@ -690,10 +717,14 @@ class HudiTable:
             need a history and it may not be; WriteConflict when a write or a service that began meanwhile knows nothing
             of the change.
         """
+        from pyhudi.table.change import alter
+
         return alter(self._handle, changes, schema_on_read, options, more)
 
     def constraints(self) -> dict[str, str]:
         """The CHECK constraints of the table: name → SQL condition."""
+        from pyhudi.actions.constraints import constraints_of
+
         return constraints_of(self._handle.fresh().config)
 
     def add_constraint(self, name: str, condition: str, *, options: Options | None = None) -> None:
@@ -703,10 +734,14 @@ class HudiTable:
         Raises: SchemaMismatch when rows of the table break it; ConfigError for a name that is taken, and a condition
             that the columns can't answer.
         """
+        from pyhudi.services.constraints import add_constraint
+
         self._handle.serve(partial(add_constraint, name=name, condition=condition), options, {})
 
     def drop_constraint(self, name: str, *, options: Options | None = None) -> None:
         """Take a constraint off. Raises ConfigError when there is none of that name."""
+        from pyhudi.services.constraints import drop_constraint
+
         self._handle.serve(partial(drop_constraint, name=name), options, {})
 
     # ---- table services
@@ -721,6 +756,8 @@ class HudiTable:
         """Damage found and mended: `repair.orphans()`, `duplicates()` and so on; nothing changes without
         `dry_run=False`.
         """
+        from pyhudi.table.groups import TableRepairs
+
         return TableRepairs(self._handle)
 
     @staticmethod
@@ -743,6 +780,8 @@ class HudiTable:
             options: Hudi's own keys, such as those of the lock that the table's writers use.
         Raises: TableNotFound for a folder without `.hoodie`; ConfigError when files don't show enough; LockTimeout.
         """
+        from pyhudi.table.groups import properties_repaired
+
         return properties_repaired(open_storage(path, storage_options or {}), properties, dry_run, options)
 
     def compact(
@@ -762,6 +801,8 @@ class HudiTable:
             options: Hudi's own keys; whatever log files there are is compacted, unless they name a trigger to wait for.
         Raises: UnsupportedTable for a copy-on-write table, WriteConflict when another process is at it.
         """
+        from pyhudi.services.compact.compaction import COMPACTION, call
+
         return self._handle.serve_plan(partial(call, COMPACTION), dry_run, schedule_only, instant_time, options, more)
 
     def log_compact(
@@ -774,6 +815,8 @@ class HudiTable:
         **more: Unpack[LogCompactArguments],
     ) -> CompactionResult:
         """Merge-on-read: merge the log blocks of slices with many of them; base files stay. See `compact`."""
+        from pyhudi.services.compact.compaction import LOG_COMPACTION, call
+
         return self._handle.serve_plan(
             partial(call, LOG_COMPACTION), dry_run, schedule_only, instant_time, options, more
         )
@@ -797,6 +840,8 @@ class HudiTable:
             instant_time: execute just this pending clean.
             options: Hudi's own keys; without a trigger among them whatever there is to clean is cleaned.
         """
+        from pyhudi.services.clean.cleaning import clean
+
         return self._handle.serve_plan(clean, dry_run, schedule_only, instant_time, options, more)
 
     def archive(
@@ -809,6 +854,8 @@ class HudiTable:
         Args:    dry_run: only say which instants would go, and what keeps the others.
                  options: Hudi's own keys: how many commits stay (`hoodie.keep.min.commits`, `hoodie.keep.max.commits`).
         """
+        from pyhudi.services.archive.archiving import archive
+
         return self._handle.serve(partial(archive, dry_run=dry_run), options, more, dry_run=dry_run)
 
     def cluster(
@@ -832,6 +879,8 @@ class HudiTable:
             options: Hudi's own keys, such as `hoodie.clustering.plan.strategy.class`.
         Raises: WriteConflict when another process is at it, or has written to a file group of the plan meanwhile.
         """
+        from pyhudi.services.cluster.calls import cluster
+
         return self._handle.serve_plan(
             cluster, dry_run, schedule_only, instant_time, options, more | ordered_by(sort_columns, layout)
         )
@@ -869,6 +918,8 @@ class HudiTable:
         Raises: ConfigError when there is such an index, or the table can't have it; WriteConflict when the lock was
             lost. Nothing has an index then that it did not have before.
         """
+        from pyhudi.table.metadata import build_index
+
         return build_index(
             self._handle, name, columns, index_type, expression, while_writing, schedule_only, options, more
         )
@@ -881,6 +932,8 @@ class HudiTable:
 
         Raises: WriteConflict when another process builds one of them.
         """
+        from pyhudi.services.index_building import build_waiting
+
         return self._handle.serve(build_waiting, options, more)
 
     def drop_index(self, name: str, *, options: Options | None = None, **more: Unpack[ActionArguments]) -> None:
@@ -888,10 +941,14 @@ class HudiTable:
 
         Raises: ConfigError when there is none of that name, or another index needs it.
         """
+        from pyhudi.services.indexes import drop_index
+
         self._handle.serve(partial(drop_index, name=name), options, more)
 
     def indexes(self) -> IndexList:
         """The indexes that the metadata table has, and those that are being built; prints as a table."""
+        from pyhudi.services.indexes import load_indexes
+
         return load_indexes(self._handle.fresh())
 
     # ---- undoing
@@ -930,6 +987,8 @@ class HudiTable:
 
         Raises: TableError when there is no such commit, it is saved already, or files of it were cleaned.
         """
+        from pyhudi.services.savepoint import savepoint
+
         saved = None if instant_time is None else self._handle.commit_time(instant_time)
         return self._handle.serve(partial(savepoint, instant_time=saved, user=user, comment=comment), options, more)
 
@@ -937,6 +996,8 @@ class HudiTable:
         self, instant_time: AsOf, *, options: Options | None = None, **more: Unpack[ActionArguments]
     ) -> None:
         """Give a saved commit free again. Raises: TableError when it has no savepoint."""
+        from pyhudi.services.savepoint import delete_savepoint
+
         saved = self._handle.commit_time(instant_time)
         self._handle.serve(partial(delete_savepoint, instant_time=saved), options, more)
 
@@ -958,12 +1019,16 @@ class HudiTable:
         Raises: TableError when it can't be restored (later savepoints, cleaned or archived), WriteConflict while others
             write.
         """
+        from pyhudi.actions.undo.restore import restore
+
         call = partial(restore, to=self._handle.commit_time(to), dry_run=dry_run)
         return self._handle.serve(call, options, more, dry_run=dry_run)
 
     @property
     def lock_audit(self) -> LockAudit:
         """The audit of the storage-based lock: `enable()`, `status()`, `validate()` and so on."""
+        from pyhudi.table.groups import LockAudit
+
         return LockAudit(self._handle)
 
     # ---- its end and its version
@@ -973,6 +1038,8 @@ class HudiTable:
 
         A call that died leaves no table; delete the folder to remove its remaining files. Raises StorageError.
         """
+        from pyhudi.actions.save_modes import remove_table
+
         remove_table(self._handle.storage)
 
     def upgrade(
@@ -1005,6 +1072,8 @@ class HudiTable:
         Raises: ConfigError for another type, UnsupportedTable when a pending clustering holds log files, WriteConflict
             while others write.
         """
+        from pyhudi.services.table_type import change_type
+
         return self._handle.serve(partial(change_type, to=to, dry_run=dry_run), options, more, dry_run=dry_run)
 
     def set_properties(
@@ -1024,6 +1093,8 @@ class HudiTable:
         Raises: ConfigError for what says how files are written (keys, partitioning, formats, type, version), which
             only rewriting would change.
         """
+        from pyhudi.services.properties import set_properties
+
         call = partial(set_properties, set=properties or {}, unset=tuple(unset), dry_run=dry_run)
         return self._handle.serve(call, options, more, dry_run=dry_run)
 
@@ -1034,9 +1105,13 @@ class HudiTable:
             raise no_attribute(self, name)
 
     def __repr__(self) -> str:
+        from pyhudi.table.reports import one_line
+
         return one_line(self._handle.meta)
 
     def _repr_html_(self) -> str:
+        from pyhudi.table.reports import html
+
         return html(self._handle.meta)
 
 
@@ -1147,6 +1222,10 @@ def write_hudi(
     Returns: the result; None when mode is ignore and the table exists.
     Raises:  HudiError; unless the call returns, nothing became visible.
     """
+    from pyhudi.table.bootstrap import bootstrap_by_options, is_bootstrap
+    from pyhudi.table.replace_where import write_where
+    from pyhudi.table.write import write
+
     session = spark if spark is not None else getattr(data, "sparkSession", None)
     storage = path if isinstance(path, Storage) else open_place(path, storage_options, session)
     columns = {"record_key": record_key, "partition_by": partition_by, "ordering": ordering}

@@ -133,7 +133,9 @@ def _advice(name: str, names: frozenset[str], takes_options: bool) -> str:
     hint = argument_like(name, names)
     if hint is not None:
         return hint
-    calls = ", ".join(_TAKEN_BY.get(name, ())[:_CALLS_SHOWN])
+    # The table's own calls first, in whatever order modules were imported.
+    takers = sorted(_TAKEN_BY.get(name, ()), key=lambda call: not call.startswith("HudiTable."))
+    calls = ", ".join(takers[:_CALLS_SHOWN])
     elsewhere = f"It is an argument of {calls}. " if calls else ""
     if name in KEYWORDS and takes_options and name not in RowArguments.__annotations__:
         return f"{elsewhere}Here it is given as options={{{KEYWORDS[name]!r}: ...}}."

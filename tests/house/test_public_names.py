@@ -45,6 +45,21 @@ def test_the_front_desk_works_where_pyspark_is_not():
     assert done.stdout.strip() == "ok", done.stderr
 
 
+def test_reading_a_table_loads_no_write_and_no_service(tmp_path):
+    pyhudi.write_hudi(tmp_path / "t", [{"id": 1}], record_key="id")
+    look = "t = pyhudi.HudiTable.open(sys.argv[1]); t.files(), t.scan().to_arrow()"
+    code = f"import sys, pyhudi; {look}; print(*sys.modules)"
+    command = [sys.executable, "-c", code, tmp_path / "t"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=True)
+    loaded = set(done.stdout.split())
+
+    assert "pyhudi.table.scan" in loaded
+    assert (
+        not {f"pyhudi.services.{name}" for name in ("compact.compaction", "cluster.calls", "clean.cleaning")} & loaded
+    )
+    assert not {"pyhudi.table.write", "pyhudi.table.bootstrap", "pyhudi.services.versions.upgrade"} & loaded
+
+
 LOOKED_AT = """
 import sys
 for name in sys.argv[1:]:

@@ -121,7 +121,7 @@ NEIGHBOURS = [
     (lambda t: write_hudi(t.path, ROWS, key="id"), "Did you mean 'record_key'"),
     (lambda t: HudiTable.open(t.path, storage_config={}), "Did you mean 'storage_options'"),
     (lambda t: HudiTable.open(t.path, version=1), "as_of of scan"),
-    (lambda t: HudiTable.create(t.path, ROWS[0], compression="zstd"), r"It is an argument of HudiTable\.upsert"),
+    (lambda t: HudiTable.create(t.path, ROWS[0], compression="zstd"), r"It is an argument of .*HudiTable\.upsert"),
     (lambda t: t.metadata.rebuild(dryrun=True), "Did you mean 'dry_run'"),
 ]
 

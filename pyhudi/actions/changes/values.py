@@ -13,7 +13,6 @@ from typing import cast
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.acero as acero
 import pyarrow.compute as pc
 
 from pyhudi.errors import ConfigError, SchemaMismatch
@@ -261,6 +260,8 @@ def _constant(column: pa.Field, value: object) -> pa.Scalar:
 
 def computed(expression: pc.Expression, rows: pa.Table, what: str) -> pa.ChunkedArray:
     """The values of an expression for each row. Raises ConfigError with `what` when Arrow can't compute it."""
+    import pyarrow.acero as acero  # loads pyarrow.dataset, which a small write needs not
+
     source = acero.Declaration("table_source", acero.TableSourceNodeOptions(rows))
     project_ = acero.Declaration("project", acero.ProjectNodeOptions([expression], ["value"]))
     try:
