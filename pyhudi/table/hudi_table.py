@@ -616,24 +616,26 @@ class HudiTable:
         paths: PathLike | Sequence[PathLike],
         *,
         operation: Literal["bulk_insert", "insert", "upsert"] | str = "bulk_insert",
+        storage_options: Mapping[str, object] | None = None,
         options: Options | None = None,
         **more: Unpack[RowArguments],
     ) -> WriteResult:
-        """Add the rows of Parquet files on this machine, in one commit.
+        """Add the rows of Parquet files, in one commit.
 
         The rows are written to base files of the table, batch by batch; the files stay as they are.
 
         Args:
-            paths: files, and folders whose `*.parquet` are meant; partition columns that are not in the files come from
-                the names of their folders (`city=rome/`).
+            paths: files, and folders whose `*.parquet` are meant, of this machine or of any store that tables lie in;
+                partition columns that are not in the files come from the names of their folders (`city=rome/`).
+            storage_options: of the files' store, as for `open`; the table has its own.
             operation: upsert replaces rows of known keys; the others don't look for keys, so that the same files added
                 twice are there twice.
         Raises: ConfigError for paths without files, and for base files of Hudi tables; SchemaMismatch for columns that
-            don't fit the table's.
+            don't fit the table's; StorageError for a file that can't be read. Nothing is added then.
         """
         from pyhudi.table.imports import add_files
 
-        return add_files(self._handle, paths, operation, options, more)
+        return add_files(self._handle, paths, operation, storage_options, options, more)
 
     def overwrite(
         self, data: TableInput, *, where: Where = None, options: Options | None = None, **more: Unpack[RowArguments]

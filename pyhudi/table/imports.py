@@ -7,12 +7,13 @@ when one calls. Batches go from their reader into a bulk insert, and only some a
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
-from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pyarrow as pa
 import pyarrow.dataset as ds
@@ -32,6 +33,8 @@ from pyhudi.table.write import write, write_rows
 from pyhudi.timeline.table_properties import table_exists
 
 if TYPE_CHECKING:
+    from typing import IO
+
     from typing_extensions import Unpack
 
 __all__ = ["KINDS", "add_files", "import_table"]
@@ -185,40 +188,66 @@ def _unreadable(place: Storage, library: str, error: Exception) -> StorageError:
 _OPERATIONS = ("bulk_insert", "insert", "upsert")
 
 _BATCH_ROWS = 65_536
+_READ_BYTES = 64 << 20  # of row groups that are read together, unless a single one is larger
+_FOOTERS_AT_ONCE = 8
 
-_FILES_AHEAD = 1  # files and batches that are read before their turn: memory stays small
+
+@dataclass(frozen=True, slots=True)
+class _ParquetFile:
+    """A file to be added. `path`: in its storage."""
+
+    storage: Storage
+    path: str
+
+    def __str__(self) -> str:
+        return f"{self.storage.root.rstrip('/')}/{self.path}"
+
+    @property
+    def folder(self) -> str:
+        return str(self).rpartition("/")[0]
+
+    @contextmanager
+    def opened(self, values: ds.Expression | None = None) -> Iterator[ds.ParquetFileFragment]:
+        """The open file. `values`: of columns that it does not have. Raises SchemaMismatch, StorageError."""
+        try:
+            with self.storage.open_input(self.path) as file:
+                fragment = ds.ParquetFileFormat().make_fragment(cast("IO[bytes]", file), partition_expression=values)
+                yield cast("ds.ParquetFileFragment", fragment)
+        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
+            raise SchemaMismatch(f"add_files: {self} can't be read as Parquet of this table: {error}.") from error
+        except OSError as error:
+            raise StorageError(f"add_files: {self} can't be read: {error}. Nothing was added.") from error
+
+    def schema(self) -> pa.Schema:
+        """Its columns, from the footer."""
+        with self.opened() as fragment:
+            return fragment.physical_schema.remove_metadata()
 
 
 def add_files(
-    handle: TableHandle, paths: object, operation: str, options: Options | None, more: Options
+    handle: TableHandle,
+    paths: object,
+    operation: str,
+    storage_options: Mapping[str, object] | None,
+    options: Options | None,
+    more: Options,
 ) -> WriteResult:
     """`HudiTable.add_files`."""
     if operation not in _OPERATIONS:
         raise ConfigError(f"add_files adds rows by {', '.join(_OPERATIONS)}; found operation={operation!r}.")
     meta = handle.fresh()
-    scanner = _rows_of(_files(paths, meta), meta)
-    return write_rows(handle, scanner, operation, options, more)
+    return write_rows(handle, _rows_of(_files(paths, storage_options or {}), meta), operation, options, more)
 
 
-def _files(paths: object, meta: MetaClient) -> list[str]:
+def _files(paths: object, options: Mapping[str, object]) -> list[_ParquetFile]:
     """All Parquet files, those of folders in order. Raises ConfigError for none, and for files of a Hudi table."""
-    listed = [paths] if isinstance(paths, str | os.PathLike) else list(paths) if isinstance(paths, Iterable) else []
-    files: list[str] = []
-    for path in listed:
-        text = os.fspath(path)
-        if "://" in text and not text.startswith("file://"):
-            raise ConfigError(
-                f"add_files reads files of this machine, found {text!r}. Rows elsewhere go by a pyarrow dataset: "
-                "table.bulk_insert(pyarrow.dataset.dataset(uri, partitioning='hive'))."
-            )
-        place = Path(text.removeprefix("file://"))
-        if not place.exists():
-            raise ConfigError(f"add_files: there is no file or folder {text!r}.")
-        files += [str(place)] if place.is_file() else [str(file) for file in sorted(place.rglob("*.parquet"))]
-    files = [file for file in files if META_FOLDER not in Path(file).parts]
+    one = isinstance(paths, str | os.PathLike)
+    listed = [paths] if one else list(paths) if isinstance(paths, Iterable) else []
+    files = [file for path in listed for file in _files_at(cast("PathLike", path), options)]
+    files = [file for file in files if META_FOLDER not in str(file).split("/")]
     if not files:
         raise ConfigError("add_files: no Parquet files are named; give files, or folders with *.parquet in them.")
-    hudis = next((file for file in files if _is_hudis(file)), None)
+    hudis = next((str(file) for file in files if BaseFileName.parse(file.path.rpartition("/")[2])), None)
     if hudis is not None:
         raise ConfigError(
             f"add_files: {hudis!r} is a base file of a Hudi table, which has rows that later ones have replaced. Read "
@@ -227,32 +256,61 @@ def _files(paths: object, meta: MetaClient) -> list[str]:
     return files
 
 
-def _is_hudis(file: str) -> bool:
-    return BaseFileName.parse(os.path.basename(file)) is not None
+def _files_at(path: PathLike, options: Mapping[str, object]) -> list[_ParquetFile]:
+    """The file of this path, or the Parquet files below it."""
+    folder = open_storage(path, options)
+    above, _, name = folder.root.rstrip("/").rpartition("/")
+    entry = None
+    if not above.endswith((":", ":/")):  # the place is no bucket
+        storage = open_storage(above or "/", options)
+        entry = storage.stat(name)
+        if entry is not None and not entry.is_dir:
+            return [_ParquetFile(storage, name)]
+    files = sorted(file.path for file in folder.walk("") if file.name.endswith(".parquet"))
+    if entry is None and not files:
+        raise ConfigError(f"add_files: there is no file or folder {os.fspath(path)!r}.")
+    return [_ParquetFile(folder, file) for file in files]
 
 
-def _rows_of(files: Sequence[str], meta: MetaClient) -> ds.Scanner:
-    """The rows of the files as a stream. Raises SchemaMismatch for files that don't go together."""
+def _rows_of(files: Sequence[_ParquetFile], meta: MetaClient) -> Callable[[], pa.RecordBatchReader]:
+    """What opens the rows of the files as a stream. Raises SchemaMismatch for files that don't go together."""
+    with ThreadPoolExecutor(_FOOTERS_AT_ONCE, thread_name_prefix="hudi-footers") as pool:
+        schemas = list(dict.fromkeys(pool.map(_ParquetFile.schema, files)))
     try:
-        schemas = [ds.dataset(file, format="parquet").schema for file in files]
         inside = pa.unify_schemas(schemas, promote_options="permissive")
-        named = pa.schema([meta.table_schema().field(name) for name in _in_folders(files, inside, meta)])
-        dataset = ds.dataset(
-            list(files),
-            schema=pa.schema([*inside, *named]),
-            format="parquet",
-            partitioning=ds.partitioning(named, flavor="hive") if named.names else None,
-        )
-    except (pa.ArrowInvalid, pa.ArrowTypeError, OSError) as error:
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise SchemaMismatch(f"add_files: the files can't be read as one table: {error}.") from error
-    names = [name for name in dataset.schema.names if name not in META_COLUMNS]
-    return dataset.scanner(
-        columns=names, batch_size=_BATCH_ROWS, batch_readahead=_FILES_AHEAD, fragment_readahead=_FILES_AHEAD
-    )
+    named = pa.schema([meta.table_schema().field(name) for name in _in_folders(files, inside, meta)])
+    schema = pa.schema([field for field in (*inside, *named) if field.name not in META_COLUMNS])
+    return lambda: pa.RecordBatchReader.from_batches(schema, _batches(files, schema, named))
 
 
-def _in_folders(files: Sequence[str], inside: pa.Schema, meta: MetaClient) -> list[str]:
+def _batches(files: Sequence[_ParquetFile], schema: pa.Schema, named: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """The rows of one file after the other: some row groups are in memory at a time."""
+    folders = ds.partitioning(named, flavor="hive")
+    for file in files:
+        values = folders.parse(f"{file.folder}/") if named.names else None
+        with file.opened(values) as fragment:
+            for groups in _read_together(fragment):
+                part = cast("ds.Fragment", fragment.subset(row_group_ids=groups, schema=schema))
+                yield from part.to_batches(schema, columns=schema.names, batch_size=_BATCH_ROWS, batch_readahead=1)
+
+
+def _read_together(fragment: ds.ParquetFileFragment) -> Iterator[list[int]]:
+    """Numbers of row groups, in order."""
+    together, size_bytes = list[int](), 0
+    for group in fragment.row_groups:
+        if together and size_bytes + group.total_byte_size > _READ_BYTES:
+            yield together
+            together, size_bytes = [], 0
+        together.append(group.id)
+        size_bytes += group.total_byte_size
+    if together:
+        yield together
+
+
+def _in_folders(files: Sequence[_ParquetFile], inside: pa.Schema, meta: MetaClient) -> list[str]:
     """Partition columns that the folder of every file names, and that no file has."""
     fields = [name for name in meta.config.partition_fields if name in meta.table_schema().names]
-    folders = [{part.partition("=")[0] for part in Path(file).parts[:-1] if "=" in part} for file in files]
+    folders = [{part.partition("=")[0] for part in file.folder.split("/") if "=" in part} for file in files]
     return [name for name in fields if name not in inside.names and all(name in folder for folder in folders)]

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pyhudi import ConfigError, HudiTable, SchemaMismatch
+from pyhudi import ConfigError, HudiError, HudiTable, SchemaMismatch
+from pyhudi.storage import open_storage
+from pyhudi.table import imports
+from tests.support.servers.object_stores import ObjectStoreServer, object_store_server
 
 SCHEMA = pa.schema([("id", pa.int64()), ("city", pa.string()), ("day", pa.int32()), ("fare", pa.float64())])
+
+
+@pytest.fixture(scope="module")
+def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectStoreServer]:
+    with object_store_server("s3", tmp_path_factory.mktemp("s3")) as server:
+        yield server
 
 
 @pytest.fixture
@@ -71,8 +82,8 @@ def test_an_upsert_makes_it_safe_to_add_files_again(table: HudiTable, tmp_path: 
     [
         ("nothing", ConfigError, "there is no file or folder"),
         ([], ConfigError, "no Parquet files are named"),
-        ("s3://bucket/x", ConfigError, "files of this machine"),
-        ("text.parquet", SchemaMismatch, "can't be read as one table"),
+        ("s9://bucket/x", ConfigError, "Unknown scheme"),
+        ("text.parquet", SchemaMismatch, "text.parquet can't be read as Parquet"),
         ("wrong.parquet", SchemaMismatch, "fare"),
         ("t", ConfigError, "is a base file of a Hudi table"),
     ],
@@ -89,3 +100,69 @@ def test_what_can_t_be_added_is_refused(
     assert rows(table) == [(9, "oslo", 1, 1.0)]
     with pytest.raises(ConfigError, match="found operation='delete'"):
         table.add_files(tmp_path / "wrong.parquet", operation="delete")
+
+
+def test_files_of_a_bucket_are_added_with_its_options(table: HudiTable, tmp_path: Path, s3: ObjectStoreServer) -> None:
+    saved(tmp_path / "in" / "city=new york" / "day=7" / "a.parquet", id=[1, 2], fare=[1.0, 2.0])
+    saved(tmp_path / "in" / "city=rome" / "day=8" / "b.parquet", fare=[3], id=[3])
+    saved(tmp_path / "c.parquet", id=[4], city=["oslo"], day=[9], fare=[4.0])
+    bucket = open_storage("s3://lake", s3.options)
+    for file in [*(tmp_path / "in").rglob("*.parquet"), tmp_path / "c.parquet"]:
+        bucket.write(f"add/{file.relative_to(tmp_path)}", file.read_bytes())
+
+    table.add_files("s3://lake/add/in", storage_options=s3.options)
+    table.add_files(["s3a://lake/add/c.parquet"], storage_options=s3.options)
+
+    assert rows(table) == [
+        (1, "new york", 7, 1.0),
+        (2, "new york", 7, 2.0),
+        (3, "rome", 8, 3.0),
+        (4, "oslo", 9, 4.0),
+    ]
+    assert len(table.timeline.commits()) == 2
+    with pytest.raises(ConfigError, match="there is no file or folder 's3://lake/other'"):
+        table.add_files("s3://lake/other", storage_options=s3.options)
+
+
+@pytest.mark.parametrize("place", ["local", "s3"])
+def test_a_file_that_breaks_in_the_middle_leaves_the_table_as_it_was(
+    table: HudiTable, tmp_path: Path, request: pytest.FixtureRequest, place: str
+) -> None:
+    table.upsert([{"id": 9, "city": "oslo", "day": 1, "fare": 1.0}])
+    source, options = str(tmp_path / "in"), {}
+    if place == "s3":
+        source, options = "s3://lake/broken", request.getfixturevalue("s3").options
+    ids = list(range(1000))
+    whole = saved(tmp_path / "x.parquet", id=ids, city=["rome"] * 1000, day=[1] * 1000, fare=[1.0] * 1000).read_bytes()
+    at = pq.read_metadata(tmp_path / "x.parquet").row_group(500).column(0).data_page_offset
+    broken = whole[:at] + b"\xff" * 40 + whole[at + 40 :]
+    for name, data in (("a", whole), ("b", broken)):
+        open_storage(source, options).write(f"{name}.parquet", data)
+
+    with pytest.raises(HudiError, match=r"b\.parquet can't be read"):
+        table.add_files(source, storage_options=options)
+
+    assert rows(table) == [(9, "oslo", 1, 1.0)]
+    assert len(table.timeline.commits()) == 1
+    open_storage(source, options).write("b.parquet", whole)
+    assert table.add_files(source, storage_options=options).inserted == 2000
+
+
+def test_row_groups_are_read_some_at_a_time(table: HudiTable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    group_rows, groups = 250_000, 16
+    ids = pa.array(np.random.default_rng(1).integers(0, 1 << 60, group_rows * groups))
+    file = pa.table(
+        {"id": ids, "city": pa.repeat("rome", len(ids)), "day": pa.repeat(pa.scalar(1, pa.int32()), len(ids))}
+    )
+    pq.write_table(file, tmp_path / "large.parquet", row_group_size=group_rows)
+    del file
+    monkeypatch.setattr(imports, "_READ_BYTES", 4 << 20)
+    opened = imports._rows_of(imports._files(tmp_path / "large.parquet", {}), table._handle.fresh())
+    before, most, count = pa.total_allocated_bytes(), 0, 0
+
+    for batch in opened():
+        most = max(most, pa.total_allocated_bytes() - before)
+        count += batch.num_rows
+
+    assert count == len(ids)
+    assert most < ids.nbytes / 2
