@@ -47,7 +47,7 @@ from pyhudi.queries.incremental_range import (
     not_readable,
     path_pattern,
 )
-from pyhudi.queries.plan import ReadPlan, ReadSlice, plan_snapshot, schema_history, selected
+from pyhudi.queries.plan import ReadPlan, ReadSlice, plan_snapshot, result_schema, schema_history
 from pyhudi.queries.query import ALL_ROWS, Query
 from pyhudi.queries.read_slice import slice_spec
 from pyhudi.queries.schema import read_schema
@@ -301,7 +301,7 @@ class _Ranged:
     def _plan_of(self, meta: MetaClient, commits: CommitsInRange, files: FilesOfCommits) -> ReadPlan:
         full = read_schema(meta, None)
         predicate = bind(self._written_by(files.instants), full, self.query.zone)
-        schema = full if self.query.columns is None else selected(full, self.query.columns)
+        schema = result_schema(full, self.query)
         needed = {*schema.names, *top_level_columns(predicate, full)}
         read_columns = pa.schema([f for f in full if f.name in needed])
         history = schema_history(meta, None)

@@ -43,6 +43,7 @@ __all__ = [
     "check_query_type",
     "plan_as_listed",
     "plan_snapshot",
+    "result_schema",
     "schema_history",
     "selected",
 ]
@@ -140,7 +141,7 @@ def _plan(query: Query, instant_time: str | None, meta: MetaClient) -> ReadPlan:
     history = schema_history(meta, instant_time)
     full = read_schema(meta, instant_time, view)
     predicate = bind(parse_where(query.where), full, query.zone)
-    schema = full if query.columns is None else selected(full, query.columns)
+    schema = result_schema(full, query)
     needed = {*schema.names, *top_level_columns(predicate, full)}
     read_columns = pa.schema([f for f in full if f.name in needed])
 
@@ -235,6 +236,13 @@ def schema_history(meta: MetaClient, instant_time: str | None) -> tuple[Internal
     """
     history = load_schema_history(meta.storage, meta.config, meta.timeline)
     return tuple(s for s in history if instant_time is None or not s.version_id or str(s.version_id) <= instant_time)
+
+
+def result_schema(full: pa.Schema, query: Query) -> pa.Schema:
+    """The columns that a query returns, of those of a table. Raises what `selected` raises."""
+    if query.columns is not None:
+        return selected(full, query.columns)
+    return full if query.meta_columns else pa.schema([field for field in full if field.name not in META_COLUMNS])
 
 
 def selected(full: pa.Schema, columns: Sequence[str]) -> pa.Schema:

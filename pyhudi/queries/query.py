@@ -146,6 +146,7 @@ class Query:
 
     Args:
         columns: names of top-level columns in the wanted order; None: all, meta columns first.
+        meta_columns: False: all columns are those of the data.
         where: see `parse_where`.
         zone: that of times in `where` which name none; None: such are refused where the column holds moments.
         as_of: see `parse_as_of`; None: as of the table that is planned for, or later when files of then go away
@@ -170,6 +171,7 @@ class Query:
     use_metadata: bool = True
     unique_keys: bool = False
     driver_log_bytes: int = DEFAULT_DRIVER_LOG_BYTES
+    meta_columns: bool = True
 
 
 ALL_ROWS = Query()

@@ -9,7 +9,6 @@ import pyarrow as pa
 
 from pyhudi.errors import ConfigError, TableError
 from pyhudi.model.instant import Instant
-from pyhudi.model.keys import META_COLUMNS
 from pyhudi.queries.filters import Where
 from pyhudi.queries.query import AsOf, check_not_cleaned, commit_at
 from pyhudi.table.calls import Options, TableHandle, in_session_zone
@@ -110,53 +109,74 @@ class TableAt:
     @property
     def schema(self) -> pa.Schema:
         """The data columns of then."""
-        return pa.schema([column for column in self.scan().schema if column.name not in META_COLUMNS])
+        return self.scan(meta_columns=False).schema
 
     def scan(
-        self, columns: Sequence[str] | None = None, where: Where = None, *, options: Options | None = None
+        self,
+        columns: Sequence[str] | None = None,
+        where: Where = None,
+        *,
+        meta_columns: bool = True,
+        options: Options | None = None,
     ) -> Scan:
         """A query of the table as of the moment. For the arguments see `HudiTable.scan`."""
-        return scan(self._handle, columns, where, self.instant_time, None, None, None, None, None, options)
+        return scan(
+            self._handle, columns, where, self.instant_time, None, None, None, None, None, options, meta_columns
+        )
 
     def count(self, where: Where = None) -> int:
         """How many rows there were, or how many that pass `where`."""
         return self.scan(where=where).count()
 
-    def head(self, n: int = 5) -> pa.Table:
+    def head(self, n: int = 5, *, meta_columns: bool = False) -> pa.Table:
         """The first `n` rows in the order of the files, with the data columns. Files after them are not read."""
-        return self.scan(self.schema.names).head(n)
+        return self.scan(meta_columns=meta_columns).head(n)
 
     def files(self) -> pa.Table:
         """The files of then: columns of `HudiTable.files`."""
         return self.scan().files()
 
-    def to_batches(self, columns: Sequence[str] | None = None, where: Where = None) -> pa.RecordBatchReader:
+    def to_batches(
+        self, columns: Sequence[str] | None = None, where: Where = None, *, meta_columns: bool = True
+    ) -> pa.RecordBatchReader:
         """`scan(...).to_batches()`."""
-        return self.scan(columns, where).to_batches()
+        return self.scan(columns, where, meta_columns=meta_columns).to_batches()
 
-    def to_arrow(self, columns: Sequence[str] | None = None, where: Where = None) -> pa.Table:
+    def to_arrow(
+        self, columns: Sequence[str] | None = None, where: Where = None, *, meta_columns: bool = True
+    ) -> pa.Table:
         """`scan(...).to_arrow()`."""
-        return self.scan(columns, where).to_arrow()
+        return self.scan(columns, where, meta_columns=meta_columns).to_arrow()
 
-    def to_pandas(self, columns: Sequence[str] | None = None, where: Where = None) -> pd.DataFrame:
+    def to_pandas(
+        self, columns: Sequence[str] | None = None, where: Where = None, *, meta_columns: bool = True
+    ) -> pd.DataFrame:
         """`scan(...).to_pandas()`."""
-        return self.scan(columns, where).to_pandas()
+        return self.scan(columns, where, meta_columns=meta_columns).to_pandas()
 
-    def to_polars(self, columns: Sequence[str] | None = None, where: Where = None) -> pl.DataFrame:
+    def to_polars(
+        self, columns: Sequence[str] | None = None, where: Where = None, *, meta_columns: bool = True
+    ) -> pl.DataFrame:
         """`scan(...).to_polars()`."""
-        return self.scan(columns, where).to_polars()
+        return self.scan(columns, where, meta_columns=meta_columns).to_polars()
 
-    def to_duckdb(self, columns: Sequence[str] | None = None, where: Where = None) -> duckdb.DuckDBPyRelation:
+    def to_duckdb(
+        self, columns: Sequence[str] | None = None, where: Where = None, *, meta_columns: bool = True
+    ) -> duckdb.DuckDBPyRelation:
         """`scan(...).to_duckdb()`."""
-        return self.scan(columns, where).to_duckdb()
+        return self.scan(columns, where, meta_columns=meta_columns).to_duckdb()
 
-    def to_dataset(self, columns: Sequence[str] | None = None, where: Where = None) -> HudiDataset:
+    def to_dataset(
+        self, columns: Sequence[str] | None = None, where: Where = None, *, meta_columns: bool = True
+    ) -> HudiDataset:
         """`scan(...).to_dataset()`."""
-        return self.scan(columns, where).to_dataset()
+        return self.scan(columns, where, meta_columns=meta_columns).to_dataset()
 
-    def to_polars_lazy(self, columns: Sequence[str] | None = None, where: Where = None) -> pl.LazyFrame:
+    def to_polars_lazy(
+        self, columns: Sequence[str] | None = None, where: Where = None, *, meta_columns: bool = True
+    ) -> pl.LazyFrame:
         """`scan(...).to_polars_lazy()`."""
-        return self.scan(columns, where).to_polars_lazy()
+        return self.scan(columns, where, meta_columns=meta_columns).to_polars_lazy()
 
     def to_spark(self, spark: SparkSession | None = None) -> SparkDataFrame:
         """`scan().to_spark()`."""

@@ -310,12 +310,13 @@ class HudiTable:
         end: AsOf | None = None,
         incremental_format: str | None = None,
         limit: int | None = None,
+        meta_columns: bool = True,
         options: Options | None = None,
     ) -> Scan:
         """Describe a query; nothing is read until rows are fetched.
 
         Args:
-            columns: names in the wanted order; None: Hudi's meta columns and all data columns.
+            columns: names in the wanted order; None: Hudi's meta columns (`_hoodie_...`) and all data columns.
             where: SQL text (`"day >= '2024-01-01' AND city IN ('x', 'y')"`), a tuple `("city", "=", "x")`, a list of
                 tuples that all must hold, or a `pyarrow.compute` expression.
             as_of: the table at that moment: the time of an instant, as `WriteResult`, `history()` and
@@ -331,12 +332,25 @@ class HudiTable:
                 version; "cdc", of a table with change logs: all changes, as columns op ("i", "u", "d"), ts_ms (the
                 commit), before and after (JSON texts).
             limit: no more rows than these; reading ends with them. Which rows come first is not defined.
+            meta_columns: False: without `columns` the data columns alone.
             options: Hudi's keys, those that `spark.read.format("hudi")` takes, such as `hoodie.memory.merge.max.size`;
                 the session's `spark.hoodie.*` come after them. Times in options keep Hudi's meaning: from table
                 version 8 on a range is one of completion times, and `as.of.instant` is compared with instant times.
         Raises: ConfigError for arguments that contradict each other; the rest when rows are fetched.
         """
-        return scan(self._handle, columns, where, as_of, query_type, begin, end, incremental_format, limit, options)
+        return scan(
+            self._handle,
+            columns,
+            where,
+            as_of,
+            query_type,
+            begin,
+            end,
+            incremental_format,
+            limit,
+            options,
+            meta_columns,
+        )
 
     def at(self, moment: AsOf) -> TableAt:
         """The table as of a moment, for reading only: `table.at("2024-01-31").to_pandas()`.
@@ -356,6 +370,7 @@ class HudiTable:
         format: str | None = None,
         columns: Sequence[str] | None = None,
         where: Where = None,
+        meta_columns: bool = True,
         options: Options | None = None,
     ) -> Scan:
         """The rows that were committed after `since`, in their newest version: an incremental query.
@@ -365,7 +380,7 @@ class HudiTable:
         Args:
             since, until: as `begin` and `end` of `scan`; None: from the first commit on, and to the newest one.
             format: as `incremental_format` of `scan`: "cdc" for every change, with the rows before and after.
-            columns, where, options: as in `scan`.
+            columns, where, meta_columns, options: as in `scan`.
         Raises: ConfigError; RangeNotReadable, when rows are fetched, for commits that were archived or cleaned.
         """
         return self.scan(
@@ -376,44 +391,75 @@ class HudiTable:
             begin="earliest" if since is None else since,
             end=until,
             incremental_format=format,
+            meta_columns=meta_columns,
             options=options,
         )
 
     def to_arrow(
-        self, columns: Sequence[str] | None = None, where: Where = None, as_of: AsOf | None = None
+        self,
+        columns: Sequence[str] | None = None,
+        where: Where = None,
+        as_of: AsOf | None = None,
+        *,
+        meta_columns: bool = True,
     ) -> pa.Table:
         """`scan(...).to_arrow()`."""
-        return self.scan(columns, where, as_of).to_arrow()
+        return self.scan(columns, where, as_of, meta_columns=meta_columns).to_arrow()
 
     def to_pandas(
-        self, columns: Sequence[str] | None = None, where: Where = None, as_of: AsOf | None = None
+        self,
+        columns: Sequence[str] | None = None,
+        where: Where = None,
+        as_of: AsOf | None = None,
+        *,
+        meta_columns: bool = True,
     ) -> pd.DataFrame:
         """`scan(...).to_pandas()`."""
-        return self.scan(columns, where, as_of).to_pandas()
+        return self.scan(columns, where, as_of, meta_columns=meta_columns).to_pandas()
 
     def to_polars(
-        self, columns: Sequence[str] | None = None, where: Where = None, as_of: AsOf | None = None
+        self,
+        columns: Sequence[str] | None = None,
+        where: Where = None,
+        as_of: AsOf | None = None,
+        *,
+        meta_columns: bool = True,
     ) -> pl.DataFrame:
         """`scan(...).to_polars()`."""
-        return self.scan(columns, where, as_of).to_polars()
+        return self.scan(columns, where, as_of, meta_columns=meta_columns).to_polars()
 
     def to_duckdb(
-        self, columns: Sequence[str] | None = None, where: Where = None, as_of: AsOf | None = None
+        self,
+        columns: Sequence[str] | None = None,
+        where: Where = None,
+        as_of: AsOf | None = None,
+        *,
+        meta_columns: bool = True,
     ) -> duckdb.DuckDBPyRelation:
         """`scan(...).to_duckdb()`: a relation, in the database of `duckdb.sql`."""
-        return self.scan(columns, where, as_of).to_duckdb()
+        return self.scan(columns, where, as_of, meta_columns=meta_columns).to_duckdb()
 
     def to_spark(
-        self, columns: Sequence[str] | None = None, where: Where = None, as_of: AsOf | None = None
+        self,
+        columns: Sequence[str] | None = None,
+        where: Where = None,
+        as_of: AsOf | None = None,
+        *,
+        meta_columns: bool = True,
     ) -> SparkDataFrame:
         """`scan(...).to_spark()`, with the session that the table was opened with, else the active one."""
-        return self.scan(columns, where, as_of).to_spark()
+        return self.scan(columns, where, as_of, meta_columns=meta_columns).to_spark()
 
     def to_batches(
-        self, columns: Sequence[str] | None = None, where: Where = None, as_of: AsOf | None = None
+        self,
+        columns: Sequence[str] | None = None,
+        where: Where = None,
+        as_of: AsOf | None = None,
+        *,
+        meta_columns: bool = True,
     ) -> pa.RecordBatchReader:
         """`scan(...).to_batches()`: the rows as a stream, in bounded memory."""
-        return self.scan(columns, where, as_of).to_batches()
+        return self.scan(columns, where, as_of, meta_columns=meta_columns).to_batches()
 
     def head(
         self,
@@ -421,9 +467,13 @@ class HudiTable:
         columns: Sequence[str] | None = None,
         where: Where = None,
         as_of: AsOf | None = None,
+        *,
+        meta_columns: bool = False,
     ) -> pa.Table:
-        """The first `n` rows that come; no more is read than they need. `columns`: None: the data columns."""
-        return self.scan(self.schema.names if columns is None else columns, where, as_of).head(n)
+        """The first `n` rows that come; no more is read than they need. `columns`: None: the data columns, and Hudi's
+        with `meta_columns`.
+        """
+        return self.scan(columns, where, as_of, meta_columns=meta_columns).head(n)
 
     def count(self, where: Where = None, as_of: AsOf | None = None) -> int:
         """`scan(...).count()`: how many rows; from footers alone where that is possible."""
@@ -481,16 +531,26 @@ class HudiTable:
         return copy_table(self._handle, commit, open_place(path, storage_options, self._handle.spark))
 
     def to_dataset(
-        self, columns: Sequence[str] | None = None, where: Where = None, as_of: AsOf | None = None
+        self,
+        columns: Sequence[str] | None = None,
+        where: Where = None,
+        as_of: AsOf | None = None,
+        *,
+        meta_columns: bool = True,
     ) -> HudiDataset:
         """`scan(...).to_dataset()`: the table as it is now, for DuckDB, polars, DataFusion, Ibis and others."""
-        return self.scan(columns, where, as_of).to_dataset()
+        return self.scan(columns, where, as_of, meta_columns=meta_columns).to_dataset()
 
     def to_polars_lazy(
-        self, columns: Sequence[str] | None = None, where: Where = None, as_of: AsOf | None = None
+        self,
+        columns: Sequence[str] | None = None,
+        where: Where = None,
+        as_of: AsOf | None = None,
+        *,
+        meta_columns: bool = True,
     ) -> pl.LazyFrame:
         """`scan(...).to_polars_lazy()`: the table as it is now, as a polars LazyFrame."""
-        return self.scan(columns, where, as_of).to_polars_lazy()
+        return self.scan(columns, where, as_of, meta_columns=meta_columns).to_polars_lazy()
 
     def __arrow_c_schema__(self) -> object:
         """Columns and types of a scan, by Arrow's C interface."""

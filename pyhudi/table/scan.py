@@ -93,6 +93,7 @@ class Scan:
         driver_log_bytes: int = DEFAULT_DRIVER_LOG_BYTES,
         incremental: IncrementalOptions = DEFAULT_INCREMENTAL,
         limit: int | None = None,
+        meta_columns: bool = True,
     ) -> None:
         """See `HudiTable.scan`. What can be checked without reading is checked here."""
         check_query_type(query_type)
@@ -111,6 +112,7 @@ class Scan:
             use_metadata=use_metadata,
             unique_keys=unique_keys,
             driver_log_bytes=driver_log_bytes,
+            meta_columns=meta_columns,
         )
         self._range = incremental_range(meta, query_type, begin, end, as_of, incremental)
         self._spark = spark
@@ -314,7 +316,7 @@ class Scan:
         pairs = {
             "scan of": self._meta.storage.root,
             "query type": query.query_type,
-            "columns": "all" if query.columns is None else ", ".join(query.columns),
+            "columns": _columns_text(query),
             "where": "every row" if self._where == Constant(True) else _shortened(to_sql(self._where)),
             "as of": "now" if query.as_of is None else str(query.as_of),
             **({} if self._limit is None else {"limit": f"{self._limit:,} rows"}),
@@ -326,6 +328,7 @@ class Scan:
     def __repr__(self) -> str:
         query = self._query
         parts = [f"columns={list(query.columns)}" if query.columns is not None else ""]
+        parts.append("" if query.meta_columns or query.columns is not None else "meta_columns=False")
         parts.append("" if self._where == Constant(True) else f"where={brief(to_sql(self._where))}")
         parts.append("" if query.as_of is None else f"as_of={query.as_of!r}")
         if self._range is not None:
@@ -334,6 +337,12 @@ class Scan:
         parts.append("" if self._limit is None else f"limit={self._limit}")
         parts.append("" if query.query_type == "snapshot" else f"query_type={query.query_type!r}")
         return f"Scan({', '.join([self._meta.storage.root, *filter(None, parts)])})"
+
+
+def _columns_text(query: Query) -> str:
+    if query.columns is not None:
+        return ", ".join(query.columns)
+    return "all" if query.meta_columns else "all data columns"
 
 
 _FILTER_CHARS = 2_000  # of a filter that is shown; a list may have thousands of values
@@ -363,6 +372,7 @@ def scan(
     incremental_format: str | None,
     limit: int | None,
     options: Options | None,
+    meta_columns: bool = True,
 ) -> Scan:
     """`HudiTable.scan`."""
     options_read = options or {}
@@ -405,6 +415,7 @@ def scan(
         driver_log_bytes=read_options.driver_log_bytes,
         incremental=replace(incremental, format=returned),
         limit=limit,
+        meta_columns=meta_columns,
     )
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -16,6 +17,7 @@ from pyhudi import ConfigError, HudiTable, write_hudi
 from pyhudi.actions.writes import preparation
 from pyhudi.errors import MissingLibrary
 from pyhudi.filegroup.write.spec import BaseFileOptions
+from pyhudi.model.keys import META_COLUMNS
 from pyhudi.queries import count, snapshot
 from pyhudi.queries.plan import ReadPlan
 
@@ -228,3 +230,37 @@ def test_without_the_library_the_error_says_what_to_install(
         getattr(table, call)()
     assert package in str(caught.value)
     assert isinstance(caught.value, ImportError)
+
+
+_DOORS: dict[str, Callable[..., Any]] = {
+    "scan": lambda table, **more: table.scan(**more).schema.names,
+    "changes": lambda table, **more: table.changes(**more).to_arrow().column_names,
+    "to_arrow": lambda table, **more: table.to_arrow(**more).column_names,
+    "to_batches": lambda table, **more: table.to_batches(**more).read_all().column_names,
+    "to_pandas": lambda table, **more: list(table.to_pandas(**more).columns),
+    "to_polars": lambda table, **more: table.to_polars(**more).columns,
+    "to_polars_lazy": lambda table, **more: table.to_polars_lazy(**more).collect().columns,
+    "to_duckdb": lambda table, **more: table.to_duckdb(**more).columns,
+    "to_dataset": lambda table, **more: table.to_dataset(**more).to_table().column_names,
+    "at": lambda table, **more: table.at(table.history()[0].instant_time).to_arrow(**more).column_names,
+}
+
+
+@pytest.mark.parametrize("door", _DOORS)
+def test_every_door_has_the_meta_columns_unless_it_is_told_otherwise(table: HudiTable, door: str) -> None:
+    for name in ("pandas", "polars", "duckdb"):
+        if name in door:
+            pytest.importorskip(name)
+    names = _DOORS[door]
+    assert names(table) == [*META_COLUMNS, "id", "city", "n"]
+    assert names(table, meta_columns=False) == ["id", "city", "n"]
+    assert names(table, columns=["_hoodie_record_key", "n"], meta_columns=False) == ["_hoodie_record_key", "n"]
+
+
+def test_head_shows_the_data_columns_unless_it_is_told_otherwise(table: HudiTable) -> None:
+    at = table.at(table.history()[0].instant_time)
+    for head in (table.head, at.head):
+        assert head(2).column_names == ["id", "city", "n"]
+        assert head(2, meta_columns=True).column_names == [*META_COLUMNS, "id", "city", "n"]
+    assert "all data columns" in table.scan(meta_columns=False)._repr_html_()
+    assert "meta_columns=False" in repr(table.scan(meta_columns=False))
