@@ -265,7 +265,7 @@ def table_of_buckets(path: Path, version: str, options: dict[str, str], kind: st
 
 
 def with_a_row_twice(table: HudiTable, path: Path) -> None:
-    base = next((path / "x").glob("*.parquet"))
+    base = max((path / "x").glob("*.parquet"), key=lambda file: file.name.rpartition("_")[2])
     found = pq.read_table(base, partitioning=None)
     pq.write_table(pa.concat_tables([found, found.slice(0, 1)]), base)
     assert table.count() == 4
