@@ -166,7 +166,7 @@ PROCEDURES = (
         "table string, path string",
         "table string!, audit_enabled boolean!, config_path string!, audit_folder_path string!",
         _show_audit_lock_status,
-        "Is the audit of the lock on, and where is it?",
+        "The audit of the lock: on or off, and its folder.",
     ),
     Procedure.of(
         "validate_audit_lock",
