@@ -243,7 +243,8 @@ def _data_parts(meta: MetaClient, commit: Instant) -> Iterator[_Part]:
         for info in listed[partition]:
             if info.path in paths:
                 end = _end_of(meta.storage, info.path, commit) if is_appended_to and info.path in logs else None
-                yield _Part(info, end)
+                if end != 0:  # its name has the time of the slice, and all its blocks are later
+                    yield _Part(info, end)
             elif slices and is_partition_metadata(info.name):
                 yield _Part(info)
 

@@ -150,6 +150,8 @@ def test_log_blocks_of_later_commits_stay_out_of_a_copy(tmp_path: Path) -> None:
     table.copy_to(tmp_path / "copy", second)
 
     assert (tmp_path / "copy" / older.relative_to(tmp_path / "t")).read_bytes() == before
+    copied = data_files(tmp_path / "copy")
+    assert [path for path in copied if third.encode() in path.read_bytes() or not path.stat().st_size] == []
 
 
 def test_a_copy_needs_a_folder_of_its_own(tmp_path: Path) -> None:
