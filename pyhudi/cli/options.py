@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 from cyclopts import Group, Parameter
 
-from pyhudi.errors import ConfigError, TableError
+from pyhudi.errors import ConfigError, TableError, TableNotFound
 
 if TYPE_CHECKING:
     from pyhudi import HudiTable
@@ -19,6 +20,7 @@ __all__ = [
     "COMMON",
     "CONSENT",
     "EVERY_COMMAND",
+    "SPARKS_CATALOG",
     "Common",
     "CommonOptions",
     "Consent",
@@ -28,6 +30,7 @@ __all__ = [
     "pairs_of",
 ]
 
+SPARKS_CATALOG = "spark_catalog"
 EVERY_COMMAND = Group("Every command", sort_key=10)
 _ASKED = Group("Before it changes anything", sort_key=9)
 
@@ -41,7 +44,9 @@ class Common:
     """What every command takes.
 
     Args:
-        catalog: A folder or URI with the tables; TABLE is a name then: `sales.rides` is the subfolder sales/rides.
+        catalog: Where names of tables are looked up; TABLE is a name then. A folder or URI: `sales.rides` is its
+            subfolder sales/rides. thrift://HOST:PORT: a Hive metastore. spark_catalog, with --spark: that of the
+            session.
         storage_option: KEY=VALUE: a Hadoop key for the store. May be given several times.
         option: KEY=VALUE: a key of Hudi's, see docs/options.md. May be given several times.
         json: The answer as JSON.
@@ -86,7 +91,32 @@ class Common:
             raise ConfigError(
                 f"--catalog takes a name such as sales.rides, found the path {table!r}. Leave --catalog out."
             )
+        if self.catalog.startswith("thrift://"):
+            from pyhudi.locks.hive_metastore import location_of
+
+            return location_of(self.catalog, table)
+        if self.catalog == SPARKS_CATALOG:
+            return self._in_session(table)
+        if "/" not in self.catalog and "\\" not in self.catalog and not os.path.isdir(self.catalog):
+            raise ConfigError(
+                f"--catalog {self.catalog}: there is no such folder. Names are also looked up at a Hive metastore "
+                f"(thrift://host:9083), and with --spark in the session's catalog ({SPARKS_CATALOG}). Give the table's "
+                f"path where another catalog has it."
+            )
         return "/".join([self.catalog.rstrip("/"), *table.split(".")])
+
+    def _in_session(self, table: str) -> str:
+        """The folder of a name of the session's catalog."""
+        session = self.session()
+        if session is None:
+            raise ConfigError(f"--catalog {SPARKS_CATALOG} is that of a Spark session: add --spark.")
+        from pyhudi.session.catalog import catalog_of
+        from pyhudi.sql.session import TableName
+
+        entry = catalog_of(session).find(TableName(tuple(table.split("."))))
+        if entry is None or not entry.is_hudi or entry.location is None:
+            raise TableNotFound(f"The session's catalog has no Hudi table {table}.")
+        return entry.location
 
     def open(self, table: str) -> HudiTable:
         """The table. Raises TableNotFound, UnsupportedTable, CorruptFile, StorageError."""

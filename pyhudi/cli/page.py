@@ -26,7 +26,8 @@ pyhudi query "SELECT city, sum(fare) FROM rides GROUP BY city" --catalog /lake -
 
 A run of `pyhudi` calls one method of a table, shows what it answers, and ends. It needs no Spark and no Java, unless
 `--spark` asks for them. A table is a path or URI; with `--catalog FOLDER` it is a name, and `sales.rides` is the
-subfolder sales/rides.
+subfolder sales/rides. With `--catalog thrift://HOST:PORT` a Hive metastore says where `sales.rides` is, and with
+`--spark` and `--catalog spark_catalog` the session's own catalog does.
 
 **Answers.** Text for people fits the terminal. `--json` writes an object, or an array with a row on each line; its
 schema is below each command, and fields are only ever added. `--csv` writes a line for each row, with nested values as

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 
-from pyhudi.cli.options import COMMON, CommonOptions, TablePath, pairs_of
+from pyhudi.cli.options import COMMON, SPARKS_CATALOG, CommonOptions, TablePath, pairs_of
 from pyhudi.cli.parsing import STANDARD_INPUT
 from pyhudi.cli.reply import Reply
+from pyhudi.errors import ConfigError
 
 __all__ = ["head", "query"]
 
@@ -25,12 +26,22 @@ def query(sql: str, /, *, table: list[str] | None = None, common: CommonOptions 
     names = pairs_of("--table", table)
     session = common.session()
     if session is not None:
+        if common.catalog not in (None, SPARKS_CATALOG):
+            raise ConfigError(
+                f"With --spark the names of a statement are those of the session, and of --table; found "
+                f"--catalog {common.catalog}. Give --table NAME=PATH."
+            )
         from pyhudi.session.enable import enable
 
         enable(session)
         for name, path in names.items():
             session.read.format("hudi").load(path).createOrReplaceTempView(name)
         return Reply(session.sql(text).toArrow())
+    if common.catalog == SPARKS_CATALOG or (common.catalog or "").startswith("thrift://"):
+        raise ConfigError(
+            f"Without --spark the names of a statement are those of a folder, and of --table; found --catalog "
+            f"{common.catalog}. Give --table NAME=PATH."
+        )
     from pyhudi import DuckDbSession
 
     duckdb = DuckDbSession(

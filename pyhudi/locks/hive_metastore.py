@@ -15,13 +15,13 @@ import struct
 from collections.abc import Callable
 from typing import Protocol, TypeVar
 
-from pyhudi.errors import ConfigError, StorageError
+from pyhudi.errors import ConfigError, StorageError, TableNotFound
 from pyhudi.locks.base import LockOptions, Pauses, retry_until
 from pyhudi.locks.renewal import Renewal
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import Clock
 
-__all__ = ["HiveMetastoreLock"]
+__all__ = ["HiveMetastoreLock", "location_of"]
 
 _KEY = "hoodie.write.lock.hivemetastore."
 _PAUSES: Pauses = (0.1, 1.0)
@@ -40,6 +40,18 @@ class _LockState(Protocol):
     lockid: int
 
 
+class _Folder(Protocol):
+    """The storage descriptor of a table."""
+
+    location: str | None
+
+
+class _Table(Protocol):
+    """The metastore's answer about a table; a view has no folder."""
+
+    sd: _Folder | None
+
+
 class _Service(Protocol):
     """The calls of the metastore's Thrift interface; requests are instances of classes that Thrift makes."""
 
@@ -48,6 +60,8 @@ class _Service(Protocol):
     def unlock(self, request: object) -> None: ...
 
     def heartbeat(self, request: object) -> None: ...
+
+    def get_table(self, dbname: str, tbl_name: str) -> _Table: ...
 
 
 class _Transport(Protocol):
@@ -158,27 +172,57 @@ class HiveMetastoreLock:
             return send(self._connection[0])
 
     def _connected(self) -> tuple[_Service, _Transport]:
-        problems = []
-        for uri in self._uris.split(","):
-            host, _, port = uri.strip().rpartition("//")[2].partition(":")
-            if not (port or "0").isdecimal() or len(port) > _PORT_DIGITS_MAX:
-                raise ConfigError(f"{_KEY}uris={self._uris}: expected thrift://host:port, found the port {port!r}.")
-            plain = self._hive.sockets.TSocket(host, int(port or _PORT))
-            plain.setTimeout(_TIMEOUT_MS)
-            transport = self._hive.transports.TBufferedTransport(plain)
-            try:
-                transport.open()
-            except (self._hive.errors.TException, OSError, ValueError, OverflowError) as error:
-                problems.append(f"{uri.strip()}: {error}")
-                continue
-            return self._hive.service.Client(self._hive.protocols.TBinaryProtocol(transport)), transport
-        raise StorageError(f"No Hive metastore answers: {'; '.join(problems)}. See {_KEY}uris.")
+        return _connection(self._hive, self._uris, f"{_KEY}uris")
 
     def _call(self, send: Callable[[], Answer]) -> Answer:
         try:
             return send()
         except (self._hive.errors.TException, OSError, ValueError, TypeError, EOFError, struct.error) as error:
             raise StorageError(f"The Hive metastore {self._uris} refused: {error!r}") from error
+
+
+def location_of(uris: str, name: str) -> str:
+    """The folder of a table that is registered at a Hive metastore, as Hudi's sync does it.
+
+    Args:   uris: thrift://host:port, with commas. name: `database.table`; without a database `default`.
+    Raises: ConfigError for a name of other parts, and without pymetastore; TableNotFound, StorageError.
+    """
+    *before, table = name.split(".")
+    if len(before) > 1 or not table:
+        raise ConfigError(f"A Hive metastore has names such as sales.rides, found {name!r:.200}.")
+    hive, database = _Hive("Names of a Hive metastore need"), before[0] if before else "default"
+    client, transport = _connection(hive, uris, "--catalog")
+    try:
+        found = client.get_table(database, table)
+    except hive.types.NoSuchObjectException as error:
+        raise TableNotFound(f"The Hive metastore {uris} has no table {database}.{table}.") from error
+    except (hive.errors.TException, OSError, ValueError, TypeError, EOFError, struct.error) as error:
+        raise StorageError(f"The Hive metastore {uris} refused: {error!r}") from error
+    finally:
+        transport.close()
+    location = found.sd.location if found.sd is not None else None
+    if not location:
+        raise TableNotFound(f"{database}.{table} at the Hive metastore {uris} has no location: it is a view.")
+    return location
+
+
+def _connection(hive: _Hive, uris: str, setting: str) -> tuple[_Service, _Transport]:
+    """A client of the first metastore that answers, and its transport. Raises ConfigError, StorageError."""
+    problems = []
+    for uri in uris.split(","):
+        host, _, port = uri.strip().rpartition("//")[2].partition(":")
+        if not (port or "0").isdecimal() or len(port) > _PORT_DIGITS_MAX:
+            raise ConfigError(f"{setting}={uris}: expected thrift://host:port, found the port {port!r}.")
+        plain = hive.sockets.TSocket(host, int(port or _PORT))
+        plain.setTimeout(_TIMEOUT_MS)
+        transport = hive.transports.TBufferedTransport(plain)
+        try:
+            transport.open()
+        except (hive.errors.TException, OSError, ValueError, OverflowError) as error:
+            problems.append(f"{uri.strip()}: {error}")
+            continue
+        return hive.service.Client(hive.protocols.TBinaryProtocol(transport)), transport
+    raise StorageError(f"No Hive metastore answers: {'; '.join(problems)}. See {setting}.")
 
 
 def _user() -> str:
@@ -191,7 +235,7 @@ def _user() -> str:
 class _Hive:
     """The modules of the packages pymetastore and thrift."""
 
-    def __init__(self) -> None:
+    def __init__(self, need: str = "The lock provider HIVE_METASTORE needs") -> None:
         try:
             self.service = importlib.import_module("pymetastore.hive_metastore.ThriftHiveMetastore")
             self.types = importlib.import_module("pymetastore.hive_metastore.ttypes")
@@ -200,6 +244,4 @@ class _Hive:
             self.protocols = importlib.import_module("thrift.protocol.TBinaryProtocol")
             self.errors = importlib.import_module("thrift.Thrift")
         except ImportError as error:
-            raise ConfigError(
-                "The lock provider HIVE_METASTORE needs the package pymetastore: install the extra `pyhudi[hive]`."
-            ) from error
+            raise ConfigError(f"{need} the package pymetastore: install the extra `pyhudi[hive]`.") from error

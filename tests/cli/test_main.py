@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,6 +14,7 @@ import pytest
 from pyhudi import write_hudi
 from pyhudi.cli.registry import COMMANDS, GROUPS, Command
 from tests.support.commands import run_cli
+from tests.support.servers.process import free_port
 
 ROWS = pa.table({"id": ["a", "b"], "city": ["rome", "oslo"], "fare": [1.0, 2.0]})
 
@@ -81,6 +85,62 @@ def test_a_catalog_is_a_folder_that_a_name_is_found_in(table: Path) -> None:
 
     assert ran.value["path"] == str(table)
     assert "--catalog takes a name" in run_cli("table", "describe", table, "--catalog", "x", code=1).err
+
+
+def test_a_catalog_that_is_not_known_is_refused_with_those_that_are(table: Path) -> None:
+    assert "no such folder" in run_cli("table", "describe", "rides", "--catalog", "glue", code=1).err
+    assert "add --spark" in run_cli("table", "describe", "rides", "--catalog", "spark_catalog", code=1).err
+    for catalog in ("spark_catalog", "thrift://localhost:1"):
+        ran = run_cli("query", "SELECT 1", "--catalog", catalog, code=1)
+        assert "--table NAME=PATH" in ran.err
+
+
+def test_a_hive_metastore_says_where_a_table_is(table: Path) -> None:
+    """Its Thrift interface is the real one; only its tables are not in a database."""
+    with metastore({("sales", "rides"): str(table), ("default", "a_view"): None}) as uri:
+        described = run_cli("table", "describe", "sales.rides", "--catalog", uri, "--json").value
+        assert described["path"] == str(table)
+        assert run_cli("head", "sales.rides", "--catalog", uri, "--csv").out.count("\n") == 3
+        assert "no table default.rides" in run_cli("head", "rides", "--catalog", uri, code=1).err
+        assert "it is a view" in run_cli("head", "a_view", "--catalog", uri, code=1).err
+    nobody = f"thrift://127.0.0.1:{free_port()}"
+    assert "No Hive metastore answers" in run_cli("head", "sales.rides", "--catalog", nobody, code=1).err
+
+
+@contextmanager
+def metastore(tables: dict[tuple[str, str], str | None]) -> Iterator[str]:
+    """A server of the metastore's interface with these tables: database and name → location."""
+    service = pytest.importorskip("pymetastore.hive_metastore.ThriftHiveMetastore")
+    types = pytest.importorskip("pymetastore.hive_metastore.ttypes")
+    from thrift.protocol.TBinaryProtocol import TBinaryProtocol
+    from thrift.transport.TSocket import TServerSocket
+    from thrift.transport.TTransport import TBufferedTransport, TTransportException
+
+    class Handler:
+        def get_table(self, dbname: str, tbl_name: str) -> object:
+            if (dbname, tbl_name) not in tables:
+                raise types.NoSuchObjectException(message=tbl_name)
+            descriptor = types.StorageDescriptor(location=tables[dbname, tbl_name])
+            return types.Table(tableName=tbl_name, dbName=dbname, sd=descriptor)
+
+    port = free_port()
+    listening = TServerSocket("127.0.0.1", port)
+    listening.listen()
+    processor = service.Processor(Handler())
+
+    def serve() -> None:
+        while True:
+            try:
+                protocol = TBinaryProtocol(TBufferedTransport(listening.accept()))
+            except (OSError, AttributeError):
+                return  # closed
+            with suppress(TTransportException):
+                while True:
+                    processor.process(protocol, protocol)
+
+    threading.Thread(target=serve, daemon=True).start()
+    yield f"thrift://127.0.0.1:{port}"
+    listening.close()
 
 
 def test_json_and_csv_hold_the_same_rows(table: Path) -> None:
