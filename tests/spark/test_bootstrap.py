@@ -65,16 +65,3 @@ def test_spark_reads_and_writes_a_table_whose_rows_stay_in_their_files(
     assert by_spark(spark, path) == expected
     assert table.scan(COLUMNS).to_arrow().sort_by("id").to_pylist() == expected
     assert stored(source)[3]["v"] == 4.5, "the source stays as it is"
-
-
-def test_a_data_frame_writer_bootstraps(spark: Any, source: Path, tmp_path: Path) -> None:
-    options = {
-        "hoodie.datasource.write.operation": "bootstrap",
-        "hoodie.bootstrap.base.path": str(source),
-        "hoodie.datasource.write.recordkey.field": "id",
-        "hoodie.table.name": "t",
-    }
-    spark.range(0).write.format("hudi").options(**options).mode("overwrite").save(str(tmp_path / "t"))
-
-    assert by_spark(spark, tmp_path / "t") == stored(source)
-    assert HudiTable.open(tmp_path / "t").timeline.last_commit().requested_time == "00000000000001"
