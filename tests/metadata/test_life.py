@@ -260,6 +260,8 @@ class Life(RuleBasedStateMachine):
         if not hasattr(self, "table") or not self.states:
             return
         self.clock.advance(EXPIRED_MS)
+        if any(instant.action.is_replacing for instant in self.table.meta.timeline.pending()):
+            self.act(*self.action("cluster", [], 1))  # a plan that waits refuses updates of its file groups
         for _ in range(DELTA_COMMITS_MAX + 1):
             self.act(*self.upsert(["b"]))
             assert self.is_whole
