@@ -60,7 +60,7 @@ def with_account(uri: str, options: Mapping[str, str]) -> tuple[str, dict[str, s
     container, _, path = rest.partition("/")
     others = dict(options)
     account, domain = others.pop(AZURE_ACCOUNT, None), others.pop(AZURE_DOMAIN, _PUBLIC_CLOUD)
-    if "@" in container:
+    if "@" in container or "." in container:  # a container's name has no dots, a host has
         place = AzurePlace.of(f"abfss://{rest}" if scheme == "az" else uri)
         if account not in (None, place.account):
             raise ConfigError(f"{uri!r} names another account than the option account_name, {account!r}. Keep one.")
