@@ -16,7 +16,7 @@ from pyhudi.model.table_config import TableConfig
 from pyhudi.model.timeline import Timeline
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import Clock, SystemClock
-from pyhudi.storage.place import names_in
+from pyhudi.storage.place import file_names_in
 from pyhudi.timeline.commits import CommitBodies
 from pyhudi.timeline.listing import load_config_and_timeline
 from pyhudi.timeline.read import TimelineReader
@@ -73,7 +73,7 @@ class MetaClient:
         Names of instants appear and disappear once, and the newest write disappears only when it is undone: so instants
         begun before the listing are visible in it, whatever happens during it.
         """
-        return self._instant_files == names_in(self.storage, self.config.timeline_path)
+        return self._instant_files == file_names_in(self.storage, self.config.timeline_path)
 
     @property
     def commits(self) -> CommitBodies:

@@ -187,15 +187,21 @@ class LocalStorage:
         shown = (info for info in infos if info is not None and (info.is_dir or not is_temporary(info.name)))
         return tuple(sorted(shown, key=_by_path))
 
-    def names_in(self, path: str) -> frozenset[str]:
-        """The names in `list`, without reading the status of each file, which takes most of its time."""
+    def file_names_in(self, path: str) -> frozenset[str]:
+        """The names of files in `list`, without reading the status of each, which takes most of its time."""
         with self._translated(path):
             try:
                 entries = os.scandir(self._local(path))
             except (FileNotFoundError, NotADirectoryError):
                 return frozenset()
             with entries:
-                return frozenset(entry.name for entry in entries if _is_listed(entry))
+                # The first condition is true of nearly all of them, and without a call of a function.
+                return frozenset(
+                    entry.name
+                    for entry in entries
+                    if (entry.name.isascii() and entry.name[0] != "." and entry.is_file(follow_symlinks=False))
+                    or _is_file(entry)
+                )
 
     def walk(self, path: str) -> Iterator[FileInfo]:
         folders, links = [path], FolderLinks(self.root)
@@ -347,10 +353,10 @@ def _exists_already(target: str) -> str:
     return f"{target} exists already."
 
 
-def _is_listed(entry: os.DirEntry[str]) -> bool:
+def _is_file(entry: os.DirEntry[str]) -> bool:
     if not is_text(entry.name) or (entry.is_symlink() and status_or_none(entry.path) is None):
         return False
-    return not is_temporary(entry.name) or entry.is_dir()
+    return not entry.is_dir() and not is_temporary(entry.name)
 
 
 def _file_info(path: str, entry: os.DirEntry[str]) -> FileInfo | None:

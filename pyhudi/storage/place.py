@@ -14,7 +14,7 @@ from functools import lru_cache
 from pyhudi.storage.base import Storage
 from pyhudi.storage.local import LocalStorage
 
-__all__ = ["creates_exclusively", "delete_if_empty", "is_local", "is_of_one_machine", "mount_kind", "names_in"]
+__all__ = ["creates_exclusively", "delete_if_empty", "file_names_in", "is_local", "is_of_one_machine", "mount_kind"]
 
 _MOUNTS = "/proc/mounts"
 _SHARED = frozenset(
@@ -31,10 +31,12 @@ def is_local(storage: Storage) -> bool:
     return bool(getattr(storage, "is_local", False))
 
 
-def names_in(storage: Storage, path: str) -> frozenset[str]:
-    """The names that `Storage.list` lists in a folder."""
-    names: Callable[[str], frozenset[str]] | None = getattr(storage, "names_in", None)
-    return frozenset(entry.name for entry in storage.list(path)) if names is None else names(path)
+def file_names_in(storage: Storage, path: str) -> frozenset[str]:
+    """The names of the files that `Storage.list` lists in a folder."""
+    names: Callable[[str], frozenset[str]] | None = getattr(storage, "file_names_in", None)
+    if names is not None:
+        return names(path)
+    return frozenset(entry.name for entry in storage.list(path) if not entry.is_dir)
 
 
 def delete_if_empty(storage: Storage, folder: str) -> None:

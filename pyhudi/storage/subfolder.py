@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyhudi.storage.base import READ_BYTES_MAX, FileInfo, Storage
 from pyhudi.storage.file_cache import FileState, state_of
 from pyhudi.storage.paths import child, inside
-from pyhudi.storage.place import is_local, names_in
+from pyhudi.storage.place import file_names_in, is_local
 
 __all__ = ["Subfolder"]
 
@@ -65,8 +65,8 @@ class Subfolder:
     def list(self, path: str) -> tuple[FileInfo, ...]:
         return tuple(self._inner(entry) for entry in self.storage.list(self._outer(path)))
 
-    def names_in(self, path: str) -> frozenset[str]:
-        return names_in(self.storage, self._outer(path))
+    def file_names_in(self, path: str) -> frozenset[str]:
+        return file_names_in(self.storage, self._outer(path))
 
     def walk(self, path: str) -> Iterator[FileInfo]:
         return (self._inner(entry) for entry in self.storage.walk(self._outer(path)))

@@ -222,15 +222,19 @@ class Visibility:
 
     def _base_file(self, name: str) -> tuple[str, str | None] | None:
         """The file id and the instant time (None if it does not count) in the name of a base file; None for another
-        kind of file. Names of one task's files have the same end, and each end is parsed once.
+        kind of file. Names of one instant's files have the same end, and each end is parsed once.
         """
-        file_id, _, end = name.partition("_")
+        head, _, end = name.rpartition("_")
+        file_id, _, token = head.partition("_")
         visible_time = self._ends.get(end, _UNKNOWN)
-        if visible_time == _UNKNOWN or name.startswith(".") or not file_id:
+        if visible_time == _UNKNOWN or not file_id or not token or "_" in token or name.startswith("."):
             parts = base_file_parts(name)
             if parts is None:
                 return None
-            visible_time = self._ends[end] = parts[2] if self.is_visible(parts[2]) else None
+            file_id, instant_time = parts[0], parts[2]
+            visible_time = instant_time if self.is_visible(instant_time) else None
+            if end.partition(".")[0] == instant_time:
+                self._ends[end] = visible_time
         return file_id, visible_time
 
     def file_slices(

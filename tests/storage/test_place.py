@@ -11,7 +11,7 @@ from pyhudi.storage.arrow import ArrowStorage
 from pyhudi.storage.base import Storage
 from pyhudi.storage.local import LocalStorage
 from pyhudi.storage.memory import MemoryStorage
-from pyhudi.storage.place import is_local, names_in
+from pyhudi.storage.place import file_names_in, is_local
 from pyhudi.storage.subfolder import Subfolder
 
 
@@ -39,20 +39,20 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_names_are_those_of_what_is_listed(folder: Path) -> None:
+def test_names_of_files_are_those_of_what_is_listed(folder: Path) -> None:
     near = LocalStorage(str(folder))
-    assert names_in(near, "a") == {"file", "ä", "inner", ".pyhudi-folder.tmp", "to_file", "to_folder"}
-    assert names_in(near, "a") == {entry.name for entry in near.list("a")}
-    assert names_in(Subfolder(near, "a"), "") == names_in(near, "a")
+    assert file_names_in(near, "a") == {"file", "ä", "to_file"}
+    assert file_names_in(near, "a") == {entry.name for entry in near.list("a") if not entry.is_dir}
+    assert file_names_in(Subfolder(near, "a"), "") == file_names_in(near, "a")
 
 
 def test_a_folder_that_is_not_there_has_no_names(folder: Path) -> None:
     near = LocalStorage(str(folder))
-    assert names_in(near, "b") == names_in(near, "a/file") == frozenset()
+    assert file_names_in(near, "b") == file_names_in(near, "a/file") == frozenset()
 
 
 @pytest.mark.parametrize("inner", [MemoryStorage(), Subfolder(MemoryStorage(), "below")], ids=["memory", "subfolder"])
 def test_other_storages_list_for_it(inner: Storage) -> None:
     inner.write("a/one", b"1")
     inner.write("a/two", b"2")
-    assert names_in(inner, "a") == {"one", "two"}
+    assert file_names_in(inner, "a") == {"one", "two"}
