@@ -148,7 +148,7 @@ class BloomFilter:
         flags = np.unpackbits(self._rows[row], bitorder="little")
         for _, block in _blocks_by_length(keys):
             for positions in _positions(block, self.num_bits, self.num_hashes):
-                flags[positions] = 1
+                flags[positions.astype(np.intp)] = 1  # indices of its own type cost numpy two thirds
         self._rows[row] = np.packbits(flags, bitorder="little")
 
     def might_contain(self, keys: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.bool_]:
