@@ -144,7 +144,10 @@ class FindKeys:
                 bloom = BloomFilter.from_base64(footer.bloom_base64, footer.bloom_type)
                 keys = keys.filter(pa.array(bloom.might_contain(keys)))
             if len(keys):
-                yield from self._matches(candidate, self.stored.of_base(reader, _may_hold(keys)), keys)
+                # The footer has judged a file of one part already.
+                is_judged = footer.min_key is not None and len(reader.part_rows) == 1
+                stored = self.stored.of_base(reader, None if is_judged else _may_hold(keys))
+                yield from self._matches(candidate, stored, keys)
         finally:
             reader.close()
 

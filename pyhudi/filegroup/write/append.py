@@ -304,7 +304,8 @@ class LogFiles:
         name = LogFileName(group.file_id, instant_time, version, self._task.write_token)
         path = data_path(group.partition_path, str(name))
         spec.announce(path, CREATE if is_new_file else APPEND)
-        ensure_partition_metadata(spec.storage, group.partition_path, spec.instant_time, self._clock)
+        if self._slice.base_file is None and not self._slice.log_files:  # else a commit has named a file of the folder
+            ensure_partition_metadata(spec.storage, group.partition_path, spec.instant_time, self._clock)
         if spec.stats_columns is not None:
             self._stats.append(LogStats(spec.stats_columns, spec.stored_schema))
         return name, LogFileWriter(spec.storage, path), _Counts()
