@@ -525,6 +525,7 @@ class HudiTable:
         Raises: TableExists, ConfigError for a folder that is not empty, TableError for a moment before the first
             commit, or whose files were cleaned. Nothing is left of a copy that fails.
         """
+        from pyhudi.table.at import TableAt
         from pyhudi.table.exports import copy_table
 
         commit = TableAt.commit_of(self._handle, as_of)
