@@ -310,7 +310,7 @@ def _check_stays(source: _Source, options: WriteOptions) -> None:
             "leaves them as they are; copy the rows with mode='FULL_RECORD'."
         )
     if source.format != options.base_file_format.upper():
-        raise ConfigError(f"{source.root} has {source.format} files; leave out {_FORMAT}={options.base_file_format}.")
+        raise ConfigError(f"{source.root} has {source.format} files; give {_FORMAT}={source.format}, or leave it out.")
 
 
 def _write_skeletons(source: _Source, storage: Storage, options: WriteOptions, clock: Clock) -> WriteResult:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -165,9 +166,14 @@ def described(text: str) -> list[list[list[str]]]:
     return parts
 
 
+# Procedure → arguments that Hudi has with another default. The repair needs no folder for copies and merges by the
+# table's rules, so it refuses both.
+OTHER_DEFAULTS = {"repair_deduplicate": ("repaired_output_path", "dedupe_type")}
+
+
 def test_every_procedure_has_hudis_arguments_and_columns(judge: Judge, golden: Golden):
     path, _ = golden(HUDI, "cow_operations")
-    wrong = []
+    wrong = {}
     for name in PROCEDURES:
         ask = f"CALL help(cmd => '{name}')"
         answer = judge.ask(command="sql", sql=ask, table=str(path), hudi=HUDI, limit=0)
@@ -175,9 +181,12 @@ def test_every_procedure_has_hudis_arguments_and_columns(judge: Judge, golden: G
         ours = described(pyhudi.call("help", cmd=name).column("result")[0].as_py())
         theirs = described(answer["rows"][0]["result"])
         # A default of None is Hudi's way to say that there is none.
-        if ours != [[[cell.replace("None", "null") for cell in row] for row in part] for part in theirs]:
-            wrong.append((name, ours, theirs))
-    assert wrong == []
+        theirs = [[[cell.replace("None", "null") for cell in row] for row in part] for part in theirs]
+        for part in (*ours, *theirs):
+            part[:] = [row[:2] if row[0] in OTHER_DEFAULTS.get(name, ()) else row for row in part]
+        if ours != theirs:
+            wrong[name] = [(one, other) for one, other in zip_longest(chain(*ours), chain(*theirs)) if one != other]
+    assert wrong == {}
 
 
 def test_there_is_no_procedure_of_hudi_that_is_neither_here_nor_refused(judge: Judge, golden: Golden):

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import pyhudi
@@ -317,3 +318,62 @@ def test_the_audit_of_the_lock_is_turned_on_read_and_cleaned(tmp_path: Path):
     assert transactions > 0
     ((_, cleaned, is_dry, days, _),) = answer(pyhudi.call("cleanup_audit_lock", table.path, dry_run=True))
     assert (cleaned, is_dry, days) == (0, True, 7)
+
+
+@pytest.fixture
+def exported(tmp_path: Path) -> Path:
+    (tmp_path / "in" / "p=x").mkdir(parents=True)
+    pq.write_table(rows(range(3), 1).drop(["p"]), tmp_path / "in" / "p=x" / "a.parquet")
+    return tmp_path / "in"
+
+
+def bootstrapped(source: Path, **more: str | int | bool) -> HudiTable:
+    path = source.with_name("t")
+    needed = {"table": "db.t", "table_type": "COPY_ON_WRITE", "bootstrap_path": str(source), "rowKey_field": "id"}
+    assert answer(pyhudi.call("run_bootstrap", base_path=str(path), **{**needed, **more})) == [(0,)]
+    return HudiTable.open(path)
+
+
+def test_a_folder_of_files_becomes_a_table_whose_rows_stay_there(exported: Path):
+    table = bootstrapped(exported)
+    assert table.to_arrow(["id", "p"]).to_pylist() == [{"id": f"k{n}", "p": "x"} for n in range(3)]
+    assert table.config.properties["hoodie.table.name"] == "t"
+    shown = pyhudi.call("show_bootstrap_mapping", path=str(table.path), filter="partition = 'p=x'")
+    assert shown.column("source_file").to_pylist() == [f"file:{exported}/p=x/a.parquet"]
+    assert pyhudi.call("show_bootstrap_mapping", table, filter="partition = 'p=y'").num_rows == 0
+    assert answer(pyhudi.call("show_bootstrap_partitions", path=str(table.path))) == [("p=x",)]
+
+
+def test_a_bootstrap_by_sql_takes_properties_below_options_below_arguments(exported: Path, tmp_path: Path):
+    file = tmp_path / "more.properties"
+    file.write_text(
+        "hoodie.bootstrap.mode.selector=x.FullRecordBootstrapModeSelector\nhoodie.datasource.write.precombine.field=ts\n"
+        "hoodie.write.table.version=6\n"
+    )
+    table = bootstrapped(exported, props_file_path=str(file), options="hoodie.write.table.version=8")
+    assert (table.config.table_version, table.config.ordering_fields) == (8, ("ts",))
+    assert pyhudi.call("show_bootstrap_mapping", table).num_rows == 0  # its rows are copies
+    again = bootstrapped(
+        exported,
+        props_file_path=str(file),
+        selector_class="MetadataOnlyBootstrapModeSelector",
+        bootstrap_overwrite=True,
+    )
+    assert again.config.table_version == 6
+    assert pyhudi.call("show_bootstrap_mapping", again).num_rows == 1
+
+
+@pytest.mark.parametrize(
+    ("argument", "value"),
+    [
+        ("bootstrap_index_class", "my.Index"),
+        ("full_bootstrap_input_provider", "my.Provider"),
+        ("schema_provider_class", "my.Schema"),
+        ("enable_hive_sync", True),
+        ("base_file_format", "ORC"),
+    ],
+)
+def test_a_bootstrap_by_sql_refuses_what_it_would_not_honour(exported: Path, argument: str, value: str | bool):
+    with pytest.raises(ConfigError, match=argument.replace("base_file_format", "base.file.format")):
+        bootstrapped(exported, **{argument: value})
+    assert not exported.with_name("t").exists()

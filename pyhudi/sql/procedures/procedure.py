@@ -18,12 +18,14 @@ from typing import TYPE_CHECKING, TypeAlias
 import pyarrow as pa
 
 from pyhudi.errors import ConfigError, TableNotFound
+from pyhudi.formats.properties import PROPERTIES_BYTES_MAX, parse_properties
 from pyhudi.lazy_property import lazy_property
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.commit import CommitMetadata
 from pyhudi.model.instant import ActionKind, Instant
 from pyhudi.sql.session import TableName
 from pyhudi.sql.tokens import Constant
+from pyhudi.storage import open_storage
 from pyhudi.storage.base import Storage
 from pyhudi.table import HudiTable
 
@@ -99,6 +101,13 @@ class ProcedureCall:
                 )
             options[key.strip()] = value.strip()
         return options
+
+    def properties_at(self, path: str) -> dict[str, str]:
+        """The properties in a file at any store."""
+        folder, _, name = path.rpartition("/")
+        return parse_properties(
+            open_storage(folder or ".", self.storage_options).read(name, PROPERTIES_BYTES_MAX), path
+        )
 
     # ---- the table
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from pyhudi.errors import ConfigError
-from pyhudi.formats.properties import PROPERTIES_BYTES_MAX, parse_properties
 from pyhudi.model.filenames import PARTITION_METADATA_NAME
 from pyhudi.model.options.queries import AS_OF, BEGIN, END
 from pyhudi.services.repair.result import PropertyItem
 from pyhudi.sql.procedures.procedure import Procedure, ProcedureCall, Rows, table_name_of
 from pyhudi.sql.session import SqlSession
-from pyhudi.storage import open_storage
 from pyhudi.table import HudiTable
 from pyhudi.table.scan import Scan
 from pyhudi.view.file_system_view import listed_partitions
@@ -93,10 +91,7 @@ def _deduplicate(call: ProcedureCall) -> Rows:
 
 def _overwrite_properties(call: ProcedureCall) -> Rows:
     """The properties of a file count before those of the table, which may be damaged."""
-    file = call.text("new_props_file_path")
-    folder, _, name = file.rpartition("/")
-    text = open_storage(folder or ".", call.storage_options).read(name, PROPERTIES_BYTES_MAX)
-    properties = parse_properties(text, file)
+    properties = call.properties_at(call.text("new_props_file_path"))
     path = table_name_of(call.text("table")).path
     if path is not None and call.handle is None:
         result = HudiTable.repair_properties(
