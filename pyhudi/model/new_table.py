@@ -257,14 +257,7 @@ def _merging(table: NewTable) -> dict[str, str]:
             )
         if table.table_type == "COPY_ON_WRITE":
             return {}  # 0.x uses the payload class of each write
-        payload = table.payload_class
-        if payload is None and table.record_merge_mode is not None:
-            payload = DEFAULT_PAYLOAD if mode == EVENT_TIME_ORDERING else None
-        return {
-            "hoodie.compaction.payload.class": payload or OVERWRITE_PAYLOAD,
-            # This id with every payload class: the payload class counts.
-            "hoodie.compaction.record.merger.strategy": table.merge_strategy_id or EVENT_TIME_STRATEGY_ID,
-        }
+        return merging_of_version_6_logs(table.payload_class, table.record_merge_mode and mode, table.merge_strategy_id)
     payload = PAYLOADS.get(mode, DEFAULT_PAYLOAD)
     if table.payload_class is not None and mode in (CUSTOM, mode_of_payload(table.payload_class)):
         payload = table.payload_class
@@ -272,6 +265,17 @@ def _merging(table: NewTable) -> dict[str, str]:
         "hoodie.record.merge.mode": mode,
         "hoodie.compaction.payload.class": payload,
         "hoodie.record.merge.strategy.id": STRATEGY_IDS.get(mode) or table.merge_strategy_id or PAYLOAD_STRATEGY_ID,
+    }
+
+
+def merging_of_version_6_logs(payload: str | None, mode: str | None, strategy_id: str | None = None) -> dict[str, str]:
+    """What a merge-on-read table below version 8 stores of its merging. A copy-on-write table stores nothing."""
+    if payload is None and mode == EVENT_TIME_ORDERING:
+        payload = DEFAULT_PAYLOAD
+    return {
+        "hoodie.compaction.payload.class": payload or OVERWRITE_PAYLOAD,
+        # This id with every payload class: the payload class counts.
+        "hoodie.compaction.record.merger.strategy": strategy_id or EVENT_TIME_STRATEGY_ID,
     }
 
 

@@ -1,6 +1,6 @@
 """The type of a table changes in place: copy-on-write to merge-on-read, and back.
 
-    to merge-on-read    the property hoodie.table.type; files stay as they are
+    to merge-on-read    the property hoodie.table.type, below version 8 also the payload class; files stay as they are
     to copy-on-write    failed writes undone, waiting plans run, every file group with log files compacted; then the
                         property
 
@@ -21,6 +21,7 @@ from pyhudi.errors import ConfigError, UnsupportedTable, WriteConflict
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.file_group import FileSlice
 from pyhudi.model.instant import ActionKind
+from pyhudi.model.new_table import merging_of_version_6_logs
 from pyhudi.model.plans import CompactionPlan
 from pyhudi.result import Result
 from pyhudi.services.compact.compaction import COMPACTION, LOG_COMPACTION, call, plan_compaction
@@ -79,7 +80,7 @@ def change_type(context: ActionContext, to: str, *, dry_run: bool = False) -> Ty
         with context.locked():
             now = context.reloaded()
             if not pending_writes(now) and not (to_copy_on_write and _slices_to_rewrite(now.meta)):
-                update_table_config(now.meta.storage, {_TYPE: target}, clock=now.clock)
+                update_table_config(now.meta.storage, {_TYPE: target, **_merging(now, target)}, clock=now.clock)
                 return change
             if to_copy_on_write:
                 _check_compactable(now.meta)
@@ -87,6 +88,14 @@ def change_type(context: ActionContext, to: str, *, dry_run: bool = False) -> Ty
         f"{meta.storage.root}: other writers have come in between {_ATTEMPTS} times. The type of a table changes only "
         f"while nobody writes to it: stop its writers, then call again."
     )
+
+
+def _merging(context: ActionContext, target: str) -> dict[str, str]:
+    """How log records of a table below version 8 merge, which each write of a copy-on-write table says for itself."""
+    config, options = context.meta.config, context.options
+    if target != "MERGE_ON_READ" or config.table_version >= 8 or config.payload_class or config.merge_strategy_id:
+        return {}
+    return merging_of_version_6_logs(options.payload_class, options.merge_mode)
 
 
 def _made_ready(context: ActionContext, change: TypeChange) -> TypeChange:

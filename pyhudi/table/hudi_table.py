@@ -1129,7 +1129,8 @@ class HudiTable:
         """Make the table COPY_ON_WRITE or MERGE_ON_READ ("cow", "mor"), in place. Nobody may write to it meanwhile.
 
         To copy-on-write, failed writes are undone and all log files compacted first. A call that died is finished by
-        calling again.
+        calling again. Below version 8 a merge-on-read table stores its payload class: that of the options, and
+        OverwriteWithLatestAvroPayload without one.
 
         Args:   dry_run: only say how many file groups would be compacted.
         Raises: ConfigError for another type, UnsupportedTable when a pending clustering holds log files, WriteConflict

@@ -41,12 +41,13 @@ def test_real_hudi_reads_and_writes_a_table_whose_type_was_changed_there_and_bac
     judge: Judge, tmp_path: Path, source: str, target: str, version: int
 ) -> None:
     story, table, hudi = story_of(source, version), tmp_path / "t", HUDI_OF_TABLE_VERSION[version]
+    merging = BY_VALUE if version < 8 else {}
     for step in story.steps:
         write(table, story, step)
     for number, kind in enumerate((target, source)):
         before = judge.rows(table, hudi)
 
-        changed = HudiTable.open(table).change_type(kind)
+        changed = HudiTable.open(table).change_type(kind, options=merging)
 
         assert changed.target == kind
         returned = judge.rows(table, hudi)
@@ -55,12 +56,44 @@ def test_real_hudi_reads_and_writes_a_table_whose_type_was_changed_there_and_bac
             assert_same(returned, story.expected(), story.schema, f"Hudi {hudi} reads what became {kind}")
         assert_pyhudi_reads(table, returned, f"Hudi {hudi} reads what became {kind}")
         kept = tmp_path / f"kept_{number}"
-        options = {**NO_COMPACTION, **(BY_VALUE if version < 8 else {})}
-        steps = judge.check(table, hudi, steps=STEPS[kind], options=options, keep=str(kept))
+        steps = judge.check(table, hudi, steps=STEPS[kind], options={**NO_COMPACTION, **merging}, keep=str(kept))
         assert not steps["upsert"].get("skipped")
         assert_pyhudi_reads(kept, judge.rows(kept, hudi), f"Hudi {hudi} wrote on as {kind}")
         assert (logs(kept) > logs(table)) == (kind == "MERGE_ON_READ"), "Hudi writes as the type says"
         HudiTable.open(table).delete(where="ts = 10")
+
+
+@pytest.mark.parametrize("version", [6, 8])
+@pytest.mark.parametrize("whose", ["ours", "Hudi's own"])
+def test_hudi_below_1_2_deletes_by_sql_once_the_new_type_has_a_delta_commit(
+    judge: Judge, tmp_path: Path, whose: str, version: int
+) -> None:
+    """Such a Hudi takes the schema of a DELETE from the newest delta commit, and has none in a table that was COW."""
+    story, table, hudi = story_of("COPY_ON_WRITE", version), tmp_path / "t", HUDI_OF_TABLE_VERSION[version]
+    if whose == "ours":
+        for step in story.steps:
+            write(table, story, step)
+        HudiTable.open(table).change_type("mor", options=BY_VALUE if version < 8 else {})
+    else:
+        rows = [{"id": f"k{n}", "region": "x", "ts": 10 + n % 2} for n in range(4)]
+        step = {"operation": "bulk_insert", "rows": rows}
+        judge.write(table, hudi, options=KEYS, schema="id string, region string, ts bigint", steps=[step])
+        file = table / ".hoodie" / "hoodie.properties"
+        file.write_text(file.read_text().replace("COPY_ON_WRITE", "MERGE_ON_READ"))
+        for checksum in file.parent.glob(".hoodie.properties.crc"):
+            checksum.unlink()
+
+    def delete() -> str:
+        sql = "DELETE FROM {table} WHERE ts = 10"
+        answer = judge.ask(command="sql", sql=sql, table=str(table), hudi=hudi, limit=0)
+        return "done" if answer["ok"] else str(answer["error"])
+
+    assert "NullPointerException" in delete()
+    rest = [row for row in judge.rows(table, hudi) if row["ts"] != 10]
+    other = max(row["ts"] for row in rest)
+    assert HudiTable.open(table).delete(where=f"ts = {other}").instant_time
+    assert delete() == "done"
+    assert sorted(map(str, judge.rows(table, hudi))) == sorted(str(row) for row in rest if row["ts"] != other)
 
 
 def logs(table: Path) -> int:

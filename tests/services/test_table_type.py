@@ -54,6 +54,29 @@ def test_a_copy_on_write_table_becomes_merge_on_read_and_takes_log_files(tmp_pat
     assert rows(table)[0]["fare"] == 9.0
 
 
+@pytest.mark.parametrize(
+    ("payload", "fare"), [(None, 1.0), ("org.apache.hudi.common.model.DefaultHoodieRecordPayload", 9.0)]
+)
+def test_a_table_of_version_6_that_becomes_merge_on_read_stores_how_its_logs_merge(
+    tmp_path: Path, payload: str | None, fare: float
+) -> None:
+    path = tmp_path / "t"
+    write_hudi(path, ROWS, record_key="id", ordering="fare", table_version=6, payload_class=payload)
+    table = HudiTable.open(path)
+    assert "hoodie.compaction.payload.class" not in table.config.properties
+
+    table.change_type("mor", options={"hoodie.datasource.write.payload.class": payload} if payload else {})
+
+    stored = {key: text for key, text in table.config.properties.items() if key.startswith("hoodie.compaction.")}
+    write_hudi(tmp_path / "new", ROWS, record_key="id", ordering="fare", table_version=6, payload_class=payload,
+               table_type="MERGE_ON_READ")  # fmt: skip
+    made = HudiTable.open(tmp_path / "new").config.properties
+    assert stored == {key: text for key, text in made.items() if key.startswith("hoodie.compaction.")} != {}
+    for late in (9.0, 1.0):
+        write_hudi(path, ROWS.slice(0, 1).set_column(2, "fare", pa.array([late])))
+    assert rows(table)[0]["fare"] == fare
+
+
 def test_another_type_is_refused_and_its_own_changes_nothing(tmp_path: Path) -> None:
     write_hudi(tmp_path / "t", ROWS, record_key="id")
     table = HudiTable.open(tmp_path / "t")
