@@ -188,10 +188,9 @@ class Life(RuleBasedStateMachine):
         before = list(self.states)
         try:
             act()
-            # A service leaves what others may still be at; the next write finishes it.
-            self.is_whole = (
-                not self.table.meta.timeline.pending().of([ActionKind.ROLLBACK, ActionKind.RESTORE]).instants
-            )
+            # A service leaves what others may still be at; the next write finishes it, or the next clean.
+            pending = self.table.meta.timeline.pending()
+            self.is_whole = not any(i.action.is_undoing or i.action is ActionKind.CLEAN for i in pending)
         except HudiError as error:  # it was refused, failed, or died
             event(type(error).__name__)
             self.is_whole &= not dies and not isinstance(error, StorageError)
@@ -260,8 +259,11 @@ class Life(RuleBasedStateMachine):
         if not hasattr(self, "table") or not self.states:
             return
         self.clock.advance(EXPIRED_MS)
-        if any(instant.action.is_replacing for instant in self.table.meta.timeline.pending()):
+        pending = self.table.meta.timeline.pending()
+        if any(instant.action.is_replacing for instant in pending):
             self.act(*self.action("cluster", [], 1))  # a plan that waits refuses updates of its file groups
+        if pending.of([ActionKind.CLEAN]).instants:
+            self.act(*self.action("clean", [], 1))  # only a clean goes on with a clean
         for _ in range(DELTA_COMMITS_MAX + 1):
             self.act(*self.upsert(["b"]))
             assert self.is_whole
