@@ -26,7 +26,6 @@ TABLES = (
     ("0.15.0", "cow_operations"),
     ("0.15.0", "history_a_mor"),
 )
-OF_BASE_FILES = ("mdt_all_cow",)  # whose files are compared one by one
 Rows = list[dict[str, Any]]
 
 
@@ -94,11 +93,10 @@ def test_json_says_what_hudis_procedures_say(
     assert stats.keys() == commits.keys()
     assert {time: factor for time, factor in stats.items() if time in factors} == factors  # not those that append
 
-    if name not in OF_BASE_FILES:
-        return
+    if version == "0.15.0":
+        return  # Hudi 1.2.0 parts the slices of such tables by the times of files, which the archive lacks
     slices = hudis("show_fsview_latest(table => '{table}', limit => 1000)")
-    files = ours("table files", path)
-    assert sorted(_file(row) for row in files) == sorted(
+    theirs = sorted(
         (
             row["partition"],
             row["file_id"],
@@ -108,6 +106,12 @@ def test_json_says_what_hudis_procedures_say(
         )
         for row in slices
     )
+    listed = sorted(map(_file, ours("table files", path)))
+    if name == "g2_compaction_pending":  # Hudi leaves log files out of a slice whose compaction waits
+        assert [one[:3] for one in listed] == [one[:3] for one in theirs]
+        assert all(one[3:] >= other[3:] for one, other in zip(listed, theirs, strict=True))
+        return
+    assert listed == theirs
     partitions = {row["partition_path"]: (row["files"], row["size_bytes"]) for row in ours("table partitions", path)}
     sizes = {row["partition"]: (0, 0) for row in slices}
     for row in slices:
