@@ -38,6 +38,11 @@ class ActionContext(TableContext):
 
     engine: Engine
 
+    @property
+    def tasks_may_outlive_it(self) -> bool:
+        """Can a task go on when its call has ended? Not in this process, which waits for its threads."""
+        return not getattr(self.engine, "shares_memory", False)
+
 
 @dataclass(frozen=True, slots=True)
 class Schedule:

@@ -10,6 +10,7 @@ Source: docs/formats/writers.md, "Steps of a write", "Markers", "Heartbeats"; do
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
@@ -19,8 +20,8 @@ from pyhudi.actions.undo.restore import finish_restores
 from pyhudi.actions.undo.rollback import clear_dead_indexing, roll_back_failed_writes
 from pyhudi.caller_warnings import warn_caller
 from pyhudi.engine.base import Engine
-from pyhudi.errors import HudiError, MetadataTableDamaged
-from pyhudi.filegroup.write.markers import delete_markers
+from pyhudi.errors import CorruptFile, HudiError, MetadataTableDamaged
+from pyhudi.filegroup.write.markers import delete_markers, sweep
 from pyhudi.locks import LockProvider, open_lock
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.build import (
@@ -104,10 +105,11 @@ def finish_dead_restores(context: ActionContext) -> Opened:
 
 def delete_orphaned_files(context: ActionContext) -> Opened:
     """Writers: markers, staged index files and heartbeats of instants that are complete or archived are deleted. Their
-    writers died before deleting them.
+    writers died before deleting them, or a task outlived its write. The files that such a task has announced, and that
+    the commit does not name, are deleted, too.
 
-    They are harmless, but would stay: a rollback deletes only those of pending instants. Instants that began after the
-    context was loaded are neither complete nor archived in it, so files of running writers stay.
+    The others are harmless, but would stay: a rollback deletes only those of pending instants. Instants that began
+    after the context was loaded are neither complete nor archived in it, so files of running writers stay.
     """
     storage, timeline = context.meta.storage, context.meta.timeline
     completed = {instant.requested_time for instant in timeline.completed()}
@@ -118,6 +120,8 @@ def delete_orphaned_files(context: ActionContext) -> Opened:
 
     for entry in storage.list(TEMPORARY_FOLDER):
         if entry.is_dir and is_over(entry.name):
+            with suppress(CorruptFile):  # of markers: then nothing says which files the tasks have made
+                _delete_unnamed(entry.name, context.meta)
             delete_markers(storage, entry.name)
     on_timeline = {instant.requested_time for instant in timeline}
     for entry in storage.list(INDEX_PIECES_FOLDER):
@@ -130,6 +134,14 @@ def delete_orphaned_files(context: ActionContext) -> Opened:
         if is_over(entry.name) or (entry.name not in on_timeline and context.is_dead(entry.name)):
             storage.delete(heartbeat_path(entry.name))
     return context, ()
+
+
+def _delete_unnamed(instant_time: str, meta: MetaClient) -> None:
+    """Delete the files that tasks of a completed write have announced, and that its commit does not name."""
+    for instant in meta.timeline.commits():
+        if instant.requested_time == instant_time:
+            stats = meta.commits.metadata(instant).stats()
+            sweep(meta.storage, instant_time, [path for stat in stats for path in stat.paths])
 
 
 def clear_abandoned_index_builds(context: ActionContext) -> Opened:

@@ -67,7 +67,7 @@ def _run(action: Action[PlanT], context: ActionContext, rolled_back: tuple[str, 
         schedule, instant, heartbeat = watch.time("request", lambda: _request(action, schedule, begun))
         context = begun.context
         statuses, committed, not_found = _perform(action, schedule, instant, context, watch, heartbeat)
-        _forget(instant, statuses, context)
+        _forget(instant, statuses, committed is not None, context)
         begun.end()
     except BaseException as error:
         begun.undo(error)
@@ -85,9 +85,12 @@ def _run(action: Action[PlanT], context: ActionContext, rolled_back: tuple[str, 
     )
 
 
-def _forget(instant: Instant, statuses: Sequence[WriteStatus], context: ActionContext) -> None:
-    """Delete the files that a finished write no longer needs."""
+def _forget(instant: Instant, statuses: Sequence[WriteStatus], is_committed: bool, context: ActionContext) -> None:
+    """Delete the files that a finished write no longer needs, and those that late tasks have made since the sweep."""
     storage, time = context.meta.storage, instant.requested_time
+    if context.tasks_may_outlive_it and is_committed:
+        paths = _paths(statuses)
+        after_commit("deleting files of late tasks", instant, context, lambda: sweep(storage, time, paths))
     after_commit("deleting its markers", instant, context, lambda: delete_markers(storage, time))
     if any(status.staged_index for status in statuses):
         after_commit("deleting pieces of its index", instant, context, lambda: delete_staged_index(storage, time))
@@ -112,7 +115,7 @@ def _perform(
     finally:
         for frame in prepared.cached:
             context.engine.release(frame)
-    paths = [path for status in statuses for path in status.stat.paths]
+    paths = _paths(statuses)
     watch.time("sweep", lambda: sweep(storage, instant.requested_time, paths))
     metadata = action.summarise(prepared, statuses, context)
     changes = statuses or groups_replaced_by(metadata) or action.operation == OperationType.ALTER_SCHEMA
@@ -126,6 +129,10 @@ def _perform(
     complete = partial(_complete, metadata, prepared, inflight, statuses, paths, context, heartbeat, validation, watch)
     committed = watch.time("commit", complete)
     return statuses, committed, prepared.not_found
+
+
+def _paths(statuses: Sequence[WriteStatus]) -> list[str]:
+    return [path for status in statuses for path in status.stat.paths]
 
 
 def _may_be_empty(action: Action[PlanT], options: WriteOptions) -> bool:

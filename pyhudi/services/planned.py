@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Generic, Protocol, TypeVar
 
 from pyhudi.actions.action import ActionContext, Schedule, Stopwatch, action_span
@@ -150,9 +151,12 @@ def run_plan(service: Service[PlanT, TaskT, RunT], context: ActionContext, insta
         schema = plan_schema(instant_time, now.meta)
         statuses = watch.time("execute", lambda: _execute(service, instant, plan, schema, now))
         paths = [status.stat.path for status in statuses if status.stat.path is not None]
-        watch.time("sweep", lambda: service.delete_files(instant, plan, now.meta, keep=paths, by_listing=False))
+        sweep = partial(service.delete_files, instant, plan, now.meta, keep=paths, by_listing=False)
+        watch.time("sweep", sweep)
         completed = watch.time("commit", lambda: _complete(service, instant, plan, statuses, schema, now, watch))
         after_commit("tidying up after it", completed, now, lambda: service.completed(completed, plan, now))
+        if now.tasks_may_outlive_it:  # late ones may have made files since the sweep
+            after_commit("deleting files of late tasks", completed, now, sweep)
         after_commit("deleting its markers", completed, now, lambda: delete_markers(now.meta.storage, instant_time))
         return service.result(completed, plan, statuses, watch.seconds)
 

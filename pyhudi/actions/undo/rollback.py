@@ -105,6 +105,9 @@ def undo(instant: Instant, context: ActionContext, *, frees_space: bool = False)
         if frees_space or context.meta.config.table_version >= 8:
             _delete_marked(current, context)
         _roll_back_dead(current, context)
+        if context.tasks_may_outlive_it:  # they may have made files until the instant was gone
+            _delete_marked(current, context)
+            delete_markers(context.meta.storage, current.requested_time)
 
 
 def _roll_back_dead(instant: Instant, context: ActionContext) -> RollbackMetadata | None:

@@ -32,6 +32,7 @@ from pyhudi.actions.writes.new_columns import stored_columns
 from pyhudi.engine.base import Frame
 from pyhudi.errors import ConfigError, SchemaMismatch, UnsupportedTable, WriteConflict
 from pyhudi.filegroup.write.append import LogOptions
+from pyhudi.filegroup.write.markers import WhilePending
 from pyhudi.filegroup.write.spec import BaseFileOptions, WriteSpec
 from pyhudi.formats.avro.schema import avro_from_arrow, without_meta
 from pyhudi.keygen import KeyGenerator
@@ -302,6 +303,7 @@ def write_spec(
         history=schedule.history,
         change_log=ChangeLogOptions(config.logging_mode, options.log_block_max_bytes) if config.cdc_enabled else None,
         early=early_conflicts(instant, context),
+        while_pending=_while_pending(context),
         reports_keys=keeps_record_index(config),
         texts_are_checked=getattr(context.engine, "shares_memory", False),  # its rows come through this process
         file=BaseFileOptions(
@@ -318,6 +320,11 @@ def write_spec(
         ),
     )
     return replace(spec, stats_columns=columns_with_stats(context.meta, spec.stored_schema, options.metadata))
+
+
+def _while_pending(context: ActionContext) -> WhilePending | None:
+    config = context.meta.config
+    return WhilePending(config.timeline_path, config.layout_version) if context.tasks_may_outlive_it else None
 
 
 def sizing(context: ActionContext, *, inserts: bool = True) -> Sizing:

@@ -330,6 +330,7 @@ class LogFiles:
         if self._open is not None:
             name, writer, counts = self._open
             self._written.append((name, writer.close(), counts))
+            self._spec.confirm(data_path(self._slice.group.partition_path, str(name)))
             self._open = None
 
     def finish(self, started_s: float) -> Iterator[WriteStatus]:

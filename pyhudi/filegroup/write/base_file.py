@@ -220,7 +220,9 @@ class NewBaseFile:
                 bloom_type=None if bloom.kind == SIMPLE else bloom.kind,
                 avro_schema=schema_json,
             )
-        return self._writer.close(footer)
+        size_bytes = self._writer.close(footer)
+        spec.confirm(self.path)
+        return size_bytes
 
     def column_stats(self) -> bytes | None:
         """Statistics of the closed file's columns, if the spec asks for them."""

@@ -44,6 +44,7 @@ class ChangeLog:
         """Announce the file with a marker and start it."""
         name = LogFileName(file_id, spec.instant_time, 1, task.write_token, CHANGE_LOG_SUFFIX)
         self._path = data_path(partition_path, str(name))
+        self._confirm = spec.confirm
         self._instant_time, self._limit_bytes = spec.instant_time, options.block_max_bytes
         rows = avro_from_arrow(spec.stored_schema, spec.table_name, with_meta=False)
         self._avro = change_schema(options.mode, rows, spec.table_version)
@@ -69,7 +70,9 @@ class ChangeLog:
         """Write the remaining changes and finish the file; return its path and size in bytes, for the write stat."""
         if self._waiting or not self._file.size_bytes:
             self._flush()
-        return {self._path: self._file.close()}
+        size_bytes = self._file.close()
+        self._confirm(self._path)
+        return {self._path: size_bytes}
 
     def _add(self, op: str, keys: pa.Array, before: pa.Table | None, after: pa.Table | None) -> None:
         if not len(keys):

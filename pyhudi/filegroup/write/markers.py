@@ -9,6 +9,9 @@ Before a task creates a file, `EarlyConflicts` looks for another live writer tha
 of the same file group. This avoids work that would be lost. The check at the end of a write finds the conflicts that
 this one misses.
 
+On a cluster a task may go on when its write is over: its copy was faster, or the driver took its executor for lost.
+`WhilePending` keeps it from making files that would count as files of the instant.
+
 Source: docs/formats/writers.md, "Markers", "Early conflict detection".
 """
 
@@ -19,10 +22,12 @@ from dataclasses import dataclass
 
 from pyhudi.errors import CorruptFile, PathExists, WriteConflict
 from pyhudi.formats.log.reader import LogBlock, scan_log
-from pyhudi.model.filenames import TEMPORARY_FOLDER, LogFileName, instant_of, marker_folder
+from pyhudi.model.filenames import TEMPORARY_FOLDER, InstantFileName, LogFileName, instant_of, marker_folder
 from pyhudi.model.filenames import MarkerName as Marker
+from pyhudi.model.instant import State
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import Clock
+from pyhudi.storage.place import file_names_in
 from pyhudi.timeline.heartbeat import is_expired
 
 __all__ = [
@@ -31,6 +36,7 @@ __all__ = [
     "MERGE",
     "EarlyConflicts",
     "Marker",
+    "WhilePending",
     "create_marker",
     "delete_markers",
     "list_markers",
@@ -175,6 +181,26 @@ class EarlyConflicts:
             paths = (marker.data_path.rpartition("/") for marker in list_markers(storage, other))
             names = [marker_name for place, _, marker_name in paths if place == partition]
         return any(_file_id(marker_name) == _file_id(name) for marker_name in names)
+
+
+@dataclass(frozen=True, slots=True)
+class WhilePending:
+    """A task's check that its write is still pending, for tasks that may outlive it. Picklable."""
+
+    timeline_path: str
+    layout_version: int
+
+    def check(self, storage: Storage, instant_time: str) -> None:
+        """Raise WriteConflict when the instant is complete or undone."""
+        names = [name for name in file_names_in(storage, self.timeline_path) if name.startswith(instant_time)]
+        parsed = [InstantFileName.parse(name, self.layout_version) for name in names]
+        states = {name.state for name in parsed if name is not None and name.requested_time == instant_time}
+        if not states or State.COMPLETED in states:
+            raise WriteConflict(
+                f"{storage.root}: {instant_time} is {'complete' if states else 'undone'}, so this task makes no more "
+                f"files for it. If the write still waits for the task, another writer took it for dead: write again, "
+                f"or raise hoodie.client.heartbeat.interval_in_ms."
+            )
 
 
 def _file_id(name: str) -> str:
