@@ -18,12 +18,14 @@ from pyhudi.model.instant import ActionKind
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.model.table_config import NewTable, new_table_properties
 from pyhudi.storage import FixedClock, LocalStorage, MemoryStorage
+from pyhudi.timeline.listing import load_timeline
 from pyhudi.timeline.table_properties import create_table, update_table_config
 from pyhudi.transaction.instants import TimelineWriter
 
 GoldenTable = Callable[[str, str], tuple[Path, dict[str, Any]]]
 Timelines = Callable[[], Iterator[tuple[str, MemoryStorage, dict[str, Any]]]]
 
+T, C = "20250713010535797", "20250713010536405"
 OLD = '{"type":"record","name":"r","fields":[{"name":"id","type":"string"}]}'
 NEW = OLD.replace("]}", ',{"name":"x","type":["null","int"],"default":null}]}')
 
@@ -144,3 +146,28 @@ def test_a_table_that_real_hudi_upgraded_is_read_at_every_stage(golden: GoldenTa
         assert meta.config.table_version == int(stage[-1])
         assert meta.timeline.last_commit() is not None
         assert "id" in meta.table_schema().names
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        [f"{T}.commit.requested", f"{T}.inflight", f"{T}_{C}.commit", f"{C}.deltacommit.requested"],
+        [f"{T}.commit.requested", f"{T}.commit"],  # as 0.x wrote it: completed when it was modified
+        [f"{T}.commit.requested", f"{T}_{C}.commit", f"{C}.schemacommit", "README", f".pyhudi-{C}.tmp"],
+    ],
+)
+def test_on_a_local_disk_names_alone_give_the_timeline_of_a_listing(names: list[str], tmp_path: Path) -> None:
+    storage = LocalStorage(str(tmp_path))
+    create_table(storage, new_table_properties(NewTable("t", timezone="UTC")))
+    for name in names:
+        storage.write(f".hoodie/timeline/{name}", b"{}")
+    (tmp_path / ".hoodie/timeline" / f"{C}_{C}.commit").mkdir()  # a folder is no instant
+    meta = MetaClient.load(storage)
+
+    assert len(meta.timeline) >= 1
+    assert meta.timeline == load_timeline(storage, meta.config)
+    assert meta.is_current()
+
+    storage.write(f".hoodie/timeline/{T}_{C}.clean", b"{}")
+    assert not meta.is_current()
+    assert meta.reload().timeline == load_timeline(storage, meta.config) != meta.timeline
