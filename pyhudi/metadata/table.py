@@ -129,13 +129,15 @@ class MetadataTable:
         read without the base file's records.
         """
         unchecked = {slice.group.file_id: slice for slice in slices}
+        # `files` is built anew only with the whole table.
+        is_built_alone = self.data.config.table_version < BY_COMPLETION and partition != MetadataKind.FILES.value.prefix
         for instant in self._base_file_writers:
             for stat in self.meta.commits.metadata(instant).partition_to_write_stats.get(partition, ()):
                 name = BaseFileName.parse((stat.path or "").rpartition("/")[2])
                 slice = None if name is None else unchecked.get(name.file_id)
                 if name is None or slice is None or self._when(instant) < self._began(slice):
                     continue  # the file group no longer exists: its partition was dropped, and built anew
-                if self.data.config.table_version < BY_COMPLETION and _may_be_built(slice):
+                if is_built_alone and _may_be_built(slice):
                     continue  # its time is an instant time of the table: when it was built is unknown
                 del unchecked[name.file_id]
                 if slice.base_file is None or slice.base_file.instant_time != name.instant_time:

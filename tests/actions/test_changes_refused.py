@@ -131,7 +131,7 @@ def test_a_time_without_a_zone_is_no_moment_to_delete_or_update_by(tmp_path: Pat
             with pytest.raises(ConfigError, match="no time zone"):
                 change(where=where)
     with pytest.raises(ConfigError, match=r"set= gives the column at .*no time zone"):
-        table.update("id = 'a'", set={"at": moment})
+        table.update("id = 'a'", **{"values" if isinstance(moment, str) else "set": {"at": moment}})
     with pytest.raises(ConfigError, match="no time zone"):
         table.merge(rows).when_matched_delete(("at", "<", moment)).execute()
     assert table.scan(where=("at", "<", moment)).count() == 1
