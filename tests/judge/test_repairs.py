@@ -1,6 +1,6 @@
 """Every repair on one table after the other: real Hudi reads the right rows after each, and writes on.
 
-The tables are ours and those of real Hudi 1.2.0. Each damage is made by hand, on files.
+The tables are ours and those of real Hudi 0.15.0, 1.0.2 and 1.2.0. Each damage is made by hand, on files.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from pyhudi import HudiTable, write_hudi
@@ -23,16 +24,16 @@ from tests.support.judge.real_hudi import HUDI_OF_TABLE_VERSION, Judge
 from tests.support.judge.stories import BY_VALUE
 
 Row = dict[str, Any]
+Place = tuple[str, str]  # key and partition: without a global index a key may have a row in each
 DDL_TYPES = {"string": "string", "int64": "bigint", "int32": "int", "double": "double", "date32[day]": "date"}
 NEVER = {"hoodie.clean.automatic": "false", "hoodie.compact.inline": "false"}
-# Not those that look at files which are replaced: some keep their damage until they are cleaned.
-COW_STEPS = ["open", "read", "upsert", "delete", "clean"]
-MOR_STEPS = ["open", "read", "upsert", "delete", "compaction", "clean"]
+COW_STEPS = ["open", "read", "footers", "metadata_files", "upsert", "delete", "clean"]
+MOR_STEPS = ["open", "read", "footers", "metadata_files", "upsert", "delete", "compaction", "clean"]
 
 
 @dataclass
 class Mended:
-    """A table that is damaged and mended by turns. `held`: its rows by key, as they must be."""
+    """A table that is damaged and mended by turns. `held`: its rows by key and partition, as they must be."""
 
     judge: Judge
     hudi: str
@@ -41,7 +42,7 @@ class Mended:
     partition: str
     ordering: str
     options: dict[str, str]
-    held: dict[str, Row] = field(default_factory=dict)
+    held: dict[Place, Row] = field(default_factory=dict)
     ours_options: dict[str, str] = field(default_factory=dict)
     later: int = 1_000_000
 
@@ -58,14 +59,20 @@ class Mended:
         folder = self.path / ".hoodie" / "timeline"
         return folder if folder.is_dir() else self.path / ".hoodie"
 
-    def read(self) -> dict[str, Row]:
+    def read(self) -> dict[Place, Row]:
         found = [without_meta(row) for row in self.judge.rows(self.path, self.hudi)]
-        rows = {row[self.key]: row for row in found}
+        rows = {self.place(row): row for row in found}
         assert len(rows) == len(found), "a key has several rows"
         return rows
 
-    def our_rows(self) -> dict[str, Row]:
-        return {row[self.key]: without_meta(row) for row in canonical_rows(self.ours.scan().to_arrow())}
+    def our_rows(self) -> dict[Place, Row]:
+        return {self.place(row): without_meta(row) for row in canonical_rows(self.ours.scan().to_arrow())}
+
+    def place(self, row: Row) -> Place:
+        return str(row[self.key]), str(row[self.partition])
+
+    def hold(self, row: Row) -> None:
+        self.held[self.place(row)] = row
 
     def newer(self, row: Row, **changed: Any) -> Row:
         self.later += 1
@@ -92,7 +99,7 @@ class Mended:
             self.path, self.hudi, options={**self.options, **NEVER}, schema=ddl,
             steps=[{"operation": "upsert", "rows": [row]}],
         )  # fmt: skip
-        self.held[row[self.key]] = row
+        self.hold(row)
         assert self.read() == self.held, f"{where}, then an upsert of Hudi {self.hudi}"
         assert self.our_rows() == self.held, f"{where}, then an upsert of Hudi {self.hudi}"
 
@@ -103,6 +110,18 @@ def without_meta(row: Row) -> Row:
 
 def done(result: RepairResult) -> None:
     assert result.is_done, result
+
+
+def write_again(base: Path, change: Callable[[pa.Table], pa.Table]) -> None:
+    """Other rows in a base file under its footer: bloom filter and key range stay."""
+    rows = pq.ParquetFile(base).read()
+    pq.write_table(change(rows).replace_schema_metadata(rows.schema.metadata), base)
+
+
+def with_partition_path(rows: pa.Table, path: str) -> pa.Table:
+    place = rows.schema.get_field_index("_hoodie_partition_path")
+    column = pa.array([path] * rows.num_rows, rows.schema.field(place).type)
+    return rows.set_column(place, rows.schema.field(place), column)
 
 
 # ---- the damages, each with its repair
@@ -120,7 +139,7 @@ def duplicates(table: Mended) -> None:
     row = table.newer(table.one())
     table.ours.bulk_insert(table.arrow(row), options=table.ours_options)
     done(table.ours.repair.duplicates(dry_run=False, options=table.ours_options))
-    table.held[row[table.key]] = row
+    table.hold(row)
 
 
 def partition_metadata(table: Mended) -> None:
@@ -136,14 +155,14 @@ def empty_instants(table: Mended) -> None:
     if table.is_merge_on_read:
         row = table.newer(table.one())
         table.ours.upsert(table.arrow(row), options={**table.ours_options, **NEVER})
-        table.held[row[table.key]] = row
+        table.hold(row)
         table.ours.compact(schedule_only=True)
         file = max(table.timeline.glob("*.compaction.requested"))
     else:
         for _ in range(2):
             row = table.newer(table.one())
             table.ours.upsert(table.arrow(row), options={**table.ours_options, **NEVER})
-            table.held[row[table.key]] = row
+            table.hold(row)
         table.ours.clean(options={"hoodie.clean.commits.retained": "1"})
         file = max(table.timeline.glob("*.clean"))
     file.write_bytes(b"")
@@ -161,18 +180,21 @@ def properties(table: Mended) -> None:
 def rename_partition(table: Mended) -> None:
     old, new = table.one()[table.partition], "2031-07-07"
     done(table.ours.repair.rename_partition(old, new, dry_run=False, options=table.ours_options))
-    for row in table.held.values():
+    for row in list(table.held.values()):
         if row[table.partition] == old:
-            row[table.partition] = new
+            del table.held[table.place(row)]
+            table.hold({**row, table.partition: new})
 
 
 def deprecated_partition(table: Mended) -> None:
     row = table.newer({**table.one(), table.key: "nowhere"}, **{table.partition: None})
     table.ours.upsert(table.arrow(row), options={**table.ours_options, **NEVER})
     table.ours.metadata.drop()
-    (table.path / "__HIVE_DEFAULT_PARTITION__").rename(table.path / "default")
+    folder = (table.path / "__HIVE_DEFAULT_PARTITION__").rename(table.path / "default")
+    for base in folder.glob("*.parquet"):
+        write_again(base, lambda rows: with_partition_path(rows, "default"))
     done(table.ours.repair.deprecated_partition(dry_run=False, options=table.ours_options))
-    table.held["nowhere"] = row
+    table.hold(row)
 
 
 def log_checksums(table: Mended) -> None:
@@ -180,14 +202,24 @@ def log_checksums(table: Mended) -> None:
     before = {file: file.stat().st_size for file in table.path.glob("*/.*log*")}
     table.ours.upsert(table.arrow(row), options={**table.ours_options, **NEVER})
     log = next(file for file in table.path.glob("*/.*log*") if before.get(file) != file.stat().st_size)
-    log.write_bytes(log.read_bytes()[:-40])
+    log.write_bytes(log.read_bytes()[:-40] + bytes(40))
     done(table.ours.repair.log_checksums(dry_run=False, options=table.ours_options))
+
+
+def double_in_a_file(table: Mended) -> None:
+    """A base file with a row twice, as a bulk insert into a bucket leaves it."""
+    table.ours.metadata.drop()  # it knows the size of the file
+    base = max(table.path.glob("*/*.parquet"), key=lambda file: file.name.rpartition("_")[2])
+    write_again(base, lambda rows: pa.concat_tables([rows, rows.slice(0, 1)]))
+    assert table.ours.count() == len(table.held) + 1
+    done(table.ours.repair.duplicates(dry_run=False, options=table.ours_options))
 
 
 Damage = Callable[[Mended], None]
 OF_ALL: tuple[Damage, ...] = (
     orphans, duplicates, partition_metadata, empty_instants, properties, rename_partition, deprecated_partition,
 )  # fmt: skip
+OF_BUCKETS: tuple[Damage, ...] = (duplicates, rename_partition)
 
 
 def play(table: Mended, damages: tuple[Damage, ...]) -> None:
@@ -213,6 +245,9 @@ def table_of_ours(judge: Judge, path: Path, version: int, kind: str, **more: str
         "hoodie.datasource.write.precombine.field": "ts",
         "hoodie.datasource.write.table.type": kind,
         **(BY_VALUE if version < 8 else {}),
+        # Hudi 1.0.2 on Spark fails now and then on delete blocks, which statistics of deleted files are: threads of
+        # Java's common pool can't load its class of delete records.
+        **({"hoodie.metadata.index.column.stats.enable": "false"} if version == 8 else {}),
         **more,
     }
     rows = [{"id": f"k{n:02}", "p": "xyz"[n % 3], "ts": 1, "v": n} for n in range(12)]
@@ -229,9 +264,20 @@ def table_of_hudi(judge: Judge, golden: Golden, hudi: str, name: str) -> Mended:
     return Mended(judge, hudi, path, "id", partition, "ts", options, ours_options=of_index)
 
 
-@pytest.mark.parametrize("kind", [pytest.param("COPY_ON_WRITE", marks=pytest.mark.slow), "MERGE_ON_READ"])
-def test_hudi_reads_and_writes_on_after_each_repair_of_our_table(judge: Judge, tmp_path: Path, kind: str) -> None:
-    table = table_of_ours(judge, tmp_path / "t", 9, kind)
+CASES = [
+    pytest.param(9, "MERGE_ON_READ"),
+    *(
+        pytest.param(*case, marks=pytest.mark.slow)
+        for case in ((9, "COPY_ON_WRITE"), (8, "MERGE_ON_READ"), (6, "MERGE_ON_READ"))
+    ),
+]
+
+
+@pytest.mark.parametrize(("version", "kind"), CASES)
+def test_hudi_reads_and_writes_on_after_each_repair_of_our_table(
+    judge: Judge, tmp_path: Path, version: int, kind: str
+) -> None:
+    table = table_of_ours(judge, tmp_path / "t", version, kind)
     play(table, (*OF_ALL, log_checksums) if table.is_merge_on_read else OF_ALL)
 
 
@@ -240,3 +286,22 @@ def test_hudi_reads_and_writes_on_after_each_repair_of_our_table(judge: Judge, t
 def test_hudi_reads_and_writes_on_after_each_repair_of_its_table(judge: Judge, golden: Golden, name: str) -> None:
     table = table_of_hudi(judge, golden, "1.2.0", name)
     play(table, (*OF_ALL, log_checksums) if table.is_merge_on_read else OF_ALL)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("version", HUDI_OF_TABLE_VERSION)
+def test_hudi_finds_buckets_after_repairs_of_our_table(judge: Judge, tmp_path: Path, version: int) -> None:
+    buckets = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "2"}
+    play(table_of_ours(judge, tmp_path / "t", version, "COPY_ON_WRITE", **buckets), OF_BUCKETS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("hudi", HUDI_OF_TABLE_VERSION.values())
+def test_hudi_finds_buckets_after_repairs_of_its_table(judge: Judge, golden: Golden, hudi: str) -> None:
+    play(table_of_hudi(judge, golden, hudi, "index_bucket"), OF_BUCKETS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("hudi", ["0.15.0", "1.2.0"])
+def test_hudi_follows_the_new_rings_of_its_table(judge: Judge, golden: Golden, hudi: str) -> None:
+    play(table_of_hudi(judge, golden, hudi, "g2_bucket_consistent"), (rename_partition, double_in_a_file))
