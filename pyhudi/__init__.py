@@ -79,6 +79,7 @@ if TYPE_CHECKING:
     from pyhudi.table.checkpoints import Checkpoint
     from pyhudi.table.dataset import HudiDataset
     from pyhudi.table.description import TableDescription
+    from pyhudi.table.exports import ExportedFile, TableCopy
     from pyhudi.table.follow import follow
     from pyhudi.table.imports import import_table
     from pyhudi.table.merge_builder import Merge
@@ -104,6 +105,7 @@ __all__ = [
     "DropColumn",
     "DropNotNull",
     "DuckDbSession",
+    "ExportedFile",
     "History",
     "HistoryEntry",
     "HudiDataset",
@@ -135,6 +137,7 @@ __all__ = [
     "StorageError",
     "TableAt",
     "TableConfig",
+    "TableCopy",
     "TableDescription",
     "TableDiff",
     "TableError",
@@ -209,6 +212,8 @@ _HOME = {
     "SqlResult": "pyhudi.sql.duckdb_frames",
     "TableAt": "pyhudi.table.at",
     "TableConfig": "pyhudi.model.table_config",
+    "TableCopy": "pyhudi.table.exports",
+    "ExportedFile": "pyhudi.table.exports",
     "TableDescription": "pyhudi.table.description",
     "TableHealth": "pyhudi.services.health",
     "TableMetadata": "pyhudi.table.metadata",

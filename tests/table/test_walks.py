@@ -17,7 +17,7 @@ from tests.support.source import ROOT
 
 _PACKAGE = str(Path(pyhudi.__file__).parent) + "/"
 _WRITES = ("create_new", "create_synced", "delete", "delete_tree", "make_folder", "open_output", "write", "sync")
-_READS = ("open_input", "list", "walk", "names_in")
+_READS = ("open_input", "list", "walk", "file_names_in")
 _STOPS_MAX = {"upsert": 22, "read": 15, "metadata": 10}
 
 
