@@ -76,7 +76,7 @@ if TYPE_CHECKING:
     from pyhudi.table.arguments import CreateArguments, RowArguments, WriteArguments
     from pyhudi.table.at import TableAt
     from pyhudi.table.bootstrap import bootstrap
-    from pyhudi.table.checkpoints import Checkpoint
+    from pyhudi.table.change import Checkpoint
     from pyhudi.table.dataset import HudiDataset
     from pyhudi.table.description import TableDescription
     from pyhudi.table.exports import ExportedFile, TableCopy
@@ -174,7 +174,7 @@ __all__ = [
 _HOME = {
     "TableStats": "pyhudi.table.reports",
     "TableDiff": "pyhudi.table.reports",
-    "Checkpoint": "pyhudi.table.checkpoints",
+    "Checkpoint": "pyhudi.table.change",
     "MetadataStats": "pyhudi.table.metadata",
     "TypeChange": "pyhudi.services.table_type",
     "PropertiesChange": "pyhudi.services.properties",

@@ -24,6 +24,7 @@ _GRANTS = re.compile(
     r"(?i)([?&;](?:(?:[\w.-]{0,40}[_.-])?(?:secret|password|passwd|token|signature|credential|access[._-]?key"
     r"|account[._-]?key|secret[._-]?key|key[._-]?id)(?:[_-]?id)?|sig|awsaccesskeyid|googleaccessid)=)[^&;\s'\"]+"
 )
+_SECRET_NAME = re.compile(r"(?i)secret|password|passwd|token|credential|access[._-]?key|account[._-]?key|signature")
 _SIGNATURE = re.compile(r"\bsig=[^&'\"\s]+")
 _HALVES = re.compile("[\ud800-\udfff]")
 
@@ -35,6 +36,11 @@ def without_credentials(text: str) -> str:
     if "=" in text:
         text = _SIGNATURE.sub(f"sig={_HIDDEN}", _GRANTS.sub(rf"\g<1>{_HIDDEN}", text))
     return text
+
+
+def is_secret(name: str) -> bool:
+    """Is the value of an option of this name shown to nobody?"""
+    return _SECRET_NAME.search(name) is not None
 
 
 def holds_credentials(uri: str) -> bool:

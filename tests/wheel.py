@@ -39,7 +39,7 @@ _LOADS = {
     "azure": "import obstore.store; from pyhudi.storage import open_storage; open_storage('abfs://c@a.dfs.core.windows.net/')",
     "dynamodb": "import boto3; from pyhudi.locks import dynamodb",
     "zookeeper": "from pyhudi.locks import zookeeper; zookeeper._kazoo()",
-    "hive": "from pyhudi.locks import hive_metastore; hive_metastore._Hive()",
+    "hive": "from pyhudi.storage.hive_metastore import HiveModules; HiveModules('It needs')",
     "metrics": "from pyhudi.listeners.reporters import prometheus; import prometheus_client",
     "delta": (
         "import deltalake, pyarrow as pa, pyhudi; deltalake.write_deltalake('d', pa.table({'id': ['a', 'b']}));"

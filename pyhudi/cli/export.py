@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from pyhudi.cli.options import COMMON, CommonOptions, TablePath
 from pyhudi.cli.reply import Reply
@@ -14,17 +15,19 @@ __all__ = ["Exported", "WrittenFile", "export", "report"]
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Exported(Result):
-    """`items`: rows, instants, or data files of a copy. `instant_time`, `size_bytes`: of a copy, else null."""
+    """`items`: how many `kind`: rows, instants, or data files of a copy. `instant_time`, `size_bytes`: of a copy, else
+    null.
+    """
 
     path: str
     items: int
+    kind: Literal["rows", "instants", "files"]
     instant_time: str | None = None
     size_bytes: int | None = None
 
     def __str__(self) -> str:
-        return f"{self.path}: {self.items:,}" + (
-            "" if self.size_bytes is None else f" files, as of {self.instant_time}"
-        )
+        of_then = "" if self.instant_time is None else f", as of {self.instant_time}"
+        return f"{self.path}: {self.items:,} {self.kind}{of_then}"
 
 
 def export(
@@ -62,13 +65,13 @@ def export(
     opened = common.open(table)
     if copy:
         made = opened.copy_to(file, as_of, storage_options=common.storage_options)
-        return Reply(Exported(made.path, made.files, made.instant_time, made.size_bytes))
+        return Reply(Exported(made.path, made.files, "files", made.instant_time, made.size_bytes))
     if instants:
         written = opened.history.export(file)
     else:
         names = None if columns is None else [name.strip() for name in columns.split(",")]
         written = opened.export(file, names, where, as_of, options=common.options)
-    return Reply(Exported(written.path, written.items))
+    return Reply(Exported(written.path, written.items, written.kind))
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -92,7 +92,7 @@ class Common:
                 f"--catalog takes a name such as sales.rides, found the path {table!r}. Leave --catalog out."
             )
         if self.catalog.startswith("thrift://"):
-            from pyhudi.locks.hive_metastore import location_of
+            from pyhudi.storage.hive_metastore import location_of
 
             return location_of(self.catalog, table)
         if self.catalog == SPARKS_CATALOG:

@@ -18,7 +18,7 @@ from typing import Literal
 
 from pyhudi.caller_warnings import warn_caller
 from pyhudi.errors import ConfigError, CorruptFile, HudiError, PathNotFound
-from pyhudi.model.filenames import META_FOLDER
+from pyhudi.model.filenames import LOCKS_FOLDER
 from pyhudi.result import Result
 from pyhudi.storage.base import FileInfo, Storage
 from pyhudi.storage.clock import Clock
@@ -38,8 +38,8 @@ __all__ = [
     "validate_audit",
 ]
 
-AUDIT_SWITCH = f"{META_FOLDER}/.locks/audit_enabled.json"
-AUDIT_FOLDER = f"{META_FOLDER}/.locks/audit"
+AUDIT_SWITCH = f"{LOCKS_FOLDER}/audit_enabled.json"
+AUDIT_FOLDER = f"{LOCKS_FOLDER}/audit"
 _SWITCH_KEY = "STORAGE_LOCK_AUDIT_SERVICE_ENABLED"
 _SUFFIX = ".jsonl"
 _SWITCH_BYTES_MAX = 64 << 10

@@ -8,66 +8,26 @@ Thrift interface.
 from __future__ import annotations
 
 import getpass
-import importlib
 import os
 import socket
 import struct
 from collections.abc import Callable
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
-from pyhudi.errors import ConfigError, StorageError, TableNotFound
+from pyhudi.errors import ConfigError, StorageError
 from pyhudi.locks.base import LockOptions, Pauses, retry_until
 from pyhudi.locks.renewal import Renewal
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import Clock
+from pyhudi.storage.hive_metastore import HiveModules, HiveService, HiveTransport, connection
 
-__all__ = ["HiveMetastoreLock", "location_of"]
+__all__ = ["HiveMetastoreLock"]
 
 _KEY = "hoodie.write.lock.hivemetastore."
 _PAUSES: Pauses = (0.1, 1.0)
-_PORT = 9083
-_PORT_DIGITS_MAX = 5
-_TIMEOUT_MS = 30_000
 _SILENCES = 2  # after so many heartbeat intervals without an answer the lock may be another's: far below txn.timeout
 
 Answer = TypeVar("Answer")
-
-
-class _LockState(Protocol):
-    """The metastore's answer about a lock."""
-
-    state: int
-    lockid: int
-
-
-class _Folder(Protocol):
-    """The storage descriptor of a table."""
-
-    location: str | None
-
-
-class _Table(Protocol):
-    """The metastore's answer about a table; a view has no folder."""
-
-    sd: _Folder | None
-
-
-class _Service(Protocol):
-    """The calls of the metastore's Thrift interface; requests are instances of classes that Thrift makes."""
-
-    def lock(self, request: object) -> _LockState: ...
-
-    def unlock(self, request: object) -> None: ...
-
-    def heartbeat(self, request: object) -> None: ...
-
-    def get_table(self, dbname: str, tbl_name: str) -> _Table: ...
-
-
-class _Transport(Protocol):
-    """The connection that a service speaks over."""
-
-    def close(self) -> None: ...
 
 
 class HiveMetastoreLock:
@@ -81,11 +41,11 @@ class HiveMetastoreLock:
             if not value:
                 raise ConfigError(f"{_KEY}{name} is not given: the lock is that of a table at a Hive metastore.")
         self._database, self._table, self._uris = options.database, options.table, str(options.uris)
-        self._hive = _Hive()
+        self._hive = HiveModules("The lock provider HIVE_METASTORE needs")
         self._clock = clock
         wait = settings.retry_wait_ms
         self._pauses = _PAUSES if wait is None else (wait / 1000, wait / 1000)
-        self._connection: tuple[_Service, _Transport] | None = None  # client and transport, while the lock is held
+        self._connection: tuple[HiveService, HiveTransport] | None = None  # while the lock is held
         self._lock_id: int | None = None
         self._heard_s = 0.0  # when the metastore last answered about the lock
         self._silence_s = settings.lease_renewal_ms * _SILENCES / 1000
@@ -130,7 +90,7 @@ class HiveMetastoreLock:
             connection, self._connection = self._connection, None
             connection[1].close()
 
-    def _attempt(self, client: _Service) -> bool:
+    def _attempt(self, client: HiveService) -> bool:
         types = self._hive.types
         component = types.LockComponent(
             type=types.LockType.EXCLUSIVE, level=types.LockLevel.TABLE, dbname=self._database, tablename=self._table
@@ -161,7 +121,7 @@ class HiveMetastoreLock:
             return True  # the metastore may answer next time
         return True
 
-    def _send(self, send: Callable[[_Service], Answer]) -> Answer:
+    def _send(self, send: Callable[[HiveService], Answer]) -> Answer:
         """Send over the held lock's connection, or over a new one when that is broken."""
         assert self._connection is not None
         try:
@@ -171,8 +131,8 @@ class HiveMetastoreLock:
             self._connection = self._connected()
             return send(self._connection[0])
 
-    def _connected(self) -> tuple[_Service, _Transport]:
-        return _connection(self._hive, self._uris, f"{_KEY}uris")
+    def _connected(self) -> tuple[HiveService, HiveTransport]:
+        return connection(self._hive, self._uris, f"{_KEY}uris")
 
     def _call(self, send: Callable[[], Answer]) -> Answer:
         try:
@@ -181,67 +141,8 @@ class HiveMetastoreLock:
             raise StorageError(f"The Hive metastore {self._uris} refused: {error!r}") from error
 
 
-def location_of(uris: str, name: str) -> str:
-    """The folder of a table that is registered at a Hive metastore, as Hudi's sync does it.
-
-    Args:   uris: thrift://host:port, with commas. name: `database.table`; without a database `default`.
-    Raises: ConfigError for a name of other parts, and without pymetastore; TableNotFound, StorageError.
-    """
-    *before, table = name.split(".")
-    if len(before) > 1 or not table:
-        raise ConfigError(f"A Hive metastore has names such as sales.rides, found {name!r:.200}.")
-    hive, database = _Hive("Names of a Hive metastore need"), before[0] if before else "default"
-    client, transport = _connection(hive, uris, "--catalog")
-    try:
-        found = client.get_table(database, table)
-    except hive.types.NoSuchObjectException as error:
-        raise TableNotFound(f"The Hive metastore {uris} has no table {database}.{table}.") from error
-    except (hive.errors.TException, OSError, ValueError, TypeError, EOFError, struct.error) as error:
-        raise StorageError(f"The Hive metastore {uris} refused: {error!r}") from error
-    finally:
-        transport.close()
-    location = found.sd.location if found.sd is not None else None
-    if not location:
-        raise TableNotFound(f"{database}.{table} at the Hive metastore {uris} has no location: it is a view.")
-    return location
-
-
-def _connection(hive: _Hive, uris: str, setting: str) -> tuple[_Service, _Transport]:
-    """A client of the first metastore that answers, and its transport. Raises ConfigError, StorageError."""
-    problems = []
-    for uri in uris.split(","):
-        host, _, port = uri.strip().rpartition("//")[2].partition(":")
-        if not (port or "0").isdecimal() or len(port) > _PORT_DIGITS_MAX:
-            raise ConfigError(f"{setting}={uris}: expected thrift://host:port, found the port {port!r}.")
-        plain = hive.sockets.TSocket(host, int(port or _PORT))
-        plain.setTimeout(_TIMEOUT_MS)
-        transport = hive.transports.TBufferedTransport(plain)
-        try:
-            transport.open()
-        except (hive.errors.TException, OSError, ValueError, OverflowError) as error:
-            problems.append(f"{uri.strip()}: {error}")
-            continue
-        return hive.service.Client(hive.protocols.TBinaryProtocol(transport)), transport
-    raise StorageError(f"No Hive metastore answers: {'; '.join(problems)}. See {setting}.")
-
-
 def _user() -> str:
     try:
         return getpass.getuser()
     except (KeyError, OSError, ImportError):  # a container's user need not have a name
         return str(os.getuid()) if hasattr(os, "getuid") else "pyhudi"
-
-
-class _Hive:
-    """The modules of the packages pymetastore and thrift."""
-
-    def __init__(self, need: str = "The lock provider HIVE_METASTORE needs") -> None:
-        try:
-            self.service = importlib.import_module("pymetastore.hive_metastore.ThriftHiveMetastore")
-            self.types = importlib.import_module("pymetastore.hive_metastore.ttypes")
-            self.sockets = importlib.import_module("thrift.transport.TSocket")
-            self.transports = importlib.import_module("thrift.transport.TTransport")
-            self.protocols = importlib.import_module("thrift.protocol.TBinaryProtocol")
-            self.errors = importlib.import_module("thrift.Thrift")
-        except ImportError as error:
-            raise ConfigError(f"{need} the package pymetastore: install the extra `pyhudi[hive]`.") from error

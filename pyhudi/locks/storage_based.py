@@ -22,7 +22,7 @@ from pyhudi.errors import CorruptFile, StorageError
 from pyhudi.locks.audit import LockJournal, State, is_audited
 from pyhudi.locks.base import LockOptions, Pauses, retry_until
 from pyhudi.locks.renewal import Renewal
-from pyhudi.model.filenames import META_FOLDER
+from pyhudi.model.filenames import LOCKS_FOLDER
 from pyhudi.shown_text import quoted
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import Clock
@@ -30,7 +30,7 @@ from pyhudi.storage.versioned import FileBusy, versioned_files
 
 __all__ = ["LOCK_PATH", "StorageLock"]
 
-LOCK_PATH = f"{META_FOLDER}/.locks/table_lock.json"
+LOCK_PATH = f"{LOCKS_FOLDER}/table_lock.json"
 _CLOCK_DRIFT_MS = 500  # how far clocks of two machines may differ, as in Hudi
 _RELEASE_ATTEMPTS = 3
 _BUSY_RELEASES = 200  # ten seconds: a lock that is not released keeps all others waiting for minutes

@@ -29,11 +29,11 @@ from pyhudi.model.filenames import INDEX_DEFINITIONS_PATH, METADATA_TABLE_FOLDER
 from pyhudi.model.instant import Instant
 from pyhudi.model.merge_mode import PAYLOAD_STRATEGY_ID
 from pyhudi.model.new_table import BY_COMPLETION, CHECKSUM_KEY, table_checksum
+from pyhudi.model.table_config import METADATA_PARTITIONS, METADATA_PARTITIONS_INFLIGHT
 from pyhudi.storage.subfolder import Subfolder
 from pyhudi.timeline.table_properties import create_table, update_table_config
 
 __all__ = [
-    "METADATA_PARTITIONS",
     "begin_partition",
     "build_partition",
     "create_metadata_table",
@@ -41,8 +41,6 @@ __all__ = [
     "split_by_group",
 ]
 
-METADATA_PARTITIONS = "hoodie.table.metadata.partitions"
-METADATA_PARTITIONS_INFLIGHT = "hoodie.table.metadata.partitions.inflight"
 _DEFINITIONS = "hoodie.table.index.defs.path"
 _BUILD = {9: "BULK_INSERT_PREPPED"}  # operation that builds a partition, by table version
 _OLDER_BUILD = "BULK_INSERT"

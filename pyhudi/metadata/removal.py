@@ -15,7 +15,7 @@ from collections.abc import Collection
 from pyhudi.caller_warnings import warn_caller
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.filenames import METADATA_TABLE_FOLDER
-from pyhudi.model.table_config import METADATA_TO_BUILD
+from pyhudi.model.table_config import METADATA_PARTITIONS, METADATA_PARTITIONS_INFLIGHT, METADATA_TO_BUILD
 from pyhudi.storage.paths import child, inside
 from pyhudi.timeline.table_properties import update_table_config
 
@@ -26,9 +26,6 @@ __all__ = [
     "remove_metadata_table",
     "unlist_partitions",
 ]
-
-_PARTITIONS = "hoodie.table.metadata.partitions"
-_INFLIGHT = "hoodie.table.metadata.partitions.inflight"
 
 
 class MetadataTableRemoved(UserWarning):
@@ -50,7 +47,7 @@ def remove_metadata_table(meta: MetaClient, *, why: str = "", to_build: Collecti
     changed = {METADATA_TO_BUILD: ",".join(to_build)} if to_build else {}
     forgotten = () if to_build else (METADATA_TO_BUILD,)
     if partitions or meta.config.metadata_partitions_inflight:
-        changed |= {_PARTITIONS: "", _INFLIGHT: ""}
+        changed |= {METADATA_PARTITIONS: "", METADATA_PARTITIONS_INFLIGHT: ""}
     update_table_config(meta.storage, changed, forgotten)
     meta.storage.delete_tree(METADATA_TABLE_FOLDER)
     if partitions and why:
@@ -66,7 +63,7 @@ def unlist_partitions(meta: MetaClient, partitions: Collection[str]) -> None:
     names = meta.config.metadata_partitions
     others = ",".join(name for name in names if name not in partitions)
     to_build = ",".join(dict.fromkeys((*names, *partitions)))
-    update_table_config(meta.storage, {_PARTITIONS: others, METADATA_TO_BUILD: to_build}, ())
+    update_table_config(meta.storage, {METADATA_PARTITIONS: others, METADATA_TO_BUILD: to_build}, ())
 
 
 def drop_partitions(meta: MetaClient, partitions: Collection[str], why: str = "") -> None:
@@ -76,8 +73,8 @@ def drop_partitions(meta: MetaClient, partitions: Collection[str], why: str = ""
     changes = {
         key: ",".join(name for name in names if name not in partitions)
         for key, names in (
-            (_PARTITIONS, meta.config.metadata_partitions),
-            (_INFLIGHT, meta.config.metadata_partitions_inflight),
+            (METADATA_PARTITIONS, meta.config.metadata_partitions),
+            (METADATA_PARTITIONS_INFLIGHT, meta.config.metadata_partitions_inflight),
         )
         if names
     }

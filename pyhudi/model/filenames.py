@@ -19,6 +19,7 @@ __all__ = [
     "HEARTBEAT_FOLDER",
     "INDEX_DEFINITIONS_PATH",
     "INDEX_PIECES_FOLDER",
+    "LOCKS_FOLDER",
     "LOCK_FILE_NAME",
     "METADATA_TABLE_FOLDER",
     "META_FOLDER",
@@ -57,6 +58,7 @@ INDEX_PIECES_FOLDER = f"{AUXILIARY_FOLDER}/pyhudi_index_pieces"
 TEMPORARY_FOLDER = ".hoodie/.temp"
 HEARTBEAT_FOLDER = ".hoodie/.heartbeat"
 INDEX_DEFINITIONS_PATH = ".hoodie/.index_defs/index.json"
+LOCKS_FOLDER = ".hoodie/.locks"  # of the storage-based lock
 LOCK_FILE_NAME = "lock"
 _HASHING_FOLDER = ".hoodie/.bucket_index/consistent_hashing_metadata"
 PARTITION_BUCKETS_FOLDER = ".hoodie/.bucket_index/partition_bucket_index_meta/configs"  # rules of Hudi 1.1 and later

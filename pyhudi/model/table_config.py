@@ -21,6 +21,8 @@ from pyhudi.shown_text import without_credentials
 from pyhudi.text_table import html_pairs
 
 __all__ = [
+    "METADATA_PARTITIONS",
+    "METADATA_PARTITIONS_INFLIGHT",
     "METADATA_TO_BUILD",
     "READABLE_VERSIONS",
     "WRITABLE_VERSIONS",
@@ -31,6 +33,8 @@ __all__ = [
 
 _DEFAULT_LAYOUT = "default"  # of hoodie.table.storage.layout: base files with log files
 READABLE_VERSIONS = (4, 5, 6, 8, 9)
+METADATA_PARTITIONS = "hoodie.table.metadata.partitions"
+METADATA_PARTITIONS_INFLIGHT = "hoodie.table.metadata.partitions.inflight"
 METADATA_TO_BUILD = "hoodie.pyhudi.metadata.to.build"  # our property, which Hudi ignores
 
 _KEYGEN_PREFIXES = ("hoodie.keygen.", "hoodie.streamer.keygen.", "hoodie.deltastreamer.keygen.")
@@ -256,12 +260,12 @@ class TableConfig(Result):
     @property
     def metadata_partitions(self) -> tuple[str, ...]:
         """Usable partitions of the metadata table; () when the table has none."""
-        return _names(self.properties.get("hoodie.table.metadata.partitions"))
+        return _names(self.properties.get(METADATA_PARTITIONS))
 
     @property
     def metadata_partitions_inflight(self) -> tuple[str, ...]:
         """Partitions of the metadata table that are being built; not to be read."""
-        return _names(self.properties.get("hoodie.table.metadata.partitions.inflight"))
+        return _names(self.properties.get(METADATA_PARTITIONS_INFLIGHT))
 
     @property
     def metadata_to_build(self) -> tuple[str, ...]:

@@ -6,7 +6,6 @@ The timeline is that of `history`, newest first. No data file is opened.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
@@ -16,7 +15,7 @@ from pyhudi.meta_client import MetaClient
 from pyhudi.queries.history import HistoryEntry, recorded_instants
 from pyhudi.result import plain
 from pyhudi.services.health import TableHealth
-from pyhudi.shown_text import without_credentials
+from pyhudi.shown_text import is_secret, without_credentials
 from pyhudi.timeline.commits import tells_schema
 from pyhudi.view.file_system_view import FileSystemView
 from pyhudi.view.readable_history import load_readable_history
@@ -25,7 +24,6 @@ __all__ = ["Facts", "table_facts"]
 
 Facts: TypeAlias = dict[str, object]  # JSON values, which the page's script reads
 
-_SECRET = re.compile(r"(?i)secret|password|passwd|token|credential|access[._-]?key|account[._-]?key|signature")
 _HIDDEN = "(hidden)"
 
 
@@ -144,6 +142,5 @@ def _short(kind: str) -> str:
 
 def _properties(properties: Mapping[str, str]) -> list[list[str]]:
     return [
-        [key, _HIDDEN if _SECRET.search(key) else without_credentials(value)]
-        for key, value in sorted(properties.items())
+        [key, _HIDDEN if is_secret(key) else without_credentials(value)] for key, value in sorted(properties.items())
     ]

@@ -17,6 +17,7 @@ from pyhudi.errors import ConfigError
 from pyhudi.model.filenames import META_FOLDER, PROPERTIES_PATH
 from pyhudi.model.instant import format_instant_time
 from pyhudi.model.new_table import CHECKSUM_KEY
+from pyhudi.model.table_config import METADATA_PARTITIONS, METADATA_PARTITIONS_INFLIGHT
 from pyhudi.result import Result
 from pyhudi.shown_text import is_text
 from pyhudi.timeline.table_properties import update_table_config
@@ -26,8 +27,8 @@ __all__ = ["PropertiesChange", "PropertyDifference", "set_properties"]
 _ELSEWHERE = {
     "hoodie.table.type": "change_type",
     "hoodie.table.version": "upgrade or downgrade",
-    "hoodie.table.metadata.partitions": "metadata.rebuild or metadata.drop",
-    "hoodie.table.metadata.partitions.inflight": "metadata.rebuild or metadata.drop",
+    METADATA_PARTITIONS: "metadata.rebuild or metadata.drop",
+    METADATA_PARTITIONS_INFLIGHT: "metadata.rebuild or metadata.drop",
 }
 # What files were written by, or where they are: another value makes them unreadable, or rows of them invisible.
 _FIXED = frozenset(

@@ -1,4 +1,5 @@
-"""Changing a table by the public API, other than by rows that come in: update, delete, whole partitions, columns.
+"""Changing a table by the public API, other than by rows that come in: update, delete, whole partitions, columns,
+checkpoints.
 
 table.update("status = 'open'", set={"status": "'late'", "fare": "fare * 2"})
 table.delete(where="day < DATE '2023-01-01'")
@@ -9,7 +10,7 @@ table.alter(AddColumn("note", pa.string()))
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
@@ -24,13 +25,27 @@ from pyhudi.engine.local import in_this_process
 from pyhudi.errors import ConfigError
 from pyhudi.model.options import WriteOptions
 from pyhudi.queries.filters import Where
+from pyhudi.queries.history import load_table_history
 from pyhudi.queries.sql_values import Literal as Constant
+from pyhudi.result import Result
 from pyhudi.schema.changes import SchemaChange
 from pyhudi.table.calls import Options, TableHandle, WithHandle, session_zone, with_engine
 from pyhudi.table.input import TableInput, is_spark_frame, to_arrow_rows
+from pyhudi.table.reports import data_schema
 from pyhudi.table.write import change_table, write_rows
 
-__all__ = ["alter", "change_computed", "delete", "delete_partitions", "static_partitions", "update"]
+__all__ = [
+    "STREAMER_KEYS",
+    "Checkpoint",
+    "alter",
+    "change_computed",
+    "checkpoint",
+    "delete",
+    "delete_partitions",
+    "set_checkpoint",
+    "static_partitions",
+    "update",
+]
 
 _PARTITIONS_TO_DELETE = "hoodie.datasource.write.partitions.to.delete"
 _STATIC_PARTITIONS = "hoodie.static.overwrite.partition.paths"
@@ -170,3 +185,51 @@ def change_computed(
 
     with translated():
         return replace(run(*FrameInput(rows).rows(parsed, options)), operation=word)
+
+
+# ---- checkpoints of ingestion jobs
+#
+# A job stores where it stands under a key of the commit's extra metadata; the newest commit with the key counts, and
+# commits of others between do not hide it. Hudi's Streamer has two keys: that of a table written by 1.0 and 1.1 may be
+# the second form. Source: docs/formats/timeline.md, "Commit metadata".
+
+
+STREAMER_KEYS = ("streamer.checkpoint.key.v2", "deltastreamer.checkpoint.key")
+_PREFIX = "hoodie.datasource.write.commitmeta.key.prefix"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Checkpoint(Result):
+    """`value`: of `key` in the commit `instant_time`; all None when no commit has one."""
+
+    instant_time: str | None = None
+    key: str | None = None
+    value: str | None = None
+
+    def __str__(self) -> str:
+        return "no checkpoint" if self.value is None else f"{self.value} ({self.key} of {self.instant_time})"
+
+
+def checkpoint(handle: TableHandle, key: str | None) -> Checkpoint:
+    """`HudiTable.checkpoint`."""
+    keys = STREAMER_KEYS if key is None else (key,)
+    for entry in load_table_history(handle.fresh()):
+        for name in keys:
+            if entry.state == "completed" and name in entry.extra:
+                return Checkpoint(entry.instant_time, name, entry.extra[name])
+    return Checkpoint()
+
+
+def set_checkpoint(
+    handle: TableHandle, value: str, key: str | None, dry_run: bool, options: Options | None, more: Options
+) -> Checkpoint:
+    """`HudiTable.set_checkpoint`."""
+    name = key or checkpoint(handle, None).key or STREAMER_KEYS[-1]
+    if not name.strip() or "=" in name:
+        raise ConfigError(f"{name!r:.100} is no key of a checkpoint.")
+    if dry_run:
+        return Checkpoint(None, name, value)
+    extra = {_PREFIX: name, name: value, "hoodie.allow.empty.commit": "true"}
+    empty = data_schema(handle.fresh()).empty_table()
+    write_rows(handle, empty, "bulk_insert", {**(options or {}), **extra}, more)
+    return checkpoint(handle, name)

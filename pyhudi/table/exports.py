@@ -18,6 +18,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Literal
 
 import pyarrow as pa
 
@@ -32,11 +33,20 @@ from pyhudi.formats.timeline.instant_files import decode_avro_record
 from pyhudi.interrupts import uninterrupted
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.partitions.registry import is_supported_in
-from pyhudi.model.filenames import INDEX_PIECES_FOLDER, META_FOLDER, PROPERTIES_PATH, InstantFileName
+from pyhudi.model.filenames import (
+    HEARTBEAT_FOLDER,
+    INDEX_PIECES_FOLDER,
+    LOCKS_FOLDER,
+    META_FOLDER,
+    METADATA_TABLE_FOLDER,
+    PROPERTIES_PATH,
+    TEMPORARY_FOLDER,
+    InstantFileName,
+)
 from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.model.options import WriteOptions
 from pyhudi.model.plans import KEEP_LATEST_COMMITS, CleanPlan, RetainedInstant
-from pyhudi.model.table_config import METADATA_TO_BUILD
+from pyhudi.model.table_config import METADATA_PARTITIONS, METADATA_PARTITIONS_INFLIGHT, METADATA_TO_BUILD
 from pyhudi.progress_line import working
 from pyhudi.result import Result
 from pyhudi.storage.base import FileInfo, Storage, as_storage_error
@@ -56,13 +66,14 @@ __all__ = ["EXPORTED_ACTIONS", "ExportedFile", "TableCopy", "copy_table", "expor
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ExportedFile(Result):
-    """A file on this machine, or a folder of files. `items`: rows, or files of instants."""
+    """A file on this machine, or a folder of files. `items`: how many `kind`."""
 
     path: str
     items: int
+    kind: Literal["rows", "instants"] = "rows"
 
     def __str__(self) -> str:
-        return f"{self.path}: {self.items:,}"
+        return f"{self.path}: {self.items:,} {self.kind}"
 
 
 _SUFFIXES = (".parquet", ".csv", ".arrow")
@@ -137,7 +148,7 @@ def export_instants(
     for instant in instants:
         name = instant_path(instant, meta.config).rpartition("/")[2]
         (place / name).write_text(_as_json(meta, instant), encoding="utf-8")
-    return ExportedFile(str(place), len(instants))
+    return ExportedFile(str(place), len(instants), "instants")
 
 
 def _as_json(meta: MetaClient, instant: Instant) -> str:
@@ -176,11 +187,10 @@ class _Part:
 
 
 _CHUNK_BYTES = 8 << 20
-_OWN_METADATA = ("hoodie.table.metadata.partitions", "hoodie.table.metadata.partitions.inflight")
 # Of one place and one moment: locks, running writes.
-_LEFT_OUT = (
-    *(f"{META_FOLDER}/{name}/" for name in ("metadata", ".temp", ".heartbeat", ".locks")),
-    f"{INDEX_PIECES_FOLDER}/",
+_LEFT_OUT = tuple(
+    f"{folder}/"
+    for folder in (METADATA_TABLE_FOLDER, TEMPORARY_FOLDER, HEARTBEAT_FOLDER, LOCKS_FOLDER, INDEX_PIECES_FOLDER)
 )
 _BEGINS_WITH_TIME = re.compile(r"(\d{14}|\d{17})(?!\d)", re.ASCII)
 
@@ -208,7 +218,9 @@ def copy_table(handle: TableHandle, commit: Instant, target: Storage) -> TableCo
         for part in _timeline_parts(meta, commit):  # in order, where a store sets the times of files by itself
             _copy_file(part, meta.storage, target)
         target.sync([part.info.path for part in parts])
-        create_table(target, meta.config.with_changes(to_build, _OWN_METADATA).properties)
+        create_table(
+            target, meta.config.with_changes(to_build, (METADATA_PARTITIONS, METADATA_PARTITIONS_INFLIGHT)).properties
+        )
         _serve(target, partial(_forget_older, commit=commit))
         if load_table_config(target).metadata_to_build:
             _serve(target, rebuild_metadata)
@@ -264,21 +276,21 @@ def _timeline_parts(meta: MetaClient, commit: Instant) -> list[_Part]:
     """
     saved = {i.requested_time for i in meta.timeline.of([ActionKind.SAVEPOINT])} - {commit.requested_time}
     since = meta.timeline.active_since or ""
-    kept: dict[tuple[str, ActionKind], State] = {}  # to the last state that comes
+    newest: dict[tuple[str, ActionKind], State] = {}  # the last state of each that comes
     for one in meta.timeline.up_to(commit.requested_time):
         is_passed = one.requested_time in saved and one.requested_time < since
         if one.action is ActionKind.SAVEPOINT or is_passed:
             continue
         if one.is_completed or (meta.config.table_version < 8 and one.action is ActionKind.DELTACOMMIT):
-            kept[one.requested_time, one.action] = one.state
+            newest[one.requested_time, one.action] = one.state
         elif one.action is ActionKind.COMPACTION:
-            kept[one.requested_time, one.action] = State.REQUESTED
+            newest[one.requested_time, one.action] = State.REQUESTED
     parts = []
     for info in list_instant_files(meta.storage, meta.config):
         name = None if info.is_dir else InstantFileName.parse(info.name, meta.config.layout_version)
         if name is None:
             continue
-        states = [kept.get((name.requested_time, action)) for action in (name.action, name.action.completed_as)]
+        states = [newest.get((name.requested_time, action)) for action in (name.action, name.action.completed_as)]
         if any(state is not None and name.state <= state for state in states):
             parts.append(_Part(info))
     return sorted(parts, key=lambda part: part.info.name)

@@ -75,7 +75,7 @@ if TYPE_CHECKING:
     from pyhudi.services.versions.upgrade import VersionChange
     from pyhudi.spark.names import SparkDataFrame, SparkSession, StructType
     from pyhudi.table.at import TableAt
-    from pyhudi.table.checkpoints import Checkpoint
+    from pyhudi.table.change import Checkpoint
     from pyhudi.table.dataset import HudiDataset
     from pyhudi.table.description import TableDescription
     from pyhudi.table.exports import ExportedFile, TableCopy
@@ -248,7 +248,7 @@ class HudiTable:
 
         Args:   key: of the commit's extra metadata; None: those of Hudi's Streamer.
         """
-        from pyhudi.table.checkpoints import checkpoint
+        from pyhudi.table.change import checkpoint
 
         return checkpoint(self._handle, key)
 
@@ -266,7 +266,7 @@ class HudiTable:
         Args:   key: of the commit's extra metadata; None: that of the newest checkpoint of Hudi's Streamer.
                 dry_run: only return what would be set.
         """
-        from pyhudi.table.checkpoints import set_checkpoint
+        from pyhudi.table.change import set_checkpoint
 
         return set_checkpoint(self._handle, value, key, dry_run, options, more)
 

@@ -20,7 +20,7 @@ NOT_LIMITS = {
     "pyhudi/formats/log/roaring.py": {"_MAX_VALUES"},
     "pyhudi/formats/timeline/bodies.py": {"LONG_MAX"},
     "pyhudi/locks/dynamodb.py": {"_LEASE_DIGITS_MAX"},
-    "pyhudi/locks/hive_metastore.py": {"_PORT_DIGITS_MAX"},
+    "pyhudi/storage/hive_metastore.py": {"_PORT_DIGITS_MAX"},
     "pyhudi/locks/storage_based.py": {"_MS_MAX"},
     "pyhudi/engine/sorted_ranges.py": {"_RANGES_MAX"},
     "pyhudi/filegroup/rewrite/curves.py": {"_BITS_MAX"},

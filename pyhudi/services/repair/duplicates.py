@@ -60,18 +60,18 @@ def duplicates(
     if is_automatic(context.meta.config) or not context.meta.timeline.commits().instants:
         return nothing
     plan = plan_rows(context)
-    found = tuple(_find(plan, context, partitions))
-    if not found:
+    repeated = tuple(_find(plan, context, partitions))
+    if not repeated:
         return nothing
-    items = tuple(one.item() for one in found)
+    items = tuple(one.item() for one in repeated)
     if dry_run:
         return RepairResult(root, "duplicates", items, run=_RUN)
-    reads = tuple(read for one in found for read in one.reads)
+    reads = tuple(read for one in repeated for read in one.reads)
     check_logs([read.file_slice.group for read in reads], FileSystemView.load(context.meta), context)
     key_fields = _key_columns(context)
 
     def rows() -> Iterator[pa.RecordBatch]:
-        for one in found:
+        for one in repeated:
             yield from _once(one, plan, context.meta.storage, key_fields)
 
     targets = frozenset(_path(read) for read in reads)
@@ -89,7 +89,7 @@ def _is_unique_in_table(context: ActionContext) -> bool:
 
 
 @dataclass(frozen=True)
-class _Found:
+class _Repeated:
     """Keys with several rows, of a partition or the table. `reads`: the slices that hold one of them, oldest first."""
 
     keys: pa.Array
@@ -109,7 +109,7 @@ def _path(read: ReadSlice) -> str:
     return read.file_slice.group.partition_path
 
 
-def _find(plan: ReadPlan, context: ActionContext, partitions: Sequence[str] | None) -> Iterator[_Found]:
+def _find(plan: ReadPlan, context: ActionContext, partitions: Sequence[str] | None) -> Iterator[_Repeated]:
     """The duplicates of the table, by the room in which keys are unique: a partition, or the table."""
     key_fields, storage = _key_columns(context), context.meta.storage
     narrow = plan_rows(context, key_fields)
@@ -125,14 +125,14 @@ def _find(plan: ReadPlan, context: ActionContext, partitions: Sequence[str] | No
         if len(keys):
             hit = [by_group[reads[number].file_slice.group] for number in numbers]
             hit.sort(key=lambda read: read.file_slice.base_instant)
-            yield _Found(keys, rows, tuple(hit))
+            yield _Repeated(keys, rows, tuple(hit))
 
 
 def _double(
     plan: ReadPlan, reads: Sequence[ReadSlice], storage: Storage, key_fields: Sequence[str]
 ) -> tuple[pa.Array, int, list[int]]:
     """The keys with several rows, how many rows these are, and the numbers of the slices that hold one."""
-    found, rows, numbers, shares = list[pa.Array](), 0, set[int](), 1
+    keys, rows, numbers, shares = list[pa.Array](), 0, set[int](), 1
     share = 0
     while share < shares:
         table = _keys(plan, reads, storage, key_fields, share, shares)
@@ -142,11 +142,11 @@ def _double(
         counts = table.group_by(_KEY).aggregate([(_SLICE, "count")])
         many = counts.filter(pc.greater(counts.column(f"{_SLICE}_count"), 1)).column(_KEY).combine_chunks()
         with_them = table.filter(pc.is_in(table.column(_KEY), value_set=many))
-        found.append(many)
+        keys.append(many)
         rows += len(with_them)
         numbers.update(np.unique(with_them.column(_SLICE).to_numpy()).tolist())
         share += 1
-    return pa.concat_arrays(found), rows, sorted(numbers)
+    return pa.concat_arrays(keys), rows, sorted(numbers)
 
 
 def _keys(
@@ -181,7 +181,7 @@ def _key_text(batch: pa.RecordBatch, key_fields: Sequence[str]) -> pa.Array:
     return pc.binary_join_element_wise(*texts, between, null_handling="replace", null_replacement="\x00")
 
 
-def _once(one: _Found, plan: ReadPlan, storage: Storage, key_fields: Sequence[str]) -> Iterator[pa.RecordBatch]:
+def _once(one: _Repeated, plan: ReadPlan, storage: Storage, key_fields: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """All rows of the slices; those of the double keys come last, oldest first, so that the newest wins a tie."""
     double = []
     for read in one.reads:

@@ -35,8 +35,10 @@ from pyhudi.model.filenames import (
 from pyhudi.model.instant import ActionKind, State
 from pyhudi.model.keys import META_COLUMNS, PARTITION_PATH, RECORD_KEY
 from pyhudi.model.new_table import CHECKSUM_KEY, NewTable, has_valid_checksum, new_table_properties, table_checksum
+from pyhudi.model.table_config import METADATA_PARTITIONS
 from pyhudi.services.repair.orphans import data_files
 from pyhudi.services.repair.result import PropertyItem, RepairResult
+from pyhudi.shown_text import is_secret
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import Clock
 
@@ -44,7 +46,7 @@ __all__ = ["repair_properties"]
 
 _LAYOUT_2_FOLDER = f"{META_FOLDER}/timeline"
 _METADATA_PROPERTIES = f"{METADATA_TABLE_FOLDER}/{PROPERTIES_PATH}"
-_SECRET = "***"
+_HIDDEN = "***"
 _NAME, _TYPE, _VERSION = "hoodie.table.name", "hoodie.table.type", "hoodie.table.version"
 _FROM_FILES = "from the table's files"
 
@@ -116,8 +118,7 @@ def _difference(before: Mapping[str, str], after: Mapping[str, str], why: Mappin
 
 
 def _shown(key: str, value: str | None) -> str | None:
-    is_secret = any(word in key.lower() for word in ("password", "secret", "token"))
-    return _SECRET if is_secret and value is not None else value
+    return _HIDDEN if value is not None and is_secret(key) else value
 
 
 def _read(storage: Storage, path: str) -> tuple[dict[str, str], bool]:
@@ -183,7 +184,7 @@ def _shown_by_files(storage: Storage, known: Mapping[str, str]) -> dict[str, str
     metadata, _ = _read(storage, _METADATA_PROPERTIES)
     if metadata:
         listed = sorted(e.name for e in storage.list(METADATA_TABLE_FOLDER) if e.is_dir and not e.name.startswith("."))
-        shown["hoodie.table.metadata.partitions"] = ",".join(listed)
+        shown[METADATA_PARTITIONS] = ",".join(listed)
     return shown
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import pyarrow as pa
 
@@ -34,13 +35,14 @@ from pyhudi.meta_client import MetaClient
 from pyhudi.model.commit import CommitMetadata, OperationType, WriteStatus
 from pyhudi.model.file_group import FileGroupId
 from pyhudi.model.filenames import hashing_folder
-from pyhudi.model.instant import COMPACTIONS
+from pyhudi.model.instant import COMPACTIONS, ActionKind, Instant, State
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.model.timeline import Timeline
 from pyhudi.queries.plan import ReadPlan, plan_snapshot
 from pyhudi.queries.query import Query
 from pyhudi.queries.read_slice import ReadSlice
 from pyhudi.queries.snapshot import read_slice
+from pyhudi.transaction.commit import after_commit
 
 __all__ = ["Rewriting", "grouped", "plan_rows"]
 
@@ -113,9 +115,14 @@ class Rewriting:
             rings=rings,
         )
         time = run(action, replace(context, engine=engine)).instant_time
-        for path in rings:
-            mark_ring(context.meta.storage, path, time, config.table_version)
+        if rings:
+            instant = Instant(time, ActionKind.REPLACECOMMIT, State.COMPLETED)
+            after_commit("marking its hash rings", instant, context, partial(self._mark, rings, time, context))
         return time
+
+    def _mark(self, rings: Iterable[str], time: str, context: ActionContext) -> None:
+        for path in rings:
+            mark_ring(context.meta.storage, path, time, context.meta.config.table_version)
 
     def _rings(self, context: ActionContext) -> dict[str, HashRing]:
         """Partition path → its ring after the commit; none for other indexes."""
