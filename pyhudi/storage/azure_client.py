@@ -4,7 +4,8 @@
     abfs[s]://<container>/<path>, az://<container>/<path>       the account is an option, or the environment's
 
 A key may end with the account's host, `fs.azure.account.key.<account>.dfs.core.windows.net`, or go without it.
-Without any key both clients take a service principal, workload or managed identity, or the login of `az`.
+Without any key pyarrow takes a service principal, workload or managed identity, or the login of `az`; obstore takes
+that login only when it is told to (`use_azure_cli`).
 """
 
 from __future__ import annotations
@@ -15,12 +16,13 @@ from dataclasses import dataclass
 
 from pyhudi.errors import ConfigError
 from pyhudi.storage.base import ClientArguments
-from pyhudi.storage.store_words import AZURE_ACCOUNT, AZURE_DOMAIN, AZURE_ENDPOINT, AZURE_TENANT
+from pyhudi.storage.store_words import AZURE_ACCOUNT, AZURE_CLI, AZURE_DOMAIN, AZURE_ENDPOINT, AZURE_TENANT
 
 __all__ = ["AzurePlace", "azure_arguments", "azure_store_arguments", "deletes_many_at_once", "with_account"]
 
 _PUBLIC_CLOUD = "core.windows.net"
 _ACCOUNT_VARIABLE = "AZURE_STORAGE_ACCOUNT_NAME"
+_AUTH_TYPE = "fs.azure.account.auth.type"
 _KEY, _SAS = "fs.azure.account.key", "fs.azure.sas.fixed.token"
 # Further variables of Azure's tools and obstore, which pyarrow does not read.
 _KEY_VARIABLES = ("AZURE_STORAGE_ACCOUNT_KEY", "AZURE_STORAGE_KEY")
@@ -98,6 +100,8 @@ def azure_store_arguments(options: Mapping[str, str], place: AzurePlace) -> Clie
     arguments: ClientArguments = {"account_name": place.account, **_credentials(options, place)}
     if "sas_token" in arguments:
         arguments["sas_key"] = arguments.pop("sas_token")
+    if _logs_in_by_cli(options, place):
+        arguments["config"] = {"use_azure_cli": True}
     endpoint = _endpoint(options, place)
     if endpoint is not None:
         scheme, authority = endpoint
@@ -128,17 +132,28 @@ def _endpoint(options: Mapping[str, str], place: AzurePlace) -> tuple[str, str] 
     return "http" if is_plain else "https", authority
 
 
+def _setting(options: Mapping[str, str], place: AzurePlace, key: str) -> str | None:
+    return options.get(f"{key}.{place.host}") or options.get(key)
+
+
+def _logs_in_by_cli(options: Mapping[str, str], place: AzurePlace) -> bool:
+    """Is the login of `az` the credential?"""
+    return _setting(options, place, _AUTH_TYPE) == AZURE_CLI[_AUTH_TYPE]
+
+
 def _credentials(options: Mapping[str, str], place: AzurePlace) -> dict[str, str]:
     """Credentials as pyarrow's arguments. Raises ConfigError for authentication that needs Hadoop's classes."""
 
     def setting(key: str) -> str | None:
-        return options.get(f"{key}.{place.host}") or options.get(key)
+        return _setting(options, place, key)
 
-    kind = (setting("fs.azure.account.auth.type") or "").lower()
+    if _logs_in_by_cli(options, place):
+        return {}
+    kind = (setting(_AUTH_TYPE) or "").lower()
     if kind not in ("", "sharedkey", "sas", "oauth"):
         raise ConfigError(
             f"fs.azure.account.auth.type={kind} needs a class of Hadoop's. Without Hadoop one can log in with "
-            f"SharedKey, SAS or OAuth."
+            f"SharedKey, SAS, OAuth or AzureCLI."
         )
     if kind == "oauth" or (not kind and setting("fs.azure.account.oauth2.client.id")):
         return _service_principal(

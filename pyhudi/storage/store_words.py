@@ -16,6 +16,7 @@ from pyhudi.errors import ConfigError
 
 __all__ = [
     "AZURE_ACCOUNT",
+    "AZURE_CLI",
     "AZURE_DOMAIN",
     "AZURE_ENDPOINT",
     "AZURE_TENANT",
@@ -33,6 +34,7 @@ PROFILE = "fs.s3a.profile"  # of ~/.aws; Hadoop has no key for it
 AZURE_TENANT = "fs.azure.account.oauth2.tenant"
 # In Hadoop the path names them.
 AZURE_ACCOUNT, AZURE_DOMAIN = "fs.azure.account.name", "fs.azure.account.domain"
+AZURE_CLI: Mapping[str, str] = {"fs.azure.account.auth.type": "AzureCLI"}  # not a word of Hadoop's
 AZURE_ENDPOINT, _AZURE_KEY, _AZURE_SAS = "fs.azure.abfs.endpoint", "fs.azure.account.key", "fs.azure.sas.fixed.token"
 # The emulator's account and its key are the same everywhere, and published.
 _EMULATOR: Mapping[str, str] = {
@@ -154,6 +156,7 @@ _AZURE: Mapping[str, Word] = {
     "master_key": _Key(_AZURE_KEY),
     "connection_string": _connection_string,
     "use_emulator": _Flag(_EMULATOR),
+    "use_azure_cli": _Flag(AZURE_CLI),
     "allow_http": _Flag({}),
     "sas_token": _Key(_AZURE_SAS),
     "sas_key": _Key(_AZURE_SAS),

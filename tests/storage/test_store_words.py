@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+import threading
 from collections.abc import Callable, Mapping
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
+from obstore.store import AzureStore
 
 import pyhudi
 from pyhudi import HudiTable, write_hudi
@@ -263,3 +267,34 @@ def test_azure_and_google_have_words_of_their_own() -> None:
     }
     for key_file in ({"GOOGLE_SERVICE_ACCOUNT": "/k.json"}, {"token": "/k.json"}):
         assert json.dumps(named_options("gs", key_file)).count("keyfile") == 1
+
+
+def test_the_login_of_az_is_the_credential_of_requests_that_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """obstore asks `az` for a token and sends it: here a server and an `az` of the test's own."""
+    logins: list[str | None] = []
+
+    class Blobs(BaseHTTPRequestHandler):
+        def do_PUT(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            logins.append(self.headers["Authorization"])
+            self.send_response(201)
+            self.send_header("ETag", '"1"')
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+    answer = {"accessToken": "from-az", "expiresOn": "2999-01-01 00:00:00.000000", "expires_on": 32472144000}
+    answer |= {"subscription": "s", "tenant": "t", "tokenType": "Bearer"}
+    (tmp_path / "az").write_text(f"#!/bin/sh\ncat <<'END'\n{json.dumps(answer)}\nEND\n")
+    (tmp_path / "az").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    with HTTPServer(("127.0.0.1", 0), Blobs) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        options = {"azure_use_azure_cli": "true", "endpoint": f"http://127.0.0.1:{server.server_port}"}
+        place = AzurePlace.of("abfss://lake@acc.dfs.core.windows.net/t")
+        store = AzureStore(place.container, **azure_store_arguments(named_options("abfss", options), place))
+        store.put("a", b"1")
+        server.shutdown()
+    assert logins == ["Bearer from-az"]
+    assert "use_azure_cli" not in str(azure_arguments(named_options("abfss", options), place))  # PyArrow looks for it
