@@ -22,6 +22,7 @@ from unittest import mock
 import numpy as np
 import pyarrow as pa
 
+from bench.memory import peak_bytes
 from bench.metadata_bench import shown, timed
 from pyhudi import HudiTable, write_hudi
 from pyhudi.formats.hfile.patching import HFilePatch
@@ -85,12 +86,6 @@ def build(path: Path) -> dict[str, float]:
     before = peak_bytes()
     wall, processor = timed(lambda: HudiTable.open(str(path)).create_index("record_index"))
     return {"wall_s": wall, "processor_s": processor, "peak_mb": peak_bytes() / 1e6, "before_mb": before / 1e6}
-
-
-def peak_bytes() -> int:
-    """The most memory that this process has had; not `getrusage`, which begins with that of the parent."""
-    (line,) = [line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM")]
-    return int(line.split()[1]) * 1024
 
 
 def check(path: Path, count: int) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""Peak memory of Spark's Python workers, and processor time of all processes, from /proc (Linux)."""
+"""Peak memory of Spark's Python workers and of this process, processor time of all processes, from /proc (Linux)."""
 
 from __future__ import annotations
 
@@ -36,6 +36,12 @@ class WorkerMemory:
             sizes = [size for size in (resident_bytes(pid) for pid in worker_pids()) if size]
             self.peak_bytes = max(self.peak_bytes, *sizes, 0)
             self.most_workers = max(self.most_workers, len(sizes))
+
+
+def peak_bytes() -> int:
+    """The most memory that this process has had; not `getrusage`, which begins with that of the parent."""
+    (line,) = [line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM")]
+    return int(line.split()[1]) * 1024
 
 
 def worker_pids() -> list[int]:

@@ -201,7 +201,8 @@ class _Reader:
             return
         merge = self._merge(before=before)
         columns = self._reading.columns
-        stored = [name for name in merge.schema.names if name in columns.names and name not in self._from_path]
+        imaged = set(columns.names) - self._from_path.keys()
+        stored = [name for name in merge.schema.names if name in imaged]
         names = list(dict.fromkeys([*stored, RECORD_KEY]))  # tables without meta columns compute it
         for batch in read_file_slice(merge, file_slice, names, self._batch_rows):
             rows = with_path_values(batch, self._from_path, columns)

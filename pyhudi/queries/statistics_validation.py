@@ -159,9 +159,10 @@ def partition_stats(compared: Compared, partition: str) -> Iterator[Difference]:
         slices = tuple(read for read in plan.slices if read.file_slice.group.partition_path == path)
         wrong: set[int] = set()
         for batch in read_batches(replace(plan, slices=slices), compared.table.data.storage) if slices else ():
+            there = set(batch.schema.names)
             for row in rows:
                 name = str(names[row].as_py())
-                if row in wrong or name not in batch.schema.names:
+                if row in wrong or name not in there:
                     continue
                 where = f"{path or '.'}, column {name!r}"
                 for difference in _outside(partition, where, stats.slice(row, 1), batch.column(name)):

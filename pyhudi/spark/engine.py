@@ -74,8 +74,8 @@ class SparkEngine:
         return frame.select([column(name) for name in columns])
 
     def extend(self, frame: DataFrame, columns: Sequence[str], work: ColumnWork, schema: pa.Schema) -> DataFrame:
-        outgoing = travelling_schema(schema)
-        unchanged = [name for name in frame.columns if name not in schema.names]
+        outgoing, replaced = travelling_schema(schema), set(schema.names)
+        unchanged = [name for name in frame.columns if name not in replaced]
         if capabilities.PRESENT.has_arrow_udfs:
             return self._extended_by_udf(frame, columns, work, outgoing, unchanged)
         incoming = self.schema(frame)

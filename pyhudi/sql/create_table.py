@@ -162,7 +162,8 @@ class CreateTable:
         schema, config = table.schema, table.config
         fields = tuple(name.partition(":")[0] for name in config.partition_fields)
         if self.columns is not None:
-            missing = [name for name in self._schema(session, None).names if name not in schema.names]
+            there = set(schema.names)
+            missing = [name for name in self._schema(session, None).names if name not in there]
             if missing:
                 raise ConfigError(
                     f"SQL: the Hudi table at {place} has no column {', '.join(missing)}; its columns are "

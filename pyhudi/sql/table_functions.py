@@ -167,10 +167,8 @@ def metadata_records(table: HudiTable) -> pa.Table:
 
 
 def _with_columns(rows: pa.Table, schema: pa.Schema) -> pa.Table:
-    columns = [
-        rows.column(field.name) if field.name in rows.schema.names else pa.nulls(len(rows), field.type)
-        for field in schema
-    ]
+    there = set(rows.schema.names)
+    columns = [rows.column(field.name) if field.name in there else pa.nulls(len(rows), field.type) for field in schema]
     return pa.table(columns, schema=schema)
 
 

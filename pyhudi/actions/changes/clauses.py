@@ -143,7 +143,8 @@ def _bound(clause: Clause, columns: Columns) -> BoundClause:
 def _updates(clause: Clause, columns: Columns, schema: pa.Schema) -> Iterable[Assignment]:
     if clause.values is None:
         assert columns.source is not None
-        shared = [name for name in columns.stored.names if name in columns.source.names and name not in columns.fixed]
+        offered = set(columns.source.names) - set(columns.fixed)
+        shared = [name for name in columns.stored.names if name in offered]
         return [Assignment(columns.stored.field(name), pc.field(SOURCE, name)) for name in shared]
     if not clause.values:
         raise ConfigError("set= is empty; name the columns to change, such as set={'n': 'n + 1'}.")
@@ -158,7 +159,8 @@ def _updates(clause: Clause, columns: Columns, schema: pa.Schema) -> Iterable[As
 
 def _inserts(clause: Clause, columns: Columns, schema: pa.Schema) -> Iterable[Assignment]:
     assert columns.source is not None
-    shared = [name for name in columns.stored.names if name in columns.source.names]
+    offered = set(columns.source.names)
+    shared = [name for name in columns.stored.names if name in offered]
     values: dict[str, object]
     if clause.values is None:
         values = {name: pc.field(SOURCE, name) for name in shared}

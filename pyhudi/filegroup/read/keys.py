@@ -37,8 +37,9 @@ def slice_keys(spec: SliceSpec, file_slice: FileSlice) -> Iterator[pa.Array]:
         return
     generator = spec.key_generator
     with spec.open_base(base.path) as reader:
-        columns = [RECORD_KEY] if generator is None else list(generator.input_columns or reader.schema.names)
-        for batch in reader.batches([name for name in columns if name in reader.schema.names], _READ_ROWS):
+        there = dict.fromkeys(reader.schema.names)
+        columns = (RECORD_KEY,) if generator is None else generator.input_columns or there
+        for batch in reader.batches([name for name in columns if name in there], _READ_ROWS):
             rows = with_record_keys(generator, pa.Table.from_batches([batch]))
             if RECORD_KEY not in rows.column_names:
                 raise CorruptFile(

@@ -76,11 +76,10 @@ class AvroDecoder:
             return pa.Table.from_batches(batches, schema=self.schema)
 
     def _decode_chunk(self, walk: Walk, starts: Positions, ends: Positions) -> pa.RecordBatch:
-        positions = starts
+        positions, read_names = starts, set(self.schema.names)
         arrays: list[pa.Array] = []
         for name, read in self._fields:
-            is_read = name in self.schema.names
-            array, positions = read(walk, positions, ends, is_read)
+            array, positions = read(walk, positions, ends, name in read_names)
             if array is not None:
                 arrays.append(array)
         if not np.array_equal(positions, ends):

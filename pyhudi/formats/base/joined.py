@@ -119,7 +119,7 @@ class JoinedReader:
 
     def low_cardinality_columns(self) -> tuple[str, ...]:
         sides = (*self._skeleton.low_cardinality_columns(), *self._source.low_cardinality_columns())
-        return tuple(name for name in dict.fromkeys(sides) if name in self._schema.names)
+        return tuple(self._names(tuple(dict.fromkeys(sides))))
 
     def plain_columns(self) -> frozenset[str]:
         return (self._skeleton.plain_columns() & self._meta) | (self._source.plain_columns() & self._data)
@@ -192,7 +192,11 @@ class JoinedReader:
         self.close()
 
     def _names(self, columns: Sequence[str] | None) -> list[str]:
-        return self._schema.names if columns is None else [name for name in columns if name in self._schema.names]
+        names: list[str] = self._schema.names
+        if columns is None:
+            return names
+        there = set(names)
+        return [name for name in columns if name in there]
 
     def _side_of(self, column: str) -> BaseFileReader:
         return self._skeleton if column in self._meta else self._source
@@ -238,8 +242,9 @@ def source_batches(source: Storage, file: SourceFile, columns: Sequence[str]) ->
     """Columns of a source file, those that its folders name included; columns that it lacks are left out."""
     constants = folder_columns(file.source_partition)
     with open_file(source, file.path) as reader:
-        inside = [name for name in columns if name in reader.schema.names]
-        added = [name for name in columns if name in constants and name not in inside]
+        stored = set(reader.schema.names)
+        inside = [name for name in columns if name in stored]
+        added = [name for name in columns if name in constants and name not in stored]
         for batch in reader.batches(inside or reader.schema.names[:1]):
             arrays = [batch.column(name) for name in inside]
             arrays += [pa.repeat(constants[name], len(batch)) for name in added]

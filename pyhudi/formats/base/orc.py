@@ -121,7 +121,8 @@ class OrcReader:
         may_match: RangeTest | None = None,
         parts: Sequence[int] | None = None,
     ) -> Iterator[pa.RecordBatch]:
-        names = [name for name in (self._schema.names if columns is None else columns) if name in self._schema.names]
+        there = dict.fromkeys(self._schema.names)
+        names = [name for name in (there if columns is None else columns) if name in there]
         with as_corrupt_file(self.where, "ORC"):
             if not names:
                 yield from _without_columns(self.num_rows, batch_rows)
@@ -159,7 +160,8 @@ class OrcReader:
     def ranges(self, names: Sequence[str]) -> tuple[ColumnRange, ...]:
         with_range = _with_range(self._schema, names)
         rows = RangesOfRows(with_range, self._schema)
-        tops = [name if name in self._schema.names else name.partition(".")[0] for name in with_range]
+        there = set(self._schema.names)
+        tops = [name if name in there else name.partition(".")[0] for name in with_range]
         for batch in self.batches(tuple(dict.fromkeys(tops))) if tops else ():
             rows.add(pa.Table.from_batches([batch]))
         return rows.ranges()

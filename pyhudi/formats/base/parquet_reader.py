@@ -261,7 +261,8 @@ class ParquetReader:
         return parts() if cached is None else iter(cached)
 
     def rows_at(self, columns: Sequence[str], rows: npt.NDArray[np.int64]) -> Iterator[pa.RecordBatch]:
-        names = [name for name in columns if name in self._schema.names]
+        there = set(self._schema.names)
+        names = [name for name in columns if name in there]
         with as_corrupt_file(self.where, "Parquet"):
             metadata, first = self._footer.metadata, 0
             for row_group in range(metadata.num_row_groups):
