@@ -34,7 +34,7 @@ __all__ = [
     "PARTITION_INDEX_PATH",
     "SKELETON_TIME",
     "SourceFile",
-    "is_skeleton",
+    "may_be_skeleton",
     "open_source",
     "read_index",
     "source_folder",
@@ -68,8 +68,11 @@ class SourceFile:
     modified_ms: int = 0
 
 
-def is_skeleton(name: str) -> bool:
-    """True for the name of a base file whose data columns lie in a source file."""
+def may_be_skeleton(name: str) -> bool:
+    """True for the name of a base file of the bootstrap's commit.
+
+    Its data columns lie in a source file, unless a mixed bootstrap of PyHudi has copied its rows.
+    """
     if f"_{SKELETON_TIME}." not in name:
         return False
     parts = base_file_parts(name)
@@ -80,24 +83,30 @@ def source_of(storage: Storage, path: str) -> SourceFile:
     """The source file of the skeleton at `path`. Raises CorruptFile when the index does not name it, or names a file
     outside the source folder; UnsupportedTable for a table whose index is switched off.
     """
-    partition_path, _, name = path.rpartition("/")
-    file_id = name.partition("_")[0]
-    key = f"part={partition_path};fileid={file_id}".encode()
+    file_id = path.rpartition("/")[2].partition("_")[0]
     where = storage.full_path(FILE_INDEX_PATH)
-    try:
-        with open_hfile(storage, FILE_INDEX_PATH, where) as index:
-            value = next((value for _, value in index.lookup([key])), None)
-    except PathNotFound as error:
-        raise CorruptFile(
-            f"{where} is missing: {path!r} has meta columns only, and this index names the file with its other "
-            f"columns. Restore the table's folder {AUXILIARY_FOLDER}/.bootstrap from a copy."
-        ) from error
+    value = _entry(storage, path)
     if value is None:
         raise CorruptFile(
             f"{where}: expected the source file of {path!r}, which has meta columns only, found none. Restore the "
             "index from a copy of the table."
         )
     return _decoded(value, file_id, source_folder(storage), where)
+
+
+def _entry(storage: Storage, path: str) -> bytes | None:
+    """The index's value for the base file at `path`. Raises CorruptFile for a table without index."""
+    partition_path, _, name = path.rpartition("/")
+    key = f"part={partition_path};fileid={name.partition('_')[0]}".encode()
+    where = storage.full_path(FILE_INDEX_PATH)
+    try:
+        with open_hfile(storage, FILE_INDEX_PATH, where) as index:
+            return next((value for _, value in index.lookup([key])), None)
+    except PathNotFound as error:
+        raise CorruptFile(
+            f"{where} is missing: {path!r} has meta columns only, and this index names the file with its other "
+            f"columns. Restore the table's folder {AUXILIARY_FOLDER}/.bootstrap from a copy."
+        ) from error
 
 
 def delete_index(storage: Storage) -> None:
@@ -148,9 +157,12 @@ def open_source(storage: Storage, source: SourceFile) -> tuple[Storage, str]:
 
 def source_uri(storage: Storage, partition_path: str, name: str | None) -> str | None:
     """The URI of a skeleton's source file, as plans of table services name it; None for other base files."""
-    if name is None or not is_skeleton(name):
+    if name is None or not may_be_skeleton(name):
         return None
-    outside, path = open_source(storage, source_of(storage, data_path(partition_path, name)))
+    base_file = data_path(partition_path, name)
+    if _entry(storage, base_file) is None:
+        return None  # its rows were copied
+    outside, path = open_source(storage, source_of(storage, base_file))
     return outside.full_path(path)
 
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.types as at
 
 from pyhudi.formats.base import open_base_file
-from pyhudi.formats.bootstrap import is_skeleton
+from pyhudi.formats.bootstrap import may_be_skeleton
 from pyhudi.queries.plan import ReadPlan, ReadSlice
 from pyhudi.schema.internal import InternalSchema, schema_as_of
 from pyhudi.storage.base import Storage
@@ -71,7 +71,7 @@ def _era(read: ReadSlice) -> tuple[str, ...]:
 
 
 def _shape(plan: ReadPlan, storage: Storage, read: ReadSlice) -> FileShape:
-    if is_skeleton(read.base_file.name):
+    if may_be_skeleton(read.base_file.name):
         return BY_PYTHON  # its other columns are in another file
     from_path = {name for name, _ in read.path_values}
     fields = [field for field in plan.read_schema if field.name not in from_path]

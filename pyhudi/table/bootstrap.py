@@ -1,7 +1,7 @@
 """A folder of Parquet or ORC files as a table: `pyhudi.bootstrap`.
 
 Two modes, also mixed by partition: METADATA_ONLY writes a skeleton with the meta columns for each file, and the rows
-stay in the source; FULL_RECORD writes the rows into the table by a bulk insert. A mixed bootstrap is two commits.
+stay in the source; FULL_RECORD writes the rows into the table by a bulk insert. A mixed bootstrap is one commit.
 Source: docs/bootstrap.md; docs/formats/bootstrap.md.
 """
 
@@ -27,14 +27,18 @@ from pyhudi.actions.result import WriteResult
 from pyhudi.actions.runner import run
 from pyhudi.actions.save_modes import remove_table
 from pyhudi.actions.writes.bootstrap import Bootstrap
-from pyhudi.engine.base import as_engine
+from pyhudi.actions.writes.bulk_insert import bulk_insert
+from pyhudi.engine.base import Frame, as_engine
 from pyhudi.engine.local import LocalEngine
+from pyhudi.engine.local_frame import ReopenedRows
 from pyhudi.errors import ConfigError, SchemaMismatch, TableExists
 from pyhudi.formats.avro.schema import without_meta
 from pyhudi.formats.base import file_schema
 from pyhudi.formats.base.base import open_file
 from pyhudi.formats.base.joined import folder_columns, source_batches
 from pyhudi.formats.bootstrap import BASE_PATH_KEY, SourceFile
+from pyhudi.formats.damage import text_checked
+from pyhudi.index.chosen import index_class
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.filenames import META_FOLDER, new_file_id
 from pyhudi.model.instant import ActionKind
@@ -112,12 +116,10 @@ def bootstrap(
         record_key: the key fields, which METADATA_ONLY needs.
         partition_by: the partition fields; None: those that hive-style folders name (`city=rome`).
         mode: METADATA_ONLY (the default) leaves rows in the source; FULL_RECORD copies them by a bulk insert.
-        regex: `mode` is for partitions whose whole path matches; others have the other mode. A mixed bootstrap is two
-            commits: the copied rows become visible by the second.
+        regex: `mode` is for partitions whose whole path matches; others have the other mode.
         overwrite: remove a table that is at `path`; else TableExists is raised. What a dead bootstrap left is always
             removed.
         options: Hudi's own keys, `hoodie.bootstrap.mode.selector` among them; `more`: Python names of options.
-    Returns: the result of the last commit.
     Raises:  ConfigError, SchemaMismatch, TableExists, and other HudiErrors.
     """
     columns = {"record_key": record_key, "partition_by": partition_by, "ordering": ordering}
@@ -190,12 +192,11 @@ def _bootstrap(folder: Storage, storage: Storage, modes: _Modes, overwrite: bool
     elif table_exists(storage) and not cleared(with_sync(storage, parsed.storage_sync), parsed):
         raise _table_exists(storage)  # another process is at work on it
     with working("bootstrap", storage.root) as work:
-        result = None
         if stays:
-            work.result = result = _write_skeletons(replace(source, files=stays), storage, parsed, SystemClock())
-        if copied:
-            work.result = result = _copy(replace(source, files=copied), storage, options)
-    assert result is not None
+            result = _write_skeletons(replace(source, files=stays), copied, storage, parsed, SystemClock())
+        else:
+            result = _copy(source, storage, options)
+        work.result = result
     return result
 
 
@@ -302,6 +303,11 @@ def _check_stays(source: _Source, options: WriteOptions) -> None:
             "hoodie.populate.meta.fields=false: a bootstrap by metadata writes nothing but meta columns. Leave the "
             "option out, or copy the rows with mode='FULL_RECORD'."
         )
+    if index_class(options).places_inserts:
+        raise ConfigError(
+            f"hoodie.index.type={options.index_type}: a key's bucket is its file group, and a bootstrap by metadata "
+            "makes a file group of each file. Choose another index, or copy all rows with mode='FULL_RECORD'."
+        )
     if options.drop_partition_columns:
         raise ConfigError("A bootstrap by metadata leaves files as they are, so it can't drop columns from them.")
     if source.differing:
@@ -313,7 +319,10 @@ def _check_stays(source: _Source, options: WriteOptions) -> None:
         raise ConfigError(f"{source.root} has {source.format} files; give {_FORMAT}={source.format}, or leave it out.")
 
 
-def _write_skeletons(source: _Source, storage: Storage, options: WriteOptions, clock: Clock) -> WriteResult:
+def _write_skeletons(
+    source: _Source, copied: tuple[SourceFile, ...], storage: Storage, options: WriteOptions, clock: Clock
+) -> WriteResult:
+    """The skeletons of a source, and in the same commit the rows of the files `copied`."""
     storage = with_sync(storage, options.storage_sync)
     # As in Hudi: the columns that statistics are about lie in files that are not the table's own.
     options = replace(options, metadata=replace(options.metadata, column_stats=False, partition_stats=False))
@@ -327,15 +336,26 @@ def _write_skeletons(source: _Source, storage: Storage, options: WriteOptions, c
     with table_removed_on_error(ActionContext(meta, options, lock, clock, engine)):
         context, undone = prepare(meta, engine, options, clock)
         kind = ActionKind.DELTACOMMIT if meta.config.is_merge_on_read else ActionKind.COMMIT
-        action = Bootstrap(source.root, source.storage, source.files, source.schema, kind)
+        copy = bulk_insert(_frame(replace(source, files=copied)), options) if copied else None
+        if copy is not None and kind is ActionKind.DELTACOMMIT:
+            copy = replace(copy, kind=kind)
+        action = Bootstrap(source.root, source.storage, source.files, source.schema, kind, copy)
         return run(action, context, undone)
 
 
 def _copy(source: _Source, storage: Storage, options: Mapping[str, object]) -> WriteResult:
-    rows = pa.RecordBatchReader.from_batches(source.schema, _rows(source))
+    rows = _open_rows(source)
     result = write(storage, rows, {**options, _OPERATION: "bulk_insert"}, "append", None)
     assert result is not None
     return result
+
+
+def _frame(source: _Source) -> Frame:
+    return Frame(ReopenedRows(source.schema, lambda: text_checked(_open_rows(source))))
+
+
+def _open_rows(source: _Source) -> pa.RecordBatchReader:
+    return pa.RecordBatchReader.from_batches(source.schema, _rows(source))
 
 
 def _rows(source: _Source) -> Iterator[pa.RecordBatch]:

@@ -22,6 +22,7 @@ COLUMNS = ["id", "ts", "p"]
 ROWS = [("a", 1, "x"), ("b", 2, "x"), ("c", 3, "y")]
 NEW = {"id": "n", "ts": 9, "p": "y"}
 VERSIONS = ["6", "9"]
+MIXED = "MIXED"  # the rows of p=x stay, those of p=y are copied
 
 
 @pytest.fixture
@@ -35,7 +36,9 @@ def source(tmp_path: Path) -> Path:
 
 def bootstrap(source: Path, storage: MemoryStorage, mode: str, version: str) -> object:
     options = {"hoodie.write.table.version": version, "hoodie.table.name": "t"}
-    return pyhudi.bootstrap(source, storage, record_key="id", ordering="ts", mode=mode, options=options)
+    regex = "p=x" if mode == MIXED else None
+    mode = "METADATA_ONLY" if mode == MIXED else mode
+    return pyhudi.bootstrap(source, storage, record_key="id", ordering="ts", mode=mode, regex=regex, options=options)
 
 
 def rows(storage: MemoryStorage) -> list[tuple[object, ...]]:
@@ -56,7 +59,7 @@ def deaths_of(source: Path, mode: str, version: str) -> list[tuple[MemoryStorage
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("mode", ["METADATA_ONLY", "FULL_RECORD"])
+@pytest.mark.parametrize("mode", ["METADATA_ONLY", "FULL_RECORD", MIXED])
 def test_the_next_bootstrap_begins_anew(source: Path, mode: str, version: str) -> None:
     outcomes = set()
     for storage, where in deaths_of(source, mode, version):
@@ -75,10 +78,11 @@ def test_the_next_bootstrap_begins_anew(source: Path, mode: str, version: str) -
     assert outcomes == {True, False}
 
 
+@pytest.mark.parametrize("mode", ["METADATA_ONLY", MIXED])
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_writer_without_options_undoes_a_dead_bootstrap(source: Path, version: str) -> None:
+def test_a_writer_without_options_undoes_a_dead_bootstrap(source: Path, mode: str, version: str) -> None:
     pending = 0
-    for storage, where in deaths_of(source, "METADATA_ONLY", version):
+    for storage, where in deaths_of(source, mode, version):
         found = rows(storage)
         if not table_exists(storage) or found:
             continue
@@ -92,9 +96,10 @@ def test_a_writer_without_options_undoes_a_dead_bootstrap(source: Path, version:
     assert pending
 
 
+@pytest.mark.parametrize("mode", ["METADATA_ONLY", MIXED])
 @pytest.mark.parametrize("version", VERSIONS)
-def test_the_next_writer_finds_nothing_of_a_dead_bootstrap(source: Path, version: str) -> None:
-    for storage, where in deaths_of(source, "METADATA_ONLY", version):
+def test_the_next_writer_finds_nothing_of_a_dead_bootstrap(source: Path, mode: str, version: str) -> None:
+    for storage, where in deaths_of(source, mode, version):
         found = rows(storage)
         options = {"hoodie.write.table.version": version, "hoodie.table.name": "t"}
         write_hudi(storage, [NEW], record_key="id", partition_by="p", ordering="ts", options=options)

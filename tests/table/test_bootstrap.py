@@ -102,10 +102,31 @@ def test_partitions_whose_path_matches_are_left_where_they_are_and_others_are_co
 ) -> None:
     pyhudi.bootstrap(source, tmp_path / "t", record_key="id", mode="METADATA_ONLY", regex="city=r.*")
     table = HudiTable.open(tmp_path / "t")
+    assert [instant.requested_time for instant in table.timeline] == ["00000000000001"]
     assert rows(table) == expected(source)
     assert [file.source_partition for file in read_index(open_storage(tmp_path / "t"))] == ["city=rome"]
     shutil.rmtree(source / "city=oslo")
     assert table.scan(where="city = 'oslo'").count() == 10
+
+
+@pytest.mark.parametrize("table_type", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_writes_and_services_change_a_bootstrap_of_both_kinds(source: Path, tmp_path: Path, table_type: str) -> None:
+    pyhudi.bootstrap(source, tmp_path / "t", record_key="id", table_type=table_type, regex="city=rome")
+    table = HudiTable.open(tmp_path / "t")
+    changed = expected(source)
+    changed[3] = {"id": "k03", "v": -3.0, "tags": None, "city": "rome"}
+    changed[13] = {"id": "k13", "v": -13.0, "tags": None, "city": "oslo"}
+
+    table.upsert([changed[3], changed[13]], options={"hoodie.compact.inline": "false"})
+    merged = rows(table)
+    if table_type == "MERGE_ON_READ":
+        table.compact()
+
+    assert merged == changed
+    assert rows(table) == changed
+    assert rows(table, as_of="00000000000001") == expected(source)
+    table.cluster()
+    assert rows(table) == changed
 
 
 def test_full_records_need_no_source_afterwards(source: Path, tmp_path: Path) -> None:
@@ -181,6 +202,7 @@ def test_what_cannot_stay_is_refused_before_anything_is_written(source: Path, tm
 
     refused(ConfigError, "needs the key fields", record_key=None)
     refused(ConfigError, "no column for", record_key="nothing")
+    refused(ConfigError, "makes a file group of each file", options={"hoodie.index.type": "BUCKET"})
     refused(ConfigError, "METADATA_ONLY or FULL_RECORD", mode="half")
     refused(ConfigError, "no Parquet or ORC files", source=tmp_path / "none")
     refused(ConfigError, "lie in one another", source=tmp_path)

@@ -1,19 +1,22 @@
 """Bootstrap by metadata: a skeleton base file for each file of a folder, whose rows stay where they are.
 
 A task reads the key columns of one source file and writes the meta columns of its rows, in the file's order. The index
-of the source files is written before the commit, so it is there as soon as a reader sees the skeletons.
+of the source files is written before the commit, so it is there as soon as a reader sees the skeletons. A mixed
+bootstrap copies the rows of other files by an action of its own inside this one: they share the instant, so readers
+see all rows or none.
 Source: docs/formats/bootstrap.md.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyhudi.actions.action import ActionContext, PreparedWrite, Schedule
+from pyhudi.actions.action import Action, ActionContext, PreparedWrite, Schedule
 from pyhudi.actions.table_keys import PROBE_TIME, table_keygen
 from pyhudi.actions.writes.preparation import check_keys, commit_body, write_spec
 from pyhudi.engine.base import TaskContext
@@ -38,9 +41,17 @@ _NO_COLUMNS = pa.schema([])
 
 
 @dataclass(frozen=True, slots=True)
+class _Plan:
+    """`copied`: what `copy` has prepared."""
+
+    keygen: KeyGenerator
+    copied: PreparedWrite[Any] | None
+
+
+@dataclass(frozen=True, slots=True)
 class Bootstrap:
     """Writes skeletons. `folder`: the source folder as hoodie.properties names it, `source` its storage; `schema`: the
-    data columns, those of the folders included.
+    data columns, those of the folders included; `copy`: inserts the rows of other files of the folder.
     """
 
     folder: str
@@ -48,6 +59,7 @@ class Bootstrap:
     files: tuple[SourceFile, ...]
     schema: pa.Schema
     kind: ActionKind = field(default=ActionKind.COMMIT)
+    copy: Action[Any] | None = None
 
     @property
     def operation(self) -> str:
@@ -58,24 +70,28 @@ class Bootstrap:
             raise TableError(f"{context.meta.storage.root}: only a table without commits can be bootstrapped.")
         check_keys(table_keygen(context, PROBE_TIME), self.schema)
         text = avro_from_arrow(self.schema, context.meta.config.table_name, with_meta=False)
-        return Schedule(_NO_COLUMNS, text, time=SKELETON_TIME)
+        columns = _NO_COLUMNS if self.copy is None else self.copy.schedule(context).schema
+        return Schedule(columns, text, time=SKELETON_TIME)
 
-    def prepare(self, schedule: Schedule, instant: Instant, context: ActionContext) -> PreparedWrite[KeyGenerator]:
+    def prepare(self, schedule: Schedule, instant: Instant, context: ActionContext) -> PreparedWrite[_Plan]:
         keygen = table_keygen(context, instant.requested_time)
-        spec = write_spec(schedule, keygen, instant, context)
-        return PreparedWrite(instant, schedule, spec, None, None, keygen)
+        spec = write_spec(replace(schedule, schema=_NO_COLUMNS), keygen, instant, context)
+        copied = None if self.copy is None else self.copy.prepare(schedule, instant, context)
+        cached = () if copied is None else copied.cached
+        return PreparedWrite(instant, schedule, spec, None, None, _Plan(keygen, copied), cached)
 
-    def execute(self, prepared: PreparedWrite[KeyGenerator], context: ActionContext) -> tuple[WriteStatus, ...]:
-        work = WriteSkeleton(prepared.spec, self.source, self.schema, prepared.plan, context.clock)
+    def execute(self, prepared: PreparedWrite[_Plan], context: ActionContext) -> tuple[WriteStatus, ...]:
+        work = WriteSkeleton(prepared.spec, self.source, self.schema, prepared.plan.keygen, context.clock)
         rows = context.engine.fan_out(self.files, work, STATUS_SCHEMA)
         statuses = tuple(from_table(context.engine.collect(rows)))
         ids = {status.stat.file_id for status in statuses}
         files = [file for file in self.files if file.file_id in ids]
         write_index(context.meta.storage, self.folder, files, context.clock.now_ms())
-        return statuses
+        copied = prepared.plan.copied
+        return statuses if self.copy is None or copied is None else (*statuses, *self.copy.execute(copied, context))
 
     def summarise(
-        self, prepared: PreparedWrite[KeyGenerator], statuses: tuple[WriteStatus, ...], context: ActionContext
+        self, prepared: PreparedWrite[_Plan], statuses: tuple[WriteStatus, ...], context: ActionContext
     ) -> CommitMetadata:
         return commit_body(self.operation, prepared.schedule, statuses, context)
 

@@ -27,7 +27,7 @@ import pyarrow.compute as pc
 from pyhudi.errors import ConfigError, CorruptFile, PathNotFound, SchemaMismatch, UnsupportedTable
 from pyhudi.formats.avro.schema import storable
 from pyhudi.formats.base.ranges import RangeTest
-from pyhudi.formats.bootstrap import is_skeleton
+from pyhudi.formats.bootstrap import may_be_skeleton
 from pyhudi.formats.column_stats import ColumnRange
 from pyhudi.formats.damage import FOREIGN_ERRORS
 from pyhudi.model.keys import META_COLUMNS
@@ -402,7 +402,7 @@ def open_base_file(storage: Storage, path: str, *, check_pages: bool = True) -> 
 
     Arguments and errors: as for `open_file`; CorruptFile also for a source file that is missing or was changed.
     """
-    if not is_skeleton(path.rpartition("/")[2]):
+    if not may_be_skeleton(path.rpartition("/")[2]):
         return open_file(storage, path, check_pages=check_pages)
     return _JOINED.load("SKELETON").open(storage, path, check_pages=check_pages)
 

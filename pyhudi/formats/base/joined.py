@@ -79,8 +79,13 @@ class JoinedReader:
 
     @classmethod
     def open(cls, storage: Storage, path: str, *, check_pages: bool = True) -> BaseFileReader:
-        """Open both files. Raises PathNotFound for a skeleton, CorruptFile for a source file."""
+        """Open both files; the one alone if it has data columns of its own, as the copied rows of a bootstrap have.
+
+        Raises PathNotFound for a skeleton, CorruptFile for a source file.
+        """
         skeleton = open_file(storage, path, check_pages=check_pages)
+        if not set(META_COLUMNS).issuperset(skeleton.schema.names):
+            return skeleton
         source = None
         try:
             entry = source_of(storage, path)

@@ -24,7 +24,7 @@ from functools import cache
 
 from pyhudi.errors import CorruptFile, UnsupportedTable
 from pyhudi.formats.avro.container import decode_container, encode_container
-from pyhudi.formats.bootstrap import is_skeleton
+from pyhudi.formats.bootstrap import may_be_skeleton
 from pyhudi.formats.timeline.bodies import Fields, NewBody
 from pyhudi.formats.timeline.instant_files import decode_avro_record, decode_requested_replace, encode_avro_record
 from pyhudi.formats.timeline.schemas import body_schema
@@ -78,7 +78,7 @@ def planned_slice(body: Fields, does: str) -> PlannedSlice:
         raise CorruptFile(f"{where}: the plan names the partition {partition_path!r}, which can't be one.")
     data_file = _file_name(body.text("dataFilePath")) if body.text("dataFilePath") else None
     # The bootstrap index says which source file belongs to a skeleton, and that it may be read.
-    if body.text("bootstrapFilePath") and not is_skeleton(data_file or ""):
+    if body.text("bootstrapFilePath") and not may_be_skeleton(data_file or ""):
         raise UnsupportedTable(f"{where}: the plan {does} bootstrapped files; let Apache Hudi run it.")
     logs = tuple(_file_name(path) for path in body.texts("deltaFilePaths"))
     parsed = [BaseFileName.parse(data_file)] if data_file is not None else []
