@@ -33,6 +33,7 @@ from pyhudi.java.hashes import bucket_hashes, bucket_ids
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.file_group import FileGroupId, FileSlice
 from pyhudi.model.keys import LOCATION, PARTITION_PATH, RECORD_KEY
+from pyhudi.view.archived_times import CompletedWrites
 from pyhudi.view.file_system_view import FileSystemView
 
 __all__ = [
@@ -173,8 +174,7 @@ def bucket_engine(meta: MetaClient, groups: Sequence[FileGroupId], *, is_expecte
             return "SIMPLE"
     if not meta.config.is_merge_on_read:
         return None
-    completed = frozenset(instant.requested_time for instant in meta.timeline.commits())
-    ring = load_ring(meta.storage, groups[0].partition_path, completed)
+    ring = load_ring(meta.storage, groups[0].partition_path, CompletedWrites(meta))
     nodes = set() if ring is None else {node.file_id for node in ring.nodes}
     mine = {group.file_id for group in groups if group.partition_path == groups[0].partition_path}
     return None if nodes.isdisjoint(mine) else "CONSISTENT_HASHING"

@@ -6,9 +6,9 @@ Clustering splits and merges nodes, and each such resize adds a ring file:
     .hoodie/.bucket_index/consistent_hashing_metadata/<partition>/<instant>.hashing_meta    the ring
                                                                   <instant>.commit          it counts
 
-A ring counts if it is the first one, has the marker `.commit`, or belongs to a completed instant of the active
-timeline. The newest ring that counts is the partition's ring. A ring of a dead resize never counts, not even after
-archiving has moved the timeline beyond it.
+A ring counts if it is the first one, has the marker `.commit`, or belongs to a completed instant. The newest ring that
+counts is the partition's ring. A ring of a dead resize never counts, not even after archiving has moved the timeline
+beyond it. The next write to the partition, or archiving, makes the marker for a writer that died before it did.
 
 Below version 8 the marker is in the partition's folder, where Hudi before 1.0 puts it. With a marker next to the ring,
 these releases fail to find the ring at the next resize.
@@ -44,6 +44,7 @@ from pyhudi.model.filenames import data_path, hashing_folder, hashing_path
 from pyhudi.model.keys import LOCATION, PARTITION_PATH, RECORD_KEY
 from pyhudi.model.table_config import TableConfig
 from pyhudi.storage.base import Storage
+from pyhudi.storage.paths import parent
 
 __all__ = [
     "ConsistentBucketIndex",
@@ -52,6 +53,7 @@ __all__ = [
     "load_or_make_ring",
     "load_ring",
     "mark_ring",
+    "mark_rings",
     "move_markers",
     "renewed_ring",
     "save_ring",
@@ -66,7 +68,7 @@ def load_ring(
 ) -> HashRing | None:
     """The ring of a partition, None when it has none.
 
-    Args:    completed: the completed commits of the active timeline. marking: the table's version, to make a missing
+    Args:    completed: the completed commits, archived ones included. marking: the table's version, to make a missing
                  marker.
     Raises:  CorruptFile.
     """
@@ -112,20 +114,38 @@ def mark_ring(storage: Storage, partition_path: str, instant_time: str, table_ve
         storage.create_synced(_marker_path(partition_path, instant_time, table_version), b"")
 
 
+def mark_rings(storage: Storage, instant_times: Container[str], table_version: int) -> None:
+    """Make the missing markers of these completed instants, which are about to leave the active timeline: the writer
+    may have died before it made them. Hold the table's lock.
+
+    Raises: StorageError.
+    """
+    for partition_path, instant_time in _all_rings(storage):
+        if instant_time in instant_times:
+            path = _marker_path(partition_path, instant_time, table_version)
+            if storage.stat(path) is None:
+                with suppress(PathExists):
+                    storage.create_synced(path, b"")
+
+
 def move_markers(storage: Storage, table_version: int) -> None:
     """Move the markers of all rings to their place in a table of this version; meanwhile readers use the timeline. Hold
     the table's lock.
     """
-    folder = hashing_folder("")
-    for path in [info.path for info in storage.walk(folder) if info.name.endswith(_RING)]:
-        partition_path, _, name = path.removeprefix(folder).strip("/").rpartition("/")
-        instant_time = name.removesuffix(_RING)
+    for partition_path, instant_time in _all_rings(storage):
         above, below = (_marker_path(partition_path, instant_time, version) for version in (8, 6))
         source, target = (below, above) if table_version >= 8 else (above, below)
         if storage.stat(source) is not None:
             with suppress(PathExists):
                 storage.create_synced(target, b"")
             storage.delete(source)
+
+
+def _all_rings(storage: Storage) -> list[tuple[str, str]]:
+    """Partition path and instant time of each ring."""
+    folder = hashing_folder("")
+    paths = [info.path.removeprefix(folder).strip("/") for info in storage.walk(folder) if info.name.endswith(_RING)]
+    return [(parent(path), path.rpartition("/")[2].removesuffix(_RING)) for path in paths]
 
 
 def delete_rings(storage: Storage, instant_time: str) -> None:

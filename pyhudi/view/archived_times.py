@@ -13,7 +13,7 @@ from bisect import bisect_right
 from pyhudi.meta_client import MetaClient
 from pyhudi.timeline.archived_timeline import load_archived_timeline
 
-__all__ = ["ArchivedTimes"]
+__all__ = ["ArchivedTimes", "CompletedWrites"]
 
 
 class ArchivedTimes:
@@ -29,6 +29,11 @@ class ArchivedTimes:
         """When an archived instant completed; its requested time when it is not (or no longer) in the history."""
         self._read_since(instant_time)
         return self._times.get(instant_time) or instant_time
+
+    def __contains__(self, instant_time: str) -> bool:
+        """Was a write with this requested time archived?"""
+        self._read_since(instant_time)
+        return instant_time in self._times
 
     def has_write(self, after: str, until: str) -> bool:
         """Was a write with a requested time in (after, until] archived?"""
@@ -46,3 +51,17 @@ class ArchivedTimes:
                 if instant.action.is_write:
                     self._times[instant.requested_time] = instant.completion_time
             self._loaded_since, self._ordered = instant_time, sorted(self._times)
+
+
+class CompletedWrites:
+    """The requested times of a table's completed writes; the history is read only for times off the timeline."""
+
+    def __init__(self, meta: MetaClient) -> None:
+        self._timeline = meta.timeline
+        self._active = {instant.requested_time for instant in meta.timeline.commits()}
+        self._archived = ArchivedTimes(meta)
+
+    def __contains__(self, instant_time: object) -> bool:
+        if not isinstance(instant_time, str) or instant_time in self._active:
+            return instant_time in self._active
+        return self._timeline.find(instant_time) is None and instant_time in self._archived

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pyhudi.errors import ConfigError, TableError, WriteConflict
+from pyhudi.errors import ConfigError, HudiError, TableError, WriteConflict
 from pyhudi.formats.hash_ring import MAX_HASH, HashNode, HashRing
 from pyhudi.model.instant import ActionKind
 from pyhudi.services.cluster.buckets import merge_runs, split_values
@@ -18,10 +19,12 @@ from pyhudi.services.cluster.clustering import StalePlan
 from pyhudi.transaction.instants import TimelineWriter
 from pyhudi.view.file_system_view import FileSystemView
 from tests.support.sweeps import examples
+from tests.support.tables.archived import active, archived, clean, history
 from tests.support.tables.clustered import Clustered
 from tests.support.tables.merge_on_read import VERSIONS
 from tests.support.tables.rings import ENGINE, RESIZE, as_hudi_stores_it, many, resized, ringed, rings
 from tests.support.tables.versioned import take_to
+from tests.support.writers.dying import dies, on_clone
 
 MERGE = {**RESIZE, "bucket_index_min_num_buckets": "2"}
 
@@ -204,6 +207,55 @@ def test_a_ring_that_lost_its_markers_gets_them_from_the_next_write(version: str
     assert {path.rpartition("/")[2] for path in made} == {f"{time}.commit"}
     assert markers(table) == made
     assert table.rows() == many(200, ts=2)
+
+
+def archived_before_marked(version: str) -> tuple[Clustered, set[str]]:
+    """A table whose resize was archived: its writer died before it made a marker, and only y was written to since.
+
+    Also the markers that it should have made.
+    """
+    table = ringed(version, metadata_enable="false")
+    table.upsert(*many(200))
+    rehearsal = on_clone(table)
+    resized(rehearsal)
+    calls = [n for n, (_, path) in enumerate(rehearsal.memory.log, 1) if path in markers(rehearsal)]
+    with suppress(HudiError):
+        dies(table, lambda: resized(table), "before", calls[0])
+    resize = table.meta.timeline.commits().instants[-1]
+    assert resize.action is ActionKind.REPLACECOMMIT
+    assert not markers(table)
+    for ts in range(2, 8):
+        table.upsert(*many(200, ts)[1::2])
+    clean(table, version, active(table)[-1])
+    archived(table)
+    assert resize not in table.meta.timeline.instants
+    assert resize.requested_time in history(table)
+    folder = "" if version == "6" else ".hoodie/.bucket_index/consistent_hashing_metadata/"
+    return table, {f"{folder}{partition}/{resize.requested_time}.commit" for partition in "xy"}
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_archiving_marks_the_ring_of_a_writer_that_died_before_it_did(version: str) -> None:
+    table, expected = archived_before_marked(version)
+    assert markers(table) == expected
+    rows = sorted([*many(200)[::2], *many(200, 7)[1::2]])
+    assert table.rows() == rows
+    table.upsert(*many(200, ts=8), ("new", "x", 1, 1))
+    assert table.rows() == [*many(200, ts=8), ("new", "x", 1, 1)]
+    assert table.groups() == {"x": 6, "y": 6}
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_ring_without_marker_counts_by_the_history_when_others_have_archived_its_resize(version: str) -> None:
+    table, expected = archived_before_marked(version)
+    for path in expected:
+        table.storage.delete(path)
+    table.upsert(*many(200, ts=8))
+    assert table.rows() == many(200, ts=8)
+    assert table.groups() == {"x": 6, "y": 6}
+    assert markers(table) == expected
+    resized(table, bucket_index_max_num_buckets="8")
+    assert table.rows() == many(200, ts=8)
 
 
 @pytest.mark.parametrize("path", [(8, 6, 9), (6, 8, 6)])

@@ -31,6 +31,7 @@ from pyhudi.model.file_group import FileGroupId
 from pyhudi.model.filenames import PARTITION_BUCKETS_FOLDER
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.timeline.table_properties import update_table_config
+from pyhudi.view.archived_times import CompletedWrites
 from pyhudi.view.file_system_view import FileSystemView, load_replaced_groups
 
 __all__ = ["appended_keys", "lookup_of", "stored_slices", "table_index", "with_table_index"]
@@ -164,7 +165,7 @@ def lookup_of(
         pa.schema([pa.field(name, _type_of(meta.table_schema(), name)) for name in stored]),
         stored_slices(keygen, context) if meta.config.is_merge_on_read else None,
         only_live=only_live,
-        completed=frozenset(instant.requested_time for instant in meta.timeline.commits()),
+        completed=CompletedWrites(meta),
         replaced=load_replaced_groups(meta, meta.timeline.completed()) if index.lists_file_groups else frozenset(),
         base_rows=not index.is_global and _names_base_rows(context),
         table_version=meta.config.table_version,

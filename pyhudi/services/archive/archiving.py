@@ -2,6 +2,7 @@
 
 `archive` works under the table's lock, in these steps:
 
+    hash rings marked        those of resizes whose writer died before; the timeline says no longer that they count
     history written          version 6: one archive file; from 8 on: a Parquet file and a manifest
     stale markers deleted
     active files deleted     pending states of all, then completed ones, oldest first
@@ -41,6 +42,7 @@ from pyhudi.filegroup.write.markers import delete_markers
 from pyhudi.formats.timeline.archive_entries import archive_entry
 from pyhudi.formats.timeline.bodies import NewBody
 from pyhudi.formats.timeline.history_files import HISTORY_SCHEMA
+from pyhudi.index.consistent_bucket import mark_rings
 from pyhudi.listeners import ActionDone, tell
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.table import MetadataTable
@@ -217,6 +219,8 @@ def _reason(limit: ArchiveLimit | None) -> str | None:
 def _archived(instants: Sequence[Instant], context: ActionContext) -> tuple[str, ...]:
     storage, config = context.meta.storage, context.meta.config
     files = _instant_files(storage, config.timeline_path, config.layout_version)
+    if any(instant.action.is_replacing for instant in instants):
+        mark_rings(storage, {instant.requested_time for instant in instants}, config.table_version)
     if config.layout_version < 2:
         made = _to_log(instants, files, context)
     else:

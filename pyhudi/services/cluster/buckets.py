@@ -20,6 +20,7 @@ from pyhudi.model.file_group import FileSlice
 from pyhudi.model.options.services import ClusteringOptions
 from pyhudi.model.plans import ClusteringGroup, ClusteringPlan
 from pyhudi.services.cluster.strategies import group_of
+from pyhudi.view.archived_times import CompletedWrites
 
 __all__ = ["ConsistentBucket", "children_of", "is_resize", "merge_runs", "resized_rings", "split_values"]
 
@@ -80,7 +81,7 @@ def _check(context: ActionContext) -> None:
 
 
 def _ring(partition_path: str, meta: MetaClient) -> HashRing:
-    ring = load_ring(meta.storage, partition_path, {instant.requested_time for instant in meta.timeline.commits()})
+    ring = load_ring(meta.storage, partition_path, CompletedWrites(meta))
     if ring is None:
         raise TableError(
             f"{meta.storage.root}: partition {partition_path!r} has no hash ring; the table was written with another "

@@ -43,6 +43,7 @@ from pyhudi.queries.query import Query
 from pyhudi.queries.read_slice import ReadSlice
 from pyhudi.queries.snapshot import read_slice
 from pyhudi.transaction.commit import after_commit
+from pyhudi.view.archived_times import CompletedWrites
 
 __all__ = ["Rewriting", "grouped", "plan_rows"]
 
@@ -129,7 +130,7 @@ class Rewriting:
         if not index_class(context.options).lists_file_groups:
             return {}
         storage = context.meta.storage
-        completed = {instant.requested_time for instant in context.meta.timeline.commits()}
+        completed = CompletedWrites(context.meta)
         rings = {}
         for path, file_ids in grouped(self.reads).items():
             ring = load_ring(storage, path, completed)

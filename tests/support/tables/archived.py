@@ -67,7 +67,7 @@ def clean(table: TestTable, version: str, earliest: str) -> str:
         for item in (meta.commits.metadata(i).partition_to_replace_file_ids or {}).items()
     ):
         for entry in table.storage.list(partition):
-            if entry.name.startswith(replaced):
+            if entry.name.lstrip(".").startswith(replaced):  # log files, too
                 table.storage.delete(entry.path)
     plan = {
         "earliestInstantToRetain": {"timestamp": earliest, "action": "commit", "state": "COMPLETED"},
