@@ -127,10 +127,18 @@ class SlotPlan:
     inserts: Mapping[str, tuple[tuple[float, int], ...]]  # partition path → (cumulative share of the inserts, slot)
     drop_slot: int | None = field(default=None)
 
-    def slots_of(self, keys: pa.Array, partitions: pa.Array, locations: pa.Array) -> pa.Array:
-        """The slot of each row: int32 array. `keys`, `partitions`: strings; `locations`: file ids, null = insert."""
+    def slots_of(
+        self, keys: pa.Array, partitions: pa.Array, locations: pa.Array, updated: pa.Array | None = None
+    ) -> pa.Array:
+        """The slot of each row: int32 array.
+
+        Args: keys, partitions: strings. locations: file ids, null = insert. updated: the slots of rows that are no
+            inserts; None: they are looked up in `updates`.
+        """
         slots = np.full(len(keys), -1, dtype=np.int32)
-        if self.updates:
+        if updated is not None:
+            slots = pc.fill_null(updated, -1).to_numpy(zero_copy_only=False).copy()
+        elif self.updates:
             names = pa.array([_joined(*group) for group in self.updates], pa.string())
             numbers = np.fromiter(self.updates.values(), dtype=np.int32, count=len(self.updates))
             rows = pc.binary_join_element_wise(partitions, locations, _SEPARATOR)

@@ -50,6 +50,7 @@ __all__ = [
     "marked_rows",
     "marker_columns",
     "ordering_fields",
+    "slotted",
     "table_rules",
 ]
 
@@ -225,15 +226,34 @@ class KeepUnknown:
             yield batch.filter(unknown)
 
 
+_SENT_GROUPS = 2_000  # file groups whose names travel with a function: some 200 KB
+
+
+def slotted(rows: Frame, plan: SlotPlan, engine: Engine) -> Frame:
+    """Rows with LOCATION as rows with SLOT.
+
+    Where there are many file groups the engine joins them to the rows, so that no task holds all of them.
+    """
+    joins = len(plan.updates) > _SENT_GROUPS and not getattr(engine, "shares_memory", False)
+    if joins:
+        paths, file_ids = zip(*plan.updates, strict=True)
+        columns = {PARTITION_PATH: pa.array(paths), LOCATION: pa.array(file_ids)}
+        groups = pa.table({**columns, SLOT: pa.array(plan.updates.values(), pa.int32())})
+        rows = engine.join(rows, engine.from_arrow(groups), [PARTITION_PATH, LOCATION], "left")
+    work = AssignSlots(replace(plan, tasks=(), updates={} if joins else plan.updates), joins)
+    return engine.extend(rows, work.columns, work, work.schema)
+
+
 @dataclass(frozen=True, slots=True)
 class AssignSlots:
-    """Column work: (RECORD_KEY, PARTITION_PATH, LOCATION) → SLOT."""
+    """Column work: (RECORD_KEY, PARTITION_PATH, LOCATION) → SLOT. `completes`: rows that are no inserts have theirs."""
 
     plan: SlotPlan
+    completes: bool
 
     @property
     def columns(self) -> Sequence[str]:
-        return (RECORD_KEY, PARTITION_PATH, LOCATION)
+        return (RECORD_KEY, PARTITION_PATH, LOCATION, *((SLOT,) if self.completes else ()))
 
     @property
     def schema(self) -> pa.Schema:

@@ -50,7 +50,7 @@ class TaskContext:
 
 ColumnWork = Callable[[TaskContext, pa.RecordBatch], pa.RecordBatch]
 StreamWork = Callable[[TaskContext, Iterator[pa.RecordBatch]], Iterable[pa.RecordBatch]]
-GroupWork = Callable[[TaskContext, int, Iterator[pa.RecordBatch]], Iterable[pa.RecordBatch]]
+GroupWork = Callable[[TaskContext, TaskT, Iterator[pa.RecordBatch]], Iterable[pa.RecordBatch]]
 FanOutWork = Callable[[TaskContext, TaskT], Iterable[pa.RecordBatch]]
 
 
@@ -83,11 +83,18 @@ class EngineOf(Protocol[FrameT]):
         ...
 
     def map_groups(
-        self, frame: FrameT, slot: str, slots: int, work: GroupWork, schema: pa.Schema, sort: Sequence[str] = ()
+        self,
+        frame: FrameT,
+        slot: str,
+        tasks: Sequence[TaskT],
+        work: GroupWork[TaskT],
+        schema: pa.Schema,
+        sort: Sequence[str] = (),
     ) -> FrameT:
-        """Bring rows of the same slot (int32 column, 0 <= slot < slots) to one call of `work`, streamed.
+        """Bring rows of the same slot (int32 column, a number of `tasks`) to one call of `work`, streamed.
 
-        Within a slot rows come sorted by `sort`. A slot without rows gets no call.
+        The call gets the (picklable) task of its slot. Within a slot rows come sorted by `sort`. A slot without rows
+        gets no call.
         """
         ...
 

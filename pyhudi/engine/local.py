@@ -114,13 +114,19 @@ class LocalEngine:
         return _per_part(self._frame(frame), schema, lambda index, rows: iter(work(self._context(index, stage), rows)))
 
     def map_groups(
-        self, frame: LocalRows, slot: str, slots: int, work: GroupWork, schema: pa.Schema, sort: Sequence[str] = ()
+        self,
+        frame: LocalRows,
+        slot: str,
+        tasks: Sequence[TaskT],
+        work: GroupWork[TaskT],
+        schema: pa.Schema,
+        sort: Sequence[str] = (),
     ) -> LocalFrame:
         """Pass the rows of a slot to one call of `work`; they are sorted in memory."""
-        frame, stage = self._frame(frame), next(self._stages)
+        frame, stage, slots = self._frame(frame), next(self._stages), len(tasks)
         if slots == 1 and not sort:
             # One slot: nothing to sort, so a large stream never has to fit in memory.
-            return LocalFrame(schema, (self._single_slot(frame, work, stage),))
+            return LocalFrame(schema, (self._single_slot(frame, tasks[0], work, stage),))
         grouped = _Once(lambda: _sorted_by_slot(self.collect(frame), slot, slots, sort))
 
         def part(number: int) -> Part:
@@ -130,7 +136,7 @@ class LocalEngine:
                 if len(rows) == 0:
                     return iter(())
                 batches = iter(table.take(rows).to_batches(max_chunksize=BATCH_ROWS))
-                return iter(work(self._context(number, stage), number, batches))
+                return iter(work(self._context(number, stage), tasks[number], batches))
 
             return run
 
@@ -267,13 +273,13 @@ class LocalEngine:
     def _context(self, partition_id: int, stage_id: int) -> TaskContext:
         return TaskContext(partition_id, stage_id, next(self._attempts))
 
-    def _single_slot(self, frame: LocalFrame, work: GroupWork, stage: int) -> Part:
+    def _single_slot(self, frame: LocalFrame, task: TaskT, work: GroupWork[TaskT], stage: int) -> Part:
         def run() -> Iterator[pa.RecordBatch]:
             batches = (batch for part in frame.parts for batch in part() if batch.num_rows)
             first = next(batches, None)
             if first is None:
                 return iter(())
-            return iter(work(self._context(0, stage), 0, itertools.chain([first], batches)))
+            return iter(work(self._context(0, stage), task, itertools.chain([first], batches)))
 
         return run
 

@@ -178,7 +178,8 @@ def _hits_by_tasks(rows: Frame, lookup: Lookup, records: RecordLookup) -> Frame:
     numbered = engine.extend(keys, [RECORD_KEY, PARTITION_PATH], NumberGroups(records), schema)
     work = FindPlaces(records)
     numbered_keys = engine.select(numbered, [RECORD_KEY, _GROUP])
-    return engine.map_groups(numbered_keys, _GROUP, records.groups + 1, work, _HITS, sort=[RECORD_KEY])
+    groups = range(records.groups + 1)
+    return engine.map_groups(numbered_keys, _GROUP, groups, work, _HITS, sort=[RECORD_KEY])
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,17 @@ from pyhudi.spark.arrow_transfer import arrow_of, frame_of
 from pyhudi.spark.failures import translated
 from pyhudi.spark.progress import tasks_shown
 from pyhudi.spark.session import setting
-from pyhudi.spark.tasks import AppendTask, ColumnTask, FanOutTask, GroupTask, PickledTasks, StreamTask, conform, routed
+from pyhudi.spark.tasks import (
+    TASK,
+    AppendTask,
+    ColumnTask,
+    FanOutTask,
+    GroupTask,
+    PickledTasks,
+    StreamTask,
+    conform,
+    routed,
+)
 from pyhudi.spark.types import arrow_from_spark, column, relaxed, spark_from_arrow, travelling_schema
 from pyhudi.spark.worker_python import LOCAL_MASTER, name_own_python
 
@@ -107,15 +117,35 @@ class SparkEngine:
         return frame.mapInArrow(task.__call__, spark_from_arrow(schema))
 
     def map_groups(
-        self, frame: DataFrame, slot: str, slots: int, work: GroupWork, schema: pa.Schema, sort: Sequence[str] = ()
+        self,
+        frame: DataFrame,
+        slot: str,
+        tasks: Sequence[TaskT],
+        work: GroupWork[TaskT],
+        schema: pa.Schema,
+        sort: Sequence[str] = (),
     ) -> DataFrame:
-        tasks = max(1, min(slots, _TASKS_PER_CORE * self.parallelism))
-        together = routed(frame, tasks, slot)
-        order = [column(name) for name in ([slot] if slots > tasks else []) + list(sort)]
+        wide = max(1, min(len(tasks), _TASKS_PER_CORE * self.parallelism))
+        incoming, outgoing = self.schema(frame), travelling_schema(schema)
+        order = [column(name) for name in sort]
+        if len(pickle.dumps(tasks, protocol=5)) <= _PICKLED_BYTES or not _takes_nulls(frame):
+            together = routed(frame, wide, slot)
+            order = [*([column(slot)] if len(tasks) > wide else []), *order]
+            run = GroupTask(work, slot, incoming, outgoing, tasks).__call__
+        else:
+            together = routed(self._with_tasks(frame, slot, tasks), wide, slot)
+            order = [column(slot), F.isnull(TASK), *order]
+            run = GroupTask(work, slot, incoming, outgoing).__call__
         if order:
             together = together.sortWithinPartitions(*order)
-        task = GroupTask(work, slot, self.schema(frame), travelling_schema(schema))
-        return together.mapInArrow(task.__call__, spark_from_arrow(schema))
+        return together.mapInArrow(run, spark_from_arrow(schema))
+
+    def _with_tasks(self, frame: DataFrame, slot: str, tasks: Sequence[object]) -> DataFrame:
+        """The rows, and one for each task, which goes to its slot and has no other values."""
+        pickled = pa.array([pickle.dumps(task, protocol=5) for task in tasks], pa.binary())
+        numbers = pa.array(range(len(tasks)), pa.int32())
+        described = self.from_arrow(pa.table({slot: numbers, TASK: pickled}))
+        return frame.unionByName(described, allowMissingColumns=True)
 
     def fan_out(self, tasks: Sequence[TaskT], work: FanOutWork[TaskT], schema: pa.Schema) -> DataFrame:
         wide = max(1, min(len(tasks), _TASKS_PER_CORE * self.parallelism))
@@ -126,7 +156,7 @@ class SparkEngine:
             numbers = self.spark.range(0, wide, 1, wide)
             pickled_tasks = PickledTasks(work, shape, tuple(tuple(pickled[number::wide]) for number in range(wide)))
             return numbers.mapInArrow(pickled_tasks.__call__, spark_from_arrow(schema))
-        rows = pa.table({"id": pa.array(range(len(tasks)), pa.int32()), "task": pa.array(pickled, pa.binary())})
+        rows = pa.table({"id": pa.array(range(len(tasks)), pa.int32()), TASK: pa.array(pickled, pa.binary())})
         spread = routed(self.from_arrow(rows), wide, "id")
         return spread.mapInArrow(FanOutTask(work, shape).__call__, spark_from_arrow(schema))
 
@@ -199,6 +229,13 @@ def _few_tasks(spark: SparkSession) -> Iterator[None]:
     """
     with setting(spark, _ADAPT_KEPT_PLANS, "true"):
         yield
+
+
+def _takes_nulls(frame: DataFrame) -> bool:
+    """May a row of the frame be null in every column? Spark's Arrow fails on a null struct with fields that are never
+    null.
+    """
+    return all(relaxed(field.dataType) == field.dataType for field in frame.schema.fields)
 
 
 def collect_arrow(frame: DataFrame) -> pa.Table:

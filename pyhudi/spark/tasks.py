@@ -18,10 +18,10 @@ Source: Spark's `HashPartitioning` (Murmur3 x86 32-bit of one int, seed 42) and 
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import groupby, pairwise
+from itertools import chain, groupby, pairwise
 from typing import Generic, cast
 
 import numpy as np
@@ -37,6 +37,7 @@ from pyhudi.spark.failures import in_worker
 from pyhudi.spark.types import column, quoted
 
 __all__ = [
+    "TASK",
     "AppendTask",
     "ColumnTask",
     "FanOutTask",
@@ -50,6 +51,9 @@ __all__ = [
     "routed",
     "task_context",
 ]
+
+
+TASK = "_pyhudi_task"  # column of pickled tasks
 
 
 def task_context() -> TaskContext:
@@ -88,29 +92,41 @@ class StreamTask:
 
 
 @dataclass(frozen=True, slots=True)
-class GroupTask:
-    """`Engine.map_groups` for mapInArrow: rows of a slot lie together in the partition, so slots stream one by one."""
+class GroupTask(Generic[TaskT]):
+    """`Engine.map_groups` for mapInArrow: rows of a slot lie together in the partition, so slots stream one by one.
 
-    work: GroupWork
+    `tasks`: by slot; None: the first row of each slot has its pickled task in the column TASK.
+    """
+
+    work: GroupWork[TaskT]
     slot: str
     incoming: pa.Schema
     outgoing: pa.Schema
+    tasks: Sequence[TaskT] | None = None
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with in_worker():
             context = task_context()
             for slot, runs in groupby(self._runs(batches), key=_slot_of):
-                for batch in self.work(context, slot, (run for _, run in runs)):
+                rows = (run for _, run in runs)
+                task = pickle.loads(next(rows).column(TASK)[0].as_py()) if self.tasks is None else self.tasks[slot]
+                first = next(rows, None)
+                if first is None:
+                    continue
+                for batch in self.work(context, task, (conform(run, self.incoming) for run in chain([first], rows))):
                     yield conform(batch, self.outgoing)
 
     def _runs(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, pa.RecordBatch]]:
-        """Slices of equal slot, in the order of the rows."""
-        for arrived in batches:
-            if arrived.num_rows == 0:
+        """Slices of equal slot, in the order of the rows; a row with a task is one of its own."""
+        for batch in batches:
+            if batch.num_rows == 0:
                 continue
-            batch = conform(arrived, self.incoming)
             slots = batch.column(self.slot).to_numpy(zero_copy_only=False)
-            starts = [0, *(np.flatnonzero(slots[1:] != slots[:-1]) + 1).tolist(), batch.num_rows]
+            begins = slots[1:] != slots[:-1]
+            if self.tasks is None:
+                is_task = batch.column(TASK).is_valid().to_numpy(zero_copy_only=False)
+                begins |= is_task[:-1]
+            starts = [0, *(np.flatnonzero(begins) + 1).tolist(), batch.num_rows]
             for start, stop in pairwise(starts):
                 yield int(slots[start]), batch.slice(start, stop - start)
 
@@ -121,7 +137,7 @@ def _slot_of(run: tuple[int, pa.RecordBatch]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class FanOutTask(Generic[TaskT]):
-    """`Engine.fan_out` for mapInArrow over a frame whose column `task` holds tasks that we pickled."""
+    """`Engine.fan_out` for mapInArrow over a frame whose column TASK holds tasks that we pickled."""
 
     work: FanOutWork[TaskT]
     outgoing: pa.Schema
@@ -130,7 +146,7 @@ class FanOutTask(Generic[TaskT]):
         with in_worker():
             context = task_context()
             for batch in batches:
-                for task in batch.column("task"):
+                for task in batch.column(TASK):
                     for answer in self.work(context, pickle.loads(task.as_py())):
                         yield conform(answer, self.outgoing)
 

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from pyhudi.engine.base import GroupWork, StreamWork, TaskContext
+from pyhudi.engine.base import GroupWork, StreamWork, TaskContext, TaskT
 from pyhudi.engine.local import LocalEngine
 from pyhudi.engine.local_frame import LocalFrame
 from tests.support.tables.clustered import TYPES, Clustered
@@ -37,9 +37,15 @@ class RetryingEngine(LocalEngine):
         return super().map(frame, Twice(work), schema)
 
     def map_groups(
-        self, frame: Any, slot: str, slots: int, work: GroupWork, schema: pa.Schema, sort: Sequence[str] = ()
+        self,
+        frame: Any,
+        slot: str,
+        tasks: Sequence[TaskT],
+        work: GroupWork[TaskT],
+        schema: pa.Schema,
+        sort: Sequence[str] = (),
     ) -> LocalFrame:
-        return super().map_groups(frame, slot, slots, Twice(work), schema, sort)
+        return super().map_groups(frame, slot, tasks, Twice(work), schema, sort)
 
 
 def committed_files(table: Clustered) -> Iterator[str]:

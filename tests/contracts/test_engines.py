@@ -62,7 +62,7 @@ def test_map_runs_once_for_each_part(engine: LocalEngine) -> None:
 
 def test_map_groups_brings_a_slot_to_one_call_in_order(engine: LocalEngine) -> None:
     slotted = ROWS.append_column("slot", pa.array([2, 0, 2, 2], pa.int32()))
-    frame = engine.map_groups(in_parts(engine, slotted, 2), "slot", 4, counted, COUNTED, sort=["k"])
+    frame = engine.map_groups(in_parts(engine, slotted, 2), "slot", range(4), counted, COUNTED, sort=["k"])
 
     assert engine.collect(frame).to_pylist() == [
         {"slot": 0, "rows": 1, "first": "a"},
@@ -72,7 +72,7 @@ def test_map_groups_brings_a_slot_to_one_call_in_order(engine: LocalEngine) -> N
 
 def test_a_single_slot_without_rows_gets_no_call(engine: LocalEngine) -> None:
     empty = ROWS.slice(0, 0).append_column("slot", pa.array([], pa.int32()))
-    assert engine.collect(engine.map_groups(empty, "slot", 1, counted, COUNTED)).num_rows == 0
+    assert engine.collect(engine.map_groups(empty, "slot", range(1), counted, COUNTED)).num_rows == 0
 
 
 def test_write_tokens_of_task_attempts_differ(engine: LocalEngine) -> None:
@@ -127,7 +127,7 @@ def test_what_runs_in_tasks_can_be_pickled() -> None:
     plan = plan_slots([RowCount("x", None, 1)], {}, Sizing(0, 1, 1))
     for work in (
         rows.AddKeys(keygen, False),
-        rows.AssignSlots(plan),
+        rows.AssignSlots(plan, False),
         CountRows(("a",)),
         rows.CombineRows(("a",), MergeRules()),
         rows.KeepUnknown(True),
@@ -184,7 +184,9 @@ def test_streams_of_two_threads_that_wait_for_each_other_are_both_read(verb: str
         stream = pa.RecordBatchReader.from_batches(schema, rows())
         if verb == "arrange":
             return engine.collect(engine.arrange(stream, sort_by=["k"])).num_rows
-        return sum(engine.collect(engine.map_groups(stream, "slot", 2, counted, COUNTED)).column("rows").to_pylist())
+        return sum(
+            engine.collect(engine.map_groups(stream, "slot", range(2), counted, COUNTED)).column("rows").to_pylist()
+        )
 
     with ThreadPoolExecutor(2) as pool:
         assert [read.result(timeout=20) for read in [pool.submit(rows_read), pool.submit(rows_read)]] == [3, 3]
@@ -197,6 +199,6 @@ def test_every_task_that_needs_a_stream_says_what_was_wrong_with_it() -> None:
 
     engine = LocalEngine(1)
     stream = pa.RecordBatchReader.from_batches(pa.schema([("slot", pa.int32())]), rows())
-    for part in engine.map_groups(stream, "slot", 2, counted, COUNTED).parts:
+    for part in engine.map_groups(stream, "slot", range(2), counted, COUNTED).parts:
         with pytest.raises(Exception, match="the source is gone"):
             part()

@@ -97,12 +97,19 @@ def test_extend_without_columns_still_knows_the_number_of_rows(engine: Any) -> N
     assert engine.collect(frame).num_rows == 2_000
 
 
+@pytest.fixture(params=["with the function", "as rows"])
+def tasks_travel(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if request.param == "as rows":
+        monkeypatch.setattr("pyhudi.spark.engine._PICKLED_BYTES", -1)  # as for tasks that are large together
+
+
+@pytest.mark.usefixtures("tasks_travel")
 @pytest.mark.parametrize("slots", [1, 4, 20])
 def test_map_groups_brings_each_slot_to_one_call_sorted(engine: Any, slots: int) -> None:
     rows = ROWS.set_column(2, "slot", pa.array([i % slots for i in range(2_000)], pa.int32()))
     shuffled = rows.take(np.random.default_rng(5).permutation(2_000))
 
-    frame = engine.map_groups(engine.from_arrow(shuffled), "slot", slots, count_group, COUNT_SCHEMA, sort=["id"])
+    frame = engine.map_groups(engine.from_arrow(shuffled), "slot", range(slots), count_group, COUNT_SCHEMA, sort=["id"])
     got = by(engine.collect(frame), "slot")
 
     answers = [(row["slot"], row["rows"], row["sorted"]) for row in got]
@@ -110,12 +117,54 @@ def test_map_groups_brings_each_slot_to_one_call_sorted(engine: Any, slots: int)
     assert all(len(row["token"].split("-")) == 3 for row in got)
 
 
+@pytest.mark.usefixtures("tasks_travel")
 def test_a_slot_without_rows_gets_no_call(engine: Any) -> None:
     rows = ROWS.filter(pc.equal(ROWS.column("slot"), 3))
 
-    frame = engine.map_groups(engine.from_arrow(rows), "slot", 20, count_group, COUNT_SCHEMA)
+    frame = engine.map_groups(engine.from_arrow(rows), "slot", range(20), count_group, COUNT_SCHEMA)
 
     assert engine.collect(frame).column("slot").to_pylist() == [3]
+
+
+def called(context: TaskContext, task: str, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    rows = pa.Table.from_batches(list(batches))
+    assert rows.schema == NESTED.schema
+    yield pa.RecordBatch.from_pydict({"task": [task], "sum": [pc.sum(rows.column("n")).as_py()]})
+
+
+NESTED = pa.table(
+    {"slot": pa.array([0, 2, 0], pa.int32()), "n": [1, 2, 4], "s": [{"a": 1}, None, {"a": 2}]},
+    pa.schema(
+        [
+            pa.field("slot", pa.int32(), nullable=False),
+            pa.field("n", pa.int64(), nullable=False),
+            pa.field("s", pa.struct([pa.field("a", pa.int64())])),
+        ]
+    ),
+)
+
+
+@pytest.mark.usefixtures("tasks_travel")
+def test_each_slot_has_its_task(engine: Any) -> None:
+    schema = pa.schema([("task", pa.string()), ("sum", pa.int64())])
+
+    frame = engine.map_groups(engine.from_arrow(NESTED), "slot", ("none", "no rows", "two"), called, schema)
+
+    assert by(engine.collect(frame), "sum") == [{"task": "two", "sum": 2}, {"task": "none", "sum": 5}]
+
+
+def test_rows_whose_structs_are_never_null_get_their_tasks_too(engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pyhudi.spark.engine._PICKLED_BYTES", -1)
+    struct = pa.struct([pa.field("a", pa.int64(), nullable=False)])
+    rows = pa.table({"slot": pa.array([1, 1], pa.int32()), "s": pa.array([{"a": 1}, {"a": 2}], struct)})
+
+    def counted(context: TaskContext, task: str, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield pa.RecordBatch.from_pydict({"task": [f"{task}: {sum(batch.num_rows for batch in batches)}"]})
+
+    schema = pa.schema([("task", pa.string())])
+    frame = engine.map_groups(engine.from_arrow(rows), "slot", ("a", "b"), counted, schema)
+
+    assert engine.collect(frame).column("task").to_pylist() == ["b: 2"]
 
 
 def test_a_path_with_the_characters_of_patterns_is_read_as_it_stands(spark: Any, tmp_path: Path) -> None:

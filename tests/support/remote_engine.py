@@ -35,9 +35,15 @@ class RemoteEngine:
         return self._tasks.fan_out([pickle.dumps(task) for task in tasks], run, schema)
 
     def map_groups(
-        self, frame: Any, slot: str, slots: int, work: Callable[..., Any], schema: pa.Schema, sort: Sequence[str] = ()
+        self,
+        frame: Any,
+        slot: str,
+        tasks: Sequence[Any],
+        work: Callable[..., Any],
+        schema: pa.Schema,
+        sort: Sequence[str] = (),
     ) -> Any:
-        return self._tasks.map_groups(frame, slot, slots, pickle.loads(pickle.dumps(work)), schema, sort)
+        return self._tasks.map_groups(frame, slot, tasks, pickle.loads(pickle.dumps(work)), schema, sort)
 
     def extend(self, frame: Any, columns: Sequence[str], work: Callable[..., Any], schema: pa.Schema) -> Any:
         return self._tasks.extend(frame, columns, pickle.loads(pickle.dumps(work)), schema)

@@ -24,7 +24,7 @@ from pyhudi.actions.action import ActionContext, PreparedWrite, Schedule
 from pyhudi.actions.changes.clauses import BoundClause, Clause, Columns, When, bound_clauses
 from pyhudi.actions.changes.computed import Computed, NumberedClause, placed_write
 from pyhudi.actions.changes.slice_reader import SliceReader, StoredColumns
-from pyhudi.actions.changes.slots import ChangeSlot
+from pyhudi.actions.changes.slots import ChangeSlot, ChangeTask
 from pyhudi.actions.clustering_updates import groups_closed_to_inserts
 from pyhudi.actions.constraints import bound_constraints
 from pyhudi.actions.partitioner import RowCount, SlotPlan, plan_slots, profile_of
@@ -69,11 +69,11 @@ _LATEST = MergeRules("COMMIT_TIME_ORDERING")
 
 @dataclass(frozen=True, slots=True)
 class ChangePlan:
-    """`work`: for all slots; `alone`: the slots without source rows."""
+    """`work`: for all slots; `tasks`: of the slots with source rows; `alone`: of those without."""
 
     work: ChangeSlot
-    slots: int
-    alone: tuple[int, ...]
+    tasks: tuple[ChangeTask, ...]
+    alone: tuple[ChangeTask, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +202,6 @@ class ChangeRows:
         work = ChangeSlot(
             WriteSlot(
                 spec,
-                (*by_key.tasks, *plan_alone.tasks),
                 _LATEST,
                 True,
                 context.clock,
@@ -212,7 +211,6 @@ class ChangeRows:
                 appended=appended_keys(spec, context),
             ),
             stored,
-            {slot: by_group[group] for group, slot in slots.items() if group in by_group},
             clauses,
             schema,
             rules,
@@ -223,9 +221,12 @@ class ChangeRows:
             combines=self.combines,
             must_win=self.replaces and context.meta.config.is_merge_on_read and rules.by_ordering,
         )
-        numbers = tuple(range(first, first + len(plan_alone.tasks)))
+        reads = {slot: by_group[group] for group, slot in slots.items() if group in by_group}
+        tasks = tuple(
+            ChangeTask(slot, task, reads.get(slot)) for slot, task in enumerate((*by_key.tasks, *plan_alone.tasks))
+        )
         profile = prepared.profile or profile_of(_counts(alone), plan_alone, self.operation)
-        changes = ChangePlan(work, first, numbers)
+        changes = ChangePlan(work, tasks[:first], tasks[first:])
         return PreparedWrite(
             prepared.instant,
             prepared.schedule,
@@ -240,8 +241,8 @@ class ChangeRows:
     def execute(self, prepared: PreparedWrite[ChangePlan], context: ActionContext) -> tuple[WriteStatus, ...]:
         plan = prepared.plan
         engine, statuses = context.engine, []
-        if prepared.frame is not None and plan.slots:
-            rows = engine.map_groups(prepared.frame, SLOT, plan.slots, plan.work, STATUS_SCHEMA)
+        if prepared.frame is not None and plan.tasks:
+            rows = engine.map_groups(prepared.frame, SLOT, plan.tasks, plan.work, STATUS_SCHEMA)
             statuses += from_table(engine.collect(rows))
         if plan.alone:
             statuses += from_table(engine.collect(engine.fan_out(plan.alone, plan.work.alone, STATUS_SCHEMA)))

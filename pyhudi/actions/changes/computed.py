@@ -27,7 +27,7 @@ from pyhudi.actions.action import ActionContext, PreparedWrite, Schedule
 from pyhudi.actions.changes.clauses import When
 from pyhudi.actions.changes.values import Assignment, ClauseRows, mask_of
 from pyhudi.actions.partitioner import RowCount, SlotPlan, profile_of
-from pyhudi.actions.rows import KEYED_FIELDS, AssignSlots, batch_by_partition
+from pyhudi.actions.rows import KEYED_FIELDS, batch_by_partition, slotted
 from pyhudi.actions.table_keys import keys_to_write, table_keygen
 from pyhudi.actions.writes.index_lookup import lookup_of, table_index
 from pyhudi.actions.writes.keyed_write import KeyedWrite
@@ -240,10 +240,8 @@ def placed_write(
         check_places(counts, stored_groups, context.meta.storage.root)
     row_counts = [RowCount(path, file_id, number) for (path, file_id), number in counts.items()]
     plan = write.planned(row_counts, view, index, instant, context)
-    work = AssignSlots(plan)
-    slotted = engine.extend(rows, work.columns, work, work.schema)
     profile = profile_of(row_counts, plan, write.operation)
-    return PreparedWrite(instant, schedule, spec, profile, slotted, plan, (rows, *cached))
+    return PreparedWrite(instant, schedule, spec, profile, slotted(rows, plan, engine), plan, (rows, *cached))
 
 
 def _looked_up(

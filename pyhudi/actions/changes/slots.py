@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import chain
@@ -16,6 +16,7 @@ from pyhudi.actions.changes.computed import NumberedClause
 from pyhudi.actions.changes.slice_reader import IS_LATE, SliceReader, StoredColumns
 from pyhudi.actions.changes.values import ClauseRows
 from pyhudi.actions.constraints import BoundConstraint, check_rows
+from pyhudi.actions.partitioner import WriteTask
 from pyhudi.actions.rows import KEYED_FIELDS, marked_rows
 from pyhudi.actions.writes.slot_work import WriteSlot
 from pyhudi.engine.base import TaskContext
@@ -38,9 +39,18 @@ from pyhudi.model.keys import (
 from pyhudi.queries.plan import ReadSlice
 from pyhudi.schema.projection import project
 
-__all__ = ["ChangeSlot"]
+__all__ = ["ChangeSlot", "ChangeTask"]
 
 _WHOLE_ROW = -1  # no clause has this number
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeTask:
+    """The work of one slot. `read`: the slice whose rows may change; None: the slot has none."""
+
+    slot: int
+    write: WriteTask
+    read: ReadSlice | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +60,12 @@ class ChangeSlot:
     Rows are matched by their keys. Where a file group has a key twice and its rows change differently, they are matched
     by the names of single rows (`by_row`); log files have no such names, so that is an error there.
 
-    `reads`: by slot the slice whose rows may change; `schema`: the table's data columns, none when every clause
-    deletes; `merging`: there is a source, `computed`: from a query of the table. `columns`: the columns to read from
-    the slice.
+    `schema`: the table's data columns, none when every clause deletes; `merging`: there is a source, `computed`: from a
+    query of the table. `columns`: the columns to read from the slice.
     """
 
     write: WriteSlot
     stored: SliceReader
-    reads: Mapping[int, ReadSlice]
     clauses: tuple[BoundClause | NumberedClause, ...]
     schema: pa.Schema
     rules: MergeRules
@@ -69,52 +77,56 @@ class ChangeSlot:
     combines: bool = False  # of several source rows of a key one is taken
     must_win: bool = False  # a row that loses against the stored one by its ordering value is an error
 
-    def __call__(self, context: TaskContext, slot: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def __call__(
+        self, context: TaskContext, task: ChangeTask, batches: Iterator[pa.RecordBatch]
+    ) -> Iterator[pa.RecordBatch]:
         arrived = list(batches)
-        kind = self.write.tasks[slot].kind
+        kind = task.write.kind
         if kind == "drop":
             return
         rows = pa.Table.from_batches(arrived)
         try:
             # A slot's rows are collected before a file is begun, so nothing is written if two of them conflict.
-            yield from self._written(context, slot, self._merged(slot, rows))
+            yield from self._written(context, task, self._merged(task, rows))
         except _StoredTwice as twice:
             if kind != "merge":
                 raise twice.refusal() from None
             exact = replace(self, by_row=True, write=replace(self.write, combining=None))
-            yield from exact._by_row(context, slot, _named(rows))
+            yield from exact._by_row(context, task, _named(rows))
 
-    def _by_row(self, context: TaskContext, slot: int, arrived: pa.Table) -> Iterator[pa.RecordBatch]:
+    def _by_row(self, context: TaskContext, task: ChangeTask, arrived: pa.Table) -> Iterator[pa.RecordBatch]:
         try:
-            yield from self._written(context, slot, self._merged(slot, arrived))
+            yield from self._written(context, task, self._merged(task, arrived))
         except _StoredTwice as twice:
             raise twice.refusal() from None
 
-    def alone(self, context: TaskContext, slot: int) -> Iterator[pa.RecordBatch]:
+    def alone(self, context: TaskContext, task: ChangeTask) -> Iterator[pa.RecordBatch]:
         """Change the rows of a slice without source rows."""
-        yield from self._written(context, slot, self._without_source(slot))
+        assert task.read is not None
+        yield from self._written(context, task, self._without_source(task.read))
 
-    def _written(self, context: TaskContext, slot: int, changed: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def _written(
+        self, context: TaskContext, task: ChangeTask, changed: Iterator[pa.RecordBatch]
+    ) -> Iterator[pa.RecordBatch]:
         first = next(changed, None)
         if first is not None:  # a slice without changes stays as it is
-            yield from self.write(context, slot, chain([first], changed))
+            yield from self.write(context, (task.slot, task.write), chain([first], changed))
 
-    def _without_source(self, slot: int) -> Iterator[pa.RecordBatch]:
-        read = self.reads[slot]
+    def _without_source(self, read: ReadSlice) -> Iterator[pa.RecordBatch]:
         for stored, visible in self.stored.batches(read):
             clause_rows = ClauseRows(visible, merging=self.merging)
             yield from self._changed(When.NOT_MATCHED_BY_SOURCE, _with_path(stored, read), clause_rows)
 
-    def _merged(self, slot: int, arrived: pa.Table) -> Iterator[pa.RecordBatch]:
+    def _merged(self, task: ChangeTask, arrived: pa.Table) -> Iterator[pa.RecordBatch]:
         everything, arrived = arrived, self._one_per_key(arrived)
         keys = single_array(arrived.column(self._name))
         control_columns = {*CONTROL_COLUMNS, *META_COLUMNS}
         source = arrived.select([name for name in arrived.column_names if name not in control_columns])
         has_partner = np.zeros(len(arrived), np.bool_)
         changes_rest = any(clause.when is When.NOT_MATCHED_BY_SOURCE for clause in self.clauses)
-        read = self.reads.get(slot)
+        read = task.read
         if read is not None:
-            for stored, visible in self.stored.batches(read, self.columns, self.write.tasks[slot].kind == "merge"):
+            for stored, visible in self.stored.batches(read, self.columns, task.write.kind == "merge"):
                 names = self._names_of(stored, arrived)
                 partner = pc.fill_null(pc.index_in(names, value_set=keys), -1).to_numpy()
                 hit = partner >= 0

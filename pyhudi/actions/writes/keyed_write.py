@@ -20,7 +20,6 @@ from pyhudi.actions.partitioner import LogPlan, RowCount, SlotPlan, plan_slots, 
 from pyhudi.actions.rows import (
     KEYED_FIELDS,
     AddKeys,
-    AssignSlots,
     CombineRows,
     KeepUnknown,
     MoveRows,
@@ -28,6 +27,7 @@ from pyhudi.actions.rows import (
     delete_flag_columns,
     input_rules,
     marker_columns,
+    slotted,
     table_rules,
 )
 from pyhudi.actions.table_keys import PROBE_TIME, table_keygen
@@ -43,7 +43,7 @@ from pyhudi.actions.writes.preparation import (
     sizing,
     write_spec,
 )
-from pyhudi.actions.writes.slot_work import WriteSlot
+from pyhudi.actions.writes.slot_work import WriteSlot, are_quick
 from pyhudi.caller_warnings import warn_caller
 from pyhudi.engine.base import Frame, TaskContext
 from pyhudi.errors import ConfigError
@@ -198,13 +198,11 @@ class KeyedWrite:
             counts = {(path, None): part.rows for path, part in batch.items()}
         row_counts = [RowCount(path, file_id, rows_) for (path, file_id), rows_ in counts.items()]
         plan = self.planned(row_counts, view, index, instant, context)
-        work = AssignSlots(plan)
-        slotted = engine.extend(rows, work.columns, work, work.schema)
         profile = profile_of(row_counts, plan, self.operation)
         not_found = sum(c.rows for c in row_counts if (c.partition_path, c.file_id) not in plan.updates)
-        return PreparedWrite(
-            instant, schedule, spec, profile, slotted, plan, cached, not_found=not_found if self.rules.deletes else 0
-        )
+        frame = slotted(rows, plan, engine)
+        missing = not_found if self.rules.deletes else 0
+        return PreparedWrite(instant, schedule, spec, profile, frame, plan, cached, not_found=missing)
 
     def execute(self, prepared: PreparedWrite[SlotPlan], context: ActionContext) -> tuple[WriteStatus, ...]:
         plan = prepared.plan
@@ -217,10 +215,11 @@ class KeyedWrite:
         fields = context.meta.config.record_key_fields
         appended = appended_keys(prepared.spec, context)
         work = WriteSlot(
-            prepared.spec, plan.tasks, combining, self.rules.match_keys, context.clock, logs, key_fields=fields,
+            prepared.spec, combining, self.rules.match_keys, context.clock, logs, key_fields=fields,
             appended=appended, deleted=deleted_rows(prepared.spec, context) if self.rules.deletes else None,
+            is_quick=are_quick(plan.tasks, prepared.spec.storage),
         )  # fmt: skip
-        rows = context.engine.map_groups(prepared.frame, SLOT, len(plan.tasks), work, STATUS_SCHEMA)
+        rows = context.engine.map_groups(prepared.frame, SLOT, tuple(enumerate(plan.tasks)), work, STATUS_SCHEMA)
         statuses = tuple(from_table(context.engine.collect(rows)))
         warning = next((status.warning for status in statuses if status.warning), "")
         if warning:

@@ -5,7 +5,7 @@ Source: docs/formats/merging.md, "Two versions of a key"; docs/architecture.md, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeVar, cast
 
@@ -28,10 +28,11 @@ from pyhudi.merge.rules import MergeRules
 from pyhudi.model.commit import WriteStatus
 from pyhudi.model.keys import BASE_ROW, CHANGE, CONTROL_COLUMNS, IS_DELETE, PARTITION_PATH, RECORD_KEY, STORED_ROW
 from pyhudi.schema.projection import project
+from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import Clock
 from pyhudi.storage.place import is_local
 
-__all__ = ["WriteSlot"]
+__all__ = ["WriteSlot", "are_quick"]
 
 
 _CONTROL = (RECORD_KEY, PARTITION_PATH, IS_DELETE, CHANGE, BASE_ROW, STORED_ROW)
@@ -41,19 +42,25 @@ _SLOT_ROWS_BITS = 32  # a slot has fewer rows than this many bits count
 Rows = TypeVar("Rows", pa.RecordBatch, pa.Table)
 
 
+def are_quick(tasks: Iterable[WriteTask], storage: Storage) -> bool:
+    """Are the base files that the tasks rewrite small?"""
+    sizes = (0 if task.base_file is None else task.base_file.size_bytes for task in tasks)
+    return is_local(storage) and sum(sizes) <= _QUICK_BASE_BYTES
+
+
 @dataclass(frozen=True, slots=True)
 class WriteSlot:
-    """Group work: the rows of a slot become files.
+    """Group work: the rows of a slot become files, by its number and task.
 
     `combining` says how rows of one key become one; None keeps them side by side. `match_keys` False appends rows to a
     file without looking up their keys in it (operation insert). `logs`: how log files are written, for merge-on-read
     tables; `partial`: see `append_log`; `unchanged`: see `merge_file`. `key_fields`: the key fields, where different
     values could make the same key. `appended`: reports inserted and deleted keys of an append, None: not needed.
     `deleted`: all rows are deletes by key, and in log files they have the ordering values of the rows that it finds.
+    `is_quick`: few rows go to log files, and to base files that are small.
     """
 
     spec: WriteSpec
-    tasks: tuple[WriteTask, ...]
     combining: MergeRules | None
     match_keys: bool
     clock: Clock
@@ -63,15 +70,12 @@ class WriteSlot:
     key_fields: tuple[str, ...] = ()
     appended: AppendedKeys | None = None
     deleted: DeletedRows | None = None
+    is_quick: bool = False
 
-    @property
-    def is_quick(self) -> bool:
-        """Do few rows go to log files, and to base files that are small?"""
-        sizes = [0 if task.base_file is None else task.base_file.size_bytes for task in self.tasks]
-        return is_local(self.spec.storage) and sum(sizes) <= _QUICK_BASE_BYTES
-
-    def __call__(self, context: TaskContext, slot: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        task = self.tasks[slot]
+    def __call__(
+        self, context: TaskContext, numbered: tuple[int, WriteTask], batches: Iterator[pa.RecordBatch]
+    ) -> Iterator[pa.RecordBatch]:
+        slot, task = numbered
         # A sequence number names task and row. In a task with several slots, the row numbers of each begin far apart.
         first_seq = 0 if context.partition_id == slot else slot << _SLOT_ROWS_BITS
         if task.kind == "drop":
