@@ -6,7 +6,7 @@
 
 Usually there is one shape, and the DataFrame is the native scan itself: column pruning, filter push-down, `_metadata`.
 In a hive-style table Spark prunes partitions by their paths, if the paths have the same values as the files. Python
-tasks read the files that Spark can't convert.
+tasks read the files that Spark can't convert, and those of stores that its JVM has no file system for.
 
 `few_rows` reads a small increment in this process on loading, and passes it to Spark as rows. It does so only on a
 local master: there, with the same cores, Spark's job over the files of a small commit takes longer. Large increments
@@ -45,7 +45,7 @@ from pyhudi.spark.engine import SparkEngine, literal_path
 from pyhudi.spark.file_shapes import BY_PYTHON, FileShape, shapes_of
 from pyhudi.spark.filters import to_spark
 from pyhudi.spark.merged import RowsLeave, in_two_parts, split_slices
-from pyhudi.spark.session import files_listed_here, hudi_and_store_options
+from pyhudi.spark.session import files_listed_here, has_file_system, hudi_and_store_options
 from pyhudi.spark.types import column, quoted, relaxed, spark_from_arrow
 from pyhudi.spark.worker_python import is_on_connect
 from pyhudi.storage import open_storage
@@ -158,7 +158,8 @@ def frame_of_plan(spark: SparkSession, meta: MetaClient, plan: ReadPlan) -> Data
     plan = told_of_damage(as_engine(engine), plan)
     if plan.changes is not None:
         return _read_by_python(engine, meta.storage, plan, plan.slices)
-    if is_opaque(plan.predicate) or calls_of(plan.predicate):  # Spark's functions use the session's time zone
+    by_calls = is_opaque(plan.predicate) or calls_of(plan.predicate)  # Spark's functions use the session's time zone
+    if by_calls or not has_file_system(spark, meta.storage):
         return _read_by_python(engine, meta.storage, plan, plan.slices)
     two_parts = in_two_parts(plan)
     apart = set(map(id, two_parts))

@@ -9,10 +9,12 @@ from contextvars import ContextVar
 from datetime import timedelta, timezone, tzinfo
 from threading import Lock
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 from zoneinfo import ZoneInfo
 
 from pyhudi.errors import ConfigError
 from pyhudi.lazy_property import lazy_property
+from pyhudi.model.filenames import PROPERTIES_PATH
 from pyhudi.storage.base import Storage
 from pyhudi.storage.local import LocalStorage
 from pyhudi.storage.store_options import known_options, likely_misspelled
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = [
     "active_session",
     "files_listed_here",
+    "has_file_system",
     "hudi_and_store_options",
     "hudi_options",
     "setting",
@@ -184,6 +187,31 @@ def files_listed_here(spark: SparkSession, storage: Storage, files: int) -> Iter
         return
     with setting(spark, _LISTING_JOB_FROM, str(files)):
         yield
+
+
+def has_file_system(spark: SparkSession, storage: Storage) -> bool:
+    """Can Spark itself read files of the storage? For S3 the JVM needs a jar that PySpark does not bring (hadoop-aws).
+
+    Asked once for each session and kind of store. Other errors are left to the read, which says more about them.
+    """
+    if isinstance(storage, LocalStorage):
+        return True
+    answers = _FILE_SYSTEMS.setdefault(spark, {})
+    path = storage.full_path(PROPERTIES_PATH)
+    scheme = path.partition(":")[0]
+    if scheme not in answers:
+        try:
+            assert spark.read.schema("a INT").parquet(path).schema  # nothing is read; Connect plans no earlier
+        except Exception as error:  # classic sessions pass on what Java raised
+            answers[scheme] = not any(words in str(error) for words in _NO_FILE_SYSTEM)
+        else:
+            answers[scheme] = True
+    return answers[scheme]
+
+
+# The class that Hadoop's settings name for the scheme is missing, or they name none.
+_NO_FILE_SYSTEM = ("ClassNotFoundException", "No FileSystem for scheme")
+_FILE_SYSTEMS: WeakKeyDictionary[SparkSession, dict[str, bool]] = WeakKeyDictionary()
 
 
 @contextmanager

@@ -275,6 +275,13 @@ class Scan:
             lines.append("  listing     from the metadata table")
         if plan.internal_schemas:
             lines.append("  schema      columns matched by id (schema on read)")
+        if self._spark is not None:
+            from pyhudi.spark.session import has_file_system  # pyspark is loaded only when it is used
+
+            if not has_file_system(self._spark, self._meta.storage):
+                lines.append(
+                    "  on Spark    by Python tasks: its JVM has no file system for this store"
+                )
         return "\n".join(lines)
 
     def to_dataset(self) -> HudiDataset:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import pyhudi
 from pyhudi import HudiTable, write_hudi
-from pyhudi.spark.session import store_options
+from pyhudi.spark.session import has_file_system, store_options
+from pyhudi.storage import open_storage
 from tests.support.servers.s3_server import make_bucket, options_of, s3_server
 from tests.support.spark.sessions import FLAVOUR
 
@@ -69,3 +71,45 @@ def test_options_of_a_call_are_enough(spark: Any, keys: dict[str, str]) -> None:
     frame.write.format("hudi").options(**OPTIONS, **keys).mode("append").save(path)
 
     assert HudiTable.open(path, storage_options=keys).to_arrow(["id", "v"]).to_pylist() == [{"id": "a", "v": 1}]
+
+
+@pytest.mark.parametrize("table_type", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_spark_reads_tables_of_a_store_that_its_jvm_has_no_file_system_for(
+    spark: Any, keys: dict[str, str], table_type: str
+) -> None:
+    pyhudi.enable(spark)
+    path = f"s3a://lake/{table_type.lower()}"
+    options = {**OPTIONS, **keys, "hoodie.datasource.write.table.type": table_type}
+    for rows in ([("a", 1), ("b", 2), ("c", 3)], [("b", 5)]):
+        frame = spark.createDataFrame(rows, "id string, v int")
+        frame.write.format("hudi").options(**options).mode("append").save(path)
+
+    read = spark.read.format("hudi").options(**keys).load(path).where("v > 1").select("v", "id")
+
+    assert sorted(map(tuple, read.collect())) == [(3, "c"), (5, "b")]
+    assert read.schema.simpleString() == "struct<v:int,id:string>"
+    explained = HudiTable.open(path, spark=spark, storage_options=keys).scan(columns=["id"]).explain()
+    assert "on Spark    by Python tasks" in explained
+
+
+def test_a_session_is_asked_once_for_its_file_system(spark: Any, keys: dict[str, str], tmp_path: Path) -> None:
+    storage = open_storage("s3a://lake/asked", keys)
+    assert not has_file_system(spark, storage)
+
+    asked = Asked(spark)
+    assert not has_file_system(asked, storage)
+    assert not has_file_system(asked, storage)
+    assert has_file_system(asked, open_storage(tmp_path))
+    assert asked.reads == 1
+
+
+class Asked:
+    """A session that counts its readers."""
+
+    def __init__(self, spark: Any) -> None:
+        self._spark, self.reads = spark, 0
+
+    @property
+    def read(self) -> Any:
+        self.reads += 1
+        return self._spark.read
