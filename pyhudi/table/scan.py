@@ -279,9 +279,7 @@ class Scan:
             from pyhudi.spark.session import has_file_system  # pyspark is loaded only when it is used
 
             if not has_file_system(self._spark, self._meta.storage):
-                lines.append(
-                    "  on Spark    by Python tasks: its JVM has no file system for this store"
-                )
+                lines.append("  on Spark    by Python tasks: its JVM has no file system for this store")
         return "\n".join(lines)
 
     def to_dataset(self) -> HudiDataset:
