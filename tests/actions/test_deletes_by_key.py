@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from datetime import date, datetime
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -276,3 +277,14 @@ def test_deletes_whose_ordering_value_no_delete_block_can_hold_are_written_witho
     table.delete([{"id": "a"}])
     table.delete(where="id = 'b'")
     assert table.to_arrow(["id"]).column(0).to_pylist() == ["c"]
+
+
+def test_rows_whose_ordering_value_is_never_null_are_deleted_where_log_files_have_newer_ones(tmp_path: Path) -> None:
+    schema = pa.schema([pa.field("id", pa.string(), nullable=False), pa.field("ts", pa.int32(), nullable=False)])
+    table = HudiTable.create(tmp_path / "t", schema, record_key="id", ordering="ts", table_type="MERGE_ON_READ")
+    table.insert(pa.table({"id": ["a", "b", "c"], "ts": [1, 1, 1]}, schema=schema))
+    table.upsert(pa.table({"id": ["b"], "ts": [2]}, schema=schema))
+
+    table.delete(keys("a", "b"))
+
+    assert table.to_arrow(["id", "ts"]).to_pylist() == [{"id": "c", "ts": 1}]

@@ -116,13 +116,17 @@ def read_with_late_keys(
     batch_rows: int = BATCH_ROWS,
     key_filter: KeyFilter | None = None,
 ) -> Iterator[tuple[pa.Table, pa.Array]]:
-    """Like `read_file_slice`; each table comes with the keys whose base row won against a version in the log files."""
-    merge = SliceMerge.of(
-        spec, file_slice, spec.needed(columns), needs_keys=RECORD_KEY in columns, key_filter=key_filter
-    )
+    """Like `read_file_slice`; each table comes with the keys whose base row won against a version in the log files.
+
+    All tables have the nullability of `spec.schema`, which versions from log files lack.
+    """
+    needed = spec.needed(columns)
+    merge = SliceMerge.of(spec, file_slice, needed, needs_keys=RECORD_KEY in columns, key_filter=key_filter)
     with ExitStack() as stack:
         for rows in merge.rows(_open_base(spec, merge.file_slice, stack), batch_rows, key_filter):
-            yield rows.select(list(columns)), merge.late_keys
+            chosen = rows.select(list(columns))
+            fields = [field.with_nullable(needed.field(field.name).nullable) for field in chosen.schema]
+            yield pa.Table.from_arrays(chosen.columns, schema=pa.schema(fields)), merge.late_keys
 
 
 def _open_base(spec: SliceSpec, file_slice: FileSlice, stack: ExitStack) -> BaseFileReader | None:
