@@ -64,6 +64,17 @@ def test_a_large_batch_of_spark_finds_the_keys_that_this_process_finds_and_colle
     assert not collects_keys(engine.collected)
 
 
+@pytest.mark.parametrize("name", ["simple, keys in two places", "global simple, log files", "records"])
+def test_tasks_with_their_own_parts_of_a_large_plan_write_the_rows_that_this_process_writes(
+    name: str, spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = play(CASES[name], MemoryStorage(), LocalEngine(2))
+    monkeypatch.setattr("pyhudi.actions.rows._SENT_GROUPS", 0)
+    monkeypatch.setattr("pyhudi.spark.engine._PICKLED_BYTES", -1)
+
+    assert play(CASES[name], LocalStorage(str(tmp_path)), SparkEngine(spark)) == here
+
+
 @pytest.mark.parametrize("most_pieces", [8, 2])
 def test_the_tasks_of_a_large_load_write_the_record_index_and_no_key_is_collected(
     most_pieces: int, spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
