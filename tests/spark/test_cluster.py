@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.servers.s3_server import make_bucket, options_of, s3_server
 from tests.support.source import ROOT
 from tests.support.spark.sessions import FLAVOUR
 from tests.support.spark.standalone import standalone_cluster
@@ -37,6 +38,16 @@ SPECULATIVE = {
 }
 
 
+# The shuffle files of an executor go with it, so one that others read from stays: `shuffleTracking`.
+DYNAMIC = {
+    "spark.dynamicAllocation.enabled": "true",
+    "spark.dynamicAllocation.shuffleTracking.enabled": "true",
+    "spark.dynamicAllocation.minExecutors": "0",
+    "spark.dynamicAllocation.maxExecutors": "2",
+    "spark.dynamicAllocation.executorIdleTimeout": "1s",
+    "spark.dynamicAllocation.cachedExecutorIdleTimeout": "3s",
+    "spark.dynamicAllocation.shuffleTracking.timeout": "5s",
+}
 # A session that knows its cores makes fewer tasks, each of which takes long to start.
 SMALL = {"spark.default.parallelism": "4", "spark.sql.shuffle.partitions": "4"}
 TABLE_TYPES = ["MERGE_ON_READ"] if SAMPLED else ["COPY_ON_WRITE", "MERGE_ON_READ"]
@@ -52,6 +63,8 @@ class Cluster:
 
     def play(self, name: str, table_type: str, root: Path | str, conf: Mapping[str, str] = {}) -> None:
         """A play of `cluster_play` in a process of its own, with its table below `root`."""
+        for left in (self.folder / "faults").iterdir():  # by a play that failed
+            left.unlink()
         module = "tests.support.spark.cluster_play"
         settings = json.dumps({"spark.sql.warehouse.dir": str(self.folder / "warehouse"), **conf})
         command = [sys.executable, "-m", module, name, table_type, self.master, str(root), settings]
@@ -90,3 +103,15 @@ def test_tasks_that_go_on_when_their_copies_have_done_the_work_leave_nothing(
 @pytest.mark.parametrize("table_type", TABLE_TYPES)
 def test_executors_that_are_killed_leave_nothing(cluster: Cluster, table_type: str, tmp_path: Path) -> None:
     cluster.play("deaths", table_type, tmp_path, SMALL)
+
+
+def test_executors_that_come_and_go_leave_nothing(cluster: Cluster, tmp_path: Path) -> None:
+    cluster.play("life", "MERGE_ON_READ", tmp_path, DYNAMIC)
+
+
+def test_a_cluster_whose_only_storage_is_s3_does_the_same(cluster: Cluster) -> None:
+    pytest.importorskip("moto.server")
+    with s3_server() as port:
+        make_bucket(port, "lake")
+        store = {f"spark.hadoop.{key}": text for key, text in options_of(port).items()}
+        cluster.play("life", "MERGE_ON_READ", "s3a://lake", store)
