@@ -56,16 +56,14 @@ def test_a_filter_by_a_function_keeps_the_rows_that_spark_s_function_would(where
 @pytest.mark.parametrize(
     ("where", "message"),
     [
-        ("regexp_replace(s, 'a', 'b') = 'x'", "'regexp_replace' of s is not known exactly here"),
         ("from_unixtime(s) = 'x'", "from_unixtime of string"),
         ("from_unixtime(ts, 'EEE') = 'x'", "format 'EEE' has other parts"),
-        ("substring(s, 1) = 'x'", "has the arguments pos, len behind the column, found 1"),
         ("substring(s, -2, 1) = 'x'", "counted from the end"),
-        ("lower(1) = 'x'", "expected a column name"),
+        ("lower(1) = 'x'", "DuckDB can't evaluate"),
         ("lower(nothing) = 'x'", "nothing"),
     ],
 )
-def test_a_function_that_is_not_known_exactly_is_refused_by_name(where: str, message: str) -> None:
+def test_a_function_that_is_not_known_exactly_and_that_duckdb_lacks_is_refused_by_name(where: str, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         bind(parse_where(where), ROWS.schema)
 
