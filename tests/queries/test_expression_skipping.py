@@ -63,7 +63,7 @@ def test_a_filter_by_a_function_keeps_the_rows_that_spark_s_function_would(where
         ("lower(nothing) = 'x'", "nothing"),
     ],
 )
-def test_a_function_that_is_not_known_exactly_and_that_duckdb_lacks_is_refused_by_name(where: str, message: str) -> None:
+def test_a_function_that_neither_we_nor_duckdb_know_is_refused_by_name(where: str, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         bind(parse_where(where), ROWS.schema)
 
