@@ -51,7 +51,8 @@ class Common:
         option: KEY=VALUE: a key of Hudi's, see docs/options.md. May be given several times.
         json: The answer as JSON.
         csv: The answer as CSV.
-        spark: Work with a Spark session: its master, such as `local[4]`; "" for that of the environment.
+        spark: Work with a Spark session: its master, such as `local[4]`, or a server of Spark Connect, such as
+            `sc://host:15002`; "" for what the environment says, SPARK_REMOTE included.
         debug: Show where an error comes from.
     """
 

@@ -43,6 +43,7 @@ _HADOOP_PREFIX = "spark.hadoop."
 _LISTING_JOB_FROM = "spark.sql.sources.parallelPartitionDiscovery.threshold"
 _ZONE = "spark.sql.session.timeZone"
 _OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d\d)(?::?(\d\d))?)?")
+_CONNECT = "sc://"
 _ONE_AT_A_TIME = Lock()  # each restores the session's value
 
 
@@ -59,9 +60,10 @@ def active_session() -> SparkSession | None:
 
 
 def started_session(master: str) -> SparkSession:
-    """The active session, else a new one with this master ("": that of the environment).
+    """The active session, else a new one.
 
-    Raises: ConfigError when PySpark is not installed.
+    Args:    master: its master; `sc://host:port`: a server of Spark Connect. "": what the environment says.
+    Raises:  ConfigError when PySpark, or what its Connect client needs, is not installed.
     """
     try:
         from pyspark.sql import SparkSession
@@ -69,8 +71,15 @@ def started_session(master: str) -> SparkSession:
         raise ConfigError(
             "A Spark session needs PySpark, which is not installed: pip install 'pyhudi[spark]'."
         ) from error
-    builder = SparkSession.builder.appName("pyhudi")
-    return (builder.master(master) if master else builder).getOrCreate()
+    try:
+        if master.startswith(_CONNECT):
+            return SparkSession.builder.remote(master).getOrCreate()
+        builder = SparkSession.builder.appName("pyhudi")
+        return (builder.master(master) if master else builder).getOrCreate()
+    except ImportError as error:
+        raise ConfigError(
+            f"A session of Spark Connect needs more than PySpark: pip install 'pyhudi[connect]'. {error}"
+        ) from error
 
 
 def hudi_options(spark: SparkSession) -> dict[str, str]:

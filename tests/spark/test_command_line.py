@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +18,7 @@ import pyhudi
 from pyhudi import HudiTable, write_hudi
 from pyhudi.cli.main import main
 from pyhudi.cli.registry import COMMANDS
+from tests.support.spark.sessions import FLAVOUR
 
 ROWS = pa.table({"id": ["a", "b", "c"], "city": ["rome", "oslo", "rome"], "fare": [1.0, 2.0, 3.0]})
 # Words → what comes after the table's path. They run one after the other on one table.
@@ -37,6 +41,8 @@ CHANGING: dict[str, tuple[str, ...]] = {
     "change-type": ("--to", "cow", "--yes"),
 }  # fmt: skip
 Run = Callable[..., Any]
+# What a process has that started the server, or a classic session.
+_OF_THE_SESSION = {"SPARK_REMOTE", "SPARK_LOCAL_REMOTE", "SPARK_CONNECT_MODE_ENABLED", "SPARK_HOME"}
 
 
 @pytest.fixture
@@ -97,6 +103,28 @@ def test_names_are_those_of_the_session(spark: SparkSession, run: Run, table: Hu
         assert main(["query", "SELECT 1", "--catalog", str(Path(table.path).parent), "--spark", ""]) == 1
     finally:
         spark.sql("DROP TABLE cli_rides")
+
+
+@pytest.mark.skipif(FLAVOUR != "connect", reason="needs a server of Spark Connect")
+@pytest.mark.parametrize("is_named", [True, False])
+def test_the_session_is_that_of_a_server_of_spark_connect(
+    spark: SparkSession, table: HudiTable, is_named: bool
+) -> None:
+    """By its address, or by SPARK_REMOTE. Without a Java the process could not start a session of its own."""
+    address = f"sc://localhost:{spark.conf.get('spark.connect.grpc.binding.port')}"
+    environment = {key: text for key, text in os.environ.items() if key not in _OF_THE_SESSION}
+    environment |= {"JAVA_HOME": "/nowhere", **({} if is_named else {"SPARK_REMOTE": address})}
+    by_python = [sys.executable, "-W", "error::UserWarning", "-m", "pyhudi.cli"]
+
+    def run(*words: str) -> Any:
+        asked = [*by_python, *words, "--spark", address if is_named else "", "--json"]
+        done = subprocess.run(asked, capture_output=True, text=True, env=environment, timeout=300, check=False)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    total = run("query", "SELECT sum(fare) AS fares FROM rides", "--table", f"rides={table.path}")
+    assert total == [{"fares": 6.0}]
+    assert run("head", table.path, "--rows", "1") == [{"id": "a", "city": "rome", "fare": 1.0}]
 
 
 def test_every_command_that_takes_spark_is_here() -> None:

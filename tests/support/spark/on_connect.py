@@ -37,6 +37,8 @@ KEPT: Mapping[str, tuple[str, ...]] = {
     ),
     "test_odd_partition_values_read_as_they_were_written": ("a{b,c}", "%41"),
     "test_a_filter_of_many_terms_keeps_the_same_rows_on_spark": ("and",),
+    # The command line, with a server of its own.
+    "test_the_session_is_that_of_a_server_of_spark_connect": ("True",),
     # What is fetched and what is left to tasks.
     "test_inputs_over_the_limit_go_to_spark_and_under_it_do_not": ("",),
     "test_this_process_and_spark_write_the_same_table": ("SIMPLE",),
