@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-import pyarrow as pa
-
-from pyhudi.formats.avro.schema import arrow_from_avro, without_meta
-from pyhudi.formats.base import open_base_file
 from pyhudi.model.commit import CommitMetadata
 from pyhudi.model.filenames import BaseFileName
 from pyhudi.model.instant import Instant
@@ -20,6 +17,9 @@ from pyhudi.storage.place import file_names_in
 from pyhudi.timeline.commits import CommitBodies
 from pyhudi.timeline.listing import load_config_and_timeline
 from pyhudi.timeline.read import TimelineReader
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 __all__ = ["MetaClient"]
 
@@ -92,6 +92,11 @@ class MetaClient:
         It is that of the newest commit with a schema, else the schema at creation, else the newest base file's; a table
         without any of them has no columns.
         """
+        import pyarrow as pa
+
+        from pyhudi.formats.avro.schema import arrow_from_avro, without_meta
+        from pyhudi.formats.base import open_base_file
+
         text = self.commits.latest_schema_json(self.timeline) or self.config.create_schema
         if text is not None:
             return without_meta(arrow_from_avro(text))
@@ -105,6 +110,8 @@ class MetaClient:
 
         Hudi puts these columns into the schema of some commits (0.15.0: of upserts; any: of CREATE TABLE).
         """
+        import pyarrow as pa
+
         dropped = self.config.dropped_partition_fields
         return pa.schema([field for field in self.table_schema() if field.name not in dropped])
 

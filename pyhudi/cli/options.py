@@ -14,6 +14,7 @@ from pyhudi.errors import ConfigError, TableError, TableNotFound
 
 if TYPE_CHECKING:
     from pyhudi import HudiTable
+    from pyhudi.meta_client import MetaClient
     from pyhudi.spark.names import SparkSession
 
 __all__ = [
@@ -124,6 +125,15 @@ class Common:
         from pyhudi import HudiTable
 
         return HudiTable.open(self.path(table), self.session(), storage_options=self.storage_options)
+
+    def state(self, table: str) -> MetaClient:
+        """The table at one moment: what `open` loads, without the calls of a table. Raises as `open`."""
+        from pyhudi.meta_client import MetaClient
+        from pyhudi.storage import open_storage
+
+        if self.spark is not None:
+            return self.open(table).state
+        return MetaClient.load(open_storage(self.path(table), self.storage_options))
 
     def session(self) -> SparkSession | None:
         """The Spark session of `--spark`; None without it. Raises ConfigError without PySpark."""

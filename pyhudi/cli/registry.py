@@ -76,7 +76,7 @@ COMMANDS = (
     Command("table history", f"{_CLI}.table:history", "What happened to a table, newest first.",
             "pyhudi.queries.history:History"),
     Command("table files", f"{_CLI}.table:files", "The newest file of each file group.",
-            "pyhudi.table.scan:FILES_SCHEMA"),
+            "pyhudi.table.reports:FILES_SCHEMA"),
     Command("table partitions", f"{_CLI}.table:partitions", "The partitions, with their files and bytes.",
             "pyhudi.table.reports:PARTITIONS_SCHEMA"),
     Command("table stats", f"{_CLI}.table:stats", "Sizes of files, and what each commit wrote.",

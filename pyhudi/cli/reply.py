@@ -1,15 +1,17 @@
 """What a command answers, and how it looks: as text for people, as JSON or CSV for programs.
 
-A value is a dataclass (`Result`), a list of them (`ResultList`), rows of Arrow, or plain JSON values. JSON is an object
-for one of them and an array for several, with the names of the fields; CSV has a column for each field.
+A value is a dataclass (`Result`), a list of them (`ResultList`), rows of Arrow, `JsonColumns`, or plain JSON values.
+JSON is an object for one of them and an array for several, with the names of the fields; CSV has a column for each
+field.
 """
 
 from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from itertools import chain
 from typing import TYPE_CHECKING, Literal, TextIO, TypeAlias, cast
 
 from pyhudi.result import Json, ResultList, plain
@@ -18,9 +20,16 @@ from pyhudi.text_table import pairs_text, text_columns
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Reply", "show"]
+__all__ = ["JsonColumns", "Reply", "show"]
 
 Form: TypeAlias = Literal["text", "json", "csv"]
+
+
+@dataclass(frozen=True)
+class JsonColumns:
+    """Rows as columns of JSON values, by name; without Arrow, whose import takes as long as listing many files."""
+
+    values: Mapping[str, list[Json]]
 
 
 @dataclass(frozen=True)
@@ -48,15 +57,19 @@ def rows_of(value: object) -> Iterator[dict[str, Json]] | None:
         return iter(value.to_dicts())
     if isinstance(value, list | tuple):
         return (plain(row) for row in value)
-    batches = _batches_of(value)
-    return None if batches is None else (row for batch in batches for row in _rows_of_batch(batch))
+    parts, names = _parts_of(value), _names(value)
+    if parts is None:
+        return None
+    return (dict(zip(names, row, strict=True)) for part in parts for row in zip(*part, strict=True))
 
 
-def _batches_of(value: object) -> Iterator[pa.RecordBatch] | None:
-    """The batches of pyarrow's Table and RecordBatchReader; None for all else."""
+def _parts_of(value: object) -> Iterator[list[list[Json]]] | None:
+    """`JsonColumns` as they are, those of a Table and a RecordBatchReader batch by batch; None for all else."""
+    if isinstance(value, JsonColumns):
+        return iter([list(value.values.values())])
     if hasattr(value, "to_batches"):
-        return iter(cast("pa.Table", value).to_batches())
-    return iter(cast("pa.RecordBatchReader", value)) if hasattr(value, "read_next_batch") else None
+        return map(_columns_of, cast("pa.Table", value).to_batches())
+    return map(_columns_of, cast("pa.RecordBatchReader", value)) if hasattr(value, "read_next_batch") else None
 
 
 _JSONS = frozenset(["string", "int8", "int16", "int32", "int64", "bool"])  # types whose values are JSON's as they are
@@ -66,11 +79,6 @@ def _columns_of(batch: pa.RecordBatch) -> list[list[Json]]:
     """Its columns with values of JSON. A value is looked into only where its type calls for it."""
     columns = ((column.to_pylist(), str(column.type) in _JSONS) for column in batch.columns)
     return [values if is_json else [plain(one) for one in values] for values, is_json in columns]
-
-
-def _rows_of_batch(batch: pa.RecordBatch) -> Iterator[dict[str, Json]]:
-    names = batch.schema.names
-    return (dict(zip(names, values, strict=True)) for values in zip(*_columns_of(batch), strict=True))
 
 
 def _json(value: object, out: TextIO) -> None:
@@ -93,10 +101,10 @@ def _csv(value: object, out: TextIO) -> None:
     header = _names(value)
     if header:
         writer.writerow(header)
-    batches = _batches_of(value)
-    if batches is not None:
-        for batch in batches:
-            writer.writerows(zip(*([_cell(one) for one in values] for values in _columns_of(batch)), strict=True))
+    parts = _parts_of(value)
+    if parts is not None:
+        for part in parts:
+            writer.writerows(zip(*([_cell(one) for one in values] for values in part), strict=True))
         return
     rows = rows_of(value)
     for row in [plain(value)] if rows is None else rows:
@@ -110,6 +118,8 @@ def _csv(value: object, out: TextIO) -> None:
 
 def _names(value: object) -> list[str]:
     """The columns of rows, where they are known without one."""
+    if isinstance(value, JsonColumns):
+        return list(value.values)
     schema: pa.Schema | None = getattr(value, "schema", None)
     if schema is not None and hasattr(schema, "names"):
         return list(schema.names)
@@ -130,10 +140,10 @@ def _text(value: object, out: TextIO) -> str | None:
     """What people read. Tables go through rich on a terminal, which fits them to its width."""
     if isinstance(value, ResultList):
         return _table(value.header, _turned([value._row(entry) for entry in value], len(value.header)), out)
-    batches = _batches_of(value)
-    if batches is not None:
-        parts = [_columns_of(batch) for batch in batches]
-        columns = [[_shown(one) for part in parts for one in part[place]] for place in range(len(_names(value)))]
+    parts = _parts_of(value)
+    if parts is not None:
+        read = list(parts)
+        columns = [_shown_values(part[place] for part in read) for place in range(len(_names(value)))]
         return _table(_names(value), columns, out)
     rows = rows_of(value)
     if rows is not None:
@@ -148,6 +158,12 @@ def _text(value: object, out: TextIO) -> str | None:
 def _turned(rows: Sequence[Sequence[object]], width: int) -> list[Sequence[object]]:
     """Rows as columns."""
     return list(zip(*rows, strict=True)) if rows else [()] * width
+
+
+def _shown_values(parts: Iterable[Sequence[Json]]) -> list[object]:
+    """The values of a column as people see them. Nearly always none is nested."""
+    values: list[object] = list(chain.from_iterable(parts))
+    return [_shown(one) for one in values] if not {dict, list}.isdisjoint(map(type, values)) else values
 
 
 def _shown(value: Json) -> object:

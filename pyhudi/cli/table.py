@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pyhudi.cli.options import COMMON, CONSENT, CommonOptions, ConsentOptions, TablePath
-from pyhudi.cli.reply import Reply
+from pyhudi.cli.reply import JsonColumns, Reply
 from pyhudi.errors import ConfigError
 from pyhudi.result import Result
 
@@ -102,12 +102,16 @@ def schema(table: TablePath, /, *, common: CommonOptions = COMMON) -> Reply:
 
 def files(table: TablePath, /, *, common: CommonOptions = COMMON) -> Reply:
     """The newest file of each file group."""
-    return Reply(common.open(table).files())
+    from pyhudi.table.description import file_columns
+
+    return Reply(JsonColumns(file_columns(common.state(table))))
 
 
 def partitions(table: TablePath, /, *, common: CommonOptions = COMMON) -> Reply:
     """The partitions, with their files and bytes."""
-    return Reply(common.open(table).partitions())
+    from pyhudi.table.description import partition_columns
+
+    return Reply(JsonColumns(partition_columns(common.state(table))))
 
 
 def history(

@@ -21,7 +21,7 @@ from pyhudi.formats.avro.container import decode_container, encode_container
 from pyhudi.formats.hfile.cached_reader import open_hfile
 from pyhudi.formats.hfile.writer import HFileWriter
 from pyhudi.formats.properties import PROPERTIES_BYTES_MAX, parse_properties
-from pyhudi.model.filenames import AUXILIARY_FOLDER, PROPERTIES_PATH, base_file_parts, data_path
+from pyhudi.model.filenames import AUXILIARY_FOLDER, PROPERTIES_PATH, SKELETON_TIME, data_path, may_be_skeleton
 from pyhudi.storage import open_storage
 from pyhudi.storage.base import Storage
 from pyhudi.storage.file_cache import get_or_load
@@ -32,9 +32,7 @@ __all__ = [
     "FILE_INDEX_PATH",
     "FULL_TIME",
     "PARTITION_INDEX_PATH",
-    "SKELETON_TIME",
     "SourceFile",
-    "may_be_skeleton",
     "open_source",
     "read_index",
     "source_folder",
@@ -43,7 +41,6 @@ __all__ = [
     "write_index",
 ]
 
-SKELETON_TIME = "00000000000001"
 FULL_TIME = "00000000000002"
 BASE_PATH_KEY = "hoodie.bootstrap.base.path"
 
@@ -66,17 +63,6 @@ class SourceFile:
     path: str
     size_bytes: int = 0
     modified_ms: int = 0
-
-
-def may_be_skeleton(name: str) -> bool:
-    """True for the name of a base file of the bootstrap's commit.
-
-    Its data columns lie in a source file, unless a mixed bootstrap of PyHudi has copied its rows.
-    """
-    if f"_{SKELETON_TIME}." not in name:
-        return False
-    parts = base_file_parts(name)
-    return parts is not None and parts[2] == SKELETON_TIME
 
 
 def source_of(storage: Storage, path: str) -> SourceFile:

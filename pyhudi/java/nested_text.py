@@ -123,7 +123,7 @@ def _quoted(text: str) -> str:
     return '"' + "".join(_ESCAPES.get(c, c) if c >= " " else _ESCAPES.get(c, f"\\u{ord(c):04X}") for c in text) + '"'
 
 
-_NULL = pa.scalar("null")
+_NULL = "null"
 _CONTROLS = [chr(code) for code in range(0x20)]
 _ANY_CONTROL = r"[\x00-\x1f]"
 

@@ -54,7 +54,7 @@ __all__ = [
 
 _INDEX = MetadataKind.RECORD_INDEX
 _PAYLOAD = _INDEX.payloads[0]
-_NO_KEYS = pa.array([], pa.string())
+_NO_KEYS = pa.nulls(0, pa.string())
 _LEAST_KEYS = 50_000  # of a task: the commit may as well write fewer itself
 _LEAST_KEYS_OF_GROUP = 500  # an HFile of fewer would be headers more than records
 _MOST_KEYS = 1_000_000  # buffered in a task: some tens of MB

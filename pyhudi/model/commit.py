@@ -19,12 +19,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, TypeAlias
 
 from pyhudi.model.file_group import FileGroupId
 from pyhudi.model.plans import CleanMetadata, IndexPlan, RestoreMetadata, RollbackMetadata, SavepointMetadata
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 __all__ = [
     "Body",

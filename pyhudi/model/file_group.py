@@ -6,8 +6,9 @@ Source: docs/formats/file-names.md, "File groups and slices".
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
-__all__ = ["BaseFile", "CommittedBytes", "FileGroup", "FileGroupId", "FileSlice", "LogFile"]
+__all__ = ["BaseFile", "CommittedBytes", "FileGroup", "FileGroupId", "FileSlice", "LogFile", "SliceParts"]
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -86,12 +87,44 @@ class FileSlice:
     def size_bytes(self) -> int:
         """Bytes of all its files."""
         base = 0 if self.base_file is None else self.base_file.size_bytes
-        return base + sum(log.size_bytes for log in self.log_files)
+        return base if not self.log_files else base + sum(log.size_bytes for log in self.log_files)
+
+
+SliceParts: TypeAlias = tuple[str, BaseFile | None, tuple[LogFile, ...]]  # base instant, base file, log files
 
 
 @dataclass(frozen=True, slots=True)
 class FileGroup:
-    """All slices of one file id, newest first."""
+    """All slices of one file id, newest first. `files`: those slices, or the only file of a group that has no other.
 
-    group: FileGroupId
-    slices: tuple[FileSlice, ...]
+    Nearly every group of a large table is one base file, and Python's collector walks through all objects again and
+    again while a listing grows: so the slice of such a group is made when it is asked for.
+    """
+
+    files: BaseFile | tuple[FileSlice, ...]
+
+    @property
+    def group(self) -> FileGroupId:
+        return self.files.group if isinstance(self.files, BaseFile) else self.files[0].group
+
+    @property
+    def file_id(self) -> str:
+        return self.files.file_id if isinstance(self.files, BaseFile) else self.files[0].group.file_id
+
+    @property
+    def parts(self) -> tuple[SliceParts, ...]:
+        """`slices` as plain tuples, for those who look at all files of a table."""
+        if isinstance(self.files, BaseFile):
+            return ((self.files.instant_time, self.files, ()),)
+        return tuple((one.base_instant, one.base_file, one.log_files) for one in self.files)
+
+    @property
+    def newest(self) -> FileSlice:
+        """The newest slice."""
+        if isinstance(self.files, BaseFile):
+            return FileSlice(self.files.group, self.files.instant_time, self.files)
+        return self.files[0]
+
+    @property
+    def slices(self) -> tuple[FileSlice, ...]:
+        return (self.newest,) if isinstance(self.files, BaseFile) else self.files

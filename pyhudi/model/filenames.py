@@ -29,6 +29,7 @@ __all__ = [
     "PROPERTIES_BACKUP_PATH",
     "PROPERTIES_PATH",
     "SCHEMA_FOLDER",
+    "SKELETON_TIME",
     "TEMPORARY_FOLDER",
     "BaseFileName",
     "InstantFileName",
@@ -42,6 +43,7 @@ __all__ = [
     "heartbeat_path",
     "instant_of",
     "marker_folder",
+    "may_be_skeleton",
     "new_file_id",
     "partition_depth",
     "pending_actions",
@@ -133,6 +135,20 @@ def base_file_parts(name: str) -> tuple[str, str, str, str] | None:
     if not (file_id and write_token and instant_time.isascii() and instant_time.isdigit()):
         return None
     return file_id, write_token, instant_time, dot + extension
+
+
+SKELETON_TIME = "00000000000001"  # the instant time of base files that a bootstrap by metadata makes
+
+
+def may_be_skeleton(name: str) -> bool:
+    """True for the name of a base file of the bootstrap's commit.
+
+    Its data columns lie in a source file, unless a mixed bootstrap of PyHudi has copied its rows.
+    """
+    if f"_{SKELETON_TIME}." not in name:
+        return False
+    parts = base_file_parts(name)
+    return parts is not None and parts[2] == SKELETON_TIME
 
 
 _NAMES = 1 << 14  # log files in the cache of parsed names: queries of a table parse the same ones repeatedly

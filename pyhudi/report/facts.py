@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from typing import TypeAlias
 
 import pyarrow as pa
@@ -97,26 +98,26 @@ def _row(entry: HistoryEntry) -> list[object]:
 def _files(view: FileSystemView) -> dict[str, list[object]]:
     """Columns. Those of slices go through the groups in order, each with its slices, newest first."""
     numbered = [(number, group) for number, path in enumerate(view.partitions()) for group in view.groups[path]]
-    slices = [one for _, group in numbered for one in group.slices]
-    logs = [[log.size_bytes for log in one.log_files] for one in slices]
+    slices = [group.parts for _, group in numbered]
+    parts = list(chain.from_iterable(slices))
     return {
         "partition": [number for number, _ in numbered],  # its path would be most of the page
-        "id": [group.group.file_id for _, group in numbered],
-        "slices": [len(group.slices) for _, group in numbered],
-        "instant": [one.base_instant for one in slices],
-        "base": [0 if one.base_file is None else one.base_file.size_bytes for one in slices],
-        "logs": [len(sizes) for sizes in logs],
-        "log_bytes": [sum(sizes) for sizes in logs],
+        "id": [group.file_id for _, group in numbered],
+        "slices": list(map(len, slices)),
+        "instant": [instant for instant, _, _ in parts],
+        "base": [0 if base is None else base.size_bytes for _, base, _ in parts],
+        "logs": [len(logs) for _, _, logs in parts],
+        "log_bytes": [sum(log.size_bytes for log in logs) if logs else 0 for _, _, logs in parts],
     }
 
 
 def _partitions(view: FileSystemView) -> list[list[object]]:
     rows: list[list[object]] = []
-    for partition in view.partitions():
-        newest = view.slices(partition)
-        bases = sum(one.base_file.size_bytes for one in newest if one.base_file is not None)
-        logs = [log.size_bytes for one in newest for log in one.log_files]
-        rows.append([partition, len(newest), bases + sum(logs), len(logs)])
+    for path, groups in view.groups.items():
+        newest = [group.parts[0] for group in groups]
+        bases = sum(base.size_bytes for _, base, _ in newest if base is not None)
+        sizes = [log.size_bytes for _, _, logs in newest for log in logs]
+        rows.append([path, len(newest), bases + sum(sizes), len(sizes)])
     return rows
 
 

@@ -12,9 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
+from typing import TYPE_CHECKING
 
-from pyhudi.actions.action import ActionContext
-from pyhudi.actions.open_table import metadata_fault
 from pyhudi.errors import HudiError
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.listing import listed_files
@@ -30,6 +29,9 @@ from pyhudi.services.repair.findings import damage_by_names, damage_by_repairs
 from pyhudi.text_table import html_table, readable_bytes, text_table
 from pyhudi.view.consistent_read import read_consistently
 from pyhudi.view.file_system_view import FileSystemView
+
+if TYPE_CHECKING:
+    from pyhudi.actions.action import ActionContext
 
 __all__ = ["FileCounts", "Finding", "TableHealth", "health", "health_and_files"]
 
@@ -141,7 +143,7 @@ def health(context: ActionContext, deep: bool = False) -> TableHealth:
 def health_and_files(context: ActionContext, deep: bool = False) -> tuple[TableHealth, FileSystemView]:
     """The health of a table, and the files it was judged by. Raises the errors of listing the table."""
     meta = context.meta
-    fault = metadata_fault(meta) if has_metadata_table(meta) else None
+    fault = _metadata_fault(meta)
     view, by_metadata = _view(meta, use_metadata=fault is None)
     files = _files(view, context)
     pending = meta.timeline.pending().instants
@@ -195,31 +197,27 @@ def _view(meta: MetaClient, use_metadata: bool) -> tuple[FileSystemView, bool]:
 
 def _files(view: FileSystemView, context: ActionContext) -> FileCounts:
     small_limit, file_bytes = context.options.small_file_limit_bytes, context.options.max_file_size_bytes
-    slices = view.all_slices()
-    bases = [s.base_file.size_bytes for s in slices if s.base_file is not None]
-    logs = [log.size_bytes for s in slices for log in s.log_files]
-    depths = [len(s.log_files) for s in slices]
-    old = [
-        one.base_file.size_bytes
-        for groups in view.groups.values()
-        for group in groups
-        for one in group.slices[1:]
-        if one.base_file is not None
-    ]
-    small = [size for size in bases if size < small_limit]
-    spared = 0
-    for partition in view.partitions():
-        together = [s.base_file.size_bytes for s in view.slices(partition) if s.base_file is not None]
-        together = [size for size in together if size < small_limit]
-        spared += len(together) - -(-sum(together) // file_bytes)
+    together: dict[str, list[int]] = {partition: [] for partition in view.partitions()}  # base files' bytes
+    logs: list[int] = []
+    depths: list[int] = []
+    old: list[int] = []
+    for path, groups in view.groups.items():
+        for group in groups:
+            (_, base, log_files), *older = group.parts
+            if base is not None:
+                together[path].append(base.size_bytes)
+            depths.append(len(log_files))
+            logs += [log.size_bytes for log in log_files]
+            old += [one.size_bytes for _, one, _ in older if one is not None]
+    small = [[size for size in sizes if size < small_limit] for sizes in together.values()]
     return FileCounts(
-        len(view.partitions()),
-        len(slices),
-        len(bases),
-        sum(bases),
-        len(small),
-        sum(small),
-        spared,
+        len(together),
+        len(depths),
+        sum(map(len, together.values())),
+        sum(map(sum, together.values())),
+        sum(map(len, small)),
+        sum(map(sum, small)),
+        sum(len(sizes) - -(-sum(sizes) // file_bytes) for sizes in small),
         len(logs),
         sum(logs),
         max(depths, default=0),
@@ -253,6 +251,15 @@ def _about_logs(files: FileCounts, context: ActionContext) -> Iterator[Finding]:
 
 
 # ---- the metadata table
+
+
+def _metadata_fault(meta: MetaClient) -> HudiError | None:
+    """Why the metadata table must not be read; None without one, too."""
+    if not has_metadata_table(meta):
+        return None
+    from pyhudi.actions.open_table import metadata_fault
+
+    return metadata_fault(meta)
 
 
 def _about_metadata(meta: MetaClient, fault: HudiError | None, context: ActionContext) -> Iterator[Finding]:

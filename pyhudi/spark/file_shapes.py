@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.types as at
 
 from pyhudi.formats.base import open_base_file
-from pyhudi.formats.bootstrap import may_be_skeleton
+from pyhudi.model.filenames import may_be_skeleton
 from pyhudi.queries.plan import ReadPlan, ReadSlice
 from pyhudi.schema.internal import InternalSchema, schema_as_of
 from pyhudi.storage.base import Storage

@@ -20,7 +20,7 @@ import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from operator import attrgetter
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from pyhudi.errors import PathExists, PathNotFound, StorageError
@@ -28,7 +28,7 @@ from pyhudi.shown_text import is_text
 from pyhudi.storage.base import READ_BYTES_MAX, FileInfo, Storage, check_size
 from pyhudi.storage.clock import SystemClock
 from pyhudi.storage.file_cache import FileState
-from pyhudi.storage.paths import TEMPORARY_PREFIX, TEMPORARY_SUFFIX, child, inside, is_temporary
+from pyhudi.storage.paths import TEMPORARY_PREFIX, TEMPORARY_SUFFIX, inside, is_temporary
 from pyhudi.storage.regular_files import open_input, open_output, open_to_read, opened_status, status_or_none
 from pyhudi.storage.synced import folders_of, sync_all, sync_descriptor
 
@@ -80,7 +80,7 @@ def _folders_above(folder: str) -> list[str]:
 
 _PROCESS_TOKEN = SystemClock().new_uuid()[:8]  # with the process id: unique over machines that share a mount, and forks
 _COUNTER = itertools.count()
-_by_path = attrgetter("path")  # within one folder the order of names
+_by_path = itemgetter(0)  # within one folder the order of names
 _NO_HARD_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
 
 
@@ -183,9 +183,9 @@ class LocalStorage:
             except (FileNotFoundError, NotADirectoryError):
                 return ()
             with entries:
-                infos = [_file_info(child(path, entry.name), entry) for entry in entries if is_text(entry.name)]
-        shown = (info for info in infos if info is not None and (info.is_dir or not is_temporary(info.name)))
-        return tuple(sorted(shown, key=_by_path))
+                above = f"{path}/" if path else ""
+                infos = [info for entry in entries if (info := _shown(above, entry)) is not None]
+        return tuple(sorted(infos, key=_by_path))
 
     def file_names_in(self, path: str) -> frozenset[str]:
         """The names of files in `list`, without reading the status of each, which takes most of its time."""
@@ -353,25 +353,37 @@ def _exists_already(target: str) -> str:
     return f"{target} exists already."
 
 
+def _shown(above: str, entry: os.DirEntry[str]) -> FileInfo | None:
+    """An entry of a folder as it is listed; None for one that no listing shows. Folders have very many."""
+    name = entry.name
+    if not is_text(name):
+        return None
+    if entry.is_symlink():
+        info = _linked(above + name, entry.path)
+    else:
+        try:
+            info = _file_info_of(above + name, entry.stat())
+        except FileNotFoundError:  # deleted since it was listed
+            return None
+    return None if info is None or (is_temporary(name) and not info.is_dir) else info
+
+
+def _linked(path: str, link: str) -> FileInfo | None:
+    """The entry of a symbolic link; None for one that leads nowhere."""
+    status = status_or_none(link)
+    if status is None:
+        return None
+    info = _file_info_of(path, status)
+    return info._replace(leads_to=os.path.realpath(link)) if info.is_dir else info
+
+
 def _is_file(entry: os.DirEntry[str]) -> bool:
     if not is_text(entry.name) or (entry.is_symlink() and status_or_none(entry.path) is None):
         return False
     return not entry.is_dir() and not is_temporary(entry.name)
 
 
-def _file_info(path: str, entry: os.DirEntry[str]) -> FileInfo | None:
-    if not entry.is_symlink():
-        try:
-            return _file_info_of(path, entry.stat())
-        except FileNotFoundError:  # deleted since it was listed
-            return None
-    status = status_or_none(entry.path)
-    if status is None:
-        return None
-    info = _file_info_of(path, status)
-    return info._replace(leads_to=os.path.realpath(entry.path)) if info.is_dir else info
-
-
 def _file_info_of(path: str, status: os.stat_result) -> FileInfo:
-    is_dir = stat.S_ISDIR(status.st_mode)
-    return FileInfo(path, 0 if is_dir else status.st_size, status.st_mtime_ns // 1_000_000, is_dir)
+    if stat.S_ISDIR(status.st_mode):
+        return FileInfo(path, 0, status.st_mtime_ns // 1_000_000, True)
+    return FileInfo(path, status.st_size, status.st_mtime_ns // 1_000_000)

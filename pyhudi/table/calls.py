@@ -14,11 +14,6 @@ from datetime import tzinfo
 from functools import partial
 from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
-from pyhudi.actions.action import ActionContext
-from pyhudi.actions.create_table import check_files_writable
-from pyhudi.actions.open_table import prepare, table_lock
-from pyhudi.engine.base import Engine, as_engine
-from pyhudi.engine.local import LocalEngine
 from pyhudi.errors import ConfigError
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import (
@@ -33,7 +28,6 @@ from pyhudi.model.options import (
 from pyhudi.model.options.queries import METADATA, SCHEMA_HISTORY
 from pyhudi.model.options.services import LAYOUT, SORT_COLUMNS
 from pyhudi.progress_line import working
-from pyhudi.queries.query import AsOf, commit_at, in_zone
 from pyhudi.storage import open_storage, with_sync
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import Clock, SystemClock
@@ -41,7 +35,10 @@ from pyhudi.storage.store_options import named_options
 from pyhudi.timeline.table_properties import load_table_config
 
 if TYPE_CHECKING:
+    from pyhudi.actions.action import ActionContext
     from pyhudi.actions.undo.restore_result import RollbackResult
+    from pyhudi.engine.base import Engine
+    from pyhudi.queries.query import AsOf
     from pyhudi.services.versions.upgrade import VersionChange
     from pyhudi.spark.names import SparkSession
 
@@ -74,6 +71,8 @@ _OF_READS_ALONE = frozenset({METADATA, SCHEMA_HISTORY.key})  # to a write they s
 
 def admit_writable(context: ActionContext) -> None:
     """Raises UnsupportedTable for a table whose files this release can't write."""
+    from pyhudi.actions.create_table import check_files_writable
+
     check_files_writable(context.meta.config)
 
 
@@ -94,6 +93,9 @@ def serve(
         admit: raises for a table that the service is not for, before anything is done to it.
     Raises: the errors of the service, UnsupportedTable for a table that this release can't write.
     """
+    from pyhudi.actions.action import ActionContext
+    from pyhudi.actions.open_table import prepare, table_lock
+
     storage = with_sync(table if isinstance(table, Storage) else open_storage(table), options.storage_sync)
     meta = MetaClient.load(storage, clock)
     opened = ActionContext(meta, options, table_lock(options, storage, clock), clock, engine)
@@ -206,6 +208,8 @@ class TableHandle:
 
         Raises: ConfigError for a value that is not a moment, TableError for a moment before the first commit.
         """
+        from pyhudi.queries.query import commit_at
+
         meta = self.fresh()
         if not _is_instant_time(time):
             try:
@@ -291,11 +295,18 @@ def _is_instant_time(time: object) -> bool:
 
 def in_session_zone(moment: AsOf, spark: SparkSession | None) -> AsOf:
     """A moment that names no zone in the session's zone; without a session as it is."""
-    return moment if spark is None else in_zone(moment, session_zone(spark))
+    if spark is None:
+        return moment
+    from pyhudi.queries.query import in_zone
+
+    return in_zone(moment, session_zone(spark))
 
 
 def with_engine(spark: SparkSession | None, options: WriteOptions, call: Callable[[Engine], Result]) -> Result:
     """Call with the engine that does work without input rows: Spark's when the session has more machines than this."""
+    from pyhudi.engine.base import as_engine
+    from pyhudi.engine.local import LocalEngine
+
     if spark is None or options.engine == "local":
         return call(as_engine(LocalEngine()))
     from pyhudi.spark.failures import translated  # pyspark is loaded only when it is used
@@ -315,6 +326,8 @@ def session_zone(spark: SparkSession | None) -> tzinfo | None:
 
 def _engine(spark: SparkSession, options: WriteOptions) -> Engine:
     """On a local master this process has the same cores as the executors, and needs no workers to start."""
+    from pyhudi.engine.base import as_engine
+    from pyhudi.engine.local import LocalEngine
     from pyhudi.spark.engine import SparkEngine
 
     engine = SparkEngine(spark)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Generic
 
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from pyhudi.services.repair.result import RepairResult
     from pyhudi.storage.base import Storage
 
-__all__ = ["HistoryGroup", "LockAudit", "SavepointGroup", "TableRepairs", "properties_repaired"]
+__all__ = ["HistoryGroup", "LockAudit", "TableRepairs", "TableSavepoints", "properties_repaired"]
 
 
 class _CalledList(ABC, Generic[EntryT]):
@@ -72,8 +72,16 @@ class _CalledList(ABC, Generic[EntryT]):
         return self()._repr_html_()
 
 
-class SavepointGroup(_CalledList[Savepoint]):
-    """The savepoints of a table: `table.savepoints()` and `list()` load them; it prints as they do."""
+class TableSavepoints(_CalledList[Savepoint]):
+    """The savepoints of a table: `table.savepoints()` and `list()` load them; it prints as they do. `create` and
+    `delete` are methods of HudiTable.
+    """
+
+    def __init__(self, handle: TableHandle, create: Callable[..., Savepoint], delete: Callable[..., None]) -> None:
+        """Use `table.savepoints`."""
+        super().__init__(handle)
+        self.create = create
+        self.delete = delete
 
     def __call__(self) -> Savepoints:
         """The savepoints, oldest first; prints as a table."""

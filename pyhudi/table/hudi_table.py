@@ -12,6 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Literal, NoReturn, overload
 
+import pyarrow as pa  # here, so that a PyArrow that can't be imported is told of by the first import
+
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import OptionScope, check_names, merged_options
 from pyhudi.storage import open_storage
@@ -41,17 +43,14 @@ from pyhudi.table.calls import (
     session_options,
     undo,
 )
-from pyhudi.table.groups import SavepointGroup
 from pyhudi.table.named_arguments import named, named_methods
 from pyhudi.table.neighbours import no_attribute
-from pyhudi.table.scan import Scan, scan
 from pyhudi.timeline.table_properties import table_exists
 
 if TYPE_CHECKING:
     import duckdb
     import pandas as pd
     import polars as pl
-    import pyarrow as pa
     from typing_extensions import Unpack  # what type checkers know by themselves, Python 3.10 too
 
     from pyhudi.actions.result import WriteResult
@@ -79,13 +78,14 @@ if TYPE_CHECKING:
     from pyhudi.table.dataset import HudiDataset
     from pyhudi.table.description import TableDescription
     from pyhudi.table.exports import ExportedFile, TableCopy
-    from pyhudi.table.groups import HistoryGroup, LockAudit, TableRepairs
+    from pyhudi.table.groups import HistoryGroup, LockAudit, TableRepairs, TableSavepoints
     from pyhudi.table.input import TableInput
     from pyhudi.table.merge_builder import Merge
     from pyhudi.table.metadata import TableMetadata
     from pyhudi.table.reports import TableDiff, TableStats
+    from pyhudi.table.scan import Scan
 
-__all__ = ["HudiTable", "Maintenance", "TableSavepoints", "write_hudi"]
+__all__ = ["HudiTable", "Maintenance", "write_hudi"]
 
 
 @named_methods
@@ -338,6 +338,8 @@ class HudiTable:
                 version 8 on a range is one of completion times, and `as.of.instant` is compared with instant times.
         Raises: ConfigError for arguments that contradict each other; the rest when rows are fetched.
         """
+        from pyhudi.table.scan import scan
+
         return scan(
             self._handle,
             columns,
@@ -1067,7 +1069,9 @@ class HudiTable:
     @property
     def savepoints(self) -> TableSavepoints:
         """`savepoints()` lists the savepoints, oldest first; `savepoints.create` and `delete` are on the table, too."""
-        return TableSavepoints(self)
+        from pyhudi.table.groups import TableSavepoints
+
+        return TableSavepoints(self._handle, self.savepoint, self.delete_savepoint)
 
     def restore(
         self, to: AsOf, *, dry_run: bool = False, options: Options | None = None, **more: Unpack[ActionArguments]
@@ -1196,16 +1200,6 @@ class Maintenance:
 
     def __repr__(self) -> str:
         return f"Maintenance({', '.join(vars(self))})"
-
-
-class TableSavepoints(SavepointGroup):
-    """The savepoints of a table: `table.savepoints()` lists them; `create` and `delete` are methods of HudiTable."""
-
-    def __init__(self, table: HudiTable) -> None:
-        """Use `table.savepoints`."""
-        super().__init__(table._handle)
-        self.create = table.savepoint
-        self.delete = table.delete_savepoint
 
 
 @overload

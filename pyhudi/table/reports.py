@@ -7,31 +7,31 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
-from pyhudi.actions.action import ActionContext
 from pyhudi.errors import ConfigError
-from pyhudi.formats.avro.schema import arrow_from_avro, without_meta
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.instant import ActionKind
 from pyhudi.model.keys import META_COLUMNS
-from pyhudi.queries.history import History, load_table_history
-from pyhudi.queries.query import AsOf, parse_as_of
-from pyhudi.queries.schema import read_schema
-from pyhudi.report.facts import table_facts
-from pyhudi.report.html import Report, report_html
 from pyhudi.result import Result
-from pyhudi.services.health import TableHealth, health_and_files
-from pyhudi.services.health import health as check_health
 from pyhudi.table.calls import Options, TableHandle, in_session_zone
-from pyhudi.table.scan import FILES_SCHEMA
+from pyhudi.table.description import file_columns, partition_columns
 from pyhudi.text_table import html_pairs, pairs_text, readable_bytes, text_table
 from pyhudi.view.consistent_read import read_consistently
 from pyhudi.view.file_system_view import FileSystemView
 
+if TYPE_CHECKING:
+    from pyhudi.actions.action import ActionContext
+    from pyhudi.queries.history import History
+    from pyhudi.queries.query import AsOf
+    from pyhudi.report.html import Report
+    from pyhudi.services.health import TableHealth
+
 __all__ = [
+    "FILES_SCHEMA",
     "PARTITIONS_SCHEMA",
     "CommitStats",
     "PartitionDiff",
@@ -50,6 +50,16 @@ __all__ = [
     "table_stats",
 ]
 
+FILES_SCHEMA = pa.schema(
+    [
+        ("partition_path", pa.string()),
+        ("file_id", pa.string()),
+        ("path", pa.string()),
+        ("instant_time", pa.string()),
+        ("size_bytes", pa.int64()),
+        ("log_files", pa.int32()),
+    ]
+)
 PARTITIONS_SCHEMA = pa.schema(
     [("partition_path", pa.string()), ("files", pa.int64()), ("size_bytes", pa.int64()), ("log_files", pa.int64())]
 )
@@ -57,11 +67,16 @@ PARTITIONS_SCHEMA = pa.schema(
 
 def data_schema(meta: MetaClient) -> pa.Schema:
     """`HudiTable.schema`."""
+    from pyhudi.queries.schema import read_schema
+
     return pa.schema([field for field in read_schema(meta, None) if field.name not in META_COLUMNS])
 
 
 def history(handle: TableHandle, limit: int | None, archived: bool, since: AsOf | None, until: AsOf | None) -> History:
     """`HudiTable.history`."""
+    from pyhudi.queries.history import load_table_history
+    from pyhudi.queries.query import parse_as_of
+
     meta = handle.fresh()
     zone = meta.config.timeline_zone
     first, last = (
@@ -72,12 +87,17 @@ def history(handle: TableHandle, limit: int | None, archived: bool, since: AsOf 
 
 def health(handle: TableHandle, options: Options | None, deep: bool) -> TableHealth:
     """`HudiTable.health`."""
-    look = partial(check_health, deep=deep)
-    return handle.serve(look, options, {}, dry_run=True, admit=lambda context: None)
+    from pyhudi.services.health import health
+
+    return handle.serve(partial(health, deep=deep), options, {}, dry_run=True, admit=lambda context: None)
 
 
 def report(handle: TableHandle, path: str | os.PathLike[str] | None, options: Options | None) -> Report | str:
     """`HudiTable.report`."""
+    from pyhudi.report.facts import table_facts
+    from pyhudi.report.html import Report, report_html
+    from pyhudi.services.health import health_and_files
+
     if path is not None and "://" in os.fspath(path):
         raise ConfigError(
             f"report({os.fspath(path)!r}) would write to another store; expected a path of this machine. Write the "
@@ -97,28 +117,12 @@ def report(handle: TableHandle, path: str | os.PathLike[str] | None, options: Op
 
 def files(meta: MetaClient) -> pa.Table:
     """`HudiTable.files`."""
-    slices = read_consistently(meta, FileSystemView.load).all_slices()
-    columns: list[list[object]] = [
-        [s.group.partition_path for s in slices],
-        [s.group.file_id for s in slices],
-        [s.base_file.path if s.base_file else None for s in slices],
-        [s.base_instant for s in slices],
-        [s.size_bytes for s in slices],
-        [len(s.log_files) for s in slices],
-    ]
-    return pa.table([pa.array(c, f.type) for c, f in zip(columns, FILES_SCHEMA, strict=True)], schema=FILES_SCHEMA)
+    return pa.table(file_columns(meta), schema=FILES_SCHEMA)
 
 
 def partitions(meta: MetaClient) -> pa.Table:
     """`HudiTable.partitions`."""
-    view = read_consistently(meta, FileSystemView.load)
-    rows = []
-    for partition in view.partitions():
-        slices = view.slices(partition)
-        logs = [log for s in slices for log in s.log_files]
-        size = sum(s.base_file.size_bytes for s in slices if s.base_file) + sum(log.size_bytes for log in logs)
-        rows.append(dict(zip(PARTITIONS_SCHEMA.names, (partition, len(slices), size, len(logs)), strict=True)))
-    return pa.Table.from_pylist(rows, PARTITIONS_SCHEMA)
+    return pa.table(partition_columns(meta), schema=PARTITIONS_SCHEMA)
 
 
 def one_line(meta: MetaClient) -> str:
@@ -310,6 +314,8 @@ def table_diff(meta: MetaClient, since: str, until: str) -> TableDiff:
 
 
 def _columns(meta: MetaClient, time: str) -> list[pa.Field]:
+    from pyhudi.formats.avro.schema import arrow_from_avro, without_meta
+
     text = meta.commits.schema_json_as_of(meta.timeline, time)
     return [] if text is None else list(without_meta(arrow_from_avro(text)))
 

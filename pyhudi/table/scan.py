@@ -52,22 +52,11 @@ if TYPE_CHECKING:
     from pyhudi.storage.base import Storage
     from pyhudi.table.dataset import HudiDataset
 
-__all__ = ["FILES_SCHEMA", "Scan", "scan", "scan_of_state"]
+__all__ = ["Scan", "scan", "scan_of_state"]
 
 T = TypeVar("T")
 _QUERY_TYPE = "hoodie.datasource.query.type"
 _FORMAT = "hoodie.datasource.query.incremental.format"
-
-FILES_SCHEMA = pa.schema(
-    [
-        ("partition_path", pa.string()),
-        ("file_id", pa.string()),
-        ("path", pa.string()),
-        ("instant_time", pa.string()),
-        ("size_bytes", pa.int64()),
-        ("log_files", pa.int32()),
-    ]
-)
 
 
 @named_methods
@@ -232,6 +221,8 @@ class Scan:
 
     def files(self) -> pa.Table:
         """The files that the scan reads, without skipped ones: columns of `FILES_SCHEMA`, paths below the table."""
+        from pyhudi.table.reports import FILES_SCHEMA
+
         rows = [
             {
                 "partition_path": slice.group.partition_path,

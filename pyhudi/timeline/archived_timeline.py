@@ -13,18 +13,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from pyhudi.errors import CorruptFile
-from pyhudi.formats.log.reader import LogBlock, scan_log
-from pyhudi.formats.log.writer import LogFileWriter
-from pyhudi.formats.timeline.archive_entries import commit_of_entry, encode_entries, entries_of
 from pyhudi.formats.timeline.bodies import Body
 from pyhudi.model.commit import CommitMetadata, CommitTotals
 from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.model.table_config import TableConfig
 from pyhudi.storage.base import Storage
-from pyhudi.timeline.lsm_history import LsmHistory
+
+if TYPE_CHECKING:  # what reads archives is loaded on use: most calls read none
+    from pyhudi.timeline.lsm_history import LsmHistory
 
 __all__ = [
     "ArchiveLog",
@@ -54,6 +53,8 @@ class ArchiveLogInstant:
 
     def commit(self) -> CommitMetadata | None:
         """The commit metadata of a write, None for other actions."""
+        from pyhudi.formats.timeline.archive_entries import commit_of_entry
+
         return commit_of_entry(self.entries.get(State.COMPLETED.name) or {})
 
     def totals(self) -> CommitTotals | None:
@@ -112,6 +113,9 @@ class ArchiveLog:
         Args:    entries: for each instant the entries of its states; an instant is never split between blocks.
                  batch_size: entries that a block has at least (the last one may have fewer).
         """
+        from pyhudi.formats.log.writer import LogFileWriter
+        from pyhudi.formats.timeline.archive_entries import encode_entries
+
         path, file = "", None
         waiting: list[Body] = []
         for states in entries:
@@ -134,6 +138,9 @@ class ArchiveLog:
         return path
 
     def _entries_in(self, path: str, columns: Sequence[str] | None) -> Iterator[Body]:
+        from pyhudi.formats.log.reader import LogBlock, scan_log
+        from pyhudi.formats.timeline.archive_entries import entries_of
+
         try:
             for block in scan_log(self.storage, path):
                 if isinstance(block, LogBlock) and block.is_data:
@@ -220,5 +227,7 @@ def archive_log(storage: Storage, config: TableConfig) -> ArchiveLog:
 
 def lsm_history(storage: Storage, config: TableConfig) -> LsmHistory:
     """The merge tree of a table of version 8 or later."""
+    from pyhudi.timeline.lsm_history import LsmHistory
+
     initial = config.properties.get("hoodie.table.initial.version", "")
     return LsmHistory(storage, config.history_path, names_are_ranges=initial.isdigit() and int(initial) >= 8)

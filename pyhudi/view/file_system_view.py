@@ -21,7 +21,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 
 from pyhudi.meta_client import MetaClient
-from pyhudi.model.file_group import BaseFile, FileGroup, FileGroupId, FileSlice, LogFile
+from pyhudi.model.file_group import BaseFile, FileGroup, FileGroupId, FileSlice, LogFile, SliceParts
 from pyhudi.model.filenames import BaseFileName, LogFileName, base_file_parts
 from pyhudi.model.instant import ActionKind, Instant
 from pyhudi.storage.base import FileInfo, Storage
@@ -109,11 +109,10 @@ class FileSystemView:
             partitions: list only these partition paths; None: find all partitions.
             listed: partition path → its files, from another source; None: folders are listed.
         """
-        if listed is None:
-            listed = dict(listed_partitions(meta.storage, partitions))
         rules = Visibility.of(meta, as_of)
-        groups = {path: rules.file_groups(path, listed[path]) for path in sorted(listed)}
-        return cls(groups, as_of)
+        parts = listed_partitions(meta.storage, partitions) if listed is None else listed.items()
+        groups = {path: rules.file_groups(path, files) for path, files in parts}  # entries of few folders at a time
+        return cls({path: groups[path] for path in sorted(groups)}, as_of)
 
     def partitions(self) -> tuple[str, ...]:
         """Partition paths in text order, also those without a visible file; ("",) for a table without partitions."""
@@ -123,18 +122,22 @@ class FileSystemView:
         """The newest slice of each group of a partition, in order of file id; () for an unknown partition."""
         if partition_path not in self._latest:
             groups = self.groups.get(partition_path, ())
-            self._latest[partition_path] = tuple(group.slices[0] for group in groups)
+            self._latest[partition_path] = tuple(group.newest for group in groups)
         return self._latest[partition_path]
 
     def base_files(self, partition_path: str) -> tuple[BaseFile, ...]:
         """The newest base file of each group with one, as read by a read-optimised query."""
         base_files = []
         for group in self.groups.get(partition_path, ()):
-            for file_slice in group.slices:
-                if file_slice.base_file is not None:
-                    base_files.append(file_slice.base_file)
+            for _, base_file, _ in group.parts:
+                if base_file is not None:
+                    base_files.append(base_file)
                     break
         return tuple(base_files)
+
+    def newest_parts(self) -> Iterator[tuple[str, str, SliceParts]]:
+        """`all_slices`, each as partition path, file id and its parts; no slice is made."""
+        return ((path, group.file_id, group.parts[0]) for path, groups in self.groups.items() for group in groups)
 
     def count_base_files(self) -> int:
         """The number of `all_base_files`."""
@@ -206,18 +209,16 @@ class Visibility:
                 logs[log.file_id].append(_log_file(log, info, partition_path))
         groups = []
         for file_id in sorted(bases.keys() | logs.keys() if logs else bases):
-            group = FileGroupId(partition_path, file_id)
-            if self.replaced and group in self.replaced:
+            if self.replaced and FileGroupId(partition_path, file_id) in self.replaced:
                 continue
-            slices: tuple[FileSlice, ...]
             base_file = bases.get(file_id)
             if base_file is not None and file_id not in more and file_id not in logs:
-                slices = (FileSlice(group, base_file.instant_time, base_file),)  # nearly every group in most tables
-            else:
-                group_files = [] if base_file is None else [base_file, *more.get(file_id, ())]
-                slices = self.file_slices(group, group_files, logs.get(file_id, ()))
+                groups.append(FileGroup(base_file))  # nearly every group in most tables
+                continue
+            group_files = [] if base_file is None else [base_file, *more.get(file_id, ())]
+            slices = self.file_slices(FileGroupId(partition_path, file_id), group_files, logs.get(file_id, ()))
             if slices:
-                groups.append(FileGroup(group, slices))
+                groups.append(FileGroup(slices))
         return tuple(groups)
 
     def _base_file(self, name: str) -> tuple[str, str | None] | None:
@@ -327,8 +328,8 @@ def load_replaced_groups(meta: MetaClient, completed: Iterable[Instant]) -> froz
 
 
 def _has_base_file(group: FileGroup) -> bool:
-    # Nearly always the newest slice has one; with a hundred thousand groups each step counts.
-    return group.slices[0].base_file is not None or any(file_slice.base_file is not None for file_slice in group.slices)
+    # Nearly always true at once; with a hundred thousand groups each step counts.
+    return isinstance(group.files, BaseFile) or any(base_file is not None for _, base_file, _ in group.parts)
 
 
 def _attempt(base: BaseFile) -> tuple[list[int], str]:

@@ -60,6 +60,30 @@ def test_reading_a_table_loads_no_write_and_no_service(tmp_path):
     assert not {"pyhudi.table.write", "pyhudi.table.bootstrap", "pyhudi.services.versions.upgrade"} & loaded
 
 
+def test_listing_the_files_of_a_table_on_the_command_line_loads_no_arrow(tmp_path):
+    pyhudi.write_hudi(tmp_path / "t", [{"id": 1}], record_key="id")
+    code = "import sys; from pyhudi.cli.main import main; main(['table', 'files', sys.argv[1]]); print(*sys.modules)"
+    command = [sys.executable, "-c", code, tmp_path / "t"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=True)
+
+    assert done.stdout.startswith("partition_path")
+    assert "pyhudi.view.file_system_view" in done.stdout.split()
+    assert not {"pyarrow", "numpy", "pandas"} & set(done.stdout.split())
+
+
+def test_the_health_and_the_page_of_a_table_load_no_pandas(tmp_path):
+    # PyArrow imports pandas, where there is one, with the first array that is made of Python's values.
+    options = {"hoodie.metadata.enable": "false"}
+    pyhudi.write_hudi(tmp_path / "t", [{"id": 1}], record_key="id", options=options)
+    look = "t = pyhudi.HudiTable.open(sys.argv[1]); t.health(), t.report()"
+    code = f"import sys, pyhudi; {look}; print(*sys.modules)"
+    command = [sys.executable, "-c", code, tmp_path / "t"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=True)
+
+    assert "pyarrow" in done.stdout.split()
+    assert "pandas" not in done.stdout.split()
+
+
 LOOKED_AT = """
 import sys
 for name in sys.argv[1:]:

@@ -27,7 +27,7 @@ from pyhudi.actions.metadata_participant import METADATA_TABLE
 from pyhudi.actions.undo.checks import action_of, check_can_be_undone, check_is_newest, check_is_uncommitted
 from pyhudi.errors import CorruptFile, PathNotFound, StorageError, TableError, WriteConflict
 from pyhudi.filegroup.write.markers import delete_markers, sweep
-from pyhudi.formats.bootstrap import SKELETON_TIME, delete_index
+from pyhudi.formats.bootstrap import delete_index
 from pyhudi.formats.timeline.instant_files import encode_rollback_plan
 from pyhudi.index.consistent_bucket import delete_rings
 from pyhudi.meta_client import MetaClient
@@ -35,7 +35,7 @@ from pyhudi.metadata.staged_index import delete_staged_index
 from pyhudi.model.buckets import BUCKET_KEYS
 from pyhudi.model.commit import OperationType
 from pyhudi.model.file_group import FileGroupId
-from pyhudi.model.filenames import heartbeat_path
+from pyhudi.model.filenames import SKELETON_TIME, heartbeat_path
 from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.model.plans import InstantInfo, RollbackMetadata, RollbackPlan
 from pyhudi.timeline.schema_history_files import delete_history

@@ -26,9 +26,10 @@ from pyhudi.filegroup.write.spec import WriteSpec
 from pyhudi.filegroup.write.status import STATUS_SCHEMA, from_table, to_batch
 from pyhudi.formats.avro.schema import avro_from_arrow
 from pyhudi.formats.base.joined import source_batches
-from pyhudi.formats.bootstrap import SKELETON_TIME, SourceFile, write_index
+from pyhudi.formats.bootstrap import SourceFile, write_index
 from pyhudi.keygen import KeyGenerator
 from pyhudi.model.commit import CommitMetadata, OperationType, WriteStatus
+from pyhudi.model.filenames import SKELETON_TIME
 from pyhudi.model.instant import ActionKind, Instant
 from pyhudi.model.keys import RECORD_KEY
 from pyhudi.schema.projection import project

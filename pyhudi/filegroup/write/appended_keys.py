@@ -28,7 +28,7 @@ from pyhudi.model.keys import DELETE_FLAG_COLUMN, RECORD_KEY
 
 __all__ = ["AppendedKeys"]
 
-_NO_KEYS = pa.array([], pa.string())
+_NO_KEYS = pa.nulls(0, pa.string())
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,10 +28,10 @@ from pyhudi.formats.avro.schema import arrow_from_avro, nullable_branch
 from pyhudi.formats.avro.varint import varint_matrix
 from pyhudi.formats.timeline.bodies import AvroObject, AvroType
 
-__all__ = ["NOTHING", "AvroEncoder", "Piece", "Short", "joined", "numbers", "varints"]
+__all__ = ["AvroEncoder", "Piece", "Short", "joined", "numbers", "varints"]
 
 
-NOTHING = pa.scalar(b"", pa.binary())
+_NOTHING = b""
 
 _MATRIX_BYTES = 96  # of a row: further columns go into the next matrix, so that memory stays small
 
@@ -64,7 +64,7 @@ def joined(pieces: Iterable[Piece], rows: int) -> pa.Array:
     arrays = list(_arrays(pieces, rows))
     if len(arrays) == 1:
         return arrays[0]
-    return pc.binary_join_element_wise(*arrays, NOTHING) if arrays else _binary(np.zeros((rows, 0), np.uint8), None)
+    return pc.binary_join_element_wise(*arrays, _NOTHING) if arrays else _binary(np.zeros((rows, 0), np.uint8), None)
 
 
 def _arrays(pieces: Iterable[Piece], rows: int) -> Iterator[pa.Array]:
@@ -250,7 +250,7 @@ def _nullable(inner: Pieces, null_branch: int) -> Pieces:
         mask = present.to_numpy(zero_copy_only=False)
         spread = values.take(pa.array(np.cumsum(mask) - 1, mask=~mask))
         tags = pc.if_else(present, pa.scalar(value_bytes, pa.binary()), pa.scalar(null_bytes, pa.binary()))
-        return [tags, pc.fill_null(spread, NOTHING)]
+        return [tags, pc.fill_null(spread, _NOTHING)]
 
     return encode
 
@@ -311,6 +311,6 @@ def _blocks(counts: npt.NDArray[np.int64], items: pa.Array) -> list[Piece]:
     """One block per array or map: its count, its items, and the count 0 that ends it."""
     offsets = np.zeros(len(counts) + 1, dtype=np.int32)
     np.cumsum(counts, out=offsets[1:])
-    content = pc.binary_join(pa.ListArray.from_arrays(pa.array(offsets), items), NOTHING)
-    filled = pc.if_else(pa.array(counts > 0), pa.scalar(b"\x00", pa.binary()), NOTHING)
+    content = pc.binary_join(pa.ListArray.from_arrays(pa.array(offsets), items), _NOTHING)
+    filled = pc.if_else(pa.array(counts > 0), pa.scalar(b"\x00", pa.binary()), _NOTHING)
     return [varints(counts), content, filled]

@@ -27,9 +27,9 @@ import pyarrow.compute as pc
 from pyhudi.errors import ConfigError, CorruptFile, PathNotFound, SchemaMismatch, UnsupportedTable
 from pyhudi.formats.avro.schema import storable
 from pyhudi.formats.base.ranges import RangeTest
-from pyhudi.formats.bootstrap import may_be_skeleton
 from pyhudi.formats.column_stats import ColumnRange
 from pyhudi.formats.damage import FOREIGN_ERRORS
+from pyhudi.model.filenames import may_be_skeleton
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.registry import Registry
 from pyhudi.storage.base import Storage

@@ -24,13 +24,12 @@ from functools import cache
 
 from pyhudi.errors import CorruptFile, UnsupportedTable
 from pyhudi.formats.avro.container import decode_container, encode_container
-from pyhudi.formats.bootstrap import may_be_skeleton
 from pyhudi.formats.timeline.bodies import Fields, NewBody
 from pyhudi.formats.timeline.instant_files import decode_avro_record, decode_requested_replace, encode_avro_record
 from pyhudi.formats.timeline.schemas import body_schema
 from pyhudi.model.commit import OperationType
 from pyhudi.model.file_group import FileGroupId
-from pyhudi.model.filenames import BaseFileName, LogFileName, data_path
+from pyhudi.model.filenames import BaseFileName, LogFileName, data_path, may_be_skeleton
 from pyhudi.model.plans import (
     NEW_GROUPS_MAX,
     ClusteringGroup,

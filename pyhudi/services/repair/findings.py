@@ -6,17 +6,20 @@ Source: docs/repairs.md, "Found by health".
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
-from pyhudi.actions.action import ActionContext
 from pyhudi.errors import HudiError
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.filenames import PROPERTIES_BACKUP_PATH, InstantFileName
 from pyhudi.model.instant import State
+from pyhudi.model.keys import OLD_DEFAULT_PARTITION
 from pyhudi.services.repair import REPAIRS
-from pyhudi.services.repair.partitions import deprecated_partitions
 from pyhudi.timeline.listing import list_instant_files
 
-__all__ = ["Damage", "damage_by_names", "damage_by_repairs"]
+if TYPE_CHECKING:
+    from pyhudi.actions.action import ActionContext
+
+__all__ = ["Damage", "damage_by_names", "damage_by_repairs", "deprecated_partitions"]
 
 Damage = tuple[str, str]  # a sentence, and the call that mends it
 _SHOWN = 3
@@ -52,6 +55,12 @@ def damage_by_repairs(context: ActionContext) -> Iterator[Damage]:
             first = result.items[0]
             more = f", and {len(result.items) - 1:,} more" if len(result.items) > 1 else ""
             yield f"{first.where or '.'}: {first.problem}{more}", result.run if result.to_mend else ""
+
+
+def deprecated_partitions(paths: Iterable[str], partition_fields: Iterable[str]) -> tuple[str, ...]:
+    """The partitions that have the old name of the default one in their paths."""
+    old = {OLD_DEFAULT_PARTITION, *(f"{name}={OLD_DEFAULT_PARTITION}" for name in partition_fields)}
+    return tuple(path for path in sorted(paths) if old & set(path.split("/")))
 
 
 def _some(names: Iterable[str]) -> str:

@@ -21,11 +21,12 @@ from pyhudi.queries.plan import ReadPlan
 from pyhudi.queries.read_slice import ReadSlice
 from pyhudi.queries.snapshot import read_slice
 from pyhudi.services.plan_files import check_logs
+from pyhudi.services.repair.findings import deprecated_partitions
 from pyhudi.services.repair.result import RepairItem, RepairResult
 from pyhudi.services.repair.rewriting import Rewriting, plan_rows
 from pyhudi.view.file_system_view import FileSystemView
 
-__all__ = ["deprecated_partition", "deprecated_partitions", "rename_partition"]
+__all__ = ["deprecated_partition", "rename_partition"]
 
 _PLAIN_GENERATORS = ("SIMPLE", "COMPLEX")
 _RUN = "table.repair.deprecated_partition(dry_run=False)"
@@ -109,12 +110,6 @@ def deprecated_partition(context: ActionContext, *, dry_run: bool = True) -> Rep
     targets = frozenset(name for path in moved for name in (path, _new_name(path)))
     time = Rewriting(plan, reads, targets).run(context)
     return RepairResult(root, "deprecated_partition", tuple(items), True, time, _RUN)
-
-
-def deprecated_partitions(paths: Iterable[str], partition_fields: Iterable[str]) -> tuple[str, ...]:
-    """The partitions that have the old name of the default one in their paths."""
-    old = {OLD_DEFAULT_PARTITION, *(f"{name}={OLD_DEFAULT_PARTITION}" for name in partition_fields)}
-    return tuple(path for path in sorted(paths) if old & set(path.split("/")))
 
 
 def _new_name(path: str) -> str:
