@@ -152,10 +152,6 @@ def insert_beside(storage: LocalStorage, count: int) -> None:
     write(storage, rows(np.arange(DAYS)), "insert", {**WITHOUT_SERVICES, **statistics_off})
 
 
-def clean(storage: LocalStorage, count: int) -> None:
-    HudiTable(MetaClient.load(storage)).clean(dry_run=True)
-
-
 @dataclass(frozen=True)
 class ListedStorage(LocalStorage):
     """A table whose partitions hold base files that are not there, `folders`: how many of them in each."""
@@ -208,7 +204,6 @@ LISTED = {
     "build the metadata table": make_metadata_table,
     "plan, by the metadata table": plan_by_metadata_table,
     "insert 20 rows": insert_beside,
-    "plan a clean": clean,
 }
 CURVES = {
     "rows": Curve(

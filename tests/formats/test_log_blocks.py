@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import tracemalloc
 import zipfile
 from collections import Counter
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 
+import fastavro
 import pyarrow as pa
 import pytest
 
@@ -168,6 +171,38 @@ def test_ordering_values_of_many_deletes_are_read_as_written(columns: list[pa.Ar
     assert list(found.ordering) == columns
     rows = zip(*(column.to_pylist() for column in columns), strict=True)
     assert found.commit_time.to_pylist() == [all(value is None for value in row) for row in rows]
+
+
+_DELETED_AT = [
+    pa.array([True, False, None]), pa.array([1, -5, None], pa.int32()), pa.array([2**62, -(2**62), 0], pa.int64()),
+    pa.array([1.5, None, -0.0], pa.float32()), pa.array([1.5, None, float("inf")]), pa.array([b"", b"\xff", None]),
+    pa.array(["", "é" * 5000, None]), pa.array([None, Decimal("-1.5"), Decimal(10**14)], pa.decimal128(30, 15)),
+    pa.array([0, None, 86_399_999_999], pa.time64("us")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("values", _DELETED_AT, ids=lambda values: str(values.type))
+def test_deletes_are_decoded_as_fastavro_decodes_them(values: pa.Array, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Long texts, nulls and every kind of value; in one piece, and in parts whose ends are anywhere in a record."""
+    names = ["k", "long" * 40, "long" * 5000] * 40
+    paths = ["p", None, "a/long/path" * 20] * 40
+    keys = pa.RecordBatch.from_pydict({"_hoodie_record_key": names, "_hoodie_partition_path": paths})
+    block = delete.encode(keys, [pa.concat_arrays([values] * 40)])
+    (rows,) = fastavro.schemaless_reader(io.BytesIO(block[8:]), delete._PARSED, None, return_record_name=True).values()
+
+    monkeypatch.setattr(delete, "_READ_BYTES", 997)
+    whole, parts = delete.decode(block), list(delete.decoded_parts(io.BytesIO(block), len(block)))
+
+    assert whole.keys.equals(keys)
+    assert whole.keys.column(0).to_pylist() == [row["recordKey"] for row in rows]
+    assert whole.keys.column(1).to_pylist() == [row["partitionPath"] for row in rows]
+    given = [None if row["orderingVal"] == delete._NO_ORDERING else row["orderingVal"][1]["value"] for row in rows]
+    assert whole.ordering[0].to_pylist() == given
+    assert pa.Table.from_batches([part.keys for part in parts]).combine_chunks().to_batches() == [keys]
+    none = pa.nulls(1, whole.ordering[0].type)
+    alone = [part.ordering[0] if part.ordering else pa.concat_arrays([none] * len(part.keys)) for part in parts]
+    assert pa.concat_arrays(alone).equals(whole.ordering[0])
+    assert pa.concat_arrays([part.commit_time for part in parts]).equals(whole.commit_time)
 
 
 def test_every_byte_of_a_log_may_be_flipped_or_cut_without_another_error_than_ours() -> None:

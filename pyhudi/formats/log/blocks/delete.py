@@ -10,17 +10,20 @@ from __future__ import annotations
 
 import decimal
 import io
+import json
 import struct
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from functools import cache
 from typing import TYPE_CHECKING, BinaryIO, TypeAlias, cast
 
 import fastavro
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.errors import CorruptFile, UnsupportedTable
+from pyhudi.formats.avro.decode import AvroDecoder
 from pyhudi.formats.damage import as_corrupt
 from pyhudi.formats.timeline.bodies import AvroType, Body
 from pyhudi.model.keys import PARTITION_PATH, RECORD_KEY
@@ -62,8 +65,8 @@ def _wrapper(name: str, avro: AvroType) -> AvroType:
     return {"type": "record", "name": name, "namespace": _MODEL, "fields": [{"name": "value", "type": avro}]}
 
 
-def _schema() -> tuple[Schema, Schema]:
-    """The schemas of one delete, and of a list of deletes."""
+def _schema() -> tuple[AvroType, Schema, Schema]:
+    """The schema of one delete, and parsed with that of a list of deletes."""
     union: list[AvroType] = ["null", *(_wrapper(name, avro) for name, avro, _ in _WRAPPERS)]
     items = ["null", *(f"{_MODEL}.{name}" for name, _, _ in _WRAPPERS)]
     wrapped = {"name": "wrappedValues", "type": ["null", {"type": "array", "items": items}]}
@@ -76,12 +79,17 @@ def _schema() -> tuple[Schema, Schema]:
     record = {"type": "record", "name": "HoodieDeleteRecord", "namespace": _MODEL, "fields": fields}
     items_field = {"name": "deleteRecordList", "type": {"type": "array", "items": record}}
     listed = {"type": "record", "name": "HoodieDeleteRecordList", "namespace": _MODEL, "fields": [items_field]}
-    return fastavro.parse_schema(record), fastavro.parse_schema(listed)
+    return record, fastavro.parse_schema(record), fastavro.parse_schema(listed)
 
 
-_RECORD, _PARSED = _schema()
-_DECODED_ROWS = 1 << 14  # number of deletes that are Python objects at once
+_SCHEMA, _RECORD, _PARSED = _schema()
+_DECODED_ROWS = 1 << 14  # number of deletes that are decoded at once
 _READ_BYTES = 1 << 20  # of content that is decoded in parts
+_NULL, _TEXT = 0, 2  # branches, as their bytes
+_STRANGE, _VARINT, _LENGTH = -1, -2, -3
+# The branch of an ordering value, as its byte → bytes of the value. A list, the last branch, is missing.
+_SIZES = (0, 1, _VARINT, _VARINT, 4, 8, _LENGTH, _LENGTH, _VARINT, _LENGTH, _VARINT, _VARINT)
+_VALUE_BYTES = {2 * branch: size for branch, size in enumerate(_SIZES)}
 
 
 EMPTY = _HEAD.pack(CONTENT_VERSION, 1) + b"\x00"  # content of a block that deletes nothing
@@ -104,7 +112,7 @@ def decode(content: bytes, where: str = "log block") -> DeleteRecords:
     """The deletes of a block's content. Raises CorruptFile, and UnsupportedTable for content versions 1 and 2."""
     length = _list_bytes(content[: _HEAD.size], len(content), where)
     with as_corrupt(where, "the delete list"):
-        body = io.BytesIO(memoryview(content)[_HEAD.size : _HEAD.size + length])
+        body = io.BufferedReader(_Section(io.BytesIO(memoryview(content)[_HEAD.size :]), length), _READ_BYTES)
         return _joined([_columns([]), *_parts(body, length, where)], where)
 
 
@@ -155,21 +163,89 @@ def _list_bytes(head: bytes, size_bytes: int, where: str) -> int:
     return int(length)
 
 
-def _parts(body: BinaryIO, length: int, where: str) -> Iterator[_Part]:
-    # Row by row: the records have no lengths, so each one's position depends on all before it.
-    rows = _records(body, length, where)
-    yield from map(_columns, iter(lambda: list(islice(rows, _DECODED_ROWS)), []))
+def _parts(body: io.BufferedReader[_Section], length: int, where: str) -> Iterator[_Part]:
+    """The deletes of a list, which consists of blocks. Raises CorruptFile for a count that the bytes can't hold.
 
-
-def _records(body: BinaryIO, length: int, where: str) -> Iterator[Body]:
-    """The deletes of a list, which consists of blocks. Raises CorruptFile for a count that the bytes can't hold."""
+    The records have no lengths, so each one's position depends on all before it: `_ends` walks over them, and columns
+    are decoded at once. fastavro decodes what `_ends` does not know, and a record that goes beyond the bytes at hand.
+    """
     while count := cast("int", fastavro.schemaless_reader(body, "long", None)):
         if count < 0:
             fastavro.schemaless_reader(body, "long", None)  # the size of the block in bytes
         if abs(count) * _DELETE_BYTES > length:
             raise CorruptFile(f"{where}: a delete list of {length} bytes can't hold {abs(count)} deletes.")
-        for _ in range(abs(count)):
-            yield cast("Body", fastavro.schemaless_reader(body, _RECORD, None, return_record_name=True))
+        left = abs(count)
+        while left:
+            most = min(left, _DECODED_ROWS)
+            ends, is_strange = _ends(body.peek(_READ_BYTES), most)
+            if ends:
+                taken = len(ends)
+                yield _decoded(body.read(ends[-1]), ends, where)
+            else:
+                taken = most if is_strange else 1
+                rows = [fastavro.schemaless_reader(body, _RECORD, None, return_record_name=True) for _ in range(taken)]
+                yield _columns(cast("list[Body]", rows))
+            left -= taken
+
+
+def _ends(content: bytes, most: int) -> tuple[list[int], bool]:
+    """Where the first records end, as far as the content goes; is the next one strange: a long text, several values?"""
+    ends: list[int] = []
+    at, size = 0, len(content)
+    try:
+        while len(ends) < most:
+            for _ in ("recordKey", "partitionPath"):
+                branch = content[at]
+                at = at + 1 if branch == _NULL else _text_end(content, at + 1) if branch == _TEXT else _STRANGE
+                if at == _STRANGE:
+                    return ends, True
+            value_bytes = _VALUE_BYTES.get(content[at], _STRANGE)
+            at += 1
+            if value_bytes == _VARINT:
+                while content[at] & 0x80:
+                    at += 1
+                at += 1
+            elif value_bytes == _LENGTH:
+                at = _text_end(content, at)
+            else:
+                at = _STRANGE if value_bytes == _STRANGE else at + value_bytes
+            if at == _STRANGE:
+                return ends, True
+            if at > size:
+                break
+            ends.append(at)
+    except IndexError:
+        pass  # the content ends inside a record
+    return ends, False
+
+
+def _text_end(content: bytes, at: int) -> int:
+    """The position behind a text with its length; _STRANGE for a length of three bytes or more, or below zero."""
+    low = content[at]
+    if low & 1:
+        return _STRANGE
+    if low < 0x80:
+        return at + 1 + (low >> 1)
+    high = content[at + 1]
+    return _STRANGE if high & 0x80 else at + 2 + ((low & 0x7F | high << 7) >> 1)
+
+
+def _decoded(content: bytes, ends: list[int], where: str) -> _Part:
+    """Ordinary records, which end at these positions."""
+    behind = np.array(ends, np.int64)
+    rows = _decoder().decode(content, np.concatenate([[0], behind[:-1]]), behind, where)
+    keys, paths, union = (column.combine_chunks() for column in rows.columns)
+    members = cast("list[pa.StructArray]", cast("pa.StructArray", union).flatten())
+    values = {name: member.field(0) for name, member in zip(_ARROW, members, strict=False)}
+    none = pc.or_(union.is_null(), pc.fill_null(pc.equal(values[_NO_ORDERING[0]], 0), False))
+    bare = {name: pc.if_else(none, pa.scalar(None, array.type), array) for name, array in values.items()}
+    typed = {name: array.cast(_ARROW[name]) for name, array in bare.items() if array.null_count < len(array)}
+    return _Part(pa.record_batch([keys, paths], [RECORD_KEY, PARTITION_PATH]), none, [typed] if typed else [])
+
+
+@cache
+def _decoder() -> AvroDecoder:
+    return AvroDecoder(json.dumps(_SCHEMA), unions=True)
 
 
 @dataclass(frozen=True, slots=True)
