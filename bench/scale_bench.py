@@ -211,31 +211,31 @@ CURVES = {
         (1_000_000, 3_000_000, 10_000_000, 20_000_000, 50_000_000),
         (20_000, 60_000),
         None,
-        {"bulk insert": load_rows, "read": read_all, "upsert 1,000 rows": upsert_few},
+        {"bulk insert": load_rows, "read all rows": read_all, "upsert 1,000 rows": upsert_few},
     ),
     "batch": Curve(
-        "rows of a batch",
+        "rows in a batch",
         (100_000, 300_000, 1_000_000, 3_000_000, 10_000_000),
         (20_000, 60_000),
         make_target,
-        {"upsert": upsert_batch},
+        {"upsert the batch": upsert_batch},
     ),
     "columns": Curve(
         "columns",
         (100, 200, 500, 1000, 2000, 3000),
         (20, 60),
         make_wide,
-        {"upsert 1 row": upsert_wide, "read": read_wide},
+        {"upsert 1 row": upsert_wide, "read all columns": read_wide},
     ),
     "deletes": Curve(
-        "deletes in a log file",
+        "deletes in a slice",
         (1_000_000, 3_000_000, 10_000_000, 30_000_000, 100_000_000),
         (10_000, 30_000),
         make_slice,
-        {"read": read_slice},
+        {"read the slice": read_slice},
     ),
     "files": Curve(
-        "files, 1,000 in a partition",
+        "files",
         (100_000, 300_000, 1_000_000),
         (10_000, 30_000),
         make_listed,
@@ -243,7 +243,7 @@ CURVES = {
         partial(listed, 1000),
     ),
     "partitions": Curve(
-        "partitions of one file",
+        "partitions",
         (10_000, 30_000, 100_000),
         (1000, 3000),
         make_listed,
@@ -330,13 +330,13 @@ def commits(name: str, count: int, folder: Path) -> Iterator[Point]:
     path, total_s, turns_s = folder / name, 0.0, list[float]()
     write(path, rows(np.arange(FEW_ROWS)), "upsert", options)
     for number in range(1, count + 1):
-        changed = rows(np.arange(number, number + COMMIT_ROWS) * 7 % FEW_ROWS // DAYS, number)
+        changed = rows(np.arange(number, number + COMMIT_ROWS) * 7 % FEW_ROWS, number)
         began_s = time.process_time()
         write(path, changed, "upsert", options)
         total_s += time.process_time() - began_s
         if number % TURN_COMMITS == 0:
             turns_s.append(total_s - sum(turns_s))
-            yield Point(name, "upsert 10 rows", number, total_s, peak_bytes() / 1e6)
+            yield Point(name, "upsert 10 rows, with services", number, total_s, peak_bytes() / 1e6)
     print(f"{name}: the last {TURN_COMMITS} commits take {turns_s[-1] / turns_s[0]:.2f} of the first", file=sys.stderr)
 
 

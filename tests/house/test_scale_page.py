@@ -28,7 +28,7 @@ def test_a_curve_is_measured_and_drawn(tmp_path: Path) -> None:
         path = tmp_path / str(size)
         assert curve.make is not None
         curve.make(path, size)
-        points.append(measure("deletes", "read", path, size))
+        points.append(measure("deletes", "read the slice", path, size))
 
     (growth,) = growths(points)
     picture = ElementTree.fromstring(growth_curves([growth]))
@@ -37,4 +37,4 @@ def test_a_curve_is_measured_and_drawn(tmp_path: Path) -> None:
     assert min(growth.seconds) > 0
     assert growth.peaks_mb[-1] > 10
     assert len(picture.findall(".//{*}circle")) == len(curve.quick)
-    assert "| deletes in a log file | read | 10,000 | 30,000 |" in table([growth])
+    assert "| deletes in a slice | read the slice | 10,000 | 30,000 |" in table([growth])

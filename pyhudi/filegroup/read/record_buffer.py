@@ -2,7 +2,8 @@
 
 Rows go to temporary Arrow files once they pass a limit, and so do the keys and ordering values by which they merge.
 They are read back by position from a memory map. Keys beyond the limit are merged in shares that fit into memory. For
-each key some 20 bytes stay in memory: the position of its row, and whether it is a delete.
+each key some 20 bytes stay in memory, and 40 while keys are merged: positions of its entry and its row, and whether it
+is a delete.
 
 Merging also needs the record keys of stored rows (`with_record_keys`) and their delete flags (`delete_flags`).
 
@@ -193,18 +194,19 @@ class RecordBuffer:
     def _picked(self, entries: StoredRows, rows: StoredRows) -> LogRecords:
         """The winning version of each key."""
         mode = merge_mode(self._rules.mode, self._rules.ordering_fields)
-        firsts, winners, deletes, numbers = [_NONE], [_NONE], [_NONE.astype(np.bool_)], [_NONE]
+        # By the first entry of a key: no second copy, and nothing to sort.
+        kind = np.int32 if entries.count <= np.iinfo(np.int32).max else np.int64
+        winner, number_of = np.full(entries.count, _NO_ROW, kind), np.empty(entries.count, kind)
+        deletes = np.empty(entries.count, np.bool_)
         for at, share in self._shares(entries):
             keys, is_delete, number, ordering = _columns(share)
             groups = keys.dictionary_encode().indices.to_numpy(zero_copy_only=False).astype(np.int64)
             won = mode.last_of_each(groups, ordering, is_delete)
-            firsts.append(at[np.unique(groups, return_index=True)[1]])
-            winners.append(at[won])
-            deletes.append(is_delete[won])
-            numbers.append(number[won])
-        order = np.argsort(np.concatenate(firsts), kind="stable")
-        won = np.concatenate(winners)[order]
-        of_base, is_delete, number = self._of_base(won), np.concatenate(deletes)[order], np.concatenate(numbers)[order]
+            first = at[np.unique(groups, return_index=True)[1]]
+            winner[first], deletes[first], number_of[first] = at[won], is_delete[won], number[won]
+        order = np.flatnonzero(winner != _NO_ROW)
+        won, is_delete, number = winner[order].astype(np.int64), deletes[order], number_of[order].astype(np.int64)
+        of_base = self._of_base(won)
         if not entries.in_file:  # frees the memory of losing versions
             entries, won = entries.only(won), np.arange(len(won))
         return LogRecords(is_delete, {}, of_base, entries, won, rows, number)
@@ -239,10 +241,9 @@ class RecordBuffer:
         """The entries, all of one key together, and their positions: at once, or by hashes of their keys in shares that
         fit into memory.
         """
-        count = 1
-        if entries.in_file:
-            count = min(_SHARES, -(-entries.size_bytes // max(_SHARE_BYTES, self._memory_bytes // _SHARE_OF_MEMORY)))
-        if count == 1:
+        share_bytes = max(_SHARE_BYTES, self._memory_bytes // _SHARE_OF_MEMORY)
+        count = min(_SHARES, -(-entries.size_bytes // share_bytes))
+        if count <= 1:
             yield np.arange(entries.count), entries.whole()
             return
         share_of = np.concatenate([_share_numbers(batch.column(0), count) for batch in entries.batches])
