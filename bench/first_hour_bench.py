@@ -23,7 +23,11 @@ from pyhudi import HudiTable, write_hudi
 _FIRST_WRITE = """
 import sys, time
 if "{pandas}" == "no":
-    sys.modules["pandas"] = None
+    class Lacking:
+        def find_spec(self, name, path=None, target=None):
+            if name == "pandas":
+                raise ModuleNotFoundError(name)
+    sys.meta_path.insert(0, Lacking())
 start, begun = time.perf_counter(), time.process_time()
 from pyhudi import write_hudi
 write_hudi(sys.argv[1], [{{"id": n, "city": "ab"[n % 2], "fare": n / 2}} for n in range(10)], record_key="id")

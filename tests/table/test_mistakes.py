@@ -44,7 +44,7 @@ def test_a_filter_that_is_not_understood_says_what_filters_are(table: HudiTable,
         (lambda table: table.to_arrow([1]), "columns=[1]: 1 is no name of a column"),
         (lambda table: table.delete("city = 'a'"), "found a text; delete(where="),
         (lambda table: table.delete(pa.table({"v": [1.0]})), "Key field 'id' is not in the data. Columns: v."),
-        (lambda table: table.update("id = 1", set={"city": "rome"}), "The text itself is a value as \"'rome'\""),
+        (lambda table: table.update("id = 1", set={"v": "rome"}), "The text itself is a value as \"'rome'\""),
         (lambda table: table.history(since="last week"), "'last week' is no moment"),
         (
             lambda table: table.merge(ROWS).when_matched_update({"city2": "source.v"}).execute(),
