@@ -27,7 +27,7 @@ from pyhudi.actions.result import WriteResult
 from pyhudi.actions.runner import run
 from pyhudi.actions.save_modes import remove_table
 from pyhudi.actions.writes.bootstrap import Bootstrap
-from pyhudi.actions.writes.bulk_insert import bulk_insert
+from pyhudi.actions.writes.bulk_insert import BulkInsert
 from pyhudi.engine.base import Frame, as_engine
 from pyhudi.engine.local import LocalEngine
 from pyhudi.engine.local_frame import ReopenedRows
@@ -305,7 +305,7 @@ def _check_stays(source: _Source, options: WriteOptions) -> None:
         )
     if index_class(options).places_inserts:
         raise ConfigError(
-            f"hoodie.index.type={options.index_type}: a key's bucket is its file group, and a bootstrap by metadata "
+            "hoodie.index.type is an index of buckets: a key's bucket is its file group, and a bootstrap by metadata "
             "makes a file group of each file. Choose another index, or copy all rows with mode='FULL_RECORD'."
         )
     if options.drop_partition_columns:
@@ -336,9 +336,7 @@ def _write_skeletons(
     with table_removed_on_error(ActionContext(meta, options, lock, clock, engine)):
         context, undone = prepare(meta, engine, options, clock)
         kind = ActionKind.DELTACOMMIT if meta.config.is_merge_on_read else ActionKind.COMMIT
-        copy = bulk_insert(_frame(replace(source, files=copied)), options) if copied else None
-        if copy is not None and kind is ActionKind.DELTACOMMIT:
-            copy = replace(copy, kind=kind)
+        copy = BulkInsert(_frame(replace(source, files=copied)), kind) if copied else None
         action = Bootstrap(source.root, source.storage, source.files, source.schema, kind, copy)
         return run(action, context, undone)
 

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyhudi.actions.action import Action, ActionContext, PreparedWrite, Schedule
+from pyhudi.actions.action import ActionContext, PreparedWrite, Schedule
 from pyhudi.actions.table_keys import PROBE_TIME, table_keygen
+from pyhudi.actions.writes.bulk_insert import BulkInsert
 from pyhudi.actions.writes.preparation import check_keys, commit_body, write_spec
 from pyhudi.engine.base import TaskContext
 from pyhudi.errors import SchemaMismatch, TableError
@@ -46,7 +46,7 @@ class _Plan:
     """`copied`: what `copy` has prepared."""
 
     keygen: KeyGenerator
-    copied: PreparedWrite[Any] | None
+    copied: PreparedWrite[KeyGenerator] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Bootstrap:
     files: tuple[SourceFile, ...]
     schema: pa.Schema
     kind: ActionKind = field(default=ActionKind.COMMIT)
-    copy: Action[Any] | None = None
+    copy: BulkInsert | None = None
 
     @property
     def operation(self) -> str:
