@@ -128,7 +128,7 @@ class SparkEngine:
         wide = max(1, min(len(tasks), _TASKS_PER_CORE * self.parallelism))
         incoming, outgoing = self.schema(frame), travelling_schema(schema)
         order = [column(name) for name in sort]
-        if len(pickle.dumps(tasks, protocol=5)) <= _PICKLED_BYTES or not _takes_nulls(frame):
+        if len(pickle.dumps(tasks, protocol=5)) <= _PICKLED_BYTES or not _takes_task_rows(frame):
             together = routed(frame, wide, slot)
             order = [*([column(slot)] if len(tasks) > wide else []), *order]
             run = GroupTask(work, slot, incoming, outgoing, tasks).__call__
@@ -231,11 +231,13 @@ def _few_tasks(spark: SparkSession) -> Iterator[None]:
         yield
 
 
-def _takes_nulls(frame: DataFrame) -> bool:
-    """May a row of the frame be null in every column? Spark's Arrow fails on a null struct with fields that are never
-    null.
+def _takes_task_rows(frame: DataFrame) -> bool:
+    """May rows with tasks go between those of the frame? They are null in every other column, and Spark's Arrow fails
+    on a null struct with fields that are never null. A caller's column of the tasks' name must never be unpickled;
+    Spark's names have no case.
     """
-    return all(relaxed(field.dataType) == field.dataType for field in frame.schema.fields)
+    fields = frame.schema.fields
+    return all(relaxed(field.dataType) == field.dataType and field.name.lower() != TASK for field in fields)
 
 
 def collect_arrow(frame: DataFrame) -> pa.Table:

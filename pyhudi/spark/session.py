@@ -44,6 +44,9 @@ _LISTING_JOB_FROM = "spark.sql.sources.parallelPartitionDiscovery.threshold"
 _ZONE = "spark.sql.session.timeZone"
 _OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d\d)(?::?(\d\d))?)?")
 _CONNECT = "sc://"
+# The class that Hadoop's settings name for the scheme is missing, or they name none.
+_NO_FILE_SYSTEM = ("ClassNotFoundException", "No FileSystem for scheme")
+_FILE_SYSTEMS: WeakKeyDictionary[SparkSession, dict[str, bool]] = WeakKeyDictionary()
 _ONE_AT_A_TIME = Lock()  # each restores the session's value
 
 
@@ -210,17 +213,12 @@ def has_file_system(spark: SparkSession, storage: Storage) -> bool:
     scheme = path.partition(":")[0]
     if scheme not in answers:
         try:
-            assert spark.read.schema("a INT").parquet(path).schema  # nothing is read; Connect plans no earlier
+            spark.read.schema("a INT").parquet(path).schema  # noqa: B018  # nothing is read; Connect plans no earlier
         except Exception as error:  # classic sessions pass on what Java raised
             answers[scheme] = not any(words in str(error) for words in _NO_FILE_SYSTEM)
         else:
             answers[scheme] = True
     return answers[scheme]
-
-
-# The class that Hadoop's settings name for the scheme is missing, or they name none.
-_NO_FILE_SYSTEM = ("ClassNotFoundException", "No FileSystem for scheme")
-_FILE_SYSTEMS: WeakKeyDictionary[SparkSession, dict[str, bool]] = WeakKeyDictionary()
 
 
 @contextmanager

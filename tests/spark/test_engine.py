@@ -4,6 +4,8 @@ what 3.5 lacks.
 
 from __future__ import annotations
 
+import os
+import pickle
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -165,6 +167,35 @@ def test_rows_whose_structs_are_never_null_get_their_tasks_too(engine: Any, monk
     frame = engine.map_groups(engine.from_arrow(rows), "slot", ("a", "b"), counted, schema)
 
     assert engine.collect(frame).column("task").to_pylist() == ["b: 2"]
+
+
+class Opened:
+    """Unpickling it makes a file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> Any:
+        return os.mkdir, (str(self.path),)
+
+
+@pytest.mark.parametrize("name", ["_pyhudi_task", "_PyHudi_Task"])
+def test_a_column_of_a_caller_is_never_unpickled(
+    engine: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str
+) -> None:
+    monkeypatch.setattr("pyhudi.spark.engine._PICKLED_BYTES", -1)
+    hostile = pickle.dumps(Opened(tmp_path / "opened"))
+    rows = pa.table({"slot": pa.array([0, 1], pa.int32()), name: [hostile, hostile]})
+
+    def counted(context: TaskContext, task: str, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        arrived = pa.Table.from_batches(list(batches))
+        yield pa.RecordBatch.from_pydict({"task": [f"{task}: {arrived.column(name).to_pylist() == [hostile]}"]})
+
+    schema = pa.schema([("task", pa.string())])
+    frame = engine.map_groups(engine.from_arrow(rows), "slot", ("a", "b"), counted, schema)
+
+    assert sorted(engine.collect(frame).column("task").to_pylist()) == ["a: True", "b: True"]
+    assert not (tmp_path / "opened").exists()
 
 
 def test_a_path_with_the_characters_of_patterns_is_read_as_it_stands(spark: Any, tmp_path: Path) -> None:
