@@ -31,6 +31,7 @@ from bench.plot import Growth, growth_curves
 from pyhudi import HudiTable, write_hudi
 from pyhudi.formats.log.blocks.delete import CONTENT_VERSION, encode
 from pyhudi.formats.log.envelope import BlockType, HeaderKey, encode_block
+from pyhudi.formats.protobuf import varint
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.build import build
 from pyhudi.model.keys import PARTITION_PATH, RECORD_KEY
@@ -113,16 +114,8 @@ def deletes_of(numbers: np.ndarray) -> bytes:
     records = np.tile(np.frombuffer(one, np.uint8), (len(numbers), 1))
     at = one.index(b"9" * 13)
     records[:, at : at + 13] = (numbers + 10**12).astype("S13").view(np.uint8).reshape(-1, 13)
-    body = zigzag(len(numbers)) + records.tobytes() + b"\0"
+    body = varint(2 * len(numbers)) + records.tobytes() + b"\0"
     return struct.pack(">ii", CONTENT_VERSION, len(body)) + body
-
-
-def zigzag(number: int) -> bytes:
-    """A positive number as Avro writes it."""
-    left, written = 2 * number, b""
-    while left >= 128:
-        left, written = left >> 7, written + bytes([left & 127 | 128])
-    return written + bytes([left])
 
 
 def read_slice(path: Path, count: int) -> None:
@@ -205,6 +198,8 @@ LISTED = {
     "plan, by the metadata table": plan_by_metadata_table,
     "insert 20 rows": insert_beside,
 }
+DELETES = (1_000_000, 3_000_000, 10_000_000, 30_000_000, 100_000_000)
+FILES, PARTITIONS = (100_000, 300_000, 1_000_000), (10_000, 30_000, 100_000)
 CURVES = {
     "rows": Curve(
         "rows",
@@ -227,29 +222,9 @@ CURVES = {
         make_wide,
         {"upsert 1 row": upsert_wide, "read all columns": read_wide},
     ),
-    "deletes": Curve(
-        "deletes in a slice",
-        (1_000_000, 3_000_000, 10_000_000, 30_000_000, 100_000_000),
-        (10_000, 30_000),
-        make_slice,
-        {"read the slice": read_slice},
-    ),
-    "files": Curve(
-        "files",
-        (100_000, 300_000, 1_000_000),
-        (10_000, 30_000),
-        make_listed,
-        LISTED,
-        partial(listed, 1000),
-    ),
-    "partitions": Curve(
-        "partitions",
-        (10_000, 30_000, 100_000),
-        (1000, 3000),
-        make_listed,
-        LISTED,
-        partial(listed, 1),
-    ),
+    "deletes": Curve("deletes in a slice", DELETES, (10_000, 30_000), make_slice, {"read the slice": read_slice}),
+    "files": Curve("files", FILES, (10_000, 30_000), make_listed, LISTED, partial(listed, 1000)),
+    "partitions": Curve("partitions", PARTITIONS, (1000, 3000), make_listed, LISTED, partial(listed, 1)),
 }
 COMMITS = {"commits": MERGE_ON_READ, "commits-cow": {}}
 

@@ -70,8 +70,8 @@ class BoundConstraint:
 
     def broken_by(self, rows: pa.Table) -> Mask:
         """Which rows break it. Columns that the rows lack are null."""
-        given = set(rows.column_names)
-        names = [name for name in self.schema.names if name in given]
+        given_names = set(rows.column_names)
+        names = [name for name in self.schema.names if name in given_names]
         mine = project(rows.select(names), self.schema) if names else _nulls(self.schema, len(rows))
         what = f"The constraint {self.name!r}"
         values = (
@@ -104,8 +104,8 @@ def constraints_on(incoming: pa.Schema, meta: MetaClient) -> tuple[BoundConstrai
     """The table's constraints for rows with these columns; others of the table are null."""
     if not constraints_of(meta.config):
         return ()
-    table, given = meta.table_schema(), set(incoming.names)
-    columns = [incoming.field(field.name) if field.name in given else field for field in table]
+    table, given_names = meta.table_schema(), set(incoming.names)
+    columns = [incoming.field(field.name) if field.name in given_names else field for field in table]
     return bound_constraints(meta.config, pa.schema(columns))
 
 

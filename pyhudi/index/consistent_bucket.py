@@ -110,8 +110,8 @@ def save_ring(storage: Storage, ring: HashRing) -> None:
 
 def mark_ring(storage: Storage, partition_path: str, instant_time: str, table_version: int) -> None:
     """Mark the ring of a completed instant as valid, so that it counts after the instant is archived."""
-    with suppress(PathExists, StorageError):  # without it readers use the timeline
-        storage.create_synced(_marker_path(partition_path, instant_time, table_version), b"")
+    with suppress(StorageError):  # without it readers use the timeline
+        _make_marker(storage, _marker_path(partition_path, instant_time, table_version))
 
 
 def mark_rings(storage: Storage, instant_times: Container[str], table_version: int) -> None:
@@ -124,8 +124,7 @@ def mark_rings(storage: Storage, instant_times: Container[str], table_version: i
         if instant_time in instant_times:
             path = _marker_path(partition_path, instant_time, table_version)
             if storage.stat(path) is None:
-                with suppress(PathExists):
-                    storage.create_synced(path, b"")
+                _make_marker(storage, path)
 
 
 def move_markers(storage: Storage, table_version: int) -> None:
@@ -136,9 +135,13 @@ def move_markers(storage: Storage, table_version: int) -> None:
         above, below = (_marker_path(partition_path, instant_time, version) for version in (8, 6))
         source, target = (below, above) if table_version >= 8 else (above, below)
         if storage.stat(source) is not None:
-            with suppress(PathExists):
-                storage.create_synced(target, b"")
+            _make_marker(storage, target)
             storage.delete(source)
+
+
+def _make_marker(storage: Storage, path: str) -> None:
+    with suppress(PathExists):
+        storage.create_synced(path, b"")
 
 
 def _all_rings(storage: Storage) -> list[tuple[str, str]]:

@@ -186,10 +186,10 @@ def _with_answers(
     at = np.arange(len(chosen))
     at[contested] = len(chosen) + np.arange(len(contested))
     taken = pa.array(at)
-    columns, given = [], set(rows.column_names)
+    columns, given_names = [], set(rows.column_names)
     for name in chosen.rows.column_names:
         column = chosen.rows.column(name)
-        if name in given:
+        if name in given_names:
             column = pa.chunked_array([*column.chunks, *rows.column(name).chunks], column.type).take(taken)
         columns.append(column)
     values = tuple(

@@ -8,7 +8,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-__all__ = ["BaseFile", "CommittedBytes", "FileGroup", "FileGroupId", "FileSlice", "LogFile", "SliceParts"]
+__all__ = [
+    "BaseFile",
+    "CommittedBytes",
+    "FileGroup",
+    "FileGroupId",
+    "FileSlice",
+    "LogFile",
+    "SliceParts",
+    "size_of_parts",
+]
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -86,11 +95,17 @@ class FileSlice:
     @property
     def size_bytes(self) -> int:
         """Bytes of all its files."""
-        base = 0 if self.base_file is None else self.base_file.size_bytes
-        return base if not self.log_files else base + sum(log.size_bytes for log in self.log_files)
+        return size_of_parts((self.base_instant, self.base_file, self.log_files))
 
 
 SliceParts: TypeAlias = tuple[str, BaseFile | None, tuple[LogFile, ...]]  # base instant, base file, log files
+
+
+def size_of_parts(parts: SliceParts) -> int:
+    """Bytes of all files of a slice."""
+    _, base, logs = parts
+    base_bytes = 0 if base is None else base.size_bytes
+    return base_bytes if not logs else base_bytes + sum(log.size_bytes for log in logs)
 
 
 @dataclass(frozen=True, slots=True)

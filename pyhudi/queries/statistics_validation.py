@@ -150,8 +150,8 @@ def partition_stats(compared: Compared, partition: str) -> Iterator[Difference]:
     stats = stats.filter(pc.fill_null(pc.struct_field(stats, "isTightBound"), False))
     names = pc.struct_field(stats, "columnName")
     data = compared.table.data
-    there = {*(META_COLUMNS if data.config.populate_meta_fields else ()), *data.table_schema().names}
-    plan = compared.plan([name for name in map(str, pc.unique(names).to_pylist()) if name in there])
+    table_names = {*(META_COLUMNS if data.config.populate_meta_fields else ()), *data.table_schema().names}
+    plan = compared.plan([name for name in map(str, pc.unique(names).to_pylist()) if name in table_names])
     of_path: dict[str, list[int]] = {}
     for row, path in enumerate(pc.struct_field(stats, "fileName").to_pylist()):
         of_path.setdefault(str(path), []).append(row)
@@ -159,10 +159,10 @@ def partition_stats(compared: Compared, partition: str) -> Iterator[Difference]:
         slices = tuple(read for read in plan.slices if read.file_slice.group.partition_path == path)
         wrong: set[int] = set()
         for batch in read_batches(replace(plan, slices=slices), compared.table.data.storage) if slices else ():
-            there = set(batch.schema.names)
+            batch_names = set(batch.schema.names)
             for row in rows:
                 name = str(names[row].as_py())
-                if row in wrong or name not in there:
+                if row in wrong or name not in batch_names:
                     continue
                 where = f"{path or '.'}, column {name!r}"
                 for difference in _outside(partition, where, stats.slice(row, 1), batch.column(name)):

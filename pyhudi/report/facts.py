@@ -51,7 +51,7 @@ def table_facts(meta: MetaClient, view: FileSystemView, health: TableHealth, sch
         },
         "timeline": timeline,
         "files": _files(view),
-        "partitions": _partitions(view),
+        "partitions": list(map(list, view.partition_totals())),
         "schema": [[field.name, str(field.type), field.nullable] for field in schema],
         "schema_changes": schema_changes,
         "properties": _properties(config.properties),
@@ -109,16 +109,6 @@ def _files(view: FileSystemView) -> dict[str, list[object]]:
         "logs": [len(logs) for _, _, logs in parts],
         "log_bytes": [sum(log.size_bytes for log in logs) if logs else 0 for _, _, logs in parts],
     }
-
-
-def _partitions(view: FileSystemView) -> list[list[object]]:
-    rows: list[list[object]] = []
-    for path, groups in view.groups.items():
-        newest = [group.parts[0] for group in groups]
-        bases = sum(base.size_bytes for _, base, _ in newest if base is not None)
-        sizes = [log.size_bytes for _, _, logs in newest for log in logs]
-        rows.append([path, len(newest), bases + sum(sizes), len(sizes)])
-    return rows
 
 
 def _columns(schema: str) -> dict[str, str]:

@@ -12,15 +12,7 @@ from dataclasses import dataclass, field
 from html import escape
 from importlib.resources import files
 
-try:
-    from isal import igzip as gzip
-
-    _LEVEL = 2  # as small as zlib's sixth level, in a tenth of the time
-except ImportError:  # no wheel for this platform
-    import gzip  # type: ignore[no-redef]
-
-    _LEVEL = 6
-
+from pyhudi.formats.hfile.block import gzipped
 from pyhudi.report.facts import Facts
 
 __all__ = ["Report", "report_html"]
@@ -42,7 +34,7 @@ class Report:
 def report_html(facts: Facts) -> str:
     """The page as text."""
     text = json.dumps(facts, ensure_ascii=True, separators=(",", ":"))
-    data = base64.b64encode(gzip.compress(text.encode(), _LEVEL, mtime=0)).decode("ascii")
+    data = base64.b64encode(gzipped(text.encode())).decode("ascii")
     page = files("pyhudi.report").joinpath("page")
     parts = {name: page.joinpath(name).read_text("utf-8") for name in ("uplot.min.js", "uplot.min.css")}
     own = {name: page.joinpath(name).read_text("utf-8") for name in ("page.js", "page.css")}

@@ -162,8 +162,8 @@ class CreateTable:
         schema, config = table.schema, table.config
         fields = tuple(name.partition(":")[0] for name in config.partition_fields)
         if self.columns is not None:
-            there = set(schema.names)
-            missing = [name for name in self._schema(session, None).names if name not in there]
+            column_names = set(schema.names)
+            missing = [name for name in self._schema(session, None).names if name not in column_names]
             if missing:
                 raise ConfigError(
                     f"SQL: the Hudi table at {place} has no column {', '.join(missing)}; its columns are "

@@ -167,8 +167,10 @@ def metadata_records(table: HudiTable) -> pa.Table:
 
 
 def _with_columns(rows: pa.Table, schema: pa.Schema) -> pa.Table:
-    there = set(rows.schema.names)
-    columns = [rows.column(field.name) if field.name in there else pa.nulls(len(rows), field.type) for field in schema]
+    column_names = set(rows.schema.names)
+    columns = [
+        rows.column(field.name) if field.name in column_names else pa.nulls(len(rows), field.type) for field in schema
+    ]
     return pa.table(columns, schema=schema)
 
 

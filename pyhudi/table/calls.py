@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
 from functools import partial
-from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeAlias, TypeVar
 
 from pyhudi.errors import ConfigError
 from pyhudi.meta_client import MetaClient
@@ -28,6 +29,7 @@ from pyhudi.model.options import (
 from pyhudi.model.options.queries import METADATA, SCHEMA_HISTORY
 from pyhudi.model.options.services import LAYOUT, SORT_COLUMNS
 from pyhudi.progress_line import working
+from pyhudi.result import EntryT, ResultList
 from pyhudi.storage import open_storage, with_sync
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import Clock, SystemClock
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
     from pyhudi.spark.names import SparkSession
 
 __all__ = [
+    "CalledList",
     "Options",
     "PathLike",
     "TableHandle",
@@ -219,6 +222,29 @@ class TableHandle:
         text = str(time).strip()
         completed = [i.requested_time for i in meta.timeline.commits() if i.completion_time == text]
         return completed[0] if completed and meta.timeline.find(text) is None else text
+
+
+class CalledList(ABC, Generic[EntryT]):
+    """A list that is loaded at each look. It prints and counts as the whole list does."""
+
+    def __init__(self, handle: TableHandle) -> None:
+        """Use the property of the table."""
+        self._handle = handle
+
+    @abstractmethod
+    def __call__(self) -> ResultList[EntryT]: ...
+
+    def __iter__(self) -> Iterator[EntryT]:
+        return iter(self())
+
+    def __len__(self) -> int:
+        return len(self())
+
+    def __repr__(self) -> str:
+        return repr(self())
+
+    def _repr_html_(self) -> str:
+        return self()._repr_html_()
 
 
 class WithHandle(Protocol):

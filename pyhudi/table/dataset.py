@@ -193,8 +193,8 @@ class HudiDataset(_Reading, ds.UnionDataset):  # type: ignore[misc]  # pyarrow's
         self, columns: Sequence[str] | None, filter: pc.Expression | None, batch_size: int, threads: int
     ) -> pa.RecordBatchReader:
         names = self.schema.names if columns is None else list(columns)
-        there = set(self._scan.schema.names)
-        stored = names if self._shape is None else [name for name in names if name in there]
+        column_names = set(self._scan.schema.names)
+        stored = names if self._shape is None else [name for name in names if name in column_names]
         plan = self._scan.narrowed(stored or self._scan.schema.names[:1], filter).plan
         rows = read_batches(plan, self._scan.storage, threads=threads, batch_rows=batch_size)
         if self._shape is None:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pyhudi.meta_client import MetaClient
-from pyhudi.model.file_group import SliceParts
+from pyhudi.model.file_group import size_of_parts
 from pyhudi.model.table_config import TableConfig
 from pyhudi.model.timeline import Timeline
 from pyhudi.result import Json, Result
@@ -103,23 +103,17 @@ def file_columns(meta: MetaClient) -> dict[str, list[Json]]:
         "file_id": [file_id for _, file_id, _ in newest],
         "path": [None if base is None else base.path for _, _, (_, base, _) in newest],
         "instant_time": [instant for _, _, (instant, _, _) in newest],
-        "size_bytes": [_size_bytes(parts) for _, _, parts in newest],
+        "size_bytes": [size_of_parts(parts) for _, _, parts in newest],
         "log_files": [len(logs) for _, _, (_, _, logs) in newest],
     }
 
 
 def partition_columns(meta: MetaClient) -> dict[str, list[Json]]:
     """The columns of `HudiTable.partitions`."""
-    view = read_consistently(meta, FileSystemView.load)
-    rows = [(path, [group.parts[0] for group in groups]) for path, groups in view.groups.items()]
+    totals = list(read_consistently(meta, FileSystemView.load).partition_totals())
     return {
-        "partition_path": [path for path, _ in rows],
-        "files": [len(newest) for _, newest in rows],
-        "size_bytes": [sum(map(_size_bytes, newest)) for _, newest in rows],
-        "log_files": [sum(len(logs) for _, _, logs in newest) for _, newest in rows],
+        "partition_path": [path for path, _, _, _ in totals],
+        "files": [files for _, files, _, _ in totals],
+        "size_bytes": [size_bytes for _, _, size_bytes, _ in totals],
+        "log_files": [logs for _, _, _, logs in totals],
     }
-
-
-def _size_bytes(parts: SliceParts) -> int:
-    _, base, logs = parts
-    return (0 if base is None else base.size_bytes) + sum(log.size_bytes for log in logs)

@@ -1,14 +1,11 @@
-"""Groups of a table: `table.history` and `table.savepoints`, lists that are called or looked at; `table.repair`,
-`table.lock_audit`.
-"""
+"""Groups of a table: `table.history`, a list that is called or looked at; `table.repair`, `table.lock_audit`."""
 
 from __future__ import annotations
 
 import os
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection
 from functools import partial
-from typing import TYPE_CHECKING, Generic
+from typing import TYPE_CHECKING
 
 from pyhudi.actions.open_table import table_lock
 from pyhudi.errors import ConfigError
@@ -26,13 +23,11 @@ from pyhudi.model.instant import ActionKind
 from pyhudi.model.options import OptionScope, WriteOptions, check_names
 from pyhudi.queries.history import History, HistoryEntry
 from pyhudi.queries.query import AsOf
-from pyhudi.result import EntryT, ResultList
 from pyhudi.services.repair import REPAIRS
-from pyhudi.services.savepoint import Savepoint, Savepoints, load_savepoints
 from pyhudi.storage import with_sync
 from pyhudi.storage.clock import SystemClock
 from pyhudi.table.arguments import RewriteArguments
-from pyhudi.table.calls import Options, PathLike, TableHandle
+from pyhudi.table.calls import CalledList, Options, PathLike, TableHandle
 from pyhudi.table.exports import EXPORTED_ACTIONS, ExportedFile, export_instants
 from pyhudi.table.named_arguments import named, named_methods
 
@@ -46,53 +41,10 @@ if TYPE_CHECKING:
     from pyhudi.services.repair.result import RepairResult
     from pyhudi.storage.base import Storage
 
-__all__ = ["HistoryGroup", "LockAudit", "TableRepairs", "TableSavepoints", "properties_repaired"]
+__all__ = ["HistoryGroup", "LockAudit", "TableRepairs", "properties_repaired"]
 
 
-class _CalledList(ABC, Generic[EntryT]):
-    """A list that is loaded at each look. It prints and counts as the whole list does."""
-
-    def __init__(self, handle: TableHandle) -> None:
-        """Use the property of the table."""
-        self._handle = handle
-
-    @abstractmethod
-    def __call__(self) -> ResultList[EntryT]: ...
-
-    def __iter__(self) -> Iterator[EntryT]:
-        return iter(self())
-
-    def __len__(self) -> int:
-        return len(self())
-
-    def __repr__(self) -> str:
-        return repr(self())
-
-    def _repr_html_(self) -> str:
-        return self()._repr_html_()
-
-
-class TableSavepoints(_CalledList[Savepoint]):
-    """The savepoints of a table: `table.savepoints()` and `list()` load them; it prints as they do. `create` and
-    `delete` are methods of HudiTable.
-    """
-
-    def __init__(self, handle: TableHandle, create: Callable[..., Savepoint], delete: Callable[..., None]) -> None:
-        """Use `table.savepoints`."""
-        super().__init__(handle)
-        self.create = create
-        self.delete = delete
-
-    def __call__(self) -> Savepoints:
-        """The savepoints, oldest first; prints as a table."""
-        return load_savepoints(self._handle.fresh())
-
-    def list(self) -> Savepoints:
-        """The savepoints, oldest first; prints as a table."""
-        return self()
-
-
-class HistoryGroup(_CalledList[HistoryEntry]):
+class HistoryGroup(CalledList[HistoryEntry]):
     """What happened to a table: `table.history()` loads it, whole or a stretch; it prints as the whole does."""
 
     @named

@@ -33,6 +33,7 @@ from pyhudi.table.arguments import (
     WriteArguments,
 )
 from pyhudi.table.calls import (
+    CalledList,
     Options,
     PathLike,
     TableHandle,
@@ -69,7 +70,7 @@ if TYPE_CHECKING:
     from pyhudi.services.properties import PropertiesChange
     from pyhudi.services.repair.result import RepairResult
     from pyhudi.services.results import ClusteringResult, CompactionResult
-    from pyhudi.services.savepoint import Savepoint
+    from pyhudi.services.savepoint import Savepoint, Savepoints
     from pyhudi.services.table_type import TypeChange
     from pyhudi.services.versions.upgrade import VersionChange
     from pyhudi.spark.names import SparkDataFrame, SparkSession, StructType
@@ -78,14 +79,14 @@ if TYPE_CHECKING:
     from pyhudi.table.dataset import HudiDataset
     from pyhudi.table.description import TableDescription
     from pyhudi.table.exports import ExportedFile, TableCopy
-    from pyhudi.table.groups import HistoryGroup, LockAudit, TableRepairs, TableSavepoints
+    from pyhudi.table.groups import HistoryGroup, LockAudit, TableRepairs
     from pyhudi.table.input import TableInput
     from pyhudi.table.merge_builder import Merge
     from pyhudi.table.metadata import TableMetadata
     from pyhudi.table.reports import TableDiff, TableStats
     from pyhudi.table.scan import Scan
 
-__all__ = ["HudiTable", "Maintenance", "write_hudi"]
+__all__ = ["HudiTable", "Maintenance", "TableSavepoints", "write_hudi"]
 
 
 @named_methods
@@ -1069,9 +1070,7 @@ class HudiTable:
     @property
     def savepoints(self) -> TableSavepoints:
         """`savepoints()` lists the savepoints, oldest first; `savepoints.create` and `delete` are on the table, too."""
-        from pyhudi.table.groups import TableSavepoints
-
-        return TableSavepoints(self._handle, self.savepoint, self.delete_savepoint)
+        return TableSavepoints(self)
 
     def restore(
         self, to: AsOf, *, dry_run: bool = False, options: Options | None = None, **more: Unpack[ActionArguments]
@@ -1200,6 +1199,28 @@ class Maintenance:
 
     def __repr__(self) -> str:
         return f"Maintenance({', '.join(vars(self))})"
+
+
+class TableSavepoints(CalledList["Savepoint"]):
+    """The savepoints of a table: `table.savepoints()` and `list()` load them; it prints as they do. `create` and
+    `delete` are methods of HudiTable.
+    """
+
+    def __init__(self, table: HudiTable) -> None:
+        """Use `table.savepoints`."""
+        super().__init__(table._handle)
+        self.create = table.savepoint
+        self.delete = table.delete_savepoint
+
+    def __call__(self) -> Savepoints:
+        """The savepoints, oldest first; prints as a table."""
+        from pyhudi.services.savepoint import load_savepoints
+
+        return load_savepoints(self._handle.fresh())
+
+    def list(self) -> Savepoints:
+        """The savepoints, oldest first; prints as a table."""
+        return self()
 
 
 @overload

@@ -160,8 +160,8 @@ def _rows(data: TableInput, schema: pa.Schema | None, parsed: WriteOptions, opti
 
 
 def _check_columns(rows: pa.Schema, schema: pa.Schema, root: str) -> None:
-    known = set(schema.names)
-    unknown = [name for name in without_meta(rows).names if name not in known]
+    table_names = set(schema.names)
+    unknown = [name for name in without_meta(rows).names if name not in table_names]
     if unknown:
         raise SchemaMismatch(
             f"{root}: the new rows have the columns {', '.join(unknown)}, which the table does not have. Add them by "

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 
 from pyhudi.meta_client import MetaClient
-from pyhudi.model.file_group import BaseFile, FileGroup, FileGroupId, FileSlice, LogFile, SliceParts
+from pyhudi.model.file_group import BaseFile, FileGroup, FileGroupId, FileSlice, LogFile, SliceParts, size_of_parts
 from pyhudi.model.filenames import BaseFileName, LogFileName, base_file_parts
 from pyhudi.model.instant import ActionKind, Instant
 from pyhudi.storage.base import FileInfo, Storage
@@ -138,6 +138,13 @@ class FileSystemView:
     def newest_parts(self) -> Iterator[tuple[str, str, SliceParts]]:
         """`all_slices`, each as partition path, file id and its parts; no slice is made."""
         return ((path, group.file_id, group.parts[0]) for path, groups in self.groups.items() for group in groups)
+
+    def partition_totals(self) -> Iterator[tuple[str, int, int, int]]:
+        """Each partition path with what its newest slices are: their number, their bytes, their log files."""
+        for path, groups in self.groups.items():
+            newest = [group.parts[0] for group in groups]
+            logs = sum(len(log_files) for _, _, log_files in newest)
+            yield path, len(newest), sum(map(size_of_parts, newest)), logs
 
     def count_base_files(self) -> int:
         """The number of `all_base_files`."""

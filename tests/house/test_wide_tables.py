@@ -40,7 +40,7 @@ def quadratic(tree: ast.Module) -> list[int]:
 def test_columns_are_looked_up_in_sets_of_names_not_in_lists() -> None:
     hits = [f"{path}:{line}" for path, tree in modules().items() for line in quadratic(tree)]
 
-    assert hits == [], "make a set of the names once: `there = set(schema.names)`"
+    assert hits == [], "make a set of the names once: `column_names = set(schema.names)`"
 
 
 def test_a_list_that_is_asked_once_for_each_column_is_noticed() -> None:

@@ -50,6 +50,17 @@ def rows(table: HudiTable, columns: list[str] = COLUMNS, **query: Any) -> list[d
     return list(HudiTable.open(table.path).scan(columns, **query).to_arrow().sort_by("id").to_pylist())
 
 
+def assert_served(table: HudiTable, table_type: str, changed: list[dict[str, Any]], source: Path) -> None:
+    """Services keep the changed rows, and reads of the past those of the source."""
+    assert rows(table) == changed
+    if table_type == "MERGE_ON_READ":
+        table.compact()
+        assert rows(table) == changed
+    assert rows(table, as_of="00000000000001") == expected(source)
+    table.cluster()
+    assert rows(table) == changed
+
+
 @pytest.mark.parametrize("version", [6, 8, 9])
 @pytest.mark.parametrize("table_type", ["COPY_ON_WRITE", "MERGE_ON_READ"])
 def test_rows_stay_in_their_files_and_are_read_from_there(
@@ -83,16 +94,9 @@ def test_writes_change_rows_of_a_bootstrapped_table(source: Path, tmp_path: Path
 
     table.upsert([changed[10]], options={"hoodie.compact.inline": "false"})
     table.delete(where="id = 'k03'", options={"hoodie.compact.inline": "false"})
-    merged = rows(table)
     if table_type == "MERGE_ON_READ":
         assert rows(table, query_type="read_optimized") == expected(source), "the base files are skeletons still"
-        table.compact()
-
-    assert merged == changed
-    assert rows(table) == changed
-    assert rows(table, as_of="00000000000001") == expected(source)
-    table.cluster()
-    assert rows(table) == changed
+    assert_served(table, table_type, changed, source)
     assert HudiTable.open(table.path).changes("00000000000001").to_arrow()["id"].to_pylist() == ["k11"]
     assert len(HudiTable.open(table.path).changes("00000000000000").to_arrow()) == len(changed)
 
@@ -118,15 +122,7 @@ def test_writes_and_services_change_a_bootstrap_of_both_kinds(source: Path, tmp_
     changed[13] = {"id": "k13", "v": -13.0, "tags": None, "city": "oslo"}
 
     table.upsert([changed[3], changed[13]], options={"hoodie.compact.inline": "false"})
-    merged = rows(table)
-    if table_type == "MERGE_ON_READ":
-        table.compact()
-
-    assert merged == changed
-    assert rows(table) == changed
-    assert rows(table, as_of="00000000000001") == expected(source)
-    table.cluster()
-    assert rows(table) == changed
+    assert_served(table, table_type, changed, source)
 
 
 def test_full_records_need_no_source_afterwards(source: Path, tmp_path: Path) -> None:

@@ -135,8 +135,8 @@ class ChangeRows:
             )
         found_anywhere = table_index(context).is_global and not self._inserts
         columns = (*config.record_key_fields, *(() if found_anywhere else config.partition_fields))
-        there = set(schema.names)
-        missing = [name for name in columns if name not in there and name.partition(".")[0] not in there]
+        column_names = set(schema.names)
+        missing = [name for name in columns if name not in column_names and name.partition(".")[0] not in column_names]
         if missing:
             raise ConfigError(
                 f"The source of the merge lacks {', '.join(missing)}: rows meet by key, within their partition unless "

@@ -143,8 +143,8 @@ def _bound(clause: Clause, columns: Columns) -> BoundClause:
 def _updates(clause: Clause, columns: Columns, schema: pa.Schema) -> Iterable[Assignment]:
     if clause.values is None:
         assert columns.source is not None
-        offered = set(columns.source.names) - set(columns.fixed)
-        shared = [name for name in columns.stored.names if name in offered]
+        source_names = set(columns.source.names) - set(columns.fixed)
+        shared = [name for name in columns.stored.names if name in source_names]
         return [Assignment(columns.stored.field(name), pc.field(SOURCE, name)) for name in shared]
     if not clause.values:
         raise ConfigError("set= is empty; name the columns to change, such as set={'n': 'n + 1'}.")
@@ -159,8 +159,8 @@ def _updates(clause: Clause, columns: Columns, schema: pa.Schema) -> Iterable[As
 
 def _inserts(clause: Clause, columns: Columns, schema: pa.Schema) -> Iterable[Assignment]:
     assert columns.source is not None
-    offered = set(columns.source.names)
-    shared = [name for name in columns.stored.names if name in offered]
+    source_names = set(columns.source.names)
+    shared = [name for name in columns.stored.names if name in source_names]
     values: dict[str, object]
     if clause.values is None:
         values = {name: pc.field(SOURCE, name) for name in shared}

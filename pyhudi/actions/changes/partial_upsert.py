@@ -33,12 +33,12 @@ def partial_upsert(frame: Frame, context: ActionContext) -> ChangeRows | None:
     meta, rules = context.meta, table_rules(context)
     config, options = meta.config, context.options
     table, rows = meta.table_schema(), without_meta(context.engine.schema(frame))
-    given = set(rows.names)
-    missing = [name for name in table.names if name not in given]
+    given_names = set(rows.names)
+    missing = [name for name in table.names if name not in given_names]
     if not table.names or not missing:
         return None
     fixed = {name.partition(".")[0] for name in (*config.record_key_fields, *config.partition_fields)}
-    if is_automatic(config) or not fixed <= given or not options.explicit.isdisjoint(_FOR_MISSING):
+    if is_automatic(config) or not fixed <= given_names or not options.explicit.isdisjoint(_FOR_MISSING):
         return None
     if options.schema_mode == "overwrite" or options.null_for_missing_columns:
         return None
@@ -48,5 +48,5 @@ def partial_upsert(frame: Frame, context: ActionContext) -> ChangeRows | None:
         return None
     clauses = (Clause(When.MATCHED, "update"), Clause(When.NOT_MATCHED, "insert"))
     kind = ActionKind.DELTACOMMIT if config.is_merge_on_read else ActionKind.COMMIT
-    evolves = not given <= set(table.names)
+    evolves = not given_names <= set(table.names)
     return ChangeRows(clauses, source=frame, kind=kind, combines=options.combine_before_upsert, evolves=evolves)

@@ -248,11 +248,11 @@ class ChangeSlot:
         values = {assigned.column.name: assigned.of(clause_rows) for assigned in clause.assignments}
         for name, column in values.items():
             check_text_column(name, column)  # the caller's functions may return them
-        data, given = [], set(rows.column_names)
+        data, given_names = [], set(rows.column_names)
         for column_field in self.schema:
             if column_field.name in values:
                 data.append(single_array(values[column_field.name]))
-            elif column_field.name in given:
+            elif column_field.name in given_names:
                 # Source rows may have widened its type.
                 data.append(_as_field(single_array(rows.column(column_field.name)), column_field))
             else:

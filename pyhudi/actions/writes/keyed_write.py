@@ -247,8 +247,8 @@ class KeyedWrite:
         engine = context.engine
         rows = self.frame if self.rules.deletes else constrained(data_columns(self.frame, context), context)
         schema = engine.schema(rows)
-        there = dict.fromkeys(schema.names)
-        columns = [name for name in keygen.input_columns or there if name in there]
+        column_names = dict.fromkeys(schema.names)
+        columns = [name for name in keygen.input_columns or column_names if name in column_names]
         merging = table_rules(context)
         flags = [] if self.rules.deletes else [*delete_flag_columns(schema), *marker_columns(schema, merging)]
         flag = [c for c in flags if c not in columns]

@@ -200,10 +200,10 @@ def schedule_write(frame: Frame, keygen: KeyGenerator, context: ActionContext) -
 def schedule_more_columns(frame: Frame, context: ActionContext) -> Schedule:
     """The table's columns and the new ones of the data, which may lack others. Raises SchemaMismatch."""
     incoming, table = without_meta(context.engine.schema(frame)), context.meta.table_schema()
-    given, known = set(incoming.names), set(table.names)
-    former = [incoming.field(column.name) if column.name in given else column for column in table]
+    given_names, table_names = set(incoming.names), set(table.names)
+    former = [incoming.field(column.name) if column.name in given_names else column for column in table]
     return _schedule_columns(
-        pa.schema([*former, *(column for column in incoming if column.name not in known)]), context
+        pa.schema([*former, *(column for column in incoming if column.name not in table_names)]), context
     )
 
 

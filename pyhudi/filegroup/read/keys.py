@@ -37,9 +37,9 @@ def slice_keys(spec: SliceSpec, file_slice: FileSlice) -> Iterator[pa.Array]:
         return
     generator = spec.key_generator
     with spec.open_base(base.path) as reader:
-        there = dict.fromkeys(reader.schema.names)
-        columns = (RECORD_KEY,) if generator is None else generator.input_columns or there
-        for batch in reader.batches([name for name in columns if name in there], _READ_ROWS):
+        column_names = dict.fromkeys(reader.schema.names)
+        columns = (RECORD_KEY,) if generator is None else generator.input_columns or column_names
+        for batch in reader.batches([name for name in columns if name in column_names], _READ_ROWS):
             rows = with_record_keys(generator, pa.Table.from_batches([batch]))
             if RECORD_KEY not in rows.column_names:
                 raise CorruptFile(

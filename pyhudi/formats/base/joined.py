@@ -200,8 +200,8 @@ class JoinedReader:
         names: list[str] = self._schema.names
         if columns is None:
             return names
-        there = set(names)
-        return [name for name in columns if name in there]
+        column_names = set(names)
+        return [name for name in columns if name in column_names]
 
     def _side_of(self, column: str) -> BaseFileReader:
         return self._skeleton if column in self._meta else self._source

@@ -121,8 +121,8 @@ class OrcReader:
         may_match: RangeTest | None = None,
         parts: Sequence[int] | None = None,
     ) -> Iterator[pa.RecordBatch]:
-        there = dict.fromkeys(self._schema.names)
-        names = [name for name in (there if columns is None else columns) if name in there]
+        column_names = dict.fromkeys(self._schema.names)
+        names = [name for name in (column_names if columns is None else columns) if name in column_names]
         with as_corrupt_file(self.where, "ORC"):
             if not names:
                 yield from _without_columns(self.num_rows, batch_rows)
@@ -160,8 +160,8 @@ class OrcReader:
     def ranges(self, names: Sequence[str]) -> tuple[ColumnRange, ...]:
         with_range = _with_range(self._schema, names)
         rows = RangesOfRows(with_range, self._schema)
-        there = set(self._schema.names)
-        tops = [name if name in there else name.partition(".")[0] for name in with_range]
+        column_names = set(self._schema.names)
+        tops = [name if name in column_names else name.partition(".")[0] for name in with_range]
         for batch in self.batches(tuple(dict.fromkeys(tops))) if tops else ():
             rows.add(pa.Table.from_batches([batch]))
         return rows.ranges()

@@ -210,8 +210,8 @@ class ParquetReader:
         may_match: RangeTest | None,
         parts: Sequence[int] | None = None,
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
-        there = set(self._schema.names)
-        names = [name for name in read_names if name in there]
+        column_names = set(self._schema.names)
+        names = [name for name in read_names if name in column_names]
         with as_corrupt_file(self.where, "Parquet"):
             metadata = self._footer.metadata
             file = self._open(metadata, dictionaries) if dictionaries else self._file
@@ -261,8 +261,8 @@ class ParquetReader:
         return parts() if cached is None else iter(cached)
 
     def rows_at(self, columns: Sequence[str], rows: npt.NDArray[np.int64]) -> Iterator[pa.RecordBatch]:
-        there = set(self._schema.names)
-        names = [name for name in columns if name in there]
+        column_names = set(self._schema.names)
+        names = [name for name in columns if name in column_names]
         with as_corrupt_file(self.where, "Parquet"):
             metadata, first = self._footer.metadata, 0
             for row_group in range(metadata.num_row_groups):

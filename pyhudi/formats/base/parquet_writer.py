@@ -239,8 +239,8 @@ class ParquetWriter:
             begin_sync(self._sink)
         floats = [name for name in self._watched if _is_float(self._schema, name)]
         if floats:  # a footer says nothing of NaN
-            there = set(self._schema.names)
-            tops = list(dict.fromkeys(name if name in there else name.partition(".")[0] for name in floats))
+            column_names = set(self._schema.names)
+            tops = list(dict.fromkeys(name if name in column_names else name.partition(".")[0] for name in floats))
             for batch in copies.source.batches(tops, parts=[part]):
                 self._nan_columns.update(nan_columns(pa.Table.from_batches([batch]), floats))
 

@@ -38,6 +38,7 @@ __all__ = [
     "behind_block",
     "block_bytes",
     "encode_block",
+    "gzipped",
     "read_block",
 ]
 
@@ -122,11 +123,16 @@ def behind_block(stored: bytes, previous: int) -> bytes:
     return _HEADER.pack(magic, size, body_size, previous, _NO_CHECKSUM, chunk, data_size) + stored[_HEADER.size :]
 
 
+def gzipped(data: bytes) -> bytes:
+    """A gzip member, without a time."""
+    compressor = deflate.compressobj(LEVEL, deflate.DEFLATED, _GZIP)
+    return bytes(compressor.compress(data) + compressor.flush())
+
+
 def _packed(body: bytes, codec: int) -> bytes:
     if codec == CODECS["none"]:
         return body
-    compressor = deflate.compressobj(LEVEL, deflate.DEFLATED, _GZIP)
-    return compressor.compress(body) + compressor.flush()
+    return gzipped(body)
 
 
 def _unpacked(packed: bytes, size: int, codec: int, where: str) -> bytes:

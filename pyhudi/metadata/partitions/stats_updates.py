@@ -201,8 +201,8 @@ def _fields(kind: pa.DataType) -> list[pa.Field]:
 
 def _values(joined: pa.Table, name: str, number: int, member: pa.DataType) -> pa.Array | None:
     how = "min" if name == _BOUNDS[0] else "max"
-    there = set(joined.column_names)
-    members = [at for at in (number, _NUMBERS if number == _BYTES else -1) if f"{name}{at}_{how}" in there]
+    column_names = set(joined.column_names)
+    members = [at for at in (number, _NUMBERS if number == _BYTES else -1) if f"{name}{at}_{how}" in column_names]
     if not members:
         return None
     arrays = [joined.column(f"{name}{at}_{how}").combine_chunks() for at in members]

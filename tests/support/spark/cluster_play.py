@@ -159,27 +159,29 @@ def steps(table: Table) -> Iterator[tuple[str, Callable[[], object]]]:
     yield "overwrite", lambda: table.write("insert_overwrite_table", range(200, 600), 6)
 
 
-def deaths(table: Table) -> None:
-    """In every kind of write and service an executor dies: while it writes a file, or when it has written it."""
+def faulted(table: Table, faults: tuple[str, str]) -> Iterator[tuple[str, str]]:
+    """The steps by turns with one fault and the other: a step's name and fault when it is done; then it is checked."""
     for step, (name, do) in enumerate(steps(table)):
-        fault = ("kill-announced", "kill-done")[step % 2]
+        fault = faults[step % 2]
         arm(fault)
         do()
         assert not is_armed(fault), f"no task of the {name} met {fault}"
+        yield name, fault
         table.check(f"after the {name}, {fault}")
+
+
+def deaths(table: Table) -> None:
+    """In every kind of write and service an executor dies: while it writes a file, or when it has written it."""
+    for _ in faulted(table, ("kill-announced", "kill-done")):
+        pass
 
 
 def late_tasks(table: Table) -> None:
     """In every kind of write and service a task is late: its copy does the work, and it goes on when all is over."""
-    for step, (name, do) in enumerate(steps(table)):
-        fault = ("late-before", "late-announced")[step % 2]
-        arm(fault)
-        do()
-        assert not is_armed(fault), f"no task of the {name} met {fault}"
+    for name, fault in faulted(table, ("late-before", "late-announced")):
         assert late_task_ended() is None, f"{name}: the late task was waited for"
         let_go()
         assert "WriteConflict" in (late_task_ended() or ""), f"{name}, {fault}: {late_task_ended()}"
-        table.check(f"after the {name}, {fault}")
 
 
 def session(master: str, conf: Mapping[str, str]) -> SparkSession:
