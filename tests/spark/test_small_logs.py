@@ -30,10 +30,13 @@ pytestmark = pytest.mark.skipif(not capabilities.PRESENT.takes_arrow, reason="th
 
 @pytest.fixture
 def table(tmp_path: Path) -> HudiTable:
-    """300 rows, of which some were updated, some late, some deleted, and 10 new ones; all that in log files."""
+    """330 rows, of which some were updated, some late, some deleted, and 10 new ones; all that in log files. Each base
+    file has another number of rows: files of equal size have no flags.
+    """
     path = str(tmp_path / "t")
     table = HudiTable.create(path, rows(0, 2, 1).schema, options=MERGE_ON_READ)
-    table.upsert(rows(0, 300, 5))
+    more = rows(400, 460, 5).take([*range(0, 60, 3), *range(1, 30, 3)])
+    table.upsert(pa.concat_tables([rows(0, 300, 5), more]))
     table.upsert(pa.concat_tables([rows(0, 60, 7), rows(60, 90, 3), rows(300, 310, 1)]), options=NO_SMALL_FILES)
     table.delete(rows(90, 120, 9).select(["id", "day", "ts"]))
     return table
