@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from pathlib import Path
 
 import pyarrow as pa
@@ -9,7 +11,9 @@ import pytest
 
 from pyhudi import HudiTable, StorageError
 from pyhudi.model.instant import ActionKind, State
-from pyhudi.view.file_system_view import FileSystemView
+from pyhudi.storage.base import FileInfo
+from pyhudi.storage.local import LocalStorage
+from pyhudi.view.file_system_view import FileSystemView, listed_partitions
 from tests.support.tables.hand_made import HandMadeTable, base, instant, log
 
 
@@ -157,3 +161,23 @@ def test_a_circle_of_symbolic_links_is_an_error_not_an_endless_walk(tmp_path: Pa
 
     with pytest.raises(StorageError, match="symbolic links"):
         table.partitions()
+
+
+@pytest.mark.parametrize(("seconds", "in_parallel"), [(0.0, False), (0.05, True)], ids=["quick disk", "slow disk"])
+def test_folders_of_a_quick_disk_are_listed_one_by_one(
+    seconds: float, in_parallel: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths, listing, threads = [f"p{number}" for number in range(40)], LocalStorage.list, set[str]()
+    for path in paths:
+        (tmp_path / path).mkdir()
+        (tmp_path / path / ".hoodie_partition_metadata").touch()
+
+    def list_folder(storage: LocalStorage, path: str) -> tuple[FileInfo, ...]:
+        threads.add(threading.current_thread().name.partition("_")[0])
+        time.sleep(seconds)
+        return listing(storage, path)
+
+    monkeypatch.setattr(LocalStorage, "list", list_folder)
+
+    assert sorted(path for path, _ in listed_partitions(LocalStorage(str(tmp_path)))) == sorted(paths)
+    assert ("hudi-list" in threads) == in_parallel
