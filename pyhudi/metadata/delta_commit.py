@@ -158,14 +158,13 @@ def _writing(
     deleted = update.deleted if is_gone is None else update.deleted.filter(is_gone)
     keys_by_group = KeysByGroup.of(partition, keys, len(groups), version, pool)
     own_deleted = group_numbers(partition, deleted, len(groups), version)
-    bodies = update.records.drop_columns(["key"]).combine_chunks()
+    encoded = encoded_records(update.records.drop_columns(["key"]), version, pool=pool)
     of_group = staged_by_group(update.pieces)
-    together = encoded_records(bodies, version) if pool is None else None  # a few take as long to encode as hundreds
 
     def written(number: int) -> WriteStat:
         name = next_log_name(table, groups[number], instant_time)
         rows, in_order = keys_by_group.rows(number)
-        values = encoded_records(bodies.take(rows), version) if together is None else together.take(rows)
+        values = encoded.take(rows)
         removed = deleted.filter(pa.array(own_deleted == number))
         pieces = of_group.get(number, ())
         contents = (staged_content(table.data.storage, piece) for piece in pieces)

@@ -20,9 +20,10 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 import pyarrow as pa
@@ -62,14 +63,18 @@ _ROWS_AT_ONCE = 1 << 17  # records encoded together: the pieces of one run are a
 _BLOOM_KEYS, _BLOOM_MAX_KEYS, _BLOOM_ERROR_RATE = 10_000, 100_000, 1e-9  # Hudi's values for the metadata table
 
 
-def encoded_records(bodies: pa.Table, table_version: int, file_name: str | None = None) -> pa.Array:
+def encoded_records(
+    bodies: pa.Table, table_version: int, file_name: str | None = None, *, pool: ThreadPoolExecutor | None = None
+) -> pa.Array:
     """Each record as Avro binary under `stored_record_schema`. The key is empty: the HFile has it.
 
     Args:   bodies: records without their keys: `type` and payloads, which may be dictionaries; file_name: value of
-                `_hoodie_file_name`.
+                `_hoodie_file_name`; pool: its threads encode runs of records side by side.
     Returns: binary, or a dictionary of it where many records differ only in their keys.
     """
-    parts = [_encoded(run, table_version, file_name) for run in bodies.to_batches(_ROWS_AT_ONCE)]
+    encode = partial(_encoded, table_version=table_version, file_name=file_name)
+    runs = bodies.to_batches(_ROWS_AT_ONCE)
+    parts = list(map(encode, runs) if pool is None else pool.map(encode, runs))
     if parts and all(isinstance(part, pa.DictionaryArray) for part in parts):
         return pa.chunked_array(parts, _CODED).unify_dictionaries().combine_chunks()
     return pa.concat_arrays([pa.array([], pa.binary()), *(part.cast(pa.binary()) for part in parts)])
