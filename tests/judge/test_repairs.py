@@ -266,9 +266,11 @@ def table_of_hudi(judge: Judge, golden: Golden, hudi: str, name: str) -> Mended:
 
 CASES = [
     pytest.param(9, "MERGE_ON_READ"),
+    pytest.param(9, "COPY_ON_WRITE", marks=pytest.mark.slow),
     *(
-        pytest.param(*case, marks=pytest.mark.slow)
-        for case in ((9, "COPY_ON_WRITE"), (8, "MERGE_ON_READ"), (6, "MERGE_ON_READ"))
+        pytest.param(version, kind, marks=pytest.mark.slow)
+        for version in (8, 6)
+        for kind in ("COPY_ON_WRITE", "MERGE_ON_READ")
     ),
 ]
 
