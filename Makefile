@@ -20,7 +20,7 @@ help:  ## this list
 $(READY): pyproject.toml
 	$(PYTHON) -m venv .venv
 	$(PY) -m pip install --quiet --disable-pip-version-check --upgrade pip
-	@extras=spark,connect,test,check,docs,demo; $(HAVE_JAVA) || extras=$$extras,java; \
+	@extras=spark,connect,test,check,docs,demo,bench; $(HAVE_JAVA) || extras=$$extras,java; \
 	  echo "$(PY) -m pip install -e .[$$extras]"; \
 	  $(PY) -m pip install --quiet --disable-pip-version-check -e ".[$$extras]"
 	@$(PY) -c 'import pyspark, pyarrow; print("PySpark", pyspark.__version__, "and PyArrow", pyarrow.__version__)'

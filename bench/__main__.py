@@ -20,7 +20,7 @@ import pyspark
 from pyspark.sql import SparkSession
 
 import pyhudi
-from bench import cases, mor_cases, peers, sync_bench, time_bench
+from bench import cases, lhbench, mor_cases, peers, sync_bench, time_bench
 from bench.memory import WorkerMemory
 
 RESULTS = Path(__file__).resolve().parent / "results"
@@ -64,6 +64,9 @@ def main() -> None:
         report["peers"] = run_peers(given, RESULTS / f"peers-{stamp}.json", peers.MERGE_ON_READ)
     if "h" in given.only and "read" in given.cases.split(","):
         report["incremental"] = run_peers(given, RESULTS / f"peers-time-{stamp}.json", peers.INCREMENTAL)
+    if "i" in given.only:
+        words = [*(["--quick"] if given.quick else ()), *(["--scale", str(given.scale)] if given.scale else ())]
+        report["lhbench"] = lhbench.run(lhbench.arguments(words), RESULTS / f"lhbench-{stamp}.json")
     out = RESULTS / f"bench-{stamp}.json"
     out.write_text(json.dumps(report, indent=1, default=str))
     print(f"Written to {out}", file=sys.stderr)
@@ -76,8 +79,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--cores", type=int, default=min(2, os.cpu_count() or 2))
     parser.add_argument("--memory", default="3g", help="of the Spark driver")
-    parser.add_argument("--only", default="abcdefgh", help="letters of the cases to run, or: mor")
+    parser.add_argument("--only", default="abcdefgh", help="letters of the cases to run, a to i, or: mor")
     parser.add_argument("--cases", default=",".join(time_bench.CASES), help="of case h")
+    parser.add_argument("--scale", type=float, help="of TPC-H, of case i (default 1)")
     parser.add_argument("--batches", type=int, help="of the stream of case h (default 200)")
     parser.add_argument("--contestants", default="pyhudi,hudi_1_2_0,floor_spark", help="of case f")
     parser.add_argument("--work", help="folder for data (default: the system's temporary folder)")

@@ -1,0 +1,110 @@
+"""Refreshes of bench/tpch.py and their truth, against rows merged one by one; the table of bench/lhbench.py."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+
+from bench.lhbench import Outcome, markdown
+from bench.tpch import COLUMNS, Refreshes, plain, prepare, same
+
+duckdb = pytest.importorskip("duckdb", reason="DuckDB 2 is not for this Python")
+
+ORDERS, LINES, ROUNDS = 3000, 2, 3
+Rows = dict[tuple[int, int], dict[str, object]]
+
+
+@pytest.fixture(scope="module")
+def refreshes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Refreshes]:
+    base = tmp_path_factory.mktemp("tpch") / "lineitem.parquet"
+    pq.write_table(lineitem(), base)
+    with duckdb.connect() as duck:
+        yield prepare(duck, base, ROUNDS)
+
+
+def lineitem() -> pa.Table:
+    """Columns of TPC-H's types, order keys as sparse as TPC-H's."""
+    numbers = np.repeat(np.arange(ORDERS), LINES)
+    money = {
+        name: pc.cast(pa.array(numbers % 97 + 1), pa.decimal128(25, 2)).cast(pa.decimal128(15, 2))
+        for name in COLUMNS[4:6]
+    }
+    rates = {name: pc.cast(pa.array(numbers % 9 / 100), pa.decimal128(15, 2)) for name in COLUMNS[6:8]}
+    days = pc.cast(pa.array((9000 + numbers % 900).astype(np.int32)), pa.date32())
+    made = {
+        "l_orderkey": pa.array(numbers // 8 * 32 + numbers % 8),
+        "l_linenumber": pa.array(np.tile(np.arange(1, LINES + 1), ORDERS).astype(np.int32)),
+        **money,
+        **rates,
+        **dict.fromkeys(("l_shipdate", "l_commitdate", "l_receiptdate"), days),
+    }
+    words = pc.cast(pa.array(numbers % 7), pa.string())
+    return pa.table({name: made.get(name, pa.array(numbers) if name[-3:] == "key" else words) for name in COLUMNS})
+
+
+def merged(refreshes: Refreshes) -> Rows:
+    rows = {key(row): row for row in pq.read_table(refreshes.base).to_pylist()}
+    for batch in refreshes.batches:
+        for row in pq.read_table(batch).to_pylist():
+            if row["op"] == "D":
+                del rows[key(row)]
+            else:
+                assert (key(row) in rows) == (row["op"] == "U")
+                rows[key(row)] = row
+    return rows
+
+
+def key(row: dict[str, object]) -> tuple[int, int]:
+    return row["l_orderkey"], row["l_linenumber"]  # type: ignore[return-value]
+
+
+def digest(rows: Rows) -> list[list[object]]:
+    texts = ["|".join(str(row[name]) for name in COLUMNS) for row in rows.values()]
+    hashes = [hashlib.md5(text.encode()).hexdigest() for text in texts]
+    sums = [sum(row[name] for row in rows.values()) for name in ("l_quantity", "l_extendedprice")]  # type: ignore[misc]
+    return plain([[len(rows), *sums, *(sum(int(text[at : at + 7], 16) for text in hashes) for at in (0, 7))]])
+
+
+def test_the_truth_after_all_refreshes_is_what_rows_merged_one_by_one_hold(refreshes: Refreshes) -> None:
+    assert refreshes.truth["after"]["digest"] == digest(merged(refreshes))
+    assert refreshes.truth["before"]["digest"] == digest({key(row): row for row in lineitem().to_pylist()})
+    assert refreshes.truth["before"]["Q1"] != refreshes.truth["after"]["Q1"]
+
+
+def test_a_refresh_updates_3_percent_of_the_rows_and_a_thousandth_of_the_orders_comes_and_goes(
+    refreshes: Refreshes,
+) -> None:
+    for batch in refreshes.batches:
+        operations = {row["values"]: row["counts"] for row in pc.value_counts(pq.read_table(batch)["op"]).to_pylist()}
+
+        assert operations["I"] == operations["D"] == ORDERS * LINES // 1000
+        assert operations["U"] == pytest.approx(0.03 * ORDERS * LINES, rel=0.3)
+
+
+def test_answers_of_two_engines_are_the_same_but_for_the_last_digits_of_a_division() -> None:
+    assert same([["a", 3, 0.1234567]], [["a", 3, 0.12345671]])
+    assert not same([["a", 3, 0.1234567]], [["a", 3, 0.1236]])
+    assert not same([[1_000_000_000_000, 1.0]], [[1_000_000_000_001, 1.0]])
+    assert not same([["a", 3, 1.0]], [])
+
+
+def test_the_table_shows_ratios_to_the_first_contestant_and_marks_what_is_wrong() -> None:
+    ours = {"load": {"wall_s": [2.0], "processor_s": [4.0]}, "merges": {"wall_s": [1.0, 3.0], "processor_s": [4.0, 4]}}
+    theirs = {"load": {"wall_s": [3.0], "processor_s": [2.0]}, "merges": {"wall_s": [8.0, 4], "processor_s": [8.0, 4]}}
+    outcomes = {
+        "cow pyhudi": vars(Outcome(steps=ours)),
+        "cow delta_4": vars(Outcome(steps=theirs, wrong=["digest after: 1, but true is 2"])),
+        "cow hudi_1_2_0": vars(Outcome(failed=True)),
+    }
+
+    lines = markdown({"rounds": 2, "outcomes": outcomes}).splitlines()
+
+    assert lines[0] == "| table | step | PyHudi, s | Delta 4.1.0 | Hudi 1.2.0 |"
+    assert lines[2] == "| copy on write | load | 2.00 (4.00) | 1.50 (0.50) | **failed** |"
+    assert "| copy on write | 2 merges | 4.00 (8.00) | 3.00 (1.50) **wrong** | **failed** |" in lines
