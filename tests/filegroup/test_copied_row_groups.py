@@ -21,8 +21,9 @@ from pyhudi.filegroup.write.new_files import create_files
 from pyhudi.formats.base import BaseFileOptions, new_base_file, open_base_file
 from pyhudi.formats.base.parquet_chunks import ChunkSource, groups_of
 from pyhudi.formats.base.parquet_footer import CompactReader, read_footer
+from pyhudi.formats.stored_ranges import ranges_from_bytes
 from pyhudi.model.commit import WriteStatus
-from pyhudi.model.keys import FILE_NAME, IS_DELETE, PARTITION_PATH, RECORD_KEY
+from pyhudi.model.keys import CHANGE, FILE_NAME, IS_DELETE, PARTITION_PATH, RECORD_KEY
 from tests.support.sweeps import SAMPLED
 from tests.support.tables.file_groups import FIRST, SECOND, TASK, Table, base_of
 
@@ -154,6 +155,79 @@ def test_chunks_are_copied_byte_by_byte_and_the_file_name_is_new() -> None:
     assert pq.ParquetFile(
         pa.BufferReader(table.storage.read(str(status.stat.path))), page_checksum_verification=True
     ).read()
+
+
+KEPT = frozenset({"few", "price", "at", "tags", "place", "notes"})
+
+
+def updates(numbers: range, *, x: float | None = None, ts: int = 2) -> pa.Table:
+    """Rows of an update of `ts` and `x`: the other columns are null here, and stay what they are in the file."""
+    rows_ = rows(numbers, ts)
+    for name in KEPT:
+        rows_ = rows_.set_column(
+            rows_.schema.get_field_index(name), name, pa.nulls(len(rows_), SCHEMA.field(name).type)
+        )
+    if x is not None:
+        rows_ = rows_.set_column(rows_.schema.get_field_index("x"), "x", pa.array([x] * len(rows_)))
+    return rows_.append_column(CHANGE, pa.array([0] * len(rows_), pa.int32()))
+
+
+UPDATES: Mapping[str, pa.Table] = {
+    "a few rows": updates(range(150, 160)),
+    "rows of all row groups": updates(range(0, 500, 45)),
+    "a NaN comes": updates(range(150, 160), x=math.nan),
+    "the NaN goes": updates(range(200, 300), x=1.0),
+    "another NaN comes for it": pa.concat_tables(
+        [updates(range(150, 160), x=math.nan), updates(range(200, 300), x=1.0)]
+    ),
+    "some lose": pa.concat_tables([updates(range(150, 160), ts=0), updates(range(170, 180))]),
+    "beside a delete": pa.concat_tables(
+        [
+            updates(range(150, 160)),
+            rows(range(310, 320), 2, deletes=True).append_column(CHANGE, pa.nulls(10, pa.int32())),
+        ]
+    ),
+}
+
+
+@pytest.mark.parametrize("name", UPDATES)
+def test_an_update_that_copies_other_columns_makes_the_rows_of_a_rewrite(
+    monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    results = []
+    for copied_from in (0.5, math.inf):
+        table, base = new_table()
+        monkeypatch.setattr(merge, "COPIED_FROM", copied_from)
+        status = changed(table, base, UPDATES[name], unchanged={0: KEPT})
+        path = str(status.stat.path)
+        with open_base_file(table.storage, path) as reader:
+            footer, ranges = reader.footer, reader.ranges(table.spec.stats_columns or ())
+        stat = replace(status.stat, file_id="", path="", prev_base_file="", total_write_bytes=0, file_size_in_bytes=0)
+        stored = table.file(path).read().sort_by("id")  # an updated row stays in its place, or is its row group's last
+        listed_rows = [{**row, FILE_NAME: row[FILE_NAME] == path.split("/")[1]} for row in stored.to_pylist()]
+        ranges = [replace(each, stored_bytes=0, plain_bytes=0) for each in ranges]
+        reported = [
+            each._replace(stored_bytes=0, plain_bytes=0) for each in ranges_from_bytes(status.column_stats or b"")
+        ]
+        results.append((listed_rows, footer, ranges, reported, stat, status.rows_read, status.skipped))
+
+    assert repr(results[0]) == repr(results[1])
+
+
+def test_chunks_of_columns_that_an_update_does_not_change_are_copied() -> None:
+    table, base = new_table(codec="zstd")
+    table.spec = replace(table.spec, file=replace(table.spec.file, codec="uncompressed"))
+
+    status = changed(table, base, UPDATES["a few rows"], unchanged={0: KEPT})
+
+    content = table.storage.read(str(base.stat.path))
+    leaves = [chunk.path for chunk in groups_of(read_footer(pa.BufferReader(content)).thrift)[0].chunks]
+    names = [leaf.partition(".")[0] for leaf in leaves if leaf != FILE_NAME]
+    old, new = chunks(table, base), chunks(table, status)
+    assert [group == other for group, other in zip(old, new, strict=True)] == [True, False, True, True, True]
+    assert {name for name, a, b in zip(names, old[1], new[1], strict=True) if a == b} == KEPT | {RECORD_KEY}
+    keys = table.file(str(status.stat.path)).read(["id"]).column(0).to_pylist()
+    assert keys == sorted(keys), "each row is where it was"
 
 
 def test_small_row_groups_are_merged_so_that_they_do_not_become_many() -> None:

@@ -288,8 +288,7 @@ def _untouched_columns(
     clauses: Sequence[BoundClause | NumberedClause], spec: WriteSpec, rules: MergeRules
 ) -> Mapping[int, frozenset[str]]:
     """By clause number, the columns that the clause does not set: a rewrite of the file copies them from its rows."""
-    computed = all(isinstance(clause, NumberedClause) for clause in clauses)
-    if not computed or not spec.populate_meta_fields or rules.needs_pairs:
+    if not spec.populate_meta_fields or rules.needs_pairs:
         return {}
     # Ordering values are compared before rows are merged, and rows without a required value are refused.
     required = {name.partition(".")[0] for name in rules.ordering_fields}

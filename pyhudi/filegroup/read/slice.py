@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
+from pyhudi.arrow.rows import concat_rows
 from pyhudi.errors import UnsupportedTable
 from pyhudi.filegroup.read.log_blocks import BlockRules, DamageRules, LogTotals, blocks_of, scan_slice
 from pyhudi.filegroup.read.matching import KeyFilter, KeyMatching, Matching, PositionMatching, positions_fit
@@ -27,7 +28,6 @@ from pyhudi.filegroup.read.record_buffer import (
     with_record_keys,
 )
 from pyhudi.filegroup.read.spill import Positions
-from pyhudi.filegroup.write.partial_rows import concat_rows
 from pyhudi.formats.base import BATCH_ROWS, BaseFileReader, open_base_file
 from pyhudi.formats.log.envelope import CorruptRange
 from pyhudi.formats.log.reader import LogBlock

@@ -15,10 +15,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pyhudi.arrow.rows import concat_rows
 from pyhudi.engine.base import TaskContext
 from pyhudi.errors import KeyGenError, SchemaMismatch
 from pyhudi.filegroup.write.key_filter import SizedFilter, new_key_filter
-from pyhudi.filegroup.write.partial_rows import concat_rows
 from pyhudi.filegroup.write.partition_metadata import ensure_partition_metadata
 from pyhudi.filegroup.write.spec import WriteSpec
 from pyhudi.formats.avro.schema import avro_from_arrow

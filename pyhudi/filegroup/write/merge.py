@@ -3,7 +3,8 @@
 The key column is matched once against the incoming rows. Then the file is streamed: losing rows of each batch are
 filtered out, and the incoming rows that replace them follow the batch, so that rows stay in their row group and
 statistics stay narrow; rows with new keys come last. Remaining rows keep their meta columns, except for the file name.
-Row groups without matches are copied as they are stored, without being decoded.
+Row groups without matches are copied as they are stored, without being decoded; where rows change in some columns only,
+the chunks of the others are.
 Source: docs/formats/base-files.md, "Meta columns", "Copied row groups"; docs/formats/merging.md, "Two versions of a
 key"; docs/formats/timeline.md, "Commit metadata".
 """
@@ -19,23 +20,24 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pyhudi.arrow.rows import concat_rows, in_their_places
 from pyhudi.engine.base import TaskContext
-from pyhudi.errors import ConfigError, CorruptFile, KeyGenError
-from pyhudi.filegroup.write.base_file import NewBaseFile, checked_rows, stored_columns
+from pyhudi.errors import ConfigError, CorruptFile
+from pyhudi.filegroup.write.base_file import NewBaseFile, stored_columns
 from pyhudi.filegroup.write.change_log import ChangeLog
+from pyhudi.filegroup.write.incoming_rows import NOTHING_UNCHANGED, IncomingRows, UnchangedColumns
 from pyhudi.filegroup.write.key_filter import ReusedFooter
 from pyhudi.filegroup.write.markers import MERGE
-from pyhudi.filegroup.write.partial_rows import NOTHING_UNCHANGED, UnchangedColumns, concat_rows
 from pyhudi.filegroup.write.spec import WriteSpec
 from pyhudi.formats.base import BaseFileReader, open_base_file
 from pyhudi.merge import merge_mode
 from pyhudi.merge.base import Place
-from pyhudi.merge.combine import deletes_of, ordering_columns, single_array
+from pyhudi.merge.combine import ordering_columns, single_array
 from pyhudi.merge.pairs import pair_merger
-from pyhudi.merge.versions import Versions, row_names, stored_row_names
+from pyhudi.merge.versions import Versions, stored_row_names
 from pyhudi.model.commit import WriteStatus
 from pyhudi.model.file_group import BaseFile
-from pyhudi.model.keys import COMMIT_SEQNO, FILE_NAME, META_COLUMNS, RECORD_KEY, STORED_ROW
+from pyhudi.model.keys import COMMIT_SEQNO, FILE_NAME, META_COLUMNS, RECORD_KEY
 from pyhudi.schema.column_mapping import file_columns
 from pyhudi.schema.projection import project
 from pyhudi.storage.clock import Clock
@@ -68,7 +70,7 @@ def merge_file(
     Raises:  ConfigError when incoming keys repeat, SchemaMismatch, KeyGenError, CorruptFile.
     """
     started_s = clock.monotonic_s()
-    rows = _Incoming.of(spec, incoming, match_keys)
+    rows = IncomingRows.of(spec, incoming, match_keys)
     with open_base_file(spec.storage, base.path, check_pages=spec.file.page_checksums) as reader:
         merge = _Merge(spec, base, reader, rows, match_keys, UnchangedColumns.of(incoming, unchanged))
         scanned_s = clock.monotonic_s()
@@ -104,42 +106,6 @@ def merge_file(
 
 
 @dataclass(frozen=True, slots=True)
-class _Incoming:
-    """The incoming rows, ready to match: keys, rows in the file's types, and which are deletes.
-
-    `names`: the values that match stored rows: their keys, or names of single rows (`by_row`).
-    """
-
-    keys: pa.Array
-    names: pa.Array
-    by_row: bool
-    rows: pa.Table  # record key and stored columns; only nulls where all rows are deletes
-    ordering: list[pa.Array]  # empty: no ordering value
-    is_delete: _Flags
-
-    @classmethod
-    def of(cls, spec: WriteSpec, incoming: pa.Table, match_keys: bool) -> _Incoming:
-        """Check and order the rows as the file stores them."""
-        deletes = deletes_of(incoming)
-        stored = stored_columns(spec)
-        if deletes.all():
-            if incoming.column(RECORD_KEY).null_count:
-                raise KeyGenError(f"{incoming.column(RECORD_KEY).null_count} deletes have no record key.")
-            rows = project(incoming.select([RECORD_KEY]), pa.schema([pa.field(RECORD_KEY, pa.string()), *stored]))
-        else:
-            rows = checked_rows(incoming, stored)
-        rows = rows.combine_chunks()
-        keys = single_array(rows.column(RECORD_KEY))
-        by_row = STORED_ROW in incoming.column_names
-        names = single_array(row_names(incoming.column(STORED_ROW), incoming.column(RECORD_KEY))) if by_row else keys
-        if match_keys and pc.count_distinct(names).as_py() != len(names):
-            raise ConfigError(f"Rows for one file repeat keys: {len(keys)} rows; combine them first, one row per key.")
-        rules = spec.merging
-        ordering = ordering_columns(incoming, rules.ordering_fields) if rules.by_ordering else []
-        return cls(keys, names, by_row, rows, ordering, deletes)
-
-
-@dataclass(frozen=True, slots=True)
 class _Replaced:
     """Replaced stored rows of a batch. `rows`: their positions; `partners`: the incoming rows of their keys; `deleted`:
     those without replacement; `fresh`: the rows that replace the others, in their order.
@@ -161,7 +127,7 @@ class _Merge:
         spec: WriteSpec,
         base: BaseFile,
         reader: BaseFileReader,
-        incoming: _Incoming,
+        incoming: IncomingRows,
         match_keys: bool,
         unchanged: UnchangedColumns,
     ) -> None:
@@ -207,40 +173,57 @@ class _Merge:
         self._write_inserts(file, new)
 
     def _run_parts(self, file: NewBaseFile) -> int:
-        """Copy or merge the parts of the stored file, in order; how many rows they have."""
-        copied = self._parts_to_copy(file)
-        if copied:
+        """Copy, patch or merge the parts of the stored file, in order; how many rows they have."""
+        kept = self._kept_columns(file)
+        if kept:
             file.start_copying(self._reader)
         first, sizes = 0, self._reader.part_rows
-        for copies, parts in groupby(range(len(sizes)), copied.__contains__):
-            if not copies:
-                for batch in self._stored_batches(list(parts) if copied else None, first):
+        for is_kept, parts in groupby(range(len(sizes)), kept.__contains__):
+            if not is_kept:
+                for batch in self._stored_batches(list(parts) if kept else None, first):
                     self._merge_batch(file, batch, first)
                     first += len(batch)
                 continue
             for part in parts:
                 if self._stored_keys is not None:
                     self._add_copied_keys(file, self._stored_keys.slice(first, sizes[part]))
-                file.copy_part(part, sizes[part])
+                file.copy_part(part, sizes[part], self._patched(file, part, first, kept[part]))
                 first += sizes[part]
         return first
 
-    def _parts_to_copy(self, file: NewBaseFile) -> frozenset[int]:
-        """Numbers of the parts that go into the new file as they are stored, without a look at their rows.
+    def _kept_columns(self, file: NewBaseFile) -> Mapping[int, frozenset[str]]:
+        """The columns that go into the new file as they are stored, by the numbers of the parts that have some.
 
-        No key of theirs comes. Small ones are merged with others, or each write would leave one more of them.
+        Of a part to which no key comes, all; of one whose rows all stay or are updated, those that no update has. Small
+        parts are merged with others, or each write would leave one more of them.
         """
         matches, sizes = self._matches, self._reader.part_rows
         if matches is None or self._stored_keys is None or self._incoming.by_row or self._spec.history:
-            return frozenset()
-        least = COPIED_FROM * self._batch_rows()
-        ends = np.cumsum([0, *sizes])
-        parts = {
-            part
-            for part, (start, end) in enumerate(pairwise(ends.tolist()))
-            if 0 < end - start >= least and not np.any(matches[start:end] >= 0)
-        }
-        return file.copyable_parts(self._reader) & parts if parts else frozenset()
+            return {}
+        full_rows = self._batch_rows()
+        kept: dict[int, frozenset[str]] = {}
+        for part, (start, end) in enumerate(pairwise(np.cumsum([0, *sizes]).tolist())):
+            partners = matches[start:end][matches[start:end] >= 0].astype(np.int64)
+            if not 0 < end - start >= COPIED_FROM * full_rows:
+                continue
+            if not len(partners):
+                kept[part] = frozenset(self._file_schema.names)
+            elif self.changes is None and end - start <= 2 * full_rows and not self._incoming.is_delete[partners].any():
+                kept[part] = self._unchanged_columns.of_all(partners)
+        copyable = file.copyable_parts(self._reader) if any(kept.values()) else frozenset()
+        return {part: names for part, names in kept.items() if names and part in copyable}
+
+    def _patched(self, file: NewBaseFile, part: int, first: int, kept: frozenset[str]) -> pa.Table | None:
+        """The columns of a part but for `kept`, with its changed rows at their places; None without changes."""
+        names = [name for name in self._file_schema.names if name not in kept]
+        if not names:
+            return None
+        stored = pa.concat_tables(self._stored_batches([part], first, names)).combine_chunks()
+        replaced = self._replaced(stored, first)
+        if replaced is None or not len(replaced.rows):
+            return None
+        fresh = self._new_rows(file, replaced.fresh)
+        return in_their_places(stored, replaced.rows, fresh.select(stored.column_names)).drop_columns([RECORD_KEY])
 
     def _write_inserts(self, file: NewBaseFile, new: _Positions) -> None:
         group_rows = self._spec.file.row_group_rows
@@ -262,14 +245,17 @@ class _Merge:
             return removed
         return pc.unique(removed.filter(pc.invert(pc.is_in(removed, value_set=pa.concat_arrays(self._staying_keys)))))
 
-    def _stored_batches(self, parts: Sequence[int] | None, first: int) -> Iterator[pa.Table]:
+    def _stored_batches(
+        self, parts: Sequence[int] | None, first: int, only: Sequence[str] | None = None
+    ) -> Iterator[pa.Table]:
         """The stored rows with the new file's columns and types, without the file name, in file order.
 
-        Args:    parts: see `BaseFileReader.batches`; first: the number of their first row.
+        Args:    parts: see `BaseFileReader.batches`; first: the number of their first row; only: these columns and the
+                     key, and without dictionaries.
         """
         # The key column is already in memory, since it was matched as a whole.
         held = (FILE_NAME,) if self._stored_keys is None else (FILE_NAME, RECORD_KEY)
-        from_file = [name for name in self._file_schema.names if name not in held]
+        from_file = [name for name in (self._file_schema.names if only is None else only) if name not in held]
         stored_types = {field.name: field.type for field in self._reader.schema}
         columns = file_columns(self._spec.history, self._base.instant_time, from_file)
         names = from_file if columns.by_id is None else [name for name in columns.names if name in stored_types]
@@ -277,7 +263,7 @@ class _Merge:
             stored_types.get(name) == self._file_schema.field(name).type for name in from_file
         )
         # Key generators and projections get plain columns.
-        keep_dictionaries = as_is and self._spec.populate_meta_fields and not self._rules.needs_pairs
+        keep_dictionaries = as_is and self._spec.populate_meta_fields and not self._rules.needs_pairs and only is None
         dictionaries = set(self._reader.low_cardinality_columns() if keep_dictionaries else ()) & set(from_file)
         target = pa.schema([self._file_schema.field(name) for name in from_file])
         for batch in self._reader.batches(names, self._batch_rows(), dictionaries, parts=parts):
@@ -296,26 +282,34 @@ class _Merge:
         row_bytes = self._reader.plain_bytes / max(1, self._reader.num_rows)
         return max(1, min(options.row_group_rows, int(options.row_group_bytes / max(row_bytes, 1.0))))
 
-    def _merge_batch(self, file: NewBaseFile, stored: pa.Table, first: int) -> None:
+    def _replaced(self, stored: pa.Table, first: int) -> _Replaced | None:
+        """The replaced rows of a batch, counted; None where no key comes."""
         matches = self._match(stored, first)
         hits = np.flatnonzero(matches >= 0)
+        if not len(hits):
+            return None
+        partners = matches[hits].astype(np.int64)
+        self._is_met[partners] = True
+        replaced = (self._merged if self._rules.needs_pairs else self._won)(stored, hits, partners)
+        rows, fresh = replaced.rows, replaced.fresh
+        self.skipped += len(hits) - len(rows)
+        self.updated += len(fresh)
+        self.deleted += len(rows) - len(fresh)
+        if self._spec.reports_keys and len(rows) > len(fresh):
+            keys = self._incoming.keys.take(pa.array(partners[np.isin(hits, rows)]))
+            stays = pc.is_in(keys, value_set=single_array(fresh.column(RECORD_KEY)))
+            self._removed.append(keys.filter(pc.invert(stays)))
+        return replaced
+
+    def _merge_batch(self, file: NewBaseFile, stored: pa.Table, first: int) -> None:
         copied, fresh = stored, None
-        if len(hits):
-            partners = matches[hits].astype(np.int64)
-            self._is_met[partners] = True
-            winners = (self._merged if self._rules.needs_pairs else self._won)(stored, hits, partners)
-            replaced, fresh = winners.rows, winners.fresh
-            self.skipped += len(hits) - len(replaced)
-            self.updated += len(fresh)
-            self.deleted += len(replaced) - len(fresh)
-            if self._spec.reports_keys and len(replaced) > len(fresh):
-                keys = self._incoming.keys.take(pa.array(partners[np.isin(hits, replaced)]))
-                stays = pc.is_in(keys, value_set=single_array(fresh.column(RECORD_KEY)))
-                self._removed.append(keys.filter(pc.invert(stays)))
-            if len(replaced):
-                self._note(stored, winners)
+        replaced = self._replaced(stored, first)
+        if replaced is not None:
+            fresh = replaced.fresh
+            if len(replaced.rows):
+                self._note(stored, replaced)
                 keep = np.ones(len(stored), np.bool_)
-                keep[replaced] = False
+                keep[replaced.rows] = False
                 copied = stored.filter(pa.array(keep))
         if self._incoming.by_row and self._spec.reports_keys:
             for staying in (copied, *([] if fresh is None else [fresh])):

@@ -237,11 +237,21 @@ class ParquetWriter:
         with as_storage_error(self._where):
             copies.file.add(picked, group.rows)
             begin_sync(self._sink)
-        floats = [name for name in self._watched if _is_float(self._schema, name)]
-        if floats:  # a footer says nothing of NaN
-            column_names = set(self._schema.names)
-            tops = list(dict.fromkeys(name if name in column_names else name.partition(".")[0] for name in floats))
-            for batch in copies.source.batches(tops, parts=[part]):
+        self._note_nan(copies.source, part, replaced)
+
+    def _note_nan(self, source: ParquetReader, part: int, replaced: pa.Table) -> None:
+        """Note the float columns with NaN, of which a footer says nothing, in a copied part and what replaces it."""
+        column_names, given_names = set(self._schema.names), set(replaced.column_names)
+        copied: dict[str, list[str]] = {}
+        for name in self._watched:
+            top = name if name in column_names else name.partition(".")[0]
+            if top in given_names:
+                self._nan_columns.update(nan_columns(replaced, [name]))
+            elif _is_float(self._schema, name):
+                copied.setdefault(top, []).append(name)
+        if copied:
+            floats = [name for names in copied.values() for name in names]
+            for batch in source.batches(list(copied), parts=[part]):
                 self._nan_columns.update(nan_columns(pa.Table.from_batches([batch]), floats))
 
     def close(self, footer: Footer) -> int:

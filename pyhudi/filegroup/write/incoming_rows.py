@@ -1,0 +1,119 @@
+"""Incoming rows as a file takes them, and those that lack columns.
+
+Where an incoming row lacks a column, it keeps the value of the stored row that it replaces (`UnchangedColumns`).
+
+Source: docs/sql-dml.md, "How a statement becomes a commit".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pyhudi.errors import ConfigError, KeyGenError
+from pyhudi.filegroup.write.base_file import checked_rows, stored_columns
+from pyhudi.filegroup.write.spec import WriteSpec
+from pyhudi.merge.combine import deletes_of, ordering_columns, single_array
+from pyhudi.merge.versions import row_names
+from pyhudi.model.keys import CHANGE, RECORD_KEY, STORED_ROW
+from pyhudi.schema.projection import project
+
+__all__ = ["NOTHING_UNCHANGED", "IncomingRows", "UnchangedColumns"]
+
+
+NOTHING_UNCHANGED: Mapping[int, frozenset[str]] = MappingProxyType({})
+_Flags = npt.NDArray[np.bool_]
+_Positions = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class IncomingRows:
+    """The incoming rows, ready to match: keys, rows in the file's types, and which are deletes.
+
+    `names`: the values that match stored rows: their keys, or names of single rows (`by_row`).
+    """
+
+    keys: pa.Array
+    names: pa.Array
+    by_row: bool
+    rows: pa.Table  # record key and stored columns; only nulls where all rows are deletes
+    ordering: list[pa.Array]  # empty: no ordering value
+    is_delete: _Flags
+
+    @classmethod
+    def of(cls, spec: WriteSpec, incoming: pa.Table, match_keys: bool) -> IncomingRows:
+        """Check and order the rows as the file stores them."""
+        deletes = deletes_of(incoming)
+        stored = stored_columns(spec)
+        if deletes.all():
+            if incoming.column(RECORD_KEY).null_count:
+                raise KeyGenError(f"{incoming.column(RECORD_KEY).null_count} deletes have no record key.")
+            rows = project(incoming.select([RECORD_KEY]), pa.schema([pa.field(RECORD_KEY, pa.string()), *stored]))
+        else:
+            rows = checked_rows(incoming, stored)
+        rows = rows.combine_chunks()
+        keys = single_array(rows.column(RECORD_KEY))
+        by_row = STORED_ROW in incoming.column_names
+        names = single_array(row_names(incoming.column(STORED_ROW), incoming.column(RECORD_KEY))) if by_row else keys
+        if match_keys and pc.count_distinct(names).as_py() != len(names):
+            raise ConfigError(f"Rows for one file repeat keys: {len(keys)} rows; combine them first, one row per key.")
+        rules = spec.merging
+        ordering = ordering_columns(incoming, rules.ordering_fields) if rules.by_ordering else []
+        return cls(keys, names, by_row, rows, ordering, deletes)
+
+
+@dataclass(frozen=True, slots=True)
+class UnchangedColumns:
+    """Columns that incoming rows keep from stored rows. `rows`: by column, which incoming rows keep it."""
+
+    rows: Mapping[str, _Flags] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, incoming: pa.Table, columns: Mapping[int, frozenset[str]]) -> UnchangedColumns:
+        """From the numbers of the rows (CHANGE). `columns`: by number the unchanged columns; rows without a number have
+        all columns.
+        """
+        if not columns or CHANGE not in incoming.column_names:
+            return cls()
+        numbers = incoming.column(CHANGE).to_numpy()
+        flags: dict[str, _Flags] = {}
+        for number, names in columns.items():
+            rows = numbers == number
+            for name in names.intersection(incoming.column_names) if rows.any() else ():
+                flags[name] = flags[name] | rows if name in flags else rows
+        return cls(flags)
+
+    def any_of(self, positions: _Positions) -> bool:
+        """Does one of these incoming rows lack a column?"""
+        return any(bool(rows[positions].any()) for rows in self.rows.values())
+
+    def of_all(self, positions: _Positions) -> frozenset[str]:
+        """The columns that each of these incoming rows lacks."""
+        return frozenset(name for name, rows in self.rows.items() if rows[positions].all())
+
+    def completed(self, fresh: pa.Table, partners: _Positions, stored: pa.Table, hits: _Positions) -> pa.Table:
+        """Incoming rows, completed by the columns that they lack.
+
+        Args:
+            fresh, partners: the rows, and which of the incoming rows they are.
+            stored, hits: stored rows, and which of them each incoming row replaces. A column that `stored` has not
+                stays as it is.
+        """
+        taken, there_names = pa.array(hits), set(stored.column_names)
+        for name, rows in self.rows.items():
+            lacking = rows[partners]
+            at = fresh.schema.get_field_index(name)
+            if at < 0 or name not in there_names or not lacking.any():
+                continue
+            there = stored.column(name).take(taken)
+            if not lacking.all():
+                plain = single_array(there.cast(fresh.schema.field(at).type))
+                there = pa.chunked_array([pc.if_else(pa.array(lacking), plain, single_array(fresh.column(at)))])
+            fresh = fresh.set_column(at, name, there)
+        return fresh
