@@ -60,8 +60,9 @@ def drop(table: TablePath, name: str, /, *, consent: ConsentOptions = CONSENT, c
         name: Its name.
     """
     opened = common.open(table)
-    if consent.dry_run:
-        return Reply(opened.indexes())
-    consent.ask(opened.indexes, f"Drop the index {name}?")
-    opened.drop_index(name, options=common.options)
-    return Reply(opened.indexes())
+    going = opened.drop_index(name, dry_run=True, options=common.options)
+    if not consent.dry_run:
+        consent.ask(lambda: ", ".join(going), "Drop it?")
+        going = opened.drop_index(name, options=common.options)
+    indexes = opened.indexes()
+    return Reply(type(indexes)(one for one in indexes if one.name not in going))

@@ -85,8 +85,13 @@ def _failed(error: Exception, is_debugged: bool) -> int:
         traceback.print_exc()
     text = message(str(error)).replace("\n", " ")
     if isinstance(error, HudiError | OSError):
-        return _ended(f"{type(error).__name__}: {text}", code_of(error))
+        return _ended(f"{_public_name(error)}: {text}", code_of(error))
     return _ended(f"unexpected {type(error).__name__}: {text} ({_DEBUG} shows where)", REFUSED)
+
+
+def _public_name(error: Exception) -> str:
+    """The name that `pyhudi.errors` or Python has for an error: the library catches some by private subclasses."""
+    return next(kind.__name__ for kind in type(error).__mro__ if not kind.__name__.startswith("_"))
 
 
 def _terminated(number: int, frame: FrameType | None) -> NoReturn:

@@ -7,6 +7,8 @@ from pyhudi.cli.reply import Reply
 
 __all__ = ["drop", "rebuild", "stats", "validate"]
 
+_NONE = "there is no metadata table"
+
 
 def validate(table: TablePath, /, *, sample: int | None = None, common: CommonOptions = COMMON) -> Reply:
     """Compare the metadata table with the files. Exit code 3 for a difference.
@@ -14,8 +16,9 @@ def validate(table: TablePath, /, *, sample: int | None = None, common: CommonOp
     Args:
         sample: Read so many file groups only; the list of files is compared whole.
     """
-    differences = common.open(table).metadata.validate(sample=sample)
-    text = "\n".join(map(str, differences)) or "no differences"
+    opened = common.open(table)
+    differences = opened.metadata.validate(sample=sample)
+    text = "\n".join(map(str, differences)) or ("no differences" if opened.metadata.partitions else _NONE)
     return Reply(differences, text, found_wrong=bool(differences))
 
 
@@ -53,11 +56,11 @@ def drop(
     """
     opened = common.open(table)
     names = None if partitions is None else [part.strip() for part in partitions.split(",")]
-    going = tuple(opened.metadata.partitions if names is None or "files" in names else names)
+    going = opened.metadata.drop(names, dry_run=True, options=common.options)
     if not consent.dry_run:
         consent.ask(lambda: ", ".join(going), "Drop these partitions of the metadata table?")
         going = opened.metadata.drop(names, options=common.options)
-    return Reply(going, ", ".join(going))
+    return Reply(going, ", ".join(going) or _NONE)
 
 
 def stats(table: TablePath, /, *, common: CommonOptions = COMMON) -> Reply:

@@ -45,7 +45,7 @@ def reply_of(command: Command, tokens: Sequence[str]) -> int:
         return USAGE
     common = bound.arguments.setdefault("common", COMMON)
     answer = function(*bound.args, **bound.kwargs)
-    show(answer, common.form, sys.stdout)
+    show(answer, common.form, sys.stdout, command.row_type)
     return WRONG if answer.found_wrong else DONE
 
 

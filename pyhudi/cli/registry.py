@@ -35,6 +35,11 @@ class Command:
         """`table` of `table describe`; "" for a command of one word."""
         return self.words.partition(" ")[0] if " " in self.words else ""
 
+    @property
+    def row_type(self) -> type | None:
+        """The type of a row of its answer, where that is `answer`."""
+        return cast("type", load(self.answer)) if self.is_rows else None
+
     def function(self) -> Callable[..., Reply]:
         """The function, imported now."""
         return cast("Callable[..., Reply]", load(self.target))

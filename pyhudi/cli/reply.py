@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, is_dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Literal, TextIO, TypeAlias, cast
 
@@ -41,13 +41,13 @@ class Reply:
     found_wrong: bool = False
 
 
-def show(answer: Reply, form: Form, out: TextIO) -> None:
-    """Write an answer."""
+def show(answer: Reply, form: Form, out: TextIO, row_type: type | None = None) -> None:
+    """Write an answer. `row_type`: of a list's rows, whose names stand above them even where there is none."""
     if form == "json":
         _json(answer.value, out)
     elif form == "csv":
-        _csv(answer.value, out)
-    elif (text := answer.text if answer.text is not None else _text(answer.value, out)) is not None:
+        _csv(answer.value, out, row_type)
+    elif (text := answer.text if answer.text is not None else _text(answer.value, out, row_type)) is not None:
         out.write(text + "\n")
 
 
@@ -95,10 +95,10 @@ def _json(value: object, out: TextIO) -> None:
     out.write("[]\n" if before == "[" else "\n]\n")
 
 
-def _csv(value: object, out: TextIO) -> None:
+def _csv(value: object, out: TextIO, row_type: type | None) -> None:
     """A line for each row. Nested values are JSON texts, null is empty."""
     writer = csv.writer(out, lineterminator="\n")
-    header = _names(value)
+    header = _names(value, row_type)
     if header:
         writer.writerow(header)
     parts = _parts_of(value)
@@ -116,8 +116,10 @@ def _csv(value: object, out: TextIO) -> None:
         writer.writerow([_cell(row.get(name)) for name in header])
 
 
-def _names(value: object) -> list[str]:
+def _names(value: object, row_type: type | None = None) -> list[str]:
     """The columns of rows, where they are known without one."""
+    if row_type is not None:
+        return [one.name for one in fields(row_type) if one.name[0] != "_"] if is_dataclass(row_type) else ["value"]
     if isinstance(value, JsonColumns):
         return list(value.values)
     schema: pa.Schema | None = getattr(value, "schema", None)
@@ -131,12 +133,14 @@ def _names(value: object) -> list[str]:
 def _cell(value: Json) -> object:
     if isinstance(value, dict | list):
         return json.dumps(value, ensure_ascii=False)
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return value
+    return _word(value) if isinstance(value, bool) else value
 
 
-def _text(value: object, out: TextIO) -> str | None:
+def _word(value: bool) -> str:
+    return "true" if value else "false"
+
+
+def _text(value: object, out: TextIO, row_type: type | None) -> str | None:
     """What people read. Tables go through rich on a terminal, which fits them to its width."""
     if isinstance(value, ResultList):
         return _table(value.header, _turned([value._row(entry) for entry in value], len(value.header)), out)
@@ -148,7 +152,7 @@ def _text(value: object, out: TextIO) -> str | None:
     rows = rows_of(value)
     if rows is not None:
         listed = list(rows)
-        header = _names(value) or list(dict.fromkeys(name for row in listed for name in row))
+        header = _names(value, row_type) or list(dict.fromkeys(name for row in listed for name in row))
         return _table(header, [[_shown(row.get(name)) for row in listed] for name in header], out)
     if isinstance(value, Mapping):
         return pairs_text((name.replace("_", " "), _shown(one)) for name, one in plain(value).items())
@@ -163,10 +167,12 @@ def _turned(rows: Sequence[Sequence[object]], width: int) -> list[Sequence[objec
 def _shown_values(parts: Iterable[Sequence[Json]]) -> list[object]:
     """The values of a column as people see them. Nearly always none is nested."""
     values: list[object] = list(chain.from_iterable(parts))
-    return [_shown(one) for one in values] if not {dict, list}.isdisjoint(map(type, values)) else values
+    return [_shown(one) for one in values] if not {dict, list, bool}.isdisjoint(map(type, values)) else values
 
 
 def _shown(value: Json) -> object:
+    if isinstance(value, bool):
+        return _word(value)
     return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else value
 
 

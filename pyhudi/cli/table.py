@@ -92,6 +92,7 @@ def drop(table: TablePath, /, *, consent: ConsentOptions = CONSENT, common: Comm
     if not consent.dry_run:
         consent.ask(lambda: described, "Delete this table for good?")
         opened.drop()
+        return Reply(described, f"{described.path}: dropped")
     return Reply(described)
 
 

@@ -47,11 +47,12 @@ def delete_savepoint(
         instant: The saved commit.
     """
     opened = common.open(table)
-    if consent.dry_run:
-        return Reply([one for one in opened.savepoints() if one.instant_time != instant])
-    consent.ask(opened.savepoints, f"Delete the savepoint of {instant}?")
-    opened.delete_savepoint(instant, options=common.options)
-    return Reply(opened.savepoints())
+    going = opened.delete_savepoint(instant, dry_run=True, options=common.options)
+    if not consent.dry_run:
+        consent.ask(opened.savepoints, f"Delete the savepoint of {going}?")
+        opened.delete_savepoint(instant, options=common.options)
+    savepoints = opened.savepoints()
+    return Reply(type(savepoints)(one for one in savepoints if one.instant_time != going))
 
 
 def restore(

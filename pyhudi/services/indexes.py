@@ -157,26 +157,34 @@ def index_info(meta: MetaClient, partition: str) -> IndexInfo:
     return next(one for one in load_indexes(meta) if one.name == partition)
 
 
-def drop_index(context: ActionContext, name: str) -> None:
+def drop_index(context: ActionContext, name: str, *, dry_run: bool = False) -> tuple[str, ...]:
     """Remove an index. See `HudiTable.drop_index`."""
+    if dry_run:
+        return _partitions_of(name, context.meta, read_index_definitions(context.meta.storage))
     with context.locked():
         meta = context.meta.reload()
         definitions = read_index_definitions(meta.storage)
-        listed = (*meta.config.metadata_partitions, *meta.config.metadata_partitions_inflight)
-        names_in_use = dict.fromkeys((*listed, *definitions.by_name))
-        matches = [one for one in (name, f"{_SECONDARY}{name}", f"{_EXPRESSION}{name}") if one in names_in_use]
-        if not matches or matches[0] == _FILES:
-            names = ", ".join(one for one in names_in_use if one != _FILES) or "none"
-            raise ConfigError(f"{meta.storage.root} has no index {name!r}; it has: {names}.")
-        partitions = [matches[0]]
-        if matches[0] == _COLUMN_STATS and _PARTITION_STATS in listed:
-            partitions.append(_PARTITION_STATS)  # which Hudi keeps only together with it
-        needing = [one for one in listed if one.startswith(_SECONDARY)] if matches[0] == _RECORD_INDEX else []
-        if needing:
-            raise ConfigError(f"{meta.storage.root}: {', '.join(needing)} need the record index; drop them first.")
+        partitions = _partitions_of(name, meta, definitions)
         drop_partitions(meta, partitions)
         write_index_definitions(meta.storage, definitions.without(partitions))
-        _forget_dead(meta.reload(), matches[0])
+        _forget_dead(meta.reload(), partitions[0])
+        return partitions
+
+
+def _partitions_of(name: str, meta: MetaClient, definitions: IndexDefinitions) -> tuple[str, ...]:
+    """The partitions that go with an index, its own first. Raises ConfigError where it must not go."""
+    listed = (*meta.config.metadata_partitions, *meta.config.metadata_partitions_inflight)
+    names_in_use = dict.fromkeys((*listed, *definitions.by_name))
+    matches = [one for one in (name, f"{_SECONDARY}{name}", f"{_EXPRESSION}{name}") if one in names_in_use]
+    if not matches or matches[0] == _FILES:
+        names = ", ".join(one for one in names_in_use if one != _FILES) or "none"
+        raise ConfigError(f"{meta.storage.root} has no index {name!r}; it has: {names}.")
+    needing = [one for one in listed if one.startswith(_SECONDARY)] if matches[0] == _RECORD_INDEX else []
+    if needing:
+        raise ConfigError(f"{meta.storage.root}: {', '.join(needing)} need the record index; drop them first.")
+    if matches[0] == _COLUMN_STATS and _PARTITION_STATS in listed:
+        return _COLUMN_STATS, _PARTITION_STATS  # Hudi keeps the second only together with the first
+    return (matches[0],)
 
 
 def index_request(name: str, columns: Sequence[str], index_type: str | None, expression: Call | None) -> IndexRequest:
@@ -230,7 +238,11 @@ def _checked(meta: MetaClient, index: IndexRequest) -> IndexDefinition | None:
 def _checked_secondary(meta: MetaClient, index: IndexRequest) -> IndexDefinition:
     root, config, columns = meta.storage.root, meta.config, index.columns
     if len(columns) != 1:
-        raise ConfigError(f"A secondary index is of one column, found {', '.join(columns) or 'none'}.")
+        name = index.partition.removeprefix(_SECONDARY)
+        raise ConfigError(
+            f"{root}: the secondary index {name} is of one column, found {', '.join(columns) or 'none'}. Name its "
+            f"column. Indexes without one are {', '.join(_BY_TYPE)}."
+        )
     if not keeps_record_index(config):
         raise ConfigError(
             f"{root}: a secondary index leads to record keys, and the record index from there to files. Make that "

@@ -63,26 +63,35 @@ def rebuild_metadata(
     return MetadataRebuild(meta.storage.root, names, groups, differences, unreadable, dry_run)
 
 
-def drop_metadata(context: ActionContext, *, partitions: Sequence[str] | None = None) -> tuple[str, ...]:
+def drop_metadata(
+    context: ActionContext, *, partitions: Sequence[str] | None = None, dry_run: bool = False
+) -> tuple[str, ...]:
     """Remove the metadata table, or partitions of it; return the names of the removed ones.
 
-    Args:   partitions: None, or `files` among them: all.
+    Args:   partitions: None, or `files` among them: all. dry_run: remove nothing.
     Raises: ConfigError for a partition that does not exist.
     """
+    if dry_run:
+        return _partitions_to_drop(context.meta, partitions)
     with context.locked():
         meta = context.meta.reload()
-        listed = meta.config.metadata_partitions
-        strange = [name for name in partitions or () if name not in listed]
-        if strange:
-            raise ConfigError(
-                f"{meta.storage.root}: the metadata table has no partition {strange[0]!r}; it has "
-                f"{', '.join(listed) or 'none'}."
-            )
+        going = _partitions_to_drop(meta, partitions)
         if partitions is None or _FILES in partitions:
             remove_metadata_table(meta)
-            return listed
-        drop_partitions(meta, tuple(partitions))
-        return tuple(partitions)
+        else:
+            drop_partitions(meta, going)
+        return going
+
+
+def _partitions_to_drop(meta: MetaClient, partitions: Sequence[str] | None) -> tuple[str, ...]:
+    listed = meta.config.metadata_partitions
+    strange = [name for name in partitions or () if name not in listed]
+    if strange:
+        raise ConfigError(
+            f"{meta.storage.root}: the metadata table has no partition {strange[0]!r}; it has "
+            f"{', '.join(listed) or 'none'}."
+        )
+    return listed if partitions is None or _FILES in partitions else tuple(partitions)
 
 
 def _partitions_to_build(context: ActionContext, partitions: Sequence[str] | None) -> tuple[str, ...]:

@@ -99,17 +99,25 @@ def savepoint(context: ActionContext, instant_time: str | None = None, user: str
     return _described(committed.instant, committed.body)
 
 
-def delete_savepoint(context: ActionContext, instant_time: str) -> None:
-    """Release a saved commit. Raises TableError when it has no savepoint."""
+def delete_savepoint(context: ActionContext, instant_time: str, *, dry_run: bool = False) -> str:
+    """Release a saved commit; return its instant time. Raises TableError when it has no savepoint."""
+    if dry_run:
+        return _savepoint_of(instant_time, context.meta).requested_time
     with context.locked():
         context = context.reloaded()
-        meta = context.meta
-        matches = [i for i in meta.timeline.of([ActionKind.SAVEPOINT]) if i.requested_time == instant_time]
-        if not matches:
-            times = ", ".join(i.requested_time for i in meta.timeline.of([ActionKind.SAVEPOINT])) or "none"
-            raise TableError(f"{meta.storage.root}: {instant_time} has no savepoint; savepoints: {times}.")
+        saved = _savepoint_of(instant_time, context.meta)
         archive_out_of_turn(context, instant_time)
-        drop_savepoint(matches[0], meta)
+        drop_savepoint(saved, context.meta)
+        return saved.requested_time
+
+
+def _savepoint_of(instant_time: str, meta: MetaClient) -> Instant:
+    savepoints = meta.timeline.of([ActionKind.SAVEPOINT])
+    matches = [instant for instant in savepoints if instant.requested_time == instant_time]
+    if not matches:
+        times = ", ".join(instant.requested_time for instant in savepoints) or "none"
+        raise TableError(f"{meta.storage.root}: {instant_time} has no savepoint; savepoints: {times}.")
+    return matches[0]
 
 
 def load_savepoints(meta: MetaClient) -> Savepoints:

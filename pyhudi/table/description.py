@@ -57,7 +57,7 @@ class TableDescription(Result):
             "partitioned by": ", ".join(self.partition_by) or "nothing",
             "who wins": self.merge_mode + (f" by {', '.join(self.ordering)}" if self.ordering else ""),
             "newest commit": self.newest_commit or "none yet",
-            "commits": f"{self.commits:,} on the active timeline, {self.pending:,} instants pending",
+            "commits": f"{self.commits:,} on the active timeline; pending instants: {self.pending:,}",
             "metadata table": ", ".join(self.indexes) or "none",
         }
         return pairs_text(shown.items())

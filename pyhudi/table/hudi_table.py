@@ -1002,14 +1002,18 @@ class HudiTable:
 
         return self._handle.serve(build_waiting, options, more)
 
-    def drop_index(self, name: str, *, options: Options | None = None, **more: Unpack[ActionArguments]) -> None:
+    def drop_index(
+        self, name: str, *, dry_run: bool = False, options: Options | None = None, **more: Unpack[ActionArguments]
+    ) -> tuple[str, ...]:
         """Take an index out of the metadata table, by the name that it was made with, or that of its partition.
 
-        Raises: ConfigError when there is none of that name, or another index needs it.
+        Args:    dry_run: only say what would go.
+        Returns: the partitions of the metadata table that went.
+        Raises:  ConfigError when there is none of that name, or another index needs it.
         """
         from pyhudi.services.indexes import drop_index
 
-        self._handle.serve(partial(drop_index, name=name), options, more)
+        return self._handle.serve(partial(drop_index, name=name, dry_run=dry_run), options, more, dry_run=dry_run)
 
     def indexes(self) -> IndexList:
         """The indexes that the metadata table has, and those that are being built; prints as a table."""
@@ -1059,13 +1063,24 @@ class HudiTable:
         return self._handle.serve(partial(savepoint, instant_time=saved, user=user, comment=comment), options, more)
 
     def delete_savepoint(
-        self, instant_time: AsOf, *, options: Options | None = None, **more: Unpack[ActionArguments]
-    ) -> None:
-        """Give a saved commit free again. Raises: TableError when it has no savepoint."""
+        self,
+        instant_time: AsOf,
+        *,
+        dry_run: bool = False,
+        options: Options | None = None,
+        **more: Unpack[ActionArguments],
+    ) -> str:
+        """Give a saved commit free again.
+
+        Args:    dry_run: only look it up.
+        Returns: its instant time.
+        Raises:  TableError when it has no savepoint.
+        """
         from pyhudi.services.savepoint import delete_savepoint
 
         saved = self._handle.commit_time(instant_time)
-        self._handle.serve(partial(delete_savepoint, instant_time=saved), options, more)
+        service = partial(delete_savepoint, instant_time=saved, dry_run=dry_run)
+        return self._handle.serve(service, options, more, dry_run=dry_run)
 
     @property
     def savepoints(self) -> TableSavepoints:

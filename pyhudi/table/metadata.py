@@ -149,17 +149,19 @@ class TableMetadata:
         self,
         partitions: Sequence[str] | None = None,
         *,
+        dry_run: bool = False,
         options: Options | None = None,
         **more: Unpack[ActionArguments],
     ) -> tuple[str, ...]:
         """Take the metadata table out, or partitions of it: readers list folders then. A write with
         `hoodie.metadata.enable=true` makes a new one.
 
-        Args:    partitions: None, or with `files`: all.
+        Args:    partitions: None, or with `files`: all. dry_run: only return the names.
         Returns: the names of the partitions that went.
         Raises:  ConfigError when there is no such partition.
         """
-        return self._handle.serve(partial(drop_metadata, partitions=partitions), options, more)
+        service = partial(drop_metadata, partitions=partitions, dry_run=dry_run)
+        return self._handle.serve(service, options, more, dry_run=dry_run)
 
 
 def build_index(

@@ -199,6 +199,31 @@ def test_a_plan_is_shown_and_nothing_happens_without_a_yes(run: Run, table: Hudi
     assert next(iter(table.history())) == newest
 
 
+def test_a_plan_to_take_something_away_is_refused_as_the_call_is(run: Run, table: HudiTable) -> None:
+    run("index create", table.path, "record_index")
+    saved = run("savepoint create", table.path)["instant_time"]
+    table.create_index("by_city", columns=["city"])
+    before = sorted(table.metadata.partitions)
+
+    for words, more, why in (
+        ("index drop", ["by_nothing"], "has no index 'by_nothing'"),
+        ("index drop", ["record_index"], "secondary_index_by_city need the record index"),
+        ("savepoint delete", ["20200101000000000"], f"has no savepoint; savepoints: {saved}"),
+        ("metadata drop", ["--partitions", "nothing"], "has no partition 'nothing'"),
+    ):
+        for how in ("--dry-run", "--yes"):
+            assert why in run(words, table.path, *more, how, code=1)
+
+    stay = [one["name"] for one in run("index drop", table.path, "by_city", "--dry-run")]
+    assert "record_index" in stay
+    assert "secondary_index_by_city" not in stay
+    assert run("savepoint delete", table.path, saved, "--dry-run") == []
+    assert run("metadata drop", table.path, "--partitions", "record_index", "--dry-run") == ["record_index"]
+    assert sorted(table.metadata.partitions) == before
+    assert [one.instant_time for one in table.savepoints()] == [saved]
+    assert [one["name"] for one in run("index drop", table.path, "by_city", "--yes")] == stay
+
+
 def test_a_write_is_rolled_back_and_a_savepoint_restored(run: Run, table: HudiTable) -> None:
     first, second = table.timeline.commits()
     run("savepoint create", table.path, first.requested_time, "--comment", "before")
@@ -243,7 +268,9 @@ def test_plans_are_left_and_run_by_another_call(run: Run, tmp_path: Path) -> Non
     assert "three things" in run("compact", path, "--run", scheduled, "--schedule", code=1)
 
 
-def test_indexes_and_the_metadata_table_are_built_dropped_and_compared(run: Run, table: HudiTable) -> None:
+def test_indexes_and_the_metadata_table_are_built_dropped_and_compared(
+    run: Run, table: HudiTable, capsys: pytest.CaptureFixture[str]
+) -> None:
     run("index create", table.path, "record_index")
     assert "record_index" in {one["name"] for one in run("index list", table.path)}
     assert run("index build", table.path) == []
@@ -252,6 +279,8 @@ def test_indexes_and_the_metadata_table_are_built_dropped_and_compared(run: Run,
     assert "record_index" not in {one["name"] for one in run("index drop", table.path, "record_index", "--yes")}
     assert "files" in run("metadata drop", table.path, "--yes")
     assert run("metadata stats", table.path) == []
+    assert main(["metadata", "validate", table.path]) == 0
+    assert capsys.readouterr().out == "there is no metadata table\n"
     assert "files" in run("metadata rebuild", table.path, "--partitions", "files")["partitions"]
 
 

@@ -152,6 +152,32 @@ def test_json_and_csv_hold_the_same_rows(table: Path) -> None:
     assert run_cli("table", "partitions", table, "--csv", "--json", code=1).err.startswith("pyhudi: ConfigError")
 
 
+def test_rows_have_their_names_above_them_where_there_is_none(table: Path) -> None:
+    for words, names in {
+        ("timeline", "--pending"): ["requested_time", "action", "state", "completion_time"],
+        ("metadata", "validate"): ["partition", "where", "expected", "found"],
+        ("index", "build"): ["name", "kind", "columns", "function", "is_built"],
+    }.items():
+        assert run_cli(*words, table, "--csv").out == ",".join(names) + "\n"
+    assert run_cli("timeline", table, "--pending").out.split()[:4] == run_cli(
+        "timeline", table, "--pending", "--csv"
+    ).out.strip().split(",")
+
+
+def test_truth_is_a_word_of_json_at_the_left_of_its_column(table: Path) -> None:
+    lines = run_cli("table", "schema", table).out.splitlines()
+
+    assert lines[0].split() == ["name", "type", "nullable"]
+    assert {line[lines[0].index("nullable") :] for line in lines[2:]} == {"true"}
+
+
+def test_an_error_has_the_name_that_the_library_exports(table: Path) -> None:
+    refused = run_cli("cluster", table, "--run", "20200101000000000", code=1).err
+
+    assert refused.startswith("pyhudi: TableError: ")
+    assert "there is no pending clustering 20200101000000000" in refused
+
+
 def test_a_closed_pipe_ends_the_run_quietly(table: Path) -> None:
     import subprocess
     import sys
