@@ -19,12 +19,13 @@ RunT = TypeVar("RunT")
 @dataclass(frozen=True, slots=True)
 class Called(Generic[PlanT, RunT]):
     """`plan`: the plan that this call made, or would make. `scheduled`: its instant, None: it is not on the timeline.
-    `runs`: of that plan, and of pending ones.
+    `runs`: of that plan, and of pending ones. `waiting`: the pending ones that it would run.
     """
 
     plan: PlanT | None
     scheduled: str | None = None
     runs: tuple[RunT, ...] = ()
+    waiting: tuple[str, ...] = ()
 
 
 def call_service(
@@ -42,9 +43,10 @@ def call_service(
                  nothing. schedule_only: leave the plan on the timeline for another run.
     Raises:  HudiError; see `schedule_plan` and `run`. Plans executed before stay executed.
     """
-    if dry_run:
-        return Called(service.plan(context) if wants(context) else None)
     waiting = () if schedule_only else pending_plans(service, context)
+    if dry_run:
+        times = tuple(instant.requested_time for instant in waiting)
+        return Called(service.plan(context) if wants(context) else None, waiting=times)
     runs = run_waiting(waiting, context, run)
     context = context.reloaded() if waiting else context
     made = schedule_plan(service, context) if wants(context) else None

@@ -49,13 +49,15 @@ class PlanRun(Result, ABC):
 
 class PlanResult(Result, ABC, Generic[PlannedT, RunT]):
     """`planned`: the entries of the plan that this call made, or would make (dry run). `scheduled`: its instant, None
-    when nothing was scheduled. `runs`: plans that this call executed.
+    when nothing was scheduled. `runs`: plans that this call executed. `waiting`: the instants of pending plans that it
+    would execute first (dry run).
     """
 
     __slots__ = ()
     planned: tuple[PlannedT, ...]
     scheduled: str | None
     runs: tuple[RunT, ...]
+    waiting: tuple[str, ...]
 
     @property
     def instant_times(self) -> tuple[str, ...]:
@@ -86,10 +88,12 @@ class PlanResult(Result, ABC, Generic[PlannedT, RunT]):
         name = self._name()
         if self.runs:
             return "\n".join(f"{name} {run}" for run in self.runs)
-        if not self.planned:
+        if not self.planned and not self.waiting:
             return f"{name}: nothing to do"
         state = f"scheduled as {self.scheduled}" if self.scheduled else "would take"
-        return f"{name} {state}: {self._plan_summary()}"
+        lines = [f"{name} would run the waiting plan {instant_time}" for instant_time in self.waiting]
+        lines += [f"{name} {state}: {self._plan_summary()}"] if self.planned else []
+        return "\n".join(lines)
 
     def _repr_html_(self) -> str:
         if self.runs or not self.planned:
@@ -97,7 +101,7 @@ class PlanResult(Result, ABC, Generic[PlannedT, RunT]):
         names, rows = self._plan_table()
         head = "".join(f"<th>{name}</th>" for name in names)
         body = "".join(f"<tr>{''.join(f'<td>{escape(str(cell))}</td>' for cell in row)}</tr>" for row in rows)
-        return f"<div>{escape(str(self))}</div><table><tr>{head}</tr>{body}</table>"
+        return f"{html_lines(str(self))}<table><tr>{head}</tr>{body}</table>"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -155,7 +159,8 @@ class CompactionRun(PlanRun):
 @dataclass(frozen=True, slots=True, repr=False)
 class CompactionResult(PlanResult[CompactionOperation, CompactionRun]):
     """`operation`: COMPACT or LOG_COMPACT. `planned`: slices of the plan that this call made, or would make (dry run).
-    `scheduled`: its instant, None when nothing was scheduled. `runs`: plans that this call executed.
+    `scheduled`: its instant, None when nothing was scheduled. `runs`: plans that this call executed. `waiting`: the
+    instants of pending plans that it would execute first (dry run).
     """
 
     table: str
@@ -163,6 +168,7 @@ class CompactionResult(PlanResult[CompactionOperation, CompactionRun]):
     planned: tuple[CompactionOperation, ...] = ()
     scheduled: str | None = None
     runs: tuple[CompactionRun, ...] = ()
+    waiting: tuple[str, ...] = ()
 
     @property
     def log_bytes_planned(self) -> int:
@@ -233,13 +239,15 @@ class ClusteringRun(PlanRun):
 @dataclass(frozen=True, slots=True, repr=False)
 class ClusteringResult(PlanResult[ClusteringGroup, ClusteringRun]):
     """`planned`: groups of the plan that this call made, or would make (dry run). `scheduled`: its instant, None when
-    nothing was scheduled. `runs`: plans that this call executed.
+    nothing was scheduled. `runs`: plans that this call executed. `waiting`: the instants of pending plans that it would
+    execute first (dry run).
     """
 
     table: str
     planned: tuple[ClusteringGroup, ...] = ()
     scheduled: str | None = None
     runs: tuple[ClusteringRun, ...] = ()
+    waiting: tuple[str, ...] = ()
 
     def _name(self) -> str:
         return "cluster"

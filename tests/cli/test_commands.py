@@ -268,6 +268,29 @@ def test_plans_are_left_and_run_by_another_call(run: Run, tmp_path: Path) -> Non
     assert "three things" in run("compact", path, "--run", scheduled, "--schedule", code=1)
 
 
+@pytest.mark.parametrize("words", ["compact", "log-compact", "cluster", "clean"])
+def test_a_dry_run_says_which_plans_wait_for_the_call(
+    run: Run, tmp_path: Path, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, kind = tmp_path / "t", "MERGE_ON_READ" if "compact" in words else "COPY_ON_WRITE"
+    never = {"hoodie.clean.automatic": "false", "hoodie.compact.inline": "false"}
+    for fare in (1.0, 2.0, 3.0):
+        rows = ROWS.set_column(2, "fare", pa.array([fare] * 3))
+        write_hudi(path, rows, record_key="id", ordering="fare", table_type=kind, options=never)
+    more = ["--option", "hoodie.clean.commits.retained=1", "--option", "hoodie.log.compaction.blocks.threshold=1"]
+    scheduled = run(words, path, "--schedule", *more)["scheduled"]
+    assert scheduled
+
+    planned = run(words, path, "--dry-run", *more)
+    main([words, str(path), "--dry-run", *more])
+
+    assert planned["waiting"] == [scheduled]
+    assert f"would run the waiting plan {scheduled}" in capsys.readouterr().out
+    done = run(words, path, *more, *(["--yes"] if words == "clean" else []))
+    assert scheduled in [one["instant_time"] for one in done["runs"]]
+    assert run(words, path, "--dry-run", *more)["waiting"] == []
+
+
 def test_indexes_and_the_metadata_table_are_built_dropped_and_compared(
     run: Run, table: HudiTable, capsys: pytest.CaptureFixture[str]
 ) -> None:

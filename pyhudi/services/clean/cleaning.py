@@ -12,6 +12,8 @@ Source: docs/formats/timeline.md, "Bodies"; docs/formats/table-services.md, "Cle
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.undo.rollback import roll_back_failed_writes
 from pyhudi.errors import TableError
@@ -54,7 +56,9 @@ def clean(
     """
     table, options = context.meta.storage.root, context.options.cleaning
     if dry_run:
-        return _result(plan_clean(context) if _is_due(context) else PlannedClean(options.policy, None), context)
+        planned = plan_clean(context) if _is_due(context) else PlannedClean(options.policy, None)
+        times = tuple(instant.requested_time for instant in pending_cleans(context.meta.timeline))
+        return replace(_result(planned, context), waiting=times)
     if instant_time is not None:
         return CleanResult(table, options.policy, runs=run_cleans((_waiting(instant_time, context),), context))
     undone: tuple[str, ...] = ()

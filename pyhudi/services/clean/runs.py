@@ -64,7 +64,8 @@ class CleanResult(Result):
     """`planned`: slices of the plan that this call made, or would make (dry run). `scheduled`: its instant, None when
     nothing was scheduled. `earliest`: the table can be read as of this instant and later ones once the plan is
     executed, or now if there is nothing to do; None when the policy names no instant and nothing was cleaned. `runs`:
-    plans that this call executed. `rolled_back`: writes of dead writers.
+    plans that this call executed. `rolled_back`: writes of dead writers. `waiting`: the instants of pending plans that
+    it would execute first (dry run).
     """
 
     table: str
@@ -75,6 +76,7 @@ class CleanResult(Result):
     scheduled: str | None = None
     runs: tuple[CleanRun, ...] = ()
     rolled_back: tuple[str, ...] = ()
+    waiting: tuple[str, ...] = ()
 
     @property
     def instant_times(self) -> tuple[str, ...]:
@@ -93,8 +95,9 @@ class CleanResult(Result):
     def __str__(self) -> str:
         if self.runs:
             return "\n".join(map(str, self.runs))
+        waiting = [f"clean would run the waiting plan {instant_time}" for instant_time in self.waiting]
         if not self.planned and not self.partitions_planned:
-            return f"clean ({self.policy}): nothing to do{_since(self.earliest)}"
+            return "\n".join(waiting) or f"clean ({self.policy}): nothing to do{_since(self.earliest)}"
         files = self.planned.file_count
         state = f"scheduled as {self.scheduled}" if self.scheduled else f"({self.policy}) would delete"
         head = f"clean {state}: {files:,} files{_and_partitions(self.partitions_planned)}{_since(self.earliest)}"
@@ -103,7 +106,7 @@ class CleanResult(Result):
             for deletion in self.planned[:_SHOWN]
         ]
         more = [f"  and {len(self.planned) - _SHOWN:,} more slices"] if len(self.planned) > _SHOWN else []
-        return "\n".join([head, *lines, *more])
+        return "\n".join([*waiting, head, *lines, *more])
 
     def _repr_html_(self) -> str:
         head = str(self).split("\n  ")[0]
@@ -115,7 +118,7 @@ class CleanResult(Result):
             for d in self.planned[:_SHOWN]
         )
         names = "".join(f"<th>{name}</th>" for name in ("partition", "files", "why"))
-        return f"<div>{escape(head)}</div><table><tr>{names}</tr>{rows}</table>"
+        return f"{html_lines(head)}<table><tr>{names}</tr>{rows}</table>"
 
 
 def _and_partitions(partitions: tuple[str, ...]) -> str:

@@ -49,7 +49,8 @@ def cluster(
     if not dry_run and drop_expired(context):
         context = context.reloaded()
     called = call_service(CLUSTERING, context, _wants, _run, dry_run=dry_run, schedule_only=schedule_only)
-    return ClusteringResult(table, () if called.plan is None else called.plan.groups, called.scheduled, called.runs)
+    groups = () if called.plan is None else called.plan.groups
+    return ClusteringResult(table, groups, called.scheduled, called.runs, called.waiting)
 
 
 def _run(context: ActionContext, instant_time: str) -> ClusteringRun:

@@ -290,7 +290,7 @@ def call(
         schedule_only=schedule_only,
     )
     operations = () if called.plan is None else called.plan.operations
-    return CompactionResult(table, service.operation, operations, called.scheduled, called.runs)
+    return CompactionResult(table, service.operation, operations, called.scheduled, called.runs, called.waiting)
 
 
 def _wants(service: CompactionService, context: ActionContext) -> bool:
