@@ -29,9 +29,10 @@ A run of `pyhudi` calls one method of a table, shows what it answers, and ends. 
 subfolder sales/rides. With `--catalog thrift://HOST:PORT` a Hive metastore says where `sales.rides` is, and with
 `--spark` and `--catalog spark_catalog` the session's own catalog does.
 
-**Answers.** Text for people fits the terminal. `--json` writes an object, or an array with a row on each line; its
-schema is below each command, and fields are only ever added. `--csv` writes a line for each row, with nested values as
-JSON. Answers go to standard output; everything else (errors, plans, progress, questions) goes to standard error.
+**Answers.** Text for people fits the terminal: a row of a table that is too wide has a line for each column. `--json`
+writes an object, or an array with a row on each line; its schema is below each command, and fields are only ever added.
+`--csv` writes a line for each row, with nested values as JSON. Answers go to standard output; everything else (errors,
+plans, progress, questions) goes to standard error.
 
 **Changes.** Commands that delete or replace something show their plan and ask. `--dry-run` shows the plan only, and
 `--yes` does not ask. Without a terminal to ask on, a run without `--yes` is refused. Long work has a line of progress

@@ -141,7 +141,9 @@ def _word(value: bool) -> str:
 
 
 def _text(value: object, out: TextIO, row_type: type | None) -> str | None:
-    """What people read. Tables go through rich on a terminal, which fits them to its width."""
+    """What people read. On a terminal rich fits tables to its width; a row is a line for each column where that would
+    fold columns such as instant times.
+    """
     if isinstance(value, ResultList):
         return _table(value.header, _turned([value._row(entry) for entry in value], len(value.header)), out)
     parts = _parts_of(value)
@@ -176,6 +178,11 @@ def _shown(value: Json) -> object:
     return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else value
 
 
+_WHOLE = 20  # characters of a column that is not folded on a terminal: an instant time has 17
+_FOLDED = 16  # and the fewest that a wider one is folded to
+_BETWEEN = 3  # between two columns
+
+
 def _table(header: Sequence[str], columns: Sequence[Sequence[object]], out: TextIO) -> str | None:
     if not out.isatty():
         return text_columns(header, columns)
@@ -184,13 +191,17 @@ def _table(header: Sequence[str], columns: Sequence[Sequence[object]], out: Text
     from rich.table import Table
     from rich.text import Text
 
+    console = Console(file=out)
+    cells = [["" if one is None else f"{one:,}" if type(one) is int else str(one) for one in part] for part in columns]
+    widths = [max(map(len, [name, *part])) for name, part in zip(header, cells, strict=True)]
+    least = [width if width <= _WHOLE else _FOLDED for width in widths]
+    if any(cells) and sum(least) + _BETWEEN * len(least) > console.width:
+        return "\n\n".join(pairs_text(zip(header, row, strict=True)) for row in zip(*cells, strict=True))
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for name, column in zip(header, columns, strict=True):
+    for name, column, width in zip(header, columns, least, strict=True):
         is_number = any(isinstance(value, int | float) for value in column)
-        table.add_column(Text(name), justify="right" if is_number else "left", overflow="fold")
-    for row in zip(*columns, strict=True):
-        table.add_row(
-            *(Text("" if value is None else f"{value:,}" if type(value) is int else str(value)) for value in row)
-        )
-    Console(file=out).print(table)
+        table.add_column(Text(name), justify="right" if is_number else "left", overflow="fold", min_width=width)
+    for row in zip(*cells, strict=True):
+        table.add_row(*map(Text, row))
+    console.print(table)
     return None

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import os
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -15,6 +17,7 @@ from pyhudi import write_hudi
 from pyhudi.cli.registry import COMMANDS, GROUPS, Command
 from tests.support.commands import run_cli
 from tests.support.servers.process import free_port
+from tests.support.source import ROOT
 
 ROWS = pa.table({"id": ["a", "b"], "city": ["rome", "oslo"], "fare": [1.0, 2.0]})
 
@@ -169,6 +172,47 @@ def test_truth_is_a_word_of_json_at_the_left_of_its_column(table: Path) -> None:
 
     assert lines[0].split() == ["name", "type", "nullable"]
     assert {line[lines[0].index("nullable") :] for line in lines[2:]} == {"true"}
+
+
+def on_terminal(columns: int, *words: object) -> str:
+    """What a command writes on a terminal of this width."""
+    import fcntl
+    import pty
+    import struct
+    import subprocess
+    import sys
+    import termios
+
+    ours, its = pty.openpty()
+    fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+    command = [sys.executable, "-m", "pyhudi.cli", *map(str, words)]
+    process = subprocess.Popen(
+        command, stdin=its, stdout=its, stderr=its, env={**os.environ, "TERM": "xterm"}, cwd=ROOT
+    )
+    os.close(its)
+    written = b""
+    with suppress(OSError):  # its end is closed
+        while part := os.read(ours, 4096):
+            written += part
+    os.close(ours)
+    assert process.wait() == 0
+    return re.sub(r"\x1b\[[0-9;]*m|\r", "", written.decode())
+
+
+def test_an_instant_time_is_never_folded_on_a_terminal(table: Path) -> None:
+    (commit,) = run_cli("table", "history", table, "--json").value
+    (file, *_) = run_cli("table", "files", table, "--json").value
+
+    wide, narrow = (on_terminal(columns, "table", "history", table) for columns in (160, 80))
+    files = on_terminal(100, "table", "files", table)
+
+    for shown in (wide, narrow):
+        assert commit["instant_time"] in shown.split()
+        assert commit["completion_time"] in shown.split()
+    assert narrow.splitlines()[0].split() == ["instant", commit["instant_time"]]
+    assert file["instant_time"] in files.split()
+    assert file["path"] not in files.split()
+    assert max(map(len, files.splitlines())) <= 100
 
 
 def test_an_error_has_the_name_that_the_library_exports(table: Path) -> None:
