@@ -60,13 +60,15 @@ def load_config_and_timeline(storage: Storage, clock: Clock) -> tuple[TableConfi
     Raises TableNotFound, CorruptFile, and UnsupportedTable for a table that this release can't read.
     """
     config = load_table_config(storage, clock).check_readable()
-    while True:
-        names, timeline = _names_and_timeline(storage, config)
+    names, timeline = _names_and_timeline(storage, config)
+    for _ in range(_LISTINGS_MAX):
         if is_complete(timeline, names):
             break
-        # Or has an upgrade or downgrade moved instants since the properties were read?
-        before, config = config, load_table_config(storage, clock).check_readable()
-        if config.timeline_path == before.timeline_path:
+        # Has an upgrade or downgrade moved instants since the properties were read, and another one back?
+        before = config.timeline_path, names
+        config = load_table_config(storage, clock).check_readable()
+        names, timeline = _names_and_timeline(storage, config)
+        if (config.timeline_path, names) == before:
             break
     return config, timeline, names
 

@@ -142,7 +142,7 @@ def test_other_queries(meanwhile: str, query: Question) -> None:
 
 
 @pytest.mark.parametrize("version", ["6", "9"])
-@pytest.mark.parametrize("meanwhile", ["commits, clean, archive", "restore", "other version"])
+@pytest.mark.parametrize("meanwhile", ["commits, clean, archive", "restore", "other version", "other version and back"])
 def test_an_action_during_the_calls(meanwhile: str, version: str) -> None:
     check_during_calls(version, "COPY_ON_WRITE", meanwhile, Question(warm=True), 40)
 

@@ -73,16 +73,18 @@ class _File:
 def copy_timeline(meta: MetaClient, target: TableConfig, completion_times: Mapping[tuple[str, str], str]) -> int:
     """Write all instant files of the active timeline in the layout of `target`; return the number of instants.
 
+    Requested files of completed instants are written last: by commits without one, a reader with older properties of
+    this layout notices that the timeline is not whole (timeline/listing.py, `is_complete`).
+
     Args:   completion_times: (requested time, action of the completed file) → completion time, for completed files.
     Raises: CorruptFile for a body that can't be read.
     """
     storage, config = meta.storage, meta.config
     clusterings = _clusterings(meta)
-    instants = set()
-    for file in _instant_files(storage.list(config.timeline_path), config.layout_version):
-        name = file.name
-        key = (name.requested_time, name.action.completed_as.value)
-        instants.add(key)
+    files = list(_instant_files(storage.list(config.timeline_path), config.layout_version))
+    completed = {_key(file.name) for file in files if file.name.state is State.COMPLETED}
+    for file in sorted(files, key=lambda one: one.name.state is State.REQUESTED and _key(one.name) in completed):
+        name, key = file.name, _key(file.name)
         completed_at = completion_times[key] if name.state is State.COMPLETED else None
         if name.state is not State.COMPLETED and name.requested_time in clusterings:
             name = replace(name, action=ActionKind.CLUSTERING)  # but layout 1 calls it replacecommit
@@ -93,14 +95,19 @@ def copy_timeline(meta: MetaClient, target: TableConfig, completion_times: Mappi
         if completed_at is not None and target.layout_version < 2:
             moment = parse_instant_time(completed_at, target.timeline_zone)
             storage.set_modified(path, round(moment.timestamp() * 1000))
-    return len(instants)
+    return len({_key(file.name) for file in files})
+
+
+def _key(name: InstantFileName) -> tuple[str, str]:
+    """The requested time of an instant, and the action of its completed file."""
+    return name.requested_time, name.action.completed_as.value
 
 
 def delete_layout(meta: MetaClient) -> None:
     """Delete the instant files of the other layout: an incomplete copy, or the former files.
 
     Requested files are deleted first: by commits without one, a reader with the former properties notices that it is
-    late (timeline.load). Archives stay. Raises UnsupportedTable like `check_layout`.
+    late (timeline/listing.py). Archives stay. Raises UnsupportedTable like `check_layout`.
     """
     check_layout(meta)
     for file in sorted(_files_of_other_layout(meta), key=lambda file: file.name.state is not State.REQUESTED):
