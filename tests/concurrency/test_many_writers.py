@@ -28,6 +28,11 @@ _ENDS = (None, 0, -signal.SIGKILL, -signal.SIGINT, 143)  # still running, throug
 PROJECT = Path(__file__).parents[2]
 
 
+def hear_ctrl_c() -> None:
+    """A shell's background job inherits that SIGINT is ignored, and it may come before a player sets its handler."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @dataclass
 class Player:
     """A process, and what it has said so far (in a file, so that nobody waits for a reader)."""
@@ -40,7 +45,10 @@ class Player:
         command = [sys.executable, "-m", "tests.support.writers.player", *map(str, arguments)]
         environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
         with log.open("ab") as out:
-            return cls(subprocess.Popen(command, cwd=PROJECT, env=environment, stdout=out, stderr=out), log)
+            process = subprocess.Popen(
+                command, cwd=PROJECT, env=environment, stdout=out, stderr=out, preexec_fn=hear_ctrl_c
+            )
+            return cls(process, log)
 
     def batches(self, word: str) -> list[str]:
         lines = self.log.read_text().splitlines()
