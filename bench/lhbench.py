@@ -27,8 +27,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bench.memory import processor_s
-from bench.spent import Spent
+from bench.spent import Spent, processor_s
 from bench.tpch import COLUMNS, KEY, QUERIES, Answer, Refreshes, digest, generate, plain, prepare, same
 
 if TYPE_CHECKING:

@@ -1,10 +1,9 @@
-"""Peak memory of Spark's Python workers and of this process, processor time of all processes, from /proc (Linux)."""
+"""Peak memory of Spark's Python workers and of this process, from /proc (Linux)."""
 
 from __future__ import annotations
 
 import os
 import threading
-import time
 from pathlib import Path
 
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
@@ -62,28 +61,3 @@ def resident_bytes(pid: int) -> int:
         return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * PAGE_BYTES
     except (OSError, ValueError):
         return 0
-
-
-def processor_s() -> float:
-    """Seconds of the processor that this process and all below it have taken; where there is no /proc, this one's."""
-    parents, taken = dict[int, int](), dict[int, int]()
-    for entry in Path("/proc").iterdir() if Path("/proc").is_dir() else ():
-        if entry.name.isdigit():
-            try:
-                fields = (entry / "stat").read_text().rpartition(")")[2].split()
-            except OSError:
-                continue  # it ended while we looked
-            # Its own time, and that of its children that have ended.
-            parents[int(entry.name)], taken[int(entry.name)] = int(fields[1]), sum(map(int, fields[11:15]))
-    if os.getpid() not in taken:
-        return time.process_time()
-    ticks = sum(count for pid, count in taken.items() if _is_below(pid, parents))
-    return ticks / os.sysconf("SC_CLK_TCK")
-
-
-def _is_below(pid: int, parents: dict[int, int]) -> bool:
-    while pid != os.getpid():
-        if pid not in parents:
-            return False
-        pid = parents[pid]
-    return True

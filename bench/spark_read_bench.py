@@ -31,7 +31,7 @@ from pyspark.sql import functions as F
 
 from bench.__main__ import session
 from bench.cases import current_files
-from bench.memory import processor_s
+from bench.spent import processor_s
 from pyhudi import HudiTable
 
 PARTITIONS, ROUNDS, SHARE = 20, 5, 100

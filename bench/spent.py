@@ -38,7 +38,10 @@ def tell_ms(what: str, spent: Spent, aim: str = "-") -> None:
 
 
 def processor_s() -> float:
-    """Processor seconds of this process and all below it, ended ones included."""
+    """Processor seconds of this process and all below it; where there is no /proc, of this one.
+
+    Of processes that have ended, those count whose parents have waited for them.
+    """
     parents: dict[int, list[int]] = {}
     times: dict[int, float] = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
@@ -49,6 +52,8 @@ def processor_s() -> float:
         pid = int(stat.parent.name)
         parents.setdefault(int(fields[1]), []).append(pid)
         times[pid] = sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+    if os.getpid() not in times:
+        return time.process_time()
     total, waiting = 0.0, [os.getpid()]
     while waiting:
         pid = waiting.pop()

@@ -25,7 +25,7 @@ from pyspark.sql import functions as F
 import pyhudi
 from bench import data
 from bench.__main__ import session
-from bench.memory import processor_s
+from bench.spent import processor_s
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.session.temp_views import spark_sql
 

@@ -213,7 +213,7 @@ def has_file_system(spark: SparkSession, storage: Storage) -> bool:
     scheme = path.partition(":")[0]
     if scheme not in answers:
         try:
-            spark.read.schema("a INT").parquet(path).schema  # noqa: B018  # nothing is read; Connect plans no earlier
+            _ = spark.read.schema("a INT").parquet(path).schema  # nothing is read; Connect plans no earlier
         except Exception as error:  # classic sessions pass on what Java raised
             answers[scheme] = not any(words in str(error) for words in _NO_FILE_SYSTEM)
         else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +18,7 @@ from bench.tpch import COLUMNS, Refreshes, plain, prepare, same
 duckdb = pytest.importorskip("duckdb", reason="DuckDB 2 is not for this Python")
 
 ORDERS, LINES, ROUNDS = 3000, 2, 3
-Rows = dict[tuple[int, int], dict[str, object]]
+Rows = dict[tuple[int, int], dict[str, Any]]
 
 
 @pytest.fixture(scope="module")
@@ -60,14 +61,14 @@ def merged(refreshes: Refreshes) -> Rows:
     return rows
 
 
-def key(row: dict[str, object]) -> tuple[int, int]:
-    return row["l_orderkey"], row["l_linenumber"]  # type: ignore[return-value]
+def key(row: dict[str, Any]) -> tuple[int, int]:
+    return row["l_orderkey"], row["l_linenumber"]
 
 
 def digest(rows: Rows) -> list[list[object]]:
     texts = ["|".join(str(row[name]) for name in COLUMNS) for row in rows.values()]
     hashes = [hashlib.md5(text.encode()).hexdigest() for text in texts]
-    sums = [sum(row[name] for row in rows.values()) for name in ("l_quantity", "l_extendedprice")]  # type: ignore[misc]
+    sums = [sum(row[name] for row in rows.values()) for name in ("l_quantity", "l_extendedprice")]
     return plain([[len(rows), *sums, *(sum(int(text[at : at + 7], 16) for text in hashes) for at in (0, 7))]])
 
 
