@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -22,12 +21,12 @@ import fastavro
 from pyhudi.errors import CorruptFile, HudiError, UnsupportedTable
 from pyhudi.formats.avro.checked import checked_schema
 from pyhudi.formats.protobuf import read_varint, varint
-from pyhudi.formats.timeline.bodies import Body
+from pyhudi.formats.timeline.bodies import AvroObject, Body
 
 if TYPE_CHECKING:
     from fastavro.types import Schema
 
-__all__ = ["MAGIC", "decode_container", "encode_container"]
+__all__ = ["MAGIC", "Container", "WrittenSchema", "decode_container", "encode_container", "open_container"]
 
 MAGIC = b"Obj\x01"
 MAX_BODY_BYTES = 2**31 - 1  # Java readers hold a body in one array, so no valid one is larger
@@ -54,44 +53,59 @@ def encode_container(schema: str, datum: Mapping[str, object]) -> bytes:
     return b"".join((header, _long(1), _long(len(record)), record, sync))
 
 
-def decode_container(
-    data: bytes,
-    where: str = "Avro container",
-    reader_schema: str | None = None,
-    fields: tuple[str, tuple[str, ...]] | None = None,
-) -> tuple[Body, str]:
+def decode_container(data: bytes, where: str = "Avro container", reader_schema: str | None = None) -> tuple[Body, str]:
     """The single record of a container, and the full name of its written type.
 
     Args:    where: the file's path, for messages.
              reader_schema: resolve the record to this schema (missing fields get their defaults); None: as it was
                  written.
-             fields: name of a record in it, and its only fields that the caller reads; others may be skipped.
     Raises:  CorruptFile when these bytes are not a complete, uncompressed container of one record.
     """
+    container = open_container(data, where)
+    return container.decoded(reader_schema), container.schema.name
+
+
+def open_container(data: bytes, where: str = "Avro container") -> Container:
+    """A container whose record is not decoded yet. Raises CorruptFile like `decode_container`."""
     if len(data) > MAX_BODY_BYTES:
         raise CorruptFile(f"{where}: {len(data)} bytes, more than the {MAX_BODY_BYTES} that a body can have.")
     if data[:4] != MAGIC:
         raise CorruptFile(f"{where}: expected an Avro container ({MAGIC!r}), found {data[:4]!r}.")
     try:
         header, position = _header(data, where)
-        schema = _written_schema(header, where)
-        block = io.BytesIO(_first_block(data, position, where))
-        reader = None if reader_schema is None else _parsed(reader_schema)
-        text = header[_SCHEMA_KEY]
-        if fields is not None and len(text) <= _KEPT_CHARS:
-            reader = _projected(text, *fields)
-        record = fastavro.schemaless_reader(block, schema.parsed, reader)
+        return Container(_written_schema(header, where), _first_block(data, position, where), where)
     except HudiError:
         raise
     except Exception as error:  # fastavro raises errors of any type
-        raise CorruptFile(
-            f"{where}: the Avro container of {len(data)} bytes can't be decoded{_asked_for(reader_schema)} "
-            f"({type(error).__name__}: {str(error)[:_SAID_CHARS]}). "
-            f"It is truncated or damaged; restore the file, or roll the instant back."
-        ) from error
-    if not isinstance(record, dict):
-        raise CorruptFile(f"{where}: expected an Avro record, found {type(record).__name__}.")
-    return record, schema.name
+        raise _damage(data, where, "", error) from error
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """`record`: the bytes of the only record. `where`: the file's path, for messages."""
+
+    schema: WrittenSchema
+    record: bytes
+    where: str
+
+    def decoded(self, reader_schema: str | None = None) -> Body:
+        """The record's fields; `decode_container` says the rest."""
+        try:
+            reader = None if reader_schema is None else _parsed(reader_schema)
+            record = fastavro.schemaless_reader(io.BytesIO(self.record), self.schema.parsed, reader)
+        except Exception as error:  # fastavro raises errors of any type
+            raise _damage(self.record, self.where, _asked_for(reader_schema), error) from error
+        if not isinstance(record, dict):
+            raise CorruptFile(f"{self.where}: expected an Avro record, found {type(record).__name__}.")
+        return record
+
+
+def _damage(data: bytes, where: str, asked_for: str, error: Exception) -> CorruptFile:
+    return CorruptFile(
+        f"{where}: the Avro container of {len(data)} bytes can't be decoded{asked_for} "
+        f"({type(error).__name__}: {str(error)[:_SAID_CHARS]}). "
+        f"It is truncated or damaged; restore the file, or roll the instant back."
+    )
 
 
 def _asked_for(reader_schema: str | None) -> str:
@@ -135,15 +149,16 @@ def _read_bytes(data: bytes, position: int, where: str) -> tuple[bytes, int]:
     return data[position : position + size], position + size
 
 
-@dataclass(frozen=True, slots=True)
-class _Written:
-    """A container's writer schema: its record's full name, and fastavro's form."""
+@dataclass(frozen=True, slots=True, eq=False)  # cached by identity
+class WrittenSchema:
+    """A container's writer schema: its record's full name, its JSON without references, and fastavro's form."""
 
     name: str
+    avro: AvroObject
     parsed: Schema
 
 
-def _written_schema(header: Mapping[bytes, bytes], where: str) -> _Written:
+def _written_schema(header: Mapping[bytes, bytes], where: str) -> WrittenSchema:
     codec = header.get(b"avro.codec", b"null").decode("utf-8", "replace")
     if codec != "null":
         raise CorruptFile(f"{where}: the Avro container is compressed with {codec!r}; Hudi writes none that is.")
@@ -154,38 +169,17 @@ def _written_schema(header: Mapping[bytes, bytes], where: str) -> _Written:
         raise CorruptFile(f"{where}: {error} Restore the file, or roll the instant back.") from error
 
 
-def _checked(text: str) -> _Written:
+def _checked(text: str) -> WrittenSchema:
     schema = checked_schema(text)
     empty = next(_types_without_bytes(schema.written), None)
     if empty is not None:
         # A few bytes could claim billions of such items in an array.
         raise CorruptFile(f"An Avro type that takes no bytes, which no body has: {str(empty)[:200]}.")
-    return _Written(schema.name, fastavro.parse_schema(schema.written))
+    return WrittenSchema(schema.name, schema.record, fastavro.parse_schema(schema.written))
 
 
 # All bodies of a kind have the same schema.
 _kept = lru_cache(maxsize=_SCHEMAS_KEPT)(_checked)
-
-
-@lru_cache(maxsize=_SCHEMAS_KEPT)
-def _projected(text: bytes, record: str, fields: tuple[str, ...]) -> Schema:
-    """A checked schema with only these fields of a record; unchanged if it has none of them, or if others refer to
-    what it defines.
-    """
-    schema = json.loads(text)
-    records = deque([schema])
-    while records:
-        part = records.popleft()
-        if isinstance(part, list):
-            records.extend(part)
-        elif isinstance(part, dict):
-            if str(part.get("name")).rpartition(".")[2] == record and "fields" in part:
-                part["fields"] = [field for field in part["fields"] if field["name"] in fields] or part["fields"]
-            records.extend([part.get("type"), part.get("items"), part.get("values"), *part.get("fields", ())])
-    try:
-        return fastavro.parse_schema(schema)
-    except fastavro.schema.UnknownType:
-        return fastavro.parse_schema(json.loads(text))
 
 
 def _types_without_bytes(schema: object) -> Iterator[object]:

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pyhudi.errors import CorruptFile
-from pyhudi.formats.avro.container import MAGIC, MAX_BODY_BYTES, decode_container, encode_container
+from pyhudi.formats.avro.container import MAGIC, MAX_BODY_BYTES, decode_container, encode_container, open_container
+from pyhudi.formats.avro.counters import sum_counters
 from pyhudi.formats.json_text import parse_json, pretty_json
 from pyhudi.formats.timeline.bodies import Body, Fields, NewBody, text_of
 from pyhudi.formats.timeline.schemas import body_schema
@@ -106,19 +107,22 @@ def decode_totals(data: bytes, where: str = "commit body") -> CommitTotals:
     """Like `decode_commit`, with the write stats in sum. Of an Avro container only their counters are decoded."""
     if not data:
         return CommitTotals()
-    if data[:4] != MAGIC:
-        record = _decode_json(data, where)
+    sums = None
+    if data[:4] == MAGIC:
+        container = open_container(data, where)
+        sums = sum_counters(container, "partitionToWriteStats", SUMMED)
+        record = (sums.rest if sums else container).decoded()
     else:
-        record = decode_container(data, where, fields=("HoodieWriteStat", SUMMED))[0]
+        record = _decode_json(data, where)
     body = Fields(record, where)
-    stats = [stat for _, listed in body.list_map("partitionToWriteStats") for stat in listed]
-    _expect_commit(record, bool(stats), where)
-    return CommitTotals(
-        (body.text("operationType") or OperationType.UNKNOWN).upper(),
-        body.text_map("extraMetadata"),
-        len(stats),
-        *sums_of_stats(stats, where),
-    )
+    if sums:
+        counters, files = sums.counters, sums.records
+    else:
+        stats = [stat for _, listed in body.list_map("partitionToWriteStats") for stat in listed]
+        counters, files = sums_of_stats(stats, where), len(stats)
+    _expect_commit(record, files > 0, where)
+    operation_type = (body.text("operationType") or OperationType.UNKNOWN).upper()
+    return CommitTotals(operation_type, body.text_map("extraMetadata"), files, *counters)
 
 
 def _expect_commit(record: Body, has_stats: bool, where: str) -> None:
