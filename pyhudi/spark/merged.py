@@ -6,10 +6,11 @@ replaced rows, and the rows of the log files.
 
 Columns are pruned and filters pushed down in the scan; of base files only keys and ordering values are read otherwise.
 
-Small log files are read once, when the frame is made (`_split_here`). Replaced rows are flags then, one value for all
-files that every task gets: a row's flag is at its file's size (of which only a remainder counts) and its row index.
-With many flags, files of equal size, or an older Spark, their numbers are broadcast instead, and leave by a left anti
-join; a number is made of the file's name and the row index. Log rows stay Arrow batches.
+Small log files are read once, when the frame is made (`_split_here`), and kept for the next frame of the same files.
+Replaced rows are flags then, one value for all files that every task gets: a row's flag is at its file's size (of which
+only a remainder counts) and its row index. With many flags, files of equal size, or an older Spark, their numbers are
+broadcast instead, and leave by a left anti join; a number is made of the file's name and the row index. Log rows stay
+Arrow batches.
 
 Larger log files are read by Python tasks, when rows are fetched (`_split_by_tasks`): one job for the numbers, which
 then have those of losing log records among them, and one for the rows, left anti join on their numbers; both joins read
@@ -45,6 +46,7 @@ from pyhudi.queries.plan import ReadPlan, ReadSlice
 from pyhudi.queries.snapshot import read_log_rows, split_read
 from pyhudi.spark import capabilities
 from pyhudi.spark.engine import SparkEngine
+from pyhudi.spark.split_cache import SplitCache, split_key
 from pyhudi.spark.worker_python import is_on_connect
 from pyhudi.storage.local import LocalStorage
 
@@ -52,6 +54,8 @@ __all__ = ["RowsLeave", "in_two_parts", "split_slices"]
 
 RowsLeave: TypeAlias = Callable[[DataFrame], DataFrame]  # a scan of base files without their replaced rows
 Split: TypeAlias = tuple[RowsLeave | None, DataFrame | None]  # None: no row leaves; log rows, None: there are none
+
+_SPLITS = SplitCache[Split]()  # of small log files
 
 _NUMBER = "_pyhudi_row_number"
 _NUMBER_SCHEMA = pa.schema([(_NUMBER, pa.int64())])
@@ -121,6 +125,10 @@ def _split_here(engine: SparkEngine, plan: ReadPlan, reads: Sequence[ReadSlice])
     # An older Spark takes no Arrow table, so its Python workers would have to pass the rows.
     if not capabilities.PRESENT.takes_arrow or len(reads) > _SLICES_HERE or sum(map(_log_bytes, reads)) > log_bytes:
         return None
+    key = split_key(engine.spark, plan, reads)
+    kept = None if key is None else _SPLITS.get(key)
+    if kept is not None:
+        return kept
     try:
         parts = _parts(plan, reads, rows_bytes)
     except (HudiError, OSError):
@@ -128,10 +136,13 @@ def _split_here(engine: SparkEngine, plan: ReadPlan, reads: Sequence[ReadSlice])
     if parts is None:
         return None
     rows = pa.concat_tables([part.rows for part in parts])
-    return (
+    split = (
         _rows_leave(engine, reads, parts) if any(len(part.replaced) for part in parts) else None,
         engine.from_arrow(rows, in_batches=len(rows) >= _BATCHED_ROWS) if len(rows) else None,
     )
+    if key is not None:
+        _SPLITS.put(key, split, rows.nbytes + sum(part.flags for part in parts))
+    return split
 
 
 def _rows_leave(engine: SparkEngine, reads: Sequence[ReadSlice], parts: Sequence[_Part]) -> RowsLeave:

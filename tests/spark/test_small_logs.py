@@ -28,6 +28,11 @@ NO_SMALL_FILES = {"hoodie.parquet.small.file.limit": "0"}  # new rows get files 
 pytestmark = pytest.mark.skipif(not capabilities.PRESENT.takes_arrow, reason="this Spark takes no Arrow tables")
 
 
+@pytest.fixture(autouse=True)
+def nothing_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(merged, "split_key", lambda *_: None)
+
+
 @pytest.fixture
 def table(tmp_path: Path) -> HudiTable:
     """330 rows, of which some were updated, some late, some deleted, and 10 new ones; all that in log files. Each base

@@ -1,0 +1,106 @@
+"""Splits of merge-on-read slices for the next frame of the same files.
+
+    key       the session, the files in their states, and all that decides which rows they have
+    entry     the frames of a split; Spark's driver holds their rows
+
+A session often asks the same snapshot several questions, and each one makes a frame. Spark's frames never change, so
+the next frame takes the relations of the one before: the log files are read, merged and handed over once.
+Source: docs/decisions/0015-what-is-kept-of-files.md; measured in docs/measurements.md.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from pyhudi.merge.rules import MergeRules
+from pyhudi.queries.plan import ReadPlan, ReadSlice
+from pyhudi.schema.internal import InternalSchema
+from pyhudi.storage.base import Storage
+from pyhudi.storage.file_cache import FileState, settled_state
+
+__all__ = ["SplitCache", "SplitKey", "split_key"]
+
+_ENTRIES = 4
+_BYTES = 64 << 20  # of all entries together; the largest may have half of it
+_WHOLE_FILES = 8  # from this version on log files count as a whole; before, the timeline decides for each block
+
+Split = TypeVar("Split")
+
+
+@dataclass(frozen=True, slots=True)
+class SplitKey:
+    """All that decides the rows of a split. Sessions are equal only to themselves."""
+
+    session: SparkSession
+    storage: Storage
+    files: tuple[FileState, ...]
+    schema: pa.Schema
+    stored: pa.Schema
+    latest_instant: str | None
+    merge: MergeRules
+    history: tuple[InternalSchema, ...]
+    check_pages: bool
+
+
+def split_key(spark: SparkSession, plan: ReadPlan, reads: Sequence[ReadSlice]) -> SplitKey | None:
+    """The key of a split of these slices, made before their files are read.
+
+    Returns: None for what is not kept: filtered rows, changes, keys or rows that code makes, versions below 8, and
+             files whose state is unknown or may be changing.
+    """
+    spec = plan.merge
+    if spec is None or not plan.keeps_all_rows or spec.blocks.table_version < _WHOLE_FILES:
+        return None
+    if spec.whole is not None or spec.blocks.instants is not None:
+        return None
+    if spec.key_generator is not None or spec.merge.merger is not None:
+        return None
+    files = list[FileState]()
+    for read in reads:
+        for path in (read.base_file.path, *(log.path for log in read.file_slice.log_files)):
+            state = settled_state(spec.storage, path)
+            if state is None:
+                return None
+            files.append(state)
+    latest, history = spec.blocks.latest_instant, spec.history
+    return SplitKey(
+        spark, spec.storage, tuple(files), plan.schema, spec.schema, latest, spec.merge, history, plan.check_pages
+    )
+
+
+class SplitCache(Generic[Split]):
+    """A few splits by key, the least recently used one leaves first. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._entries: list[tuple[SplitKey, Split, int]] = []
+        self._lock = threading.Lock()
+
+    def get(self, key: SplitKey) -> Split | None:
+        """The split of a key, None if missing."""
+        with self._lock:
+            entry = next((entry for entry in self._entries if entry[0] == key), None)
+            if entry is None:
+                return None
+            self._entries.remove(entry)
+            self._entries.append(entry)
+            return entry[1]
+
+    def put(self, key: SplitKey, split: Split, size_bytes: int) -> None:
+        """Keep the split of a key, unless it is too large."""
+        if size_bytes > _BYTES // 2:
+            return
+        with self._lock:
+            self._entries.append((key, split, size_bytes))
+            while len(self._entries) > _ENTRIES or sum(size for _, _, size in self._entries) > _BYTES:
+                del self._entries[0]
+
+    def clear(self) -> None:
+        """Drop all splits."""
+        with self._lock:
+            self._entries.clear()
