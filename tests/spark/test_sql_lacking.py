@@ -13,7 +13,7 @@ import pyhudi
 from pyhudi import HudiTable
 from pyhudi.errors import ConfigError
 from pyhudi.spark import capabilities
-from tests.support.spark.sessions import FLAVOUR
+from tests.support.spark.sessions import FLAVOUR, kinds_of_names
 
 BARE = replace(capabilities.PRESENT, has_data_sources=False)
 
@@ -61,7 +61,7 @@ def test_frames_in_a_text_become_views_that_last_as_long_as_what_reads_them(
         del found
         gc.collect()
         last = spark.sql(f"SELECT * FROM hudi.`{path}`")
-        names = [table.name for table in spark.catalog.listTables() if table.name.startswith("pyhudi_")]
+        names = [name for name in kinds_of_names(spark) if name.startswith("pyhudi_")]
     finally:
         pyhudi.disable(spark)
 

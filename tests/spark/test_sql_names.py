@@ -14,6 +14,7 @@ import pyhudi
 from pyhudi.errors import ConfigError, SchemaMismatch, TableExists, TableNotFound
 from pyhudi.session.temp_views import spark_sql
 from pyhudi.spark.capabilities import PRESENT
+from tests.support.spark.sessions import kinds_of_names
 
 SCHEMA = pa.schema([("id", pa.int32()), ("name", pa.string()), ("ts", pa.int64()), ("day", pa.string())])
 
@@ -21,12 +22,11 @@ SCHEMA = pa.schema([("id", pa.int32()), ("name", pa.string()), ("ts", pa.int64()
 @pytest.fixture
 def sql(spark: Any) -> Iterator[Any]:
     pyhudi.enable(spark)
-    before = {table.name for table in spark.catalog.listTables()}
+    before = kinds_of_names(spark)
     yield spark
-    for table in spark.catalog.listTables():
-        if table.name not in before:
-            kind = "VIEW" if table.tableType in ("VIEW", "TEMPORARY") else "TABLE"
-            spark.sql(f"DROP {kind} IF EXISTS {table.name}")
+    for name, kind in kinds_of_names(spark).items():
+        if name not in before:
+            spark.sql(f"DROP {kind} IF EXISTS {name}")
     pyhudi.disable(spark)
 
 
@@ -333,7 +333,7 @@ def test_a_name_that_stands_for_base_files_reads_no_log_files_and_goes_with_its_
 
     spark_sql(sql, "CREATE TABLE both_rt (id INT) USING hudi LOCATION '/elsewhere'")
     sql.sql("DROP TABLE both")
-    assert {table.name for table in sql.catalog.listTables()} & {"both", "both_ro", "both_rt"} == {"both_rt"}
+    assert kinds_of_names(sql).keys() & {"both", "both_ro", "both_rt"} == {"both_rt"}
 
 
 def test_a_temporary_view_hides_a_table_of_its_name(sql: Any, trips: str) -> None:

@@ -66,9 +66,9 @@ def _database(spark: Any, folder: Path, statements: Sequence[str]) -> Iterator[N
         yield
     finally:
         spark.sql("USE default")
-        for view in spark.catalog.listTables():
-            if view.isTemporary:
-                spark.catalog.dropTempView(view.name)
+        for row in spark.sql("SHOW TABLES").collect():
+            if row.isTemporary:
+                spark.catalog.dropTempView(row.tableName)
         for statement in statements:
             setting = _SETTING.match(statement)
             if setting is not None:
