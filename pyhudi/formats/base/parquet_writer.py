@@ -4,9 +4,9 @@ Files have v1 data pages, optional columns, three-level lists and statistics. A 
 sample says that it pays.
 
 On a column of mostly distinct values a dictionary costs both time and size; on few values it is the best encoding. Two
-samples of the first row group decide, leaf by leaf. One has rows spread over the group. It gives an estimate of the
-number of distinct values (Chao's estimator: values seen once against values seen twice). The other has neighbouring
-rows, which show the runs of sorted data.
+samples of the first row group decide, leaf by leaf; a small group is its own sample. One sample has rows spread over
+the group. It gives an estimate of the number of distinct values (Chao's estimator: values seen once against values seen
+twice). The other has neighbouring rows, which show the runs of sorted data.
 
 Source: docs/formats/base-files.md, "Parquet layouts", "Footer".
 """
@@ -37,6 +37,7 @@ __all__ = ["ParquetWriter", "dictionary_paths"]
 
 
 _SAMPLE_ROWS = 2048
+_WHOLE_ROWS = 2 * _SAMPLE_ROWS  # so many are counted as quickly as two samples are taken
 # Share of distinct values in a row group up to which a dictionary is written and read faster than plain values
 # (measured with zstd on strings, integers and doubles: they break even between 0.1 and 0.25).
 _WORTH_SHARE = 0.15
@@ -50,42 +51,48 @@ def dictionary_paths(table: pa.Table, schema: pa.Schema, plain: Collection[str] 
     rows = len(table)
     if rows == 0:
         return []
-    spread = pa.array(np.unique(np.linspace(0, rows - 1, min(rows, _SAMPLE_ROWS)).astype(np.int64)))
+    spread = pa.array(np.linspace(0, rows - 1, _SAMPLE_ROWS).astype(np.int64))
     paths: list[str] = []
     for field, column in zip(schema, table.columns, strict=True):
         if pa.types.is_dictionary(column.type):
             paths.append(field.name)  # the caller encoded it already
-        elif field.name not in plain:
-            neighbours = column.slice(max(0, rows - _SAMPLE_ROWS) // 2, _SAMPLE_ROWS).combine_chunks()
-            _collect(column.take(spread).combine_chunks(), neighbours, field.name, rows / len(spread), paths)
+        elif field.name in plain:
+            continue
+        elif rows <= _WHOLE_ROWS:
+            _collect((column.combine_chunks(),), field.name, 1, paths)
+        else:
+            neighbours = column.slice((rows - _SAMPLE_ROWS) // 2, _SAMPLE_ROWS).combine_chunks()
+            _collect((column.take(spread).combine_chunks(), neighbours), field.name, rows / len(spread), paths)
     return paths
 
 
-def _collect(spread: pa.Array, neighbours: pa.Array, path: str, scale: float, paths: list[str]) -> None:
-    """Decide on the leaves below `path`; `scale`: rows of the group per row of the spread sample."""
-    kind = spread.type
-    below: list[tuple[str, pa.Array, pa.Array]] = []
-    if isinstance(spread, pa.StructArray) and isinstance(neighbours, pa.StructArray):
-        names = [kind.field(index).name for index in range(kind.num_fields)]
-        below = list(zip(names, spread.flatten(), neighbours.flatten(), strict=True))
-    elif isinstance(spread, pa.MapArray) and isinstance(neighbours, pa.MapArray):
-        below = [
-            ("key_value.key", spread.keys, neighbours.keys),
-            ("key_value.value", spread.items, neighbours.items),
-        ]
-    elif isinstance(spread, pa.ListArray) and isinstance(neighbours, pa.ListArray):
-        below = [("list.element", spread.flatten(), neighbours.flatten())]
-    elif not pa.types.is_boolean(kind) and (_few_by_estimate(spread, scale) or _few_by_runs(neighbours)):
+def _collect(samples: tuple[pa.Array, ...], path: str, scale: float, paths: list[str]) -> None:
+    """Decide on the leaves below `path`.
+
+    Args: samples: all rows, or a spread sample and neighbours; scale: rows of the group per row of the first one.
+    """
+    parts = [_parts(sample) for sample in samples]
+    for part in zip(*parts, strict=True):
+        _collect(tuple(array for _, array in part), f"{path}.{part[0][0]}", scale, paths)
+    if parts[0] or pa.types.is_boolean(samples[0].type) or pa.types.is_nested(samples[0].type):
+        return
+    if _few_by_runs(samples[-1]) or (len(samples) > 1 and _few_by_estimate(samples[0], scale)):
         paths.append(path)
-    for name, of_spread, of_neighbours in below:
-        _collect(of_spread, of_neighbours, f"{path}.{name}", scale, paths)
+
+
+def _parts(array: pa.Array) -> list[tuple[str, pa.Array]]:
+    """The arrays below a nested one, each with its name in Parquet."""
+    if isinstance(array, pa.StructArray):
+        return [(array.type.field(index).name, part) for index, part in enumerate(array.flatten())]
+    if isinstance(array, pa.MapArray):
+        return [("key_value.key", array.keys), ("key_value.value", array.items)]
+    return [("list.element", array.flatten())] if isinstance(array, pa.ListArray) else []
 
 
 def _few_by_estimate(sample: pa.Array, scale: float) -> bool:
     counts = pc.value_counts(sample.drop_null()).field("counts").to_numpy()
     once, twice = np.count_nonzero(counts == 1), np.count_nonzero(counts == 2)
-    # A sample of all rows has all values; else every value seen once hints at unseen values.
-    unseen = 0.0 if scale == 1 or once == 0 else once**2 / (2 * twice) if twice else np.inf
+    unseen = 0.0 if once == 0 else once**2 / (2 * twice) if twice else np.inf
     return bool(len(counts) + unseen <= _most_distinct(len(sample) * scale))
 
 
