@@ -130,7 +130,14 @@ class ArrowStorage(AlwaysSynced):
     def read(self, path: str, limit_bytes: int = READ_BYTES_MAX) -> bytes:
         with self.open_input(path) as file, self._translated(path):
             check_size(file.size(), limit_bytes, self.full_path(path))
-            return bytes(file.read())
+            try:
+                return bytes(file.read())
+            except OSError as error:
+                if self._filesystem.get_file_info([self._at(path)])[0].type is not pafs.FileType.NotFound:
+                    raise
+                # Deleted since it was opened. S3's answer to that may be longer than the object; PyArrow has no room
+                # for it, and does not know what it says.
+                raise FileNotFoundError(path) from error
 
     def open_input(self, path: str) -> pa.NativeFile:
         with self._translated(path):

@@ -165,6 +165,23 @@ def test_a_data_file_is_written_as_a_stream_however_large(storage: Storage) -> N
         assert source.read() == piece
 
 
+def test_an_object_that_is_deleted_while_it_is_read_is_not_found(
+    storage: Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """S3's answer that a small object is gone is longer than the object, which PyArrow takes for a failure."""
+    storage.write("a/heartbeat", b"alive")
+    opened = type(storage).open_input
+
+    def deleted_after_opening(self: Any, path: str) -> Any:
+        file = opened(self, path)
+        storage.delete(path)
+        return file
+
+    monkeypatch.setattr(type(storage), "open_input", deleted_after_opening)
+    with pytest.raises(PathNotFound, match="heartbeat"):
+        storage.read("a/heartbeat")
+
+
 def test_two_writers_at_once_lose_nothing(storage: Storage) -> None:
     TestTable(storage, MANY, engine=LocalEngine(1), failed_writes_policy="LAZY").upsert(("shared", "x", 0, 0))
 
