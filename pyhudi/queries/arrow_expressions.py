@@ -209,9 +209,10 @@ def _inverted(part: ArrowPredicate) -> ArrowPredicate:
 
 
 def _and(left: Predicate, right: Predicate) -> Predicate:
-    parts = [part for side in (left, right) for part in (side.children if isinstance(side, And) else (side,))]
-    parts = [part for part in parts if part != _ANYTHING]
-    return And(tuple(parts)) if len(parts) > 1 else parts[0] if parts else _ANYTHING
+    sides = [side for side in (left, right) if side != _ANYTHING]
+    if len(sides) < 2:
+        return sides[0] if sides else _ANYTHING
+    return And(tuple(part for side in sides for part in (side.children if isinstance(side, And) else (side,))))
 
 
 def _or(left: Predicate, right: Predicate) -> Predicate:

@@ -25,8 +25,9 @@ def test_a_write_that_completes_meanwhile_is_a_conflict_and_is_not_lost():
         HudiTable.open(changed.table.path).upsert(pa.Table.from_pylist([row(1, v=70)], SCHEMA))
         return pc.add(rows["v"], 1)
 
+    few = {"hoodie.write.num.retries.on.conflict.failures": "1"}  # each of them meets another write
     with pytest.raises(WriteConflict):
-        changed.table.update("id = 'k1'", set={"v": slow})
+        changed.table.update("id = 'k1'", set={"v": slow}, options=few)
     assert changed.table.to_arrow(["v"]).column(0).to_pylist() == [70]
 
 
