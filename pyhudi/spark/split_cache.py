@@ -46,6 +46,7 @@ class SplitKey:
     merge: MergeRules
     history: tuple[InternalSchema, ...]
     check_pages: bool
+    memory: tuple[int, str | None]  # a read with another limit, or another folder to spill to, finds out about these
 
 
 def split_key(spark: SparkSession, plan: ReadPlan, reads: Sequence[ReadSlice]) -> SplitKey | None:
@@ -68,9 +69,17 @@ def split_key(spark: SparkSession, plan: ReadPlan, reads: Sequence[ReadSlice]) -
             if state is None:
                 return None
             files.append(state)
-    latest, history = spec.blocks.latest_instant, spec.history
     return SplitKey(
-        spark, spec.storage, tuple(files), plan.schema, spec.schema, latest, spec.merge, history, plan.check_pages
+        spark,
+        spec.storage,
+        tuple(files),
+        plan.schema,
+        spec.schema,
+        spec.blocks.latest_instant,
+        spec.merge,
+        spec.history,
+        plan.check_pages,
+        (spec.memory_bytes, spec.spill_folder),
     )
 
 

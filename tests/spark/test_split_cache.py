@@ -139,5 +139,6 @@ def test_keys_differ_in_each_of_their_parts(table: HudiTable, spark: Any) -> Non
         replace(key, schema=pa.schema(list(key.schema)[1:])),
         replace(key, latest_instant="1"),
         replace(key, check_pages=not key.check_pages),
+        replace(key, memory=(0, None)),
     ):
         assert key != other
