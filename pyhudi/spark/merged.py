@@ -126,9 +126,9 @@ def _split_here(engine: SparkEngine, plan: ReadPlan, reads: Sequence[ReadSlice])
     if not capabilities.PRESENT.takes_arrow or len(reads) > _SLICES_HERE or sum(map(_log_bytes, reads)) > log_bytes:
         return None
     key = split_key(engine.spark, plan, reads)
-    kept = None if key is None else _SPLITS.get(key)
-    if kept is not None:
-        return kept
+    split = None if key is None else _SPLITS.get(key)
+    if split is not None:
+        return split
     try:
         parts = _parts(plan, reads, rows_bytes)
     except (HudiError, OSError):

@@ -105,6 +105,7 @@ class SplitCache(Generic[Split]):
         if size_bytes > _BYTES // 2:
             return
         with self._lock:
+            self._entries = [entry for entry in self._entries if entry[0] != key]  # another thread may have made it
             self._entries.append((key, split, size_bytes))
             while len(self._entries) > _ENTRIES or sum(size for _, _, size in self._entries) > _BYTES:
                 del self._entries[0]

@@ -29,7 +29,7 @@ pytestmark = pytest.mark.skipif(not capabilities.PRESENT.takes_arrow, reason="th
 
 
 @pytest.fixture(autouse=True)
-def nothing_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def without_split_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(merged, "split_key", lambda *_: None)
 
 

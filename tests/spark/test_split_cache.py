@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
 from pyhudi import HudiTable
@@ -133,12 +132,5 @@ def test_keys_differ_in_each_of_their_parts(table: HudiTable, spark: Any) -> Non
     key = key_now()
     assert key is not None
     assert key == key_now()
-    for other in (
-        replace(key, session=object()),
-        replace(key, files=key.files[1:]),
-        replace(key, schema=pa.schema(list(key.schema)[1:])),
-        replace(key, latest_instant="1"),
-        replace(key, check_pages=not key.check_pages),
-        replace(key, memory=(0, None)),
-    ):
-        assert key != other
+    for part in fields(key):
+        assert key != replace(key, **{part.name: object()}), part.name

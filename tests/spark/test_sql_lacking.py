@@ -13,7 +13,8 @@ import pyhudi
 from pyhudi import HudiTable
 from pyhudi.errors import ConfigError
 from pyhudi.spark import capabilities
-from tests.support.spark.sessions import FLAVOUR, kinds_of_names
+from tests.support.spark.sessions import FLAVOUR
+from tests.support.sql.on_spark import kinds_of_names
 
 BARE = replace(capabilities.PRESENT, has_data_sources=False)
 

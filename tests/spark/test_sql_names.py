@@ -14,7 +14,7 @@ import pyhudi
 from pyhudi.errors import ConfigError, SchemaMismatch, TableExists, TableNotFound
 from pyhudi.session.temp_views import spark_sql
 from pyhudi.spark.capabilities import PRESENT
-from tests.support.spark.sessions import kinds_of_names
+from tests.support.sql.on_spark import kinds_of_names
 
 SCHEMA = pa.schema([("id", pa.int32()), ("name", pa.string()), ("ts", pa.int64()), ("day", pa.string())])
 

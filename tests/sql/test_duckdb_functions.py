@@ -122,4 +122,4 @@ def test_brackets_in_brackets_are_computed_or_refused(session: DuckDbSession) ->
     with pytest.raises(ConfigError):
         rows_of(session, "(" * 50_000)
     with pytest.raises(ConfigError):
-        rows_of(session, "+".join(["1"] * 10_000))
+        rows_of(session, "+".join(["1"] * 50_000))

@@ -79,19 +79,13 @@ def server(start_server: StartServer, monkeypatch: pytest.MonkeyPatch, tmp_path:
 @pytest.mark.parametrize("library", SPELLINGS)
 def test_a_table_is_written_and_read_with_the_words_of_each_library(server: tuple[str, str, str], library: str) -> None:
     place, options = f"s3://lake/words-{library.lower()}", SPELLINGS[library](*server)
-    write_hudi(place, ROWS, record_key="id", storage_options=options, metadata_table=False)
+    has_metadata_table = library == "s3fs"  # which takes most of the requests
+    write_hudi(place, ROWS, record_key="id", storage_options=options, metadata_table=has_metadata_table)
+    write_hudi(place, [{"id": "b", "v": 2}], storage_options=options)
     assert HudiTable.exists(place, storage_options=options)
     table = HudiTable.open(place, storage_options=options)
-    assert table.to_arrow()["v"].to_pylist() == [1]
-    assert server[2] not in repr(table) + repr(table.state.storage)
-
-
-def test_a_handle_keeps_the_words_for_sql_and_for_further_writes(server: tuple[str, str, str]) -> None:
-    place, options = "s3://lake/words", SPELLINGS["s3fs"](*server)
-    write_hudi(place, ROWS, record_key="id", storage_options=options)
-    write_hudi(place, [{"id": "b", "v": 2}], storage_options=options)
-    table = HudiTable.open(place, storage_options=options)
     assert sorted(table.to_arrow()["v"].to_pylist()) == [1, 2]
+    assert server[2] not in repr(table) + repr(table.state.storage)
     pytest.importorskip("duckdb")
     assert pyhudi.sql("SELECT sum(v) AS v FROM t", {"t": table}).to_arrow().to_pylist() == [{"v": 3}]
     merge = table.merge([{"w": 2}], on="target.v = source.w").when_matched_update({"v": "target.v + 5"})

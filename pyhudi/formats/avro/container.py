@@ -77,7 +77,7 @@ def open_container(data: bytes, where: str = "Avro container") -> Container:
     except HudiError:
         raise
     except Exception as error:  # fastavro raises errors of any type
-        raise _damage(data, where, "", error) from error
+        raise _damage(f"{where}: the Avro container of {len(data)} bytes", error) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,15 +94,16 @@ class Container:
             reader = None if reader_schema is None else _parsed(reader_schema)
             record = fastavro.schemaless_reader(io.BytesIO(self.record), self.schema.parsed, reader)
         except Exception as error:  # fastavro raises errors of any type
-            raise _damage(self.record, self.where, _asked_for(reader_schema), error) from error
+            what = f"{self.where}: the Avro record of {len(self.record)} bytes"
+            raise _damage(what, error, _asked_for(reader_schema)) from error
         if not isinstance(record, dict):
             raise CorruptFile(f"{self.where}: expected an Avro record, found {type(record).__name__}.")
         return record
 
 
-def _damage(data: bytes, where: str, asked_for: str, error: Exception) -> CorruptFile:
+def _damage(what: str, error: Exception, asked_for: str = "") -> CorruptFile:
     return CorruptFile(
-        f"{where}: the Avro container of {len(data)} bytes can't be decoded{asked_for} "
+        f"{what} can't be decoded{asked_for} "
         f"({type(error).__name__}: {str(error)[:_SAID_CHARS]}). "
         f"It is truncated or damaged; restore the file, or roll the instant back."
     )

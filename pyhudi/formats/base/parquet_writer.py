@@ -48,21 +48,18 @@ def dictionary_paths(table: pa.Table, schema: pa.Schema, plain: Collection[str] 
 
     Args: plain: columns known not to benefit.
     """
-    rows = len(table)
+    rows, paths = len(table), list[str]()
     if rows == 0:
         return []
-    spread = pa.array(np.linspace(0, rows - 1, _SAMPLE_ROWS).astype(np.int64))
-    paths: list[str] = []
+    spread = pa.array(np.linspace(0, rows - 1, _SAMPLE_ROWS).astype(np.int64)) if rows > _WHOLE_ROWS else None
     for field, column in zip(schema, table.columns, strict=True):
         if pa.types.is_dictionary(column.type):
             paths.append(field.name)  # the caller encoded it already
-        elif field.name in plain:
-            continue
-        elif rows <= _WHOLE_ROWS:
+        elif field.name not in plain and spread is None:
             _collect((column.combine_chunks(),), field.name, 1, paths)
-        else:
+        elif field.name not in plain:
             neighbours = column.slice((rows - _SAMPLE_ROWS) // 2, _SAMPLE_ROWS).combine_chunks()
-            _collect((column.take(spread).combine_chunks(), neighbours), field.name, rows / len(spread), paths)
+            _collect((column.take(spread).combine_chunks(), neighbours), field.name, rows / _SAMPLE_ROWS, paths)
     return paths
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from typing import Any
 
 import pyspark
 
@@ -47,10 +46,3 @@ def own_connect_port() -> dict[str, str]:
     # Spark 3.5 has one class for it, later ones a class for the default.
     getattr(core, "DefaultChannelBuilder", core.ChannelBuilder).default_port = staticmethod(lambda: port)
     return {"spark.connect.grpc.binding.port": str(port)}
-
-
-def kinds_of_names(spark: Any) -> dict[str, str]:
-    """The tables and views of the current database and the temporary views, with TABLE or VIEW for each."""
-    views = {row.viewName for row in spark.sql("SHOW VIEWS").collect()}
-    names = [row.tableName for row in spark.sql("SHOW TABLES").collect()]
-    return {name: "VIEW" if name in views else "TABLE" for name in names}

@@ -1,4 +1,4 @@
-"""Cases of statements in a Spark session that PyHudi is enabled in."""
+"""Cases of statements in a Spark session that PyHudi is enabled in, and the names that it lists."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pyhudi.errors import HudiError
 from pyhudi.spark.engine import collect_arrow
 from tests.support.sql.statements import Case, new_table, with_place
 
-__all__ = ["run_case"]
+__all__ = ["kinds_of_names", "run_case"]
 
 
 def run_case(spark: Any, case: Case, folder: Path, database: str) -> list[list[dict[str, Any]] | str]:
@@ -32,3 +32,10 @@ def run_case(spark: Any, case: Case, folder: Path, database: str) -> list[list[d
             continue
         found.append(rows.to_pylist() if statement.startswith("SELECT") else "ok")
     return found
+
+
+def kinds_of_names(spark: Any) -> dict[str, str]:
+    """The tables and views of the current database and the temporary views, with TABLE or VIEW for each."""
+    views = {row.viewName for row in spark.sql("SHOW VIEWS").collect()}
+    names = [row.tableName for row in spark.sql("SHOW TABLES").collect()]
+    return {name: "VIEW" if name in views else "TABLE" for name in names}
