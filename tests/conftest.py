@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import zipfile
@@ -24,6 +25,10 @@ settings.register_profile(
     "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=examples(100)
 )
 settings.load_profile("any machine")
+
+# Imports alone leave a million objects. Looking through them for cycles as often as Python does by default takes a
+# fourteenth of the processor's time.
+gc.set_threshold(100_000, 50, 50)
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest chooses by markers

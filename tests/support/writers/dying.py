@@ -44,7 +44,7 @@ def changing_calls(calls: Sequence[tuple[str, str]]) -> list[int]:
 def places_to_die(calls: Sequence[tuple[str, str]]) -> list[tuple[FaultKind, int]]:
     """Before every call, for a failed read may be taken for an answer; in the middle of each change that can be half
     done; and after the last one. After an earlier change is as before the next. In `make test` not at every one of the
-    calls that are alike, but at the first and the last change, and of the first reads at one in three.
+    calls that are alike, but at the first and the last change, and of the first reads at one in six.
     """
     changes = changing_calls(calls)
     # Half a heartbeat does not say whose it is, so that its age decides: nobody waits for that here.
@@ -53,7 +53,7 @@ def places_to_die(calls: Sequence[tuple[str, str]]) -> list[tuple[FaultKind, int
     if SAMPLED:
         ends = _alike(calls, changes)
         first_reads = [same[0] for same in _alike(calls, set(every) - set(changes))]
-        first_reads = first_reads[len(calls) % 3 :: 3]  # actions differ in their number of calls, so also in which
+        first_reads = first_reads[len(calls) % 6 :: 6]  # actions differ in their number of calls, so also in which
         every = sorted({*first_reads, *(same[0] for same in ends), *(same[-1] for same in ends)})
         torn = [same[0] for same in _alike(calls, torn)]
     return [*(("before", n) for n in every), ("after", changes[-1]), *(("torn", n) for n in torn)]
