@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
+
+_CHILD_SUBREAPER = 36  # of prctl(2)
 
 
 @dataclass
@@ -40,8 +44,10 @@ def tell_ms(what: str, spent: Spent, aim: str = "-") -> None:
 def processor_s() -> float:
     """Processor seconds of this process and all below it; where there is no /proc, of this one.
 
-    Of processes that have ended, those count whose parents have waited for them.
+    Of processes that have ended, those count whose parents have waited for them, and those whose parents ended before
+    them: this process adopts them from the first call on.
     """
+    _adopt_orphans()
     parents: dict[int, list[int]] = {}
     times: dict[int, float] = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
@@ -60,3 +66,10 @@ def processor_s() -> float:
         total += times.get(pid, 0.0)
         waiting += parents.get(pid, [])
     return total
+
+
+@cache
+def _adopt_orphans() -> None:
+    """Nobody waits for them here, so what they took stays in /proc. Elsewhere than on Linux it isn't to be had."""
+    if Path("/proc/self/stat").exists():
+        ctypes.CDLL(None).prctl(_CHILD_SUBREAPER, 1, 0, 0, 0)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from bench.lhbench import Outcome, markdown
+from bench.spent import processor_s
 from bench.tpch import COLUMNS, Refreshes, plain, prepare, same
 
 duckdb = pytest.importorskip("duckdb", reason="DuckDB 2 is not for this Python")
@@ -109,3 +113,18 @@ def test_the_table_shows_ratios_to_the_first_contestant_and_marks_what_is_wrong(
     assert lines[0] == "| table | step | PyHudi, s | Delta 4.1.0 | Hudi 1.2.0 |"
     assert lines[2] == "| copy on write | load | 2.00 (4.00) | 1.50 (0.50) | **failed** |"
     assert "| copy on write | 2 merges | 4.00 (8.00) | 3.00 (1.50) **wrong** | **failed** |" in lines
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="where there is no /proc, other processes are not counted")
+def test_what_a_worker_takes_counts_though_its_parent_ended_before_it() -> None:
+    def of_others() -> float:
+        return processor_s() - time.process_time()
+
+    before = of_others()
+    work = "import time\nwhile time.process_time() < 0.5: pass"
+    subprocess.run(["sh", "-c", '"$0" -c "$1" &', sys.executable, work], check=True)
+    deadline = time.monotonic() + 30
+    while of_others() - before < 0.4 and time.monotonic() < deadline:
+        time.sleep(0.05)
+
+    assert of_others() - before >= 0.4
