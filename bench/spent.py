@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
-
-_CHILD_SUBREAPER = 36  # of prctl(2)
 
 
 @dataclass
@@ -42,34 +38,58 @@ def tell_ms(what: str, spent: Spent, aim: str = "-") -> None:
 
 
 def processor_s() -> float:
-    """Processor seconds of this process and all below it; where there is no /proc, of this one.
+    """Processor seconds of this process and all below it since its start; where there is no /proc, of this one.
 
-    Of processes that have ended, those count whose parents have waited for them, and those whose parents ended before
-    them: this process adopts them from the first call on.
+    Of processes that have ended, those count whose parents have waited for them, and what others had taken at the call
+    before: Spark's daemon waits for none of the idle workers that it stops.
     """
-    _adopt_orphans()
-    parents: dict[int, list[int]] = {}
-    times: dict[int, float] = {}
+    now = _processes()
+    if os.getpid() not in now:
+        return time.process_time()
+    ended: dict[int, float] = {}
+    for pid in _BEFORE.keys() - now.keys():
+        over = _BEFORE[pid].parent
+        while over not in now and over in _BEFORE:
+            over = _BEFORE[over].parent
+        ended[over] = ended.get(over, 0.0) + _BEFORE[pid].own_s
+    for over, own_s in ended.items():
+        if over in now:
+            waited_s = now[over].waited_s - (_BEFORE[over].waited_s if over in _BEFORE else 0.0)
+            _LOST[over] = _LOST.get(over, 0.0) + max(0.0, own_s - waited_s)
+    _BEFORE.clear()
+    _BEFORE.update(now)
+    return sum(process.own_s + process.waited_s for process in now.values()) + sum(_LOST.values())
+
+
+@dataclass(frozen=True)
+class _Process:
+    """Seconds that a process took itself, and those of processes that it has waited for."""
+
+    parent: int
+    own_s: float
+    waited_s: float
+
+
+_BEFORE: dict[int, _Process] = {}  # at the call before
+_LOST: dict[int, float] = {}  # by the process below which they were, seconds that nobody has waited for
+
+
+def _processes() -> dict[int, _Process]:
+    """This process and all below it, by their numbers."""
+    every: dict[int, _Process] = {}
+    children: dict[int, list[int]] = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
             fields = stat.read_text().rpartition(")")[2].split()
         except OSError:
             continue  # it ended while we looked
-        pid = int(stat.parent.name)
-        parents.setdefault(int(fields[1]), []).append(pid)
-        times[pid] = sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
-    if os.getpid() not in times:
-        return time.process_time()
-    total, waiting = 0.0, [os.getpid()]
+        own, waited = (sum(map(int, fields[at : at + 2])) / os.sysconf("SC_CLK_TCK") for at in (11, 13))
+        every[int(stat.parent.name)] = _Process(int(fields[1]), own, waited)
+        children.setdefault(int(fields[1]), []).append(int(stat.parent.name))
+    below, waiting = dict[int, _Process](), [os.getpid()]
     while waiting:
         pid = waiting.pop()
-        total += times.get(pid, 0.0)
-        waiting += parents.get(pid, [])
-    return total
-
-
-@cache
-def _adopt_orphans() -> None:
-    """Nobody waits for them here, so what they took stays in /proc. Elsewhere than on Linux it isn't to be had."""
-    if Path("/proc/self/stat").exists():
-        ctypes.CDLL(None).prctl(_CHILD_SUBREAPER, 1, 0, 0, 0)
+        if pid in every:
+            below[pid] = every[pid]
+            waiting += children.get(pid, [])
+    return below
