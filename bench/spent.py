@@ -47,18 +47,16 @@ def processor_s() -> float:
     if os.getpid() not in now:
         return time.process_time()
     ended: dict[int, float] = {}
-    for pid in _BEFORE.keys() - now.keys():
-        over = _BEFORE[pid].parent
-        while over not in now and over in _BEFORE:
-            over = _BEFORE[over].parent
-        ended[over] = ended.get(over, 0.0) + _BEFORE[pid].own_s
-    for over, own_s in ended.items():
-        if over in now:
-            waited_s = now[over].waited_s - (_BEFORE[over].waited_s if over in _BEFORE else 0.0)
-            _LOST[over] = _LOST.get(over, 0.0) + max(0.0, own_s - waited_s)
-    _BEFORE.clear()
-    _BEFORE.update(now)
-    return sum(process.own_s + process.waited_s for process in now.values()) + sum(_LOST.values())
+    for pid in _KNOWN.processes.keys() - now.keys():
+        over = _KNOWN.processes[pid].parent
+        while over not in now and over in _KNOWN.processes:
+            over = _KNOWN.processes[over].parent
+        ended[over] = ended.get(over, 0.0) + _KNOWN.processes[pid].all_s
+    for over in ended.keys() & now.keys():
+        before = _KNOWN.processes.get(over)
+        _KNOWN.lost_s += max(0.0, ended[over] - now[over].waited_s + (before.waited_s if before else 0.0))
+    _KNOWN.processes = now
+    return sum(process.all_s for process in now.values()) + _KNOWN.lost_s
 
 
 @dataclass(frozen=True)
@@ -69,9 +67,20 @@ class _Process:
     own_s: float
     waited_s: float
 
+    @property
+    def all_s(self) -> float:
+        return self.own_s + self.waited_s
 
-_BEFORE: dict[int, _Process] = {}  # at the call before
-_LOST: dict[int, float] = {}  # by the process below which they were, seconds that nobody has waited for
+
+@dataclass
+class _Known:
+    """The processes at the call before, and the seconds of ended ones that nobody has waited for."""
+
+    processes: dict[int, _Process] = field(default_factory=dict)
+    lost_s: float = 0.0
+
+
+_KNOWN = _Known()
 
 
 def _processes() -> dict[int, _Process]:
