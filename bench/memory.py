@@ -1,4 +1,4 @@
-"""Peak memory of Spark's Python workers and of this process, from /proc (Linux)."""
+"""Peak memory of Spark's Python workers and of a process, from /proc (Linux)."""
 
 from __future__ import annotations
 
@@ -37,9 +37,11 @@ class WorkerMemory:
             self.most_workers = max(self.most_workers, len(sizes))
 
 
-def peak_bytes() -> int:
-    """The most memory that this process has had; not `getrusage`, which begins with that of the parent."""
-    (line,) = [line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM")]
+def peak_bytes(pid: int | None = None) -> int:
+    """The most memory that a process has had, None: this one; not `getrusage`, which begins with that of the parent."""
+    (line,) = [
+        line for line in Path(f"/proc/{pid or 'self'}/status").read_text().splitlines() if line.startswith("VmHWM")
+    ]
     return int(line.split()[1]) * 1024
 
 

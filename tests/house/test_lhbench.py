@@ -1,4 +1,5 @@
-"""Refreshes of bench/tpch.py and their truth, against rows merged one by one; the table of bench/lhbench.py."""
+"""Refreshes of bench/tpch.py and their truth, against rows merged one by one; the table of bench/lhbench.py;
+and what bench/spent.py counts."""
 
 from __future__ import annotations
 
