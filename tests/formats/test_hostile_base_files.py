@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import io
+import struct
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -100,6 +102,21 @@ def test_ranges_of_a_sound_file_prune_its_row_groups() -> None:
     assert footer.unreadable_chunks == frozenset()
     assert row_groups_that_may_match(footer, lambda ranges: may_match(parse_where("a > 9"), ranges)) == []
     assert row_groups_that_may_match(footer, lambda ranges: may_match(parse_where("a > 3"), ranges)) == [0]
+
+
+@pytest.mark.parametrize("bound", [1111.5, 2222.5])
+def test_bounds_that_are_not_a_number_skip_no_row_group(bound: float) -> None:
+    """As old writers of Parquet have them, where the first value was one."""
+    sink = io.BytesIO()
+    pq.write_table(pa.table({"x": [1111.5, 2222.5]}), sink, use_dictionary=False)
+    data = sink.getvalue()
+    at = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
+    footer = data[at:].replace(struct.pack("<d", bound), struct.pack("<d", float("nan")))
+    assert footer != data[at:]
+
+    footer_of_nan = read_footer(pa.BufferReader(data[:at] + footer))
+    for where in ("x = 1111.5", "x < 2000", "x IN (1111.5, 7)"):
+        assert row_groups_that_may_match(footer_of_nan, partial(may_match, parse_where(where))) == [0], where
 
 
 def test_a_footer_larger_than_the_first_read_is_read_whole() -> None:

@@ -232,6 +232,8 @@ def _range(group: pq.RowGroupMetaData, position: int) -> ValueRange | None:
             low, high = statistics.min, statistics.max
         except (ValueError, OverflowError, UnicodeDecodeError, pa.ArrowException):
             low = high = None  # a bound that Python can't hold: a truncated text, a year beyond 9999
+        if low != low or high != high:
+            low = high = None  # old writers of Parquet took not-a-number for the least or the greatest value
     may_be_nan = chunk.physical_type in ("FLOAT", "DOUBLE", "FIXED_LEN_BYTE_ARRAY") and not isinstance(low, bytes)
     return ValueRange(low, high, may_be_null=nulls != 0, only_null=only_null, may_be_nan=may_be_nan)
 
