@@ -37,7 +37,7 @@ def kept_of(mark: Any, *cases: Case) -> list[str]:
 
 
 def test_of_many_cases_one_in_share_is_kept_and_stays_so_when_others_come() -> None:
-    cases = [str(number) for number in range(400)]
+    cases = [str(number) for number in range(100 * SHARE)]
     kept = kept_of(mark_sweeps, *(Case(TEST, case) for case in cases))
 
     assert 0.75 < len(kept) * SHARE / len(cases) < 1.25

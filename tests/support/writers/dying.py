@@ -51,11 +51,11 @@ def places_to_die(calls: Sequence[tuple[str, str]]) -> list[tuple[FaultKind, int
     torn = [n for n in changes if calls[n - 1][0] in TEARABLE and not calls[n - 1][1].startswith(HEARTBEAT_FOLDER)]
     every = list(range(1, len(calls) + 1))
     if SAMPLED:
-        ends = _alike(calls, changes)
+        # Actions differ in their number of calls, so also in which of the calls they die at.
+        ends = [same[-1 if number % 2 else 0] for number, same in enumerate(_alike(calls, changes), len(calls))]
         first_reads = [same[0] for same in _alike(calls, set(every) - set(changes))]
-        first_reads = first_reads[len(calls) % 6 :: 6]  # actions differ in their number of calls, so also in which
-        every = sorted({*first_reads, *(same[0] for same in ends), *(same[-1] for same in ends)})
-        torn = [same[0] for same in _alike(calls, torn)]
+        every = sorted({*first_reads[len(calls) % 6 :: 6], *ends})
+        torn = [same[0] for same in _alike(calls, torn)][len(calls) % 2 :: 2]
     return [*(("before", n) for n in every), ("after", changes[-1]), *(("torn", n) for n in torn)]
 
 
