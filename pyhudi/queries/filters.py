@@ -51,8 +51,8 @@ from pyhudi.model.predicate.tree import Value, column_of, conjunction
 from pyhudi.queries.arrow_expressions import arrow_predicate, columns_of_expression
 from pyhudi.queries.literals import (
     comparison_with_number,
-    fits_exactly,
     fitted,
+    fitted_list,
     in_zone,
     is_naive_time,
     list_values,
@@ -225,10 +225,7 @@ def _bound(predicate: Predicate, schema: pa.Schema, zone: tzinfo | None) -> Pred
             operand, kind = resolve_operand(column, schema)
             if pa.types.is_null(kind):
                 return Constant(None)
-            fitting = tuple(fitted(value, kind, column, zone) for value in values)
-            if pa.types.is_integer(kind) or pa.types.is_decimal(kind):
-                fitting = tuple(value for value in fitting if fits_exactly(value, kind))
-            return In(operand, fitting, has_null)
+            return In(operand, fitted_list(values, kind, column, zone), has_null)
         case IsNull(column):
             return IsNull(resolve_operand(column, schema)[0])
         case Like(column, pattern):

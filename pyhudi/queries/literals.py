@@ -28,6 +28,7 @@ __all__ = [
     "comparison_with_number",
     "fits_exactly",
     "fitted",
+    "fitted_list",
     "in_zone",
     "is_naive_time",
     "list_values",
@@ -48,6 +49,30 @@ def fitted(value: Value, kind: pa.DataType, column: Operand, zone: tzinfo | None
             "TIMESTAMP '2024-01-31 12:00:00'."
         )
     return result
+
+
+def fitted_list(
+    values: tuple[Value, ...], kind: pa.DataType, column: Operand, zone: tzinfo | None = timezone.utc
+) -> tuple[Value, ...]:
+    """The values of a list as `fitted` makes each, without the numbers that a column of this type can't hold."""
+    if _all_fit(values, kind):
+        return values
+    fitting = tuple(fitted(value, kind, column, zone) for value in values)
+    if pa.types.is_integer(kind) or pa.types.is_decimal(kind):
+        fitting = tuple(value for value in fitting if fits_exactly(value, kind))
+    return fitting
+
+
+def _all_fit(values: tuple[Value, ...], kind: pa.DataType) -> bool:
+    """Are all of them at once seen to fit as they are? Lists of a hundred thousand are common."""
+    types = set(map(type, values))
+    if types == {int} and pa.types.is_integer(kind):
+        return fits_exactly(min(values), kind) and fits_exactly(max(values), kind)
+    if types == {str} and (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+        with contextlib.suppress(UnicodeEncodeError):  # a lone surrogate is not text
+            "".join(values).encode()
+            return True
+    return False
 
 
 def _plain(value: Value) -> Value:

@@ -112,7 +112,7 @@ def _name_columns(tree: exp.Expr) -> None:
     for column in list(tree.expressions):
         is_computed = isinstance(column, exp.Func | exp.Binary | exp.Literal | exp.Case | exp.Unary | exp.Predicate)
         if is_computed and not isinstance(column, exp.UDTF | exp.Explode | exp.Inline | exp.Dot):
-            column.replace(exp.alias_(column.copy(), _column_name(column), quoted=True))
+            column.replace(exp.alias_(column.copy(), _column_name(column), quoted=True, copy=False))
 
 
 def _column_name(column: exp.Expr) -> str:

@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
+import time
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyhudi.errors import ConfigError
-from pyhudi.model.predicate import Column, Compare, Operand, Predicate, ValueRange, may_match, parse_where
+from pyhudi.model.predicate import (
+    And,
+    Column,
+    Compare,
+    In,
+    Not,
+    Operand,
+    Or,
+    Predicate,
+    ValueRange,
+    may_match,
+    must_match,
+    parse_where,
+)
 from pyhudi.queries.filters import bind
 from pyhudi.queries.skip.ranges import NOT_COMPARABLE, RangeColumns, which_may_match
 from tests.support.sweeps import examples
@@ -23,7 +38,7 @@ FLOATS = {"f", "g"}
 
 
 def _a_range(name: str) -> st.SearchStrategy[ValueRange | None]:
-    bounds = st.none() | st.sampled_from(VALUES[name])
+    bounds = st.none() | st.sampled_from([value for value in VALUES[name] if value == value])
     return st.none() | st.builds(ValueRange, bounds, bounds, st.booleans(), st.booleans(), st.just(name in FLOATS))
 
 
@@ -64,6 +79,51 @@ def test_the_answers_are_those_of_each_file_on_its_own(
     except NOT_COMPARABLE:
         return
     assert found.tolist() == [alone(number) for number in range(count)]
+
+
+@settings(max_examples=examples(150), deadline=None)
+@given(files=FILES, name=st.sampled_from(sorted(VALUES)), data=st.data())
+def test_a_list_holds_the_values_that_its_comparisons_hold(
+    files: dict[str, list[ValueRange | None]], name: str, data: st.DataObject
+) -> None:
+    column, values = Column((name,)), tuple(data.draw(st.lists(st.sampled_from(VALUES[name]), max_size=5)))
+    one_of, none_of = In(column, values), Not(In(column, values))
+    equal, unequal = (tuple(Compare(column, op, value) for value in values) for op in ("=", "<>"))
+    columns = {column: _columns(name, files[name])}
+    count = len(files[name])
+
+    # Without values there are no comparisons to compare it with: files at once and one by one have to agree.
+    of_lists = [may_match(one_of, {column: one} if one else {}) for one in files[name]]
+    assert which_may_match(one_of, columns, count).tolist() == of_lists
+    if values:
+        for listed, joined in ((one_of, Or(equal)), (none_of, And(unequal))):
+            for number, one in enumerate(files[name]):
+                known = {column: one} if one else {}
+                assert may_match(listed, known) == may_match(joined, known)
+                assert must_match(listed, known.get) == must_match(joined, known.get)  # type: ignore[arg-type]
+                assert which_may_match(listed, columns, count)[number] == may_match(joined, known)
+
+
+@pytest.mark.parametrize("kind", [pa.timestamp("s"), pa.timestamp("ms"), pa.timestamp("us"), pa.timestamp("ns")])
+def test_a_list_of_times_is_searched_in_every_unit(kind: pa.DataType) -> None:
+    bounds = pa.array([datetime(2024, 1, 1), datetime(2024, 3, 1), None], kind)
+    flags = pa.array([False, False, False])
+    ranges = {Column(("c",)): RangeColumns(bounds, bounds, flags, flags)}
+    values = (datetime(2024, 3, 1), datetime(2024, 1, 1, 0, 0, 0, 1))
+    assert which_may_match(In(Column(("c",)), values), ranges, 3).tolist() == [False, True, True]
+
+
+def test_a_hundred_thousand_keys_are_compared_with_ten_thousand_files_in_a_moment() -> None:
+    """It took four seconds for one file: a comparison of all files for each value."""
+    low = pa.array(range(0, 10_000_000, 1_000))
+    flags = pa.repeat(pa.scalar(False), len(low))
+    ranges = {Column(("c",)): RangeColumns(low, pc.add(low, 999), flags, flags)}
+    keys = tuple(range(0, 1_000_000, 10))
+
+    before = time.process_time()
+    found = which_may_match(In(Column(("c",)), keys), ranges, len(low))
+    assert time.process_time() - before < 1
+    assert found.sum() == 1_000
 
 
 @pytest.mark.parametrize("name", sorted(VALUES))

@@ -6,6 +6,7 @@ column statistics. The answer "no" of `may_match` is certain, and the answer "ye
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -75,12 +76,12 @@ def _may_match(predicate: Predicate, ranges: Ranges) -> bool:
             return value is True
         case Compare(column, op, value):
             return _range_allows(ranges(column), lambda r: _compare_possible(r, op, value))
-        case In(column, values, _):
-            return _range_allows(ranges(column), lambda r: any(_compare_possible(r, "=", value) for value in values))
-        case Not(In(column, values, has_null)):
+        case In(column) as values:
+            return _range_allows(ranges(column), lambda r: _one_possible(r, values))
+        case Not(In(column, _, has_null) as values):
             if has_null:
                 return False
-            return _range_allows(ranges(column), lambda r: all(_compare_possible(r, "<>", value) for value in values))
+            return _range_allows(ranges(column), lambda r: not _is_one_of(r, values))
         case IsNull(column):
             value_range = ranges(column)
             return value_range is None or value_range.may_be_null or value_range.only_null
@@ -102,12 +103,12 @@ def _must_match(predicate: Predicate, ranges: Ranges) -> bool:
             return value is True
         case Compare(column, op, value):
             return _range_ensures(ranges(column), lambda r: not _compare_possible(r, OPPOSITE[op], value))
-        case In(column, values, _):
-            return _range_ensures(ranges(column), lambda r: any(not _compare_possible(r, "<>", v) for v in values))
-        case Not(In(column, values, has_null)):
+        case In(column) as values:
+            return _range_ensures(ranges(column), lambda r: _is_one_of(r, values))
+        case Not(In(column, _, has_null) as values):
             if has_null:
                 return False
-            return _range_ensures(ranges(column), lambda r: not any(_compare_possible(r, "=", v) for v in values))
+            return _range_ensures(ranges(column), lambda r: not _one_possible(r, values))
         case IsNull(column):
             value_range = ranges(column)
             return value_range is not None and value_range.only_null
@@ -155,6 +156,19 @@ def _compare_possible(r: ValueRange, op: str, value: Value) -> bool:
             return high is None or high > value
         case _:
             return high is None or high >= value
+
+
+def _one_possible(r: ValueRange, values: In) -> bool:
+    """Can a row within the range have one of the values?"""
+    ordered = values.ordered
+    at = 0 if r.low is None else bisect_left(ordered, r.low)
+    return (at < len(ordered) and (r.high is None or ordered[at] <= r.high)) or (r.may_be_nan and values.has_nan)
+
+
+def _is_one_of(r: ValueRange, values: In) -> bool:
+    """Has each row within the range one of the values?"""
+    one_value = r.low is not None and r.low == r.high and not r.may_be_nan
+    return one_value and _one_possible(r, values)
 
 
 def _prefix_possible(r: ValueRange, prefix: str) -> bool:

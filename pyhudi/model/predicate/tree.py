@@ -10,8 +10,11 @@ and `ranges.py` tests whether a range of values can hold a match.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
+
+from pyhudi.lazy_property import lazy_property
 
 if TYPE_CHECKING:
     import pyarrow.compute as pc
@@ -95,13 +98,29 @@ class CompareColumns:
     right: Operand
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class In:
     """`column IN (values)`. `has_null`: the list held NULL, so a miss is unknown and NOT IN is never true."""
 
     column: Operand
     values: tuple[Value, ...]
     has_null: bool = False
+
+    @lazy_property
+    def ordered(self) -> Sequence[Value]:
+        """The values from the lowest to the highest, without not-a-numbers: to be searched for each of many files.
+
+        Raises: TypeError when they can't be compared with each other.
+        """
+        return sorted(value for value in self.values if value == value)
+
+    @lazy_property
+    def has_nan(self) -> bool:
+        """Is not-a-number one of the values?"""
+        return any(value != value for value in self.values)
+
+    def __reduce__(self) -> tuple[type[In], tuple[object, ...]]:
+        return In, (self.column, self.values, self.has_null)  # what is computed stays here
 
 
 @dataclass(frozen=True, slots=True)

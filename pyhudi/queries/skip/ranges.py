@@ -126,12 +126,12 @@ class _Files:
                 return np.full(self.rows, value is True)
             case Compare(column, op, value):
                 return self._allowed(column, lambda r: _possible(r, op, value))
-            case In(column, values, _):
-                return self._allowed(column, lambda r: _any_of([_possible(r, "=", value) for value in values], r))
-            case Not(In(column, values, has_null)):
+            case In(column) as values:
+                return self._allowed(column, lambda r: _one_possible(r, values))
+            case Not(In(column, _, has_null) as values):
                 if has_null:
                     return np.zeros(self.rows, np.bool_)
-                return self._allowed(column, lambda r: ~_any_of([~_possible(r, "<>", value) for value in values], r))
+                return self._allowed(column, lambda r: ~_is_one_of(r, values))
             case IsNull(column):
                 return self._unless(column, lambda r: ~(_flags(r.may_be_null, True) | _flags(r.only_null, True)))
             case Not(IsNull(column)):
@@ -151,10 +151,6 @@ class _Files:
     def _unless(self, column: Operand, never: Callable[[RangeColumns], _Flags]) -> _Flags:
         ranges = self.ranges.get(column)
         return np.ones(self.rows, np.bool_) if ranges is None else ~never(ranges)
-
-
-def _any_of(answers: Sequence[_Flags], ranges: RangeColumns) -> _Flags:
-    return reduce(np.logical_or, answers, np.zeros(len(ranges), np.bool_))
 
 
 def _possible(r: RangeColumns, op: str, value: Value) -> _Flags:
@@ -179,6 +175,28 @@ def _possible(r: RangeColumns, op: str, value: Value) -> _Flags:
             return _flags(pc.greater_equal(high, literal), True)
 
 
+def _one_possible(r: RangeColumns, values: In) -> _Flags:
+    """As of one range: one search for each file, however many values there are."""
+    possible = np.full(len(r), r.may_be_nan and values.has_nan)
+    if not values.ordered:
+        return possible
+    literals = _literals(values.ordered, r.low.type)
+    low = pc.fill_null(r.low.cast(literals.type), literals[0])
+    high = pc.fill_null(r.high.cast(literals.type), literals[-1])
+    ordered, lows, highs = (column.to_numpy(zero_copy_only=False) for column in (literals, low, high))
+    lowest = np.searchsorted(ordered, lows)  # of the values that are not below the range
+    exists = lowest < len(ordered)
+    possible[exists] |= (ordered[lowest[exists]] <= highs[exists]).astype(np.bool_)
+    return possible
+
+
+def _is_one_of(r: RangeColumns, values: In) -> _Flags:
+    """As of one range."""
+    if r.may_be_nan:
+        return np.zeros(len(r), np.bool_)
+    return _flags(pc.equal(r.low, r.high), False) & _one_possible(r, values)
+
+
 def _prefix_possible(r: RangeColumns, prefix: str) -> _Flags:
     if not prefix:
         return np.ones(len(r), np.bool_)
@@ -194,14 +212,25 @@ def _comparable(bounds: pa.Array) -> pa.Array:
 
 def _literal(value: Value, kind: pa.DataType) -> pa.Scalar:
     """Exactly this value: Arrow cuts the fraction off where a whole number is to be. Raises one of NOT_COMPARABLE."""
-    if pa.types.is_floating(kind):
-        kind = pa.float64()
-    elif pa.types.is_timestamp(kind):
-        kind = pa.timestamp("us", kind.tz)  # as finely as Python has it
-    literal = pa.scalar(value, kind)
+    literal = pa.scalar(value, _literal_type(kind))
     if literal.as_py() != value:
         raise TypeError(f"{value!r} is no {kind}")
     return literal
+
+
+def _literals(values: Sequence[Value], kind: pa.DataType) -> pa.Array:
+    """Exactly these values, in a type that holds the bounds as well. Raises one of NOT_COMPARABLE."""
+    literals = pa.array(values, _literal_type(kind))
+    if literals.to_pylist() != values:
+        raise TypeError(f"one of {len(values)} values is no {kind}")
+    return literals.cast(kind) if pa.types.is_timestamp(kind) and kind.unit == "ns" else literals
+
+
+def _literal_type(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_floating(kind):
+        return pa.float64()
+    # Moments as finely as Python has them.
+    return pa.timestamp("us", kind.tz) if pa.types.is_timestamp(kind) else kind
 
 
 def _flags(answers: pa.Array, missing: bool) -> _Flags:
