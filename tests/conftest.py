@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, settings
 # What an assert of shared code compared is told as for a test's own; said before any of it is imported.
 pytest.register_assert_rewrite("tests.support")
 
+from tests.support.forced import force  # noqa: E402
 from tests.support.golden.folder import GoldenTable, shared_folder  # noqa: E402
 from tests.support.spark.on_connect import is_named  # noqa: E402
 from tests.support.sweeps import examples, mark_sweeps  # noqa: E402
@@ -29,6 +30,10 @@ settings.load_profile("any machine")
 # Imports alone leave a million objects. Looking through them for cycles as often as Python does by default takes a
 # fourteenth of the processor's time.
 gc.set_threshold(100_000, 50, 50)
+
+
+def pytest_configure() -> None:
+    force(os.environ.get("PYHUDI_FORCED", ""))
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest chooses by markers
