@@ -32,7 +32,7 @@ _HALVES = re.compile("[\ud800-\udfff]")
 def without_credentials(text: str) -> str:
     """The text with `***` where an address in it has a user with a password, or a parameter that grants access."""
     if "://" in text:
-        text = _WHO.sub(lambda found: f"{found[1] or found[2]}{_HIDDEN}@", text)
+        text = _WHO.sub(lambda match: f"{match[1] or match[2]}{_HIDDEN}@", text)
     if "=" in text:
         text = _SIGNATURE.sub(f"sig={_HIDDEN}", _GRANTS.sub(rf"\g<1>{_HIDDEN}", text))
     return text
@@ -61,7 +61,7 @@ def message(text: str) -> str:
     if len(text) > MESSAGE_CHARACTERS_MAX:
         half = MESSAGE_CHARACTERS_MAX // 2 - 50  # less than the half, as the words between them count, too
         text = f"{text[:half]} ... ({len(text) - 2 * half:,} characters left out) ... {text[-half:]}"
-    return without_credentials(_HALVES.sub(lambda found: _escaped(found[0]), text))
+    return without_credentials(_HALVES.sub(lambda match: _escaped(match[0]), text))
 
 
 def is_text(text: str) -> bool:

@@ -123,12 +123,12 @@ def _one_value(query: str, states: Mapping[str, TableState]) -> str:
     return f"expected {expected.strip()}, found {'null' if value is None else value}"
 
 
-def _is_same(found: str, expected: str) -> bool:
+def _is_same(value: str, expected: str) -> bool:
     """As texts, or as numbers: 6 is 6.0."""
-    if found == expected:
+    if value == expected:
         return True
     try:
-        return Decimal(found) == Decimal(expected)
+        return Decimal(value) == Decimal(expected)
     except InvalidOperation:
         return False
 

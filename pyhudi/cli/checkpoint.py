@@ -14,8 +14,8 @@ def get(table: TablePath, /, *, key: str | None = None, common: CommonOptions = 
     Args:
         key: Its key in the commit; those of Hudi's Streamer without it.
     """
-    found = common.open(table).checkpoint(key)
-    return Reply(found, found_wrong=found.value is None)
+    checkpoint = common.open(table).checkpoint(key)
+    return Reply(checkpoint, found_wrong=checkpoint.value is None)
 
 
 def set_checkpoint(

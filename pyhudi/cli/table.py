@@ -159,8 +159,8 @@ def health(table: TablePath, /, *, deep: bool = False, common: CommonOptions = C
     Args:
         deep: Also what each repair would mend; this reads keys, log files and history.
     """
-    found = common.open(table).health(deep=deep, options=common.options)
-    return Reply(found, found_wrong=not found.is_healthy)
+    report = common.open(table).health(deep=deep, options=common.options)
+    return Reply(report, found_wrong=not report.is_healthy)
 
 
 def timeline(

@@ -35,7 +35,7 @@ class _FieldError(ValueError):
 
 
 @dataclass(slots=True)
-class _Found:
+class _Fields:
     """What a parse collects: values by field, in order; an offset or a zone from the text."""
 
     values: list[tuple[str, int]] = field(default_factory=list)
@@ -43,7 +43,7 @@ class _Found:
     zone: Zone | None = None
 
 
-Reader = Callable[[str, int, _Found], "int | None"]  # the position after the parsed text, None when it doesn't match
+Reader = Callable[[str, int, _Fields], "int | None"]  # the position after the parsed text, None when it doesn't match
 
 
 def parse_text(text: str, patterns: Sequence[str], zone: Zone | None, current_year: int) -> tuple[int, Zone]:
@@ -53,29 +53,29 @@ def parse_text(text: str, patterns: Sequence[str], zone: Zone | None, current_ye
     Raises:  ParseError when no pattern fits or a value is out of range; SkippedTimeError for skipped local times.
     """
     for pattern in patterns:
-        found = _read(text, pattern, current_year)
-        if found is not None:
+        fields = _read(text, pattern, current_year)
+        if fields is not None:
             break
     else:
         raise ParseError(f"the text does not fit {' or '.join(map(repr, patterns))}")
     try:
-        local = _local_millis(found.values)
+        local = _local_millis(fields.values)
     except _FieldError as error:
         raise ParseError(f"{error} (format {pattern!r})") from error
-    if found.offset_ms is not None:
-        return local - found.offset_ms, zone or fixed_zone(found.offset_ms)
-    source = found.zone or zone or UTC
+    if fields.offset_ms is not None:
+        return local - fields.offset_ms, zone or fixed_zone(fields.offset_ms)
+    source = fields.zone or zone or UTC
     return local - source.offset_of_local(local), zone or source
 
 
-def _read(text: str, pattern: str, current_year: int) -> _Found | None:
-    found, position = _Found(), 0
+def _read(text: str, pattern: str, current_year: int) -> _Fields | None:
+    fields, position = _Fields(), 0
     for read in _readers(pattern, current_year):
-        after = read(text, position, found)
+        after = read(text, position, fields)
         if after is None:
             return None
         position = after
-    return found if position == len(text) else None
+    return fields if position == len(text) else None
 
 
 @lru_cache(maxsize=256)
@@ -112,7 +112,7 @@ def _reader(token: PatternToken, after: PatternToken | None, current_year: int) 
 
 
 def _literal(expected: str) -> Reader:
-    def read(text: str, position: int, found: _Found) -> int | None:
+    def read(text: str, position: int, fields: _Fields) -> int | None:
         end = position + len(expected)
         return end if text[position:end].casefold() == expected.casefold() else None
 
@@ -123,11 +123,11 @@ def _number(name: str, max_digits: int, *, signed: bool) -> Reader:
     # A sign does not count as a digit, but there is none before a single one; digits are ASCII, as in Java.
     shape = re.compile(rf"{'[-+]?' if signed and max_digits > 1 else ''}[0-9]{{1,{max_digits}}}")
 
-    def read(text: str, position: int, found: _Found) -> int | None:
+    def read(text: str, position: int, fields: _Fields) -> int | None:
         match = shape.match(text, position)
         if match is None:
             return None
-        found.values.append((name, int(match.group())))
+        fields.values.append((name, int(match.group())))
         return match.end()
 
     return read
@@ -137,7 +137,7 @@ def _two_digit_year(name: str, pivot: int, *, lenient: bool) -> Reader:
     """Two digits are the year nearest to the pivot; with a sign or another number of digits it is the year itself."""
     shape = re.compile("[-+]?[0-9]+" if lenient else "[0-9]{2}")
 
-    def read(text: str, position: int, found: _Found) -> int | None:
+    def read(text: str, position: int, fields: _Fields) -> int | None:
         match = shape.match(text, position)
         if match is None:
             return None
@@ -146,7 +146,7 @@ def _two_digit_year(name: str, pivot: int, *, lenient: bool) -> Reader:
         if len(digits) == 2 and digits.isdecimal():
             low = pivot - 50
             year = low + (year - low) % 100
-        found.values.append((name, year))
+        fields.values.append((name, year))
         return match.end()
 
     return read
@@ -155,11 +155,11 @@ def _two_digit_year(name: str, pivot: int, *, lenient: bool) -> Reader:
 def _fraction(max_digits: int) -> Reader:
     shape = re.compile(f"[0-9]{{1,{max_digits}}}")
 
-    def read(text: str, position: int, found: _Found) -> int | None:
+    def read(text: str, position: int, fields: _Fields) -> int | None:
         match = shape.match(text, position)
         if match is None:
             return None
-        found.values.append(("S", int(match.group().ljust(3, "0")[:3])))
+        fields.values.append(("S", int(match.group().ljust(3, "0")[:3])))
         return match.end()
 
     return read
@@ -176,10 +176,10 @@ def _names(name: str, long_names: Sequence[str], *, first: int) -> Reader:
 def _choice(name: str, values: dict[str, int]) -> Reader:
     longest_first = sorted(values, key=len, reverse=True)
 
-    def read(text: str, position: int, found: _Found) -> int | None:
+    def read(text: str, position: int, fields: _Fields) -> int | None:
         for spelling in longest_first:
             if text.startswith(spelling, position):
-                found.values.append((name, values[spelling]))
+                fields.values.append((name, values[spelling]))
                 return position + len(spelling)
         return None
 
@@ -189,10 +189,10 @@ def _choice(name: str, values: dict[str, int]) -> Reader:
 _OFFSET = re.compile(r"([-+])([01][0-9]|2[0-3])(?:(:?)([0-5][0-9])(?:\3([0-5][0-9])(?:[.,]?([0-9]{1,3}))?)?)?")
 
 
-def _offset(text: str, position: int, found: _Found) -> int | None:
+def _offset(text: str, position: int, fields: _Fields) -> int | None:
     """`Z`, `+hh`, `+hhmm`, `+hh:mm`, and so on down to milliseconds."""
     if text[position : position + 1] in ("Z", "z"):
-        found.offset_ms = 0
+        fields.offset_ms = 0
         return position + 1
     match = _OFFSET.match(text, position)
     if match is None:
@@ -200,14 +200,14 @@ def _offset(text: str, position: int, found: _Found) -> int | None:
     sign, hours, _, minutes, seconds, millis = match.groups()
     total = int(hours) * 3600 + int(minutes or 0) * 60 + int(seconds or 0)
     offset_ms = total * 1000 + int((millis or "0").ljust(3, "0"))
-    found.offset_ms = -offset_ms if sign == "-" else offset_ms
+    fields.offset_ms = -offset_ms if sign == "-" else offset_ms
     return match.end()
 
 
 _ZONE_ID = re.compile(r"[A-Za-z][A-Za-z0-9_+-]*(?:/[A-Za-z0-9_+-]+)*")
 
 
-def _zone_id(text: str, position: int, found: _Found) -> int | None:
+def _zone_id(text: str, position: int, fields: _Fields) -> int | None:
     """The longest zone id of the tz database at this place."""
     match = _ZONE_ID.match(text, position)
     end = match.end() if match else position
@@ -215,7 +215,7 @@ def _zone_id(text: str, position: int, found: _Found) -> int | None:
         name = text[position:end]
         zone = UTC if name == "UTC" else region(name)
         if zone is not None:
-            found.zone = zone
+            fields.zone = zone
             return end
         end -= 1
     return None
@@ -226,11 +226,11 @@ _ZONE_NAMES = {"UTC": "UTC", "GMT": "UTC", "UT": "UTC"} | {
 }
 
 
-def _zone_name(text: str, position: int, found: _Found) -> int | None:
+def _zone_name(text: str, position: int, fields: _Fields) -> int | None:
     """The short names that Joda-Time reads without being told more: UTC, GMT and those of North America."""
     for name, zone in _ZONE_NAMES.items():
         if text.startswith(name, position):
-            found.zone = java_zone(zone)
+            fields.zone = java_zone(zone)
             return position + len(name)
     return None
 

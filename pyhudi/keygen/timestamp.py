@@ -73,9 +73,9 @@ class TimeSettings:
         """Read settings whose keys have no prefix. Raises ConfigError for missing, unknown and contradictory ones."""
         kind = settings.get("timestamp.type", "").strip()
         if kind not in _TYPES:
-            found = f"is {kind!r}" if kind else "is missing"
+            state = f"is {kind!r}" if kind else "is missing"
             raise ConfigError(
-                f"{TIMEBASED}timestamp.type {found}; expected one of {', '.join(_TYPES)} (in capitals). Hudi does not "
+                f"{TIMEBASED}timestamp.type {state}; expected one of {', '.join(_TYPES)} (in capitals). Hudi does not "
                 f"store it with the table for CUSTOM, and before version 8, so every writer must give it."
             )
         formats = _input_formats(settings)

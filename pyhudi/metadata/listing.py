@@ -148,8 +148,8 @@ class _Listed(Mapping[str, list[FileInfo]]):
 
     def __getitem__(self, path: str) -> list[FileInfo]:
         folder, names, sizes, deleted = data_path(path, ""), self.names, self.sizes, self.deleted
-        found = [FileInfo(folder + names[at], sizes[at], 0) for at in self.rows[path] if not deleted[at]]
-        return [entry for entry in found if entry.path not in self.taken_back] if self.taken_back else found
+        files = [FileInfo(folder + names[at], sizes[at], 0) for at in self.rows[path] if not deleted[at]]
+        return [entry for entry in files if entry.path not in self.taken_back] if self.taken_back else files
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.rows)
@@ -174,14 +174,14 @@ def file_names_after(data: MetaClient, change: TableChange) -> Mapping[str, Coll
         {stat.partition_path or "" for stat in change.stats} | {g.partition_path for g in change.groups_replaced}
     )
     view = FileSystemView.load(data, partitions=paths)
-    found: dict[str, Collection[str]] = {}
+    by_path: dict[str, Collection[str]] = {}
     for path in paths:
         names = _by_group(view.slices(path))
         for file_id in change.partitions[path].replaced_file_ids:
             names.pop(file_id, None)
         _put(names, [stat for stat in change.stats if (stat.partition_path or "") == path])
-        found[path] = _all(names)
-    return found
+        by_path[path] = _all(names)
+    return by_path
 
 
 def has_earlier_writes(data: MetaClient, instant: Instant) -> bool:

@@ -204,7 +204,7 @@ class RecordLookup:
     @property
     def _numbers(self) -> Mapping[str, list[int]]:
         """Prefix of file ids → the numbers of its file groups."""
-        ids = [found.group.file_id for found in self.slices]
+        ids = [file_slice.group.file_id for file_slice in self.slices]
         at = {file_id: number for number, file_id in enumerate(ids)}
         return {prefix: [at[file_id] for file_id in own] for prefix, own in groups_by_prefix(ids).items()}
 

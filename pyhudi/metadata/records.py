@@ -117,7 +117,7 @@ def concat_records(parts: Sequence[pa.Table]) -> pa.Table:
     kinds: dict[str, set[pa.DataType]] = {}
     for field in (field for part in parts for field in part.schema if pa.types.is_struct(field.type)):
         kinds.setdefault(field.name, set()).add(field.type)
-    changed = {name for name, found in kinds.items() if len(found) > 1}
+    changed = {name for name, types in kinds.items() if len(types) > 1}
     if changed:
         parts = [_with_optional_fields(part, changed) for part in parts]
     return pa.concat_tables(parts, promote_options="permissive")

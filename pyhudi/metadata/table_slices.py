@@ -79,8 +79,8 @@ def changed_slices(table: MetadataTable, commit: TableCommit) -> ChangedSlices:
     before = FileSystemView.load(data, listed=files).all_slices()
     after = FileSystemView.load(_as_completed(data, commit.instant), listed=with_written).all_slices()
     return ChangedSlices(
-        tuple(found for found in before if found.group in written_groups or found.group in replaced),
-        tuple(found for found in after if found.group in written_groups and found.group not in replaced),
+        tuple(each for each in before if each.group in written_groups or each.group in replaced),
+        tuple(each for each in after if each.group in written_groups and each.group not in replaced),
     )
 
 

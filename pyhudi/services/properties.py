@@ -86,8 +86,8 @@ class PropertiesChange(Result):
     def __str__(self) -> str:
         if not self.differences:
             return f"{self.table}: the properties are so already"
-        kept = [f"the file before: {self.backup}"] if self.backup else []
-        return "\n".join([f"{self.table}: {PROPERTIES_PATH}", *map(str, self.differences), *kept])
+        before = [f"the file before: {self.backup}"] if self.backup else []
+        return "\n".join([f"{self.table}: {PROPERTIES_PATH}", *map(str, self.differences), *before])
 
 
 def set_properties(

@@ -99,7 +99,7 @@ def _has_module(name: str) -> bool:
     return True
 
 
-def _found() -> Capabilities:
+def _of_this_spark() -> Capabilities:
     gives_arrow = hasattr(DataFrame, "toArrow")
     return Capabilities(
         routes_by_id=hasattr(DataFrame, "repartitionById"),
@@ -117,7 +117,7 @@ def _found() -> Capabilities:
     )
 
 
-PRESENT = _found()  # always read as `capabilities.PRESENT`, so that tests can replace it
+PRESENT = _of_this_spark()  # always read as `capabilities.PRESENT`, so that tests can replace it
 
 
 class DataSource:

@@ -101,8 +101,8 @@ def clean_manifests(storage: Storage, folder: str, keep: int) -> tuple[str, ...]
     current = load_manifest(storage, folder).version
     entries = [entry for entry in storage.list(folder) if not entry.is_dir]
     versions = sorted(version for version in _versions(entries) if version <= current)
-    stale, kept = versions[: -max(1, keep)], versions[-max(1, keep) :]
-    in_use = {file.name for version in kept for file in (_read(storage, folder, version) or Manifest()).files}
+    stale, newest = versions[: -max(1, keep)], versions[-max(1, keep) :]
+    in_use = {file.name for version in newest for file in (_read(storage, folder, version) or Manifest()).files}
     deleted = [f"manifest_{version}" for version in stale]
     deleted += [entry.name for entry in entries if is_history_file(entry.name) and entry.name not in in_use]
     for name in deleted:

@@ -167,7 +167,7 @@ class DeletedRows:
     columns: tuple[str, ...]
     slices: Mapping[FileGroupId, FileSlice]
 
-    def found(self, file_slice: FileSlice, deletes: pa.Table) -> pa.Table:
+    def with_rows(self, file_slice: FileSlice, deletes: pa.Table) -> pa.Table:
         """The deletes whose keys the slice has, with columns of their rows; for several rows the greatest values."""
         keys = single_array(deletes.column(RECORD_KEY))
         rows = self._rows(self.slices.get(file_slice.group, file_slice), keys)

@@ -113,7 +113,7 @@ class WriteSlot:
         if task.is_new_group:
             rows = rows.filter(pc.invert(rows.column(IS_DELETE)))  # there are no rows yet to delete
         elif self.deleted is not None:
-            rows = self.deleted.found(task.file_slice, rows)
+            rows = self.deleted.with_rows(task.file_slice, rows)
         if len(rows):
             inserts = pa.repeat(task.is_new_group, len(rows))
             statuses = append_log(

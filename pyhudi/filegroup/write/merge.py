@@ -174,24 +174,24 @@ class _Merge:
 
     def _run_parts(self, file: NewBaseFile) -> int:
         """Copy, patch or merge the parts of the stored file, in order; how many rows they have."""
-        kept = self._kept_columns(file)
-        if kept:
+        copied = self._copied_columns(file)
+        if copied:
             file.start_copying(self._reader)
         first, sizes = 0, self._reader.part_rows
-        for is_kept, parts in groupby(range(len(sizes)), kept.__contains__):
-            if not is_kept:
-                for batch in self._stored_batches(list(parts) if kept else None, first):
+        for is_copied, parts in groupby(range(len(sizes)), copied.__contains__):
+            if not is_copied:
+                for batch in self._stored_batches(list(parts) if copied else None, first):
                     self._merge_batch(file, batch, first)
                     first += len(batch)
                 continue
             for part in parts:
                 if self._stored_keys is not None:
                     self._add_copied_keys(file, self._stored_keys.slice(first, sizes[part]))
-                file.copy_part(part, sizes[part], self._patched(file, part, first, kept[part]))
+                file.copy_part(part, sizes[part], self._patched(file, part, first, copied[part]))
                 first += sizes[part]
         return first
 
-    def _kept_columns(self, file: NewBaseFile) -> Mapping[int, frozenset[str]]:
+    def _copied_columns(self, file: NewBaseFile) -> Mapping[int, frozenset[str]]:
         """The columns that go into the new file as they are stored, by the numbers of the parts that have some.
 
         Of a part to which no key comes, all; of one whose rows all stay or are updated, those that no update has. Small
@@ -201,21 +201,21 @@ class _Merge:
         if matches is None or self._stored_keys is None or self._incoming.by_row or self._spec.history:
             return {}
         full_rows = self._batch_rows()
-        kept: dict[int, frozenset[str]] = {}
+        copied: dict[int, frozenset[str]] = {}
         for part, (start, end) in enumerate(pairwise(np.cumsum([0, *sizes]).tolist())):
             partners = matches[start:end][matches[start:end] >= 0].astype(np.int64)
             if not 0 < end - start >= COPIED_FROM * full_rows:
                 continue
             if not len(partners):
-                kept[part] = frozenset(self._file_schema.names)
+                copied[part] = frozenset(self._file_schema.names)
             elif self.changes is None and end - start <= 2 * full_rows and not self._incoming.is_delete[partners].any():
-                kept[part] = self._unchanged_columns.of_all(partners)
-        copyable = file.copyable_parts(self._reader) if any(kept.values()) else frozenset()
-        return {part: names for part, names in kept.items() if names and part in copyable}
+                copied[part] = self._unchanged_columns.of_all(partners)
+        copyable = file.copyable_parts(self._reader) if any(copied.values()) else frozenset()
+        return {part: names for part, names in copied.items() if names and part in copyable}
 
-    def _patched(self, file: NewBaseFile, part: int, first: int, kept: frozenset[str]) -> pa.Table | None:
-        """The columns of a part but for `kept`, with its changed rows at their places; None without changes."""
-        names = [name for name in self._file_schema.names if name not in kept]
+    def _patched(self, file: NewBaseFile, part: int, first: int, copied: frozenset[str]) -> pa.Table | None:
+        """The columns of a part but for `copied`, with its changed rows at their places; None without changes."""
+        names = [name for name in self._file_schema.names if name not in copied]
         if not names:
             return None
         stored = pa.concat_tables(self._stored_batches([part], first, names)).combine_chunks()

@@ -57,7 +57,7 @@ def checked_schema(text: str) -> CheckedSchema:
     Raises:  CorruptFile when the text is not an Avro record schema; UnsupportedTable for recursive records, for more
              than MAX_DEPTH levels and for more than MAX_TYPES types.
     """
-    return _kept(text) if len(text) <= _KEPT_CHARS else _checked(text)
+    return _cached(text) if len(text) <= _KEPT_CHARS else _checked(text)
 
 
 def _checked(text: str) -> CheckedSchema:
@@ -69,7 +69,7 @@ def _checked(text: str) -> CheckedSchema:
     return CheckedSchema(_full_name(parsed, "")[0], parsed, record)
 
 
-_kept = lru_cache(maxsize=_SCHEMAS_KEPT)(_checked)
+_cached = lru_cache(maxsize=_SCHEMAS_KEPT)(_checked)
 
 
 def _parsed(text: str) -> object:

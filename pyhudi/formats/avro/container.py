@@ -165,7 +165,7 @@ def _written_schema(header: Mapping[bytes, bytes], where: str) -> WrittenSchema:
         raise CorruptFile(f"{where}: the Avro container is compressed with {codec!r}; Hudi writes none that is.")
     text = header[_SCHEMA_KEY].decode()
     try:
-        return _kept(text) if len(text) <= _KEPT_CHARS else _checked(text)
+        return _cached(text) if len(text) <= _KEPT_CHARS else _checked(text)
     except (CorruptFile, UnsupportedTable) as error:
         raise CorruptFile(f"{where}: {error} Restore the file, or roll the instant back.") from error
 
@@ -180,7 +180,7 @@ def _checked(text: str) -> WrittenSchema:
 
 
 # All bodies of a kind have the same schema.
-_kept = lru_cache(maxsize=_SCHEMAS_KEPT)(_checked)
+_cached = lru_cache(maxsize=_SCHEMAS_KEPT)(_checked)
 
 
 def _types_without_bytes(schema: object) -> Iterator[object]:

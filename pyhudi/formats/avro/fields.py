@@ -26,7 +26,7 @@ from pyhudi.errors import CorruptFile
 from pyhudi.formats.avro.varint import Buffer, Positions, decode_varints
 
 __all__ = [
-    "Found",
+    "FieldValues",
     "Reader",
     "Walk",
     "boolean",
@@ -44,7 +44,7 @@ __all__ = [
 
 
 # The result of a reader: the array, None when it was not built, and the positions after the field.
-Found: TypeAlias = tuple[pa.Array | None, Positions]
+FieldValues: TypeAlias = tuple[pa.Array | None, Positions]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +68,13 @@ class Walk:
 
 
 # Reads one field: (walk, positions, limits, build).
-Reader: TypeAlias = Callable[[Walk, Positions, Positions, bool], Found]
+Reader: TypeAlias = Callable[[Walk, Positions, Positions, bool], FieldValues]
 
 
 def integer(arrow: pa.DataType, bits: int) -> Reader:
     """Reader of `int` (32 bits) and `long` (64)."""
 
-    def read(walk: Walk, at: Positions, limits: Positions, build: bool) -> Found:
+    def read(walk: Walk, at: Positions, limits: Positions, build: bool) -> FieldValues:
         values, behind = walk.varints(at, limits)
         if not build:
             return None, behind
@@ -95,7 +95,7 @@ def _typed(array: pa.Array, arrow: pa.DataType) -> pa.Array:
 def number(dtype: np.dtype[np.floating], arrow: pa.DataType) -> Reader:
     """Reader of `float` and `double`, which are stored as in memory."""
 
-    def read(walk: Walk, at: Positions, limits: Positions, build: bool) -> Found:
+    def read(walk: Walk, at: Positions, limits: Positions, build: bool) -> FieldValues:
         behind = walk.check(at + dtype.itemsize, limits)
         if not build:
             return None, behind
@@ -106,7 +106,7 @@ def number(dtype: np.dtype[np.floating], arrow: pa.DataType) -> Reader:
     return read
 
 
-def boolean(walk: Walk, at: Positions, limits: Positions, build: bool) -> Found:
+def boolean(walk: Walk, at: Positions, limits: Positions, build: bool) -> FieldValues:
     """Reads `boolean`."""
     behind = walk.check(at + 1, limits)
     return (pa.array(walk.buffer.data[at] != 0) if build else None), behind
@@ -115,7 +115,7 @@ def boolean(walk: Walk, at: Positions, limits: Positions, build: bool) -> Found:
 def variable(arrow: pa.DataType) -> Reader:
     """Reader of `string` and `bytes`, decimals included."""
 
-    def read(walk: Walk, at: Positions, limits: Positions, build: bool) -> Found:
+    def read(walk: Walk, at: Positions, limits: Positions, build: bool) -> FieldValues:
         lengths, starts = walk.varints(at, limits)
         if (lengths < 0).any() or (lengths > limits - starts).any():
             raise CorruptFile(f"{walk.where}: an Avro string or bytes of a length beyond its record.")
@@ -154,7 +154,7 @@ def _views(buffer: Buffer, starts: Positions, lengths: npt.NDArray[np.int64]) ->
 def fixed(size: int, arrow: pa.DataType) -> Reader:
     """Reader of `fixed`, decimals included."""
 
-    def read(walk: Walk, at: Positions, limits: Positions, build: bool) -> Found:
+    def read(walk: Walk, at: Positions, limits: Positions, build: bool) -> FieldValues:
         behind = walk.check(at + size, limits)
         if not build:
             return None, behind
@@ -200,7 +200,7 @@ def enum(symbols: tuple[str, ...]) -> Reader:
     """Reader of `enum`, as text."""
     words = pa.array(symbols, pa.string())
 
-    def read(walk: Walk, at: Positions, limits: Positions, build: bool) -> Found:
+    def read(walk: Walk, at: Positions, limits: Positions, build: bool) -> FieldValues:
         values, behind = walk.varints(at, limits)
         if (values < 0).any() or (values >= len(symbols)).any():
             raise CorruptFile(f"{walk.where}: an Avro enum beyond its {len(symbols)} symbols.")
@@ -217,7 +217,7 @@ _Repeated: TypeAlias = pa.ListType | pa.MapType
 def sole_branch(inner: Reader) -> Reader:
     """Reader of a union of one type."""
 
-    def read(walk: Walk, at: Positions, limits: Positions, build: bool) -> Found:
+    def read(walk: Walk, at: Positions, limits: Positions, build: bool) -> FieldValues:
         branches, behind = walk.varints(at, limits)
         if branches.any():
             raise CorruptFile(f"{walk.where}: an Avro union has no branch {int(branches.max())}.")
@@ -229,7 +229,7 @@ def sole_branch(inner: Reader) -> Reader:
 def nullable(inner: Reader, null_branch: int, arrow: pa.DataType) -> Reader:
     """Reader of a union of null and one type."""
 
-    def read(walk: Walk, at: Positions, limits: Positions, build: bool) -> Found:
+    def read(walk: Walk, at: Positions, limits: Positions, build: bool) -> FieldValues:
         branches, behind = walk.varints(at, limits)
         if ((branches < 0) | (branches > 1)).any():
             raise CorruptFile(f"{walk.where}: an Avro union of two has no branch {int(branches.max())}.")
@@ -257,7 +257,7 @@ def union(readers: Sequence[Reader | None], arrow: pa.StructType) -> Reader:
     inner = {branch: reader for branch, reader in enumerate(readers) if reader is not None}
     members = list(inner)
 
-    def read(walk: Walk, at: Positions, limits: Positions, build: bool) -> Found:
+    def read(walk: Walk, at: Positions, limits: Positions, build: bool) -> FieldValues:
         branches, behind = walk.varints(at, limits)
         if ((branches < 0) | (branches >= len(readers))).any():
             raise CorruptFile(f"{walk.where}: an Avro union of {len(readers)} has no branch {int(branches.max())}.")
@@ -282,7 +282,7 @@ def union(readers: Sequence[Reader | None], arrow: pa.StructType) -> Reader:
 def record(inner: list[Reader], arrow: pa.StructType) -> Reader:
     """Reader of a record, from the readers of its fields."""
 
-    def read(walk: Walk, at: Positions, limits: Positions, build: bool) -> Found:
+    def read(walk: Walk, at: Positions, limits: Positions, build: bool) -> FieldValues:
         arrays: list[pa.Array] = []
         for field in inner:
             array, at = field(walk, at, limits, build)
@@ -300,7 +300,7 @@ def record(inner: list[Reader], arrow: pa.StructType) -> Reader:
 def repeated(item: Reader, arrow: _Repeated) -> Reader:
     """Reader of an array or a map, from the reader of its items."""
 
-    def read(walk: Walk, at: Positions, limits: Positions, build: bool) -> Found:
+    def read(walk: Walk, at: Positions, limits: Positions, build: bool) -> FieldValues:
         at = at.copy()
         pieces: list[pa.Array] = []
         owners: list[npt.NDArray[np.int64]] = []

@@ -203,7 +203,7 @@ def _behind(elements: Sequence[_Element], position: int) -> int:
 
 
 def rows_of_pages(
-    source: pa.NativeFile, columns: Sequence[PagedColumn], wanted: Rows, *, check_pages: bool
+    source: pa.NativeFile, columns: Sequence[PagedColumn], numbers: Rows, *, check_pages: bool
 ) -> list[pa.ChunkedArray]:
     """Some rows (numbers in the row group, ascending) of some of its columns, column by column.
 
@@ -211,7 +211,7 @@ def rows_of_pages(
     """
     alike: dict[tuple[tuple[int, int], ...], list[tuple[PagedColumn, Sequence[_Page]]]] = {}
     for column in columns:
-        pages = column.pages.with_rows(wanted)
+        pages = column.pages.with_rows(numbers)
         alike.setdefault(tuple((page.first_row, page.rows) for page in pages), []).append((column, pages))
     values: dict[str, pa.ChunkedArray] = {}
     for ranges, group in alike.items():
@@ -221,7 +221,7 @@ def rows_of_pages(
         table = file.read(use_threads=False)
         if table.num_rows != rows:
             raise pa.ArrowInvalid(f"pages of {rows} rows have {table.num_rows}")
-        picked = table.take(pa.array(_positions(ranges, wanted)))
+        picked = table.take(pa.array(_positions(ranges, numbers)))
         values |= dict(zip(table.column_names, picked.columns, strict=True))
     return [values[column.name] for column in columns]
 

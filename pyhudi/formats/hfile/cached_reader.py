@@ -17,7 +17,7 @@ __all__ = ["open_hfile"]
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class _OpenFile:
     reader: HFileReader
     source: SameFile
 
@@ -45,10 +45,10 @@ def open_hfile(
         return
     key = (state, path, "hfile", offset)
     opened = FILES.take(key)  # meanwhile a second thread makes its own
-    if not isinstance(opened, _Kept):
+    if not isinstance(opened, _OpenFile):
         file = SameFile(storage, path, state)
         try:
-            opened = _Kept(HFileReader(file, where, offset, size_bytes, blocks=KeptBlocks(key)), file)
+            opened = _OpenFile(HFileReader(file, where, offset, size_bytes, blocks=KeptBlocks(key)), file)
         finally:
             file.close()
     try:

@@ -205,7 +205,7 @@ class RecordIndexPartition:
         """
         config = table.data.config
         _check_reported(table.data, commit)
-        prefixes = groups_by_prefix(found.group.file_id for found in table.slices(partition))
+        prefixes = groups_by_prefix(file_slice.group.file_id for file_slice in table.slices(partition))
         groups = len(prefixes.get(MetadataKind.RECORD_INDEX.value.file_ids, ()))
         statuses: Sequence[WriteStatus] = commit.statuses
         if not _pieces_fit(commit, groups):

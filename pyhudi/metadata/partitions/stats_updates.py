@@ -288,7 +288,7 @@ def column_stats_deletions(
     keys = column_stats_keys(columns, files)
     if table_version >= DELETE_BLOCKS:
         return PartitionUpdate(nothing_known(table_version), keys)
-    names = [name for found in files.values() for name in sorted(found) for _ in columns]
+    names = [name for file_names in files.values() for name in sorted(file_names) for _ in columns]
     nothing = stats_rows(table_version, "", ()).schema.empty_table()
     marks = {field.name: pa.nulls(len(names), field.type) for field in nothing.schema}
     marks["fileName"] = pa.array(names, pa.string())
@@ -317,7 +317,7 @@ def partition_stats_update(
         key: the key of a column's statistics in a partition.
     """
     parts, keys = [nothing_known(table_version, MetadataKind.PARTITION_STATS)], []
-    for some in _together({path: found for path, (found, _) in partitions.items()}):
+    for some in _together({path: stats for path, (stats, _) in partitions.items()}):
         live = _live(partitions, list(some))
         rows = joined_stats(table_version, live, {path: len(partitions[path][1]) for path in some})
         rows = rows.filter(pc.is_in(rows.column("columnName"), pa.array(columns, pa.string()))).combine_chunks()
