@@ -35,6 +35,9 @@ FrameT = TypeVar("FrameT")
 TaskT = TypeVar("TaskT")
 
 
+_JAVA_INT_MAX = (1 << 31) - 1  # Hudi reads the numbers of a token as such
+
+
 @dataclass(frozen=True, slots=True)
 class TaskContext:
     """The attempt and the task."""
@@ -46,6 +49,14 @@ class TaskContext:
     @property
     def write_token(self) -> str:
         return f"{self.partition_id}-{self.stage_id}-{self.attempt_id}"
+
+    def write_token_of(self, instant_time: str) -> str:
+        """A write token that no other write of the table has: the instant's number stands for the stage.
+
+        Processes count their tasks alike, and below version 8 the rest of a log file's name says nothing about its
+        write: two writers would make the same file.
+        """
+        return f"{self.partition_id}-{int(instant_time) % _JAVA_INT_MAX}-{self.attempt_id}"
 
 
 ColumnWork = Callable[[TaskContext, pa.RecordBatch], pa.RecordBatch]

@@ -13,11 +13,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from pyhudi.errors import CorruptFile
+from pyhudi.errors import CorruptFile, PathExists
 from pyhudi.filegroup.write.markers import APPEND, create_marker, list_markers, marker_folder
 from pyhudi.formats.log.blocks.command import rollback_block
 from pyhudi.formats.log.reader import LogBlock, scan_log
-from pyhudi.formats.log.writer import LogFileWriter
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.filenames import META_FOLDER, BaseFileName, LogFileName, data_path, instant_of
 from pyhudi.model.instant import Instant, State
@@ -298,17 +297,21 @@ def _check(request: RollbackRequest, target: str, storage: Storage) -> None:
 def _command(request: RollbackRequest, target: str, rollback_time: str, storage: Storage) -> tuple[str, int]:
     """Path and size of the log file that takes back the target's blocks of a slice; an earlier attempt's counts."""
     partition_path, file_id, base_instant = request.partition_path, request.file_id, request.latest_base_instant
-    version = 0
     begun = {marker.data_path for marker in list_markers(storage, rollback_time)}
-    for path, size, name in _logs(partition_path, file_id, base_instant, storage):
-        blocks = _blocks(storage, path) if name.write_token == _COMMAND_TOKEN else []
-        if any(block.rollback_target == target for block in blocks):
-            return path, size
-        if path in begun and not blocks and storage.delete(path):
-            continue  # an attempt died here; a file without a block must not be listed
-        version = max(version, name.version)
-    path = data_path(partition_path, str(LogFileName(file_id, base_instant, version + 1, _COMMAND_TOKEN)))
-    create_marker(storage, rollback_time, path, APPEND)
-    file = LogFileWriter(storage, path)
-    file.append(rollback_block(rollback_time, target))
-    return path, file.close()
+    block = rollback_block(rollback_time, target)
+    while True:
+        version = 0
+        for path, size, name in _logs(partition_path, file_id, base_instant, storage):
+            blocks = _blocks(storage, path) if name.write_token == _COMMAND_TOKEN else []
+            if any(each.rollback_target == target for each in blocks):
+                return path, size
+            if path in begun and not blocks and storage.delete(path):
+                continue  # an attempt died here; a file without a block must not be listed
+            version = max(version, name.version)
+        path = data_path(partition_path, str(LogFileName(file_id, base_instant, version + 1, _COMMAND_TOKEN)))
+        create_marker(storage, rollback_time, path, APPEND)
+        try:
+            storage.create_new(path, block)
+        except PathExists:
+            continue  # another rollback's command at this moment, which has to stay
+        return path, len(block)

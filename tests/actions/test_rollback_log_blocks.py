@@ -7,20 +7,25 @@ whatever is older for committed, and the command block alone keeps them out.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import pyarrow as pa
 import pytest
 
 from pyhudi.filegroup.write.markers import APPEND, create_marker, delete_markers
 from pyhudi.formats.log.reader import LogBlock, scan_log
+from pyhudi.model.plans import InstantInfo, RollbackPlan
+from pyhudi.transaction.undo import requests_of, undo_files
 from pyhudi.view.file_system_view import FileSystemView
+from tests.support.storages.film import InterruptedStorage
 from tests.support.tables.archived import active, archived
 from tests.support.tables.merge_on_read import MergeOnRead
 from tests.support.tables.small import Row, rows_of
-from tests.support.writers.dying import died_before_completing
+from tests.support.writers.dying import died_before_completing, on_clone
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*is not above hoodie.clean.commits.retained.*")
 
+LATER, LATEST = "30000101000000000", "30000102000000000"
 BEFORE: list[Row] = [("a", "x", 2, 11), ("b", "x", 1, 20), ("c", "x", 1, 30)]
 
 
@@ -103,3 +108,26 @@ def test_all_log_blocks_of_a_write_are_undone_for_good_by_one_command() -> None:
     assert len([path for path in table.logs() if path.endswith("_1-0-1")]) == 1
     assert table.rows() == BEFORE
     assert [*BEFORE, *archive_what_is_there(table)] == table.rows()
+
+
+def test_two_rollbacks_at_once_leave_the_command_of_each() -> None:
+    """The second is done before each call of the first: they look for the slice's next version alike."""
+    table = table_of_one_slice()
+    plans = []
+    for _ in range(2):
+        change(table)
+        (*_, last) = table.meta.timeline.commits()
+        target = InstantInfo(last.requested_time, str(last.action))
+        plans.append(RollbackPlan(target, requests_of(last, table.meta)))
+    first, second = plans
+    counted = InterruptedStorage(on_clone(table).memory)
+    undo_files(first, LATER, counted)
+
+    for n in range(1, len(counted.verbs) + 1):
+        attempt = on_clone(table)
+        undo_files(
+            first, LATER, InterruptedStorage(attempt.memory, n, partial(undo_files, second, LATEST, attempt.memory))
+        )
+        blocks = [block for path in attempt.logs() for block in scan_log(attempt.storage, path)]
+        targets = {block.rollback_target for block in blocks if isinstance(block, LogBlock)} - {None}
+        assert targets == {plan.instant_to_rollback.commit_time for plan in plans}, f"call {n}"

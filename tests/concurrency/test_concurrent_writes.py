@@ -13,6 +13,7 @@ from functools import partial
 import pytest
 
 from pyhudi.actions.undo.restore import roll_back
+from pyhudi.engine.local import LocalEngine
 from pyhudi.errors import LockTimeout, PathNotFound, WriteConflict
 from pyhudi.model.options import WriteOptions
 from pyhudi.services.clean.cleaning import clean
@@ -53,6 +54,10 @@ def rolled_back(table: Clustered) -> None:
     _serve(table, partial(roll_back))
 
 
+def the_same_rows_changed(table: Clustered) -> None:
+    table.upsert(("a", "x", 7, 7), ("e", "y", 7, 7), ("other", "x", 1, 1))
+
+
 def upserted(table: Clustered) -> None:
     table.upsert(("a", "x", 50, 50), ("e", "y", 50, 50), ("new", "x", 1, 1))
 
@@ -70,6 +75,8 @@ def outcomes(table: Clustered, act: Callable[[Clustered], None], n: int) -> tupl
 
     writer = copy.copy(attempt)
     writer.storage = InterruptedStorage(attempt.memory, n, do)
+    for process in (other, writer):
+        process.engine = LocalEngine(2)  # each counts its tasks from one on
     try:
         upserted(writer)
     except (WriteConflict, PathNotFound):  # or a file was cleaned that it was about to read
@@ -77,7 +84,7 @@ def outcomes(table: Clustered, act: Callable[[Clustered], None], n: int) -> tupl
     return True, bool(could_act), rows(attempt)
 
 
-@pytest.mark.parametrize("act", [rewritten_and_cleaned, rolled_back])
+@pytest.mark.parametrize("act", [rewritten_and_cleaned, rolled_back, the_same_rows_changed])
 @pytest.mark.parametrize(("version", "table_type"), [("9", "COPY_ON_WRITE"), ("6", "MERGE_ON_READ")])
 def test_a_write_is_in_whole_or_gives_way(act: Callable[[Clustered], None], version: str, table_type: str) -> None:
     table = shared(version, table_type)

@@ -301,7 +301,9 @@ class LogFiles:
         is_new_file = spec.table_version >= 8
         instant_time = spec.instant_time if is_new_file else self._slice.base_instant
         version = self._first_version(is_new_file) + len(self._written)
-        name = LogFileName(group.file_id, instant_time, version, self._task.write_token)
+        # Another writer may be about to make the same version.
+        token = self._task.write_token if is_new_file else self._task.write_token_of(spec.instant_time)
+        name = LogFileName(group.file_id, instant_time, version, token)
         path = data_path(group.partition_path, str(name))
         spec.announce(path, CREATE if is_new_file else APPEND)
         if self._slice.base_file is None and not self._slice.log_files:  # else a commit has named a file of the folder
