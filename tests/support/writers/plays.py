@@ -204,6 +204,9 @@ class Reader:
             newer = [i for i in MetaClient.load(self.storage).timeline.commits() if i not in meta.timeline.instants]
             assert len(newer) >= self.retained, "a file is gone that no cleaning may have deleted yet"
             return self.check()
+        newest = meta.timeline.last_commit()
+        if newest is not None and plan.newest_commit != newest.requested_time:
+            return self.check()  # archiving has passed all commits of `meta` meanwhile: the plan is of a later moment
         order = self._order(meta)
         found: State = {}
         for row in table.to_pylist():
