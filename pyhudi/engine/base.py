@@ -35,7 +35,7 @@ FrameT = TypeVar("FrameT")
 TaskT = TypeVar("TaskT")
 
 
-_JAVA_INT_MAX = (1 << 31) - 1  # Hudi reads the numbers of a token as such
+_JAVA_INTS = (1 << 31) - 1  # Hudi reads the numbers of a token as such
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class TaskContext:
         Processes count their tasks alike, and below version 8 the rest of a log file's name says nothing about its
         write: two writers would make the same file.
         """
-        return f"{self.partition_id}-{int(instant_time) % _JAVA_INT_MAX}-{self.attempt_id}"
+        return f"{self.partition_id}-{int(instant_time) % _JAVA_INTS}-{self.attempt_id}"
 
 
 ColumnWork = Callable[[TaskContext, pa.RecordBatch], pa.RecordBatch]
