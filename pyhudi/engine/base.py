@@ -51,10 +51,10 @@ class TaskContext:
         return f"{self.partition_id}-{self.stage_id}-{self.attempt_id}"
 
     def write_token_of(self, instant_time: str) -> str:
-        """A write token that no other write of the table has: the instant's number stands for the stage.
+        """A write token that no write of the table at the same time has: the instant's number stands for the stage.
 
         Processes count their tasks alike, and below version 8 the rest of a log file's name says nothing about its
-        write: two writers would make the same file.
+        write: two writers would make the same file. The numbers of two instants are equal only with days between them.
         """
         return f"{self.partition_id}-{int(instant_time) % _JAVA_INTS}-{self.attempt_id}"
 

@@ -67,10 +67,10 @@ class UserKey:
         if isinstance(column, pa.ChunkedArray):
             column = column.combine_chunks()
         if not isinstance(column, pa.Array) or len(column) != rows:
-            given = f"{len(column)} values" if isinstance(column, pa.Array) else type(column).__name__
+            shape = f"{len(column)} values" if isinstance(column, pa.Array) else type(column).__name__
             raise KeyGenError(
                 f"Key generator {self.type_name}: {name} must be an Arrow string array with {rows} values, "
-                f"one per row; found {given}."
+                f"one per row; found {shape}."
             )
         if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
             raise KeyGenError(f"Key generator {self.type_name}: {name} has type {column.type}, expected string.")

@@ -10,7 +10,6 @@ and `ranges.py` tests whether a range of values can hold a match.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -107,7 +106,7 @@ class In:
     has_null: bool = False
 
     @lazy_property
-    def ordered(self) -> Sequence[Value]:
+    def ordered(self) -> list[Value]:
         """The values from the lowest to the highest, without not-a-numbers: to be searched for each of many files.
 
         Raises: TypeError when they can't be compared with each other.

@@ -218,7 +218,7 @@ def _literal(value: Value, kind: pa.DataType) -> pa.Scalar:
     return literal
 
 
-def _literals(values: Sequence[Value], kind: pa.DataType) -> pa.Array:
+def _literals(values: list[Value], kind: pa.DataType) -> pa.Array:
     """Exactly these values, in a type that holds the bounds as well. Raises one of NOT_COMPARABLE."""
     literals = pa.array(values, _literal_type(kind))
     if literals.to_pylist() != values:
