@@ -44,7 +44,8 @@ def changing_calls(calls: Sequence[tuple[str, str]]) -> list[int]:
 def places_to_die(calls: Sequence[tuple[str, str]]) -> list[tuple[FaultKind, int]]:
     """Before every call, for a failed read may be taken for an answer; in the middle of each change that can be half
     done; and after the last one. After an earlier change is as before the next. In `make test` not at every one of the
-    calls that are alike, but at the first and the last change, and of the first reads at one in six.
+    calls that are alike, but at the first or the last change, of many kinds at one in two, and of the first reads at
+    one in six.
     """
     changes = changing_calls(calls)
     # Half a heartbeat does not say whose it is, so that its age decides: nobody waits for that here.
@@ -52,10 +53,13 @@ def places_to_die(calls: Sequence[tuple[str, str]]) -> list[tuple[FaultKind, int
     every = list(range(1, len(calls) + 1))
     if SAMPLED:
         # Actions differ in their number of calls, so also in which of the calls they die at.
-        ends = [same[-1 if number % 2 else 0] for number, same in enumerate(_alike(calls, changes), len(calls))]
+        kinds = _alike(calls, changes)
+        if len(kinds) > 8:
+            kinds = kinds[len(calls) % 2 :: 2]
+        ends = [same[-1 if number % 2 else 0] for number, same in enumerate(kinds, len(calls))]
         first_reads = [same[0] for same in _alike(calls, set(every) - set(changes))]
         every = sorted({*first_reads[len(calls) % 6 :: 6], *ends})
-        torn = [same[0] for same in _alike(calls, torn)][len(calls) % 2 :: 2]
+        torn = [same[0] for same in _alike(calls, torn)][len(calls) % 3 :: 3]
     return [*(("before", n) for n in every), ("after", changes[-1]), *(("torn", n) for n in torn)]
 
 
