@@ -73,6 +73,7 @@ def cases() -> list[Case]:
         Case("spark", ("readme", "no script", "readme on spark", "classic first", "classic last"), "spark"),
         Case("connect", ("connect first",), "connect"),
         Case("sql", ("readme", "sql"), "sql"),
+        Case("compiled-sqlglot", ("readme", "sql"), "sql", ("sqlglot[c]",)),
         Case("cli", ("readme", "commands"), "cli"),
         Case("aws", ("readme", "s3"), "aws"),
         *alone,

@@ -44,11 +44,15 @@ class MisreadSql(ConfigError):
 
 _ESCAPES = ["\\", "'", '"']  # a doubled quote is a quote
 _OCTAL = (8, 3, 3, 0xFF)
+_UNKNOWN = "\1"  # in no word
+
+
+# Parsers and generators have no subclasses here: sqlglot's compiled build (`sqlglot[c]`) refuses them.
 
 
 @cache
 def _dialect() -> Dialect:
-    """Spark's dialect without keywords and without functions: a word is a word, a function keeps its name."""
+    """Spark's dialect without keywords: a word is a word."""
     from sqlglot.dialects.spark import Spark
 
     class PyHudiSpark(Spark):
@@ -57,12 +61,6 @@ def _dialect() -> Dialect:
             COMMANDS: ClassVar = set()
             STRING_ESCAPES: ClassVar = _ESCAPES
             NUMERIC_ESCAPES: ClassVar = {**Spark.Tokenizer.NUMERIC_ESCAPES, "0": _OCTAL}
-
-        class Parser(Spark.Parser):  # type: ignore[valid-type, misc]  # a variable to mypy
-            FUNCTIONS: ClassVar[dict[str, object]] = {}
-            FUNCTION_PARSERS: ClassVar[dict[str, object]] = {}
-            NO_PAREN_FUNCTIONS: ClassVar[dict[str, object]] = {}
-            NO_PAREN_FUNCTION_PARSERS: ClassVar[dict[str, object]] = {}
 
     return PyHudiSpark()
 
@@ -78,9 +76,6 @@ def _query_dialect() -> Dialect:
         class Tokenizer(Spark.Tokenizer):
             STRING_ESCAPES: ClassVar = _ESCAPES
             NUMERIC_ESCAPES: ClassVar = {**Spark.Tokenizer.NUMERIC_ESCAPES, "0": _OCTAL}
-
-        class Parser(Spark.Parser):  # type: ignore[valid-type, misc]
-            STRICT_CAST = True  # a failing cast is an error, as in Spark's ANSI mode
 
     return PyHudiSparkQueries()
 
@@ -104,7 +99,7 @@ def spark_tokens(text: str) -> list[Token]:
 
 
 def _misread(text: str, error: Exception | None) -> MisreadSql:
-    match = _OPEN_QUOTE.search(str(error and error.__cause__))
+    match = _OPEN_QUOTE.search(str(error and error.__context__))
     if match is None:
         at = max(0, text.rfind("/*"))
         return MisreadSql(f"the comment at character {at + 1} does not end", at)
@@ -144,13 +139,35 @@ def is_number(text: str) -> bool:
 
 
 def condition_of(tokens: Sequence[Token], text: str) -> exp.Expr:
-    """The tree of a condition or an expression. Its keywords have the token types of keywords.
+    """The tree of a condition or an expression. Its keywords have the token types of keywords. Functions keep their
+    names: all of them are `exp.Anonymous`.
 
     Raises: MisreadSql for any other text.
     """
     from sqlglot import exp
 
-    return _parsed(lambda: _dialect().parser().parse_into(exp.Condition, list(tokens), text), tokens, text)
+    words = _unknown_words(tokens)
+    tree = _parsed(lambda: _dialect().parser().parse_into(exp.Condition, words, text), words, text)
+    if any(word is not token for word, token in zip(words, tokens, strict=True)):
+        for node in tree.find_all(exp.Anonymous, exp.Identifier):
+            if node.name.startswith(_UNKNOWN) and not node.args.get("quoted"):
+                node.set("this", node.name.removeprefix(_UNKNOWN))
+    return tree
+
+
+def _unknown_words(tokens: Sequence[Token]) -> list[Token]:
+    """The tokens, with a prefix before each word that sqlglot could know as a function."""
+    from sqlglot.dialects.spark import Spark
+    from sqlglot.tokens import Token, TokenType
+
+    special = Spark.Parser.NO_PAREN_FUNCTION_PARSERS  # CASE and others
+    words = list(tokens)
+    for place, token in enumerate(words):
+        is_call = place + 1 < len(words) and words[place + 1].token_type is TokenType.L_PAREN
+        if token.token_type is TokenType.VAR and (is_call or token.text.upper() in special):
+            text = f"{_UNKNOWN}{token.text}"
+            words[place] = Token(TokenType.VAR, text, token.line, token.col, token.start, token.end)
+    return words
 
 
 def query_of(text: str) -> exp.Expr | None:
@@ -171,7 +188,18 @@ def query_of(text: str) -> exp.Expr | None:
         return None
     except RecursionError:
         raise MisreadSql("too many brackets in brackets", 0) from None
-    return trees[0] if len(trees) == 1 and not isinstance(trees[0], exp.Command) else None
+    tree = trees[0] if len(trees) == 1 else None
+    return None if tree is None or isinstance(tree, exp.Command) else _with_strict_casts(tree)
+
+
+def _with_strict_casts(tree: exp.Expr) -> exp.Expr:
+    """The tree where a failing CAST is an error, as in Spark's ANSI mode. sqlglot's Spark has NULL for it."""
+    from sqlglot import exp
+
+    for node in list(tree.find_all(exp.TryCast)):
+        if not node.args.get("safe"):  # TRY_CAST is safe
+            node.replace(exp.Cast(this=node.this, to=node.to))
+    return tree
 
 
 def _parsed(parse: Callable[[], list[exp.Expr | None]], tokens: Sequence[Token], text: str) -> exp.Expr:

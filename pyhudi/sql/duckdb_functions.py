@@ -8,14 +8,15 @@ Source: Spark's SQL reference, "Built-in Functions", "ANSI Compliance"; DuckDB's
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache, partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
     from sqlglot import exp
-    from sqlglot.dialects.dialect import Dialect
     from sqlglot.generator import Generator
+
+    Translation: TypeAlias = Callable[[Generator, Any], str | None]
 
 __all__ = ["MACROS", "duckdb_query"]
 
@@ -149,35 +150,40 @@ _REFUSED_CALLS = ("hash",)
 
 def duckdb_query(tree: exp.Expr) -> str:
     """A tree of Spark's dialect as DuckDB's text. Raises UnsupportedError for what DuckDB has not."""
-    from sqlglot.errors import ErrorLevel
+    from sqlglot import exp
+    from sqlglot.dialects.duckdb import DuckDB
+    from sqlglot.errors import ErrorLevel, UnsupportedError, concat_messages
 
-    generator = _dialect().generator(unsupported_level=ErrorLevel.RAISE, normalize_functions="lower", comments=False)
-    return generator.generate(tree)  # of a copy
+    generator = DuckDB().generator(unsupported_level=ErrorLevel.RAISE, normalize_functions="lower", comments=False)
+    tree = tree.copy()
+    for node in reversed(list(tree.dfs())):  # the parts of a node before it: they are text when its turn comes
+        translate = _translations().get(type(node))
+        text = None if translate is None else translate(generator, node)
+        if text is not None:
+            node.replace(exp.Var(this=text))
+    if generator.unsupported_messages:
+        raise UnsupportedError(concat_messages(generator.unsupported_messages, generator.max_unsupported))
+    return generator.generate(tree, copy=False)
 
 
 @cache
-def _dialect() -> Dialect:
+def _translations() -> Mapping[type[exp.Expr], Translation]:
+    """How a node becomes DuckDB's text; None for what sqlglot makes of it."""
     from sqlglot import exp
-    from sqlglot.dialects.duckdb import DuckDB
 
-    class PyHudiDuckDb(DuckDB):
-        class Generator(DuckDB.Generator):  # type: ignore[valid-type, misc]  # a variable to mypy
-            TRANSFORMS: ClassVar = {
-                **DuckDB.Generator.TRANSFORMS,
-                **{getattr(exp, name): partial(_from_template, text) for name, text in _NODES.items()},
-                **dict.fromkeys((getattr(exp, name) for name in _REFUSED_NODES), _refuse),
-                exp.Anonymous: _call,
-                exp.Cast: _cast,
-                exp.TryCast: _cast,
-                exp.Div: _division,
-                exp.Exists: _exists,
-                exp.ILike: _like,
-                exp.Like: _like,
-                exp.Substring: _substring,
-                exp.TsOrDsAdd: _day_after,
-            }
-
-    return PyHudiDuckDb()
+    return {
+        **{getattr(exp, name): partial(_from_template, text) for name, text in _NODES.items()},
+        **dict.fromkeys((getattr(exp, name) for name in _REFUSED_NODES), _refuse),
+        exp.Anonymous: _call,
+        exp.Cast: _cast,
+        exp.TryCast: _cast,
+        exp.Div: _division,
+        exp.Exists: _exists,
+        exp.ILike: _like,
+        exp.Like: _like,
+        exp.Substring: _substring,
+        exp.TsOrDsAdd: _day_after,
+    }
 
 
 def _from_template(text: str, generator: Generator, node: exp.Expr) -> str:
@@ -191,17 +197,17 @@ def _refuse(generator: Generator, node: exp.Expr) -> str:
     return ""
 
 
-def _call(generator: Generator, node: exp.Anonymous) -> str:
+def _call(generator: Generator, node: exp.Anonymous) -> str | None:
     """A function that sqlglot does not know."""
     name = node.name.lower()
     if name in _REFUSED_CALLS:
         return _refuse(generator, node)
     if name in _CALLS:
         return _CALLS[name].format(*(generator.sql(argument) for argument in node.expressions))
-    return generator.anonymous_sql(node)
+    return None
 
 
-def _cast(generator: Generator, node: exp.Cast) -> str:
+def _cast(generator: Generator, node: exp.Cast) -> str | None:
     from sqlglot import exp
 
     is_try = isinstance(node, exp.TryCast)
@@ -211,7 +217,7 @@ def _cast(generator: Generator, node: exp.Cast) -> str:
         return f"{'TRY_' if is_try else ''}CAST({macro}({generator.sql(node, 'this')}) AS {generator.sql(node, 'to')})"
     if to in exp.DataType.TEXT_TYPES and not node.is_type("json"):
         return f"spark_text({generator.sql(node, 'this')})"
-    return generator.trycast_sql(node) if isinstance(node, exp.TryCast) else generator.cast_sql(node)
+    return None
 
 
 def _division(generator: Generator, node: exp.Div) -> str:
@@ -223,20 +229,19 @@ def _division(generator: Generator, node: exp.Div) -> str:
     return f"spark_divide({generator.sql(node, 'this')}, {generator.sql(node, 'expression')})"
 
 
-def _exists(generator: Generator, node: exp.Exists) -> str:
+def _exists(generator: Generator, node: exp.Exists) -> str | None:
     """EXISTS (query), and `exists(list, x -> …)`."""
     if node.args.get("expression") is None:
-        return generator.exists_sql(node)
+        return None
     return f"spark_any(list_transform({generator.sql(node, 'this')}, {generator.sql(node, 'expression')}))"
 
 
-def _like(generator: Generator, node: exp.Like | exp.ILike) -> str:
+def _like(generator: Generator, node: exp.Like | exp.ILike) -> str | None:
     """LIKE, where a backslash takes the next character as it is, as Spark has it without ESCAPE."""
     from sqlglot import exp
 
-    text = generator.like_sql(node) if isinstance(node, exp.Like) else generator.ilike_sql(node)
     is_plain = isinstance(node.expression, exp.Literal) and "\\" not in node.expression.name
-    return text if is_plain or isinstance(node.parent, exp.Escape) else f"{text} ESCAPE '\\'"
+    return None if is_plain or isinstance(node.parent, exp.Escape) else f"{generator.sql(node)} ESCAPE '\\'"
 
 
 def _substring(generator: Generator, node: exp.Substring) -> str:

@@ -34,6 +34,44 @@ assert "sqlglot" in sys.modules
     assert (done.returncode, done.stderr) == (0, "")
 
 
+_COMPILED = """
+import pyhudi
+from sqlglot import exp
+from sqlglot.generator import Generator
+from sqlglot.parser import Parser
+from sqlglot.dialects import duckdb, spark
+
+def refuse(cls, **_):
+    raise TypeError(f"{cls} is derived")
+
+for compiled in (Parser, Generator, exp.Expr):
+    compiled.__init_subclass__ = classmethod(refuse)
+pyhudi.write_hudi("memory://compiled", [{"id": 1, "v": 25, "s": "ab"}], record_key="id")
+table = pyhudi.HudiTable.open("memory://compiled")
+"""
+_WHERE = """
+assert table.scan(["v"], "lower(concat('V', CAST(v AS STRING))) = 'v25' AND id < 2").count() == 1
+assert table.scan(["v"], "v IN (25, 26) AND s LIKE 'a%'").count() == 1
+"""
+_QUERY = """
+query = "SELECT CAST(v AS STRING) AS t, v / 2 AS half, weekday(DATE '2024-01-02') AS d FROM t WHERE s LIKE 'a%'"
+rows = pyhudi.DuckDbSession(tables={"t": table}).sql(query).to_arrow().to_pylist()
+assert rows == [{"t": "25", "half": 12.5, "d": 1}], rows
+"""
+
+
+@pytest.mark.parametrize("code", [_WHERE, _QUERY], ids=["where", "query"])
+def test_no_class_is_derived_from_those_that_sqlglot_compiles(code: str) -> None:
+    """Its compiled build (`sqlglot[c]`), which other tools bring along, refuses that."""
+    if code is _QUERY:
+        pytest.importorskip("duckdb", reason="DuckDB is not installed")
+    done = subprocess.run(
+        [sys.executable, "-c", _COMPILED + code], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_tokens_mean_what_they_mean_to_spark() -> None:
     assert words("a.`b``c` >= 1.5BD -- d\n AND .5L<>r'\\n'/* e /* f */ */") == [
         ("VAR", "a"), ("DOT", "."), ("IDENTIFIER", "b`c"), ("GTE", ">="), ("NUMBER", "1.5BD"), ("VAR", "AND"),
