@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
     from sqlglot import exp
     from sqlglot.generator import Generator
 
-    Translation: TypeAlias = Callable[[Generator, Any], str | None]
+    Translation: TypeAlias = Callable[..., str | None]
 
 __all__ = ["MACROS", "duckdb_query"]
 
