@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
 # All tests. Those with Spark come one after the other and wait for the JVM much of the time: first on a classic session,
-# then on Spark Connect. Those without take what processor time is left, in one process more than there are cores: one
-# waits for a disk or another process now and then. Called by `make test`; the arguments are Python and what pytest shall
-# get as well.
+# then on Spark Connect. Those without take what processor time is left, in as many processes as there are cores, so that
+# no core has nothing to do. Called by `make test`; the arguments are Python and what pytest shall get as well.
 set -uo pipefail
 python="$1"; shift
 export PYHUDI_SAMPLE=1  # of random examples, rounds and places to die a part; `make sweeps` takes all
@@ -23,7 +22,7 @@ with_spark() {
 spark=$!
 
 # These folders have nothing for it: what is about the source alone is in `make check`.
-nice -n 10 "$python" -m pytest -n $(($(getconf _NPROCESSORS_ONLN) + 1)) --dist worksteal --ignore tests/spark --ignore tests/judge --ignore tests/house \
+nice -n 10 "$python" -m pytest -n auto --dist worksteal --ignore tests/spark --ignore tests/judge --ignore tests/house \
     -m "not spark and not judge and not slow and not sweep and not servers" "$@"
 failed=$?
 wait "$spark"

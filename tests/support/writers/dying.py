@@ -59,7 +59,7 @@ def places_to_die(calls: Sequence[tuple[str, str]]) -> list[tuple[FaultKind, int
         ends = [same[-1 if number % 2 else 0] for number, same in enumerate(kinds, len(calls))]
         first_reads = [same[0] for same in _alike(calls, set(every) - set(changes))]
         every = sorted({*first_reads[len(calls) % 6 :: 6], *ends})
-        torn = [same[0] for same in _alike(calls, torn)][len(calls) % 3 :: 3]
+        torn = [same[0] for same in _alike(calls, torn)][len(calls) % 2 :: 2]
     return [*(("before", n) for n in every), ("after", changes[-1]), *(("torn", n) for n in torn)]
 
 
