@@ -18,7 +18,7 @@ __all__ = ["ROOMS", "SAMPLED", "SHARE", "examples", "mark_sweeps"]
 # `make test` sets it: of random examples, rounds and places to die it takes a part. `make sweeps` takes all.
 SAMPLED = os.environ.get("PYHUDI_SAMPLE") == "1"
 
-SHARE = 48
+SHARE = 24
 ROOMS = frozenset(
     {"actions", "cli", "concurrency", "contracts", "faults", "filegroup", "golden", "index", "metadata", "queries"}
     | {"services", "spark", "sql", "table"}
