@@ -43,8 +43,7 @@ _MACROS: Mapping[str, str] = {
     "spark_octets(x)": (
         "CASE WHEN typeof(x) = 'BLOB' THEN octet_length(TRY_CAST(x AS BLOB)) ELSE strlen(TRY_CAST(x AS VARCHAR)) END"
     ),
-    "spark_substring(x, n)": "substring(x, CASE WHEN n = 0 THEN 1 ELSE n END)",
-    "spark_substring_of(x, n, m)": "substring(x, CASE WHEN n = 0 THEN 1 ELSE n END, greatest(m, 0))",
+    "spark_start(n)": "CASE WHEN n = 0 THEN 1 ELSE n END",
     "substring_index(x, y, n)": (
         "CASE WHEN n = 0 OR y = '' THEN '' WHEN n > 0 THEN array_to_string(string_split(x, y)[1:n], y) "
         "ELSE array_to_string(string_split(x, y)[n:], y) END"
@@ -160,7 +159,8 @@ def duckdb_query(tree: exp.Expr) -> str:
         translate = _translations().get(type(node))
         text = None if translate is None else translate(generator, node)
         if text is not None:
-            node.replace(exp.Var(this=text))
+            is_operator = isinstance(node, exp.Binary) and isinstance(node.parent, exp.Func)
+            node.replace(_as_text(f"({text})" if is_operator else text))
     if generator.unsupported_messages:
         raise UnsupportedError(concat_messages(generator.unsupported_messages, generator.max_unsupported))
     return generator.generate(tree, copy=False)
@@ -186,6 +186,13 @@ def _translations() -> Mapping[type[exp.Expr], Translation]:
     }
 
 
+def _as_text(text: str) -> exp.Expr:
+    """A node that is written as the text, and is for the generator what depends on a row."""
+    from sqlglot import exp
+
+    return exp.Column(this=exp.Var(this=text))
+
+
 def _from_template(text: str, generator: Generator, node: exp.Expr) -> str:
     parts = {name: generator.sql(node, name) for name in node.arg_types if name != "expressions"}
     return text.format(**parts, expressions=generator.expressions(node, flat=True))
@@ -207,17 +214,17 @@ def _call(generator: Generator, node: exp.Anonymous) -> str | None:
     return None
 
 
-def _cast(generator: Generator, node: exp.Cast) -> str | None:
+def _cast(generator: Generator, node: exp.Cast) -> None:
     from sqlglot import exp
 
-    is_try = isinstance(node, exp.TryCast)
     to = node.to.this
+    macro = ""
     if to in exp.DataType.INTEGER_TYPES and not (isinstance(node.this, exp.Literal) and node.this.is_int):
-        macro = "spark_try_whole" if is_try else "spark_whole"
-        return f"{'TRY_' if is_try else ''}CAST({macro}({generator.sql(node, 'this')}) AS {generator.sql(node, 'to')})"
-    if to in exp.DataType.TEXT_TYPES and not node.is_type("json"):
-        return f"spark_text({generator.sql(node, 'this')})"
-    return None
+        macro = "spark_try_whole" if isinstance(node, exp.TryCast) else "spark_whole"
+    elif to in exp.DataType.TEXT_TYPES and not node.is_type("json"):
+        macro = "spark_text"
+    if macro:  # it stays a cast, whose type the generator knows
+        node.set("this", _as_text(f"{macro}({generator.sql(node, 'this')})"))
 
 
 def _division(generator: Generator, node: exp.Div) -> str:
@@ -244,9 +251,13 @@ def _like(generator: Generator, node: exp.Like | exp.ILike) -> str | None:
     return None if is_plain or isinstance(node.parent, exp.Escape) else f"{generator.sql(node)} ESCAPE '\\'"
 
 
-def _substring(generator: Generator, node: exp.Substring) -> str:
-    parts = [generator.sql(node, name) for name in ("this", "start", "length") if node.args.get(name) is not None]
-    return f"{'spark_substring' if len(parts) < 3 else 'spark_substring_of'}({', '.join(parts)})"
+def _substring(generator: Generator, node: exp.Substring) -> None:
+    """A text from its first character for 0, and an empty one for a negative length."""
+    start, length = generator.sql(node, "start"), generator.sql(node, "length")
+    if not start.isdigit() or int(start) == 0:
+        node.set("start", _as_text(f"spark_start({start})"))
+    if length and not length.isdigit():
+        node.set("length", _as_text(f"greatest({length}, 0)"))
 
 
 def _day_after(generator: Generator, node: exp.TsOrDsAdd) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import date, datetime
 from typing import Any
 
 import pytest
@@ -123,3 +124,23 @@ def test_brackets_in_brackets_are_computed_or_refused(session: DuckDbSession) ->
         rows_of(session, "(" * 50_000)
     with pytest.raises(ConfigError):
         rows_of(session, "+".join(["1"] * 50_000))
+
+
+@pytest.mark.parametrize(
+    ("expression", "answer"),
+    [
+        ("collect_list(CAST(v AS STRING))", ["1", "2"]),
+        ("collect_list(v / 1)", [1.0, 2.0]),
+        ("max(add_months(CAST(DATE '2024-01-31' AS STRING), 1))", date(2024, 2, 29)),
+        ("max(try_divide(8, v / 1))", 8.0),
+        ("max(try_divide(8, 4 / 2))", 4.0),
+        ("max(upper(CAST(v AS INT)))", "2"),
+    ],
+)
+def test_a_translated_part_is_to_the_function_around_it_what_it_was(
+    session: DuckDbSession, expression: str, answer: object
+) -> None:
+    """sqlglot drops nulls of columns, puts operators in brackets and casts texts by what it sees in the part."""
+    query = f"SELECT {expression} AS answer FROM VALUES (1), (2), (NULL) AS t(v)"
+    value = session.sql(query).to_arrow()["answer"][0].as_py()
+    assert (value.date() if isinstance(value, datetime) else value) == answer
