@@ -1,11 +1,13 @@
 # `make help` lists the targets. Each one makes .venv by itself; needed are python3 (3.10 or newer) and make.
 .DEFAULT_GOAL := help
-.PHONY: help demo test clusters sparks wheel servers fmt check judge judge-all stress power bench fuzz docs changelog clean
+.PHONY: help demo test floors clusters sparks wheel sweeps servers fmt check judge judge-all stress power bench fuzz docs changelog clean
 SHELL := /bin/bash
 PYTHON ?= python3
 PY := .venv/bin/python
 READY := .venv/.ready
 SHARED := ../shared
+# Rooms of tests that write no tables: many short cases.
+FLOORS := arrow formats java keygen listeners locks merge model report schema storage timeline transaction view
 ARGS ?=
 # Strict: a link that leads nowhere, or a page that the nav lacks, is an error.
 SITE := NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --quiet --strict
@@ -44,6 +46,9 @@ wheel: $(READY)  ## the built wheel with each extra alone, on every PySpark and 
 
 sweeps: $(READY)  ## every case of the tests without Spark, slow ones too: make test runs a part (tests/support/sweeps.py)
 	@$(PY) -m pytest -n auto --dist worksteal -m "not spark and not judge and not servers" --ignore tests/concurrency $(ARGS)
+
+floors: $(READY)  ## what make test leaves out of the floors below tables: cases of formats, keys, storage, timeline
+	@$(PY) -m pytest -n auto --dist worksteal -m "sweep and not slow and not servers" $(FLOORS:%=tests/%) $(ARGS)
 
 servers: $(READY)  ## tests at servers of Azure, Google's storage and Hive, which npm, go, pip and mvn bring into .servers
 	@bash tests/support/servers/install.sh

@@ -20,6 +20,7 @@ from pyhudi.model.filenames import HEARTBEAT_FOLDER
 from pyhudi.model.instant import Instant
 from pyhudi.queries.validation import validate
 from pyhudi.storage.local import LocalStorage
+from tests.support.sweeps import SAMPLED
 from tests.support.writers.player import call_service
 from tests.support.writers.plays import PLAYS, SEED, Reader, attempt, write
 
@@ -180,11 +181,12 @@ def plays() -> list[object]:
 
 @pytest.mark.parametrize("play", plays())
 def test_every_committed_batch_is_there_once_and_every_snapshot_has_a_serial_history(play: str, tmp_path: Path) -> None:
-    perform(tmp_path, play, writers=3, commits=3)
+    perform(tmp_path, play, writers=3, commits=2 if SAMPLED else 3)
 
 
 def test_writers_that_are_killed_leave_nothing_behind_but_what_they_committed(tmp_path: Path) -> None:
-    perform(tmp_path, "by default, merge on read with a record index", writers=3, commits=2, kills_every_s=1.0)
+    writers = 2 if SAMPLED else 3
+    perform(tmp_path, "by default, merge on read with a record index", writers, commits=2, kills_every_s=1.0)
 
 
 @pytest.mark.slow

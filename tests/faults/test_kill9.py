@@ -15,7 +15,7 @@ from pyhudi.storage.local import LocalStorage
 from tests.support.sweeps import SAMPLED
 from tests.support.tables.small import TestTable
 
-ROUNDS = int(os.environ.get("PYHUDI_KILL_ROUNDS", "4" if SAMPLED else "20"))  # `make stress`: 100
+ROUNDS = int(os.environ.get("PYHUDI_KILL_ROUNDS", "3" if SAMPLED else "20"))  # `make stress`: 100
 PROJECT = Path(__file__).parents[2]
 
 

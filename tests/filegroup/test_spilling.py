@@ -163,7 +163,7 @@ def test_keys_beyond_the_limit_wait_in_a_file_too_and_are_merged_in_shares(
 
 def test_merging_keys_that_wait_in_a_file_takes_few_bytes_of_a_key() -> None:
     tracemalloc.start()
-    records = merged(1 << 20, parts=80)
+    records = merged(1 << 19, parts=40)
     peak_bytes = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
 

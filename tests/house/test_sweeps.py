@@ -9,7 +9,7 @@ from typing import Any
 
 from tests.support.source import ROOT
 from tests.support.spark import on_connect
-from tests.support.sweeps import ROOMS, SHARE, mark_sweeps
+from tests.support.sweeps import SHARE, WHOLE_ROOMS, mark_sweeps
 
 TEST = "tests/actions/test_a.py::test"
 
@@ -52,9 +52,17 @@ def test_every_test_keeps_a_case_and_where_it_can_one_that_is_not_slow() -> None
         assert "b" in kept
 
 
-def test_tests_of_other_rooms_keep_all_their_cases() -> None:
+def test_tests_of_the_source_and_of_real_hudi_keep_all_their_cases() -> None:
     cases = [str(number) for number in range(40)]
-    assert kept_of(mark_sweeps, *(Case("tests/formats/test_a.py::test", case) for case in cases)) == cases
+    for room in WHOLE_ROOMS:
+        assert kept_of(mark_sweeps, *(Case(f"tests/{room}/test_a.py::test", case) for case in cases)) == cases
+
+
+def test_ci_runs_every_case_of_the_floors_below_tables() -> None:
+    (line,) = [line for line in (ROOT / "Makefile").read_text().splitlines() if line.startswith("FLOORS := ")]
+
+    assert [room for room in line.split()[2:] if not (ROOT / "tests" / room).is_dir()] == []
+    assert "make check test floors\n" in (ROOT / ".ci/run").read_text()
 
 
 def test_a_case_that_is_known_by_name_stays() -> None:
@@ -93,7 +101,7 @@ def test_what_a_classic_session_leaves_to_connect_runs_there() -> None:
 def test_rooms_tests_and_files_that_are_named_are_there() -> None:
     spark = "".join(path.read_text() for path in (ROOT / "tests/spark").glob("test_*.py"))
 
-    assert [room for room in ROOMS if not (ROOT / "tests" / room).is_dir()] == []
+    assert [room for room in WHOLE_ROOMS if not (ROOT / "tests" / room).is_dir()] == []
     assert [name for name in (*on_connect.KEPT, *on_connect.LEFT) if f"def {name}(" not in spark] == []
     assert [
         name for name in on_connect.WHOLE | on_connect.SHOWN if not (ROOT / f"tests/spark/{name}.py").exists()

@@ -241,7 +241,7 @@ import resource
 mapped = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
 resource.setrlimit(resource.RLIMIT_AS, (mapped + (500 << 20),) * 2)
 numbers = ("d < 1e99999999BD", "i < 1e999999999L")
-for where in (*numbers, "(" * 3_000_000, "s = '" + "y'" * 3_000_001, "i IN (" + "1," * 200_000):
+for where in (*numbers, "(" * 3_000_000, "s = '" + "y'" * 3_000_001, "i IN (" + "1," * 50_000):
     refused(where)
 """)
 

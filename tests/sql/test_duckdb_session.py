@@ -274,7 +274,8 @@ def test_nothing_but_the_users_own_names_shows_and_views_do_not_pile_up(session:
     for number in range(120):
         results.append(session.sql(f"SELECT id FROM rides WHERE fare > {number}"))
         session.sql(f"SELECT count(*) FROM {path} TIMESTAMP AS OF '{int(first) + number}'").to_arrow()
-        session.sql("SELECT count(*) FROM sales.rides").to_arrow()
+        if number % 12 == 0:
+            session.sql("SELECT count(*) FROM sales.rides").to_arrow()
     session.sql("UPDATE rides SET fare = fare + 1 WHERE id = 'a'")
     session.sql("CALL show_commits(table => 'rides')").to_arrow()
     assert [row["name"] for row in session.sql("SHOW TABLES").to_arrow().to_pylist() if "as of" not in row["name"]] == [

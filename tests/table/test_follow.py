@@ -121,7 +121,7 @@ def test_a_step_is_one_moment_while_others_write(
 
     def load_while_others_write(storage: Any, *more: Any) -> MetaClient:
         found = load(storage, *more)
-        if storage.root.endswith("orders") and written[0] < 30 and following[0]:
+        if storage.root.endswith("orders") and written[0] < 12 and following[0]:
             following[0] = False
             written[0] += 1
             upsert(tables["orders"], (written[0], written[0]))

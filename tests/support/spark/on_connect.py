@@ -94,14 +94,17 @@ KEPT: Mapping[str, tuple[str, ...]] = {
         "merge updates, deletes and inserts",
     ),
     "test_a_statement_looks_a_name_up_once": ("",),
+    "test_spark_reads_and_filters_copied_row_groups": ("",),
+    "test_a_query_of_the_session_decides_whether_a_write_stays": ("",),
+    "test_dataframes_go_the_ways_of_deltalake": ("",),
     # Streams, whose functions the server calls: one that writes to a table, by either way, and one that follows one.
     "test_each_batch_is_written_once_however_often_spark_asks": ("",),
     "test_format_hudi_is_the_same_writer": ("",),
     "test_a_stream_follows_a_table_and_goes_on_after_a_restart": ("9-MERGE_ON_READ",),
 }
 
-# Test → long cases that run on Connect and not on a classic session: it has others of the test, or does the same with
-# the session's settings and with `format("hudi")`, of which it has other tests.
+# Test → long cases that run on Connect and not on a classic session: it has others of the test, or does the same in
+# other tests: with the session's settings, with `format("hudi")`, with names and frames in statements.
 LEFT: Mapping[str, tuple[str, ...]] = {
     "test_a_script_reads_and_writes_log_files_by_format_hudi": ("",),
     "test_rows_of_a_session_come_and_go_by_its_keys": ("",),
@@ -109,6 +112,25 @@ LEFT: Mapping[str, tuple[str, ...]] = {
     "test_a_filter_of_many_terms_keeps_the_same_rows_on_spark": ("and",),
     "test_a_stream_follows_a_table_and_goes_on_after_a_restart": ("9-MERGE_ON_READ",),
     "test_this_process_and_spark_write_the_same_table": ("SIMPLE",),
+    "test_update_delete_and_merge_of_spark_frames_write_partial_updates": ("",),
+    "test_writes_and_reads_raise_no_warning": ("MERGE_ON_READ",),
+    "test_odd_partition_values_read_as_they_were_written": ("a{b,c}", "%41"),
+    "test_a_dataframe_merges_on_a_condition_as_arrow_rows_do": (
+        "every clause-COPY_ON_WRITE",
+        "constants-MERGE_ON_READ",
+    ),
+    "test_options_of_the_call_and_a_place_of_any_name_are_taken": ("",),
+    "test_frames_in_braces_change_rows": ("",),
+    "test_views_see_the_table_as_it_is": ("",),
+    "test_frames_are_saved_as_tables": ("",),
+    "test_parameters_and_frames_stay_what_they_are": ("",),
+    "test_a_statement_does_what_the_list_says": (
+        "update of a field of a struct",
+        "merge updates, deletes and inserts",
+    ),
+    "test_spark_reads_and_filters_copied_row_groups": ("",),
+    "test_a_query_of_the_session_decides_whether_a_write_stays": ("",),
+    "test_dataframes_go_the_ways_of_deltalake": ("",),
 }
 
 
