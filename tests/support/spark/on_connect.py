@@ -95,8 +95,8 @@ KEPT: Mapping[str, tuple[str, ...]] = {
     ),
     "test_a_statement_looks_a_name_up_once": ("",),
     "test_spark_reads_and_filters_copied_row_groups": ("",),
-    "test_a_query_of_the_session_decides_whether_a_write_stays": ("",),
-    "test_dataframes_go_the_ways_of_deltalake": ("",),
+    "test_a_query_of_the_session_decides_whether_a_write_stays": ("local-MERGE_ON_READ",),
+    "test_dataframes_go_the_ways_of_deltalake": ("auto",),
     # Streams, whose functions the server calls: one that writes to a table, by either way, and one that follows one.
     "test_each_batch_is_written_once_however_often_spark_asks": ("",),
     "test_format_hudi_is_the_same_writer": ("",),
@@ -129,8 +129,8 @@ LEFT: Mapping[str, tuple[str, ...]] = {
         "merge updates, deletes and inserts",
     ),
     "test_spark_reads_and_filters_copied_row_groups": ("",),
-    "test_a_query_of_the_session_decides_whether_a_write_stays": ("",),
-    "test_dataframes_go_the_ways_of_deltalake": ("",),
+    "test_a_query_of_the_session_decides_whether_a_write_stays": ("local-MERGE_ON_READ",),
+    "test_dataframes_go_the_ways_of_deltalake": ("auto",),
 }
 
 
