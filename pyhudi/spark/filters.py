@@ -116,8 +116,8 @@ def _in(column: Operand, values: tuple[Value, ...], has_null: bool, schema: pa.S
 
 
 def _one_of(column: Operand, values: tuple[Value, ...], kind: pa.DataType) -> SparkColumn:
-    """The column is one of the values. Many whole numbers or plain texts are one call of the JVM: as literals they are
-    fifteen calls each, and a second for each thousand.
+    """The column is one of the values. Many whole numbers or plain texts are one call of the JVM; as literals each of
+    them is several, and a thousand take most of a second on a classic session.
     """
     if len(values) > _FEW and pa.types.is_integer(kind):
         return F.expr(f"{_name(column)} IN ({', '.join(map(str, values))})")
