@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timezone
-from functools import lru_cache
 
 from pyhudi.errors import CorruptFile, PathExists, PathNotFound, StorageError, TableExists, TableNotFound, WriteConflict
 from pyhudi.formats.properties import PROPERTIES_BYTES_MAX, date_comment, parse_properties, print_properties
@@ -34,7 +33,6 @@ _RETRY_DELAY_S = 0.2
 _FOLDERS_SEARCHED = 20  # when searching for tables below a folder that is not a table
 _SYSTEM_CLOCK = SystemClock()
 _ENTRY_BYTES = 200  # about the size of a property in memory, without its text
-_SMALL_BYTES = 64 << 10  # of a file whose content is remembered
 _VERSIONS_WITHOUT_CHECKSUM = frozenset("0123")
 
 
@@ -172,7 +170,7 @@ def _recover(storage: Storage) -> None:
     if backup is None:
         return
     if _read_valid(storage, PROPERTIES_PATH) is None:
-        if _valid(backup) is None:
+        if _valid(backup, PROPERTIES_BACKUP_PATH) is None:
             raise _unreadable(storage)
         storage.write(PROPERTIES_PATH, backup)
         storage.sync([PROPERTIES_PATH])
@@ -191,7 +189,7 @@ def _read(storage: Storage, path: str) -> bytes | None:
 def _read_valid(storage: Storage, path: str) -> dict[str, str] | None:
     def read() -> dict[str, str] | None:
         data = _read(storage, path)
-        return None if data is None else _valid(data)
+        return None if data is None else _valid(data, path)
 
     properties = get_or_load(storage, path, "properties", read, _size_of)
     return None if properties is None else dict(properties)
@@ -201,26 +199,14 @@ def _size_of(properties: dict[str, str] | None) -> int:
     return sum(_ENTRY_BYTES + len(key) + len(value) for key, value in (properties or {}).items())
 
 
-def _valid(data: bytes) -> dict[str, str] | None:
-    """The properties if the file is complete. Remembered by content: a write reads the file some ten times, and not
-    every storage has times of change to cache it by.
-    """
-    return _small(data) if len(data) <= _SMALL_BYTES else _parsed(data)
-
-
-@lru_cache(maxsize=32)
-def _small(data: bytes) -> dict[str, str] | None:
-    return _parsed(data)
-
-
-def _parsed(data: bytes) -> dict[str, str] | None:
+def _valid(data: bytes, path: str) -> dict[str, str] | None:
     """The properties if the file is complete: parseable, with a final line end and a correct checksum.
 
     The checksum hashes only the table's name, but its absence reveals a cut-off file; tables below version 4 have none.
     A missing line end reveals a cut in the last line.
     """
     try:
-        properties = parse_properties(data, PROPERTIES_PATH)
+        properties = parse_properties(data, path)
     except CorruptFile:
         return None
     if not data.endswith((b"\n", b"\r")):
