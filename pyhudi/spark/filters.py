@@ -10,7 +10,6 @@ import re
 from collections.abc import Callable
 from datetime import datetime, timezone
 from decimal import Decimal
-from functools import reduce
 
 import pyarrow as pa
 from pyspark.sql import Column as SparkColumn
@@ -90,19 +89,13 @@ def _balanced(
 
 
 def _column(column: Operand) -> SparkColumn:
-    assert isinstance(column, Column), column  # filters with functions are not Spark's
-    first, *rest = column.path
-    return reduce(lambda outer, name: outer.getField(name), rest, F.col(_quoted(first)))
+    return F.col(_name(column))
 
 
 def _name(column: Operand) -> str:
     """The column as it is written in SQL."""
-    assert isinstance(column, Column), column
-    return ".".join(map(_quoted, column.path))
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
+    assert isinstance(column, Column), column  # filters with functions are not Spark's
+    return ".".join("`" + name.replace("`", "``") + "`" for name in column.path)
 
 
 def _in(column: Operand, values: tuple[Value, ...], has_null: bool, schema: pa.Schema) -> SparkColumn:

@@ -28,6 +28,7 @@ from pyhudi.model.options.merging import MemoryOptions
 from pyhudi.queries.plan import plan_snapshot
 from pyhudi.queries.query import Query
 from pyhudi.queries.snapshot import read_batches
+from tests.support.sweeps import SAMPLED
 from tests.support.tables.compacted import Compacted
 from tests.support.tables.merge_on_read import BLOCK_FORMATS
 
@@ -163,7 +164,7 @@ def test_keys_beyond_the_limit_wait_in_a_file_too_and_are_merged_in_shares(
 
 def test_merging_keys_that_wait_in_a_file_takes_few_bytes_of_a_key() -> None:
     tracemalloc.start()
-    records = merged(1 << 19, parts=40)
+    records = merged(1 << 19, parts=40) if SAMPLED else merged(1 << 20, parts=80)
     peak_bytes = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
 

@@ -19,7 +19,7 @@ from pyhudi.errors import CorruptFile, HudiError, SchemaMismatch
 from pyhudi.formats.avro.decode import AvroDecoder
 from pyhudi.formats.avro.encode import AvroEncoder
 from pyhudi.formats.avro.schema import avro_from_arrow
-from tests.support.sweeps import SAMPLED, examples
+from tests.support.sweeps import examples, stride
 
 SCHEMA = pa.schema(
     [
@@ -160,7 +160,7 @@ def test_every_byte_of_a_block_may_be_damaged_without_another_error_than_ours() 
     content, starts, ends = _laid_out(_by_fastavro([row, row]))
     decoder, refused = AvroDecoder(AVRO), 0
 
-    positions = range(0, len(content), 3 if SAMPLED else 1)
+    positions = range(0, len(content), stride())
     for position in positions:
         for value in (0x00, 0x01, 0x7F, 0x80, 0xFF):
             damaged = bytearray(content)

@@ -29,7 +29,7 @@ from pyhudi.formats.log.reader import LogBlock, scan_log
 from pyhudi.formats.protobuf import bytes_field, number_field, varint
 from pyhudi.storage.memory import MemoryStorage
 from tests.support.golden.folder import shared_folder
-from tests.support.sweeps import SAMPLED, examples
+from tests.support.sweeps import examples, stride
 from tests.support.values.damage import assert_refused_or_read
 
 Entry = tuple[bytes, bytes]
@@ -264,7 +264,7 @@ def test_a_damaged_hfile_is_refused_or_read(codec: str) -> None:
     data = written(entries, codec=codec, block_bytes=150, info={"schema": b"{}"})
     head = len(data) - 4096
     assert_refused_or_read(data, read_all, 23)
-    for at in range(head, head + 120, 9 if SAMPLED else 3):  # the part of the trailer that says something
+    for at in range(head, head + 120, stride(3)):  # the part of the trailer that says something
         for change in (0xFF, 0x01):
             damaged = data[:at] + bytes((data[at] ^ change,)) + data[at + 1 :]
             assert_refused_or_read(damaged, read_all, len(damaged))

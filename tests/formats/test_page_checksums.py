@@ -14,7 +14,7 @@ from pyhudi.formats.base import BaseFileOptions, Footer, new_base_file, open_bas
 from pyhudi.formats.log.blocks import parquet_data
 from pyhudi.storage.memory import MemoryStorage
 from tests.support.golden.folder import Golden
-from tests.support.sweeps import SAMPLED
+from tests.support.sweeps import stride
 
 ROWS = pa.table(
     {
@@ -31,7 +31,7 @@ def flipped(content: bytes) -> Iterator[bytes]:
     """The Parquet file with each bit of its pages flipped, headers included; in `make test` of every third byte."""
     metadata = pq.read_metadata(pa.BufferReader(content))
     chunks = [metadata.row_group(0).column(index) for index in range(metadata.num_columns)]
-    for place in range(4, 4 + sum(chunk.total_compressed_size for chunk in chunks), 3 if SAMPLED else 1):
+    for place in range(4, 4 + sum(chunk.total_compressed_size for chunk in chunks), stride()):
         for bit in range(8):
             damaged = bytearray(content)
             damaged[place] ^= 1 << bit

@@ -14,7 +14,7 @@ from zlib import crc32
 
 import pytest
 
-__all__ = ["SAMPLED", "SHARE", "WHOLE_ROOMS", "examples", "mark_sweeps"]
+__all__ = ["SAMPLED", "SHARE", "WHOLE_ROOMS", "examples", "mark_sweeps", "stride"]
 
 # `make test` sets it: of random examples, rounds and places to die it takes a part. `make sweeps` takes all.
 SAMPLED = os.environ.get("PYHUDI_SAMPLE") == "1"
@@ -26,6 +26,11 @@ WHOLE_ROOMS = frozenset({"house", "judge"})  # `make check` and `make judge` run
 def examples(count: int) -> int:
     """How many random examples a long test takes: a tenth of them in `make test`."""
     return max(2, count // 10) if SAMPLED else count
+
+
+def stride(step: int = 1) -> int:
+    """The step between places that are damaged one after the other: three times as long in `make test`."""
+    return 3 * step if SAMPLED else step
 
 
 def mark_sweeps(items: Iterable[pytest.Item], stays: Callable[[pytest.Item], bool] = lambda _: False) -> None:

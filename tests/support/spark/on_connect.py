@@ -103,61 +103,61 @@ KEPT: Mapping[str, tuple[str, ...]] = {
     "test_a_stream_follows_a_table_and_goes_on_after_a_restart": ("9-MERGE_ON_READ",),
 }
 
-# Test → long cases that run on Connect and not on a classic session: it has others of the test, or does the same in
-# other tests: with the session's settings, with `format("hudi")`, with names and frames in statements.
-LEFT: Mapping[str, tuple[str, ...]] = {
-    "test_a_script_reads_and_writes_log_files_by_format_hudi": ("",),
-    "test_rows_of_a_session_come_and_go_by_its_keys": ("",),
-    "test_the_sessions_options_stand_behind_those_of_a_scan": ("",),
-    "test_a_filter_of_many_terms_keeps_the_same_rows_on_spark": ("and",),
-    "test_a_stream_follows_a_table_and_goes_on_after_a_restart": ("9-MERGE_ON_READ",),
-    "test_this_process_and_spark_write_the_same_table": ("SIMPLE",),
-    "test_update_delete_and_merge_of_spark_frames_write_partial_updates": ("",),
-    "test_writes_and_reads_raise_no_warning": ("MERGE_ON_READ",),
-    "test_odd_partition_values_read_as_they_were_written": ("a{b,c}", "%41"),
-    "test_a_dataframe_merges_on_a_condition_as_arrow_rows_do": (
-        "every clause-COPY_ON_WRITE",
-        "constants-MERGE_ON_READ",
-    ),
-    "test_options_of_the_call_and_a_place_of_any_name_are_taken": ("",),
-    "test_frames_in_braces_change_rows": ("",),
-    "test_views_see_the_table_as_it_is": ("",),
-    "test_frames_are_saved_as_tables": ("",),
-    "test_parameters_and_frames_stay_what_they_are": ("",),
-    "test_a_statement_does_what_the_list_says": (
-        "update of a field of a struct",
-        "merge updates, deletes and inserts",
-    ),
-    "test_spark_reads_and_filters_copied_row_groups": ("",),
-    "test_a_query_of_the_session_decides_whether_a_write_stays": ("local-MERGE_ON_READ",),
-    "test_dataframes_go_the_ways_of_deltalake": ("auto",),
-}
+# Of KEPT, tests whose cases are long, so that they run on Connect and not on a classic session: it has others of the
+# test, or does the same in other tests: with the session's settings, `format("hudi")`, names and frames in statements.
+LEFT = frozenset(
+    {
+        "test_a_script_reads_and_writes_log_files_by_format_hudi",
+        "test_rows_of_a_session_come_and_go_by_its_keys",
+        "test_the_sessions_options_stand_behind_those_of_a_scan",
+        "test_a_filter_of_many_terms_keeps_the_same_rows_on_spark",
+        "test_a_stream_follows_a_table_and_goes_on_after_a_restart",
+        "test_this_process_and_spark_write_the_same_table",
+        "test_update_delete_and_merge_of_spark_frames_write_partial_updates",
+        "test_writes_and_reads_raise_no_warning",
+        "test_odd_partition_values_read_as_they_were_written",
+        "test_a_dataframe_merges_on_a_condition_as_arrow_rows_do",
+        "test_options_of_the_call_and_a_place_of_any_name_are_taken",
+        "test_frames_in_braces_change_rows",
+        "test_views_see_the_table_as_it_is",
+        "test_frames_are_saved_as_tables",
+        "test_parameters_and_frames_stay_what_they_are",
+        "test_a_statement_does_what_the_list_says",
+        "test_spark_reads_and_filters_copied_row_groups",
+        "test_a_query_of_the_session_decides_whether_a_write_stays",
+        "test_dataframes_go_the_ways_of_deltalake",
+    }
+)
 
 
 def mark_left(items: list[pytest.Item]) -> None:
     """Mark the cases that a classic session leaves to Connect as `sweep`."""
     for item in items:
-        if _in(LEFT, item):
+        if _test(item) in LEFT and _is_kept(item):
             item.add_marker(pytest.mark.sweep)
 
 
 def mark_repetitions(items: list[pytest.Item]) -> None:
     """Mark the cases that go on Connect the road of another one as `sweep`."""
     candidates = [item for item in items if item.path.stem not in WHOLE and not item.get_closest_marker("sweep")]
-    named_files = {item.path for item in candidates if _in(KEPT, item)}
+    named_files = {item.path for item in candidates if _is_kept(item)}
     begun_files = set()
     for item in candidates:
         is_first = item.path not in begun_files | named_files and item.path.stem not in SHOWN
         begun_files.add(item.path)
-        if not is_first and not _in(KEPT, item):
+        if not is_first and not _is_kept(item):
             item.add_marker(pytest.mark.sweep)
 
 
 def is_named(item: pytest.Item) -> bool:
-    """Is this a case that is repeated on Connect, or runs there alone?"""
-    return "tests/spark" in item.path.as_posix() and (_in(KEPT, item) or _in(LEFT, item))
+    """Is this a case that runs on Connect, whatever its hash is?"""
+    return "tests/spark" in item.path.as_posix() and _is_kept(item)
 
 
-def _in(table: Mapping[str, tuple[str, ...]], item: pytest.Item) -> bool:
-    test, _, case = item.nodeid.partition("[")
-    return case.removesuffix("]") in table.get(test.rpartition("::")[2], ())
+def _is_kept(item: pytest.Item) -> bool:
+    case = item.nodeid.partition("[")[2]
+    return case.removesuffix("]") in KEPT.get(_test(item), ())
+
+
+def _test(item: pytest.Item) -> str:
+    return item.nodeid.partition("[")[0].rpartition("::")[2]
