@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -114,16 +115,29 @@ def test_a_list_of_times_is_searched_in_every_unit(kind: pa.DataType) -> None:
 
 
 def test_a_hundred_thousand_keys_are_compared_with_ten_thousand_files_in_a_moment() -> None:
-    """It took four seconds for one file: a comparison of all files for each value."""
+    """A moment: ten times what Arrow and back takes. With a comparison of all files for each value it was 500 times."""
     low = pa.array(range(0, 10_000_000, 1_000))
     flags = pa.repeat(pa.scalar(False), len(low))
     ranges = {Column(("c",)): RangeColumns(low, pc.add(low, 999), flags, flags)}
     keys = tuple(range(0, 1_000_000, 10))
 
-    before = time.process_time()
-    found = which_may_match(In(Column(("c",)), keys), ranges, len(low))
-    assert time.process_time() - before < 1
-    assert found.sum() == 1_000
+    def compared() -> None:
+        assert which_may_match(In(Column(("c",)), keys), ranges, len(low)).sum() == 1_000
+
+    def converted() -> None:
+        assert len(pa.array(keys).to_pylist()) == len(keys)
+
+    assert _least_s(compared) < 10 * _least_s(converted)
+
+
+def _least_s(work: Callable[[], None]) -> float:
+    """The least seconds of a processor."""
+    spent_s = []
+    for _ in range(3):
+        start_s = time.process_time()
+        work()
+        spent_s.append(time.process_time() - start_s)
+    return min(spent_s)
 
 
 @pytest.mark.parametrize("name", sorted(VALUES))
