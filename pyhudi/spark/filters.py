@@ -5,6 +5,7 @@ Predicates have Spark's semantics (NaN, null), so they map to Spark's operators,
 
 from __future__ import annotations
 
+import math
 import operator
 import re
 from collections.abc import Callable
@@ -109,18 +110,41 @@ def _in(column: Operand, values: tuple[Value, ...], has_null: bool, schema: pa.S
 
 
 def _one_of(column: Operand, values: tuple[Value, ...], kind: pa.DataType) -> SparkColumn:
-    """The column is one of the values. Many whole numbers or plain texts are one call of the JVM; as literals each of
-    them is several, and a thousand take most of a second on a classic session.
+    """The column is one of the values. Many of them are one call of the JVM, as SQL, where all can be written in it; as
+    literals each of them is several, and a thousand take most of a second on a classic session.
     """
-    if len(values) > _FEW and pa.types.is_integer(kind):
-        return F.expr(f"{_name(column)} IN ({', '.join(map(str, values))})")
-    if len(values) > _FEW and _is_text(kind) and not any(_NOT_PLAIN.search(value) for value in values):
-        return F.expr(f"{_name(column)} IN ('" + "', '".join(values) + "')")
+    if len(values) > _FEW:
+        texts = [text for value in values if (text := _sql_literal(value, kind)) is not None]
+        if len(texts) == len(values):
+            return F.expr(f"{_name(column)} IN ({', '.join(texts)})")
     return _column(column).isin([_literal(value, kind) for value in values])
 
 
-def _is_text(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+def _sql_literal(value: Value, kind: pa.DataType) -> str | None:
+    """What `_literal` is, as SQL; None for a value whose text the session's settings change or SQL can't hold."""
+    if pa.types.is_integer(kind):
+        return str(value)
+    if pa.types.is_floating(kind):
+        return f"{float(value)!r}D" if math.isfinite(value) else None
+    if pa.types.is_decimal(kind):
+        return f"CAST('{Decimal(value)}' AS DECIMAL({kind.precision}, {kind.scale}))"
+    if pa.types.is_date(kind):
+        return f"DATE '{value.isoformat()}'"
+    if pa.types.is_timestamp(kind):
+        if kind.tz is None:
+            return f"CAST('{value.isoformat(sep=' ')}' AS TIMESTAMP_NTZ)"
+        return f"timestamp_micros({_micros(value)}L)"
+    if isinstance(value, bytes):
+        return f"X'{value.hex()}'"
+    if isinstance(value, str) and not _NOT_PLAIN.search(value):
+        return f"'{value}'"
+    return None
+
+
+def _micros(value: datetime) -> int:
+    """Microseconds since 1970 in UTC."""
+    since = value.astimezone(timezone.utc).replace(tzinfo=None) - _EPOCH
+    return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
 
 
 def _literal(value: Value, kind: pa.DataType) -> SparkColumn:
@@ -128,8 +152,7 @@ def _literal(value: Value, kind: pa.DataType) -> SparkColumn:
     if pa.types.is_timestamp(kind):
         if kind.tz is None:
             return F.lit(value.isoformat(sep=" ")).cast("timestamp_ntz")
-        since = value.astimezone(timezone.utc).replace(tzinfo=None) - _EPOCH
-        return F.timestamp_micros(F.lit((since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds))
+        return F.timestamp_micros(F.lit(_micros(value)))
     if pa.types.is_decimal(kind):
         return F.lit(str(Decimal(value))).cast(f"decimal({kind.precision},{kind.scale})")
     if pa.types.is_floating(kind):
