@@ -52,7 +52,7 @@ VALUES: dict[str, list[Any]] = {
     "f": [-math.inf, -1.5, -0.0, 0.0, 0.1, math.inf, math.nan],
     "g": [-2.5, 0.0, 1.5, math.nan],
     "d": [Decimal("-1.50"), Decimal("0.00"), Decimal("9999999.99")],
-    "s": ["", "a", "ab", "a_b", "b%", "Ü", "\U0001f600", "a\nb"],
+    "s": ["", "a", "ab", "a_b", "b%", "Ü", "\U0001f600", "a\nb", "it's $\\"],
     "b": [True, False],
     "day": [date(1, 1, 1), date(1969, 12, 31), date(2024, 2, 29), date(9999, 12, 31)],
     "at": [utc(1900, 1, 1), utc(1970, 1, 1), utc(2024, 2, 29, 12, 30, 1, 5)],
