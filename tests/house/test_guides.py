@@ -13,7 +13,6 @@ import pyarrow as pa
 import pytest
 
 import pyhudi
-from docs.notebook import notebook
 from pyhudi.model.options import Support, spec_of
 from tests.support.pages import examples, run_examples
 from tests.support.source import ROOT
@@ -44,10 +43,9 @@ def test_the_tutorial_runs_from_its_first_line_to_its_last(tmp_path: Path, capsy
     assert "readable" in capsys.readouterr().out  # the history
 
 
-def test_the_notebook_is_the_tutorial_and_its_cells_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_cells_of_the_notebook_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("duckdb")
     text = (DOCS / "first_hour.ipynb").read_text()
-    assert text == notebook((DOCS / "tutorial.md").read_text()), "run `make docs`"
 
     cells = [cell for cell in json.loads(text)["cells"] if cell["cell_type"] == "code"]
     names: dict[str, Any] = {}

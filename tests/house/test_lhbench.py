@@ -1,5 +1,4 @@
-"""Refreshes of bench/tpch.py and their truth, against rows merged one by one; the table of bench/lhbench.py;
-and what bench/spent.py counts."""
+"""Refreshes of bench/tpch.py and their truth, against rows merged one by one; and what bench/spent.py counts."""
 
 from __future__ import annotations
 
@@ -16,7 +15,6 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from bench.lhbench import Outcome, markdown
 from bench.spent import processor_s
 from bench.tpch import COLUMNS, Refreshes, plain, prepare, same
 
@@ -98,22 +96,6 @@ def test_answers_of_two_engines_are_the_same_but_for_the_last_digits_of_a_divisi
     assert not same([["a", 3, 0.1234567]], [["a", 3, 0.1236]])
     assert not same([[1_000_000_000_000, 1.0]], [[1_000_000_000_001, 1.0]])
     assert not same([["a", 3, 1.0]], [])
-
-
-def test_the_table_shows_ratios_to_the_first_contestant_and_marks_what_is_wrong() -> None:
-    ours = {"load": {"wall_s": [2.0], "processor_s": [4.0]}, "merges": {"wall_s": [1.0, 3.0], "processor_s": [4.0, 4]}}
-    theirs = {"load": {"wall_s": [3.0], "processor_s": [2.0]}, "merges": {"wall_s": [8.0, 4], "processor_s": [8.0, 4]}}
-    outcomes = {
-        "cow pyhudi": vars(Outcome(steps=ours)),
-        "cow delta_4": vars(Outcome(steps=theirs, wrong=["digest after: 1, but true is 2"])),
-        "cow hudi_1_2_0": vars(Outcome(failed=True)),
-    }
-
-    lines = markdown({"rounds": 2, "outcomes": outcomes}).splitlines()
-
-    assert lines[0] == "| table | step | PyHudi, s | Delta 4.1.0 | Hudi 1.2.0 |"
-    assert lines[2] == "| copy on write | load | 2.00 (4.00) | 1.50 (0.50) | **failed** |"
-    assert "| copy on write | 2 merges | 4.00 (8.00) | 3.00 (1.50) **wrong** | **failed** |" in lines
 
 
 # Its child works, is idle and ends; the system forgets what it took.

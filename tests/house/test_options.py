@@ -24,12 +24,10 @@ from pyhudi.model.options import (
     resolve,
     spec_of,
 )
-from pyhudi.model.options.__main__ import options_page
 from pyhudi.model.options.concurrency import RETRIES_BY_DEFAULT, ConcurrencyOptions
 from pyhudi.model.options.declare import specs_of
 from tests.support.source import modules
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
 KEY = "hoodie.datasource.write.recordkey.field"
 
 
@@ -148,10 +146,6 @@ def test_every_key_of_an_honoured_option_is_written_down_once():
         if isinstance(node, ast.Constant) and node.value in spellings
     )
     assert {key for key, times in written.items() if times > 1} == set()
-
-
-def test_the_page_is_printed_from_the_table():
-    assert (DOCS / "options.md").read_text() == options_page(), "run `make docs`"
 
 
 def test_every_python_name_stands_for_the_one_spelling_of_an_honoured_option():

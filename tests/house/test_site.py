@@ -1,38 +1,45 @@
-"""The README as a front page, and the parts of pages that are made from other parts."""
+"""Pages and pictures that are made from code, or from other pages."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+
+import pytest
 
 import pyhudi
 from bench.plot import plot
+from docs.notebook import notebook
 from pyhudi import errors
+from pyhudi.cli.page import cli_page
+from pyhudi.model.options.__main__ import options_page
+from pyhudi.sql.procedures.page import procedures_page
 from tests.support.source import ROOT
 
-
-def test_the_readme_fits_on_a_screen_and_shows_the_install_both_makes_and_both_engines_before_anything_else() -> None:
-    text = (ROOT / "README.md").read_text()
-
-    assert len(text.splitlines()) <= 75
-    shown = [
-        text.index(part) for part in ("pip install pyhudi", "make demo", "make test", "write_hudi(", "SparkSession")
-    ]
-    assert shown == sorted(shown)
-    for example in re.findall(r"```python\n(.*?)```", text, re.S):
-        assert len(example.splitlines()) <= 16
-        assert "print(" in example
+DOCS = ROOT / "docs"
+GENERATED: dict[str, Callable[[], str]] = {
+    "benchmarks.svg": lambda: plot((DOCS / "benchmarks.md").read_text()),
+    "cli.md": cli_page,
+    "first_hour.ipynb": lambda: notebook((DOCS / "tutorial.md").read_text()),
+    "options.md": options_page,
+    "procedures.md": procedures_page,
+}
 
 
-def test_the_plot_is_that_of_the_table_of_its_page() -> None:
-    docs = ROOT / "docs"
-    picture = plot((docs / "benchmarks.md").read_text())
+@pytest.mark.parametrize("name", GENERATED)
+def test_a_generated_file_is_what_its_source_makes_of_it(name: str) -> None:
+    assert (DOCS / name).read_text() == GENERATED[name](), "run `make docs`"
 
-    assert (docs / "benchmarks.svg").read_text() == picture, "run `make docs`"
-    assert picture.count("<rect") == 6
+
+def test_every_argument_of_every_command_has_its_meaning() -> None:
+    rows = [line for line in cli_page().splitlines() if line.startswith("| `")]
+
+    assert rows
+    assert [row for row in rows if row.endswith("|  |")] == []
 
 
 def test_the_page_of_the_api_has_every_public_name() -> None:
-    listed = re.findall(r"^::: pyhudi\.(\w+)$", (ROOT / "docs" / "api.md").read_text(), re.M)
+    listed = re.findall(r"^::: pyhudi\.(\w+)$", (DOCS / "api.md").read_text(), re.M)
 
     assert "errors" in listed
     assert {name for name in pyhudi.__all__ if not hasattr(errors, name)} - {"__version__"} == {*listed} - {"errors"}

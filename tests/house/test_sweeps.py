@@ -1,15 +1,20 @@
-"""What `make test` runs of long tests, and of the Spark tests on Spark Connect."""
+"""What a run takes of long tests, which cases its seed chooses, and what runs on Spark Connect."""
 
 from __future__ import annotations
 
+import os
+import re
+import subprocess
+import sys
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 from tests.support.source import ROOT
 from tests.support.spark import on_connect
-from tests.support.sweeps import SHARE, WHOLE_ROOMS, mark_sweeps
+from tests.support.sweeps import SHARE, WHOLE_ROOMS, mark_sweeps, seed_of
 
 TEST = "tests/actions/test_a.py::test"
 
@@ -52,17 +57,41 @@ def test_every_test_keeps_a_case_and_where_it_can_one_that_is_not_slow() -> None
         assert "b" in kept
 
 
+def test_as_many_seeds_as_parts_play_every_case() -> None:
+    names = [str(number) for number in range(100)]
+    played = [
+        set(kept_of(partial(mark_sweeps, seed=seed), *(Case(TEST, name) for name in names))) for seed in range(SHARE)
+    ]
+
+    assert set.union(*played) == set(names)
+    assert max(map(len, played)) < len(names) / 4
+
+
+def test_the_seed_is_the_commits_hash_unless_one_is_given() -> None:
+    show = [sys.executable, "-c", "from tests.support.sweeps import SEED; print(SEED)"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    environment.pop("PYHUDI_SEED", None)
+    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False).stdout
+    of_commit = subprocess.run(show, cwd=ROOT, env=environment, capture_output=True, text=True, check=True).stdout
+    given = {**environment, "PYHUDI_SEED": "0000002a9"}
+    of_text = subprocess.run(show, cwd=ROOT, env=given, capture_output=True, text=True, check=True).stdout
+
+    assert int(of_commit) == seed_of(commit.strip())
+    assert int(of_text) == 0x2A
+
+
 def test_tests_of_the_source_and_of_real_hudi_keep_all_their_cases() -> None:
     cases = [str(number) for number in range(40)]
     for room in WHOLE_ROOMS:
         assert kept_of(mark_sweeps, *(Case(f"tests/{room}/test_a.py::test", case) for case in cases)) == cases
 
 
-def test_ci_runs_make_floors_whose_rooms_are_there() -> None:
+def test_ci_runs_every_part_and_the_rooms_of_make_floors_are_there() -> None:
     (line,) = [line for line in (ROOT / "Makefile").read_text().splitlines() if line.startswith("FLOORS := ")]
 
     assert [room for room in line.split()[2:] if not (ROOT / "tests" / room).is_dir()] == []
-    assert "make check test floors\n" in (ROOT / ".ci/run").read_text()
+    parts = re.findall(r"^part (?:\w+=\w+ )*make ([\w-]+)", (ROOT / ".ci/run").read_text(), re.M)
+    assert parts == ["check", "test-all", "clusters", "judge", "sparks", "wheel"]
 
 
 def test_a_case_that_is_known_by_name_stays() -> None:
