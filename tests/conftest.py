@@ -19,7 +19,7 @@ pytest.register_assert_rewrite("tests.support")
 from tests.support.forced import force  # noqa: E402
 from tests.support.golden.folder import GoldenTable, shared_folder  # noqa: E402
 from tests.support.spark.on_connect import is_named  # noqa: E402
-from tests.support.sweeps import examples, mark_sweeps  # noqa: E402
+from tests.support.sweeps import SAMPLED, SEED, examples, mark_sweeps  # noqa: E402
 
 # A machine that is busy with other work makes no test fail: by default Hypothesis gives an example 200 ms.
 settings.register_profile(
@@ -39,6 +39,11 @@ def pytest_configure() -> None:
 @pytest.hookimpl(tryfirst=True)  # before pytest chooses by markers
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     mark_sweeps(items, is_named)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if SAMPLED:
+        terminalreporter.write_line(f"the cases of seed {SEED:08x}; PYHUDI_SEED={SEED:08x} plays the same ones")
 
 
 @pytest.fixture(scope="session")

@@ -14,7 +14,7 @@ import pytest
 from pyhudi.errors import HudiError
 from pyhudi.model.filenames import HEARTBEAT_FOLDER
 from pyhudi.storage.memory import FaultKind
-from tests.support.sweeps import SAMPLED
+from tests.support.sweeps import SAMPLED, SEED
 from tests.support.tables.small import TestTable
 
 READING = frozenset({"read", "open_input", "list", "walk", "stat"})
@@ -52,14 +52,15 @@ def places_to_die(calls: Sequence[tuple[str, str]]) -> list[tuple[FaultKind, int
     torn = [n for n in changes if calls[n - 1][0] in TEARABLE and not calls[n - 1][1].startswith(HEARTBEAT_FOLDER)]
     every = list(range(1, len(calls) + 1))
     if SAMPLED:
-        # Actions differ in their number of calls, so also in which of the calls they die at.
+        # Actions differ in their number of calls, so also in which of the calls they die at; so do commits.
+        turn = len(calls) + SEED
         kinds = _alike(calls, changes)
         if len(kinds) > 8:
-            kinds = kinds[len(calls) % 2 :: 2]
-        ends = [same[-1 if number % 2 else 0] for number, same in enumerate(kinds, len(calls))]
+            kinds = kinds[turn % 2 :: 2]
+        ends = [same[-1 if number % 2 else 0] for number, same in enumerate(kinds, turn)]
         first_reads = [same[0] for same in _alike(calls, set(every) - set(changes))]
-        every = sorted({*first_reads[len(calls) % 6 :: 6], *ends})
-        torn = [same[0] for same in _alike(calls, torn)][len(calls) % 2 :: 2]
+        every = sorted({*first_reads[turn % 6 :: 6], *ends})
+        torn = [same[0] for same in _alike(calls, torn)][turn % 2 :: 2]
     return [*(("before", n) for n in every), ("after", changes[-1]), *(("torn", n) for n in torn)]
 
 
