@@ -18,6 +18,11 @@ pytest.register_assert_rewrite("tests.support")
 
 from tests.support.forced import force  # noqa: E402
 from tests.support.golden.folder import GoldenTable, shared_folder  # noqa: E402
+from tests.support.metadata_table import (  # noqa: E402
+    has_one_by_default,
+    mark_with_metadata_table,
+    no_metadata_table_by_default,
+)
 from tests.support.spark.on_connect import is_named  # noqa: E402
 from tests.support.sweeps import SAMPLED, SEED, examples, mark_sweeps  # noqa: E402
 
@@ -39,6 +44,13 @@ def pytest_configure() -> None:
 @pytest.hookimpl(tryfirst=True)  # before pytest chooses by markers
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     mark_sweeps(items, is_named)
+    mark_with_metadata_table(items)
+
+
+@pytest.fixture(autouse=True)
+def _metadata_table_by_default(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not has_one_by_default(request.node):
+        no_metadata_table_by_default(monkeypatch)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -6,7 +6,6 @@ import ast
 import warnings
 from collections import Counter
 from dataclasses import dataclass, field, fields, is_dataclass
-from pathlib import Path
 
 import pytest
 

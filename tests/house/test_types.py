@@ -6,7 +6,6 @@ import ast
 import importlib
 import inspect
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 

@@ -124,6 +124,7 @@ def test_the_columns_of_an_expression_are_told() -> None:
     assert top_level_columns(Opaque(nested), schema) == {"n", "valid", "s"}
 
 
+@pytest.mark.metadata_table
 def test_files_and_partitions_are_skipped_by_expressions(tmp_path: Path) -> None:
     for day in range(4):
         rows = [

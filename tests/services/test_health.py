@@ -7,9 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pytest
 
 from pyhudi import HudiTable, write_hudi
 from pyhudi.services.health import Finding, TableHealth
+
+pytestmark = pytest.mark.metadata_table
 
 _FEW = {"hoodie.keep.max.commits": "3", "hoodie.keep.min.commits": "2", "hoodie.clean.commits.retained": "1"}
 

@@ -1,6 +1,7 @@
 """Which cases run when: the part of long tests that a run takes, and the seed that chooses it.
 
-Of the cases of a test one in `SHARE` is run, and at least one; the others have the marker `sweep`. A case's hash and
+Of the cases of a test one in `SHARE` is run, and at least one; the others have the marker `sweep`. Tests marked `whole`
+are run with all their cases. A case's hash and
 the seed of the run decide, so a case is in a run or not whatever other cases there are, and nobody keeps lists. The
 seed is the commit's hash: other commits play other cases. `PYHUDI_SEED` chooses another one.
 
@@ -67,7 +68,7 @@ def mark_sweeps(
     tests: dict[str, list[pytest.Item]] = {}
     for item in items:
         test = item.nodeid.partition("[")[0]
-        if test.split("/")[1] not in WHOLE_ROOMS:
+        if test.split("/")[1] not in WHOLE_ROOMS and item.get_closest_marker("whole") is None:
             tests.setdefault(test, []).append(item)
     for cases in tests.values():
         fast = [item for item in cases if item.get_closest_marker("slow") is None]

@@ -167,6 +167,7 @@ def test_open_refuses_other_options(table: HudiTable, options: dict[str, str], t
         HudiTable.open(table.path, options=options)
 
 
+@pytest.mark.metadata_table
 def test_reading_without_the_metadata_table_does_not_take_it_out_of_a_table_that_is_written(table: HudiTable) -> None:
     assert table.metadata.partitions
     opened = HudiTable.open(table.path, options={"hoodie.metadata.enable": False})

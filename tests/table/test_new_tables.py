@@ -14,6 +14,8 @@ from pyhudi.storage import open_storage
 from tests.support.golden.folder import Golden
 from tests.support.tables.rides import ROWS, SCHEMA
 
+pytestmark = pytest.mark.metadata_table
+
 KEYS = {"record_key": "id", "ordering": "ts"}
 PARTITIONED = {**KEYS, "partition_by": "city"}
 ON, OFF = {"hoodie.metadata.enable": "true"}, {"hoodie.metadata.enable": "false"}

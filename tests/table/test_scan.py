@@ -276,6 +276,7 @@ def test_columns_come_in_the_order_that_was_asked_for(tmp_path: Path) -> None:
     assert table.scan(columns=[]).schema.names == []
 
 
+@pytest.mark.metadata_table
 def test_a_scan_prints_what_it_is(tmp_path: Path) -> None:
     write_hudi(tmp_path / "t", [{"id": 1, "p": "a"}], record_key="id", partition_by="p")
     scan = HudiTable.open(tmp_path / "t").scan(["id"], "id > 0", as_of="2100-01-01")

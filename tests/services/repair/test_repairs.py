@@ -223,6 +223,7 @@ def test_what_whole_blocks_hold_is_kept(tmp_path: Path, version: str) -> None:
 # ---- properties
 
 
+@pytest.mark.metadata_table
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
 def test_lost_properties_are_made_from_files(tmp_path: Path, version: str, kind: str) -> None:
