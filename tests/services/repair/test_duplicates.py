@@ -43,6 +43,55 @@ def test_without_an_ordering_column_the_newest_row_stays(tmp_path: Path) -> None
     assert read(table) == [("a", "x", 5, 3)]
 
 
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+@pytest.mark.parametrize("operation", ["insert", "bulk_insert"])
+@pytest.mark.parametrize("mode", ["COMMIT_TIME_ORDERING", "EVENT_TIME_ORDERING"])
+def test_of_many_rows_of_one_commit_that_row_stays_which_an_upsert_of_them_keeps(
+    tmp_path: Path, kind: str, operation: str, mode: str
+) -> None:
+    options = {"hoodie.write.record.merge.mode": mode}
+    keys = {**KEYS, "ordering": "ts" if mode == "EVENT_TIME_ORDERING" else None}
+    for name in ("repaired", "upserted"):
+        write_hudi(tmp_path / name, rows(("z", "x", 1, 0)), table_type=kind, options=options, **keys)  # type: ignore[arg-type]
+    table, right = HudiTable.open(tmp_path / "repaired"), HudiTable.open(tmp_path / "upserted")
+    many = rows(*(("a", "x", 5, number) for number in range(12)))  # the row numbers 9 and 11 sort otherwise as text
+    getattr(table, operation)(many)
+    right.upsert(many)
+
+    mended(table.repair.duplicates(dry_run=False))
+
+    assert read(table) == read(right) == [("a", "x", 5, 11), ("z", "x", 1, 0)]
+
+
+@pytest.mark.parametrize(
+    ("numbers", "right"),
+    [
+        (["9_7", "10_0"], 2),  # tasks are numbers, too
+        (["10_0", "9_7"], 1),
+        (["0_99999999999", "0_100000000000"], 2),  # beyond 32 bits
+        (["0_1", None], 1),  # without a number a row is the oldest of its commit
+        ([None, None], 2),  # then the order in the file counts
+        (["no number", "0_99999999999999999999"], 2),
+    ],
+)
+def test_sequence_numbers_of_other_writers_are_compared_as_numbers(
+    tmp_path: Path, numbers: list[str | None], right: int
+) -> None:
+    options = {"hoodie.write.record.merge.mode": "COMMIT_TIME_ORDERING"}
+    write_hudi(tmp_path, rows(("a", "x", 1, 1)), record_key="id", partition_by="p", options=options)
+    table = HudiTable.open(tmp_path)
+    table.bulk_insert(rows(("b", "x", 1, 1), ("b", "x", 1, 2)))
+    base = max((tmp_path / "x").glob("*.parquet"), key=lambda file: file.name.rpartition("_")[2])
+    stored = pq.read_table(base, partitioning=None)
+    time = stored.column("_hoodie_commit_time")[0].as_py()
+    texts = pa.array([number if number is None else f"{time}_{number}" for number in numbers], pa.string())
+    pq.write_table(stored.set_column(1, stored.schema.field(1), texts), base)
+
+    mended(table.repair.duplicates(dry_run=False))
+
+    assert read(table) == [("a", "x", 1, 1), ("b", "x", 1, right)]
+
+
 def test_file_groups_without_duplicates_are_not_rewritten(tmp_path: Path) -> None:
     table = table_of(tmp_path, "9")
     table.bulk_insert(rows(("a", "x", 9, 99)))
