@@ -29,6 +29,7 @@ _WITHOUT_SCHEMA_CHANGE = frozenset(
 
 
 _PART, _TOTALS_PART = "commit", "totals"  # names of the cached parts of a completed file
+_NOTHING = CommitMetadata({})  # in a file of zero bytes
 _STAT_BYTES = 2000  # about the size of a write stat in memory
 
 Decoded = TypeVar("Decoded")
@@ -58,8 +59,9 @@ class CommitBodies:
             body = self._cache.get(instant)
         if body is None:
             body = self._load(instant, _PART, decode_commit, _size_of, lambda archived: archived.commit())
-            with self._lock:
-                self._cache[instant] = body
+            if body != _NOTHING:  # a repair may write its file
+                with self._lock:
+                    self._cache[instant] = body
         return body
 
     def totals(self, instant: Instant) -> CommitTotals:

@@ -21,7 +21,9 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from math import inf
 
+from pyhudi.caller_warnings import warn_caller
 from pyhudi.meta_client import MetaClient
+from pyhudi.model.commit import CommitMetadata
 from pyhudi.model.file_group import BaseFile, FileGroup, FileGroupId, FileSlice, LogFile, SliceParts, size_of_parts
 from pyhudi.model.filenames import BaseFileName, LogFileName, base_file_parts
 from pyhudi.model.instant import ActionKind, Instant
@@ -91,6 +93,7 @@ def listed_partitions(
 
 _CDC_SUFFIX = ".cdc"
 _UNKNOWN = ""  # not an instant time
+_NOTHING_KNOWN = CommitMetadata({})  # the body in a file of zero bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -333,11 +336,20 @@ class Visibility:
 
 
 def load_replaced_groups(meta: MetaClient, completed: Iterable[Instant]) -> frozenset[FileGroupId]:
-    """File groups replaced by the replacecommits among `completed` (overwrites, clustering, dropped partitions)."""
+    """File groups replaced by the replacecommits among `completed` (overwrites, clustering, dropped partitions).
+
+    Warns of one whose file has zero bytes: it replaces nothing, as for Hudi's readers.
+    """
     replaced: set[FileGroupId] = set()
     for instant in completed:
         if instant.action is ActionKind.REPLACECOMMIT:
-            for partition, file_ids in (meta.commits.metadata(instant).partition_to_replace_file_ids or {}).items():
+            body = meta.commits.metadata(instant)
+            if body == _NOTHING_KNOWN:
+                warn_caller(
+                    f"{meta.storage.root}: the file of replacecommit {instant.requested_time} is empty, so rows that "
+                    "it replaced or deleted may be back. table.repair.empty_instants() shows what can be done."
+                )
+            for partition, file_ids in (body.partition_to_replace_file_ids or {}).items():
                 replaced.update(FileGroupId(partition, file_id) for file_id in file_ids)
     return frozenset(replaced)
 

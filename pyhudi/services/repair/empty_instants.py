@@ -2,33 +2,39 @@
 
     pending, its plan can't be read       undone, or taken off the timeline, when its writer is dead
     completed clean or rollback           its file is written anew, without content: what it did stays done
-    completed write without data files    likewise: an empty commit
+    completed write that replaced files   its file is written again where the table says elsewhere what it replaced;
+                                          else it stays: an empty file would bring the replaced rows back
+    completed write without data files    an empty commit; it stays where it may have changed the schema
     completed write with data files       stays: its rows count; `table.rollback(time)` would take them back
 
-A file is written anew, not deleted, since the metadata table believes only instants that are complete.
+A file is written again, not deleted, since the metadata table believes only instants that are complete.
 Source: docs/repairs.md, "Empty instants"; docs/formats/timeline.md, "Bodies".
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.undo.damaged_plans import has_damaged_plan
 from pyhudi.actions.undo.rollback import undo
 from pyhudi.errors import CorruptFile, PathNotFound
+from pyhudi.formats.log.reader import LogBlock, scan_log
 from pyhudi.formats.timeline.clean_plans import encode_clean_metadata
 from pyhudi.formats.timeline.instant_files import decode_commit, decode_rollback_metadata, encode_commit
 from pyhudi.formats.timeline.instant_files import encode_rollback_metadata as encode_rollback
 from pyhudi.meta_client import MetaClient
-from pyhudi.model.commit import CommitMetadata
-from pyhudi.model.filenames import instant_of
+from pyhudi.model.commit import CommitMetadata, OperationType
+from pyhudi.model.filenames import LogFileName, instant_of
 from pyhudi.model.instant import ActionKind, Instant, State
+from pyhudi.model.new_table import OWN_LOG_FILES
 from pyhudi.model.plans import CleanMetadata, RollbackMetadata
 from pyhudi.services.repair.orphans import data_files
+from pyhudi.services.repair.replaced_groups import replacing_body
 from pyhudi.services.repair.result import RepairItem, RepairResult
+from pyhudi.storage.base import FileInfo, Storage
+from pyhudi.timeline.commits import tells_schema
 from pyhudi.timeline.listing import instant_path
 from pyhudi.timeline.read import TimelineReader
 from pyhudi.transaction.instants import drop
@@ -36,7 +42,8 @@ from pyhudi.transaction.instants import drop
 __all__ = ["empty_instants", "find_empty_instants"]
 
 _RUN = "table.repair.empty_instants(dry_run=False)"
-_UNDO, _DROP, _WRITE = "undo it", "take it off the timeline", "write it anew, without content"
+_UNDO, _DROP, _WRITE = "undo it", "take it off the timeline", "write it again, without content"
+_SCHEMA_KEYS = ("schema", "latest_schema")
 
 
 def empty_instants(
@@ -55,10 +62,10 @@ def empty_instants(
         for one in damaged:
             if one.item.action == _DROP:
                 drop(one.instant, context.meta)
-            elif one.item.action == _WRITE:
+            elif one.body is not None:
                 path = instant_path(one.instant, context.meta.config)
                 modified_ms = getattr(context.meta.storage.stat(path), "modified_ms", None)
-                context.meta.storage.write(path, _empty_body(one.instant, context.meta))
+                context.meta.storage.write(path, one.body)
                 if modified_ms is not None:  # in layout 1 it is the completion time
                     context.meta.storage.set_modified(path, modified_ms)
                 context.meta.storage.sync([path])
@@ -76,8 +83,11 @@ def find_empty_instants(context: ActionContext) -> tuple[RepairItem, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Damaged:
+    """`body`: what its completed file is to hold; None where that is not written."""
+
     instant: Instant
     item: RepairItem
+    body: bytes | None = None
 
 
 def _find(context: ActionContext, actions: frozenset[ActionKind] | None) -> list[_Damaged]:
@@ -100,16 +110,72 @@ def _find(context: ActionContext, actions: frozenset[ActionKind] | None) -> list
             else:
                 can_write = instant.action in (ActionKind.CLEAN, ActionKind.ROLLBACK)
                 item = RepairItem(name, "its completed file can't be read", _WRITE if can_write else "")
-                damaged.append(_Damaged(instant, item))
-    if writes:
-        files = Counter(instant_of(entry.name) for entry in data_files(meta.storage))
-        for instant in writes:
-            name, count = f"{instant.requested_time}.{instant.action.value}", files[instant.requested_time]
-            problem = "its completed file can't be read"
-            if count:
-                problem += f"; {count:,} data files are of it, whose rows count"
-            damaged.append(_Damaged(instant, RepairItem(name, problem, "" if count else _WRITE)))
-    return damaged
+                damaged.append(_Damaged(instant, item, _without_content(instant, meta) if can_write else None))
+    return [*damaged, *_damaged_writes(writes, meta)] if writes else damaged
+
+
+def _damaged_writes(writes: Sequence[Instant], meta: MetaClient) -> Iterator[_Damaged]:
+    files: dict[str, list[FileInfo]] = {instant.requested_time: [] for instant in writes}
+    logs_below_8: list[FileInfo] = []
+    for entry in data_files(meta.storage):
+        time = instant_of(entry.name)
+        if time in files:
+            files[time].append(entry)
+        elif meta.config.table_version < OWN_LOG_FILES and LogFileName.parse(entry.name) is not None:
+            logs_below_8.append(entry)
+    for instant in writes:  # the view of the table reads the bodies of all replacecommits
+        meta = meta.with_completed(instant, CommitMetadata({}, partition_to_replace_file_ids={}))
+    for instant in writes:
+        own = files[instant.requested_time]
+        if instant.action is ActionKind.DELTACOMMIT:
+            own += [entry for entry in logs_below_8 if _has_block_of(entry, instant, meta.storage)]
+        item, body = _write_again(instant, own, meta)
+        yield _Damaged(instant, item, None if body is None else _encoded(body, instant, meta))
+
+
+def _write_again(
+    instant: Instant, files: Sequence[FileInfo], meta: MetaClient
+) -> tuple[RepairItem, CommitMetadata | None]:
+    """What is known of a write, and the body of its new file; None where it would hide what the write did."""
+    name = f"{instant.requested_time}.{instant.action.value}"
+    problem = "its completed file can't be read"
+    if files:
+        problem += f"; {len(files):,} data files are of it, whose rows count"
+    if instant.action is ActionKind.REPLACECOMMIT:
+        body = replacing_body(instant, files, meta)
+        if body is not None:
+            count = sum(map(len, (body.partition_to_replace_file_ids or {}).values()))
+            return RepairItem(name, problem, f"write it again: it replaced {count:,} file groups"), body
+        problem += f"; what it replaced is unknown, so those rows are back. {_way_out(instant, meta)}"
+    elif not files and _may_have_changed_schema(instant, meta):
+        problem += f"; it may have changed the table's schema. {_way_out(instant, meta)}"
+    elif not files:
+        return RepairItem(name, problem, _WRITE), CommitMetadata({})
+    return RepairItem(name, problem), None
+
+
+def _way_out(instant: Instant, meta: MetaClient) -> str:
+    entry = meta.storage.stat(instant_path(instant, meta.config))
+    empties = "" if entry is None or not entry.size_bytes else "empty it, "
+    return f"Put its file back from a copy; or {empties}call table.rollback({instant.requested_time!r}) and write again"
+
+
+def _has_block_of(entry: FileInfo, instant: Instant, storage: Storage) -> bool:
+    """Below version 8 a log file has the instant of its slice in its name, those of its writers in its blocks."""
+    try:
+        blocks = [block for block in scan_log(storage, entry.path) if isinstance(block, LogBlock)]
+    except CorruptFile:
+        return True  # it may have
+    return any(block.instant_time == instant.requested_time for block in blocks)
+
+
+def _may_have_changed_schema(instant: Instant, meta: MetaClient) -> bool:
+    """A write without rows whose inflight file names no other operation may be an ALTER TABLE."""
+    try:
+        operation = meta.reader.profile(instant).operation_type
+    except (CorruptFile, PathNotFound):
+        return True
+    return operation in (OperationType.UNKNOWN, OperationType.ALTER_SCHEMA)
 
 
 def _has_no_plan(instant: Instant, meta: MetaClient) -> bool:
@@ -147,21 +213,25 @@ def _is_readable(instant: Instant, meta: MetaClient) -> bool:
     return True
 
 
-def _empty_body(instant: Instant, meta: MetaClient) -> bytes:
-    """The body of an action that changed nothing. A clean keeps the bound of what can be read: that of its plan."""
-    if instant.action is ActionKind.CLEAN:
-        earliest, last = "", ""
-        try:
-            plan = meta.reader.clean_plan(instant)
-            if plan is not None:
-                earliest, last = plan.earliest_time, plan.last_commit
-        except (CorruptFile, PathNotFound):
-            pass
-        return encode_clean_metadata(CleanMetadata(instant.requested_time, 0, earliest, last, {}))
+def _without_content(instant: Instant, meta: MetaClient) -> bytes:
+    """The body of a clean or a rollback that changed nothing. A clean keeps the bound of what can be read: that of its
+    plan.
+    """
     if instant.action is ActionKind.ROLLBACK:
         return encode_rollback(RollbackMetadata(instant.requested_time, 0, 0, (), {}))
-    schema = meta.commits.latest_schema_json(meta.timeline.up_to(instant.requested_time))
-    extra = {} if schema is None else {"schema": schema}
-    replaced: dict[str, tuple[str, ...]] | None = {} if instant.action is ActionKind.REPLACECOMMIT else None
-    body = CommitMetadata({}, extra, partition_to_replace_file_ids=replaced)
-    return encode_commit(body, instant.action, meta.config.table_version)
+    earliest, last = "", ""
+    try:
+        plan = meta.reader.clean_plan(instant)
+        if plan is not None:
+            earliest, last = plan.earliest_time, plan.last_commit
+    except (CorruptFile, PathNotFound):
+        pass
+    return encode_clean_metadata(CleanMetadata(instant.requested_time, 0, earliest, last, {}))
+
+
+def _encoded(body: CommitMetadata, instant: Instant, meta: MetaClient) -> bytes:
+    """The body of a write as its completed file, with the schema of the write before it."""
+    before = (i for i in reversed(meta.timeline.up_to(instant.requested_time).commits().instants) if i != instant)
+    newest = next((earlier for i in before if tells_schema(earlier := meta.commits.metadata(i))), CommitMetadata({}))
+    extra = {key: newest.extra_metadata[key] for key in _SCHEMA_KEYS if key in newest.extra_metadata}
+    return encode_commit(replace(body, extra_metadata=extra), instant.action, meta.config.table_version)
