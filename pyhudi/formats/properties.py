@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from datetime import datetime, timezone
 
 from pyhudi.errors import CorruptFile
@@ -18,9 +19,11 @@ __all__ = [
     "CHECKSUM_KEY",
     "PROPERTIES_BYTES_MAX",
     "date_comment",
+    "ends_with_line",
     "has_valid_checksum",
     "parse_properties",
     "print_properties",
+    "readable_properties",
     "table_checksum",
 ]
 
@@ -55,18 +58,26 @@ def parse_properties(data: bytes, source: str) -> dict[str, str]:
             f"{source} at byte {data.index(0)}: expected the text of a properties file, found a NUL byte. The file was "
             f"not written completely; restore it from its backup."
         )
+    return dict(_property(line, source) for line in _logical_lines(data.decode("iso-8859-1")))
+
+
+def readable_properties(data: bytes, source: str) -> dict[str, str]:
+    """The properties in the lines of damaged `data` that can be read.
+
+    A last line without its end is damage, too: its value may be a part of the one that was written.
+    """
     properties: dict[str, str] = {}
-    for line in _logical_lines(data.decode("iso-8859-1")):
-        end = _key_end(line)
-        value_start = end
-        while value_start < len(line) and line[value_start] in _WHITE:
-            value_start += 1
-        if value_start < len(line) and line[value_start] in "=:":
-            value_start += 1
-            while value_start < len(line) and line[value_start] in _WHITE:
-                value_start += 1
-        properties[_unescape(line[:end], source)] = _unescape(line[value_start:], source)
+    for line in _logical_lines(data[: _end_of_whole_lines(data)].decode("iso-8859-1")):
+        if "\x00" not in line:
+            with suppress(CorruptFile):
+                key, value = _property(line, source)
+                properties[key] = value
     return properties
+
+
+def ends_with_line(data: bytes) -> bool:
+    """Has the last line of a properties file its end? Without it the file was cut off."""
+    return _end_of_whole_lines(data) == len(data)
 
 
 def print_properties(properties: Mapping[str, str], comments: Iterable[str] = ()) -> bytes:
@@ -104,6 +115,31 @@ def _logical_lines(text: str) -> Iterator[str]:
             parts = []
     if any(parts):
         yield "".join(parts)
+
+
+def _end_of_whole_lines(data: bytes) -> int:
+    """Where the last line with an end ends; a backslash before the end continues the line."""
+    at = len(data)
+    while at:
+        at = max(data.rfind(b"\n", 0, at), data.rfind(b"\r", 0, at)) + 1
+        line = data[:at].rstrip(b"\r\n")
+        if (len(line) - len(line.rstrip(b"\\"))) % 2 == 0:
+            break
+        at = len(line)
+    return at
+
+
+def _property(line: str, source: str) -> tuple[str, str]:
+    """Key and value of a logical line."""
+    end = _key_end(line)
+    value_start = end
+    while value_start < len(line) and line[value_start] in _WHITE:
+        value_start += 1
+    if value_start < len(line) and line[value_start] in "=:":
+        value_start += 1
+        while value_start < len(line) and line[value_start] in _WHITE:
+            value_start += 1
+    return _unescape(line[:end], source), _unescape(line[value_start:], source)
 
 
 def _key_end(line: str) -> int:

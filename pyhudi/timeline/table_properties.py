@@ -9,7 +9,13 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime, timezone
 
 from pyhudi.errors import CorruptFile, PathExists, PathNotFound, StorageError, TableExists, TableNotFound, WriteConflict
-from pyhudi.formats.properties import PROPERTIES_BYTES_MAX, date_comment, parse_properties, print_properties
+from pyhudi.formats.properties import (
+    PROPERTIES_BYTES_MAX,
+    date_comment,
+    ends_with_line,
+    parse_properties,
+    print_properties,
+)
 from pyhudi.model.filenames import (
     AUXILIARY_FOLDER,
     META_FOLDER,
@@ -209,7 +215,7 @@ def _valid(data: bytes, path: str) -> dict[str, str] | None:
         properties = parse_properties(data, path)
     except CorruptFile:
         return None
-    if not data.endswith((b"\n", b"\r")):
+    if not ends_with_line(data):
         return None
     if CHECKSUM_KEY in properties:
         return properties if has_valid_checksum(properties) else None
@@ -227,7 +233,7 @@ def _unreadable(storage: Storage) -> CorruptFile:
         return error
     if data is None:
         problem = "no such file, and no whole backup"
-    elif not data.endswith((b"\n", b"\r")):
+    elif not ends_with_line(data):
         problem = f"{len(data)} bytes that end within a line: the file is cut off"
     else:
         try:

@@ -14,7 +14,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyhudi.errors import CorruptFile
-from pyhudi.formats.properties import PROPERTIES_BYTES_MAX, date_comment, parse_properties, print_properties
+from pyhudi.formats.properties import (
+    PROPERTIES_BYTES_MAX,
+    date_comment,
+    ends_with_line,
+    parse_properties,
+    print_properties,
+    readable_properties,
+)
 from pyhudi.model.new_table import CHECKSUM_KEY, has_valid_checksum, table_checksum
 
 JAVA = json.loads((Path(__file__).parent / "java_properties.json").read_text())
@@ -31,6 +38,26 @@ def test_a_printed_line_is_the_one_that_java_writes(key: str, value: str, line: 
 @pytest.mark.parametrize(("text", "expected"), JAVA["load"])
 def test_a_parsed_text_is_what_java_reads(text: str, expected: dict[str, str]) -> None:
     assert parse_properties(text.encode("iso-8859-1"), "test") == expected
+
+
+@pytest.mark.parametrize(
+    ("data", "properties", "is_cut"),
+    [
+        (b"a=1\nb=2\n", {"a": "1", "b": "2"}, False),
+        (b"a=1\nb=2", {"a": "1"}, True),
+        (b"a=1\rb=2\r", {"a": "1", "b": "2"}, False),
+        (b"a=1\r\nb", {"a": "1"}, True),
+        (b"a=1\nb=2\\\n", {"a": "1"}, True),  # a backslash continues the line
+        (b"a=1\nb=2\\\\\n", {"a": "1", "b": "2\\"}, False),
+        (b"a=1\nb=2\\\n 3\nc=4", {"a": "1", "b": "23"}, True),
+        (b"a=1\n\x00\x00=\nb=\\u00\nc=3\n", {"a": "1", "c": "3"}, False),
+        (b"", {}, False),
+        (b"a=1", {}, True),
+    ],
+)
+def test_of_damaged_text_whole_lines_are_read(data: bytes, properties: dict[str, str], is_cut: bool) -> None:
+    assert readable_properties(data, "test") == properties
+    assert ends_with_line(data) is not is_cut
 
 
 @given(st.dictionaries(TEXTS, TEXTS, max_size=5))

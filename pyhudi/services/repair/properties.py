@@ -1,7 +1,7 @@
 """`hoodie.properties` that is missing or damaged: made again, from what is left of it and from what files show.
 
     1  a whole backup                                       hoodie.properties.backup
-    2  lines of damaged files that can be read              their keys count as they are
+    2  lines of damaged files that can be read              their keys count as they are; a line without its end doesn't
     3  what the table's files show                          name, type, version, key and partition columns, file format
     4  what the caller gives                                before all others
 
@@ -21,7 +21,14 @@ import pyarrow.compute as pc
 
 from pyhudi.errors import ConfigError, CorruptFile, HudiError, PathNotFound, TableNotFound
 from pyhudi.formats.base import open_base_file
-from pyhudi.formats.properties import PROPERTIES_BYTES_MAX, date_comment, parse_properties, print_properties
+from pyhudi.formats.properties import (
+    PROPERTIES_BYTES_MAX,
+    date_comment,
+    ends_with_line,
+    parse_properties,
+    print_properties,
+    readable_properties,
+)
 from pyhudi.formats.timeline.instant_files import decode_commit
 from pyhudi.model.filenames import (
     META_FOLDER,
@@ -34,6 +41,7 @@ from pyhudi.model.filenames import (
 )
 from pyhudi.model.instant import ActionKind, State
 from pyhudi.model.keys import META_COLUMNS, PARTITION_PATH, RECORD_KEY
+from pyhudi.model.merge_mode import EVENT_TIME_ORDERING
 from pyhudi.model.new_table import CHECKSUM_KEY, NewTable, has_valid_checksum, new_table_properties, table_checksum
 from pyhudi.model.table_config import METADATA_PARTITIONS
 from pyhudi.services.repair.orphans import data_files
@@ -48,6 +56,8 @@ _LAYOUT_2_FOLDER = f"{META_FOLDER}/timeline"
 _METADATA_PROPERTIES = f"{METADATA_TABLE_FOLDER}/{PROPERTIES_PATH}"
 _HIDDEN = "***"
 _NAME, _TYPE, _VERSION = "hoodie.table.name", "hoodie.table.type", "hoodie.table.version"
+_MERGE_MODE = "hoodie.record.merge.mode"
+_ORDERING_KEYS = ("hoodie.table.ordering.fields", "hoodie.table.precombine.field")  # the second below version 9
 _FROM_FILES = "from the table's files"
 
 
@@ -93,6 +103,8 @@ def _repaired(storage: Storage, clock: Clock, given: Mapping[str, str] | None, d
         for key, value in properties.items():
             if key not in after and key != CHECKSUM_KEY:
                 after[key], why[key] = value, source
+    if not (is_whole or backup_is_whole):
+        _check_has_ordering(storage, after)
     after[CHECKSUM_KEY], why[CHECKSUM_KEY] = table_checksum(after), "computed"
     items = tuple(_difference(damaged, after, why))
     if dry_run or not items:
@@ -104,6 +116,17 @@ def _repaired(storage: Storage, clock: Clock, given: Mapping[str, str] | None, d
     storage.sync([PROPERTIES_PATH])
     storage.delete(PROPERTIES_BACKUP_PATH)
     return RepairResult(storage.root, "properties", items, True, run=run)
+
+
+def _check_has_ordering(storage: Storage, properties: Mapping[str, str]) -> None:
+    """Refuse an order of rows by columns whose names are lost: files don't show them."""
+    by_event_time = properties.get(_MERGE_MODE) == EVENT_TIME_ORDERING
+    if by_event_time and not any(properties.get(key) for key in _ORDERING_KEYS):
+        key = _ORDERING_KEYS[properties.get(_VERSION, "9") < "9"]
+        raise ConfigError(
+            f"{storage.root}: {_MERGE_MODE} is {EVENT_TIME_ORDERING}, and the names of the ordering "
+            f"columns are lost. Give them: properties={{{key!r}: ...}}."
+        )
 
 
 def _difference(before: Mapping[str, str], after: Mapping[str, str], why: Mapping[str, str]) -> Iterable[PropertyItem]:
@@ -129,16 +152,11 @@ def _read(storage: Storage, path: str) -> tuple[dict[str, str], bool]:
         return {}, False
     try:
         properties = parse_properties(data, path)
-        return properties, data.endswith((b"\n", b"\r")) and has_valid_checksum(properties)
     except CorruptFile:
-        pass
-    properties = {}
-    for line in data.splitlines():
-        try:
-            properties.update(parse_properties(line + b"\n", path))
-        except CorruptFile:
-            continue
-    return properties, False
+        return readable_properties(data, path), False
+    if ends_with_line(data):
+        return properties, has_valid_checksum(properties)
+    return readable_properties(data, path), False
 
 
 def _plausible(properties: Mapping[str, str]) -> dict[str, str]:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
-from pyhudi import HudiTable
+from pyhudi import HudiTable, write_hudi
 from pyhudi.errors import ConfigError, TableError
+from pyhudi.services.repair.result import PropertyItem
 from tests.support.tables.repaired import START, VERSIONS, is_right, mended, read, rows, table_of
 
 
@@ -256,6 +258,61 @@ def test_a_cut_file_is_completed_and_a_backup_counts_first(tmp_path: Path) -> No
     mended(HudiTable.repair_properties(tmp_path, dry_run=False))
     assert dict(HudiTable.open(tmp_path).config.properties) == config
     assert HudiTable.repair_properties(tmp_path).items == ()
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_file_that_is_cut_anywhere_gets_no_half_value(tmp_path: Path, version: str) -> None:
+    schema = pa.schema([("id", pa.string()), ("city", pa.string()), ("c", pa.string()), ("v", pa.int64())])
+    data = pa.table([["a"], ["rome"], ["rome"], [1]], schema=schema)
+    options = {"hoodie.write.table.version": version, "hoodie.metadata.enable": "false"}
+    write_hudi(tmp_path, data, record_key="id", partition_by="city", options=options)
+    file = tmp_path / ".hoodie/hoodie.properties"
+    whole, config = file.read_bytes(), dict(HudiTable.open(tmp_path).config.properties)
+
+    # By the files "c" is as good as "city", and version 9 as good as 8.
+    given = {"hoodie.table.partition.fields": "city", "hoodie.table.version": version}
+
+    for cut in range(1, len(whole), 11):
+        file.write_bytes(whole[:cut])
+        plan = HudiTable.repair_properties(tmp_path, properties=given)
+        after = {item.where: item.after for item in plan.items if isinstance(item, PropertyItem)}
+        wrong = {key: value for key, value in after.items() if config.get(key) not in (None, value)}
+        assert not wrong, whole[:cut]
+
+
+def test_a_value_that_is_cut_off_is_made_from_files_again(tmp_path: Path) -> None:
+    table_of(tmp_path, "9", ordering=None)
+    file = tmp_path / ".hoodie/hoodie.properties"
+    whole = file.read_bytes()
+    at = whole.index(b"hoodie.table.recordkey.fields=id") + len(b"hoodie.table.recordkey.fields=i")
+    file.write_bytes(whole[:at])
+
+    plan = HudiTable.repair_properties(tmp_path)
+
+    (key,) = (item for item in plan.items if item.where == "hoodie.table.recordkey.fields")
+    assert str(key) == "hoodie.table.recordkey.fields: missing → set 'id' (from the table's files)"
+    mended(HudiTable.repair_properties(tmp_path, dry_run=False))
+    assert HudiTable.open(tmp_path).config.record_key_fields == ("id",)
+
+
+def test_lost_names_of_ordering_columns_are_asked_for(tmp_path: Path) -> None:
+    config = dict(table_of(tmp_path, "9").config.properties)
+    file = tmp_path / ".hoodie/hoodie.properties"
+    whole = file.read_bytes()
+    file.write_bytes(whole[: whole.index(b"=ts\n") + 2])  # its merge mode is in the lines before
+    cut = file.read_bytes()
+
+    with pytest.raises(
+        ConfigError, match=r"the names of the ordering columns are lost.*'hoodie\.table\.ordering\.fields'"
+    ):
+        HudiTable.repair_properties(tmp_path, dry_run=False)
+    assert file.read_bytes() == cut
+    mended(HudiTable.repair_properties(tmp_path, properties={"hoodie.table.ordering.fields": "ts"}, dry_run=False))
+
+    ours = HudiTable.open(tmp_path).config.properties
+    assert {key: ours.get(key) for key in config if "ordering" in key or "merge" in key} == {
+        key: value for key, value in config.items() if "ordering" in key or "merge" in key
+    }
 
 
 def test_a_result_is_one_line_and_a_dict(tmp_path: Path) -> None:
