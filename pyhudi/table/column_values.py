@@ -6,6 +6,7 @@ If a column can't hold one of the values, the error names it and a way out.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, time
 from decimal import Decimal
 from typing import cast
 
@@ -39,7 +40,8 @@ def column_of(name: object, values: Sequence[object], data_type: pa.DataType | N
         raise _refused(name, bad, data_type, error) from error
     cut = None if data_type is None else next((v for v in values if _loses_digits(v, data_type)), None)
     if cut is not None:
-        raise _refused(name, cut, data_type, "digits behind the point would be lost")
+        lost = "its time of day" if isinstance(cut, datetime) else "digits behind the point"
+        raise _refused(name, cut, data_type, f"{lost} would be lost")
     return column
 
 
@@ -52,9 +54,13 @@ def _fits(value: object, data_type: pa.DataType | None) -> bool:
 
 
 def _loses_digits(value: object, data_type: pa.DataType) -> bool:
-    """Is there a fraction where the column has whole numbers? Arrow cuts it."""
+    """Is there a fraction where the column has whole numbers, or a time of day where it has days? Arrow cuts them."""
     if isinstance(value, float):
         return pt.is_integer(data_type) and not value.is_integer()
+    if isinstance(value, Decimal):
+        return pt.is_integer(data_type) and value != value.to_integral_value()
+    if isinstance(value, datetime):
+        return pt.is_date(data_type) and value.timetz() != time(tzinfo=value.tzinfo)
     if pt.is_struct(data_type) and isinstance(value, Mapping):
         return any(_loses_digits(value.get(field.name), field.type) for field in data_type.fields)
     if pt.is_map(data_type) and isinstance(value, Mapping | list | tuple):

@@ -22,6 +22,7 @@ from pyhudi.actions.changes.change import ChangeRows
 from pyhudi.actions.changes.clauses import Clause, When
 from pyhudi.actions.changes.computed import CLAUSE, Computed, NumberedClause
 from pyhudi.actions.changes.values import computed, mask_of
+from pyhudi.actions.key_types import with_key_types
 from pyhudi.actions.result import WriteResult
 from pyhudi.actions.save_modes import canonical_mode
 from pyhudi.actions.table_keys import is_automatic
@@ -98,6 +99,7 @@ def _replaced(
         )
     schema, zone = meta.table_schema(), session_zone(spark)
     frame, engine = _rows(data, schema, parsed, options)
+    frame = with_key_types(frame, engine, meta)
     _check_columns(engine.schema(frame), schema, storage.root)
     predicate = _check_rows_pass(frame, engine, where, schema, zone)
     change = _by_partition(frame, predicate, meta, parsed)

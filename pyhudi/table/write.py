@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
@@ -40,6 +40,7 @@ from pyhudi.actions.create_table import (
     planned_table,
     table_removed_on_error,
 )
+from pyhudi.actions.key_types import with_key_types
 from pyhudi.actions.open_table import prepare, table_lock
 from pyhudi.actions.result import WriteResult
 from pyhudi.actions.runner import run
@@ -97,6 +98,7 @@ class _Written:
     context: ActionContext
 
 
+ChangeT = TypeVar("ChangeT", bound=ChangeRows | DeletePartitions | AlterSchema | Overwrite)
 DataWrite = KeyedWrite | BulkInsert | Overwrite | DeletePartitions
 OPERATIONS: Mapping[str, Callable[[Frame, WriteOptions], DataWrite]] = {
     "upsert": upsert,
@@ -183,6 +185,8 @@ def _write(
     )
     with taken_back if is_ours else nullcontext():
         context, undone = prepare(meta, engine, options, clock)
+        if options.schema_mode != "overwrite":  # else the columns get the types of the data
+            frame = with_key_types(frame, engine, meta)
         if options.operation.lower() == "insert_overwrite_table" and not options.explicit.isdisjoint(BUCKET_KEYS):
             with buckets_changed(context):
                 return _run(_action(operation, frame, options, meta), context, undone, number)
@@ -220,8 +224,9 @@ def change_table(
     context_at_first = ActionContext(meta, options, lock, clock, engine)
     if not isinstance(change, DeletePartitions | AlterSchema):
         context_at_first = with_table_index(context_at_first)
-    change.schedule(context_at_first)  # what can be refused is refused first
     rows = change.source if isinstance(change, ChangeRows) else None
+    change = _with_key_types(change, engine, meta)
+    change.schedule(context_at_first)  # what can be refused is refused first
 
     def attempt(number: int) -> _Written:
         context, undone = prepare(meta.reload() if number else meta, engine, context_at_first.options, clock)
@@ -230,6 +235,15 @@ def change_table(
     with working(str(change.operation), storage.root) as work:
         work.result = result = _with_services(with_retries(attempt, options, rows, clock))
     return result
+
+
+def _with_key_types(change: ChangeT, engine: Engine, meta: MetaClient) -> ChangeT:
+    """The change with rows whose keys have the table's types, if it has rows; those of an overwrite have them."""
+    if isinstance(change, ChangeRows) and change.source is not None:
+        return replace(change, source=with_key_types(change.source, engine, meta))
+    if isinstance(change, DeletePartitions) and change.frame is not None:
+        return replace(change, frame=with_key_types(change.frame, engine, meta))
+    return change
 
 
 def _checked_text(frame: Frame) -> Frame:

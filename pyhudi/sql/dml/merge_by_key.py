@@ -18,7 +18,7 @@ from pyhudi.sql.columns import quoted
 from pyhudi.sql.dml.changed_rows import ChangeQuery
 from pyhudi.sql.dml.merge_clauses import same_words
 from pyhudi.sql.dml.merge_values import BoundMerge, clause_number, value_by_clause
-from pyhudi.sql.dml.target import cast
+from pyhudi.sql.dml.target import cast, value_of
 from pyhudi.sql.session import SqlFrame, SqlSession
 from pyhudi.sql.table_options import options_of
 from pyhudi.sql.tokens import Reader, dotted_at
@@ -79,8 +79,10 @@ def _is_source(values: Mapping[str, str], merge: BoundMerge) -> bool:
     columns, schema = merge.columns, merge.target.schema
     if sorted(columns.names) != sorted(values) or any(columns.field(n).type != schema.field(n).type for n in values):
         return False
+    fields = [schema.field(name) for name in columns.names]
     return values == {
-        name: cast(f"({quoted(merge.source.alias, name)}\n)", schema.field(name)) for name in columns.names
+        field.name: value_of(f"({quoted(merge.source.alias, field.name)}\n)", field, merge.target, field.type)
+        for field in fields
     }
 
 

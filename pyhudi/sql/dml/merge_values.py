@@ -15,7 +15,7 @@ from pyhudi.actions.changes.clauses import When
 from pyhudi.errors import ConfigError
 from pyhudi.sql.columns import quoted
 from pyhudi.sql.dml.merge_clauses import Bindings, MergeClause, MergeSource, same_words
-from pyhudi.sql.dml.target import Scope, Target, cast
+from pyhudi.sql.dml.target import Scope, Target, value_of
 from pyhudi.sql.dml.update import SqlAssignment, set_values
 from pyhudi.sql.tokens import Reader, tokens_of
 
@@ -71,7 +71,8 @@ def bind_merge(
                 continue
             if clause.does == "update" and field in target.partitions:
                 moving.add(number)
-            expressions[field] = cast(f"({scope.text(value, owner)}\n)", target.schema.field(field))
+            text, kind = f"({scope.text(value, owner)}\n)", _column_type(value, source, columns)
+            expressions[field] = value_of(text, target.schema.field(field), target, kind)
         inside = _fields_of_structs(clause, target, scope)
         what = f"MERGE INTO {target.table.name}"
         struct_values = set_values(inside, target, scope, what, partial(scope.text, owner=owner))
@@ -92,6 +93,13 @@ def bind_merge(
         frozenset(moving),
         frozenset(structs),
     )
+
+
+def _column_type(value: Reader, source: MergeSource, columns: pa.Schema) -> pa.DataType | None:
+    """The type of a value that is a column of the source, None for others."""
+    words = [token.text.strip("`").lower() for token in value.tokens[value.at : value.stop]]
+    name = words[-1] if words in ([words[-1]], [source.alias.lower(), ".", words[-1]]) else None
+    return next((field.type for field in columns if field.name.lower() == name), None)
 
 
 def _fields_of_structs(clause: MergeClause, target: Target, scope: Scope) -> tuple[SqlAssignment, ...]:

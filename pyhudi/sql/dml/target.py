@@ -19,7 +19,7 @@ from pyhudi.sql.columns import literal, quoted
 from pyhudi.sql.session import NamedTable, SqlSession, TableName
 from pyhudi.sql.tokens import Reader, SqlToken, TokenKind, dotted_at
 
-__all__ = ["FieldPath", "Scope", "Target", "cast", "field_path", "read_alias", "read_target", "struct_with"]
+__all__ = ["FieldPath", "Scope", "Target", "cast", "field_path", "read_alias", "read_target", "struct_with", "value_of"]
 
 
 # Types that both engines call the same; values of others are fitted to the column when they are written.
@@ -115,6 +115,26 @@ class Target:
             columns.update(self.fixed)
         metas = META_COLUMNS if self.config.populate_meta_fields else ()
         return [*metas, *(name for name in self.schema.names if name in columns)]
+
+
+def value_of(expression: str, field: pa.Field, target: Target, kind: pa.DataType | None) -> str:
+    """A value that MERGE INTO gives a column, as an expression cast to the column's type.
+
+    The engine's casts round and cut: the key of a new row with 1.4 would be 1, the key of another row. So values of key
+    and partition columns keep their type, and the write refuses those that are none of the column's
+    (`pyhudi.schema.exact`). Texts are cast, as they are where a condition compares them with the column.
+
+    Args:    kind: the expression's type, None where it is not known.
+    """
+    column = field.type
+    is_cut = pa.types.is_integer(column) or pa.types.is_decimal(column) or pa.types.is_date(column)
+    if field.name not in target.fixed or not is_cut:
+        return cast(expression, field)
+    if kind is None:
+        return expression
+    is_narrower = pa.types.is_integer(kind) and pa.types.is_integer(column) and kind.bit_width <= column.bit_width
+    is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+    return cast(expression, field) if is_narrower or is_text or pa.types.is_null(kind) else expression
 
 
 def cast(expression: str, field: pa.Field) -> str:
