@@ -73,7 +73,7 @@ def changes_of_commits(meta: MetaClient, writes: Sequence[tuple[Instant, CommitM
     """The changes of completed writes, given in the order of their times; table services change no rows."""
     finder = _Finder(meta)
     for instant, body in writes:
-        if not is_service(instant, body, meta):
+        if not is_service(instant, body):
             finder.add(instant, body)
     finder.check_files()
     return finder.changes

@@ -77,7 +77,7 @@ def end_of_batch(
     in_range = commits_in_range(replace(requested, end=newest), meta, one_by_one=True)
     for instant, body in in_range.writes:
         time = time_of(instant)
-        if not is_service(instant, body, meta):
+        if not is_service(instant, body):
             full = commits == limits.max_commits or (limits.max_bytes is not None and size_bytes >= limits.max_bytes)
             if commits and full and time > end:
                 return end

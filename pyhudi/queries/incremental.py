@@ -90,7 +90,7 @@ def files_of_commits(meta: MetaClient, writes: Sequence[tuple[Instant, CommitMet
     rows = 0
     for instant, body in writes:
         replaced = _replaced(instant, body)
-        if not is_service(instant, body, meta):
+        if not is_service(instant, body):
             data.add(instant.requested_time)
             rows += sum(stat.changed_rows for stat in body.stats())
             _take_out(groups, replaced)

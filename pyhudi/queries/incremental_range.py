@@ -239,11 +239,15 @@ def _bodies(meta: MetaClient, instants: Sequence[Instant]) -> Iterable[CommitMet
         return list(pool.map(meta.commits.metadata, instants))
 
 
-def is_service(instant: Instant, body: CommitMetadata, meta: MetaClient) -> bool:
-    """Did the write only put rows in other places? They keep the commit times that they have."""
-    if body.operation_type in _SERVICES or body.compacted:
-        return True
-    return meta.config.is_merge_on_read and instant.action is ActionKind.COMMIT
+def is_service(instant: Instant, body: CommitMetadata) -> bool:
+    """Did the write only move rows? They keep the commit times that they have.
+
+    The commit itself says so. The table's type does not: commits from before it changed are in the range, too.
+    """
+    if body.operation_type == OperationType.UNKNOWN and instant.action is ActionKind.COMMIT:
+        # Archives of early writers lack the flag. Only a compaction names the log files that it merged.
+        return body.compacted or any(stat.total_log_files for stat in body.stats())
+    return body.operation_type in _SERVICES or body.compacted
 
 
 def _first_hole(requested: IncrementalRange, meta: MetaClient, completed: list[Instant]) -> str | None:

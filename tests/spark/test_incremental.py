@@ -11,6 +11,7 @@ import pytest
 
 import pyhudi
 from pyhudi import HudiTable
+from tests.support.tables.clustered import TYPES
 
 SCHEMA = pa.schema([("id", pa.int64()), ("v", pa.int64()), ("ts", pa.int64())])
 TYPE, BEGIN, END = (
@@ -18,23 +19,30 @@ TYPE, BEGIN, END = (
 )
 
 FORMAT = "hoodie.datasource.query.incremental.format"
+BECAME = "COPY_ON_WRITE to MERGE_ON_READ"  # after its commits
 
 
 def values(frame: Any) -> list[int]:
     return sorted(row["v"] for row in frame.select("v").collect())
 
 
+def made_as(table_type: str) -> str:
+    return table_type.partition(" ")[0]
+
+
 def three_commits(folder: Path, table_type: str) -> tuple[HudiTable, str, str]:
     """A table, and when its first two commits were completed."""
-    table = HudiTable.create(folder / "t", SCHEMA, record_key="id", ordering="ts", table_type=table_type)
+    table = HudiTable.create(folder / "t", SCHEMA, record_key="id", ordering="ts", table_type=made_as(table_type))
     table.insert([{"id": n, "v": n, "ts": 1} for n in range(4)])
     table.upsert([{"id": n, "v": 10 + n, "ts": 2} for n in range(2)])
     table.upsert([{"id": 1, "v": 21, "ts": 3}])
+    if table_type == BECAME:
+        table.change_type("mor")
     first, second, _ = (str(i.completion_time) for i in table.timeline.commits())
     return table, first, second
 
 
-@pytest.mark.parametrize("table_type", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+@pytest.mark.parametrize("table_type", [*TYPES, BECAME])
 def test_the_data_source_gives_the_rows_of_a_range(spark: Any, tmp_path: Path, table_type: str) -> None:
     table, first, second = three_commits(tmp_path, table_type)
 
@@ -43,7 +51,7 @@ def test_the_data_source_gives_the_rows_of_a_range(spark: Any, tmp_path: Path, t
     assert values(reader.option(END, second).load(table.path)) == [10, 11]
 
 
-@pytest.mark.parametrize("table_type", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+@pytest.mark.parametrize("table_type", [*TYPES, BECAME])
 def test_hudis_options_give_the_rows_of_a_range(spark: Any, tmp_path: Path, table_type: str) -> None:
     table, first, second = three_commits(tmp_path, table_type)
 
@@ -63,10 +71,13 @@ CHANGES = [("d", 1, None), ("i", None, 0), ("i", None, 1), ("u", 0, 10)]
 
 def changed(folder: Path, table_type: str) -> HudiTable:
     """A table that has a log of CHANGES."""
-    table = HudiTable.create(folder / "t", SCHEMA, record_key="id", ordering="ts", table_type=table_type, cdc=True)
+    made = made_as(table_type)
+    table = HudiTable.create(folder / "t", SCHEMA, record_key="id", ordering="ts", table_type=made, cdc=True)
     table.insert([{"id": n, "v": n, "ts": 1} for n in range(2)])
     table.upsert([{"id": 0, "v": 10, "ts": 2}])
     table.delete([{"id": 1}])
+    if table_type == BECAME:
+        table.change_type("mor")
     return table
 
 
@@ -76,7 +87,7 @@ def changes(frame: Any) -> list[tuple[str, int | None, int | None]]:
     return sorted(((op, *(None if row is None else row["v"] for row in images)) for op, *images in pairs), key=repr)
 
 
-@pytest.mark.parametrize("table_type", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+@pytest.mark.parametrize("table_type", [*TYPES, BECAME])
 def test_the_data_source_gives_every_change(spark: Any, tmp_path: Path, table_type: str) -> None:
     table = changed(tmp_path, table_type)
 
@@ -84,7 +95,7 @@ def test_the_data_source_gives_every_change(spark: Any, tmp_path: Path, table_ty
     assert changes(reader.load(table.path)) == CHANGES
 
 
-@pytest.mark.parametrize("table_type", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+@pytest.mark.parametrize("table_type", [*TYPES, BECAME])
 def test_hudis_options_give_every_change(spark: Any, tmp_path: Path, table_type: str) -> None:
     table = changed(tmp_path, table_type)
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from pyhudi.errors import ConfigError, UnsupportedTable
 from pyhudi.model.instant import ActionKind, Instant
 from pyhudi.model.options.services import LAYOUT, SORT_COLUMNS
+from pyhudi.queries.incremental_range import is_service
 from pyhudi.sql.procedures.procedure import Procedure, ProcedureCall, Row, Rows
 
 __all__ = ["PROCEDURES"]
@@ -24,13 +25,17 @@ _LAYOUTS = {"linear": "LINEAR", "z-order": "ZORDER", "zorder": "ZORDER", "hilber
 def _compactions(call: ProcedureCall, times: Sequence[str] | None = None) -> Iterator[Row]:
     """The compactions of the timeline, newest first; `times`: only these."""
     for instant in reversed(call.table.state.timeline.instants):
-        may_be = instant.action is ActionKind.COMPACTION or (
-            instant.action is ActionKind.COMMIT and call.meta.config.is_merge_on_read
-        )
-        if may_be and (times is None or instant.requested_time in times):
+        if (times is None or instant.requested_time in times) and _is_compaction(instant, call):
             pending = Instant(instant.requested_time, ActionKind.COMPACTION, instant.state)
             plan = call.meta.reader.compaction_plan(pending)
             yield instant.requested_time, len(plan.operations), instant.state.name
+
+
+def _is_compaction(instant: Instant, call: ProcedureCall) -> bool:
+    """A commit may also be a write from before the table became merge-on-read."""
+    if instant.action is not ActionKind.COMMIT:
+        return instant.action is ActionKind.COMPACTION
+    return instant.is_completed and is_service(instant, call.meta.commits.metadata(instant))
 
 
 def _show_compaction(call: ProcedureCall) -> Rows:
