@@ -72,7 +72,8 @@ class BoundConstraint:
         """Which rows break it. Columns that the rows lack are null."""
         given_names = set(rows.column_names)
         names = [name for name in self.schema.names if name in given_names]
-        mine = project(rows.select(names), self.schema) if names else _nulls(self.schema, len(rows))
+        is_lacking = bool(self.schema.names) and not names  # a condition without columns lacks none
+        mine = _nulls(self.schema, len(rows)) if is_lacking else project(rows.select(names), self.schema)
         what = f"The constraint {self.name!r}"
         values = (
             self.condition(mine) if isinstance(self.condition, EngineValue) else computed(self.condition, mine, what)

@@ -2,7 +2,7 @@
 
     no filter, or one of partition columns    the number of rows in the footer of each file
     a filter that statistics decide           that of the row groups whose rows all pass; those with none are skipped
-    everything else                           the columns of the filter are read
+    everything else                           the columns of the filter are read; of a filter without columns, any one
 
 Row groups count only in slices without log files: a log row may replace any row of the base file.
 """
@@ -54,10 +54,11 @@ def count_rows(plan: ReadPlan, storage: Storage, *, threads: int = READ_THREADS)
 
     def rows_of(read: ReadSlice) -> int:
         with collected_warnings(warnings), stale_read_if_missing(storage):
-            if needed and not needed <= read.from_path.keys():
-                return _passing_rows(plan, storage, read)
-            if needed and not _passes_by_path(plan, read):
-                return 0
+            if not plan.keeps_all_rows:
+                if not needed or not needed <= read.from_path.keys():
+                    return _passing_rows(plan, storage, read)
+                if not _passes_by_path(plan, read):
+                    return 0
             if read.merges:
                 assert plan.merge is not None
                 return sum(rows.num_rows for rows in read_file_slice(plan.merge, read.file_slice, [RECORD_KEY]))

@@ -64,6 +64,8 @@ def columns_from_path(config: TableConfig) -> tuple[str, ...]:
 
 def with_path_values(rows: pa.RecordBatch, from_path: Mapping[str, str | None], target: pa.Schema) -> pa.RecordBatch:
     """The rows as a query returns them: columns of `target`, those of `from_path` with the value of the path."""
+    if not target.names:
+        return rows.select([])  # it still says how many rows there are
     columns = [
         _constant(from_path[field.name], field.type, rows.num_rows)
         if field.name in from_path

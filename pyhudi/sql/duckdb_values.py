@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["evaluate"]
 
 _ROWS = "__hudi_rows"
+_NO_COLUMN = "__hudi_none"
 _local = threading.local()
 
 
@@ -33,6 +34,8 @@ def evaluate(text: str, rows: pa.Table, zone: str = "UTC") -> pa.ChunkedArray:
     connection = _connection(zone)
     import duckdb
 
+    if not rows.column_names:  # DuckDB takes no rows without a column
+        rows = pa.table([pa.nulls(rows.num_rows)], [_NO_COLUMN])
     connection.register(_ROWS, pa.Table.from_batches(whole_batches(rows.to_batches()), rows.schema))
     try:
         values: pa.ChunkedArray = connection.sql(_query(text)).to_arrow_table().column(0)
