@@ -96,6 +96,7 @@ STEPS: list[Callable[[HudiTable], object]] = [
 ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("version", ["0.15.0", "1.0.2", "1.2.0"])
 def test_the_same_changes_make_the_history_and_the_rows_of_real_hudi(golden: Any, version: str, tmp_path: Path) -> None:
     path, description = golden(version, "evolution_schema_on_read")
@@ -121,6 +122,7 @@ def test_the_same_changes_make_the_history_and_the_rows_of_real_hudi(golden: Any
     assert [field["name"] for field in fields[0]] == [field["name"] for field in fields[1]]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("table_type", TYPES)
 def test_changes_and_writes_take_turns(version: str, table_type: str, tmp_path: Path) -> None:

@@ -32,6 +32,7 @@ STEPS = st.one_of(
 )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("table_type", "version", "ordering"), KINDS)
 @settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
 @given(steps=st.lists(STEPS, min_size=2, max_size=7), block_format=st.sampled_from(["avro", "parquet"]))
@@ -88,6 +89,7 @@ def test_rows_that_the_source_of_a_merge_does_not_have_are_deleted(table_type: s
     assert sorted(changed.table.to_arrow(["v"])["v"].to_pylist()) == [1, 5, 6, 7]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("index", ["GLOBAL_SIMPLE", "BUCKET", "BLOOM"])
 @pytest.mark.parametrize("table_type", ["COPY_ON_WRITE", "MERGE_ON_READ"])
 def test_changes_go_with_every_index(table_type: str, index: str):

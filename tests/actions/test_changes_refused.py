@@ -101,6 +101,7 @@ def null_of(key: str) -> pa.Table:
     return pa.Table.from_pylist([{"id": key, "w": 5, "s": {"x": 1}}], LOOSE)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("what", NULLS)
 @pytest.mark.parametrize("table_type", ["COPY_ON_WRITE", "MERGE_ON_READ"])
 def test_a_change_that_makes_a_required_column_null_is_refused_until_the_column_takes_nulls(

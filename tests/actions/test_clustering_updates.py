@@ -30,6 +30,7 @@ def waiting(version: str = "9", table_type: str = "COPY_ON_WRITE", **options: st
     return table
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("table_type", TYPES)
 @pytest.mark.parametrize("name", WRITES)
@@ -119,6 +120,7 @@ def test_a_change_may_take_the_clustering_back(version: str, table_type: str) ->
     assert table.rows() == rows
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_plan_that_waited_for_too_long_is_rolled_back_by_the_next_write(version: str) -> None:
     table = waiting(version, "MERGE_ON_READ")
@@ -140,6 +142,7 @@ def test_a_plan_that_waited_for_too_long_is_rolled_back_by_the_next_write(versio
     assert table.rows() == [ROWS[0], ("b", "x", 3, 21), *ROWS[2:]]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_clustering_that_was_overtaken_while_it_ran_is_not_visible(version: str) -> None:
     """The change comes when new files are written, just before the clustering completes."""
@@ -156,6 +159,7 @@ def test_a_clustering_that_was_overtaken_while_it_ran_is_not_visible(version: st
     assert len(table.data_files()) == len(set(table.data_files()))
 
 
+@pytest.mark.thorough
 def test_a_write_that_completed_while_a_clustering_read_its_log_file_is_not_lost() -> None:
     """Version 6: a log file is in the plan before its write is complete, and the run passes over its blocks."""
     table = made("6", "MERGE_ON_READ", clean_failed_writes_policy="NEVER")

@@ -32,11 +32,13 @@ def table_of(path: Path, merger: str, strategy_id: str, **more: Any) -> HudiTabl
     return HudiTable.create(path, orders.SCHEMA, record_key="order_id", ordering="seq", options=options, **more)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("table_type", ["MERGE_ON_READ", "COPY_ON_WRITE"])
 def test_the_example_puts_orders_together_from_two_services(tmp_path: Path, table_type: str) -> None:
     assert orders.run(tmp_path / "orders", table_type).to_pylist() == ORDERS
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("version", [8, 9])
 @pytest.mark.parametrize("table_type", ["MERGE_ON_READ", "COPY_ON_WRITE"])
 def test_a_merger_of_rows_does_the_same_and_compaction_too(tmp_path: Path, version: int, table_type: str) -> None:
@@ -70,6 +72,7 @@ def test_deletes_by_key_remove_and_rows_after_them_begin_anew(tmp_path: Path, ta
     assert table.to_arrow(["state", "order_info"]).to_pylist() == [{"state": "paid", "order_info": None}]
 
 
+@pytest.mark.thorough
 def test_without_its_merger_a_table_is_read_from_its_base_files_only(tmp_path: Path) -> None:
     orders.run(tmp_path / "t")
     opened = HudiTable.open(tmp_path / "t")
@@ -104,6 +107,7 @@ def test_undoing_and_keeping_house_need_no_merger(tmp_path: Path, table_type: st
     assert states() == ["created"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("table_type", ["MERGE_ON_READ", "COPY_ON_WRITE"])
 def test_deleting_partitions_needs_no_merger(tmp_path: Path, table_type: str) -> None:
     table = table_of(
@@ -123,6 +127,7 @@ def test_deleting_partitions_needs_no_merger(tmp_path: Path, table_type: str) ->
     assert table.to_arrow().num_rows == 0
 
 
+@pytest.mark.thorough
 def test_the_first_class_with_the_table_s_strategy_id_is_taken(tmp_path: Path) -> None:
     orders.run(tmp_path / "t")
     named = f"org.apache.hudi.HoodieSparkRecordMerger,{BY_ROWS},order_events:OrderEvents"
@@ -136,6 +141,7 @@ def test_the_first_class_with_the_table_s_strategy_id_is_taken(tmp_path: Path) -
         HudiTable.open(tmp_path / "t", options={"hoodie.index.type": "BLOOM"})
 
 
+@pytest.mark.thorough
 def test_a_class_named_in_the_table_s_files_is_never_imported(tmp_path: Path) -> None:
     orders.run(tmp_path / "t")
     evil = tmp_path / "evil_merger.py"

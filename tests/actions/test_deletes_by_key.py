@@ -242,6 +242,7 @@ def test_a_delete_behind_a_pending_compaction_knows_the_row_that_is_compacted(de
     assert table.rows() == [B]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("kind", "new", "old"),
     [

@@ -81,6 +81,7 @@ def test_inserts_next_to_log_files_make_a_new_file_group(version: str) -> None:
     assert table.rows() == [("a", "x", 2, 11), ("c", "x", 1, 30)]
 
 
+@pytest.mark.thorough
 def test_so_many_small_files_take_inserts_as_the_option_says() -> None:
     def rewritten(limit: str) -> int:
         table = MergeOnRead(merge_small_file_group_candidates_limit=limit)

@@ -94,6 +94,7 @@ class Three:
         self.check("a compaction")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("version", "payload"), WHOLE)
 @SETTINGS
 @given(steps=STEPS, index=st.sampled_from(["SIMPLE", "BUCKET"]))

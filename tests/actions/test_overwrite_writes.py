@@ -145,6 +145,7 @@ def test_rows_of_buckets_go_to_new_file_groups_of_their_buckets(kind: str) -> No
     assert table.rows() == sorted([*expected, ("k9", "x", 1, 9), ("c", "y", 1, 3)])
 
 
+@pytest.mark.thorough
 def test_an_overwrite_can_be_rolled_back() -> None:
 
     for version in VERSIONS:

@@ -100,6 +100,7 @@ def test_a_row_that_comes_late_takes_no_column_of_a_changed_row(version: int, ch
     assert found == [[{"ts": 8, "v": 82, "note": "eight"}]] * 3
 
 
+@pytest.mark.thorough
 def test_log_compaction_keeps_partial_updates_partial():
     changed = Changed("MERGE_ON_READ", 9, "ts", partial_updates=True)
     changed.upsert(*(row(number) for number in range(8)))

@@ -50,6 +50,7 @@ MERGE_ON_READ = {"hoodie.datasource.write.table.type": "MERGE_ON_READ", "hoodie.
 ENCODED = {"hoodie.datasource.write.partitionpath.urlencode": "true"}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("options", [{}, MERGE_ON_READ, ENCODED, {**ENCODED, **MERGE_ON_READ}])
 def test_rows_of_strange_partitions_are_read_updated_and_deleted(tmp_path: Path, options: dict[str, str]) -> None:
     table = TestTable(LocalStorage(str(tmp_path / "t")), options)

@@ -212,6 +212,7 @@ def comparable(rows: list[dict[str, Any]]) -> list[Any]:
     return sorted((r["id"], r["p"], r["ts"], r["a"], r["b"], r["c"]) for r in rows)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("version", "name", "table_type"), list(golden_payloads()))
 def test_batches_written_by_pyhudi_give_the_rows_that_real_hudi_makes_of_them(
     tmp_path: Path, version: int, name: str, table_type: str

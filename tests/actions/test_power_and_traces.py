@@ -32,6 +32,7 @@ def test_an_action_that_returned_leaves_no_markers_heartbeats_or_locks(name: str
     assert [path for path in left if path.startswith(FOR_THE_DURATION)] == []
 
 
+@pytest.mark.thorough
 def test_what_a_writer_that_died_left_for_its_duration_goes_with_the_next_write() -> None:
     for left, where in deaths(loaded("9"), lambda table: table.upsert(*MORE)):
         left.upsert(("late", "y", 9, 9))

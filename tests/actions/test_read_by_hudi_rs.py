@@ -24,6 +24,7 @@ LAYOUTS = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("version", ["6", "8", "9"])
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_hudi_rs_reads_what_writes_left(layout: str, version: str, tmp_path: Path) -> None:
@@ -75,6 +76,7 @@ def test_hudi_rs_reads_all_types(tmp_path: Path) -> None:
     assert rows(found, columns) == rows(data, columns)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("version", ["6", "8", "9"])
 @pytest.mark.parametrize("table_type", TYPES)
 def test_hudi_rs_reads_what_a_clustering_left(version: str, table_type: str, tmp_path: Path) -> None:

@@ -60,6 +60,7 @@ def started(kind: str, version: str) -> tuple[TestTable, str]:
     return table, table.upsert(("a", "x", 2, 10)).instant_time
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("kind", "version", "name"), CASES)
 def test_a_restore_brings_back_the_rows_and_the_files_of_the_savepoint(kind: str, version: str, name: str) -> None:
     table, time = started(kind, version)

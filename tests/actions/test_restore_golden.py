@@ -78,6 +78,7 @@ def test_restore_bodies_of_real_hudi_are_written_as_they_are_read(golden: Golden
     assert decode_avro_record(encode_restore_metadata(decode_restore_metadata(done))) == decode_avro_record(done)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_restore_does_what_real_hudi_did(golden: Golden, version: str) -> None:
     path, description = golden(version, "g2_savepoint_only")

@@ -81,6 +81,7 @@ def with_markers_of_old_writers(table: MergeOnRead, dead: str) -> None:
         create_marker(table.storage, dead, base_file.path, APPEND)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("left", [as_it_died, without_markers, with_markers_of_old_writers])
 def test_log_blocks_of_a_dead_write_are_undone_for_good(left: Callable[[MergeOnRead, str], None]) -> None:
     table = died_before_completing(table_of_one_slice(), change)
@@ -97,6 +98,7 @@ def test_log_blocks_of_a_dead_write_are_undone_for_good(left: Callable[[MergeOnR
     assert [*BEFORE, *archive_what_is_there(table)] == table.rows()
 
 
+@pytest.mark.thorough
 def test_all_log_blocks_of_a_write_are_undone_for_good_by_one_command() -> None:
     table = table_of_one_slice()
     change(table)

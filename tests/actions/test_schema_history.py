@@ -31,6 +31,7 @@ def last_body(table: Altered) -> CommitMetadata:
     return table.meta.commits.metadata(last)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("version", VERSIONS)
 def test_log_files_of_older_schemas_are_read_by_column_id(version: str) -> None:
     table = altered(version)
@@ -45,6 +46,7 @@ def test_log_files_of_older_schemas_are_read_by_column_id(version: str) -> None:
     ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("version", VERSIONS)
 def test_compaction_writes_the_newest_schema_and_says_so(version: str) -> None:
     table = altered(version)
@@ -105,6 +107,7 @@ def test_log_files_are_compacted_when_the_version_changes(source: int, target: i
     assert ("_" in history.name) == (target >= 8)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("version", VERSIONS)
 def test_every_service_leaves_the_rows_as_they_are(version: str) -> None:
     table = altered(version)
@@ -123,6 +126,7 @@ def test_every_service_leaves_the_rows_as_they_are(version: str) -> None:
     assert json.loads(last_body(table).extra_metadata["latest_schema"]) == table.schemas[0]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("clustered", [False, True], ids=["log files", "base files"])
 def test_changes_by_filters_and_merges_find_columns_by_id(version: str, clustered: bool) -> None:
@@ -144,6 +148,7 @@ def last_row(key: str, partition: str, ts: int, title: str, v: int, extra: str |
     return {"id": key, "p": partition, "ts": ts, "title": title, "v": v, "extra": extra}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("version", VERSIONS)
 def test_rows_are_written_to_log_files_under_the_newest_schema(version: str) -> None:
     table = altered(version)

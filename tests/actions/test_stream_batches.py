@@ -47,6 +47,7 @@ def test_the_commit_says_it_as_real_hudi_does(table: HudiTable) -> None:
     assert meta.commits.metadata(newest).extra_metadata[SINK_CHECKPOINT] == '{"default_single_writer":"0"}'
 
 
+@pytest.mark.thorough
 def test_a_batch_is_found_when_others_have_archived_its_commit(table: HudiTable) -> None:
     archiving = {"hoodie.keep.min.commits": "4", "hoodie.keep.max.commits": "5", "hoodie.clean.commits.retained": "3"}
     table.upsert(ROW, options={BATCH_ID: "3", **archiving})

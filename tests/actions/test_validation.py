@@ -60,6 +60,7 @@ def content(path: Path) -> list[tuple[Any, ...]]:
 BEFORE = [(1, "a", 1.5), (2, "b", 2.5)]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("options", "passes"),
     [
@@ -86,6 +87,7 @@ def test_a_query_decides_whether_the_write_stays(path: Path, options: dict[str, 
     assert not HudiTable.open(path).timeline.pending().instants
 
 
+@pytest.mark.thorough
 def test_the_error_names_the_validator_what_was_expected_and_what_was_found(path: Path) -> None:
     with pytest.raises(ValidationFailed) as error:
         upsert(path, (2, "b", -1.0), **by(VALUE, "SELECT count(*) FROM <TABLE_NAME> WHERE fare < 0#0"))
@@ -130,6 +132,7 @@ def test_a_function_by_its_name(path: Path) -> None:
         upsert(path, (2, "c", 0.0), **{"hoodie.precommit.validators": f"{__name__}:broken"})
 
 
+@pytest.mark.thorough
 def test_deletes_and_other_changes_are_validated_too(path: Path) -> None:
     table = HudiTable.open(path)
     keeps_all = by(VALUE, "SELECT count(*) FROM <TABLE_NAME>#2")
@@ -184,6 +187,7 @@ def test_a_query_that_fails_takes_the_write_back(path: Path, query: str) -> None
     assert content(path) == BEFORE
 
 
+@pytest.mark.thorough
 def test_what_others_commit_meanwhile_is_validated_before_the_commit(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -205,6 +209,7 @@ def test_what_others_commit_meanwhile_is_validated_before_the_commit(
     assert [row[0] for row in content(path)] == [1, 2, 8]
 
 
+@pytest.mark.thorough
 def test_without_an_engine_of_sql_the_extra_is_named(tmp_path: Path) -> None:
     code = """
 import sys

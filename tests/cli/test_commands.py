@@ -76,6 +76,7 @@ def look(run: Run, path: Path, words: Sequence[str]) -> None:
     assert sorted((file, file.stat().st_mtime_ns) for file in path.rglob("*") if file.is_file()) == before
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("version", "name"), GOLDEN)
 def test_commands_that_look_answer_on_tables_of_every_version_in_the_form_of_their_schema(
     run: Run, golden: Golden, version: str, name: str
@@ -136,6 +137,7 @@ def test_files_are_those_of_real_hudis_metadata_table(run: Run, golden: Golden) 
     assert {row["path"].rpartition("/")[2]: row["size_bytes"] for row in files}.items() <= sizes.items()
 
 
+@pytest.mark.thorough
 def test_a_table_is_made_written_from_files_of_every_format_and_read(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "t"
     run("table create", path, "--columns", "id STRING, city STRING, fare DOUBLE", "--record-key", "id")
@@ -158,6 +160,7 @@ def test_a_table_is_made_written_from_files_of_every_format_and_read(run: Run, t
     assert [row["operation"] for row in run("table history", path, "--limit", 1)] == ["UPSERT"]
 
 
+@pytest.mark.thorough
 def test_rows_come_from_standard_input(run: Run, table: HudiTable, monkeypatch: pytest.MonkeyPatch) -> None:
     given = io.TextIOWrapper(io.BytesIO(b"id,city,fare\nd,bonn,9\n"))
     monkeypatch.setattr("sys.stdin", given)
@@ -172,6 +175,7 @@ def test_a_file_whose_format_nobody_knows_is_refused_before_anything_is_written(
     assert len(table.timeline.commits()) == 2
 
 
+@pytest.mark.thorough
 def test_sql_answers_with_rows(run: Run, table: HudiTable) -> None:
     pytest.importorskip("duckdb")
     text = "SELECT city, sum(fare) AS fares FROM rides GROUP BY city ORDER BY city"
@@ -181,6 +185,7 @@ def test_sql_answers_with_rows(run: Run, table: HudiTable) -> None:
     assert run("query", text, "--table", f"rides={table.path}") == rows
 
 
+@pytest.mark.thorough
 def test_a_plan_is_shown_and_nothing_happens_without_a_yes(run: Run, table: HudiTable, tmp_path: Path) -> None:
     newest, *_ = table.history()
     for words, more in {
@@ -199,6 +204,7 @@ def test_a_plan_is_shown_and_nothing_happens_without_a_yes(run: Run, table: Hudi
     assert next(iter(table.history())) == newest
 
 
+@pytest.mark.thorough
 def test_a_plan_to_take_something_away_is_refused_as_the_call_is(run: Run, table: HudiTable) -> None:
     run("index create", table.path, "record_index")
     saved = run("savepoint create", table.path)["instant_time"]
@@ -224,6 +230,7 @@ def test_a_plan_to_take_something_away_is_refused_as_the_call_is(run: Run, table
     assert [one["name"] for one in run("index drop", table.path, "by_city", "--yes")] == stay
 
 
+@pytest.mark.thorough
 def test_a_write_is_rolled_back_and_a_savepoint_restored(run: Run, table: HudiTable) -> None:
     first, second = table.timeline.commits()
     run("savepoint create", table.path, first.requested_time, "--comment", "before")
@@ -238,6 +245,7 @@ def test_a_write_is_rolled_back_and_a_savepoint_restored(run: Run, table: HudiTa
     assert run("savepoint delete", table.path, first.requested_time, "--yes") == []
 
 
+@pytest.mark.thorough
 def test_properties_are_set_with_a_difference_and_a_copy_of_the_file(run: Run, table: HudiTable) -> None:
     properties = Path(table.path, ".hoodie", "hoodie.properties")
     before = properties.read_text()
@@ -255,6 +263,7 @@ def test_properties_are_set_with_a_difference_and_a_copy_of_the_file(run: Run, t
     )
 
 
+@pytest.mark.thorough
 def test_plans_are_left_and_run_by_another_call(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "mor"
     write_hudi(path, ROWS, record_key="id", table_type="MERGE_ON_READ")
@@ -268,6 +277,7 @@ def test_plans_are_left_and_run_by_another_call(run: Run, tmp_path: Path) -> Non
     assert "three things" in run("compact", path, "--run", scheduled, "--schedule", code=1)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("words", ["compact", "log-compact", "cluster", "clean"])
 def test_a_dry_run_says_which_plans_wait_for_the_call(
     run: Run, tmp_path: Path, words: str, capsys: pytest.CaptureFixture[str]
@@ -291,6 +301,7 @@ def test_a_dry_run_says_which_plans_wait_for_the_call(
     assert run(words, path, "--dry-run", *more)["waiting"] == []
 
 
+@pytest.mark.thorough
 def test_indexes_and_the_metadata_table_are_built_dropped_and_compared(
     run: Run, table: HudiTable, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -307,6 +318,7 @@ def test_indexes_and_the_metadata_table_are_built_dropped_and_compared(
     assert "files" in run("metadata rebuild", table.path, "--partitions", "files")["partitions"]
 
 
+@pytest.mark.thorough
 def test_a_metadata_table_that_is_wrong_ends_with_3(run: Run, table: HudiTable) -> None:
     (path,) = (row["path"] for row in run("table files", table.path))
     file = Path(table.path, path)
@@ -315,6 +327,7 @@ def test_a_metadata_table_that_is_wrong_ends_with_3(run: Run, table: HudiTable) 
     assert run("metadata validate", table.path, code=3)
 
 
+@pytest.mark.thorough
 def test_versions_go_down_and_up(run: Run, table: HudiTable) -> None:
     planned = run("downgrade", table.path, "--to", 6, "--dry-run")
 
@@ -326,6 +339,7 @@ def test_versions_go_down_and_up(run: Run, table: HudiTable) -> None:
     assert run("upgrade", table.path, "--yes")["target"] == 9
 
 
+@pytest.mark.thorough
 def test_a_page_is_written_and_a_table_dropped(run: Run, table: HudiTable, tmp_path: Path) -> None:
     assert run("report", table.path, tmp_path / "page.html") == {"path": str(tmp_path / "page.html")}
     assert "<html" in (tmp_path / "page.html").read_text()
@@ -333,6 +347,7 @@ def test_a_page_is_written_and_a_table_dropped(run: Run, table: HudiTable, tmp_p
     assert not HudiTable.exists(table.path)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion_knows_every_command(run: Run, shell: str) -> None:
     text = run("completion", shell)["script"]
@@ -341,6 +356,7 @@ def test_completion_knows_every_command(run: Run, shell: str) -> None:
     assert [word for word in sorted(words) if not re.search(rf"\b{re.escape(word)}\b", text)] == []
 
 
+@pytest.mark.thorough
 def test_bash_completes_commands_and_options(run: Run, tmp_path: Path) -> None:
     import subprocess
 
@@ -354,6 +370,7 @@ def test_bash_completes_commands_and_options(run: Run, tmp_path: Path) -> None:
         assert ended.stdout.strip() == completed
 
 
+@pytest.mark.thorough
 def test_two_commits_are_compared(run: Run, table: HudiTable) -> None:
     first, second = (one.requested_time for one in table.timeline.commits())
     table.upsert(ROWS.slice(0, 1).append_column("tip", pa.array([1.0])), schema_mode="merge")
@@ -378,6 +395,7 @@ def test_write_amplification_is_that_of_the_procedure(run: Run, table: HudiTable
     assert stats["sizes"]["files"] == 1
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["rows.parquet", "rows.csv", "rows.arrow"])
 def test_rows_are_exported_as_of_a_commit_and_written_back(
     run: Run, table: HudiTable, tmp_path: Path, name: str
@@ -398,6 +416,7 @@ def test_instants_are_exported_as_json(run: Run, table: HudiTable, tmp_path: Pat
     assert len(list((tmp_path / "instants").iterdir())) == 2
 
 
+@pytest.mark.thorough
 def test_a_table_is_copied_as_of_a_commit(run: Run, table: HudiTable, tmp_path: Path) -> None:
     first = next(iter(table.timeline.commits())).requested_time
 
@@ -409,6 +428,7 @@ def test_a_table_is_copied_as_of_a_commit(run: Run, table: HudiTable, tmp_path: 
     assert "three things" in run("export", table.path, tmp_path / "x", "--copy", "--where", "id = 'a'", code=1)
 
 
+@pytest.mark.thorough
 def test_a_checkpoint_is_that_of_the_newest_commit_with_one_and_set_by_a_commit_without_rows(
     run: Run, table: HudiTable
 ) -> None:
@@ -425,6 +445,7 @@ def test_a_checkpoint_is_that_of_the_newest_commit_with_one_and_set_by_a_commit_
     assert run("checkpoint get", table.path)["value"] == "orders,0:5"
 
 
+@pytest.mark.thorough
 def test_an_orphan_is_shown_then_deleted_and_no_row_is_lost(run: Run, table: HudiTable, tmp_path: Path) -> None:
     newest = max((tmp_path / "rides").glob("*.parquet"), key=lambda path: path.stem.rpartition("_")[2])
     time = int(newest.stem.rpartition("_")[2]) - 1
@@ -441,6 +462,7 @@ def test_an_orphan_is_shown_then_deleted_and_no_row_is_lost(run: Run, table: Hud
     assert all(run(f"repair {name}", tmp_path / "rides", "--yes")["items"] == [] for name in repairs)
 
 
+@pytest.mark.thorough
 def test_the_lock_is_audited_and_two_holders_at_once_end_with_3(run: Run, table: HudiTable) -> None:
     assert not run("locks audit status", table.path)["enabled"]
     assert run("locks audit enable", table.path)["enabled"]

@@ -35,6 +35,7 @@ def run(command: list[str], environment: dict[str, str]) -> subprocess.Completed
     return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
 
 
+@pytest.mark.thorough
 def test_the_care_of_one_night_compacts_cleans_and_looks(tmp_path: Path, environment: dict[str, str]) -> None:
     path = tmp_path / "rides"
     write_hudi(path, ROWS, record_key="id", table_type="MERGE_ON_READ")
@@ -50,6 +51,7 @@ def test_the_care_of_one_night_compacts_cleans_and_looks(tmp_path: Path, environ
     assert run(["bash", "-c", command.replace(str(path), str(tmp_path / "none"))], environment).returncode == 1
 
 
+@pytest.mark.thorough
 def test_steps_of_github_actions_run(tmp_path: Path, environment: dict[str, str]) -> None:
     yaml = pytest.importorskip("yaml")
     write_hudi(tmp_path / "rides", ROWS, record_key="id")
@@ -64,6 +66,7 @@ def test_steps_of_github_actions_run(tmp_path: Path, environment: dict[str, str]
     assert "upsert" in (tmp_path / "summary").read_text()
 
 
+@pytest.mark.thorough
 def test_tables_of_dbt_models_are_cared_for(tmp_path: Path, environment: dict[str, str]) -> None:
     write_hudi(tmp_path / "lake" / "sales" / "rides", ROWS, record_key="id")
     models = {

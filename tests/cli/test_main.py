@@ -38,6 +38,7 @@ def test_a_row_of_the_registry_has_a_function_whose_docstring_begins_with_its_su
     assert command.group in GROUPS
 
 
+@pytest.mark.thorough
 def test_help_lists_every_command_and_imports_no_table_and_no_parser() -> None:
     help_text = run_cli("--help").out
     imported = run_cli("--help", PYTHONPROFILEIMPORTTIME="1").err
@@ -47,6 +48,7 @@ def test_help_lists_every_command_and_imports_no_table_and_no_parser() -> None:
     assert [name for name in ("pyarrow", "cyclopts", "rich", "pyhudi.table") if f"| {name}\n" in imported] == []
 
 
+@pytest.mark.thorough
 def test_help_of_a_command_names_its_arguments() -> None:
     help_text = run_cli("table", "history", "--help").out
 
@@ -61,16 +63,19 @@ def test_a_command_that_is_not_there_ends_with_2_and_names_the_nearest() -> None
     assert ran.err.startswith("pyhudi: there is no command 'table heath'. Did you mean `pyhudi table health`")
 
 
+@pytest.mark.thorough
 def test_a_group_is_asked_for_by_its_words() -> None:
     for words in (["locks"], ["locks", "audit"]):
         assert "locks audit validate" in run_cli(*words, "--help").out
         assert "table describe" not in run_cli(*words, code=2).out
 
 
+@pytest.mark.thorough
 def test_an_argument_that_is_not_there_ends_with_2(table: Path) -> None:
     assert "--jsonn" in run_cli("table", "describe", table, "--jsonn", code=2).err
 
 
+@pytest.mark.thorough
 def test_a_refusal_ends_with_1_and_is_one_line_on_standard_error(tmp_path: Path) -> None:
     ran = run_cli("table", "files", tmp_path / "none", code=1)
 
@@ -79,10 +84,12 @@ def test_a_refusal_ends_with_1_and_is_one_line_on_standard_error(tmp_path: Path)
     assert ran.err.count("\n") == 1
 
 
+@pytest.mark.thorough
 def test_debug_shows_where_an_error_comes_from(tmp_path: Path) -> None:
     assert "Traceback" in run_cli("table", "files", tmp_path / "none", "--debug", code=1).err
 
 
+@pytest.mark.thorough
 def test_a_catalog_is_a_folder_that_a_name_is_found_in(table: Path) -> None:
     ran = run_cli("table", "describe", "sales.rides", "--catalog", table.parents[1], "--json")
 
@@ -90,6 +97,7 @@ def test_a_catalog_is_a_folder_that_a_name_is_found_in(table: Path) -> None:
     assert "--catalog takes a name" in run_cli("table", "describe", table, "--catalog", "x", code=1).err
 
 
+@pytest.mark.thorough
 def test_a_catalog_that_is_not_known_is_refused_with_those_that_are(table: Path) -> None:
     assert "no such folder" in run_cli("table", "describe", "rides", "--catalog", "glue", code=1).err
     assert "add --spark" in run_cli("table", "describe", "rides", "--catalog", "spark_catalog", code=1).err
@@ -98,6 +106,7 @@ def test_a_catalog_that_is_not_known_is_refused_with_those_that_are(table: Path)
         assert "--table NAME=PATH" in ran.err
 
 
+@pytest.mark.thorough
 def test_a_hive_metastore_says_where_a_table_is(table: Path) -> None:
     """Its Thrift interface is the real one; only its tables are not in a database."""
     with metastore({("sales", "rides"): str(table), ("default", "a_view"): None}) as uri:
@@ -146,6 +155,7 @@ def metastore(tables: dict[tuple[str, str], str | None]) -> Iterator[str]:
     listening.close()
 
 
+@pytest.mark.thorough
 def test_json_and_csv_hold_the_same_rows(table: Path) -> None:
     as_json = run_cli("table", "partitions", table, "--json").value
     as_csv = run_cli("table", "partitions", table, "--csv").out
@@ -155,6 +165,7 @@ def test_json_and_csv_hold_the_same_rows(table: Path) -> None:
     assert run_cli("table", "partitions", table, "--csv", "--json", code=1).err.startswith("pyhudi: ConfigError")
 
 
+@pytest.mark.thorough
 def test_rows_have_their_names_above_them_where_there_is_none(table: Path) -> None:
     for words, names in {
         ("timeline", "--pending"): ["requested_time", "action", "state", "completion_time"],
@@ -167,6 +178,7 @@ def test_rows_have_their_names_above_them_where_there_is_none(table: Path) -> No
     ).out.strip().split(",")
 
 
+@pytest.mark.thorough
 def test_truth_is_a_word_of_json_at_the_left_of_its_column(table: Path) -> None:
     lines = run_cli("table", "schema", table).out.splitlines()
 
@@ -201,6 +213,7 @@ def on_terminal(columns: int, *words: object) -> str:
     return re.sub(r"\x1b\[[0-9;]*m|\r", "", written.decode())
 
 
+@pytest.mark.thorough
 def test_an_instant_time_is_never_folded_on_a_terminal(table: Path) -> None:
     (commit,) = run_cli("table", "history", table, "--json").value
     (file, *_) = run_cli("table", "files", table, "--json").value
@@ -217,6 +230,7 @@ def test_an_instant_time_is_never_folded_on_a_terminal(table: Path) -> None:
     assert max(map(len, files.splitlines())) <= 100
 
 
+@pytest.mark.thorough
 def test_an_error_has_the_name_that_the_library_exports(table: Path) -> None:
     refused = run_cli("cluster", table, "--run", "20200101000000000", code=1).err
 
@@ -224,6 +238,7 @@ def test_an_error_has_the_name_that_the_library_exports(table: Path) -> None:
     assert "there is no pending clustering 20200101000000000" in refused
 
 
+@pytest.mark.thorough
 def test_a_closed_pipe_ends_the_run_quietly(table: Path) -> None:
     import subprocess
     import sys

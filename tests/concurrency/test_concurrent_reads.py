@@ -126,6 +126,7 @@ def check_during_calls(version: str, table_type: str, meanwhile: str, query: Que
         shown.check(lambda call, cuts=cuts: cuts[min(call - 1, len(cuts) - 1)], f"try {number}, frames {cuts}")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("warm", [False, True])
 @pytest.mark.parametrize(("version", "table_type"), [("9", "COPY_ON_WRITE"), ("6", "MERGE_ON_READ")])
 @pytest.mark.parametrize("meanwhile", _SOME)
@@ -141,12 +142,14 @@ def test_other_queries(meanwhile: str, query: Question) -> None:
     check_between_calls("8", "MERGE_ON_READ", meanwhile, query)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("version", ["6", "9"])
 @pytest.mark.parametrize("meanwhile", ["commits, clean, archive", "restore", "other version", "other version and back"])
 def test_an_action_during_the_calls(meanwhile: str, version: str) -> None:
     check_during_calls(version, "COPY_ON_WRITE", meanwhile, Question(warm=True), 40)
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.parametrize("table_type", TYPES)
 @pytest.mark.parametrize("version", VERSIONS)

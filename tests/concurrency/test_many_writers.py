@@ -184,17 +184,20 @@ def test_every_committed_batch_is_there_once_and_every_snapshot_has_a_serial_his
     perform(tmp_path, play, writers=3, commits=2 if SAMPLED else 3)
 
 
+@pytest.mark.thorough
 def test_writers_that_are_killed_leave_nothing_behind_but_what_they_committed(tmp_path: Path) -> None:
     writers = 2 if SAMPLED else 3
     perform(tmp_path, "by default, merge on read with a record index", writers, commits=2, kills_every_s=1.0)
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.parametrize("play", PLAYS)
 def test_eight_writers_of_twenty_five_commits(play: str, tmp_path: Path) -> None:
     perform(tmp_path, play, writers=8, commits=25)
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.parametrize("play", PLAYS)
 def test_eight_writers_that_are_killed(play: str, tmp_path: Path) -> None:

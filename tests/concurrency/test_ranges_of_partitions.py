@@ -43,6 +43,7 @@ def _upsert_around(table: Clustered, outer: Row, inner: Row) -> None:
     writer.upsert(outer)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("version", ["8", "9"])
 @pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
 def test_a_write_that_completes_after_a_later_one_is_in_the_ranges_of_its_partition(version: str, kind: str) -> None:

@@ -38,6 +38,7 @@ def test_every_row_whose_write_returned_is_there_once(
     assert validate(MetaClient.load(LocalStorage(str(tmp_path / "t")))) == ()
 
 
+@pytest.mark.thorough
 def test_who_names_no_mode_is_one_of_many_writers() -> None:
     options = WriteOptions.parse({})
 
@@ -46,6 +47,7 @@ def test_who_names_no_mode_is_one_of_many_writers() -> None:
     assert options.failed_writes_policy == "LAZY"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("given", "policy"),
     [
@@ -63,6 +65,7 @@ def test_a_single_writer_is_one_that_says_so(given: dict[str, str], policy: str)
     assert options.failed_writes_policy == policy
 
 
+@pytest.mark.thorough
 def test_a_mode_that_is_named_retries_as_often_as_hudi_says() -> None:
     options = WriteOptions.parse({"hoodie.write.concurrency.mode": "OPTIMISTIC_CONCURRENCY_CONTROL"})
 

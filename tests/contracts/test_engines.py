@@ -45,12 +45,14 @@ def test_select_takes_columns_in_the_given_order(engine: LocalEngine) -> None:
     assert engine.collect(engine.select(ROWS, ["n", "k"])).column_names == ["n", "k"]
 
 
+@pytest.mark.thorough
 def test_extend_adds_and_replaces_columns(engine: LocalEngine) -> None:
     frame = engine.extend(ROWS, ["n"], doubled, pa.schema([("twice", pa.int32())]))
     assert engine.collect(frame)["twice"].to_pylist() == [2, 4, 6, 8]
     assert engine.schema(frame).names == ["k", "n", "twice"]
 
 
+@pytest.mark.thorough
 def test_map_runs_once_for_each_part(engine: LocalEngine) -> None:
     def per_task(context: TaskContext, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         rows = sum(batch.num_rows for batch in batches)
@@ -60,6 +62,7 @@ def test_map_runs_once_for_each_part(engine: LocalEngine) -> None:
     assert engine.collect(frame).to_pylist() == [{"task": 0, "rows": 2}, {"task": 1, "rows": 2}]
 
 
+@pytest.mark.thorough
 def test_map_groups_brings_a_slot_to_one_call_in_order(engine: LocalEngine) -> None:
     slotted = ROWS.append_column("slot", pa.array([2, 0, 2, 2], pa.int32()))
     frame = engine.map_groups(in_parts(engine, slotted, 2), "slot", range(4), counted, COUNTED, sort=["k"])
@@ -70,11 +73,13 @@ def test_map_groups_brings_a_slot_to_one_call_in_order(engine: LocalEngine) -> N
     ]
 
 
+@pytest.mark.thorough
 def test_a_single_slot_without_rows_gets_no_call(engine: LocalEngine) -> None:
     empty = ROWS.slice(0, 0).append_column("slot", pa.array([], pa.int32()))
     assert engine.collect(engine.map_groups(empty, "slot", range(1), counted, COUNTED)).num_rows == 0
 
 
+@pytest.mark.thorough
 def test_write_tokens_of_task_attempts_differ(engine: LocalEngine) -> None:
     tokens: list[str] = []
 
@@ -87,6 +92,7 @@ def test_write_tokens_of_task_attempts_differ(engine: LocalEngine) -> None:
     assert len(set(tokens)) == 6
 
 
+@pytest.mark.thorough
 def test_joins_match_several_rows_and_carry_nested_columns(engine: LocalEngine) -> None:
     left = ROWS.append_column("list", pa.array([[1], [2, 3], None, []]))
     right = pa.table({"k": ["a", "z", "b", "b"], "place": ["1", "2", "3", "4"]})
@@ -98,12 +104,14 @@ def test_joins_match_several_rows_and_carry_nested_columns(engine: LocalEngine) 
     assert [r["place"] for r in outer.to_pylist()] == ["3", "4", "1", None, "1"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("scope", ["global", "partition"])
 def test_arrange_sorts(engine: LocalEngine, scope: Any) -> None:
     frame = engine.arrange(in_parts(engine, ROWS, 2), sort_by=["k", "n"], scope=scope)
     assert engine.collect(frame)["n"].to_pylist() == [2, 4, 1, 3]
 
 
+@pytest.mark.thorough
 def test_a_stream_is_read_once_and_a_second_reading_is_an_error(engine: LocalEngine) -> None:
     frame = engine.from_arrow(ROWS.to_reader())
     assert engine.collect(frame).num_rows == 4
@@ -111,11 +119,13 @@ def test_a_stream_is_read_once_and_a_second_reading_is_an_error(engine: LocalEng
         engine.collect(frame)
 
 
+@pytest.mark.thorough
 def test_a_cached_stream_is_read_as_often_as_one_likes(engine: LocalEngine) -> None:
     frame = engine.cache(engine.from_arrow(ROWS.to_reader()))
     assert engine.collect(frame) == engine.collect(frame)
 
 
+@pytest.mark.thorough
 def test_what_runs_in_tasks_can_be_pickled() -> None:
     from pyhudi.actions import rows
     from pyhudi.actions.partitioner import RowCount, Sizing, plan_slots
@@ -137,6 +147,7 @@ def test_what_runs_in_tasks_can_be_pickled() -> None:
         assert pickle.loads(pickle.dumps(work)) == work
 
 
+@pytest.mark.thorough
 def test_a_large_frame_is_arranged_into_parts_that_keep_equal_values_together(monkeypatch: pytest.MonkeyPatch) -> None:
     from pyhudi.engine import local_frame
 
@@ -155,6 +166,7 @@ def test_a_large_frame_is_arranged_into_parts_that_keep_equal_values_together(mo
     assert len(found) > 1
 
 
+@pytest.mark.thorough
 def test_rows_of_several_slots_in_one_task_have_sequence_numbers_of_their_own() -> None:
     from tests.support.tables.small import TestTable
 
@@ -170,6 +182,7 @@ def test_rows_of_several_slots_in_one_task_have_sequence_numbers_of_their_own() 
     assert len(set(numbers)) == 9
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("verb", ["map_groups", "arrange"])
 def test_streams_of_two_threads_that_wait_for_each_other_are_both_read(verb: str) -> None:
     together = Barrier(2, timeout=10)
@@ -192,6 +205,7 @@ def test_streams_of_two_threads_that_wait_for_each_other_are_both_read(verb: str
         assert [read.result(timeout=20) for read in [pool.submit(rows_read), pool.submit(rows_read)]] == [3, 3]
 
 
+@pytest.mark.thorough
 def test_every_task_that_needs_a_stream_says_what_was_wrong_with_it() -> None:
     def rows() -> Iterator[pa.RecordBatch]:
         raise RuntimeError("the source is gone")

@@ -80,6 +80,7 @@ def test_written_keys_are_found_and_stay_in_their_file_group(table: TestTable) -
     assert table.rows() == sorted_rows((key, p, 2, v + 1000) for key, p, _, v in ROWS)
 
 
+@pytest.mark.thorough
 def test_new_keys_are_not_found(table: TestTable, index_name: str) -> None:
     table.upsert(*ROWS)
     result = table.upsert(*((f"new-{key}", p, 2, v) for key, p, _, v in ROWS))
@@ -89,6 +90,7 @@ def test_new_keys_are_not_found(table: TestTable, index_name: str) -> None:
     assert len(table.rows()) == 120
 
 
+@pytest.mark.thorough
 def test_a_key_has_one_location(table: TestTable) -> None:
     for start in range(0, 60, 20):
         table.upsert(*ROWS[start : start + 20], parquet_small_file_limit="0")
@@ -98,6 +100,7 @@ def test_a_key_has_one_location(table: TestTable) -> None:
     assert len(table.rows()) == 60
 
 
+@pytest.mark.thorough
 def test_deletes_find_their_rows(table: TestTable) -> None:
     table.upsert(*ROWS)
     result = table.delete(*((key, p) for key, p, _, _ in ROWS[:10]))
@@ -106,6 +109,7 @@ def test_deletes_find_their_rows(table: TestTable) -> None:
     assert table.rows() == sorted_rows(ROWS[10:])
 
 
+@pytest.mark.thorough
 def test_keys_written_by_way_of_another_index_are_found(index_name: str) -> None:
     if index_name.endswith("BUCKET"):
         others = [index_name]  # a table of buckets stays one
@@ -118,6 +122,7 @@ def test_keys_written_by_way_of_another_index_are_found(index_name: str) -> None
         assert (result.updated, result.inserted) == (60, 0), other
 
 
+@pytest.mark.thorough
 def test_keys_are_found_in_files_without_meta_columns(index_name: str) -> None:
     table = table_of(index_name, **{"hoodie.populate.meta.fields": "false"})
     table.upsert(*ROWS)
@@ -126,6 +131,7 @@ def test_keys_are_found_in_files_without_meta_columns(index_name: str) -> None:
     assert (result.updated, result.inserted) == (5, 0)
 
 
+@pytest.mark.thorough
 def test_only_a_global_index_finds_a_key_in_another_partition(table: TestTable, index_name: str) -> None:
     table.upsert(("a", "x", 1, 10), ("b", "x", 1, 20))
     table.upsert(("a", "y", 2, 11))
@@ -134,6 +140,7 @@ def test_only_a_global_index_finds_a_key_in_another_partition(table: TestTable, 
     assert table.rows() == sorted_rows([*stayed, ("a", "y", 2, 11), ("b", "x", 1, 20)])
 
 
+@pytest.mark.thorough
 def test_a_key_that_two_partitions_have_is_updated_in_each_and_deleted_in_the_one_that_is_named(
     index_name: str,
 ) -> None:
@@ -154,6 +161,7 @@ def test_a_key_that_two_partitions_have_is_updated_in_each_and_deleted_in_the_on
     assert table.rows() == sorted_rows([newer[0], newer[2]])
 
 
+@pytest.mark.thorough
 def test_a_global_index_keeps_rows_in_their_partition_if_told_so(index_name: str) -> None:
     if not index_of(index_name).is_global or index_name == "INMEMORY":  # Hudi has no such option for it
         return
@@ -166,6 +174,7 @@ def test_a_global_index_keeps_rows_in_their_partition_if_told_so(index_name: str
     assert table.rows(("id", "p", "v", "_hoodie_partition_path")) == [("a", "x", 11, "x")]
 
 
+@pytest.mark.thorough
 def test_a_row_that_loses_by_its_ordering_value_does_not_move(index_name: str) -> None:
     if not index_of(index_name).is_global:
         return
@@ -178,6 +187,7 @@ def test_a_row_that_loses_by_its_ordering_value_does_not_move(index_name: str) -
     assert table.rows(("id", "p", "v", "_hoodie_partition_path")) == [("a", "y", 12, "y")]
 
 
+@pytest.mark.thorough
 def test_one_row_is_left_of_a_key_that_the_batch_has_in_two_partitions(index_name: str) -> None:
     if not index_of(index_name).is_global:
         return
@@ -188,6 +198,7 @@ def test_one_row_is_left_of_a_key_that_the_batch_has_in_two_partitions(index_nam
     assert table.rows() == [("a", "z", 4, 12)]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["BUCKET", "bucket", "org.apache.hudi.index.bucket.HoodieSimpleBucketIndex"])
 @pytest.mark.parametrize("operation", ["bulk_insert", "insert_overwrite"])
 def test_rows_go_to_buckets_whatever_the_index_is_called(operation: str, name: str) -> None:
@@ -199,12 +210,14 @@ def test_rows_go_to_buckets_whatever_the_index_is_called(operation: str, name: s
     assert table.upsert(*((key, p, 2, v) for key, p, _, v in ROWS)).updated == 60
 
 
+@pytest.mark.thorough
 def test_two_writers_of_a_new_bucket_conflict_whatever_the_index_is_called() -> None:
     for name in ("BUCKET", "org.apache.hudi.index.bucket.HoodieSimpleBucketIndex"):
         assert conflict_strategy(WriteOptions.parse({"hoodie.index.type": name})) == BucketStrategy()
     assert conflict_strategy(WriteOptions.parse({})) == SimpleStrategy()
 
 
+@pytest.mark.thorough
 def test_work_that_looks_for_no_keys_is_done_with_an_index_that_there_is_not() -> None:
     table = TestTable(options={"hoodie.index.type": "FLINK_STATE"})
     table.bulk_insert(("a", "x", 1, 1))

@@ -126,6 +126,7 @@ def test_it_does_not_matter_in_which_groups_versions_are_merged(name: str, tripl
     check_associative(RULES[name], triples)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", MERGERS)
 @given(triples=three(deletes=False))
 @EXAMPLES
@@ -133,6 +134,7 @@ def test_nor_for_rows_that_a_merger_puts_together(name: str, triples: Any) -> No
     check_associative(MERGERS[name], triples)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", FILLING)
 @given(triples=three(deletes=False))
 @EXAMPLES
@@ -140,6 +142,7 @@ def test_nor_for_rows_that_fill_each_other_and_come_in_the_order_of_their_values
     check_associative(FILLING[name], [sorted(triple, key=lambda row: row["seq"]) for triple in triples])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ALL)
 @given(pairs=st.lists(st.tuples(a_version(), a_version()), min_size=1, max_size=8))
 @EXAMPLES
@@ -161,6 +164,7 @@ def test_a_merged_row_keeps_an_ordering_value_that_one_of_the_two_had(name: str,
             assert merged.is_delete[i]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ALL)
 @given(rows=st.lists(st.tuples(st.sampled_from("abc"), a_version()), min_size=1, max_size=12))
 @EXAMPLES
@@ -184,6 +188,7 @@ def test_combining_a_batch_is_merging_its_versions(name: str, rows: Any) -> None
             assert {name: found[name] for name in SCHEMA.names} == {name: wanted[name] for name in SCHEMA.names}
 
 
+@pytest.mark.thorough
 def test_a_merger_that_sees_deletes_decides_them_but_not_deletes_by_key() -> None:
     rules = MergeRules("EVENT_TIME_ORDERING", ("seq",), merger=f"{__name__}:NothingAfterCancelled")
     row: dict[str, Any] = {"order_id": "o", "seq": 5, "state": "created", IS_DELETE: False}
@@ -207,6 +212,7 @@ def merger_answering(answer: Any, **attributes: Any) -> MergeRules:
 _COUNTER = itertools.count()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("answer", "complaint"),
     [
@@ -227,6 +233,7 @@ def test_an_answer_that_is_no_answer_is_refused(answer: Any, complaint: str) -> 
         pair_merger(rules).merge(pair, pair, Place.LOGS)
 
 
+@pytest.mark.thorough
 def test_a_class_that_is_no_merger_is_refused_by_name() -> None:
     for path, complaint in (("os:path", "no record merger"), ("nowhere_at_all:X", "can't be imported")):
         with pytest.raises(ConfigError, match=complaint):

@@ -67,6 +67,7 @@ def test_a_lock_provider_of_ones_own_reads_its_options() -> None:
     assert lock_of().options.name == "one for all"
 
 
+@pytest.mark.thorough
 def test_a_lock_provider_of_ones_own_excludes_others() -> None:
     with hold(lock_of(name="ours"), 0):
         with pytest.raises(LockTimeout, match="who knows the name 'ours'"), hold(lock_of(name="ours"), 0.01):
@@ -75,6 +76,7 @@ def test_a_lock_provider_of_ones_own_excludes_others() -> None:
             pass
 
 
+@pytest.mark.thorough
 def test_writes_take_the_lock_of_ones_own() -> None:
     table = TestTable(options={**MANY, NAME: "table"}, failed_writes_policy="LAZY")
     table.upsert(("a", "x", 1, 10))
@@ -87,6 +89,7 @@ def test_writes_take_the_lock_of_ones_own() -> None:
     assert table.rows() == [("a", "x", 1, 10), ("c", "x", 1, 30)]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("key", ["hoodie.index.type", "hoodie.index.class"])
 def test_an_index_of_ones_own_finds_keys_and_reads_its_options(key: str) -> None:
     SEEN.clear()
@@ -98,6 +101,7 @@ def test_an_index_of_ones_own_finds_keys_and_reads_its_options(key: str) -> None
     assert SEEN == ["looked", "looked"]
 
 
+@pytest.mark.thorough
 def test_options_of_a_class_are_checked_as_ours_are() -> None:
     with pytest.raises(ConfigError, match=f"{TRIES}: expected at least 1, found 0"):
         lock_of(tries="0")
@@ -107,23 +111,27 @@ def test_options_of_a_class_are_checked_as_ours_are() -> None:
         lock_of(nmae="mine")
 
 
+@pytest.mark.thorough
 def test_options_of_a_class_are_unknown_where_it_is_not_named() -> None:
     with pytest.raises(HudiOptionWarning, match=f"Unknown option '{NAME}'"):
         WriteOptions.parse({NAME: "mine", PROVIDER: "IN_PROCESS"})
 
 
+@pytest.mark.thorough
 def test_a_session_names_the_class_and_a_call_gives_its_options() -> None:
     parsed = WriteOptions.parse({NAME: "mine"}, {PROVIDER: LOCK, TRIES: "7"})
 
     assert parsed.lock.own_texts == {NAME: "mine", TRIES: "7"}
 
 
+@pytest.mark.thorough
 def test_an_option_without_effect_in_this_release_may_be_that_of_a_class() -> None:
     own = {"hoodie.bootstrap.parallelism": "7", PROVIDER: f"{__name__}:TakesUnused"}
 
     assert WriteOptions.parse(own).lock.own_texts == {"hoodie.bootstrap.parallelism": "7"}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("name", "complaint"),
     [
@@ -138,10 +146,12 @@ def test_a_class_whose_options_make_no_sense_is_refused(name: str, complaint: st
             WriteOptions.parse({key: f"{__name__}:{name}"})
 
 
+@pytest.mark.thorough
 def test_a_class_that_is_no_index_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"derives from pyhudi.index.base.Index, found <class .*NamedLock"):
         TestTable(options={"hoodie.index.type": LOCK}).upsert(("a", "x", 1, 10))
 
 
+@pytest.mark.thorough
 def test_a_read_imports_no_class_that_only_writes_ask() -> None:
     ReadOptions.parse({}, {PROVIDER: "not_installed:Lock", "hoodie.index.type": "not_installed:Index", NAME: "mine"})

@@ -74,6 +74,7 @@ def test_a_reporter_takes_numbers_at_any_time_and_brings_them_when_asked(name: s
     assert numbers.timers()["t.commit.timer"].count == 1
 
 
+@pytest.mark.thorough
 def test_the_place_is_a_text_that_equal_options_share(name: str, gateway: Any) -> None:
     kind = REPORTERS.load(name)
     place = kind.place(parsed(options(name, gateway)))
@@ -84,6 +85,7 @@ def test_the_place_is_a_text_that_equal_options_share(name: str, gateway: Any) -
     assert kind.place(parsed(options(name, gateway, **{"hoodie.metrics.lock.enable": False}))) == place
 
 
+@pytest.mark.thorough
 def test_tables_of_one_place_share_a_reporter_and_all_their_numbers_are_there(
     name: str, gateway: Any, tmp_path: Path
 ) -> None:
@@ -99,6 +101,7 @@ def test_tables_of_one_place_share_a_reporter_and_all_their_numbers_are_there(
     pyhudi.flush_metrics()
 
 
+@pytest.mark.thorough
 def test_a_reporter_that_fails_fails_no_write(
     name: str, gateway: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -111,6 +114,7 @@ def test_a_reporter_that_fails_fails_no_write(
     assert len(pyhudi.HudiTable.open(tmp_path / "t")) == 1
 
 
+@pytest.mark.thorough
 def test_a_reporter_is_documented(name: str) -> None:
     page = (ROOT / "docs" / "metrics.md").read_text()
     rows = re.findall(r"^\| (`.*?`) \|", page, re.MULTILINE)

@@ -58,6 +58,7 @@ def test_ranges_hold_what_a_stable_sort_in_memory_gives(
         assert sum(map(len, first_keys)) == len(set().union(*first_keys)), "equal first keys are in one share"
 
 
+@pytest.mark.thorough
 def test_ranges_of_a_stream_whose_sample_was_thinned_are_about_equally_large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sorted_ranges, "_SAMPLE_STEP", 2)
     monkeypatch.setattr(sorted_ranges, "_SAMPLED_ROWS", 100)
@@ -86,6 +87,7 @@ def large_stream(rows: int) -> Iterator[pa.RecordBatch]:
         )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "order", [{"sort_by": ["p", "k"], "scope": "global"}, {"partition_by": ["p"]}, {"sort_by": ["k"]}]
 )
@@ -106,6 +108,7 @@ def test_a_large_stream_is_sorted_in_bounded_memory(order: dict[str, Any], monke
     assert peak < rows * first.nbytes / len(first) / 3
 
 
+@pytest.mark.thorough
 def test_the_files_go_with_the_frame(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(local, "SORT_BYTES", 100)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
@@ -119,6 +122,7 @@ def test_the_files_go_with_the_frame(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.thorough
 def test_a_folder_without_room_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     ranges = SortedRanges(SCHEMA, ["p"], 1, 0, 10)
     monkeypatch.setattr(tempfile, "mkdtemp", lambda **_: str(tmp_path / "gone"))
@@ -126,6 +130,7 @@ def test_a_folder_without_room_is_named(monkeypatch: pytest.MonkeyPatch, tmp_pat
         ranges.take_in(batches_of(numbered([("a", 1.0)] * 50), 5))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "sort_mode", ["GLOBAL_SORT", "PARTITION_SORT", "PARTITION_PATH_REPARTITION", "PARTITION_PATH_REPARTITION_AND_SORT"]
 )

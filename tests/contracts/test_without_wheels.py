@@ -48,6 +48,7 @@ def read_or_refused(data: bytes) -> list[int] | None:
         return None
 
 
+@pytest.mark.thorough
 def test_of_damaged_bitmaps_numpy_reads_none_otherwise_than_pyroaring(monkeypatch: pytest.MonkeyPatch) -> None:
     some, count = random.Random(1), {True: 0, False: 0}
     for positions in (np.array([5, 70000, 70001, 70002, 1 << 33]), np.arange(0, 9000, 2), np.arange(9000)):
@@ -74,6 +75,7 @@ def use(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(block, "deflate", {"isal": isal_zlib, "zlib": zlib}[name])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("reader", ["isal", "zlib"])
 def test_blocks_of_each_are_read_by_the_other_and_damage_is_told(
     writer: str, reader: str, monkeypatch: pytest.MonkeyPatch
@@ -123,6 +125,7 @@ def run(code: str, path: Path, version: int) -> list[str]:
     return done.stdout.split(maxsplit=2)
 
 
+@pytest.mark.thorough
 def test_a_table_is_written_by_turns_with_them_and_without(tmp_path: Path) -> None:
     total, *used = run(WITHOUT + WORK, tmp_path / "t", 1)
     assert (total, used) == ("300", ["zlib", "None\n"])

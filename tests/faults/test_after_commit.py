@@ -61,6 +61,7 @@ def test_an_error_of_any_class_at_any_change_behind_the_completed_file_is_a_warn
         assert len(attempt.rows()) == 3, where
 
 
+@pytest.mark.thorough
 def test_a_service_that_fails_in_whatever_way_is_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(_: object) -> tuple[str, ...]:
         raise ZeroDivisionError("a fault of ours")
@@ -73,6 +74,7 @@ def test_a_service_that_fails_in_whatever_way_is_a_warning(monkeypatch: pytest.M
     assert table.rows() == START
 
 
+@pytest.mark.thorough
 def test_a_completed_file_of_another_writer_is_no_result_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
     table = table_of(AT_ONCE)
     create = MemoryStorage.create_new

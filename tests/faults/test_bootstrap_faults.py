@@ -78,6 +78,7 @@ def test_the_next_bootstrap_begins_anew(source: Path, mode: str, version: str) -
     assert outcomes == {True, False}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("mode", ["METADATA_ONLY", MIXED])
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_writer_without_options_undoes_a_dead_bootstrap(source: Path, mode: str, version: str) -> None:
@@ -96,6 +97,7 @@ def test_a_writer_without_options_undoes_a_dead_bootstrap(source: Path, mode: st
     assert pending
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("mode", ["METADATA_ONLY", MIXED])
 @pytest.mark.parametrize("version", VERSIONS)
 def test_the_next_writer_finds_nothing_of_a_dead_bootstrap(source: Path, mode: str, version: str) -> None:

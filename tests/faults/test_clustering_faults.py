@@ -108,6 +108,7 @@ def leftovers(table: Clustered) -> list[str]:
     return [path for path in table.data_files() if path not in named]
 
 
+@pytest.mark.thorough
 def test_buckets_are_split_whole_or_not_at_all() -> None:
     """Whatever call fails, every key is found where the hash ring says, before and after the next run."""
     rows: list[Row] = [(f"key{number:02d}", "x", 1, number) for number in range(12)]

@@ -72,6 +72,7 @@ def test_the_next_writer_takes_back_what_has_lost_its_plan(name: str) -> None:
                 check_no_strays(table, where)
 
 
+@pytest.mark.thorough
 def test_a_writer_who_may_be_alive_keeps_its_plan() -> None:
     """LAZY: under a heartbeat that goes on, a plan that can't be read yet is being written."""
     action = recorded("compaction")

@@ -86,6 +86,7 @@ def test_a_write_that_finds_no_room_takes_its_files_away_and_the_next_one_goes_o
     assert failed
 
 
+@pytest.mark.thorough
 def test_what_a_dead_writer_left_makes_room_for_its_own_rollback() -> None:
     table, disk = table_of("9", {})
     before = data_files(table)
@@ -118,6 +119,7 @@ def small_mount(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", "-l", folder], check=True)
 
 
+@pytest.mark.thorough
 def test_a_real_disk_that_is_full_is_written_to_again_when_there_is_room(small_mount: Path) -> None:
     table = TestTable(LocalStorage(str(small_mount / "table")), AT_ONCE, engine=LocalEngine(1))
     table.bulk_insert(*START)

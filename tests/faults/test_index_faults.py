@@ -78,6 +78,7 @@ def test_a_death_while_an_index_is_made_or_dropped_leaves_a_table_that_works(
     assert outcomes == {True, False}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("act", [schedule, build])
 def test_a_death_while_an_index_is_built_beside_writers_leaves_one_that_the_next_builder_finishes(
     act: Callable[[TestTable], object],
@@ -111,6 +112,7 @@ def load(table: TestTable) -> None:
     table.bulk_insert(("c", "x", 1, 30), ("d", "y", 1, 40), ("e", "z", 1, 50), ("f", "x", 1, 60))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("version", "most_pieces"), [("9", 8), ("6", 2)])
 def test_a_death_of_a_load_whose_tasks_write_the_index_leaves_no_key_in_it_and_no_pieces(
     version: str, most_pieces: int, monkeypatch: pytest.MonkeyPatch

@@ -107,6 +107,7 @@ def test_an_interrupted_write_is_undone_before_the_interrupt_reaches_the_caller(
         assert_goes_on(attempt, where, START, after)
 
 
+@pytest.mark.thorough
 def test_a_single_writer_goes_on_after_an_interrupt() -> None:
     table = TestTable(MemoryStorage(), AT_ONCE, engine=LocalEngine(1))
     table.bulk_insert(*START)
@@ -114,6 +115,7 @@ def test_a_single_writer_goes_on_after_an_interrupt() -> None:
         assert_goes_on(attempt, where, START, CHANGED)
 
 
+@pytest.mark.thorough
 def test_an_interrupted_first_write_leaves_no_table_or_a_whole_one() -> None:
     table = TestTable(MemoryStorage(), MANY_WRITERS, engine=LocalEngine(1))
     for attempt, where in interruptions(table, lambda t: t.bulk_insert(*START)):
@@ -142,6 +144,7 @@ SERVICES: dict[str, tuple[Callable[[], TestTable], Callable[[HudiTable], object]
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore:.*built anew.*")
 @pytest.mark.parametrize("name", SERVICES)
 def test_an_interrupted_service_lets_the_next_one_and_the_next_write_go_on(name: str) -> None:
@@ -154,6 +157,7 @@ def test_an_interrupted_service_lets_the_next_one_and_the_next_write_go_on(name:
         assert not waiting, where
 
 
+@pytest.mark.thorough
 def test_an_interrupted_rollback_or_restore_is_finished_by_the_next_write() -> None:
     table = made(CHANGE)
     acts: list[Callable[[TestTable], object]] = [
@@ -168,6 +172,7 @@ def test_an_interrupted_rollback_or_restore_is_finished_by_the_next_write() -> N
             assert not attempt.meta.timeline.pending().instants, where
 
 
+@pytest.mark.thorough
 def test_an_interrupt_while_it_is_undone_ends_the_heartbeat_too(monkeypatch: pytest.MonkeyPatch) -> None:
     table = made()
 
@@ -213,6 +218,7 @@ def signal_at_line(number: int, signals: int = 1, text: str = "") -> Iterator[li
         sys.settrace(before)
 
 
+@pytest.mark.thorough
 def test_a_signal_before_and_behind_a_block_under_the_lock_leaves_no_lock() -> None:
     table = made()
     with signal_at_line(0, 0, "with context.locked()") as lines:
@@ -226,6 +232,7 @@ def test_a_signal_before_and_behind_a_block_under_the_lock_leaves_no_lock() -> N
         assert_goes_on(attempt, f"line {number}", START, CHANGED)
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.parametrize("signals", [1, 2])
 def test_a_signal_at_any_line_leaves_no_lock_and_no_heartbeat(signals: int) -> None:
@@ -249,6 +256,7 @@ def test_a_signal_at_any_line_leaves_no_lock_and_no_heartbeat(signals: int) -> N
     assert interrupted
 
 
+@pytest.mark.thorough
 def test_signals_wait_for_the_end_of_a_block_that_must_not_be_interrupted() -> None:
     done: list[int] = []
 
@@ -265,6 +273,7 @@ def test_signals_wait_for_the_end_of_a_block_that_must_not_be_interrupted() -> N
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+@pytest.mark.thorough
 def test_a_signal_at_any_line_of_such_a_block_arrives_and_the_handlers_are_as_they_were() -> None:
     def block(number: int) -> int:
         with signal_at_line(number, 1) as lines, uninterrupted():
@@ -279,6 +288,7 @@ def test_a_signal_at_any_line_of_such_a_block_arrives_and_the_handlers_are_as_th
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler, f"line {number}"
 
 
+@pytest.mark.thorough
 def test_waiting_for_a_lock_ends_at_ctrl_c() -> None:
     storage, clock = MemoryStorage(), SystemClock()
     held, waiting = (InProcessLock(LockOptions(), storage, clock) for _ in range(2))
@@ -312,6 +322,7 @@ except (KeyboardInterrupt, SystemExit) as error:
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_process_goes_on_after_a_signal_and_so_does_another(number: signal.Signals, tmp_path: Path) -> None:
     path = str(tmp_path / "table")

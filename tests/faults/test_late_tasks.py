@@ -95,6 +95,7 @@ def test_a_file_that_a_late_task_makes_before_the_commit_goes(
     check_nothing_late(HudiTable.open(table.path))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("call", CALLS)
 def test_a_task_makes_no_file_when_its_write_is_complete(
     table: HudiTable, call: str, monkeypatch: pytest.MonkeyPatch
@@ -120,6 +121,7 @@ def test_a_task_makes_no_file_when_its_write_is_complete(
     check_nothing_late(HudiTable.open(table.path))
 
 
+@pytest.mark.thorough
 def test_a_task_makes_no_file_when_its_write_is_undone(table: HudiTable, monkeypatch: pytest.MonkeyPatch) -> None:
     specs: list[WriteSpec] = []
     announce, roll_back = WriteSpec.announce, rollback._roll_back_dead
@@ -146,6 +148,7 @@ def test_a_task_makes_no_file_when_its_write_is_undone(table: HudiTable, monkeyp
     check_nothing_late(HudiTable.open(table.path))
 
 
+@pytest.mark.thorough
 def test_the_next_writer_deletes_what_a_late_task_left_when_it_was_killed(table: HudiTable) -> None:
     time = max(entry.instant_time for entry in table.history())
     path = late_name(table, time)

@@ -247,6 +247,7 @@ def test_nothing_completes_and_the_next_process_goes_on(
     assert completed(attempt, case.kind) - done or case.once
 
 
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore:.*after it failed.*")
 @pytest.mark.parametrize("version", ["6", "9"])
 @pytest.mark.parametrize("name", CASES)

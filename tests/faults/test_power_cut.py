@@ -26,6 +26,7 @@ def test_what_has_completed_is_whole_and_the_next_writer_goes_on(name: str) -> N
         survive_a_cut(recorded(name), random.Random(f"{SEED} {name} {n}"), f"{name}, round {n}")
 
 
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("error:.*after it failed.*")
 @pytest.mark.parametrize("name", LIVES)
 def test_a_table_lives_on_through_many_power_cuts(name: str) -> None:

@@ -58,6 +58,7 @@ def test_keys_are_double_or_single_after_a_repair_of_duplicates(version: str) ->
     survive_every_fault(table, lambda t: repair(t, call), [*START, ("a", "x", 9, 99)], once)
 
 
+@pytest.mark.thorough
 def test_a_partition_has_its_old_or_its_new_name() -> None:
     call = partial(rename_partition, old="x", new="z", dry_run=False)
     before = [START[0], ("b", "x", 2, 22), START[2]]
@@ -65,6 +66,7 @@ def test_a_partition_has_its_old_or_its_new_name() -> None:
     survive_every_fault(with_logs("8"), lambda t: repair(t, call), before, after)
 
 
+@pytest.mark.thorough
 def test_orphans_are_never_seen_and_deleted_sooner_or_later() -> None:
     table = loaded("9")
     base = next(e for e in table.storage.walk("x") if e.name.endswith(".parquet"))
@@ -91,6 +93,7 @@ class Damaged(TestTable):
         return True
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("version", ["6", "9"])
 def test_a_damaged_log_file_is_there_or_what_it_still_holds(version: str) -> None:
     whole = with_logs(version)
@@ -106,6 +109,7 @@ def test_a_damaged_log_file_is_there_or_what_it_still_holds(version: str) -> Non
     survive_every_fault(table, lambda t: repair(t, call), WITH_LOGS, WITH_LOGS)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("version", ["6", "9"])
 def test_rows_without_a_value_are_in_the_old_or_in_the_new_partition(version: str) -> None:
     table = loaded(version)
@@ -119,6 +123,7 @@ def test_rows_without_a_value_are_in_the_old_or_in_the_new_partition(version: st
     survive_every_fault(table, lambda t: repair(t, call), old, new)
 
 
+@pytest.mark.thorough
 def test_buckets_of_a_ring_have_their_old_or_their_new_files() -> None:
     table = with_rings()
     base = next(e.path for e in table.storage.walk("x") if e.name.endswith(".parquet"))
@@ -169,6 +174,7 @@ def mended_after_every_fault(table: TestTable, call: Callable[..., RepairResult]
     assert count > 2
 
 
+@pytest.mark.thorough
 def test_partition_metadata_is_written_by_the_repair_or_by_the_next_one() -> None:
     table = loaded("9")
     table.storage.delete("x/.hoodie_partition_metadata")
@@ -178,6 +184,7 @@ def test_partition_metadata_is_written_by_the_repair_or_by_the_next_one() -> Non
     mended_after_every_fault(table, call)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("version", ["6", "9"])
 def test_an_empty_clean_is_written_anew_by_the_repair_or_by_the_next_one(version: str) -> None:
     table = loaded(version)
@@ -190,6 +197,7 @@ def test_an_empty_clean_is_written_anew_by_the_repair_or_by_the_next_one(version
     mended_after_every_fault(table, partial(REPAIRS.load("empty_instants"), dry_run=False))
 
 
+@pytest.mark.thorough
 def test_an_empty_plan_is_undone_by_the_repair_or_by_the_next_one() -> None:
     table = with_logs("9")
     repair(table, partial(compact, COMPACTION, schedule_only=True))
@@ -199,6 +207,7 @@ def test_an_empty_plan_is_undone_by_the_repair_or_by_the_next_one() -> None:
     mended_after_every_fault(table, partial(REPAIRS.load("empty_instants"), dry_run=False))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("backup", [None, b"hoodie.table.name=trips\nhoodie.tab"])
 def test_properties_are_as_they_were_or_whole_and_the_next_repair_ends_it(backup: bytes | None) -> None:
     table = loaded("9")

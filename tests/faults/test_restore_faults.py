@@ -76,6 +76,7 @@ def slice_of(path: str) -> tuple[str, str]:
     return parsed.file_id, parsed.instant_time
 
 
+@pytest.mark.thorough
 def test_a_restore_that_died_when_all_was_undone_leaves_no_log_file_of_a_slice_that_is_gone() -> None:
     """Version 6: the delete is taken back by a command block in the slice that the compaction made, which goes next."""
     table, time, states = made(merge_on_read, "6")
@@ -94,6 +95,7 @@ def test_a_restore_that_died_when_all_was_undone_leaves_no_log_file_of_a_slice_t
     assert not attempt.meta.timeline.pending().instants
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("make", "version"), [(copy_on_write, "9"), (merge_on_read, "6")])
 def test_rollbacks_to_an_instant_stop_between_two_writes(make: Callable[[str], TestTable], version: str) -> None:
     table, time, states = made(make, version)
@@ -108,6 +110,7 @@ def test_rollbacks_to_an_instant_stop_between_two_writes(make: Callable[[str], T
         assert not attempt.meta.timeline.pending().instants, where
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("version", ["9"])
 def test_a_savepoint_is_there_or_not(version: str) -> None:
     table, time, states = made(copy_on_write, version)

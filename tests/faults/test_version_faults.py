@@ -114,6 +114,7 @@ def test_rows_stay_and_the_next_call_finishes(make: Made, source: int, target: i
     assert versions == {source, target}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("source", "target"), [(6, 8), pytest.param(8, 6, marks=pytest.mark.slow)])
 def test_columns_are_matched_by_id_wherever_the_process_dies(source: int, target: int) -> None:
     table = altered(str(source))

@@ -111,6 +111,7 @@ BATCHES: Mapping[str, pa.Table] = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("batch", BATCHES)
 @pytest.mark.parametrize("reports_keys", [False, True])
 def test_a_file_with_copied_row_groups_is_the_one_that_a_rewrite_makes(
@@ -230,6 +231,7 @@ def test_chunks_of_columns_that_an_update_does_not_change_are_copied() -> None:
     assert keys == sorted(keys), "each row is where it was"
 
 
+@pytest.mark.thorough
 def test_small_row_groups_are_merged_so_that_they_do_not_become_many() -> None:
     table, base = new_table()
     for n in range(8):
@@ -356,6 +358,7 @@ def test_other_types_in_the_stored_file_are_rewritten(change: dict[str, pa.DataT
     writer_of.abandon()
 
 
+@pytest.mark.thorough
 def test_a_damaged_footer_is_an_error_of_its_readers_and_ends_in_bounded_time() -> None:
     table, base = new_table()
     thrift = read_footer(pa.BufferReader(table.storage.read(str(base.stat.path)))).thrift

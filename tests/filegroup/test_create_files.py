@@ -135,6 +135,7 @@ def test_without_rows_there_is_no_file(table: Table) -> None:
     assert list(table.storage.walk("")) == []
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("limit", [60_000, 400_000])
 def test_files_roll_over_at_the_size_limit_and_count_up(limit: int) -> None:
     table = Table(file={"bloom_num_entries": 50, "max_file_size_bytes": limit, "row_group_rows": 1000})
@@ -232,6 +233,7 @@ def test_rows_of_many_partitions_land_each_in_its_own_once(
     assert len(set(seqnos)) == len(paths)
 
 
+@pytest.mark.thorough
 def test_more_partitions_than_open_files_still_lose_no_row(table: Table) -> None:
     data = rows(1200, partitions=150)
     statuses = list(write_partitioned(table.spec, TASK, data.to_batches(300), table.clock, buffer_bytes=0))
@@ -253,6 +255,7 @@ def test_an_error_half_way_leaves_markers_for_all_files_that_are_there(table: Ta
     assert there <= marked
 
 
+@pytest.mark.thorough
 def test_the_status_of_a_file_comes_when_it_is_finished_and_not_only_at_the_end() -> None:
     table = Table(file={"bloom_num_entries": 50, "max_file_size_bytes": 1, "row_group_rows": 20_000})
     read: list[int] = []

@@ -242,6 +242,7 @@ def test_int96_is_read_from_the_rows() -> None:
     assert (found.least, found.greatest, found.data_type) == (-(10**6), 10**6, UTC)
 
 
+@pytest.mark.thorough
 def test_statistics_of_many_files_come_in_the_order_of_the_paths() -> None:
     table = Table(EVERY_TYPE, stats_columns=COLUMNS)
     for number in range(30):

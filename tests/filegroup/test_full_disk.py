@@ -116,6 +116,7 @@ def keep_log_rows() -> None:
     spill.read()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("file_bytes", [0, 1000, 20_000])
 @pytest.mark.parametrize("work", [sort_in_ranges, sort_rows, keep_log_rows])
 def test_a_temporary_folder_without_room_is_an_error_of_ours_that_says_how_to_name_another(

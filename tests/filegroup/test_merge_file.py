@@ -297,6 +297,7 @@ _version = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.thorough
 @settings(max_examples=examples(120), deadline=None)
 @given(
     first=st.lists(_version, max_size=12),

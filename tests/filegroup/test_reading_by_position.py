@@ -64,6 +64,7 @@ def leaving(table: MergeOnRead) -> list[int]:
     return [row for part in split_merge.replaced_base_rows(*slice_of(table)) for row in part.rows.tolist()]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("version", ["8", "9"])
 def test_rows_are_those_that_matching_by_key_gives_and_keys_stay_unread(
@@ -79,6 +80,7 @@ def test_rows_are_those_that_matching_by_key_gives_and_keys_stay_unread(
     assert table.rows() == history(mode, version, positions=False).rows(), "keys too, when they are asked for"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("mode", MODES)
 def test_rows_that_leave_a_base_file_are_known_without_its_keys(mode: str, read_columns: set[str]):
     by_key = leaving(history(mode, positions=False))
@@ -101,6 +103,7 @@ def test_a_block_without_positions_sends_its_slice_to_the_keys(read_columns: set
     assert RECORD_KEY in read_columns
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("forged", [[40, 41, 42, 43, 44], [3, 3, 5, 6, 7], [-1, 2, 3, 4, 5], None])
 def test_positions_that_do_not_fit_the_base_file_are_passed_over(
     forged: list[int] | None, monkeypatch: pytest.MonkeyPatch

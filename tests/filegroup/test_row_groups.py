@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
 from tests.support.tables.small import TestTable
 
@@ -22,6 +23,7 @@ def test_a_file_that_gets_few_rows_again_and_again_keeps_one_row_group():
     assert sorted(table.rows()) == [("k0", "x", 4, 4), *((f"k{n}", "x", n, n) for n in range(1, 5))]
 
 
+@pytest.mark.thorough
 def test_large_row_groups_stay_apart():
     table = TestTable()
     table.bulk_insert(*((f"k{n:06d}", "x", 1, n) for n in range(130_000)))

@@ -62,6 +62,7 @@ def rows(table: Compacted, memory: MemoryOptions) -> list[Any]:
     return sorted(map(repr, pa.Table.from_batches(list(batches), plan.schema).to_pylist()))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("options", [{}, {"datasource_write_payload_class": PARTIAL}], ids=["whole rows", "in pairs"])
 @pytest.mark.parametrize("block_format", BLOCK_FORMATS)
 def test_a_query_returns_the_same_rows_from_a_file(
@@ -142,6 +143,7 @@ def merged(limit_bytes: int, parts: int) -> LogRecords:
     return buffer.merge()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("limit_bytes", "least_mb", "most_mb"), [(1 << 30, 60, 200), (1 << 20, 5, 25)])
 def test_keys_beyond_the_limit_wait_in_a_file_too_and_are_merged_in_shares(
     limit_bytes: int, least_mb: int, most_mb: int, arrow_memory: pa.MemoryPool
@@ -162,6 +164,7 @@ def test_keys_beyond_the_limit_wait_in_a_file_too_and_are_merged_in_shares(
     assert versions.tolist() == list(range(399_000, 400_000))
 
 
+@pytest.mark.thorough
 def test_merging_keys_that_wait_in_a_file_takes_few_bytes_of_a_key() -> None:
     tracemalloc.start()
     records = merged(1 << 19, parts=40) if SAMPLED else merged(1 << 20, parts=80)
@@ -171,6 +174,7 @@ def test_merging_keys_that_wait_in_a_file_takes_few_bytes_of_a_key() -> None:
     assert peak_bytes < 50 * len(records), f"{peak_bytes / len(records):.0f} bytes of a key"
 
 
+@pytest.mark.thorough
 def test_a_large_delete_block_is_decoded_in_parts_as_it_is_at_once() -> None:
     count = 40_000
     batch = pa.RecordBatch.from_arrays([keys(range(count)), pa.repeat("p", count)], names=[RECORD_KEY, PARTITION_PATH])

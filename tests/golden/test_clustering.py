@@ -53,6 +53,7 @@ def _refused(name: str) -> AbstractContextManager[object]:
     return nullcontext()
 
 
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore:.*metadata table.*")
 @pytest.mark.parametrize(("version", "name"), PLANS)
 def test_a_plan_of_real_hudi_is_run_as_it_stands(golden: Golden, version: str, name: str) -> None:
@@ -69,6 +70,7 @@ def test_a_plan_of_real_hudi_is_run_as_it_stands(golden: Golden, version: str, n
     assert names, "rows of the plan are in the new files"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("version", WRITERS)
 def test_what_a_clustering_records_is_what_real_hudi_records(golden: Golden, version: str) -> None:
     """The same plan, run by real Hudi in one table and by us in the other."""
@@ -94,6 +96,7 @@ def _recorded(path: Path) -> Any:
     return instant.requested_time, body.operation_type, body.compacted, stats, groups, body.extra_metadata
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("version", WRITERS)
 def test_a_plan_is_written_as_real_hudi_writes_it(golden: Golden, version: str) -> None:
     path, _ = golden(version, "g2_clustering_pending")
@@ -130,6 +133,7 @@ def _comparable(body: Any) -> Any:
     return body
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("version", ["0.15.0", "1.2.0"])
 def test_buckets_of_real_hudi_are_resized_again(golden: Golden, version: str) -> None:
     path, _ = golden(version, "g2_bucket_consistent")

@@ -52,6 +52,7 @@ def test_a_compaction_changes_no_row_and_leaves_no_log_file(golden: Golden, vers
         assert rows(path, "read_optimized") == before
 
 
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore:.*metadata table.*")
 @pytest.mark.parametrize(("version", "name"), golden_names("mor"))
 def test_a_log_compaction_changes_no_row(golden: Golden, version: str, name: str) -> None:
@@ -67,6 +68,7 @@ def test_a_log_compaction_changes_no_row(golden: Golden, version: str, name: str
     assert rows(path, "read_optimized") == optimised
 
 
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore:.*metadata table.*")
 @pytest.mark.parametrize(("version", "name"), PENDING)
 def test_a_plan_of_real_hudi_is_run_as_it_stands(golden: Golden, version: str, name: str) -> None:
@@ -82,6 +84,7 @@ def test_a_plan_of_real_hudi_is_run_as_it_stands(golden: Golden, version: str, n
     assert log_files(path) == logs - run.log_files, "log files of later writes stay"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("version", ["0.15.0", "1.0.2", "1.2.0"])
 def test_the_stats_of_a_compaction_are_those_of_real_hudi(golden: Golden, version: str) -> None:
     """The same plan, run by real Hudi in one table and by us in the other."""

@@ -28,6 +28,7 @@ def test_the_golden_tables_are_there() -> None:
     assert len(fixture_names()) > 25
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("version", "name"), golden_names("cow"))
 def test_copy_on_write_tables_return_what_real_hudi_returns(golden: Golden, version: str, name: str) -> None:
     path, description = golden(version, name)
@@ -64,6 +65,7 @@ def digest_differs(answer: dict[str, Any], data: pa.Table) -> list[str]:
     return [] if same else [f"{len(lines)} rows with digest {digest}, expected {answer}"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("version", "name"), golden_names("mor"))
 def test_merge_on_read_tables_return_what_real_hudi_returns(golden: Golden, version: str, name: str) -> None:
     path, description = golden(version, name)
@@ -84,6 +86,7 @@ def test_merge_on_read_tables_return_what_real_hudi_returns(golden: Golden, vers
     assert [] in found or not found, found[0]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", fixture_names())
 def test_sample_tables_return_what_hudi_rs_returns(tmp_path: Path, name: str) -> None:
     path, expected = open_fixture(name, tmp_path)
@@ -106,6 +109,7 @@ SKIPPING = [(version, name) for version, name in golden_names("cow") if name.sta
 NOT_IN_OUR_SQL = ("cast(v as string) = '105'", "v + 1 = 106")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("version", "name"), SKIPPING)
 def test_filters_keep_the_rows_that_spark_keeps(golden: Golden, version: str, name: str) -> None:
     path, description = golden(version, name)

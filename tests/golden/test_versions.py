@@ -93,5 +93,6 @@ def test_rows_of_real_hudis_tables_stay(version: str, name: str, golden: Any) ->
         assert Path(folder, ".hoodie", "hoodie.properties").is_file()
 
 
+@pytest.mark.thorough
 def test_the_collection_is_there() -> None:
     assert not SHARED.is_dir() or len(tables()) > 150

@@ -39,6 +39,7 @@ def test_an_index_goes_by_its_type_and_by_hudis_class(name: str, index: type) ->
     assert INDEXES.load(name) is index
 
 
+@pytest.mark.thorough
 def test_these_are_all_names_and_another_is_refused_with_them() -> None:
     known = {in_full(name) for names in NAMES.values() for name in names}
     assert known == {*INDEXES.entries, *INDEXES.aliases}

@@ -24,6 +24,7 @@ def test_rows_have_the_place_of_their_key_in_their_own_partition() -> None:
     assert counted(found) == {("x", "f1"): 1, ("x", None): 1, ("y", "f3"): 1, ("y", None): 1}
 
 
+@pytest.mark.thorough
 def test_without_places_all_keys_are_new() -> None:
     found = join_locations(ROWS, hits())
 
@@ -31,6 +32,7 @@ def test_without_places_all_keys_are_new() -> None:
     assert found.column(LOCATION).to_pylist() == [None] * 4
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("second", [("a", "x", "f2"), ("a", "y", "f2"), ("a", "x", "f1")])
 def test_a_key_in_several_places_is_left_to_the_join(second: tuple[str, str, str]) -> None:
     assert join_locations(ROWS, hits(("a", "x", "f1"), ("b", "x", "f1"), second)) is None

@@ -47,6 +47,7 @@ def test_a_large_batch_finds_the_keys_that_a_small_one_finds_and_none_comes_to_t
     assert not collects_keys(large.collected)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("key_bytes", [0, 1 << 20], ids=["large", "small"])
 def test_a_key_in_two_places_is_written_where_it_is_alive_and_leaves_other_keys_where_they_are(
     key_bytes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -60,6 +61,7 @@ def test_a_key_in_two_places_is_written_where_it_is_alive_and_leaves_other_keys_
     assert not {f"k{n:03}" for n in range(40, 50)} & set(rows), "the rows are older than the deletes they meet"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("key_bytes", [0, 1 << 20], ids=["large", "small"])
 def test_a_key_that_was_updated_in_the_second_of_its_places_is_found_there(
     key_bytes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -76,6 +78,7 @@ def test_a_key_that_was_updated_in_the_second_of_its_places_is_found_there(
     assert [row for row in rows if row[0] < "k020"] == [(f"k{n:03}", f"p{n % 3}", 9, 3000 + n) for n in range(20)]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("key_bytes", [0, 1 << 20], ids=["large", "small"])
 @pytest.mark.parametrize("name", ["simple", "simple, log files", "simple, keys in two places"])
 def test_what_an_index_says_of_rows_by_file_group_is_so(
@@ -102,6 +105,7 @@ def hit(key: str, place: str, alive: bool) -> dict[str, object]:
     return {RECORD_KEY: key, PARTITION_PATH: "p", LOCATION: place, "_pyhudi_alive": alive}
 
 
+@pytest.mark.thorough
 def test_of_several_places_those_count_where_the_key_is_alive_and_a_single_one_always() -> None:
     hits = [
         *(hit("one, dead", "A", False), hit("one, alive", "A", False), hit("one, alive", "A", True)),

@@ -48,6 +48,7 @@ def test_many_keys_are_found_in_the_files_where_the_index_has_them(
     assert tagged(table.meta, rows, GLOBAL, engine()) == found
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("name", "value"), [("_FILES_BYTE_NS", 1000), ("_BLOCK_BYTES", 1)], ids=["many files' bytes", "few keys"]
 )
@@ -61,6 +62,7 @@ def test_keys_are_looked_up_in_the_index_where_that_takes_less_time(
     assert groups
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
 def test_slices_with_log_files_are_left_to_the_index(
     kind: str, monkeypatch: pytest.MonkeyPatch, opens_for_nothing: None

@@ -52,6 +52,7 @@ def test_rows_of_hudis_tables_are_found_where_the_files_have_them(
     assert len(found) == len(rows) > 0
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("index_type", [GLOBAL, PARTITIONED])
 def test_keys_do_not_come_to_the_planner_of_a_remote_engine(index_type: str) -> None:
     table, engine = table_of(index_type), RemoteEngine()
@@ -65,6 +66,7 @@ def test_keys_do_not_come_to_the_planner_of_a_remote_engine(index_type: str) -> 
     )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("index_type", [GLOBAL, PARTITIONED])
 def test_of_the_files_none_is_opened(index_type: str, monkeypatch: pytest.MonkeyPatch) -> None:
     table = table_of(index_type)
@@ -80,6 +82,7 @@ def test_of_the_files_none_is_opened(index_type: str, monkeypatch: pytest.Monkey
         tagged(table.meta, rows, "SIMPLE", LocalEngine())
 
 
+@pytest.mark.thorough
 def test_the_other_kind_of_record_index_is_named_and_the_files_are_read() -> None:
     table = table_of()
     rows = live_rows(table.meta)
@@ -88,6 +91,7 @@ def test_the_other_kind_of_record_index_is_named_and_the_files_are_read() -> Non
     assert found == tagged(table.meta, rows, "SIMPLE", LocalEngine())
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("engine", [LocalEngine, RemoteEngine])
 @pytest.mark.parametrize("fault", ["stale", "damaged", "another table's", "none"])
 def test_a_record_index_that_is_not_to_be_trusted_loses_and_doubles_no_row(fault: str, engine: type) -> None:
@@ -124,6 +128,7 @@ def test_a_record_index_that_is_not_to_be_trusted_loses_and_doubles_no_row(fault
         assert found == expected
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("ordering", "place"), [(5, "x"), (7, "x"), (9, "y")])
 def test_a_row_moves_to_another_partition_when_it_is_newer_than_the_stored_one_with_its_log_files(
     ordering: int, place: str

@@ -52,6 +52,7 @@ def test_a_write_without_index_options_goes_to_the_table_s_buckets(kind: str, by
     assert {path: len(found) for path, found in groups.items()} == {"x": 4, "y": 4}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("by_hudi", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
@@ -80,6 +81,7 @@ def test_no_options_of_a_later_write_store_a_key_twice(options: dict[str, str], 
     assert table.rows() == many(60, ts=3)
 
 
+@pytest.mark.thorough
 def test_one_bucket_does_not_become_two() -> None:
     table = TestTable(options={**SIMPLE, "hoodie.bucket.index.num.buckets": "1"})
     table.upsert(*many(10))
@@ -91,6 +93,7 @@ def test_one_bucket_does_not_become_two() -> None:
     assert table.rows() == many(10)
 
 
+@pytest.mark.thorough
 def test_where_too_few_keys_tell_how_many_buckets_there_are_the_number_is_asked_for() -> None:
     table = made("copy-on-write", rows=1, by_hudi=True)
     with pytest.raises(ConfigError, match=r"Give hoodie\.bucket\.index\.num\.buckets"):
@@ -99,6 +102,7 @@ def test_where_too_few_keys_tell_how_many_buckets_there_are_the_number_is_asked_
     assert table.rows() == many(3, ts=2)
 
 
+@pytest.mark.thorough
 def test_other_tables_get_no_buckets_for_some_of_their_partitions() -> None:
     table = TestTable()
     table.upsert(("a", "x", 1, 1))
@@ -107,6 +111,7 @@ def test_other_tables_get_no_buckets_for_some_of_their_partitions() -> None:
     assert table.rows() == [("a", "x", 1, 1)]
 
 
+@pytest.mark.thorough
 def test_partitions_with_own_numbers_of_buckets_are_not_written() -> None:
     table = made("copy-on-write", by_hudi=True)
     table.storage.write(f"{PARTITION_BUCKETS_FOLDER}/00000000000000.hashing_config", b"{}")
@@ -114,6 +119,7 @@ def test_partitions_with_own_numbers_of_buckets_are_not_written() -> None:
         table.write_as_is("upsert", rows_of(*many(10, ts=2)))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("by_hudi", [False, True])
 def test_who_overwrites_the_whole_table_may_give_it_another_number_of_buckets(by_hudi: bool) -> None:
     table = made("copy-on-write", by_hudi=by_hudi)
@@ -129,6 +135,7 @@ def test_who_overwrites_the_whole_table_may_give_it_another_number_of_buckets(by
     assert table.rows() == many(70, ts=5)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("how", ["restore", "rollback"])
 def test_a_table_that_goes_back_to_other_buckets_is_written_by_those(how: str, tmp_path: Path) -> None:
     path = tmp_path / "t"
@@ -146,6 +153,7 @@ def test_a_table_that_goes_back_to_other_buckets_is_written_by_those(how: str, t
     assert sorted(HudiTable.open(path).to_arrow()["id"].to_pylist()) == sorted(row["id"] for row in rows)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("by_hudi", [False, True])
 def test_an_overwrite_without_index_options_keeps_the_buckets(by_hudi: bool) -> None:
     table = made("copy-on-write", by_hudi=by_hudi)
@@ -155,6 +163,7 @@ def test_an_overwrite_without_index_options_keeps_the_buckets(by_hudi: bool) -> 
     assert table.rows() == many(60, ts=3)
 
 
+@pytest.mark.thorough
 def test_an_empty_table_keeps_the_buckets_that_it_was_made_with(tmp_path: str) -> None:
     path = f"{tmp_path}/t"
     schema = pa.schema([("id", pa.string()), ("v", pa.int64())])

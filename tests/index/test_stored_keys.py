@@ -34,6 +34,7 @@ def test_record_keys_that_are_no_text_are_refused_with_the_files_name() -> None:
         keys_of({"_hoodie_record_key": pa.array([b"\xff"])}, pa.schema([]))
 
 
+@pytest.mark.thorough
 def test_ordering_values_that_do_not_fit_the_tables_type_are_refused_with_the_files_name() -> None:
     columns = {"_hoodie_record_key": pa.array(["a"]), "ts": pa.array([2**40])}
     assert keys_of(columns, pa.schema([("ts", pa.int64())]))[0].num_rows == 1
@@ -41,11 +42,13 @@ def test_ordering_values_that_do_not_fit_the_tables_type_are_refused_with_the_fi
         keys_of(columns, pa.schema([("ts", pa.int32())]))
 
 
+@pytest.mark.thorough
 def test_a_base_file_without_record_keys_is_refused_with_its_name() -> None:
     with pytest.raises(CorruptFile, match=f"{NAME}: expected record keys in the column _hoodie_record_key, found none"):
         keys_of({"ts": pa.array([1])}, pa.schema([]))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("compared_max", [1, 100], ids=["by the ends", "key by key"])
 @pytest.mark.parametrize("wanted", [(0, 15, 29), (15,), (9, 10), (5, 40), (40, 41)])
 def test_keys_are_found_in_whichever_row_group_they_stand(
@@ -64,6 +67,7 @@ def test_keys_are_found_in_whichever_row_group_they_stand(
     assert found == [f"k{n:02}" for n in wanted if n < 30]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("sizes", "most", "shares"),
     [
@@ -81,6 +85,7 @@ def test_files_are_shared_out_by_their_sizes(sizes: list[int], most: int, shares
     assert [[one.size_bytes >> 20 for one in share] for share in in_shares(files, most)] == shares
 
 
+@pytest.mark.thorough
 def test_of_many_small_files_each_task_opens_as_many() -> None:
     files = [Candidate(BaseFile(f"p/{n}", "p", f"f{n}", "1", 0)) for n in range(9)]
 

@@ -64,6 +64,7 @@ def write(path: Path, given: dict[str, object], number: int = 1) -> str:
     return result.instant_time
 
 
+@pytest.mark.thorough
 def test_a_commit_is_posted_as_hudi_posts_it(receiver: Receiver, tmp_path: Path) -> None:
     time = write(tmp_path / "t", options(receiver))
 
@@ -167,6 +168,7 @@ def test_other_classes_of_hudi_are_refused_by_name(
     assert not (tmp_path / "t").exists()
 
 
+@pytest.mark.thorough
 def test_services_and_failed_writes_are_not_told_of(receiver: Receiver, tmp_path: Path) -> None:
     given = options(receiver)
     write(tmp_path / "t", given)

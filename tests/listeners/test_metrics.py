@@ -105,6 +105,7 @@ def test_numbers_are_those_of_the_commit(tmp_path: Path) -> None:
     assert found["my_rides.commit.duration"] > 0
 
 
+@pytest.mark.thorough
 def test_an_upsert_and_a_compaction_have_the_names_that_hudi_pushes(tmp_path: Path) -> None:
     compacted_table(tmp_path / "t", options())
     from pyhudi.listeners.reporters.prometheus import _registry
@@ -119,6 +120,7 @@ def test_an_upsert_and_a_compaction_have_the_names_that_hudi_pushes(tmp_path: Pa
     assert found["my_rides.compaction.pendingCompactionInstantCount"] == 0
 
 
+@pytest.mark.thorough
 def test_cleans_rollbacks_clusterings_and_archiving_are_counted(tmp_path: Path) -> None:
     given = options(**{"hoodie.metrics.reporter.metricsname.prefix": "p"})
     for number in range(3):
@@ -136,6 +138,7 @@ def test_cleans_rollbacks_clusterings_and_archiving_are_counted(tmp_path: Path) 
     assert not any(name.startswith("my_rides") for name in found)
 
 
+@pytest.mark.thorough
 def test_a_restore_counts_as_a_rollback_and_leaves_none_waiting(tmp_path: Path) -> None:
     given = options()
     write_hudi(tmp_path / "t", rows(1), options=given)
@@ -155,6 +158,7 @@ def test_a_restore_counts_as_a_rollback_and_leaves_none_waiting(tmp_path: Path) 
     assert "my_rides.rollback.earliestInflightRollbackInstant" not in found
 
 
+@pytest.mark.thorough
 def test_phases_that_hudi_times_have_timers(tmp_path: Path) -> None:
     given = options()
     write_hudi(tmp_path / "t", rows(1), options=given)
@@ -202,6 +206,7 @@ pyhudi.write_hudi(sys.argv[1], [{"id": 1, "v": 1}], options=options)
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("deletes", ["true", "false"])
 def test_a_process_pushes_when_it_ends_and_deletes_if_it_is_to(tmp_path: Path, deletes: str) -> None:
     with http_receiver() as gateway:
@@ -229,6 +234,7 @@ def test_other_reporters_are_refused_by_name_with_those_that_there_are(tmp_path:
     assert not (tmp_path / "t").exists()
 
 
+@pytest.mark.thorough
 def test_prometheus_without_its_library_is_refused_before_anything_is_written(tmp_path: Path) -> None:
     code = "import sys; sys.modules['prometheus_client'] = None\n" + PUSHING
     run = subprocess.run(

@@ -36,6 +36,7 @@ for span in spans.get_finished_spans():
 """
 
 
+@pytest.mark.thorough
 def test_an_action_has_a_span_and_each_phase_one_in_it(tmp_path: Path) -> None:
     command = [sys.executable, "-c", SPANS, str(tmp_path / "t")]
     run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)

@@ -227,6 +227,7 @@ def test_old_journals_are_deleted_and_nothing_else(tmp_path: Path) -> None:
         clean_audit(storage, clock, -1, dry_run=True)
 
 
+@pytest.mark.thorough
 def test_writes_of_a_table_leave_journals_that_are_in_order(tmp_path: Path) -> None:
     options = {"hoodie.write.lock.provider": "STORAGE"}
     write_hudi(tmp_path / "t", [{"id": 1}], record_key="id", options=options)

@@ -223,6 +223,7 @@ def hold_and_die(folder: str) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells whether a process is gone for certain")
 def test_the_lock_of_a_killed_process_of_this_machine_is_free_at_once(tmp_path: Path) -> None:
     code = f"from tests.locks.test_locks import hold_and_die; hold_and_die({str(tmp_path)!r})"
@@ -279,6 +280,7 @@ sys.stdin.read()
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(sys.platform != "linux" or os.geteuid() != 0, reason="needs two users and a mount of /proc")
 def test_the_lock_of_another_users_process_that_proc_hides_is_not_taken(tmp_path: Path) -> None:
     hidden = ["unshare", "--mount", "sh", "-c", 'mount -t proc -o hidepid=2 proc /proc && exec "$@"', "sh"]

@@ -155,6 +155,7 @@ def test_locks_of_other_names_are_free(opener: Opener) -> None:
         other.release()
 
 
+@pytest.mark.thorough
 def test_a_timeout_says_who_holds_the_lock(opener: Opener) -> None:
     with (
         hold(opener("held"), 5),
@@ -177,6 +178,7 @@ def test_a_lease_is_renewed_and_then_deleted(opener: Opener) -> None:
     assert lock.owner_note == "nobody"
 
 
+@pytest.mark.thorough
 def test_an_item_that_nobody_renews_is_taken_over(moto_port: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
@@ -324,6 +326,7 @@ def test_hudis_keys_reach_the_providers() -> None:
     assert (options.table_name, options.zookeeper.port, options.dynamo.region) == ("trips", 2181, "eu-central-1")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("text", "found_in_java"),
     [

@@ -193,6 +193,7 @@ except HudiError as error:
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
 @pytest.mark.parametrize(
     ("provider", "path", "output"), [("FILESYSTEM", LOCK, "False True"), ("STORAGE", LOCK_PATH, "CorruptFile")]
@@ -274,6 +275,7 @@ def test_an_item_of_strangers_holds_the_lock_and_is_told_in_one_line(
     assert "SECRET" not in str(caught.value)
 
 
+@pytest.mark.thorough
 def test_what_boto_refuses_is_an_error_of_ours() -> None:
     pytest.importorskip("boto3")
     for url in ("nonsense", "http://who:SECRET@", "http://[::1"):

@@ -22,6 +22,7 @@ GOLDEN = [
 ] + [("1.2.0", "mdt_all_mor"), ("1.2.0", "mdt_all_mor_prli"), ("0.15.0", "mdt_all_mor"), ("0.15.0", "mdt_compacted_a")]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("version", "name"), GOLDEN)
 def test_a_compacted_metadata_table_of_hudi_has_the_records_that_it_had(
     golden: Golden, version: str, name: str
@@ -56,6 +57,7 @@ def die_before_completing(table: TestTable, *rows: Row) -> str:
     return pending.requested_time
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("version", ["6", "8", "9"])
 def test_an_instant_that_is_pending_is_never_in_a_base_file(version: str) -> None:
     table = table_of(version, metadata_compact_max_delta_commits="3")

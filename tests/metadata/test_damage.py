@@ -108,6 +108,7 @@ def test_readers_go_without_it_and_the_next_write_builds_it_anew(name: str, vers
     assert table.rows() == sorted([*rows, ("e", "z", 1, 50)])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("version", VERSIONS)
 def test_what_only_reading_shows_is_found_by_the_next_compaction(version: str) -> None:
     table = made(version)

@@ -137,6 +137,7 @@ def bounds_of(stats: Any, name: str) -> list[str]:
     return [] if stats[name] is None else [stats[name]["member6"]["value"]]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("version", "kind"), KINDS)
 def test_every_action_keeps_expression_indexes_up(version: str, kind: str) -> None:
     rows = [("a", "x", 1, DAY), ("b", "x", 1, 20 * DAY), ("c", "y", 1, 30 * DAY), ("e", "y", 1, 5 * DAY)]

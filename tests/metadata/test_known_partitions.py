@@ -81,6 +81,7 @@ def test_ranges_survive_bytes_and_rows(files: list[tuple[StoredRange, ...]]) -> 
     assert list(ranges_of_rows(rows_of_files(9, named))) == expected
 
 
+@pytest.mark.thorough
 @given(_files(), st.integers(0, 3))
 def test_ranges_joined_one_by_one_are_those_that_arrow_joins(files: list[tuple[StoredRange, ...]], known: int) -> None:
     FILES.clear()
@@ -118,6 +119,7 @@ def test_a_partition_is_looked_up_unless_all_its_older_files_are_known() -> None
     assert other_columns.joined([second], {"p": ["f1", "f2"]}) == {}
 
 
+@pytest.mark.thorough
 def test_upserts_of_a_process_write_the_statistics_that_a_new_process_writes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

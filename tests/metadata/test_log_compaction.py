@@ -66,6 +66,7 @@ def test_a_log_compacted_metadata_table_of_hudi_has_the_records_that_it_had(
     assert {partition: plain(found.records(partition)) for partition in found.partitions} == expected
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("version", "kind"), KINDS)
 def test_a_metadata_table_that_is_log_compacted_stays_right(version: str, kind: str) -> None:
     table = table_of(version, kind, **OFTEN)
@@ -79,6 +80,7 @@ def test_a_metadata_table_that_is_log_compacted_stays_right(version: str, kind: 
     assert table.rows() == [("a", "x", 7, 11), ("b", "x", 1, 20), ("c", "y", 1, 30)]
 
 
+@pytest.mark.thorough
 def test_without_the_option_there_is_none() -> None:
     table = table_of("9", **{**OFTEN, "metadata_log_compaction_enable": "false"})
     for number in range(6):
@@ -86,6 +88,7 @@ def test_without_the_option_there_is_none() -> None:
     assert not log_compactions(table)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("version", "kind"), KINDS)
 def test_what_a_log_compaction_has_taken_in_can_be_rolled_back(version: str, kind: str) -> None:
     never = {"metadata_log_compaction_enable": "false", "compact_inline": "false"}
@@ -106,6 +109,7 @@ def test_what_a_log_compaction_has_taken_in_can_be_rolled_back(version: str, kin
     assert validate(table.meta) == ()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("version", [pytest.param("6", marks=pytest.mark.slow), "9"])
 def test_a_death_anywhere_leaves_a_metadata_table_that_is_right(version: str) -> None:
     few = {**OFTEN, "metadata_index_bloom_filter_enable": "false", "metadata_log_compaction_enable": "false"}
@@ -121,6 +125,7 @@ def test_a_death_anywhere_leaves_a_metadata_table_that_is_right(version: str) ->
         assert left.rows() == [("a", "x", 2, 11), ("b", "y", 1, 20)], where
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("version", ["6", "8", "9"])
 def test_there_is_none_while_an_earlier_write_is_pending(version: str) -> None:
     table = table_of(version, "MERGE_ON_READ", **OFTEN, compact_inline="false", parquet_small_file_limit="0")

@@ -38,6 +38,7 @@ def check(table: TestTable, what: str) -> None:
     assert validate(table.meta) == (), what
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("version", "kind"), KINDS)
 def test_every_action_keeps_all_partitions_up(version: str, kind: str) -> None:
     table = table_of(version, kind)
@@ -67,6 +68,7 @@ def test_an_update_completes_before_the_instant_that_it_is_of(version: str, kind
     assert own.completion_time < result.completion_time
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("release", ["0.15.0", "1.0.2", "1.2.0"])
 def test_the_metadata_table_of_hudi_is_kept_up(
     golden: Callable[[str, str], tuple[Path, dict[str, Any]]], release: str
@@ -87,6 +89,7 @@ def test_the_metadata_table_of_hudi_is_kept_up(
     assert table.read().num_rows == rows.num_rows
 
 
+@pytest.mark.thorough
 def test_a_stale_metadata_table_is_built_anew_with_a_warning() -> None:
     table = table_of("9", "COPY_ON_WRITE")
     first = table.upsert(("a", "x", 1, 10))
@@ -107,6 +110,7 @@ def test_a_write_begins_by_removing_what_no_property_lists() -> None:
     assert not has_metadata_table(table.meta)
 
 
+@pytest.mark.thorough
 def test_a_metadata_table_comes_and_goes_by_option(recwarn: pytest.WarningsRecorder) -> None:
     table = TestTable()
     table.bulk_insert(("a", "x", 1, 10))
@@ -121,6 +125,7 @@ def test_a_metadata_table_comes_and_goes_by_option(recwarn: pytest.WarningsRecor
     assert not has_metadata_table(table.meta)
 
 
+@pytest.mark.thorough
 def test_a_write_that_names_other_columns_loses_no_rows_of_queries() -> None:
     table = table_of("9", "COPY_ON_WRITE")
     table.upsert(("a", "x", 1, 10))
@@ -142,6 +147,7 @@ def test_the_first_write_of_a_table_has_statistics_of_all_its_columns() -> None:
         assert {one["columnName"] for one in stats if not one["columnName"].startswith("_")} == {"id", "p", "ts", "v"}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("version", ["6", "8", "9"])
 def test_a_validation_passes_while_another_writer_appends(version: str) -> None:
     table = table_of(version, "MERGE_ON_READ")

@@ -87,6 +87,7 @@ def test_few_writes_into_a_large_index_patch_its_base_file(patches: list[int]) -
     assert validate(table.meta) == ()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("version", "kind"), [("6", "COPY_ON_WRITE"), ("8", "MERGE_ON_READ"), ("9", "MERGE_ON_READ")])
 def test_any_writes_leave_the_records_of_compactions_that_write_all_anew(
     version: str, kind: str, always: None, patches: list[int], monkeypatch: pytest.MonkeyPatch
@@ -111,6 +112,7 @@ def test_any_writes_leave_the_records_of_compactions_that_write_all_anew(
             assert table.rows() == other.rows()
 
 
+@pytest.mark.thorough
 def test_a_death_in_a_compaction_that_patches_leaves_the_table_as_it_was(always: None) -> None:
     table = indexed(40, **{"hoodie.metadata.compact.max.delta.commits": "2"})
     table.upsert(("k00001", "p1", 2, 1))

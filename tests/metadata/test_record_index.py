@@ -43,6 +43,7 @@ def check(table: TestTable, what: str) -> None:
     assert validate(table.meta) == (), what
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("version", "kind"), KINDS)
 def test_every_action_keeps_the_record_index_up(version: str, kind: str) -> None:
     table = table_of(version, kind)
@@ -73,6 +74,7 @@ def live(table: TestTable) -> dict[tuple[str, str], str]:
     return {(path, key): name.split("_")[0] for path, key, name in rows}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
 def test_every_action_keeps_up_an_index_whose_keys_are_unique_in_their_partition(kind: str) -> None:
     table = Clustered("9", kind, index_type="RECORD_LEVEL_INDEX", **PARTITIONED)
@@ -101,6 +103,7 @@ def test_every_action_keeps_up_an_index_whose_keys_are_unique_in_their_partition
     assert groups == {"x", "y", "z", "y_1"}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("options", [ON, PARTITIONED])
 @pytest.mark.parametrize("before", [{}, {"metadata_enable": "true"}])
 def test_a_call_that_wants_a_record_index_gets_one_of_all_rows(before: dict[str, str], options: dict[str, str]) -> None:
@@ -114,6 +117,7 @@ def test_a_call_that_wants_a_record_index_gets_one_of_all_rows(before: dict[str,
     check(table, "not said")
 
 
+@pytest.mark.thorough
 def test_a_table_without_rows_has_a_record_index_without_records() -> None:
     table = table_of("9", "COPY_ON_WRITE")
     table.upsert(("a", "x", 1, 1))
@@ -124,6 +128,7 @@ def test_a_table_without_rows_has_a_record_index_without_records() -> None:
     check(table, "it is back")
 
 
+@pytest.mark.thorough
 def test_a_write_that_did_not_know_of_the_index_does_not_complete(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its tasks have not reported keys: the index was made while it ran."""
     table = table_of("9", "COPY_ON_WRITE")
@@ -137,6 +142,7 @@ def test_a_write_that_did_not_know_of_the_index_does_not_complete(monkeypatch: p
     check(table, "again")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("update", ["true", "false"])
 def test_a_key_is_in_the_partition_that_the_option_says(update: str) -> None:
     table = table_of("9", "COPY_ON_WRITE")
@@ -148,6 +154,7 @@ def test_a_key_is_in_the_partition_that_the_option_says(update: str) -> None:
     check(table, "moved" if update == "true" else "stayed")
 
 
+@pytest.mark.thorough
 def test_keys_are_deleted_wherever_they_are() -> None:
     table = table_of("9", "MERGE_ON_READ")
     table.upsert(("a", "x", 1, 1), ("b", "y", 1, 2), ("c", "y", 1, 3))
@@ -158,6 +165,7 @@ def test_keys_are_deleted_wherever_they_are() -> None:
     check(table, "deleted")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
 def test_changes_of_rows_where_they_are_keep_the_record_index_up(kind: str) -> None:
     table = table_of("9", kind)
@@ -208,6 +216,7 @@ def test_a_key_that_came_and_left_in_one_commit_is_where_it_came_to(by_partition
     assert sorted(map(str, update.deleted.to_pylist())) == ["d1", "d2", "r1"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("version", ["6", "9"])
 def test_keys_of_many_rows_are_written_by_several_threads_in_pieces(
     version: str, monkeypatch: pytest.MonkeyPatch
@@ -263,6 +272,7 @@ def test_options_that_make_no_index_are_refused(given: dict[str, str], message: 
         WriteOptions.parse(options)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("options", "says"), [(ON, "false"), (PARTITIONED, "true")])
 def test_an_index_that_is_built_anew_is_of_the_kind_that_it_was(options: dict[str, str], says: str) -> None:
     table = MergeOnRead(**options)

@@ -64,6 +64,7 @@ def _plain(value: Any) -> Any:
     return value
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("hudi", ["0.15.0", "1.0.2", "1.2.0"])
 def test_all_records_of_every_partition_are_those_that_hudi_shows(hudi: str, golden: Golden) -> None:
     for name in _tables(hudi, by_function=True):
@@ -97,6 +98,7 @@ def _by_first_branch(record: dict[str, Any]) -> dict[str, Any]:
     return {**record, "ColumnStatsMetadata": stats}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", _tables("0.15.0", by_function=False))
 def test_records_of_version_6_are_those_that_hudi_shows(name: str, golden: Golden) -> None:
     path, description = golden("0.15.0", name)
@@ -151,6 +153,7 @@ def test_records_are_found_by_their_keys_and_by_prefixes(golden: Golden) -> None
     assert table.lookup("record_index", ["nobody"]).num_rows == 0
 
 
+@pytest.mark.thorough
 def test_every_record_is_in_the_file_group_that_its_key_says(golden: Golden) -> None:
     path, _ = golden("1.2.0", "mdt_all_mor")
     table = _open(path)
@@ -162,6 +165,7 @@ def test_every_record_is_in_the_file_group_that_its_key_says(golden: Golden) -> 
             assert set(shards(keys, len(readers), by_secondary_value=by_value).tolist()) <= {number}, partition
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["mdt_all_cow", "mdt_all_mor"])
 def test_a_prefix_that_no_record_has_is_not_found_next_to_deletes(name: str, golden: Golden) -> None:
     path, _ = golden("1.2.0", name)

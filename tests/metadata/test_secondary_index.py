@@ -81,6 +81,7 @@ def check(table: Clustered, what: object) -> None:
         assert sorted(keys) == sorted(map(str, expected)), (what, name)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("version", "kind"), KINDS)
 def test_every_action_keeps_secondary_indexes_up(version: str, kind: str) -> None:
     table = indexed(version, kind, ("a", "x", 1, 10), ("b", "x", 1, 20), ("c", "y", 1, 30), ("e", "y", 1, 5))
@@ -104,6 +105,7 @@ def test_every_action_keeps_secondary_indexes_up(version: str, kind: str) -> Non
     assert table.rows(("id", "v")) == [("a", 14), ("b", 21), ("d", 40), ("g", 1)]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize(("version", "kind"), KINDS)
 def test_secondary_indexes_are_the_pairs_of_the_rows_after_any_history(version: str, kind: str, seed: int) -> None:
@@ -130,6 +132,7 @@ def test_secondary_indexes_are_the_pairs_of_the_rows_after_any_history(version: 
         check(table, (step, act))
 
 
+@pytest.mark.thorough
 def test_a_value_that_stays_writes_nothing() -> None:
     table = indexed("9", "COPY_ON_WRITE", ("a", "x", 1, 10), ("b", "x", 1, 20))
     result = table.upsert(("a", "x", 2, 10))
@@ -138,6 +141,7 @@ def test_a_value_that_stays_writes_nothing() -> None:
     assert own == {".hoodie", "files", "column_stats", "partition_stats"}
 
 
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("error::pyhudi.metadata.build.MetadataTableRebuilt")
 @pytest.mark.parametrize(("version", "kind"), KINDS)
 def test_an_instant_from_before_an_index_was_built_can_be_rolled_back(version: str, kind: str) -> None:

@@ -41,6 +41,7 @@ def left_of_pieces(table: Clustered) -> list[str]:
     return [entry.path for entry in table.storage.walk(INDEX_PIECES_FOLDER)]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
 @pytest.mark.parametrize("version", ["6", "8", "9"])
 def test_an_index_in_pieces_has_the_keys_of_the_load_and_is_kept_up(
@@ -60,6 +61,7 @@ def test_an_index_in_pieces_has_the_keys_of_the_load_and_is_kept_up(
     assert places(table.meta).keys() == live
 
 
+@pytest.mark.thorough
 def test_pieces_are_written_in_files_of_so_many_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     small_staged_files(monkeypatch, most_keys=15)
     table = table_of()
@@ -75,6 +77,7 @@ def test_a_load_of_few_keys_makes_no_pieces() -> None:
     assert validate(table.meta) == ()
 
 
+@pytest.mark.thorough
 def test_of_a_key_in_several_pieces_the_file_that_was_written_last_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     small_staged_files(monkeypatch)
     for most in (8, 1):
@@ -91,6 +94,7 @@ def result_instant(table: Clustered) -> Any:
     return table.meta.timeline.commits().instants[-1]
 
 
+@pytest.mark.thorough
 def test_pieces_of_many_tasks_are_joined(monkeypatch: pytest.MonkeyPatch) -> None:
     small_staged_files(monkeypatch)
     monkeypatch.setattr(staged_index, "_PIECES_MAX", 2)
@@ -102,6 +106,7 @@ def test_pieces_of_many_tasks_are_joined(monkeypatch: pytest.MonkeyPatch) -> Non
     assert len(places(table.meta)) == len(ROWS)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("limit", "most", "blocks"),
     [
@@ -122,6 +127,7 @@ def test_joined_pieces_keep_to_their_limits_and_have_all_keys(
     assert len(places(table.meta)) == len(ROWS)
 
 
+@pytest.mark.thorough
 def test_pieces_of_tasks_that_saw_different_file_groups_are_not_joined_and_their_keys_are_right(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -135,6 +141,7 @@ def test_pieces_of_tasks_that_saw_different_file_groups_are_not_joined_and_their
     assert len(places(table.meta)) == len(ROWS)
 
 
+@pytest.mark.thorough
 def test_an_index_of_each_partition_takes_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     small_staged_files(monkeypatch)
     table = Clustered(
@@ -146,6 +153,7 @@ def test_an_index_of_each_partition_takes_keys(monkeypatch: pytest.MonkeyPatch) 
     assert ("new", "n2") in places(table.meta)
 
 
+@pytest.mark.thorough
 def test_an_index_with_other_file_groups_than_the_tasks_saw_takes_the_keys_of_the_pieces(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -207,6 +215,7 @@ def test_a_piece_whose_file_has_become_shorter_is_an_error_that_says_where() -> 
         with_keys_read_back(storage, [WriteStatus(WriteStat("f", "p/f", "p", "null"), staged_index=(piece,))])
 
 
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("error::pyhudi.metadata.build.MetadataTableRebuilt")
 def test_a_piece_that_is_cut_fails_the_write_and_leaves_the_metadata_table_as_it_was(
     monkeypatch: pytest.MonkeyPatch,
@@ -228,6 +237,7 @@ def test_a_piece_that_is_cut_fails_the_write_and_leaves_the_metadata_table_as_it
     assert [row[0] for row in table.rows()] == ["a", "b"]
 
 
+@pytest.mark.thorough
 def test_a_load_that_fails_leaves_no_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     small_staged_files(monkeypatch)
     table = table_of()
@@ -247,6 +257,7 @@ def test_a_load_that_fails_leaves_no_pieces(monkeypatch: pytest.MonkeyPatch) -> 
     assert [row[0] for row in table.rows()] == ["a", "b"]
 
 
+@pytest.mark.thorough
 def test_pieces_of_instants_that_are_over_are_deleted_by_the_next_clean_and_others_stay(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -119,6 +119,7 @@ def _hides_not_a_number(ours: dict[str, Any], theirs: dict[str, Any]) -> bool:
     return 0.0 in values and all(ours[STATS][name] == theirs[STATS][name] for name in counts)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("place", _places("column_stats"))
 def test_statistics_of_files_are_the_records_that_hudi_wrote(place: Path, tmp_path: Path) -> None:
     table = _open(place, tmp_path, "column_stats")

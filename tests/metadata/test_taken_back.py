@@ -50,6 +50,7 @@ def compacted(version: str, kind: str, every: str = "1") -> TestTable:
     return table
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("version", "kind"), KINDS)
 def test_a_compacted_write_that_is_rolled_back_is_gone_from_all_partitions(version: str, kind: str) -> None:
     table = compacted(version, kind)
@@ -66,6 +67,7 @@ def test_a_compacted_write_that_is_rolled_back_is_gone_from_all_partitions(versi
     check(table, "afterwards")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("every", ["1", "100"])
 @pytest.mark.parametrize(("version", "kind"), KINDS)
 def test_a_restore_over_a_compaction_builds_the_same_partitions_anew(version: str, kind: str, every: str) -> None:
@@ -87,6 +89,7 @@ def restore_to_savepoint(table: TestTable) -> None:
 DEATHS = [("9", "COPY_ON_WRITE"), ("6", "MERGE_ON_READ")]
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("version", "kind", "act"),
@@ -120,6 +123,7 @@ def test_log_files_that_a_rollback_listed_go_with_the_slice_that_is_rolled_back_
     assert table.rows() == [("a", "x", 1, 10), ("b", "x", 1, 20)]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("version", "kind"), [("9", "COPY_ON_WRITE"), ("9", "MERGE_ON_READ")])
 def test_a_restore_goes_on_from_a_dead_one_of_whose_rollbacks_nothing_is_left(version: str, kind: str) -> None:
     """Whoever finishes it learns only from the metadata table which instants the dead restore has undone."""
@@ -139,6 +143,7 @@ def test_a_restore_goes_on_from_a_dead_one_of_whose_rollbacks_nothing_is_left(ve
     assert places
 
 
+@pytest.mark.thorough
 def test_a_partition_that_is_built_when_the_first_instants_were_archived_hides_no_records() -> None:
     table = table_of(
         "9",
@@ -159,6 +164,7 @@ def test_a_partition_that_is_built_when_the_first_instants_were_archived_hides_n
     assert metadata_of(table).records("files").to_pylist() == files.to_pylist()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("merged_by", ["build", "compaction"])
 @pytest.mark.parametrize(("version", "kind"), KINDS[2:])
 def test_while_a_merged_delete_is_taken_back_its_rows_are_found_by_key_and_by_the_next_upsert(
@@ -185,6 +191,7 @@ def test_while_a_merged_delete_is_taken_back_its_rows_are_found_by_key_and_by_th
     assert undone
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("version", "kind"), KINDS[2:])
 def test_statistics_and_keys_are_built_anew_without_the_files_that_a_rollback_deleted(version: str, kind: str) -> None:
     few = {"metadata_global_record_level_index_min_filegroup_count": "1"}
@@ -200,6 +207,7 @@ def test_statistics_and_keys_are_built_anew_without_the_files_that_a_rollback_de
     assert validate(table.meta) == ()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("version", "kind"), KINDS)
 def test_a_write_is_gone_that_a_build_took_in_before_a_compaction(version: str, kind: str) -> None:
     few = {"metadata_global_record_level_index_min_filegroup_count": "1"}

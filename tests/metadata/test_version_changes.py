@@ -28,6 +28,7 @@ def made(version: int, kind: str) -> TestTable:
     return table
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
 @pytest.mark.parametrize(("source", "target"), STEPS)
 def test_the_metadata_table_is_there_in_the_new_version(source: int, target: int, kind: str) -> None:
@@ -41,6 +42,7 @@ def test_the_metadata_table_is_there_in_the_new_version(source: int, target: int
     check(table, "afterwards")
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*metadata table.*")
 @pytest.mark.parametrize(("source", "target"), [(6, 8), (9, 8), (8, 6)])

@@ -64,6 +64,7 @@ def _numbered(rows: list[dict[str, Any]]) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=SCHEMA).append_column("row", pa.array(range(len(rows)), pa.int64()))
 
 
+@pytest.mark.thorough
 @settings(deadline=None)
 @given(ROWS, EXPRESSIONS)
 def test_an_expression_keeps_the_rows_that_arrow_keeps(rows: list[dict[str, Any]], expression: pc.Expression) -> None:
@@ -124,6 +125,7 @@ def test_the_columns_of_an_expression_are_told() -> None:
     assert top_level_columns(Opaque(nested), schema) == {"n", "valid", "s"}
 
 
+@pytest.mark.thorough
 @pytest.mark.metadata_table
 def test_files_and_partitions_are_skipped_by_expressions(tmp_path: Path) -> None:
     for day in range(4):

@@ -83,6 +83,7 @@ def test_tables_without_meta_columns_tell_what_real_hudi_tells() -> None:
     ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("table_type", TYPES)
 @pytest.mark.parametrize("mode", LOGGING_MODES)
@@ -109,6 +110,7 @@ def test_rows_of_a_range_need_commit_times_which_tables_without_meta_columns_lac
             incremental_range(table.meta, "incremental", "earliest", None)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("table_type", TYPES)
 @pytest.mark.parametrize("mode", LOGGING_MODES)
@@ -151,6 +153,7 @@ def test_inserts_into_a_small_file_and_rows_that_lose_change_nothing_else(versio
     assert changes(table, two) == late
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("table_type", TYPES)
 def test_rows_before_and_after_are_those_of_the_moment(version: str, table_type: str) -> None:

@@ -51,6 +51,7 @@ def live(table: Clustered, operation: str, rows: list[Row]) -> None:
             table.write(operation, rows_of(*fresh))
 
 
+@pytest.mark.thorough
 @settings(max_examples=examples(25))
 @given(LIFE, st.sampled_from(VERSIONS), st.sampled_from(TYPES), st.sampled_from(LOGGING_MODES), st.data())
 def test_a_table_that_follows_the_changes_is_always_equal(

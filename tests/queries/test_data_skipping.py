@@ -27,6 +27,7 @@ from tests.support.golden.folder import SHARED, Golden
 _MORE_FILES = {"q > 60.5": 9, "v + 1 = 106": 9, "w like 'w1%'": 4, "id = 'id105'": 2, "id in ('id5', 'id250')": 3}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("hudi", ["0.15.0", "1.0.2", "1.2.0"])
 def test_queries_return_all_rows_and_open_the_files_that_hudi_opens(hudi: str, golden: Golden) -> None:
     path, description = golden(hudi, "skipping_a_cow")
@@ -84,6 +85,7 @@ def _has_metadata(place: Path) -> bool:
         return any("/.hoodie/metadata/files/" in name for name in archive.namelist())
 
 
+@pytest.mark.thorough
 def test_listings_of_all_metadata_tables_show_the_file_groups_that_folders_show(tmp_path: Path) -> None:
     looked = 0
     for number, place in enumerate(_with_metadata()):

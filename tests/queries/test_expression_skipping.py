@@ -85,6 +85,7 @@ def spread(version: str, kind: str) -> Clustered:
     return table
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("version", "kind"), KINDS)
 def test_an_expression_index_leaves_out_files_and_no_rows(version: str, kind: str) -> None:
     table = spread(version, kind)
@@ -112,6 +113,7 @@ def _rows(scan: Any) -> list[str]:
     return sorted(map(str, scan.to_arrow().to_pylist()))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("version", ["8", "9"])
 def test_bloom_filters_of_an_expression_leave_out_files_and_no_rows(version: str) -> None:
     table = Clustered(version, "COPY_ON_WRITE", metadata_enable="true")
@@ -157,6 +159,7 @@ def test_bounds_of_times_hold_for_every_time_zone(
     assert in_any_zone(hour, pa.timestamp("us", "UTC"), ValueRange(1, 2)) == ValueRange(None, None)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("version", "kind"), [("8", "COPY_ON_WRITE"), pytest.param("9", "MERGE_ON_READ", marks=pytest.mark.slow)]
 )

@@ -66,6 +66,7 @@ def run_apart(code: str) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.thorough
 def test_ten_thousand_comparisons_work_whatever_joins_them() -> None:
     """Arrow calls itself for each term of a chain, and the stack is gone at some 8,000."""
     run_apart("""
@@ -74,6 +75,7 @@ assert kept([("i", ">", -n) for n in range(1, 9_990)]) == [0, 1, 2]
 """)
 
 
+@pytest.mark.thorough
 def test_more_comparisons_than_the_limit_are_refused_and_the_list_that_does_it_is_named() -> None:
     message = refused(" OR ".join(f"i < {n}" for n in range(MAX_TERMS + 1)))
 
@@ -81,6 +83,7 @@ def test_more_comparisons_than_the_limit_are_refused_and_the_list_that_does_it_i
     assert "IN (1, 2, 3)" in message
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("column", "value"), [("i", "{}"), ("f", "{}.5"), ("d", "{}.25"), ("s", "'{}'")])
 def test_lists_have_a_hundred_thousand_values_of_any_kind(column: str, value: str) -> None:
     values = ", ".join(value.format(n) for n in range(10, 100_010))
@@ -88,6 +91,7 @@ def test_lists_have_a_hundred_thousand_values_of_any_kind(column: str, value: st
     assert kept(f"{column} NOT IN ({values})") == [0, 1, 2]
 
 
+@pytest.mark.thorough
 def test_many_comparisons_with_values_of_one_column_are_one_list() -> None:
     many = " OR ".join(f"i = {n}" for n in range(2, 5_000))
     bound = bind(parse_where(f"{many} OR s = 'a'"), SCHEMA)
@@ -145,6 +149,7 @@ def test_what_is_nested_too_deep_is_refused(where: object) -> None:
     assert f"more than {MAX_DEPTH} nested" in refused(where)
 
 
+@pytest.mark.thorough
 def test_what_is_nested_as_deep_as_allowed_works() -> None:
     inside = MAX_DEPTH - 1
 
@@ -224,6 +229,7 @@ def chain(terms: int) -> pc.Expression:
     return functools.reduce(operator.or_, [pc.field("i") == n for n in range(terms)])
 
 
+@pytest.mark.thorough
 def test_a_pyarrow_expression_that_would_end_the_process_is_refused() -> None:
     """The limit counts both the comparisons and what joins them."""
     assert kept(chain(MAX_EXPRESSION_CALLS // 2)) == [0, 1, 2]
@@ -236,6 +242,7 @@ for where in (chain(10_000), chain(40_000), Not(Opaque(chain(10_000)))):
 """)
 
 
+@pytest.mark.thorough
 def test_a_hostile_text_takes_little_memory() -> None:
     """The first one is a number of a hundred million digits in sixteen characters."""
     run_apart("""
@@ -257,6 +264,7 @@ DOORS: dict[str, Callable[[HudiTable, Any], object]] = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("door", DOORS)
 def test_each_way_in_refuses_what_is_too_much_and_writes_nothing(door: str) -> None:
     table = HudiTable.create(

@@ -80,6 +80,7 @@ def test_below_version_8_a_batch_ends_before_a_write_that_is_not_complete() -> N
     assert end_of_batch(table.meta, first, BLOCK) == first
 
 
+@pytest.mark.thorough
 def test_the_first_batch_of_a_table_that_was_archived_has_all_that_is_there() -> None:
     table = Clustered("9")
     keep = {"keep_min_commits": "4", "keep_max_commits": "5", "clean_commits_retained": "3"}

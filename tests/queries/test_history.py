@@ -33,6 +33,7 @@ def table_with(path: Path, version: int, writes: int) -> HudiTable:
     return table
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("version", [6, 8, 9])
 def test_archived_instants_stay_in_the_history(tmp_path: Path, version: int) -> None:
     table = table_with(tmp_path, version, 7)
@@ -57,6 +58,7 @@ def test_archived_instants_stay_in_the_history(tmp_path: Path, version: int) -> 
     assert [e.instant_time for e in table.history(limit=1, until=times[2])] == [times[2]]
 
 
+@pytest.mark.thorough
 def test_the_newest_instants_are_listed_without_a_look_at_the_archive(tmp_path: Path) -> None:
     table = table_with(tmp_path, 9, 6)
     table.archive(options=KEEP)
@@ -65,6 +67,7 @@ def test_the_newest_instants_are_listed_without_a_look_at_the_archive(tmp_path: 
     assert len(table.history(limit=2)) == 2
 
 
+@pytest.mark.thorough
 def test_what_cleaning_took_is_said_and_reading_it_fails(tmp_path: Path) -> None:
     table = table_with(tmp_path, 9, 3)
     first = table.history()[-1].instant_time

@@ -46,6 +46,7 @@ def golden_names() -> Iterator[tuple[str, str]]:
             yield path.parent.name, path.stem
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("version", "name"), golden_names())
 def test_tables_of_real_hudi_return_what_real_hudi_returns(golden: Golden, version: str, name: str) -> None:
     path, description = golden(version, name)
@@ -65,6 +66,7 @@ def test_tables_of_real_hudi_return_what_real_hudi_returns(golden: Golden, versi
     assert compared
 
 
+@pytest.mark.thorough
 def test_rows_of_partial_updates_of_real_hudi_are_whole_as_of_the_end_of_the_range(golden: Golden) -> None:
     """Real Hudi fails where the range lacks the insert; its snapshots of these moments say what the rows are."""
     path, description = golden("1.2.0", "g2_merge_partial")
@@ -284,6 +286,7 @@ def test_a_range_that_can_not_be_meant_is_refused(tmp_path: Path, arguments: dic
         table.scan(query_type="incremental", **arguments)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("version", ["8", "9"])
 def test_a_range_of_partial_updates_has_the_rows_that_a_snapshot_has_of_its_commits(version: str) -> None:
     """Whatever became of the slice since: more partial updates, a compaction, archived commits."""
@@ -332,6 +335,7 @@ OPERATIONS = st.sampled_from(["upsert", "insert", "insert_overwrite", "compact",
 LIFE = st.lists(st.tuples(OPERATIONS, ROWS), min_size=2, max_size=5)
 
 
+@pytest.mark.thorough
 @settings(max_examples=examples(12))
 @given(LIFE, st.sampled_from(VERSIONS), st.sampled_from(TYPES), st.data())
 def test_ranges_of_any_cut_applied_in_order_give_the_snapshot(
@@ -368,6 +372,7 @@ def test_ranges_of_any_cut_applied_in_order_give_the_snapshot(
 LATEST = "org.apache.hudi.common.model.OverwriteWithLatestAvroPayload"
 
 
+@pytest.mark.thorough
 def test_a_write_that_ran_for_weeks_is_in_the_range_in_which_it_completed_when_it_is_archived() -> None:
     now_ms = 1_760_000_000_000
     day_ms = 24 * 3_600_000

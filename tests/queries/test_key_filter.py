@@ -25,6 +25,7 @@ TABLES = [
 ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("version", "kind", "fields"), TABLES)
 def test_a_query_for_keys_has_the_rows_of_a_read_of_everything(version: str, kind: str, fields: str) -> None:
     table = Clustered(version, kind, populate_meta_fields=fields)

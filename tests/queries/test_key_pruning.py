@@ -47,6 +47,7 @@ def found(table: TestTable, where: str, *, use_metadata: bool = True, **more: An
     return sorted(zip(rows.column("id").to_pylist(), rows.column("v").to_pylist(), strict=True)), len(plan.slices)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("where", "keys", "opened"),
     [
@@ -77,6 +78,7 @@ def one_table() -> TestTable:
     return table_of()
 
 
+@pytest.mark.thorough
 def test_keys_of_several_fields_are_made_as_the_table_makes_them() -> None:
     options = {
         "hoodie.datasource.write.recordkey.field": "id,v",
@@ -88,11 +90,13 @@ def test_keys_of_several_fields_are_made_as_the_table_makes_them() -> None:
     assert found(table, "id = 'k03'") == ([("k03", 3)], 12), "of keys by one of their fields nothing is known"
 
 
+@pytest.mark.thorough
 def test_keys_of_one_field_are_found_in_either_form_of_complex_keys() -> None:
     table = table_of(**{"hoodie.datasource.write.keygenerator.class": "org.apache.hudi.keygen.ComplexKeyGenerator"})
     assert found(table, "id = 'k03'") == ([("k03", 3)], 1)
 
 
+@pytest.mark.thorough
 def test_queries_of_the_past_and_of_base_files_alone_go_without_the_index() -> None:
     table = table_of(**MERGE_ON_READ)
     before = table.meta.timeline.commits().instants[-1].requested_time
@@ -103,6 +107,7 @@ def test_queries_of_the_past_and_of_base_files_alone_go_without_the_index() -> N
     assert found(table, "id = 'k03'", query_type="read_optimized")[0] == [("k03", 3)]
 
 
+@pytest.mark.thorough
 def test_an_index_that_is_newer_than_the_table_as_it_was_loaded_is_not_asked() -> None:
     """Between the two another writer may have moved the key to a file group that was there already."""
     table = table_of(**{"hoodie.index.type": "GLOBAL_RECORD_LEVEL_INDEX"})
@@ -141,6 +146,7 @@ WHERE = st.recursive(
 )
 
 
+@pytest.mark.thorough
 @settings(max_examples=examples(25), deadline=None, suppress_health_check=list(HealthCheck))
 @given(where=WHERE)
 def test_whatever_is_asked_the_rows_are_those_of_a_query_without_the_index(where: str) -> None:
@@ -158,6 +164,7 @@ def changed() -> TestTable:
     return table
 
 
+@pytest.mark.thorough
 def test_all_rows_of_a_key_in_several_file_groups_are_found_unless_keys_are_said_to_be_unique() -> None:
     table = table_of()
     table.insert(("k03", "p0", 2, 99))  # an insert does not look for the key

@@ -51,6 +51,7 @@ def looked_up(path: Path, numbers: list[int]) -> dict[str, int]:
     return dict(zip(*(found.column(name).to_pylist() for name in ("id", "v")), strict=True))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
 def test_every_look_up_sees_the_newest_write(tmp_path: Path, kind: str) -> None:
     random, path = np.random.default_rng(5), tmp_path / "t"
@@ -89,6 +90,7 @@ def test_a_base_file_that_was_replaced_is_read_anew(tmp_path: Path) -> None:
         assert looked_up(path, [3]) == {"k003": 7}
 
 
+@pytest.mark.thorough
 def test_a_table_that_was_made_anew_is_read_anew(tmp_path: Path) -> None:
     path = tmp_path / "t"
     for version in range(3):
@@ -97,6 +99,7 @@ def test_a_table_that_was_made_anew_is_read_anew(tmp_path: Path) -> None:
             assert looked_up(path, [2, 5]) == {"k002": 2000 + version, "k005": 5000 + version}
 
 
+@pytest.mark.thorough
 def test_what_the_last_write_put_into_the_index_is_decoded_together(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

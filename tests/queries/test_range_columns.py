@@ -60,6 +60,7 @@ def _columns(name: str, ranges: list[ValueRange | None]) -> RangeColumns:
     return RangeColumns(column("low", kind), column("high", kind), *flags, name in FLOATS)
 
 
+@pytest.mark.thorough
 @settings(max_examples=examples(150), deadline=None)
 @given(files=FILES, predicate=PREDICATES)
 def test_the_answers_are_those_of_each_file_on_its_own(
@@ -82,6 +83,7 @@ def test_the_answers_are_those_of_each_file_on_its_own(
     assert found.tolist() == [alone(number) for number in range(count)]
 
 
+@pytest.mark.thorough
 @settings(max_examples=examples(150), deadline=None)
 @given(files=FILES, name=st.sampled_from(sorted(VALUES)), data=st.data())
 def test_a_list_holds_the_values_that_its_comparisons_hold(

@@ -91,6 +91,7 @@ EVERY = st.one_of(
 )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
 @pytest.mark.parametrize("version", ["6", pytest.param("8", marks=pytest.mark.slow), "9"])
 @settings(max_examples=examples(15), deadline=None)

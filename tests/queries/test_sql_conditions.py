@@ -27,6 +27,7 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> HudiTable:
     return HudiTable.open(path)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("where", ANSWERS)
 def test_a_condition_keeps_the_rows_that_spark_keeps(table: HudiTable, where: str) -> None:
     assert sorted(table.scan(["id"], where=where).to_arrow()["id"].to_pylist()) == ANSWERS[where]
@@ -47,6 +48,7 @@ def test_terms_that_the_tree_knows_skip_files_and_explain_names_the_other_ones(t
     assert "not pushed" not in table.scan(where="n > 15").explain()
 
 
+@pytest.mark.thorough
 def test_the_terms_of_the_tree_come_first_so_that_they_guard_the_others(table: HudiTable) -> None:
     assert table.count("d <> 0 AND 6 / d > 5") == 7
     with pytest.raises(ConfigError, match="Division by zero"):
@@ -64,6 +66,7 @@ def test_names_are_found_in_any_case_and_the_exact_one_wins(tmp_path: Path, tabl
         cased.count("iD = 1 AND Aa = 1")
 
 
+@pytest.mark.thorough
 def test_rows_are_deleted_and_updated_by_such_conditions(tmp_path: Path) -> None:
     for kind in ("COPY_ON_WRITE", "MERGE_ON_READ"):
         rows = pa.table({"id": range(10), "d": [i % 3 for i in range(10)], "n": [0] * 10})
@@ -76,6 +79,7 @@ def test_rows_are_deleted_and_updated_by_such_conditions(tmp_path: Path) -> None
         ]
 
 
+@pytest.mark.thorough
 def test_merged_rows_are_filtered_as_they_are_now(tmp_path: Path) -> None:
     options = {"hoodie.compact.inline": "false"}
     for n in (1, 100):
@@ -120,6 +124,7 @@ def test_without_an_engine_the_error_names_the_extra(table: HudiTable, monkeypat
     assert table.count("n > 5") > 0
 
 
+@pytest.mark.thorough
 def test_parts_of_moments_are_those_of_the_zone(tmp_path: Path) -> None:
     midnight = datetime(2024, 1, 1, tzinfo=timezone.utc)
     rows = pa.table({"t": [midnight]})

@@ -65,6 +65,7 @@ def compare(meta: MetaClient, **how: Any) -> int:
     return len(merging)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("version", "name"), golden_names("mor"))
 def test_the_parts_of_real_hudi_s_slices_make_the_whole(
     golden: Callable[[str, str], GoldenTable], version: str, name: str
@@ -73,6 +74,7 @@ def test_the_parts_of_real_hudi_s_slices_make_the_whole(
     compare(MetaClient.load(open_storage(path)))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("options", [{}, {"populate_meta_fields": "false"}], ids=["meta columns", "virtual keys"])
 @pytest.mark.parametrize("version", VERSIONS)
 def test_late_rows_deletes_and_new_rows_are_in_the_right_part(version: str, options: dict[str, str]) -> None:

@@ -32,6 +32,7 @@ def skipped(table: Clustered, where: str) -> tuple[int, list[str]]:
     return scan.plan.files_skipped, sorted(map(str, scan.to_arrow().column("id").to_pylist()))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("version", "kind"), KINDS)
 def test_a_query_for_values_opens_the_file_groups_that_have_them(version: str, kind: str) -> None:
     table = indexed(version, kind)
@@ -65,6 +66,7 @@ def test_an_earlier_state_is_read_without_the_index() -> None:
     assert scan.to_arrow().column("id").to_pylist() == ["a"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("where", ["v = 1", "id = 'a'"])
 @pytest.mark.parametrize(("version", "kind"), KINDS)
 def test_a_scan_finds_rows_where_they_were_though_indexes_were_built_anew_since(

@@ -105,6 +105,7 @@ FIELDS = {
 }
 
 
+@pytest.mark.thorough
 def test_the_archive_of_version_6_keeps_every_state_in_the_field_of_its_kind() -> None:
     table = with_every_action("6")
     before = states_of(table)
@@ -138,6 +139,7 @@ def check(kept: dict[str, Any], body: bytes, action: ActionKind) -> None:
         assert {name: whole.get(name) for name in kept} == kept
 
 
+@pytest.mark.thorough
 def test_in_the_archive_of_a_table_that_went_down_to_version_6_services_are_pending_under_their_own_names() -> None:
     table = with_every_action("9")
     gone = archived(table, compact_inline_max_delta_commits="1").archived
@@ -152,6 +154,7 @@ def test_in_the_archive_of_a_table_that_went_down_to_version_6_services_are_pend
     assert all(action == expected for action, expected in completed)
 
 
+@pytest.mark.thorough
 def test_results_and_plans_of_archived_instants_survive_the_way_down_to_version_6_and_up_again() -> None:
     table = with_every_action("9")
     archived(table, compact_inline_max_delta_commits="1")

@@ -61,6 +61,7 @@ def test_the_newest_commits_stay_and_the_others_are_in_the_history(version: str)
     assert not [path for path in table.storage.walk(".hoodie") if "_tmp" in path.path]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("version", VERSIONS)
 def test_writes_archive_by_themselves(version: str) -> None:
     table = table_of(version, archive_automatic="true")
@@ -152,6 +153,7 @@ def test_a_replacecommit_stays_until_its_files_are_cleaned(version: str) -> None
     assert replaced.instant_time in archived(table).instant_times
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("version", VERSIONS)
 def test_the_newest_clean_stays_and_older_ones_go(version: str) -> None:
     table = table_of(version)
@@ -165,6 +167,7 @@ def test_the_newest_clean_stays_and_older_ones_go(version: str) -> None:
     assert [time for time in cleans if time in gone] == (cleans[1:2] if version == "6" else cleans[1:3])
 
 
+@pytest.mark.thorough
 def test_the_clean_that_took_the_most_stays_so_that_nobody_reads_what_is_gone() -> None:
     table = table_of()
     times = upserts(table, 5)
@@ -177,6 +180,7 @@ def test_the_clean_that_took_the_most_stays_so_that_nobody_reads_what_is_gone() 
     assert [load_readable_history(table.meta).is_readable(time) for time in times] == [False, False, False, False, True]
 
 
+@pytest.mark.thorough
 def test_cleaning_that_keeps_more_raises_what_stays() -> None:
     table = table_of()
     times = upserts(table, 9)
@@ -189,6 +193,7 @@ def test_max_must_be_above_min() -> None:
         WriteOptions.parse({"hoodie.keep.max.commits": "5", "hoodie.keep.min.commits": "7"})
 
 
+@pytest.mark.thorough
 def test_a_run_of_version_6_after_one_that_died_archives_nothing_twice() -> None:
     """By the entries themselves, for the reader of the archive lets an instant count once however often it is there."""
     table = table_of("6")
@@ -235,6 +240,7 @@ def test_a_reader_that_began_before_archiving_reads_on(version: str) -> None:
     assert reader.commits.metadata(reader.timeline.commits().instants[1]).operation_type == "INSERT_OVERWRITE"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("version", VERSIONS)
 def test_an_archiving_that_falls_into_the_listing_of_a_reader_hides_no_rows(version: str) -> None:
     table = table_of(version)
@@ -248,6 +254,7 @@ def test_an_archiving_that_falls_into_the_listing_of_a_reader_hides_no_rows(vers
     assert history(table)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("version", VERSIONS)
 def test_markers_that_were_left_go_with_their_instant_and_others_stay(version: str) -> None:
     table = table_of(version)

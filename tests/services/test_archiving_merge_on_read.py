@@ -20,6 +20,7 @@ from tests.support.tables.merge_on_read import VERSIONS, MergeOnRead
 pytestmark = pytest.mark.filterwarnings("ignore:.*is not above hoodie.clean.commits.retained.*")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("version", VERSIONS)
 def test_merge_on_read_keeps_the_delta_commits_that_compaction_waits_for(version: str) -> None:
     table = MergeOnRead(version, archive_automatic="false")
@@ -31,6 +32,7 @@ def test_merge_on_read_keeps_the_delta_commits_that_compaction_waits_for(version
     assert table.rows() == rows
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("version", VERSIONS)
 def test_random_looking_merge_on_read_histories_read_the_same_before_and_after(version: str) -> None:
     table = MergeOnRead(version, archive_automatic="false")

@@ -132,6 +132,7 @@ def test_an_overwrite_that_completes_after_a_clean_by_versions_stays(version: st
     assert overwrite in history(table)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("version", VERSIONS)
 def test_an_overwrite_of_what_a_pending_compaction_reads_stays(version: str) -> None:
     table = new_table(version, "MERGE_ON_READ")
@@ -156,6 +157,7 @@ def test_an_overwrite_of_what_a_pending_compaction_reads_stays(version: str) -> 
     assert overwrite in history(table)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("version", VERSIONS)
 def test_cleaning_finds_what_commits_left_that_were_archived_past_a_savepoint(version: str) -> None:
     table = new_table(version)

@@ -29,6 +29,7 @@ from tests.support.writers.dying import dies, on_clone
 MERGE = {**RESIZE, "bucket_index_min_num_buckets": "2"}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("version", VERSIONS)
 def test_large_buckets_are_split_as_far_as_allowed(version: str) -> None:
     table = ringed(version)
@@ -68,6 +69,7 @@ def test_small_neighbours_are_merged_as_far_as_allowed(version: str) -> None:
     assert table.groups() == {"x": 2, "y": 2}
 
 
+@pytest.mark.thorough
 def test_buckets_that_fit_are_rewritten_in_order() -> None:
     table = ringed()
     table.upsert(*many(40))
@@ -83,6 +85,7 @@ def test_buckets_that_fit_are_rewritten_in_order() -> None:
     assert table.rows() == many(40, ts=2)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("version", ["6", "8", "9"])
 def test_a_plan_gives_way_to_rows_that_are_written_to_its_buckets(version: str) -> None:
     table = ringed(version)
@@ -99,6 +102,7 @@ def test_a_plan_gives_way_to_rows_that_are_written_to_its_buckets(version: str) 
     assert table.rows() == many(44, ts=2)[2:]
 
 
+@pytest.mark.thorough
 def test_a_plan_waits_and_writes_to_its_buckets_are_refused() -> None:
     table = ringed()
     table.upsert(*many(40))
@@ -138,6 +142,7 @@ def test_a_plan_for_a_ring_that_was_changed_since_is_dropped() -> None:
     assert not table.pending()
 
 
+@pytest.mark.thorough
 def test_other_hash_fields_are_noticed_before_rows_get_lost() -> None:
     options = {"datasource_write_recordkey_field": "id,v", "bucket_index_hash_field": "id"}
     for rows in (many(2), many(40)):
@@ -174,6 +179,7 @@ def test_other_strategies_do_not_take_rows_out_of_their_buckets(engine: str, opt
         table.cluster(clustering_plan_strategy_class="CONSISTENT_BUCKET")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_resize_that_is_rolled_back_takes_its_ring_along(version: str) -> None:
     table = ringed(version)
@@ -193,6 +199,7 @@ def markers(table: Clustered) -> set[str]:
     return {path for path in table.memory.paths() if path.endswith(".commit") and path.rpartition("/")[0] != commits}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_ring_that_lost_its_markers_gets_them_from_the_next_write(version: str) -> None:
     """Whoever comes when the resize is archived can't ask the timeline whether the ring counts."""
@@ -234,6 +241,7 @@ def archived_before_marked(version: str) -> tuple[Clustered, set[str]]:
     return table, {f"{folder}{partition}/{resize.requested_time}.commit" for partition in "xy"}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("version", VERSIONS)
 def test_archiving_marks_the_ring_of_a_writer_that_died_before_it_did(version: str) -> None:
     table, expected = archived_before_marked(version)
@@ -245,6 +253,7 @@ def test_archiving_marks_the_ring_of_a_writer_that_died_before_it_did(version: s
     assert table.groups() == {"x": 6, "y": 6}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_ring_without_marker_counts_by_the_history_when_others_have_archived_its_resize(version: str) -> None:
     table, expected = archived_before_marked(version)
@@ -258,6 +267,7 @@ def test_a_ring_without_marker_counts_by_the_history_when_others_have_archived_i
     assert table.rows() == many(200, ts=8)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("path", [(8, 6, 9), (6, 8, 6)])
 def test_markers_of_rings_stand_where_hudi_of_each_version_has_them(path: tuple[int, ...]) -> None:
     table = ringed(str(path[0]))
@@ -321,6 +331,7 @@ WRITES = st.lists(
 )
 
 
+@pytest.mark.thorough
 @settings(max_examples=examples(12), deadline=None)
 @given(steps=WRITES, version=st.sampled_from(["6", "9"]))
 def test_random_histories_with_resizes_hold_the_rows_that_were_written(steps: Any, version: str) -> None:

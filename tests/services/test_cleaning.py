@@ -16,6 +16,7 @@ from tests.support.tables.small import rows_of
 # ---- after writes ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("version", VERSIONS)
 def test_writes_clean_by_themselves_and_every_retained_commit_can_be_read(version: str) -> None:
     table = table_of(version, **{RETAINED: "3"})
@@ -31,6 +32,7 @@ def test_writes_clean_by_themselves_and_every_retained_commit_can_be_read(versio
     assert len(files(table, "y")) == 1
 
 
+@pytest.mark.thorough
 def test_ten_commits_are_retained_unless_asked_otherwise() -> None:
     table = table_of()
     update(table, 11)
@@ -51,6 +53,7 @@ def test_nothing_is_cleaned_when_the_options_say_so() -> None:
     assert not cleans(table)
 
 
+@pytest.mark.thorough
 def test_a_trigger_lets_commits_pass() -> None:
     table = table_of(**{RETAINED: "1", "hoodie.clean.max.commits": "3"})
     update(table, 8)
@@ -246,6 +249,7 @@ def test_after_a_deep_clean_a_clean_with_nothing_to_do_names_an_instant_that_can
         table.rows(as_of=commits(table)[-2])
 
 
+@pytest.mark.thorough
 def test_a_clean_that_retains_more_than_one_before_it_names_an_instant_that_can_be_read() -> None:
     table = table_of(**NEVER)
     update(table, 6)

@@ -33,6 +33,7 @@ def tables() -> list[tuple[str, str]]:
     ]
 
 
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore:.*metadata table.*")
 @pytest.mark.parametrize(("version", "name"), tables() or [("", "")])
 def test_cleaning_changes_no_row_that_can_be_read(version: str, name: str, tmp_path: Path) -> None:

@@ -86,6 +86,7 @@ def versions_left(table: TestTable) -> tuple[int, ...]:
     return tuple(len(files(table, partition)) for partition in ("x", "xy", "y"))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("given", "left"),
     [
@@ -105,6 +106,7 @@ def test_only_partitions_that_the_filter_lets_through_are_cleaned(given: dict[st
     assert table.rows() == rows
 
 
+@pytest.mark.thorough
 def test_selected_partitions_are_the_only_ones_that_are_listed() -> None:
     table = three_partitions()
     table.storage.reset_faults()
@@ -112,6 +114,7 @@ def test_selected_partitions_are_the_only_ones_that_are_listed() -> None:
     assert not {path for verb, path in table.storage.log if verb == "list"} & {"", "x", "xy"}
 
 
+@pytest.mark.thorough
 def test_the_next_clean_looks_at_the_partitions_that_a_filter_left_out() -> None:
     table = three_partitions()
     call(table, **WHOLE, **{SELECTED: "y"})
@@ -119,6 +122,7 @@ def test_the_next_clean_looks_at_the_partitions_that_a_filter_left_out() -> None
     assert versions_left(table) == (2, 2, 2)
 
 
+@pytest.mark.thorough
 def test_a_write_after_it_looks_at_them_too() -> None:
     table = three_partitions()
     call(table, **WHOLE, **{SELECTED: "y"})
@@ -127,6 +131,7 @@ def test_a_write_after_it_looks_at_them_too() -> None:
     assert versions_left(table) == (1, 1, 1)
 
 
+@pytest.mark.thorough
 def test_what_a_filter_left_out_is_not_archived_away() -> None:
     """The replaced group's rows would be back if its replacecommit went before its files."""
     table = TestTable(MemoryStorage(), {**NEVER, "hoodie.archive.automatic": "false"})

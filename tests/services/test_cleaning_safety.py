@@ -26,6 +26,7 @@ from tests.support.tables.small import DEFAULTS, TestTable, rollback_write, rows
 from tests.support.writers.interrupted import WatchedStorage
 
 
+@pytest.mark.thorough
 def test_savepointed_files_stay_until_the_savepoint_is_gone() -> None:
     table = table_of(**NEVER)
     update(table, 1)

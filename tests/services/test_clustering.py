@@ -140,6 +140,7 @@ def test_a_plan_says_what_hudi_has_to_know() -> None:
     assert [(group.partition_path, len(group.slices)) for group in plan.groups] == [("x", 3), ("y", 1)]
 
 
+@pytest.mark.thorough
 def test_a_dry_run_only_looks() -> None:
     table = made()
     before = [info.path for info in table.storage.walk("")]
@@ -222,6 +223,7 @@ def test_wrong_options_are_refused_before_anything_is_written(options: dict[str,
     assert not table.pending()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("table_type", TYPES)
 def test_a_plan_that_was_overtaken_is_dropped(version: str, table_type: str) -> None:
@@ -258,6 +260,7 @@ def test_tables_without_meta_columns_are_clustered_too(table_type: str) -> None:
     assert TestTable.rows(table) == ROWS
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("layout", ["LINEAR", "HILBERT"])
 @pytest.mark.parametrize("table_type", TYPES)
 def test_groups_that_do_not_fit_into_memory_are_sorted_all_the_same(
@@ -301,6 +304,7 @@ def test_bloom_filters_and_key_ranges_of_new_files_know_all_keys(index: str) -> 
     assert table.rows() == later
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("counts", [(70_000, 70_000, 10), (122_880, 50), (130_000,)])
 def test_unsorted_rows_of_any_slices_come_through_in_row_groups_of_the_usual_size(counts: tuple[int, ...]) -> None:
     table = Clustered()

@@ -95,6 +95,7 @@ def test_a_dry_run_says_what_would_be_done_and_does_nothing(version: str) -> Non
     assert "<table>" in result._repr_html_()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("version", VERSIONS)
 def test_writing_goes_on_while_a_compaction_waits(version: str) -> None:
     table = Compacted(version).start()
@@ -198,6 +199,7 @@ def test_a_plan_whose_files_are_gone_says_so() -> None:
     assert [instant.state for instant in table.meta.timeline.pending()] == [State.REQUESTED]
 
 
+@pytest.mark.thorough
 def test_below_version_8_no_plan_is_made_while_a_write_is_pending() -> None:
     for version in VERSIONS:
         table = Compacted(version).start()

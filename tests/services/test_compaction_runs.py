@@ -25,6 +25,7 @@ class Broken(Exception):
     pass
 
 
+@pytest.mark.thorough
 def test_a_run_that_fails_is_taken_back_to_its_plan(monkeypatch: pytest.MonkeyPatch) -> None:
     for version in VERSIONS:
         table = Compacted(version).start()
@@ -83,6 +84,7 @@ def test_a_dead_run_is_taken_back_by_the_next_one(version: str) -> None:
     assert len([path for path in table.base_names() if dead in path]) == len(left), "nothing is left of the dead run"
 
 
+@pytest.mark.thorough
 def test_writing_goes_on_over_a_dead_run() -> None:
     for version in VERSIONS:
         table = Compacted(version).start()
@@ -106,6 +108,7 @@ def test_a_run_with_a_fresh_heartbeat_is_left_alone() -> None:
     assert table.storage.stat(heartbeat_path(dead)) is None
 
 
+@pytest.mark.thorough
 def test_of_two_runs_of_one_plan_one_completes_and_no_row_is_lost() -> None:
     """The slower run is taken for dead: its files go, and it must not complete with them."""
     for version in VERSIONS:
@@ -166,6 +169,7 @@ def test_a_plan_that_another_process_carries_out_while_this_one_waits_for_the_lo
 # ---- at the end of a write
 
 
+@pytest.mark.thorough
 def test_a_write_compacts_when_the_trigger_says_so() -> None:
     for version in VERSIONS:
         table = MergeOnRead(version, compact_inline="true")

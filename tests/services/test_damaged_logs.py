@@ -51,6 +51,7 @@ def test_a_damaged_log_file_of_a_table_of_version_6_is_not_compacted(tmp_path: P
         REWRITES[rewrite](HudiTable.open(tmp_path), {})
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("rewrite", ["update", "merge"])
 @pytest.mark.parametrize("kind", DAMAGES)
 def test_a_change_refuses_to_write_rows_of_a_damaged_slice_back(tmp_path: Path, kind: str, rewrite: str) -> None:

@@ -21,6 +21,7 @@ def forget(table: TestTable, time: str) -> None:
     serve(table.storage, partial(delete_savepoint, instant_time=time), options, table.engine)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_commit_that_archiving_has_passed_leaves_with_its_savepoint(version: str) -> None:
     table = table_of(version)

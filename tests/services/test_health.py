@@ -25,6 +25,7 @@ def test_a_new_table_is_healthy_in_one_line(tmp_path: Path) -> None:
     assert "\n" not in str(health)
 
 
+@pytest.mark.thorough
 def test_many_small_files_are_found_and_clustering_mends_them(tmp_path: Path) -> None:
     options = {"hoodie.parquet.small.file.limit": "0"}  # each write makes a file of its own
     for number in range(12):
@@ -45,6 +46,7 @@ def test_small_buckets_are_a_note_without_a_call_because_clustering_keeps_bucket
     assert (finding.level, finding.run) == ("note", "")
 
 
+@pytest.mark.thorough
 def test_deep_log_files_and_waiting_plans_are_found_and_compaction_mends_both(tmp_path: Path) -> None:
     table = _table(tmp_path, writes=6, table_type="MERGE_ON_READ", options={"hoodie.compact.inline": "false"})
     plan = table.compact(schedule_only=True).scheduled
@@ -57,6 +59,7 @@ def test_deep_log_files_and_waiting_plans_are_found_and_compaction_mends_both(tm
     assert table.health().is_healthy
 
 
+@pytest.mark.thorough
 def test_a_table_without_metadata_table_is_noted_and_one_that_is_behind_is_a_warning(tmp_path: Path) -> None:
     table = _table(tmp_path, writes=1)
     table.metadata.drop()
@@ -102,6 +105,7 @@ def test_what_dead_writers_left_of_complete_writes_is_noted(tmp_path: Path) -> N
     assert table.health().findings == ()
 
 
+@pytest.mark.thorough
 def test_a_long_timeline_is_found(tmp_path: Path) -> None:
     table = _table(tmp_path, writes=7, options={"hoodie.archive.automatic": "false"})
     health = table.health(options=_FEW)

@@ -105,6 +105,7 @@ def changes(table: Clustered) -> None:
     table.upsert(("b", "x", 3, 10), ("e", "y", 1, 30))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("name", "version", "kind"), CASES)
 def test_an_index_that_writers_wrote_to_while_it_waited_is_the_one_built_afterwards(
     name: str, version: str, kind: str
@@ -124,6 +125,7 @@ def test_an_index_that_writers_wrote_to_while_it_waited_is_the_one_built_afterwa
     check(table)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("name", "version", "kind"), CASES)
 def test_what_writers_do_between_reading_the_table_and_the_end_is_in_the_index(
     name: str, version: str, kind: str, monkeypatch: pytest.MonkeyPatch
@@ -136,6 +138,7 @@ def test_what_writers_do_between_reading_the_table_and_the_end_is_in_the_index(
     check(table)
 
 
+@pytest.mark.thorough
 def test_an_index_that_waited_until_what_wrote_to_it_was_archived_is_built_under_the_lock(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -172,6 +175,7 @@ def _between(monkeypatch: pytest.MonkeyPatch, table: Clustered, acts: list[Calla
     monkeypatch.setattr(index_building, "spilled", reading)
 
 
+@pytest.mark.thorough
 def test_a_builder_that_died_is_followed_by_the_next_one() -> None:
     table = table_for("by_v")
     schedule(table, "by_v")

@@ -36,6 +36,7 @@ def test_a_table_without_a_metadata_table_gets_one_with_the_index(version: str) 
     assert validate(table.meta) == ()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("version", VERSIONS)
 def test_statistics_are_made_of_the_named_columns_and_dropped_again(version: str) -> None:
     table = table_of(version)
@@ -63,6 +64,7 @@ def test_the_timeline_says_what_was_indexed_up_to_where(version: str) -> None:
     assert (plan.partitions, plan.up_to) == (("record_index",), last.requested_time)
 
 
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("error::pyhudi.metadata.build.MetadataTableRebuilt")
 def test_a_dropped_index_can_be_made_again_and_knows_what_came_between() -> None:
     table = table_of("9")

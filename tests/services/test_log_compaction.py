@@ -10,6 +10,7 @@ from tests.support.tables.compacted import EVERYTHING, ROWS, Compacted
 from tests.support.tables.merge_on_read import BLOCK_FORMATS, VERSIONS
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("block_format", BLOCK_FORMATS)
 def test_a_log_compaction_merges_blocks_and_changes_no_row(version: str, block_format: str) -> None:

@@ -23,6 +23,7 @@ from tests.support.tables.undone import restored, saved
 from tests.support.tables.versioned import all_reads, copy_on_write, merge_on_read, take_to
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("make", [copy_on_write, merge_on_read])
 @pytest.mark.parametrize("path", [(6, 8, 9, 8, 6), (9, 6, 9), (8, 9), (8, 6, 8)])
 def test_snapshot_and_time_travel_are_the_same_in_every_version(
@@ -43,6 +44,7 @@ def test_snapshot_and_time_travel_are_the_same_in_every_version(
     assert table.rows() == sorted(expected, key=repr)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("source", "target"), [(6, 8), (8, 9), (9, 8), (8, 6)])
 def test_log_files_are_compacted_before_the_version_changes(source: int, target: int) -> None:
     table = merge_on_read(str(source))
@@ -53,6 +55,7 @@ def test_log_files_are_compacted_before_the_version_changes(source: int, target:
     assert not any(s.log_files for s in FileSystemView.load(table.meta).all_slices())
 
 
+@pytest.mark.thorough
 def test_a_copied_table_has_wrong_modification_times_and_is_upgraded_right() -> None:
     table = merge_on_read("6")
     before = all_reads(table)
@@ -82,6 +85,7 @@ def test_a_table_that_has_the_version_is_left_alone() -> None:
     assert {info.path: table.storage.read(info.path) for info in table.storage.walk("")} == files
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("start", [4, 5])
 def test_versions_4_and_5_are_taken_up(start: int) -> None:
     table = merge_on_read("6")
@@ -169,6 +173,7 @@ def test_a_strategy_of_ones_own_is_not_taken_to_version_6() -> None:
         take_to(table.storage, 6)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("source", "target"), [(6, 8), (8, 6)])
 def test_a_failed_write_is_undone_first_and_a_living_one_is_waited_for(source: int, target: int) -> None:
     table = merge_on_read(str(source))

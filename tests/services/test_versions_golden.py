@@ -44,6 +44,7 @@ def taken_to(storage: Storage, version: int) -> Storage:
 STEPS = [("1_v6", "2_v8"), ("2_v8", "3_v9"), ("4_v9", "5_v8"), ("5_v8", "6_v6")]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("before", "after"), STEPS)
 def test_properties_and_rows_are_those_of_real_hudis_own_step(golden: Golden, before: str, after: str) -> None:
     theirs, description = golden_stage(golden, f"upgrade_a_mor_{after}")
@@ -98,6 +99,7 @@ def decoded(storage: Storage) -> dict[str, Any]:
     return bodies
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("before", "after"), [("1_v6", "2_v8"), ("5_v8", "6_v6")])
 def test_the_archive_holds_at_least_what_real_hudi_takes_along(golden: Golden, before: str, after: str) -> None:
     theirs, description = golden_stage(golden, f"upgrade_a_mor_{after}")
@@ -124,6 +126,7 @@ def archive_of(storage: Storage) -> dict[tuple[str, str], Any]:
     return found
 
 
+@pytest.mark.thorough
 def test_going_up_and_down_again_adds_nothing_to_the_archive(golden: Golden) -> None:
     storage, _ = golden_stage(golden, "upgrade_a_mor_1_v6")
     before = archive_of(storage)

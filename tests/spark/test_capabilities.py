@@ -147,6 +147,7 @@ def test_settings_that_are_read_once_are_those_of_the_first_look(
 # ---- whole writes ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("table_type", ["COPY_ON_WRITE", "MERGE_ON_READ"])
 def test_writes_without_them_leave_the_same_rows_in_the_same_files(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, table_type: str
@@ -198,6 +199,7 @@ def files_of(path: str) -> list[tuple[str, int]]:
 # ---- what is there, without gRPC -------------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_a_spark_without_grpc_can_be_enabled_where_there_is_no_script() -> None:
     lacks_grpc = "import sys; sys.modules['grpc'] = None; "
     looks = "import pyhudi; pyhudi.enable; from pyhudi.spark.capabilities import PRESENT; print(PRESENT)"

@@ -93,6 +93,7 @@ def test_a_standalone_cluster_loads_upserts_reads_compacts_and_clusters(
     cluster.play("life", table_type, tmp_path)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("table_type", TABLE_TYPES)
 def test_tasks_that_go_on_when_their_copies_have_done_the_work_leave_nothing(
     cluster: Cluster, table_type: str, tmp_path: Path
@@ -100,15 +101,18 @@ def test_tasks_that_go_on_when_their_copies_have_done_the_work_leave_nothing(
     cluster.play("late tasks", table_type, tmp_path, {**SMALL, **SPECULATIVE})
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("table_type", TABLE_TYPES)
 def test_executors_that_are_killed_leave_nothing(cluster: Cluster, table_type: str, tmp_path: Path) -> None:
     cluster.play("deaths", table_type, tmp_path, SMALL)
 
 
+@pytest.mark.thorough
 def test_executors_that_come_and_go_leave_nothing(cluster: Cluster, tmp_path: Path) -> None:
     cluster.play("life", "MERGE_ON_READ", tmp_path, DYNAMIC)
 
 
+@pytest.mark.thorough
 def test_a_cluster_whose_only_storage_is_s3_does_the_same(cluster: Cluster) -> None:
     pytest.importorskip("moto.server")
     with s3_server() as port:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pytest
 
 from pyhudi import HudiTable, write_hudi
 
@@ -39,6 +40,7 @@ def test_spark_clusters_in_the_order_asked_for(spark: Any, tmp_path: Path) -> No
         assert values == sorted(values)
 
 
+@pytest.mark.thorough
 def test_spark_splits_buckets(spark: Any, tmp_path: Path) -> None:
     path = str(tmp_path / "t")
     buckets = {

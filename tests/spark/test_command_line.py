@@ -69,6 +69,7 @@ def test_commands_that_look_answer_as_without_spark(spark: SparkSession, run: Ru
         assert run(words, table.path, *more, "--spark", "") == run(words, table.path, *more), words
 
 
+@pytest.mark.thorough
 def test_commands_that_change_a_table_do_it_with_the_session(spark: SparkSession, run: Run, table: HudiTable) -> None:
     for words, more in CHANGING.items():
         run(words, table.path, *more, "--spark", "")
@@ -77,6 +78,7 @@ def test_commands_that_change_a_table_do_it_with_the_session(spark: SparkSession
     assert sorted(table.to_arrow(["id"])["id"].to_pylist()) == ["a", "b", "c"]
 
 
+@pytest.mark.thorough
 def test_the_rest_runs_with_a_session_too(spark: SparkSession, run: Run, table: HudiTable, tmp_path: Path) -> None:
     first, second = (commit.requested_time for commit in table.timeline.commits())
     (tmp_path / "rows.csv").write_text("id,city,fare\nd,bonn,9\n")
@@ -92,6 +94,7 @@ def test_the_rest_runs_with_a_session_too(spark: SparkSession, run: Run, table: 
     assert not HudiTable.exists(tmp_path / "new")
 
 
+@pytest.mark.thorough
 def test_names_are_those_of_the_session(spark: SparkSession, run: Run, table: HudiTable) -> None:
     pyhudi.enable(spark)
     spark.sql(f"CREATE TABLE cli_rides USING hudi LOCATION '{table.path}'")

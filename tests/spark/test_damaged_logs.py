@@ -42,6 +42,7 @@ def test_the_data_source_fails_for_damaged_log_files_if_it_shall(spark: Any, tmp
     assert spark.read.format("hudi").load(str(tmp_path)).count() == len(OLD)
 
 
+@pytest.mark.thorough
 def test_tasks_of_spark_merge_no_damaged_log_file(spark: Any, tmp_path: Path) -> None:
     damaged(tmp_path, "cut in half")
     table = HudiTable.open(tmp_path, spark=spark)
@@ -53,6 +54,7 @@ def test_tasks_of_spark_merge_no_damaged_log_file(spark: Any, tmp_path: Path) ->
         assert table.scan(["id", "v"]).to_arrow().num_rows == len(OLD)
 
 
+@pytest.mark.thorough
 def test_spark_notices_a_flipped_bit_in_a_base_file(spark: Any, tmp_path: Path) -> None:
     rows = [{"id": f"{n}", "v": n} for n in range(50)]
     write_hudi(tmp_path, rows, record_key="id", options={"hoodie.parquet.compression.codec": "uncompressed"})

@@ -155,6 +155,7 @@ def test_each_slot_has_its_task(engine: Any) -> None:
     assert by(engine.collect(frame), "sum") == [{"task": "two", "sum": 2}, {"task": "none", "sum": 5}]
 
 
+@pytest.mark.thorough
 def test_rows_whose_structs_are_never_null_get_their_tasks_too(engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pyhudi.spark.engine._PICKLED_BYTES", -1)
     struct = pa.struct([pa.field("a", pa.int64(), nullable=False)])
@@ -198,6 +199,7 @@ def test_a_column_of_a_caller_is_never_unpickled(
     assert not (tmp_path / "opened").exists()
 
 
+@pytest.mark.thorough
 def test_a_path_with_the_characters_of_patterns_is_read_as_it_stands(spark: Any, tmp_path: Path) -> None:
     names = ["part {a,b}*[1].parquet", "p%2Fq=1.parquet", "plain.parquet"]
     for index, name in enumerate(names):
@@ -219,6 +221,7 @@ def test_fan_out_runs_each_task_once(engine: Any) -> None:
     assert by(got, "square") == [{"name": f"t{i}", "square": i * i} for i in range(30)]
 
 
+@pytest.mark.thorough
 def test_fan_out_takes_tasks_that_are_not_small(engine: Any) -> None:
     schema = pa.schema([("size", pa.int64()), ("first", pa.int64())])
 
@@ -247,6 +250,7 @@ def test_map_streams_the_rows_of_a_partition(engine: Any) -> None:
     assert pc.sum(got.column("rows")).as_py() == 2_000
 
 
+@pytest.mark.thorough
 def test_arrange_sorts_the_whole_frame_or_each_task(engine: Any) -> None:
     shuffled = engine.from_arrow(ROWS.take(np.random.default_rng(7).permutation(2_000)))
 
@@ -274,6 +278,7 @@ def test_left_join_keeps_rows_without_a_match(engine: Any) -> None:
     assert got.schema.names.count("id") == 1
 
 
+@pytest.mark.thorough
 def test_inner_join_keeps_only_matches(engine: Any) -> None:
     right = pa.table({"id": pa.array([1, 3, 9_999], pa.int64()), "file": ["a", "b", "c"]})
 
@@ -304,6 +309,7 @@ def test_union_matches_columns_by_name(engine: Any) -> None:
     assert by(engine.collect(engine.union([left, right])), "a") == [{"a": 1, "b": "x"}, {"a": 2, "b": "y"}]
 
 
+@pytest.mark.thorough
 def test_a_cached_frame_is_given_back(engine: Any) -> None:
     frame = engine.cache(engine.from_arrow(ROWS))
 
@@ -324,6 +330,7 @@ def test_an_error_of_the_family_comes_back_as_itself_with_its_own_words(spark: A
     assert str(caught.value) == message
 
 
+@pytest.mark.thorough
 def test_any_other_error_of_a_worker_becomes_task_failed_with_the_workers_words(spark: Any) -> None:
     engine = SparkEngine(spark)
 
@@ -372,6 +379,7 @@ def test_parallelism_of_clusters_comes_from_their_configuration(conf: dict[str, 
     assert SparkEngine(Configured(**conf)).parallelism == cores
 
 
+@pytest.mark.thorough
 def test_a_kept_frame_has_the_tasks_that_its_size_asks_for(spark: Any) -> None:
     from pyspark.sql import functions as F
 

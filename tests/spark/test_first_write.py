@@ -54,6 +54,7 @@ def test_a_first_write_that_fails_in_spark_leaves_nothing(
     assert read_frame(spark, str(path), {}).agg(F.sum("v")).first()[0] == 40
 
 
+@pytest.mark.thorough
 def test_after_a_null_key_the_next_first_write_takes_another_key(spark: Any, tmp_path: Path) -> None:
     path = str(tmp_path / "t")
     frame = numbered(spark).withColumn("k", F.when(F.col("id") != "7", F.col("id")))
@@ -65,6 +66,7 @@ def test_after_a_null_key_the_next_first_write_takes_another_key(spark: Any, tmp
     assert pyhudi.HudiTable.open(path).config.record_key_fields == ("id",)
 
 
+@pytest.mark.thorough
 def test_the_first_write_of_a_data_frame_brings_a_metadata_table(spark: Any, tmp_path: Path) -> None:
     path = str(tmp_path / "t")
     write_frame(numbered(spark), path, {**OPTIONS, OPERATION: "upsert"})
@@ -73,6 +75,7 @@ def test_the_first_write_of_a_data_frame_brings_a_metadata_table(spark: Any, tmp
     assert table.metadata.validate() == ()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("table_type", ["MERGE_ON_READ", "COPY_ON_WRITE"])
 def test_writes_and_reads_raise_no_warning(spark: Any, tmp_path: Path, table_type: str) -> None:
     path = str(tmp_path / "t")
@@ -85,6 +88,7 @@ def test_writes_and_reads_raise_no_warning(spark: Any, tmp_path: Path, table_typ
         assert read_frame(spark, path, {}).count() == 35
 
 
+@pytest.mark.thorough
 def test_paths_of_pathlib_are_loaded_and_saved(spark: Any, tmp_path: Path) -> None:
     pyhudi.enable(spark)
     frame = numbered(spark)

@@ -94,6 +94,7 @@ def test_a_table_of_real_hudi_reads_as_real_hudi_reads_it(table: tuple[str, str]
     check(spark, path, [expected["snapshot"] for expected in expectations(description)])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("log_bytes", [0, 1 << 20], ids=["tasks", "driver"])
 @pytest.mark.parametrize("table", WITH_LOGS, ids=name_of)
 def test_slices_with_log_files_are_merged_by_tasks_and_by_the_driver(
@@ -104,6 +105,7 @@ def test_slices_with_log_files_are_merged_by_tasks_and_by_the_driver(
     check(spark, path, [expected["snapshot"] for expected in expectations(description)], log_bytes=log_bytes)
 
 
+@pytest.mark.thorough
 def test_a_sample_table_with_log_files_returns_what_hudi_rs_returns(tmp_path: Path, spark: Any) -> None:
     if not SHARED.is_dir():
         pytest.skip("shared/ is absent")
@@ -115,6 +117,7 @@ def test_a_sample_table_with_log_files_returns_what_hudi_rs_returns(tmp_path: Pa
     assert differences(expected["snapshot"], found.select(kept), "fixture") == []
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("table", TRAVELS, ids=name_of)
 def test_time_travel_reads_the_table_as_it_was(table: tuple[str, str], golden: Golden, spark: Any) -> None:
     path, description = golden(*table)
@@ -133,6 +136,7 @@ def same_rows_on_both_roads(spark: Any, path: Path, as_of: str | None = None) ->
     assert sorted(map(repr, found.to_pylist())) == sorted(map(repr, same.to_pylist())), as_of
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("table", [t for t in golden_names("cow") if t not in TABLES], ids=name_of)
 def test_spark_and_arrow_return_the_same_rows_of_every_other_table(
     table: tuple[str, str], golden: Golden, spark: Any
@@ -140,11 +144,13 @@ def test_spark_and_arrow_return_the_same_rows_of_every_other_table(
     same_rows_on_both_roads(spark, golden(*table)[0])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", [name for name in fixture_names() if "__cow__" in name])
 def test_spark_and_arrow_return_the_same_rows_of_sample_tables(name: str, tmp_path: Path, spark: Any) -> None:
     same_rows_on_both_roads(spark, open_fixture(name, tmp_path)[0])
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.parametrize("table", golden_names("cow"), ids=name_of)
 def test_spark_and_arrow_travel_to_the_same_rows(table: tuple[str, str], golden: Golden, spark: Any) -> None:

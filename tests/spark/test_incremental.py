@@ -51,6 +51,7 @@ def test_the_data_source_gives_the_rows_of_a_range(spark: Any, tmp_path: Path, t
     assert values(reader.option(END, second).load(table.path)) == [10, 11]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("table_type", [*TYPES, BECAME])
 def test_hudis_options_give_the_rows_of_a_range(spark: Any, tmp_path: Path, table_type: str) -> None:
     table, first, second = three_commits(tmp_path, table_type)
@@ -87,6 +88,7 @@ def changes(frame: Any) -> list[tuple[str, int | None, int | None]]:
     return sorted(((op, *(None if row is None else row["v"] for row in images)) for op, *images in pairs), key=repr)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("table_type", [*TYPES, BECAME])
 def test_the_data_source_gives_every_change(spark: Any, tmp_path: Path, table_type: str) -> None:
     table = changed(tmp_path, table_type)
@@ -95,6 +97,7 @@ def test_the_data_source_gives_every_change(spark: Any, tmp_path: Path, table_ty
     assert changes(reader.load(table.path)) == CHANGES
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("table_type", [*TYPES, BECAME])
 def test_hudis_options_give_every_change(spark: Any, tmp_path: Path, table_type: str) -> None:
     table = changed(tmp_path, table_type)

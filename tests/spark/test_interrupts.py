@@ -70,6 +70,7 @@ print("rows", spark.read.format("hudi").load(sys.argv[1]).count(), "pending", le
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.cluster
 @pytest.mark.classic
 def test_ctrl_c_in_a_write_on_spark_reaches_the_caller_who_writes_on_at_once(tmp_path: Path) -> None:
@@ -92,6 +93,7 @@ spark.stop()
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.cluster
 @pytest.mark.skipif(FLAVOUR != "connect", reason="of Spark Connect")
 def test_a_process_whose_session_is_stopped_ends_at_once(tmp_path: Path) -> None:

@@ -50,6 +50,7 @@ class NotingEngine(SparkEngine):
         return super().collect(frame)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", CHOSEN)
 def test_a_large_batch_of_spark_finds_the_keys_that_this_process_finds_and_collects_none(
     name: str, spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -64,6 +65,7 @@ def test_a_large_batch_of_spark_finds_the_keys_that_this_process_finds_and_colle
     assert not collects_keys(engine.collected)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["simple, keys in two places", "global simple, log files", "records"])
 def test_tasks_with_their_own_parts_of_a_large_plan_write_the_rows_that_this_process_writes(
     name: str, spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

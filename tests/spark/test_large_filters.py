@@ -37,6 +37,7 @@ def test_a_filter_of_many_terms_keeps_the_same_rows_on_spark(spark: Any, tmp_pat
     assert len(rows) in (1, 2)
 
 
+@pytest.mark.thorough
 def test_a_long_list_holds_texts_with_any_characters_and_numbers_of_any_size(spark: Any, tmp_path: Path) -> None:
     odd = ["it's", "back\\slash", "${spark.app.name}", "`tick`", '"quoted"', "zeile\n", "ü", "", "9"]
     ends = [-(2**63), -1, 0, 2**63 - 1]
@@ -96,6 +97,7 @@ def far_zone(spark: Any) -> Iterator[None]:
     spark.conf.set("spark.sql.session.timeZone", before)
 
 
+@pytest.mark.thorough
 def test_a_long_list_of_any_type_keeps_the_rows_that_it_keeps_without_spark(
     spark: Any, far_zone: None, tmp_path: Path
 ) -> None:

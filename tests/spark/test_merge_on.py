@@ -102,6 +102,7 @@ def test_a_dataframe_merges_on_a_condition_as_arrow_rows_do(
     assert len(by_spark.timeline.commits()) == 2
 
 
+@pytest.mark.thorough
 def test_every_clause_does_what_it_says(spark: Any, tmp_path: Path) -> None:
     table = made(tmp_path / "t", "COPY_ON_WRITE")
     source = spark.createDataFrame(SOURCE, COLUMNS)
@@ -118,6 +119,7 @@ def test_every_clause_does_what_it_says(spark: Any, tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.thorough
 def test_options_of_the_call_and_a_place_of_any_name_are_taken(spark: Any, tmp_path: Path) -> None:
     table = made(tmp_path / "it`s {a} table", "COPY_ON_WRITE", spark)
     table.add_constraint("small", "n < 1000")
@@ -139,6 +141,7 @@ def test_options_of_the_call_and_a_place_of_any_name_are_taken(spark: Any, tmp_p
     assert rows(table) == before
 
 
+@pytest.mark.thorough
 def test_a_merge_that_is_an_upsert_takes_the_way_of_upserts(spark: Any, tmp_path: Path) -> None:
     schema = pa.schema([("id", pa.int64()), ("v", pa.string()), ("ts", pa.int64())])
     table = HudiTable.create(tmp_path / "t`s", schema, record_key="id", ordering="ts", spark=spark)

@@ -62,6 +62,7 @@ def scanned(path: str, **how: Any) -> list[dict[str, Any]]:
     return sorted(HudiTable.open(path).scan(**how).to_arrow().to_pylist(), key=lambda row: row["id"])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", KINDS, ids="-".join)
 def test_this_process_and_spark_write_the_same_log_files(
     kind: tuple[str, str, str], spark: Any, tmp_path: Path
@@ -92,6 +93,7 @@ def test_this_process_and_spark_write_the_same_log_files(
     assert named == [index == "SIMPLE" and version != "6"] * 2, "log blocks say where their keys are"
 
 
+@pytest.mark.thorough
 def test_spark_compacts_and_every_query_answers_as_before(spark: Any, tmp_path: Path) -> None:
     path, moments = str(tmp_path / "t"), []
     for operation, table in STEPS:
@@ -130,6 +132,7 @@ def test_log_files_of_older_schemas_are_read_and_compacted_by_column_id(spark: A
     assert answer("snapshot") == answer("read_optimized") == ROWS
 
 
+@pytest.mark.thorough
 def test_a_plan_that_waits_is_run_by_spark_under_the_delta_commits_on_top_of_it(spark: Any, tmp_path: Path) -> None:
     path = str(tmp_path / "t")
     write(spark, path, "bulk_insert", rows(0, 100, 1))
@@ -146,6 +149,7 @@ def test_a_plan_that_waits_is_run_by_spark_under_the_delta_commits_on_top_of_it(
     assert {row["ts"] for row in merged} == {1, 2, 3}
 
 
+@pytest.mark.thorough
 def test_update_delete_and_merge_of_spark_frames_write_partial_updates(spark: Any, tmp_path: Path) -> None:
     path = str(tmp_path / "t")
     write(spark, path, "bulk_insert", rows(0, 60, 1))
@@ -170,6 +174,7 @@ def test_update_delete_and_merge_of_spark_frames_write_partial_updates(spark: An
     assert contents(path) == merged
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("version", "by_spark"), [("9", True), ("6", True), ("6", False)])
 def test_a_payload_class_fills_nulls_in_spark_s_tasks(version: str, by_spark: bool, spark: Any, tmp_path: Path) -> None:
     path = str(tmp_path / "t")
@@ -188,6 +193,7 @@ def test_a_payload_class_fills_nulls_in_spark_s_tasks(version: str, by_spark: bo
     assert [(row["id"], row["ts"], row["amount"]) for row in found(spark, path)] == expected
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("page", ["updating", "merging"])
 def test_the_examples_of_the_pages_run_with_a_session(page: str, spark: Any, tmp_path: Path) -> None:
     text = (ROOT / "docs" / f"{page}.md").read_text()
@@ -210,6 +216,7 @@ def test_the_examples_of_the_pages_run_with_a_session(page: str, spark: Any, tmp
         assert {"HighestPrice", "HighestPriceByRow", "table"} <= given.keys()
 
 
+@pytest.mark.thorough
 def test_base_files_under_log_files_are_scanned_by_spark_with_pruned_columns(
     spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -228,6 +235,7 @@ def test_base_files_under_log_files_are_scanned_by_spark_with_pruned_columns(
     assert len(frame.collect()) == sum(row["amount"] > 3 for row in scanned(path))
 
 
+@pytest.mark.thorough
 def test_a_script_reads_and_writes_log_files_by_format_hudi(spark: Any, tmp_path: Path) -> None:
     path = str(tmp_path / "t")
     pyhudi.enable(spark)

@@ -53,6 +53,7 @@ def test_the_sessions_keys_count_and_those_of_the_call_before_them(
     assert store_options(None, {"path": "s3a://lake/t", **keys}) == keys
 
 
+@pytest.mark.thorough
 def test_rows_of_a_session_come_and_go_by_its_keys(session_with_keys: Any, secrets: dict[str, str]) -> None:
     pyhudi.enable(session_with_keys)
     path = "s3a://lake/by-session"
@@ -64,6 +65,7 @@ def test_rows_of_a_session_come_and_go_by_its_keys(session_with_keys: Any, secre
     assert sorted(map(tuple, table.to_arrow(["id", "v"]).to_pandas().values.tolist())) == [("a", 1), ("b", 3)]
 
 
+@pytest.mark.thorough
 def test_options_of_a_call_are_enough(spark: Any, keys: dict[str, str]) -> None:
     pyhudi.enable(spark)
     path = "s3a://lake/by-options"
@@ -73,6 +75,7 @@ def test_options_of_a_call_are_enough(spark: Any, keys: dict[str, str]) -> None:
     assert HudiTable.open(path, storage_options=keys).to_arrow(["id", "v"]).to_pylist() == [{"id": "a", "v": 1}]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("table_type", ["COPY_ON_WRITE", "MERGE_ON_READ"])
 def test_spark_reads_tables_of_a_store_that_its_jvm_has_no_file_system_for(
     spark: Any, keys: dict[str, str], table_type: str

@@ -73,6 +73,7 @@ def test_a_load_shows_how_many_tasks_have_ended(spark: Any, display: Display, tm
     assert counts == sorted(counts)
 
 
+@pytest.mark.thorough
 @pytest.mark.classic
 def test_compaction_and_clustering_show_their_tasks(spark: Any, display: Display, tmp_path: Path) -> None:
     schema = pa.schema([("id", pa.int64()), ("p", pa.int64())])
@@ -91,6 +92,7 @@ def test_compaction_and_clustering_show_their_tasks(spark: Any, display: Display
         assert max(tasks for _, tasks in counts) >= 6
 
 
+@pytest.mark.thorough
 def test_nothing_is_asked_where_no_line_is_shown(
     spark: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -102,6 +104,7 @@ def test_nothing_is_asked_where_no_line_is_shown(
     assert "tasks" not in capfd.readouterr().err
 
 
+@pytest.mark.thorough
 def test_a_job_that_fails_fails_with_its_own_error_and_leaves_no_handler(
     spark: Any, display: Display, tmp_path: Path
 ) -> None:

@@ -43,6 +43,7 @@ def test_the_memory_limit_of_a_scan_holds_in_sparks_tasks(spark: Any, path: str,
             frame.collect()
 
 
+@pytest.mark.thorough
 def test_the_sessions_options_stand_behind_those_of_a_scan(spark: Any, path: str) -> None:
     table = HudiTable.open(path, spark=spark)
     spark.conf.set("spark.hoodie.datasource.query.type", "read_optimized")
@@ -54,6 +55,7 @@ def test_the_sessions_options_stand_behind_those_of_a_scan(spark: Any, path: str
         spark.conf.unset("spark.hoodie.datasource.query.type")
 
 
+@pytest.mark.thorough
 def test_the_active_session_makes_the_frame_of_a_table_and_the_limit_holds(spark: Any, path: str) -> None:
     table = HudiTable.open(path)
     assert values(table.to_spark(["v"], where="v < 5")) == [3, 4]

@@ -39,6 +39,7 @@ ROWS = [{"id": "a", "ts": 1, "city": "rome"}]
 OPTIONS = {"hoodie.table.name": "trips", "hoodie.datasource.write.recordkey.field": "id"}
 
 
+@pytest.mark.thorough
 def test_the_examples_of_reading_and_overwriting_run_with_a_session(spark: Any, tmp_path: Path) -> None:
     write_hudi(tmp_path / "taxis", ROWS, record_key="id")
     mark = HudiTable.open(tmp_path / "taxis").timeline.last_commit()
@@ -59,6 +60,7 @@ def test_the_examples_of_reading_and_overwriting_run_with_a_session(spark: Any, 
         pyhudi.disable(spark)
 
 
+@pytest.mark.thorough
 def test_the_example_of_sql_runs(spark: Any, tmp_path: Path) -> None:
     places = {"type = 'mor')\n": f"type = 'mor') LOCATION '{tmp_path}/trips'\n"}
     try:
@@ -68,6 +70,7 @@ def test_the_example_of_sql_runs(spark: Any, tmp_path: Path) -> None:
         pyhudi.disable(spark)
 
 
+@pytest.mark.thorough
 def test_the_examples_of_streaming_run(spark: Any, tmp_path: Path) -> None:
     (tmp_path / "events").mkdir()
     (tmp_path / "events" / "1.json").write_text('{"id": "a", "ts": 1}')
@@ -88,6 +91,7 @@ def test_the_examples_of_streaming_run(spark: Any, tmp_path: Path) -> None:
     assert HudiTable.open(path).scan().count() == 2
 
 
+@pytest.mark.thorough
 def test_the_examples_of_the_tutorial_and_of_coming_from_hudis_bundle_run(
     spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -61,6 +61,7 @@ def _of(partition: str) -> Any:
     return pc.field("day") == partition
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("engine", ["local", "spark"])
 def test_a_script_overwrites_as_with_hudi(engine: str, spark: Any, tmp_path: Path) -> None:
     path = str(tmp_path / "t")

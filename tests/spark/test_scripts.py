@@ -65,6 +65,7 @@ def test_the_quick_start_of_hudi_runs(hudi: Any, path: str) -> None:
     assert tuple(now.columns[:5]) == META_COLUMNS
 
 
+@pytest.mark.thorough
 def test_time_travel_by_instant(hudi: Any, path: str) -> None:
     save(trips(hudi, FIRST), path)
     first = hudi.read.format("hudi").load(path).select("_hoodie_commit_time").first()[0]
@@ -84,12 +85,14 @@ def test_partition_by_names_the_partition_fields(hudi: Any, path: str) -> None:
         trips(hudi, FIRST).write.format("hudi").options(**OPTIONS).partitionBy("id").mode("overwrite").save(path)
 
 
+@pytest.mark.thorough
 def test_without_a_record_key_rows_are_bulk_inserted(hudi: Any, path: str) -> None:
     trips(hudi, FIRST * 2).write.format("hudi").option("hoodie.table.name", "trips").save(path)
 
     assert rows(hudi.read.format("hudi").load(path)) == sorted(FIRST * 2)
 
 
+@pytest.mark.thorough
 def test_the_path_may_be_an_option(hudi: Any, path: str) -> None:
     trips(hudi, FIRST).write.options(path=path, **OPTIONS).format("hudi").save()
 
@@ -99,6 +102,7 @@ def test_the_path_may_be_an_option(hudi: Any, path: str) -> None:
 # ---- save modes ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_the_default_mode_refuses_a_table_that_is_there(hudi: Any, path: str) -> None:
     trips(hudi, FIRST).write.format("hudi").options(**OPTIONS).save(path)
 
@@ -107,6 +111,7 @@ def test_the_default_mode_refuses_a_table_that_is_there(hudi: Any, path: str) ->
             trips(hudi, FIRST).write.format("hudi").options(**OPTIONS).mode(mode).save(path)
 
 
+@pytest.mark.thorough
 def test_ignore_leaves_a_table_as_it_is(hudi: Any, path: str) -> None:
     save(trips(hudi, FIRST), path, "ignore")
     save(trips(hudi, [("z", "rome", 9, 9.0)]), path, "ignore")
@@ -114,6 +119,7 @@ def test_ignore_leaves_a_table_as_it_is(hudi: Any, path: str) -> None:
     assert rows(hudi.read.format("hudi").load(path)) == sorted(FIRST)
 
 
+@pytest.mark.thorough
 def test_overwrite_makes_a_new_table_with_new_options(hudi: Any, path: str) -> None:
     save(trips(hudi, FIRST), path)
     other = {**OPTIONS, "hoodie.datasource.write.partitionpath.field": "", "hoodie.table.name": "other"}
@@ -124,6 +130,7 @@ def test_overwrite_makes_a_new_table_with_new_options(hudi: Any, path: str) -> N
     assert not (Path(path) / "rome").exists()
 
 
+@pytest.mark.thorough
 def test_a_wrong_overwrite_leaves_the_old_table(hudi: Any, path: str) -> None:
     save(trips(hudi, FIRST), path)
 
@@ -146,6 +153,7 @@ def test_overwrite_deletes_only_tables(hudi: Any, tmp_path: Path) -> None:
     assert (tmp_path / "photos" / "cat.jpg").read_bytes() == b"meow"
 
 
+@pytest.mark.thorough
 def test_a_table_can_be_overwritten_from_its_own_rows_when_they_fit_this_process(hudi: Any, path: str) -> None:
     save(trips(hudi, FIRST), path)
 
@@ -186,6 +194,7 @@ def test_incremental_reads_are_refused_by_name(hudi: Any, path: str) -> None:
 # ---- the reader ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_a_schema_is_a_projection(hudi: Any, path: str) -> None:
     save(trips(hudi, FIRST), path)
 
@@ -205,6 +214,7 @@ def test_a_path_without_a_table_is_said_to_be_so(hudi: Any, path: str) -> None:
         hudi.read.format("hudi").load([path, path])
 
 
+@pytest.mark.thorough
 def test_an_empty_table_is_an_empty_frame(hudi: Any, path: str) -> None:
     save(trips(hudi, FIRST), path)
     save(trips(hudi, FIRST), path, **{"hoodie.datasource.write.operation": "delete"})
@@ -217,6 +227,7 @@ def test_an_empty_table_is_an_empty_frame(hudi: Any, path: str) -> None:
 # ---- bad input -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("engine", ["local", "spark"])
 def test_a_null_key_is_refused_and_nothing_is_written(hudi: Any, path: str, engine: str) -> None:
     save(trips(hudi, FIRST), path)
@@ -229,6 +240,7 @@ def test_a_null_key_is_refused_and_nothing_is_written(hudi: Any, path: str, engi
     assert rows(hudi.read.format("hudi").load(path)) == sorted(FIRST)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("engine", ["local", "spark"])
 def test_a_partition_value_that_leaves_the_table_is_refused(hudi: Any, path: str, engine: str) -> None:
     save(trips(hudi, FIRST), path)
@@ -265,6 +277,7 @@ def test_a_failing_input_fails_with_sparks_own_words(hudi: Any, path: str) -> No
 # ---- the switch ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_other_formats_are_sparks_own(hudi: Any, tmp_path: Path) -> None:
     from pyspark.sql import DataFrame
     from pyspark.sql.readwriter import DataFrameReader, DataFrameWriter
@@ -311,6 +324,7 @@ def test_calls_without_a_meaning_for_hudi_are_refused(hudi: Any, path: str) -> N
 # ---- the data source without the switch ------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_the_data_source_reads_a_table_with_nothing_enabled(spark: Any, path: str) -> None:
     pyhudi.write_hudi(path, trips(spark, FIRST), **OPTIONS)
 
@@ -327,6 +341,7 @@ def test_the_data_source_reads_a_table_with_nothing_enabled(spark: Any, path: st
     assert spark.sql("select count(*) from trips_now where city = 'rome'").first()[0] == 2
 
 
+@pytest.mark.thorough
 def test_the_data_source_refuses_to_write_and_names_the_switch(spark: Any, path: str) -> None:
     with pytest.raises(Exception, match=r"pyhudi\.enable\(spark\)"):
         trips(spark, FIRST).write.format("hudi").options(**OPTIONS).mode("append").save(path)
@@ -335,6 +350,7 @@ def test_the_data_source_refuses_to_write_and_names_the_switch(spark: Any, path:
 # ---- HudiTable with a session ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_a_table_takes_frames_and_arrow_and_gives_frames(spark: Any, path: str) -> None:
     pyhudi.write_hudi(path, trips(spark, FIRST), spark=spark, **OPTIONS)
     table = pyhudi.HudiTable.open(path, spark=spark)
@@ -348,6 +364,7 @@ def test_a_table_takes_frames_and_arrow_and_gives_frames(spark: Any, path: str) 
     assert len(table.history()) == 3
 
 
+@pytest.mark.thorough
 def test_filters_of_a_scan_mean_the_same_in_spark(spark: Any, tmp_path: Path) -> None:
     moment = [0, 1_700_000_000_000_000, None, -1]
     data = pa.table(
@@ -379,6 +396,7 @@ def test_filters_of_a_scan_mean_the_same_in_spark(spark: Any, tmp_path: Path) ->
         assert sorted(row.id for row in scan.to_spark().collect()) == expected, condition
 
 
+@pytest.mark.thorough
 def test_nothing_warns_on_the_way(hudi: Any, path: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error", pyhudi.HudiOptionWarning)

@@ -98,6 +98,7 @@ def test_the_driver_gives_the_rows_and_types_that_spark_gives(enabled: Any, tmp_
     assert [r["id"] for r in driver.where("price < -0.5 AND _hoodie_commit_time > '2'").collect()] == [1]
 
 
+@pytest.mark.thorough
 def test_the_schema_that_the_user_gives_is_kept(enabled: Any, tmp_path: Path) -> None:
     table, begin = updated(tmp_path)
 
@@ -109,6 +110,7 @@ def test_the_schema_that_the_user_gives_is_kept(enabled: Any, tmp_path: Path) ->
     assert sorted(map(tuple, frame.collect())) == [(2, 0), (2, 1), (2, 2)]
 
 
+@pytest.mark.thorough
 def test_more_rows_than_the_option_says_are_sparks(enabled: Any, tmp_path: Path) -> None:
     table, begin = updated(tmp_path, 4)
 
@@ -118,6 +120,7 @@ def test_more_rows_than_the_option_says_are_sparks(enabled: Any, tmp_path: Path)
     assert frame.count() == 4
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("bound", "most_bytes"), [("_FILES_BYTES", 1_000), ("_ROWS_BYTES", 100)])
 def test_large_files_and_rows_of_many_bytes_are_sparks(
     bound: str, most_bytes: int, enabled: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -131,6 +134,7 @@ def test_large_files_and_rows_of_many_bytes_are_sparks(
     assert frame.count() == 3
 
 
+@pytest.mark.thorough
 def test_on_a_cluster_spark_reads_the_files(enabled: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table, begin = updated(tmp_path)
     monkeypatch.setattr(SparkEngine, "is_local_master", False)
@@ -138,6 +142,7 @@ def test_on_a_cluster_spark_reads_the_files(enabled: Any, tmp_path: Path, monkey
     assert not is_of_the_driver(load(enabled, table, begin))
 
 
+@pytest.mark.thorough
 def test_what_can_not_be_read_fails_when_rows_are_fetched(enabled: Any, tmp_path: Path) -> None:
     table, begin = updated(tmp_path)
     for path in table.changes(begin).files().column("path").to_pylist():

@@ -71,11 +71,13 @@ def test_the_driver_and_tasks_give_the_same_rows(
     assert [has_python(frame, capsys) for frame in (driver, tasks)] == [False, True]
 
 
+@pytest.mark.thorough
 def test_a_filter_of_the_scan_is_applied_to_log_rows(table: HudiTable, spark: Any) -> None:
     scan = HudiTable.open(table.path, spark=spark).scan(columns=["id", "ts"], where="ts <> 5")
     assert answers(scan.to_spark()) == sorted(map(repr, scan.to_arrow().to_pylist()))
 
 
+@pytest.mark.thorough
 def test_log_files_that_only_add_rows_or_only_delete_them_bring_no_empty_part(
     tmp_path: Path, spark: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -90,6 +92,7 @@ def test_log_files_that_only_add_rows_or_only_delete_them_bring_no_empty_part(
     assert "Union" not in plan_of(deleted, capsys)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("bound", ["_ROWS_BYTES", "_CONNECT_BYTES"])
 def test_rows_of_many_bytes_are_read_by_tasks(
     bound: str, table: HudiTable, spark: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -104,6 +107,7 @@ def test_rows_of_many_bytes_are_read_by_tasks(
     assert answers(frame) == expected
 
 
+@pytest.mark.thorough
 def test_many_slices_are_read_by_tasks(
     table: HudiTable, spark: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -112,6 +116,7 @@ def test_many_slices_are_read_by_tasks(
     assert has_python(read_frame(spark, table.path, {}), capsys)
 
 
+@pytest.mark.thorough
 def test_an_older_spark_reads_log_files_by_tasks(
     table: HudiTable, spark: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -122,6 +127,7 @@ def test_an_older_spark_reads_log_files_by_tasks(
     assert has_python(read_frame(spark, table.path, {}), capsys)
 
 
+@pytest.mark.thorough
 def test_log_files_that_can_not_be_read_are_left_to_tasks(
     table: HudiTable, spark: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -133,6 +139,7 @@ def test_log_files_that_can_not_be_read_are_left_to_tasks(
     assert has_python(read_frame(spark, table.path, {}), capsys)
 
 
+@pytest.mark.thorough
 def test_replaced_rows_leave_by_flags_or_by_numbers(
     table: HudiTable, spark: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -145,6 +152,7 @@ def test_replaced_rows_leave_by_flags_or_by_numbers(
     assert [answers(frame) for frame in frames] == [expected, expected]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("batched_rows", [0, 1 << 20], ids=["Arrow batches", "rows"])
 def test_log_rows_are_arrow_batches_or_rows(
     batched_rows: int, table: HudiTable, spark: Any, monkeypatch: pytest.MonkeyPatch
@@ -163,6 +171,7 @@ def test_every_size_of_a_file_has_its_own_remainder(sizes: list[int]) -> None:
     assert modulus <= max(len(sizes) ** 2, 1)
 
 
+@pytest.mark.thorough
 def test_rows_of_the_log_files_stay_when_these_change(table: HudiTable, spark: Any) -> None:
     frame = read_frame(spark, table.path, {})
     before = answers(frame)

@@ -77,6 +77,7 @@ def test_a_second_frame_reads_no_log_file(table: HudiTable, spark: Any, slices_r
     assert len(slices_read) == slices
 
 
+@pytest.mark.thorough
 def test_two_frames_of_the_same_files_are_joined(table: HudiTable, spark: Any, slices_read: list[str]) -> None:
     left, right = (read_frame(spark, table.path, {}).select("id", "ts") for _ in range(2))
 
@@ -84,6 +85,7 @@ def test_two_frames_of_the_same_files_are_joined(table: HudiTable, spark: Any, s
     assert left.union(right).count() == 80
 
 
+@pytest.mark.thorough
 def test_a_write_a_moment_and_other_columns_are_read_anew(table: HudiTable, spark: Any, slices_read: list[str]) -> None:
     before = table.history()[0].instant_time
     assert answers(read_frame(spark, table.path, {})) == expected(table)
@@ -98,6 +100,7 @@ def test_a_write_a_moment_and_other_columns_are_read_anew(table: HudiTable, spar
     assert answers(some.to_spark()) == expected(table, columns=["id", "ts"], where="ts = 9")
 
 
+@pytest.mark.thorough
 def test_a_table_of_another_name_has_its_own_rows(table: HudiTable, spark: Any, slices_read: list[str]) -> None:
     path = Path(table.path)
     assert answers(read_frame(spark, table.path, {})) == expected(table)
@@ -112,6 +115,7 @@ def test_a_table_of_another_name_has_its_own_rows(table: HudiTable, spark: Any, 
     assert answers(read_frame(spark, table.path, {})) == expected(HudiTable.open(table.path))
 
 
+@pytest.mark.thorough
 def test_few_splits_are_kept_and_no_large_ones(
     table: HudiTable, spark: Any, slices_read: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -124,6 +128,7 @@ def test_few_splits_are_kept_and_no_large_ones(
     assert merged._SPLITS._entries == []
 
 
+@pytest.mark.thorough
 def test_keys_differ_in_each_of_their_parts(table: HudiTable, spark: Any) -> None:
     def key_now() -> SplitKey | None:
         plan = plan_snapshot(MetaClient.load(LocalStorage(table.path)))

@@ -38,6 +38,7 @@ def test_a_call_returns_a_frame_of_hudis_columns(sql: Any, table: HudiTable) -> 
     assert [tuple(row) for row in properties.collect()] == [("hoodie.table.name", "t")]
 
 
+@pytest.mark.thorough
 def test_a_call_names_a_query_in_the_session(sql: Any, table: HudiTable) -> None:
     first = table.timeline.commits().instants[0].requested_time
     ask = f"CALL copy_to_temp_view(table => '{table.path}', view_name => 'as_it_was', as_of_instant => '{first}')"
@@ -48,6 +49,7 @@ def test_a_call_names_a_query_in_the_session(sql: Any, table: HudiTable) -> None
         sql.catalog.dropTempView("as_it_was")
 
 
+@pytest.mark.thorough
 def test_indexes_are_made_and_shown(sql: Any, table: HudiTable) -> None:
     name = f"hudi.`{table.path}`"
     sql.sql(f"CREATE INDEX record_index ON {name} (id)")

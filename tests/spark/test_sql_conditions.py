@@ -22,6 +22,7 @@ from tests.support.values.conditions import ANSWERS, ROWS
 from tests.support.values.predicates import PREDICATES, SCHEMA, VALUES, keeps
 
 
+@pytest.mark.thorough
 def test_spark_keeps_the_rows_that_we_keep(spark: Any, tmp_path: Path) -> None:
     """The answers that the tests without Spark go by are Spark's own; and `to_spark` leaves the conditions to Spark."""
     write_hudi(tmp_path / "t", ROWS, record_key="id", partition_by="City")

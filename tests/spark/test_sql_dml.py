@@ -47,6 +47,7 @@ def test_a_statement_does_what_the_list_says(
         enabled.sql("USE default")
 
 
+@pytest.mark.thorough
 def test_a_statement_looks_a_name_up_once(enabled: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = str(tmp_path / "t")
     pyhudi.write_hudi(path, [{"id": 1, "v": 1, "ts": 1}, {"id": 2, "v": 2, "ts": 1}], record_key="id", ordering="ts")
@@ -71,6 +72,7 @@ def test_a_statement_looks_a_name_up_once(enabled: Any, tmp_path: Path, monkeypa
     assert sorted((row["id"], row["v"]) for row in rows) == [(1, 10), (2, 2)]
 
 
+@pytest.mark.thorough
 def test_the_names_of_a_merge_are_looked_up_together(
     enabled: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

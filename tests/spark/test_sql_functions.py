@@ -30,6 +30,7 @@ def test_spark_answers_what_is_recorded_of_it(spark: Any) -> None:
     assert wrong == []
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.parametrize("expression", [text for text in FUNCTIONS if text not in SCALARS])
 def test_spark_answers_what_is_recorded_of_aggregates_and_generators(spark: Any, expression: str) -> None:

@@ -71,6 +71,7 @@ def test_frames_in_a_text_become_views_that_last_as_long_as_what_reads_them(
     assert last.count() == 2
 
 
+@pytest.mark.thorough
 def test_a_session_without_pyhudi_refuses_a_name(spark: Any, path: str) -> None:
     """Nobody gets other rows, or loses some, because he forgot to call `enable`."""
     pyhudi.enable(spark)

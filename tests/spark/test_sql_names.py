@@ -79,6 +79,7 @@ def test_enable_names_the_settings_of_hudis_jar_that_have_to_go_where_there_is_n
 # ---- DDL
 
 
+@pytest.mark.thorough
 def test_a_table_is_made_described_and_dropped_with_its_files(sql: Any) -> None:
     sql.sql(CREATE.format(name="made", more="COMMENT 'it''s mine'"))
     path = place_of(sql, "made")
@@ -101,6 +102,7 @@ def test_a_table_is_made_described_and_dropped_with_its_files(sql: Any) -> None:
     assert pyhudi.HudiTable.exists(path)
 
 
+@pytest.mark.thorough
 def test_a_table_with_a_location_keeps_its_files_unless_purged(sql: Any, tmp_path: Path) -> None:
     path = str(tmp_path / "outside")
     sql.sql(CREATE.format(name="outside", more=f"LOCATION '{path}'"))
@@ -118,6 +120,7 @@ def test_a_table_with_a_location_keeps_its_files_unless_purged(sql: Any, tmp_pat
     assert not pyhudi.HudiTable.exists(path)
 
 
+@pytest.mark.thorough
 def test_a_comment_that_reads_like_the_catalogs_words_moves_no_table(sql: Any, tmp_path: Path) -> None:
     paths = {name: str(tmp_path / name) for name in ("victim", "rides")}
     sql.sql(CREATE.format(name="victim", more=f"LOCATION '{paths['victim']}'"))
@@ -138,6 +141,7 @@ def test_a_comment_that_reads_like_the_catalogs_words_moves_no_table(sql: Any, t
     assert (pyhudi.HudiTable.exists(paths["rides"]), pyhudi.HudiTable.exists(paths["victim"])) == (False, True)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("by_alter", [False, True])
 def test_a_property_that_reads_like_a_note_of_ours_lets_nobodys_files_go(
     sql: Any, tmp_path: Path, by_alter: bool
@@ -158,6 +162,7 @@ def test_a_property_that_reads_like_a_note_of_ours_lets_nobodys_files_go(
     assert pyhudi.HudiTable.exists(path)
 
 
+@pytest.mark.thorough
 def test_a_views_comment_is_not_its_query(sql: Any, tmp_path: Path) -> None:
     if not PRESENT.has_data_sources:
         pytest.skip("Spark 3.5 has no views of Hudi tables")
@@ -167,6 +172,7 @@ def test_a_views_comment_is_not_its_query(sql: Any, tmp_path: Path) -> None:
     assert rows(sql, "SELECT id FROM kept") == [(1,)]
 
 
+@pytest.mark.thorough
 def test_a_query_makes_a_table_and_replaces_one(sql: Any, tmp_path: Path) -> None:
     path = tmp_path / "chosen"
     sql.sql(
@@ -183,6 +189,7 @@ def test_a_query_makes_a_table_and_replaces_one(sql: Any, tmp_path: Path) -> Non
     assert pyhudi.HudiTable.open(str(path)).config.record_key_fields == ("k",)
 
 
+@pytest.mark.thorough
 def test_a_create_that_is_refused_leaves_no_name_and_no_folder(sql: Any, tmp_path: Path) -> None:
     path = tmp_path / "refused"
     for text in (
@@ -204,6 +211,7 @@ def test_a_create_that_is_refused_leaves_no_name_and_no_folder(sql: Any, tmp_pat
     assert (path / "photo.jpg").read_bytes() == b"meow"
 
 
+@pytest.mark.thorough
 def test_columns_properties_partitions_and_the_name_are_altered(sql: Any) -> None:
     sql.sql(CREATE.format(name="altered", more=""))
     path = place_of(sql, "altered")
@@ -251,6 +259,7 @@ def trips(sql: Any, tmp_path: Path) -> str:
     return path
 
 
+@pytest.mark.thorough
 def test_tables_are_read_by_name_anywhere_in_a_query(sql: Any, trips: str) -> None:
     text = f"""WITH few AS (SELECT id FROM trips WHERE day = 'd1' /* FROM nowhere */)
       SELECT t.id, default.trips.name FROM few AS t JOIN default.trips ON t.id = trips.id
@@ -262,6 +271,7 @@ def test_tables_are_read_by_name_anywhere_in_a_query(sql: Any, trips: str) -> No
     assert "ReadSchema: struct<id:int>" in plan.replace("_hoodie_record_key:string,", "")
 
 
+@pytest.mark.thorough
 def test_parameters_and_frames_stay_what_they_are(sql: Any, trips: str) -> None:
     assert rows(sql, "SELECT id FROM trips WHERE name = :n", {"n": "a"}) == [(1,)]
     assert rows(sql, "SELECT id FROM trips WHERE name = ?", ["b"]) == [(2,)]
@@ -269,6 +279,7 @@ def test_parameters_and_frames_stay_what_they_are(sql: Any, trips: str) -> None:
     assert rows(sql, "SELECT t.id FROM trips t JOIN {more} m ON t.id = m.id", more=more) == [(1,), (2,)]
 
 
+@pytest.mark.thorough
 def test_frames_in_braces_change_rows(sql: Any, trips: str) -> None:
     more = sql.createDataFrame([(2, "new b", 9, "d2"), (7, "g", 9, "d1")], "id INT, name STRING, ts BIGINT, day STRING")
     all_of_it = "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
@@ -285,6 +296,7 @@ def test_frames_in_braces_change_rows(sql: Any, trips: str) -> None:
     assert rows(sql, "SELECT id, name FROM trips WHERE id IN (1, 7)") == [(1, "again"), (7, "g")]
 
 
+@pytest.mark.thorough
 def test_earlier_moments_are_read(sql: Any, trips: str) -> None:
     instant = pyhudi.HudiTable.open(trips).timeline.commits().instants[0]
     first = instant.requested_time
@@ -297,6 +309,7 @@ def test_earlier_moments_are_read(sql: Any, trips: str) -> None:
     assert rows(sql, changes) == [(3,)]
 
 
+@pytest.mark.thorough
 def test_views_see_the_table_as_it_is(sql: Any, trips: str) -> None:
     sql.sql("CREATE VIEW kept AS SELECT id, name FROM trips")
     sql.sql("CREATE OR REPLACE TEMPORARY VIEW counted AS SELECT count(*) AS n FROM kept")
@@ -309,6 +322,7 @@ def test_views_see_the_table_as_it_is(sql: Any, trips: str) -> None:
     assert sql.read.table("trips").count() == 4
 
 
+@pytest.mark.thorough
 def test_other_formats_read_from_and_are_read_beside_hudi_tables(sql: Any, trips: str) -> None:
     sql.sql("CREATE TABLE plain USING parquet AS SELECT id, name FROM trips")
     sql.sql("INSERT INTO plain SELECT id + 10, name FROM trips WHERE id = 1")
@@ -318,6 +332,7 @@ def test_other_formats_read_from_and_are_read_beside_hudi_tables(sql: Any, trips
     sql.sql("DROP TABLE plain")
 
 
+@pytest.mark.thorough
 def test_a_name_that_stands_for_base_files_reads_no_log_files_and_goes_with_its_table(sql: Any, tmp_path: Path) -> None:
     path = str(tmp_path / "both")
     sql.sql(CREATE.format(name="both", more=f"LOCATION '{path}'"))
@@ -336,6 +351,7 @@ def test_a_name_that_stands_for_base_files_reads_no_log_files_and_goes_with_its_
     assert kinds_of_names(sql).keys() & {"both", "both_ro", "both_rt"} == {"both_rt"}
 
 
+@pytest.mark.thorough
 def test_a_temporary_view_hides_a_table_of_its_name(sql: Any, trips: str) -> None:
     sql.sql("CREATE TEMPORARY VIEW trips AS SELECT 99 AS id")
     assert rows(sql, "SELECT id FROM trips") == [(99,)]
@@ -344,6 +360,7 @@ def test_a_temporary_view_hides_a_table_of_its_name(sql: Any, trips: str) -> Non
     assert rows(sql, "SELECT count(*) FROM trips") == [(3,)]
 
 
+@pytest.mark.thorough
 def test_a_temporary_view_of_a_frame_hides_a_table_at_once(sql: Any, trips: str) -> None:
     """Frames make and drop views by calls that no statement tells of."""
     assert rows(sql, "SELECT count(*) FROM trips") == [(3,)]
@@ -354,6 +371,7 @@ def test_a_temporary_view_of_a_frame_hides_a_table_at_once(sql: Any, trips: str)
     assert rows(sql, "SELECT count(*) FROM trips") == [(3,)]
 
 
+@pytest.mark.thorough
 def test_what_spark_does_not_know_either_is_sparks_error(sql: Any) -> None:
     from pyspark.errors import AnalysisException, ParseException
 
@@ -365,6 +383,7 @@ def test_what_spark_does_not_know_either_is_sparks_error(sql: Any) -> None:
         sql.sql("SELECT * FROM hudi_table_changes('nobody', 'cdc', 'earliest')")
 
 
+@pytest.mark.thorough
 def test_a_time_without_a_zone_is_in_the_sessions_zone_in_sql_and_in_calls(sql: Any, tmp_path: Path) -> None:
     path, before = str(tmp_path / "moments"), sql.conf.get("spark.sql.session.timeZone")
     rows_of = pa.table({"id": ["a"], "at": pa.array([0], pa.timestamp("us", "UTC"))})
@@ -383,6 +402,7 @@ def test_a_time_without_a_zone_is_in_the_sessions_zone_in_sql_and_in_calls(sql: 
         sql.conf.set("spark.sql.session.timeZone", before)
 
 
+@pytest.mark.thorough
 def test_a_null_takes_the_columns_type_in_every_statement(sql: Any, tmp_path: Path) -> None:
     columns = "id INT, arr ARRAY<INT>, m MAP<STRING, DATE>, s STRUCT<a: ARRAY<DECIMAL(5, 2)>, b: STRING>"
     sql.sql(f"CREATE TABLE nulls ({columns}) USING hudi LOCATION '{tmp_path / 'n'}' TBLPROPERTIES (primaryKey = 'id')")
@@ -411,6 +431,7 @@ def test_a_null_takes_the_columns_type_in_every_statement(sql: Any, tmp_path: Pa
 # ---- DataFrames by name
 
 
+@pytest.mark.thorough
 def test_frames_are_saved_as_tables(sql: Any) -> None:
     frame = sql.createDataFrame([(1, "x", 1, "d1"), (2, "y", 1, "d2")], "id int, name string, ts bigint, day string")
     writer = frame.write.format("hudi").option("hoodie.datasource.write.recordkey.field", "id").partitionBy("day")

@@ -98,6 +98,7 @@ def forget_last_batch(checkpoint: Path) -> None:
     newest.with_name(f".{newest.name}.crc").unlink(missing_ok=True)
 
 
+@pytest.mark.thorough
 def test_each_batch_is_written_once_however_often_spark_asks(spark: Any, tmp_path: Path, source: Source) -> None:
     checkpoint, path = tmp_path / "checkpoint", tmp_path / "t"
     write = pyhudi.write_batches_to(path, WRITE)
@@ -180,6 +181,7 @@ def upsert(table: HudiTable, *rows: tuple[int, int], ts: int = 1) -> None:
     table.upsert([{"id": key, "v": value, "ts": ts} for key, value in rows])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("version", "table_type"), [("9", "MERGE_ON_READ"), ("6", "COPY_ON_WRITE")])
 def test_a_stream_follows_a_table_and_goes_on_after_a_restart(
     spark: Any, tmp_path: Path, version: str, table_type: str
@@ -196,6 +198,7 @@ def test_a_stream_follows_a_table_and_goes_on_after_a_restart(
     assert follow(spark, table, tmp_path, {}) == []
 
 
+@pytest.mark.thorough
 def test_a_batch_is_read_again_as_it_was_and_hudis_offsets_are_in_the_checkpoint(spark: Any, tmp_path: Path) -> None:
     table = small_table(tmp_path / "t")
     upsert(table, (1, 1))
@@ -210,6 +213,7 @@ def test_a_batch_is_read_again_as_it_was_and_hudis_offsets_are_in_the_checkpoint
     assert follow(spark, table, tmp_path, {}) == [[1], [2]]
 
 
+@pytest.mark.thorough
 def test_a_stream_begins_where_it_is_told(spark: Any, tmp_path: Path) -> None:
     table = small_table(tmp_path / "t")
     upsert(table, (1, 1))
@@ -231,6 +235,7 @@ def test_limits_are_refused_where_spark_asks_for_none(monkeypatch: pytest.Monkey
     assert not FollowedTable({}, StructType()).is_limited
 
 
+@pytest.mark.thorough
 def test_a_stream_of_changes_has_deletes_too(spark: Any, tmp_path: Path) -> None:
     table = small_table(tmp_path / "t", cdc=True)
     upsert(table, (1, 1), (2, 2))
@@ -264,6 +269,7 @@ def actions(table: HudiTable) -> list[str]:
     return [instant.action.value for instant in table.timeline.completed()]
 
 
+@pytest.mark.thorough
 @pytest.mark.classic
 def test_compaction_and_cleaning_run_beside_the_batches(spark: Any, tmp_path: Path) -> None:
     path = tmp_path / "t"
@@ -287,6 +293,7 @@ def test_compaction_and_cleaning_run_beside_the_batches(spark: Any, tmp_path: Pa
     assert values(table) == {1: 6, 2: 6}
 
 
+@pytest.mark.thorough
 @pytest.mark.classic
 def test_a_service_that_fails_stops_the_stream_before_the_next_batch(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -308,6 +315,7 @@ def test_a_service_that_fails_stops_the_stream_before_the_next_batch(
     assert values(HudiTable.open(path)) == {1: 1, 2: 2}
 
 
+@pytest.mark.thorough
 @pytest.mark.classic
 def test_a_batch_is_tried_again_and_left_out_only_if_asked(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -339,6 +347,7 @@ def test_a_batch_is_tried_again_and_left_out_only_if_asked(
         stream_sink.BatchWriter(str(path), ignoring, clock=clock)(batch(spark, (2, 2)), 1)
 
 
+@pytest.mark.thorough
 def test_batches_of_a_new_checkpoint_are_refused_not_lost(spark: Any, tmp_path: Path) -> None:
     path = tmp_path / "t"
     pyhudi.write_batches_to(path, WRITE)(batch(spark, (1, 1)), 4)
@@ -349,6 +358,7 @@ def test_batches_of_a_new_checkpoint_are_refused_not_lost(spark: Any, tmp_path: 
     assert values(HudiTable.open(path)) == {1: 1, 2: 2}
 
 
+@pytest.mark.thorough
 def test_a_stream_with_a_new_checkpoint_loses_no_batch(spark: Any, tmp_path: Path, source: Source) -> None:
     """Two sources, or a checkpoint that was deleted: both streams begin with batch 0."""
     path = tmp_path / "t"
@@ -369,6 +379,7 @@ def test_a_stream_with_a_new_checkpoint_loses_no_batch(spark: Any, tmp_path: Pat
     assert len(batches(table)) == len(before) + 1, "only the file that came last"
 
 
+@pytest.mark.thorough
 def test_a_function_for_foreach_batch_knows_the_queries_apart(spark: Any, tmp_path: Path, source: Source) -> None:
     path = tmp_path / "t"
     source.add((1, 1))
@@ -387,6 +398,7 @@ def test_a_function_for_foreach_batch_knows_the_queries_apart(spark: Any, tmp_pa
     assert values(HudiTable.open(path)) == {1: 1, 2: 2}
 
 
+@pytest.mark.thorough
 def test_output_mode_complete_replaces_all_rows_in_one_commit(spark: Any, tmp_path: Path, source: Source) -> None:
     checkpoint, path = tmp_path / "checkpoint", tmp_path / "t"
     source.add((1, 1), (2, 1), (3, 2))
@@ -405,6 +417,7 @@ def test_output_mode_complete_replaces_all_rows_in_one_commit(spark: Any, tmp_pa
         pyhudi.write_batches_to(path, {"hoodie.datasource.write.operation": "delete"}, complete=True)
 
 
+@pytest.mark.thorough
 def test_another_format_of_writeStream_is_sparks_own(spark: Any, tmp_path: Path, source: Source) -> None:  # noqa: N802
     source.add((1, 1))
     with enabled(spark):
@@ -413,6 +426,7 @@ def test_another_format_of_writeStream_is_sparks_own(spark: Any, tmp_path: Path,
     assert [folder.name for folder in (tmp_path / "files").glob("v=*")] == ["v=1"]
 
 
+@pytest.mark.thorough
 def test_streams_make_write_and_follow_tables_by_name(spark: Any, tmp_path: Path, source: Source) -> None:
     source.add((1, 1), (2, 2))
     stream_only = {"hoodie.datasource.write.streaming.checkpoint.identifier": "one", "fs.s3a.secret.key": "secret"}
@@ -447,6 +461,7 @@ def test_streams_make_write_and_follow_tables_by_name(spark: Any, tmp_path: Path
     assert followed.batches() == [[1, 2, 3, 20]]
 
 
+@pytest.mark.thorough
 def test_a_stream_by_name_goes_to_a_path_and_to_no_other_format(spark: Any, tmp_path: Path, source: Source) -> None:
     source.add((1, 1))
     path = tmp_path / "t"
@@ -464,6 +479,7 @@ def test_a_stream_by_name_goes_to_a_path_and_to_no_other_format(spark: Any, tmp_
     assert values(HudiTable.open(path)) == {1: 1}
 
 
+@pytest.mark.thorough
 @pytest.mark.classic
 def test_a_clustering_that_a_batch_has_planned_runs_beside_the_next(spark: Any, tmp_path: Path) -> None:
     path = tmp_path / "t"

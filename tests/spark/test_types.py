@@ -69,6 +69,7 @@ def test_fields_inside_a_struct_become_nullable() -> None:
     assert travelling_schema(pa.schema([("p", inner)])).field("p").type.field("x").nullable
 
 
+@pytest.mark.thorough
 def test_a_null_struct_whose_fields_are_never_null_arrives(zoned: Any, either_way: None) -> None:
     engine = SparkEngine(zoned)
     frame = zoned.sql(
@@ -84,6 +85,7 @@ def test_a_null_struct_whose_fields_are_never_null_arrives(zoned: Any, either_wa
     assert engine.collect(engine.map(frame, count, engine.schema(frame))).sort_by("id").to_pylist() == expected
 
 
+@pytest.mark.thorough
 def test_rows_survive_the_trip_through_spark(zoned: Any, either_way: None) -> None:
     engine = SparkEngine(zoned)
 
@@ -115,6 +117,7 @@ def by_id(table: pa.Table) -> list[dict[str, Any]]:
     return table.sort_by("i64").to_pylist()
 
 
+@pytest.mark.thorough
 def test_kinds_that_spark_lacks_become_the_next_wider_one(spark: Any, either_way: None) -> None:
     table = pa.table(
         {
@@ -137,6 +140,7 @@ def test_kinds_that_spark_lacks_become_the_next_wider_one(spark: Any, either_way
     assert back.column("word").to_pylist() == ["w"]
 
 
+@pytest.mark.thorough
 def test_columns_that_cannot_be_stored_are_all_named(spark: Any) -> None:
     frame = spark.sql("select interval '1' month as i, named_struct('t', interval '1' day) as s, 1 as fine")
 

@@ -77,6 +77,7 @@ spark.stop()
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.cluster
 @pytest.mark.parametrize("order", ["first", "last"])
 def test_tables_are_made_and_written_where_python3_of_the_path_lacks_pyhudi(

@@ -54,6 +54,7 @@ def test_this_process_and_spark_write_the_same_table(index: str, spark: Any, tmp
     assert counts["spark"] == counts["local"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "sort_mode",
     ["GLOBAL_SORT", "NONE", "PARTITION_SORT", "PARTITION_PATH_REPARTITION", "PARTITION_PATH_REPARTITION_AND_SORT"],
@@ -141,6 +142,7 @@ def test_the_session_zone_does_not_change_what_is_stored(spark: Any, tmp_path: P
 # ---- plans -----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_a_read_is_sparks_own_scan_with_pruned_columns_and_pushed_filters(
     spark: Any, tmp_path: Path, capsys: Any
 ) -> None:
@@ -159,6 +161,7 @@ def test_a_read_is_sparks_own_scan_with_pruned_columns_and_pushed_filters(
     assert "PushedFilters: [IsNotNull(amount), GreaterThan(amount,3.0)]" in plan
 
 
+@pytest.mark.thorough
 def test_without_hive_style_the_filter_is_pushed_into_the_files(spark: Any, tmp_path: Path, capsys: Any) -> None:
     path = str(tmp_path / "t")
     plain = {**OPTIONS, "hoodie.datasource.write.hive_style_partitioning": "false"}
@@ -170,6 +173,7 @@ def test_without_hive_style_the_filter_is_pushed_into_the_files(spark: Any, tmp_
     assert "EqualTo(day,2024-01-02)" in plan_of(frame, capsys)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("hive", ["true", "false"])
 def test_dropped_partition_columns_come_back_from_the_path(hive: str, spark: Any, tmp_path: Path) -> None:
     path = str(tmp_path / "t")
@@ -218,6 +222,7 @@ def test_odd_partition_values_read_as_they_were_written(value: str, spark: Any, 
         assert found == [("k00000", value), ("k00001", "plain")]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("engine", ["local", "spark"])
 def test_a_null_in_a_required_column_is_refused_and_a_nullable_column_without_nulls_is_not(
     engine: str, spark: Any, tmp_path: Path
@@ -258,6 +263,7 @@ def test_slash_separated_dates_come_back_in_spark(hive: str, spark: Any, tmp_pat
         assert [row.id for row in frame.where("day = '2024-01-15'").select("id").collect()] == ["k00000"]
 
 
+@pytest.mark.thorough
 def test_a_spark_writer_and_one_without_spark_lose_nothing_without_an_option(spark: Any, tmp_path: Path) -> None:
     path, options = tmp_path / "t", {"hoodie.table.name": "t", "hoodie.datasource.write.recordkey.field": "id"}
     other = begin(path, "arrow", 4, "upsert", "COPY_ON_WRITE")

@@ -46,6 +46,7 @@ def overtaken(place: str, times: int) -> Overtaken:
     return session
 
 
+@pytest.mark.thorough
 def test_a_change_that_is_overtaken_sees_the_rows_of_the_other_write(tmp_path: Path) -> None:
     place = str(tmp_path / "t")
     write(place, [(1, 1, "x"), (2, 2, "y")])
@@ -53,6 +54,7 @@ def test_a_change_that_is_overtaken_sees_the_rows_of_the_other_write(tmp_path: P
     assert rows_of(place) == [(1, 11, "x"), (2, 12, "y"), (50, 11, "x"), (51, 11, "x")]
 
 
+@pytest.mark.thorough
 def test_a_change_that_is_overtaken_each_time_gives_up_and_changes_nothing(tmp_path: Path) -> None:
     place = str(tmp_path / "t")
     write(place, [(1, 1, "x")])
@@ -61,6 +63,7 @@ def test_a_change_that_is_overtaken_each_time_gives_up_and_changes_nothing(tmp_p
     assert (1, 1, "x") in rows_of(place)
 
 
+@pytest.mark.thorough
 def test_tables_without_meta_columns_are_changed_by_their_keys(tmp_path: Path) -> None:
     place = str(tmp_path / "t")
     write(place, [(1, 1, "x"), (2, 2, "y"), (3, 3, "y")], **{"hoodie.populate.meta.fields": "false"})
@@ -74,6 +77,7 @@ def test_tables_without_meta_columns_are_changed_by_their_keys(tmp_path: Path) -
     assert rows_of(place) == [(1, 2, "x"), (3, 10, "y"), (9, 9, "z")]
 
 
+@pytest.mark.thorough
 def test_a_merge_by_key_alone_reads_no_row_of_the_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     place = str(tmp_path / "t")
     write(place, [(1, 1, "x"), (2, 2, "y")])
@@ -97,6 +101,7 @@ def test_a_merge_that_is_an_upsert_is_written_as_one(tmp_path: Path, monkeypatch
     assert rows_of(place) == [(1, 7, "x"), (2, 9, "y"), (4, 4, "z")]
 
 
+@pytest.mark.thorough
 def test_a_merge_that_moves_a_row_leaves_one_of_it(tmp_path: Path) -> None:
     place = str(tmp_path / "t")
     write(place, [(1, 1, "x"), (2, 2, "x")], **{"hoodie.datasource.write.table.type": "MERGE_ON_READ"})
@@ -126,6 +131,7 @@ def test_rows_that_name_a_file_group_that_there_is_not_are_refused(
     assert rows_of(place) == [(1, 1, "x")]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("statement", "message"),
     [

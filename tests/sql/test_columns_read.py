@@ -64,6 +64,7 @@ def test_a_statement_reads_no_columns_that_the_rows_keep(tmp_path: Path, read: s
         assert not {"a", "b", "c"} & read
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", KINDS)
 def test_clauses_that_set_different_columns_keep_the_others_row_by_row(tmp_path: Path, kind: str) -> None:
     place = str(tmp_path / "t")
@@ -83,6 +84,7 @@ def test_clauses_that_set_different_columns_keep_the_others_row_by_row(tmp_path:
     ]
 
 
+@pytest.mark.thorough
 def test_rows_that_have_beaten_a_late_version_are_read_and_written_whole(tmp_path: Path) -> None:
     place = str(tmp_path / "t")
     write(place, "MERGE_ON_READ", *((number, 10, number, f"b{number}", [number]) for number in range(8)))

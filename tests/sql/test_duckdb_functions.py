@@ -116,6 +116,7 @@ def test_a_statement_that_spark_does_not_know_is_duckdbs(session: DuckDbSession)
         session.sql("SELEC 1").to_arrow()
 
 
+@pytest.mark.thorough
 def test_brackets_in_brackets_are_computed_or_refused(session: DuckDbSession) -> None:
     assert rows_of(session, "(" * 150 + "1" + ")" * 150) == [[1]]
     with pytest.raises(ConfigError):

@@ -73,6 +73,7 @@ def test_structs_and_lists_come_whole_also_out_of_the_middle_of_a_file(session: 
     assert found.to_pylist() == [{"id": "b", "n": None, "t": None}, {"id": "c", "n": "Cy", "t": []}]
 
 
+@pytest.mark.thorough
 def test_time_travel_shows_the_table_as_it_was(session: DuckDbSession, rides: Path):
     table = HudiTable.open(rides)
     before = table.timeline.last_commit()
@@ -159,6 +160,7 @@ def test_python_variables_are_no_tables():
         pyhudi.sql("SELECT * FROM rides").to_arrow()
 
 
+@pytest.mark.thorough
 def test_one_statement_needs_no_session_of_its_own(rides: Path):
     assert pyhudi.sql("SELECT max(fare) AS m FROM r", {"r": rides}).to_pandas()["m"].tolist() == [3.5]
     assert pyhudi.sql("SELECT max(fare) AS m FROM rides", catalog=rides.parent).to_arrow().to_pylist() == [{"m": 3.5}]
@@ -202,12 +204,14 @@ def test_without_duckdb_the_error_says_what_to_install(monkeypatch: pytest.Monke
         DuckDbSession()
 
 
+@pytest.mark.thorough
 def test_records_of_the_metadata_table_come_whole_with_their_structs(golden: Golden):
     path, _ = golden("1.2.0", "mdt_all_cow")
     found = pyhudi.sql("SELECT * FROM hudi_metadata(t)", {"t": path}).to_arrow()
     assert found.num_rows == metadata_records(HudiTable.open(path)).num_rows
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["types_insert", "g2_merge_event_time", "mdt_all_mor"])
 def test_a_query_returns_the_rows_of_a_table_of_real_hudi(golden: Golden, name: str):
     path, _ = golden("1.2.0", name)
@@ -219,6 +223,7 @@ def test_a_query_returns_the_rows_of_a_table_of_real_hudi(golden: Golden, name: 
     assert found.sort_by(key).column(key).to_pylist() == expected.sort_by(key).column(key).to_pylist()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("table_type", ["cow", "mor"])
 def test_statements_that_put_a_null_into_a_column_that_is_not_null_are_refused(tmp_path: Path, table_type: str):
     session = DuckDbSession(catalog=tmp_path)
@@ -245,6 +250,7 @@ def test_statements_that_put_a_null_into_a_column_that_is_not_null_are_refused(t
     assert session.sql("SELECT id, v, w FROM t").to_arrow().to_pylist() == [{"id": "a", "v": 1, "w": 2}]
 
 
+@pytest.mark.thorough
 def test_a_table_is_altered_and_keeps_its_properties_while_the_session_lasts(tmp_path: Path):
     session = DuckDbSession(catalog=tmp_path)
     session.sql("CREATE TABLE t (id STRING, s STRUCT<a: INT>) USING hudi TBLPROPERTIES (primaryKey = 'id')")
@@ -268,6 +274,7 @@ def test_a_table_is_altered_and_keeps_its_properties_while_the_session_lasts(tmp
     assert file.metadata.row_group(0).column(0).compression == "ZSTD"
 
 
+@pytest.mark.thorough
 def test_nothing_but_the_users_own_names_shows_and_views_do_not_pile_up(session: DuckDbSession, rides: Path):
     path = f"hudi.`{rides}`"
     first = pyhudi.HudiTable.open(rides).timeline.commits().instants[0].requested_time
@@ -291,6 +298,7 @@ def test_nothing_but_the_users_own_names_shows_and_views_do_not_pile_up(session:
     assert "__hudi" not in str(refused.value)
 
 
+@pytest.mark.thorough
 def test_changes_answer_with_counts(session: DuckDbSession):
     def counts(text: str) -> list[int]:
         (row,) = session.sql(text).to_arrow().to_pylist()
@@ -314,6 +322,7 @@ def test_a_table_of_duckdbs_own_comes_with_a_warning(session: DuckDbSession, tmp
         session.sql(f"CREATE TABLE lasting USING hudi LOCATION '{tmp_path / 'rides'}'")
 
 
+@pytest.mark.thorough
 def test_duckdbs_errors_are_of_the_family_wherever_they_come_up(session: DuckDbSession, rides: Path):
     for text in (
         "SELECT nope FROM rides", "SELEC", "SELECT * FROM nobody", "SELECT CAST(id AS INT) FROM rides",
@@ -326,6 +335,7 @@ def test_duckdbs_errors_are_of_the_family_wherever_they_come_up(session: DuckDbS
     assert HudiTable.open(rides).scan().count() == 3
 
 
+@pytest.mark.thorough
 def test_a_session_takes_a_table_for_a_name(rides: Path):
     session = DuckDbSession({"u": HudiTable.open(rides)})
     assert session.sql("SELECT count(*) AS n FROM u").to_arrow().to_pylist() == [{"n": 3}]

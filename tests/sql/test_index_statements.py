@@ -28,6 +28,7 @@ def shown(session: DuckDbSession) -> set[tuple[str, ...]]:
     return {tuple(row.values()) for row in session.sql("SHOW INDEXES FROM t").to_arrow().to_pylist()}
 
 
+@pytest.mark.thorough
 def test_indexes_are_made_shown_built_anew_and_dropped_by_either_name(session: DuckDbSession, table: HudiTable):
     session.sql("CREATE INDEX record_index ON TABLE t USING record_index (id)")
     session.sql("CREATE INDEX by_name ON t (name)")
@@ -43,6 +44,7 @@ def test_indexes_are_made_shown_built_anew_and_dropped_by_either_name(session: D
         assert secondary in shown(session)
 
 
+@pytest.mark.thorough
 def test_an_index_that_is_there_or_missing_is_an_error_unless_it_may_be(session: DuckDbSession):
     session.sql("CREATE INDEX record_index ON t (id)")
     with pytest.raises(ConfigError, match="record_index"):

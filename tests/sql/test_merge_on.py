@@ -47,6 +47,7 @@ def test_rows_meet_by_a_condition(table: HudiTable, on: str) -> None:
     assert len(table.timeline.commits()) == 2
 
 
+@pytest.mark.thorough
 def test_new_rows_are_inserted_and_others_deleted_by_a_condition(table: HudiTable) -> None:
     merge = table.merge(CHANGES, on="t.id = s.ref")
     merge = merge.when_matched_delete("source.n >= 20").when_matched_update({"n": 5, "city": "city"}, "n < 3")
@@ -55,6 +56,7 @@ def test_new_rows_are_inserted_and_others_deleted_by_a_condition(table: HudiTabl
     assert rows(table) == [(1, "oslo", 5), (3, "rome", 300), (7, "it's", 35)]
 
 
+@pytest.mark.thorough
 def test_all_columns_are_taken_from_the_source(table: HudiTable) -> None:
     source = [{"id": 2, "city": "oslo", "n": 22, "ts": 9}, {"id": 9, "city": "bonn", "n": 9, "ts": 9}]
     table.merge(source, on="target.id = source.id AND target.city = 'oslo'").when_matched_update_all(
@@ -69,6 +71,7 @@ def test_a_row_that_meets_several_is_refused(table: HudiTable) -> None:
     assert rows(table)[0] == (1, "oslo", 1)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("on", "set", "says"),
     [
@@ -97,6 +100,7 @@ def test_a_condition_that_is_the_key_needs_no_duckdb(
         table.merge(source, on="target.n = source.n").when_matched_delete().execute()
 
 
+@pytest.mark.thorough
 def test_a_condition_on_the_key_alone_looks_in_every_partition(table: HudiTable) -> None:
     source = [{"id": 2, "city": "lima", "n": 22}, {"id": 3, "city": "lima", "n": 33}]
     table.merge(source, on="target.id = source.id").when_matched_update({"n": "source.n"}).execute()

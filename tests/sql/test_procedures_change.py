@@ -86,6 +86,7 @@ def test_a_compaction_is_executed_by_its_timestamp_alone(tmp_path: Path):
     assert answer(pyhudi.call("run_compaction", table, op="run", timestamp=int(str(time)))) == [(time, 3, "COMPLETED")]
 
 
+@pytest.mark.thorough
 def test_a_clustering_takes_the_partitions_that_a_predicate_names(tmp_path: Path):
     table = made(tmp_path / "t")
     call = {"predicate": "p <= 'p1'", "order": "ts,id", "order_strategy": "z-order", "show_involved_partition": True}
@@ -131,6 +132,7 @@ def test_options_are_a_list_of_keys_and_values(tmp_path: Path):
         pyhudi.call("run_clean", table, options="hoodie.clean.commits.retained")
 
 
+@pytest.mark.thorough
 def test_old_instants_are_archived(tmp_path: Path):
     # With a metadata table archiving waits until that is compacted.
     table = made(tmp_path / "t", writes=6, options={**QUIET, "hoodie.metadata.enable": "false"})
@@ -186,6 +188,7 @@ def test_a_clustering_that_waits_is_taken_back(tmp_path: Path):
     assert table.timeline.pending().find(str(time)) is None
 
 
+@pytest.mark.thorough
 def test_the_metadata_table_is_made_built_anew_and_taken_out(tmp_path: Path):
     table = made(tmp_path / "t")
     ((message,),) = answer(pyhudi.call("delete_metadata_table", table))
@@ -202,6 +205,7 @@ def test_the_metadata_table_is_made_built_anew_and_taken_out(tmp_path: Path):
     assert table.metadata.validate() == ()
 
 
+@pytest.mark.thorough
 def test_partitions_are_dropped_by_path_and_by_pattern_and_tables_emptied(tmp_path: Path):
     table = made(tmp_path / "t")
     assert answer(pyhudi.call("drop_partition", table, partition="p0")) == [("SUCCESS",)]
@@ -237,6 +241,7 @@ def test_a_clean_whose_plan_is_empty_is_taken_out(tmp_path: Path):
     assert not requested.exists()
 
 
+@pytest.mark.thorough
 def test_a_key_has_one_row_in_the_partition_that_is_named(tmp_path: Path):
     table = made(tmp_path / "t")
     names = table.to_arrow().column_names
@@ -279,6 +284,7 @@ def test_versions_go_up_and_down(tmp_path: Path, words: tuple[str, str]):
         pyhudi.call("upgrade_table", table, to_version="newest")
 
 
+@pytest.mark.thorough
 def test_copies_are_views_and_tables_of_the_session(tmp_path: Path):
     table = made(tmp_path / "t")
     first, second, third = times(table)

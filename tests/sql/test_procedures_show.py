@@ -242,6 +242,7 @@ def test_the_metadata_table_is_shown_and_compared_with_what_is_there(golden: Gol
     assert [(row["file_name"], row["is_present_in_fs"]) for row in wrong] == [(sorted(there)[0], False)]
 
 
+@pytest.mark.thorough
 def test_column_statistics_are_shown_for_the_newest_files(golden: Golden):
     path, _ = golden("1.2.0", "mdt_all_cow")
     shown = pyhudi.call("show_metadata_table_column_stats", path, targetColumns="i,s").to_pylist()
@@ -272,6 +273,7 @@ def test_properties_and_instants_are_shown_and_exported(golden: Golden, tmp_path
     assert rollback["totalFilesDeleted"] == 2
 
 
+@pytest.mark.thorough
 def test_a_copy_that_went_on_is_behind_and_ahead(golden: Golden, tmp_path: Path):
     path, _ = golden("1.2.0", "cow_operations")
     copy = tmp_path / "copy"

@@ -11,6 +11,7 @@ from tests.support.golden.folder import Golden
 VERSIONS = ("0.15.0", "1.0.2", "1.2.0")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("version", VERSIONS)
 def test_the_timeline_has_a_row_for_each_instant_with_what_commits_wrote(golden: Golden, version: str):
     path, _ = golden(version, "history_a_mor")
@@ -30,6 +31,7 @@ def test_the_timeline_has_a_row_for_each_instant_with_what_commits_wrote(golden:
             assert row["Total_Records_Written"] in (-1, 0)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("version", VERSIONS)
 def test_the_metadata_table_is_one_table_of_all_its_records(golden: Golden, version: str):
     path, _ = golden(version, "mdt_all_cow")

@@ -37,6 +37,7 @@ def rows_of(place: Path) -> list[tuple[Any, ...]]:
     return sorted(tuple(row.values()) for row in HudiTable.open(str(place)).to_arrow(SCHEMA.names).to_pylist())
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("options", [{}, RECORD_INDEX, CHANGES], ids=["bloom", "record index", "change log"])
 def test_one_row_of_a_key_is_changed_and_its_twin_stays(tmp_path: Path, options: dict[str, str]) -> None:
     place = tmp_path / "t"
@@ -47,6 +48,7 @@ def test_one_row_of_a_key_is_changed_and_its_twin_stays(tmp_path: Path, options:
     assert rows_of(place) == [(1, "a!", 1), (3, "d!", 1)]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("options", [{}, RECORD_INDEX], ids=["bloom", "record index"])
 def test_a_key_is_still_found_when_one_of_its_rows_is_deleted(tmp_path: Path, options: dict[str, str]) -> None:
     place = tmp_path / "t"
@@ -57,6 +59,7 @@ def test_a_key_is_still_found_when_one_of_its_rows_is_deleted(tmp_path: Path, op
     assert rows_of(place) == [(3, "d", 1)]
 
 
+@pytest.mark.thorough
 def test_changes_of_single_rows_are_told_with_their_own_images(tmp_path: Path) -> None:
     place = tmp_path / "t"
     session = twins(place, CHANGES)
@@ -69,6 +72,7 @@ def test_changes_of_single_rows_are_told_with_their_own_images(tmp_path: Path) -
     assert kinds == [("d", True), ("u", False), ("u", True)]
 
 
+@pytest.mark.thorough
 def test_one_row_of_a_key_in_log_files_is_refused(tmp_path: Path) -> None:
     place = tmp_path / "t"
     session = twins(place, {}, "MERGE_ON_READ")

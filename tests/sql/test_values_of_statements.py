@@ -76,6 +76,7 @@ def test_fields_that_are_not_there_or_set_twice_are_refused(place: str, assigned
     assert structs(place)[1] == ROWS[0]["s"]
 
 
+@pytest.mark.thorough
 def test_with_may_come_before_insert_and_default_is_null(tmp_path: Path) -> None:
     place = str(tmp_path / "t")
     pyhudi.write_hudi(place, [{"id": 1, "v": "a"}], record_key="id")
@@ -102,6 +103,7 @@ def test_with_may_come_before_insert_and_default_is_null(tmp_path: Path) -> None
     assert pyhudi.HudiTable.open(place).to_arrow(["id", "v"]).to_pylist() == [{"id": 7, "v": "only"}]
 
 
+@pytest.mark.thorough
 def test_a_query_with_the_names_of_all_columns_is_inserted_by_them(tmp_path: Path) -> None:
     place = str(tmp_path / "t")
     pyhudi.write_hudi(place, [{"id": "k", "a": "a", "b": "b"}], record_key="id")
@@ -113,6 +115,7 @@ def test_a_query_with_the_names_of_all_columns_is_inserted_by_them(tmp_path: Pat
     assert sorted(tuple(row.values()) for row in found) == [("1", "my a", "my b"), ("2", "by place", "too")]
 
 
+@pytest.mark.thorough
 def test_schema_on_read_may_be_set_while_rows_are_written(tmp_path: Path) -> None:
     place = str(tmp_path / "t")
     pyhudi.write_hudi(place, [{"id": 1, "v": "a"}], record_key="id")

@@ -102,6 +102,7 @@ def test_what_can_t_be_added_is_refused(
         table.add_files(tmp_path / "wrong.parquet", operation="delete")
 
 
+@pytest.mark.thorough
 def test_files_of_a_bucket_are_added_with_its_options(table: HudiTable, tmp_path: Path, s3: ObjectStoreServer) -> None:
     saved(tmp_path / "in" / "city=new york" / "day=7" / "a.parquet", id=[1, 2], fare=[1.0, 2.0])
     saved(tmp_path / "in" / "city=rome" / "day=8" / "b.parquet", fare=[3], id=[3])
@@ -124,6 +125,7 @@ def test_files_of_a_bucket_are_added_with_its_options(table: HudiTable, tmp_path
         table.add_files("s3://lake/other", storage_options=s3.options)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("place", ["local", "s3"])
 def test_a_file_that_breaks_in_the_middle_leaves_the_table_as_it_was(
     table: HudiTable, tmp_path: Path, request: pytest.FixtureRequest, place: str
@@ -148,6 +150,7 @@ def test_a_file_that_breaks_in_the_middle_leaves_the_table_as_it_was(
     assert table.add_files(source, storage_options=options).inserted == 2000
 
 
+@pytest.mark.thorough
 def test_row_groups_are_read_some_at_a_time(table: HudiTable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     group_rows, groups = 250_000, 16
     ids = pa.array(np.random.default_rng(1).integers(0, 1 << 60, group_rows * groups))

@@ -28,6 +28,7 @@ def changed(table: HudiTable) -> tuple[str, str]:
     return first.instant_time, second.instant_time
 
 
+@pytest.mark.thorough
 def test_a_table_at_a_moment_has_the_rows_and_columns_of_then(table: HudiTable) -> None:
     begin = table.history()[0].instant_time
     then = datetime.now(timezone.utc)

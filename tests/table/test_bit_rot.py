@@ -101,6 +101,7 @@ def test_a_flipped_bit_in_a_base_file_never_reads_as_another_row(tmp_path: Path,
     assert errors > unharmed
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("codec", ["snappy", "uncompressed"])
 def test_a_flipped_bit_in_a_log_block_never_reads_as_another_row(tmp_path: Path, codec: str) -> None:
     made = table(tmp_path / "t", codec, "MERGE_ON_READ")

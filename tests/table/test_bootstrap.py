@@ -84,6 +84,7 @@ def test_rows_stay_in_their_files_and_are_read_from_there(
     assert table.scan(where="city = 'rome'").count() == 10
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("table_type", ["COPY_ON_WRITE", "MERGE_ON_READ"])
 def test_writes_change_rows_of_a_bootstrapped_table(source: Path, tmp_path: Path, table_type: str) -> None:
     pyhudi.bootstrap(source, tmp_path / "t", record_key="id", table_type=table_type)

@@ -60,6 +60,7 @@ def test_constraints_are_kept_and_listed(table: HudiTable) -> None:
     }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("write", WRITES)
 def test_no_write_brings_rows_that_break_a_constraint(table: HudiTable, write: str) -> None:
     before, commits = rows(table), len(table.timeline.commits())
@@ -74,6 +75,7 @@ def test_the_error_says_how_many_rows_and_shows_one(table: HudiTable) -> None:
         table.upsert(BAD)
 
 
+@pytest.mark.thorough
 def test_rows_that_keep_the_constraints_are_written(table: HudiTable) -> None:
     table.upsert([{"id": 3, "city": "bonn", "fare": 4.0, "tip": 2.0}])
     table.update("id = 3", set={"tip": "tip / 2"})

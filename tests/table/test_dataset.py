@@ -54,6 +54,7 @@ def expected(keep: Any = lambda row: True) -> list[int]:
     return sorted(row["id"] for row in rows if keep(row))
 
 
+@pytest.mark.thorough
 def test_a_dataset_gives_the_rows_of_the_scan(trips: HudiTable) -> None:
     dataset = trips.to_dataset(DATA)
     assert isinstance(dataset, ds.Dataset)
@@ -73,12 +74,14 @@ def test_columns_and_filters_reach_the_files(trips: HudiTable, asked: list[tuple
     assert asked == [(["id", "city", "n"], 1)]
 
 
+@pytest.mark.thorough
 def test_columns_may_be_expressions(trips: HudiTable, asked: list[tuple[list[str], int]]) -> None:
     table = trips.to_dataset().to_table(columns={"twice": pc.field("fare") * 4}, filter=pc.field("id") == 7)
     assert table.to_pydict() == {"twice": [14.0]}
     assert asked[0][0] == ["id", "fare"]
 
 
+@pytest.mark.thorough
 def test_rows_are_counted_and_looked_at(trips: HudiTable) -> None:
     dataset = trips.to_dataset()
     assert dataset.count_rows() == N

@@ -53,6 +53,7 @@ def written(path: Path, table_type: str = "COPY_ON_WRITE", version: int = 9) -> 
     return HudiTable.open(path)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("version", "name"), GOLDEN)
 def test_a_copy_of_hudis_tables_has_the_rows_of_then_and_a_metadata_table_that_is_right(
     golden: Golden, tmp_path: Path, version: str, name: str
@@ -77,6 +78,7 @@ def test_a_copy_of_hudis_tables_has_the_rows_of_then_and_a_metadata_table_that_i
         assert copied.files == len(data_files(Path(copied.path)))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("version", [6, 8, 9])
 @pytest.mark.parametrize("table_type", ["COPY_ON_WRITE", "MERGE_ON_READ"])
 def test_a_copy_is_written_to_and_served_without_the_table_that_it_is_of(
@@ -104,6 +106,7 @@ def test_a_copy_is_written_to_and_served_without_the_table_that_it_is_of(
     assert copy.metadata.validate() == ()
 
 
+@pytest.mark.thorough
 def test_nothing_older_than_the_copy_can_be_read_in_it(tmp_path: Path) -> None:
     table = written(tmp_path / "t")
     first, second, _ = (commit.requested_time for commit in table.timeline.commits())
@@ -121,6 +124,7 @@ def test_nothing_older_than_the_copy_can_be_read_in_it(tmp_path: Path) -> None:
     assert copy.count() == 9
 
 
+@pytest.mark.thorough
 def test_savepoints_stay_where_their_files_are(tmp_path: Path) -> None:
     table = written(tmp_path / "t")
     first, second, _ = (commit.requested_time for commit in table.timeline.commits())

@@ -88,6 +88,7 @@ def test_a_step_is_committed_once(tables: dict[str, HudiTable], tmp_path: Path) 
         other.commit()
 
 
+@pytest.mark.thorough
 def test_old_steps_are_deleted(tables: dict[str, HudiTable], tmp_path: Path) -> None:
     for number in range(14):
         upsert(tables["orders"], (number, number))
@@ -114,6 +115,7 @@ def test_a_table_that_joins_later_begins_where_it_is_told(tables: dict[str, Hudi
         feed({"orders": tables["orders"]}, tmp_path).next()
 
 
+@pytest.mark.thorough
 def test_a_step_is_one_moment_while_others_write(
     tables: dict[str, HudiTable], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

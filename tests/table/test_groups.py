@@ -66,6 +66,7 @@ def test_a_neighbours_method_is_told_ours(table: HudiTable, theirs: str, ours: s
         getattr(table, theirs)
 
 
+@pytest.mark.thorough
 def test_another_name_is_left_to_pythons_own_guess(table: HudiTable) -> None:
     code = f"from pyhudi import HudiTable\nHudiTable.open({table.path!r}).upsrt"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)

@@ -139,6 +139,7 @@ def test_rows_that_are_none_are_refused_before_there_is_a_table(data: Any, says:
     assert not (tmp_path / "t").exists()
 
 
+@pytest.mark.thorough
 def test_unsigned_numbers_of_64_bits_are_decimals_or_the_tables_integers(tmp_path: Path) -> None:
     largest = 2**64 - 1
     numbers = pa.table({"id": ["a", "b"], "n": pa.array([largest, None], pa.uint64())})

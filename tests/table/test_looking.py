@@ -151,6 +151,7 @@ WHERES = [
 ]  # fmt: skip
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("where", WHERES)
 def test_counting_by_statistics_finds_as_many_rows_as_a_read(grouped: HudiTable, where: str) -> None:
     assert grouped.count(where=where) == grouped.to_arrow(["id"], where=where).num_rows

@@ -43,6 +43,7 @@ def test_the_metadata_tables_of_hudi_are_found_to_be_right(hudi: str, name: str,
     assert HudiTable.open(path).metadata.validate() == ()
 
 
+@pytest.mark.thorough
 def test_a_file_that_changed_its_size_is_found(golden: Golden) -> None:
     path, _ = golden("1.2.0", "mdt_compacted_a")
     file = next(path.rglob("*.parquet"))
@@ -51,6 +52,7 @@ def test_a_file_that_changed_its_size_is_found(golden: Golden) -> None:
     assert [(d.partition, d.where) for d in found if d.partition == "files"] == [("files", str(file.relative_to(path)))]
 
 
+@pytest.mark.thorough
 def test_a_lost_block_of_the_record_index_is_found_by_the_keys_that_miss(golden: Golden, tmp_path: Path) -> None:
     path, _ = golden("1.2.0", "mdt_all_mor")
     index = path / ".hoodie" / "metadata" / "record_index"
@@ -82,6 +84,7 @@ def _instead(table: TestTable, partition: str, records: pa.Table) -> None:
     write_delta_commit(found, table.meta.timeline.latest_time or "", {partition: update})
 
 
+@pytest.mark.thorough
 def test_ranges_of_partitions_that_do_not_hold_all_rows_are_found() -> None:
     table = _with_everything()
     found = MetadataTable.open(table.meta)
@@ -94,6 +97,7 @@ def test_ranges_of_partitions_that_do_not_hold_all_rows_are_found() -> None:
     assert [(d.partition, d.where, d.found) for d in differences] == [("partition_stats", "x, column 'v'", "13 to 20")]
 
 
+@pytest.mark.thorough
 def test_bloom_filters_that_are_not_those_of_the_files_are_found() -> None:
     table = _with_everything()
     found = MetadataTable.open(table.meta)
@@ -108,6 +112,7 @@ def test_bloom_filters_that_are_not_those_of_the_files_are_found() -> None:
     assert difference.where.endswith(".parquet")
 
 
+@pytest.mark.thorough
 def test_an_index_of_each_partition_is_compared_partition_by_partition() -> None:
     table = TestTable(
         options={
@@ -130,6 +135,7 @@ def test_an_index_of_each_partition_is_compared_partition_by_partition() -> None
     assert difference.found == f"y/{group.file_id}"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
 def test_a_sample_looks_at_some_file_groups_only_and_finds_what_is_wrong_there(
     kind: str, monkeypatch: pytest.MonkeyPatch

@@ -62,6 +62,7 @@ def test_one_partition_is_built_anew_beside_the_others() -> None:
         HudiTable(table.meta).metadata.rebuild(["expr_index_x"])
 
 
+@pytest.mark.thorough
 def test_partitions_are_dropped_by_name_or_all_at_once(recwarn: pytest.WarningsRecorder) -> None:
     table = made()
     assert HudiTable(table.meta).metadata.drop([NAMES]) == (NAMES,)

@@ -81,6 +81,7 @@ def test_a_new_table_has_the_partitions_that_a_release_of_hudi_makes_by_default(
     assert ours.metadata.validate() == ()
 
 
+@pytest.mark.thorough
 def test_options_choose_the_partitions_of_a_new_table(tmp_path: Path) -> None:
     none = {"hoodie.metadata.index.column.stats.enable": "false"}
     assert written(tmp_path / "a", **PARTITIONED, **none).metadata.partitions == ("files",)
@@ -91,6 +92,7 @@ def test_options_choose_the_partitions_of_a_new_table(tmp_path: Path) -> None:
     assert older.metadata.partitions == OF_FILES
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("make", [written, made_first])
 def test_a_table_that_is_made_without_a_metadata_table_keeps_none_until_a_write_wants_it(
     tmp_path: Path, make: Callable[..., HudiTable]

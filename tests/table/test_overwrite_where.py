@@ -73,6 +73,7 @@ def test_ordering_values_don_t_keep_old_rows(tmp_path: Path) -> None:
     assert rows(table) == [(1, "oslo", 12.0), (2, "oslo", 11.0), (3, "rome", 3.0), (5, "bonn", 5.0)]
 
 
+@pytest.mark.thorough
 def test_in_log_files_a_row_with_a_lower_ordering_value_is_refused(tmp_path: Path) -> None:
     table = made(tmp_path, "MERGE_ON_READ", ordering="ts")
     before = rows(table)

@@ -93,6 +93,7 @@ def test_only_an_upsert_knows_what_to_keep(tmp_path: Path, operation: str) -> No
         getattr(table, operation)([{"id": 7, "city": "oslo", "n": 7, "ts": 6}])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
 @pytest.mark.parametrize("version", [6, 9])
 @pytest.mark.parametrize("more", [{}, {"ordering": "ts"}], ids=["last wins", "ordered"])

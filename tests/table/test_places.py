@@ -159,6 +159,7 @@ def after(table: HudiTable) -> datetime:
     return parse_instant_time(commit.completion_time or "", table.config.timeline_zone) + timedelta(milliseconds=1)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("version", [6, 9])
 def test_a_table_goes_back_to_a_moment(tmp_path: Path, version: int) -> None:
     write_hudi(tmp_path, ROWS, record_key="id", table_version=version)

@@ -82,6 +82,7 @@ PREDICATES = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", PREDICATES)
 def test_a_filter_keeps_the_rows_that_polars_keeps_in_memory(trips: HudiTable, name: str) -> None:
     predicate = PREDICATES[name]
@@ -102,6 +103,7 @@ def test_columns_filters_and_limits_reach_the_files(
     assert frame.select(pl.len()).collect().item() == N
 
 
+@pytest.mark.thorough
 def test_a_limit_counts_before_a_later_filter_and_after_an_earlier_one(trips: HudiTable) -> None:
     frame = trips.to_polars_lazy()
     assert frame.head(10).filter(c("id") >= 0).collect().height == 10

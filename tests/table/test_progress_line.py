@@ -47,10 +47,12 @@ def _on_a_terminal(path: Path, **environment: str) -> str:
     return shown.decode()
 
 
+@pytest.mark.thorough
 def test_a_load_shows_its_rows_on_a_terminal(tmp_path: Path) -> None:
     assert "200,000 rows" in _on_a_terminal(tmp_path / "lake")
 
 
+@pytest.mark.thorough
 def test_a_load_shows_nothing_where_the_environment_says_so(tmp_path: Path) -> None:
     assert _on_a_terminal(tmp_path / "lake", PYHUDI_PROGRESS="0") == ""
 

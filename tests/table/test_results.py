@@ -40,6 +40,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Result]:
     return {name: eval(call, {"table": table, "rows": rows}) for name, call in CALLS.items()}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", CALLS)
 def test_a_result_is_one_short_line_in_a_session_of_python(results: dict[str, Result], name: str) -> None:
     line = repr(results[name])

@@ -43,6 +43,7 @@ def partitioned(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPat
     return HudiTable.open(path)
 
 
+@pytest.mark.thorough
 @settings(deadline=None, max_examples=examples(40))
 @given(PREDICATES)
 def test_a_filtered_scan_returns_the_rows_that_plain_python_keeps(partitioned: HudiTable, predicate: Predicate) -> None:
@@ -165,6 +166,7 @@ def many_files(tmp_path_factory: pytest.TempPathFactory) -> HudiTable:
     return HudiTable.open(path)
 
 
+@pytest.mark.thorough
 def test_the_order_of_rows_does_not_depend_on_threads(many_files: HudiTable) -> None:
     scan = many_files.scan(["id"])
 
@@ -184,6 +186,7 @@ def test_a_stream_that_is_left_early_stops_its_threads(many_files: HudiTable) ->
     assert [thread.name for thread in threading.enumerate() if thread.name.startswith("hudi-read")] == []
 
 
+@pytest.mark.thorough
 def test_batches_are_small_and_never_empty(many_files: HudiTable) -> None:
     from pyhudi.queries.snapshot import read_batches
 

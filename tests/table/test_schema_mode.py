@@ -29,6 +29,7 @@ def rows(table: Any, *columns: str) -> list[Any]:
     return sorted(tuple(row.values()) for row in table.to_arrow(["id", *columns]).to_pylist())
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
 @pytest.mark.parametrize("version", [6, 8, 9])
 def test_an_overwrite_gives_the_table_the_columns_of_the_data(tmp_path: Path, kind: str, version: int) -> None:
@@ -48,6 +49,7 @@ def test_an_overwrite_gives_the_table_the_columns_of_the_data(tmp_path: Path, ki
         assert table.metadata.validate() == ()
 
 
+@pytest.mark.thorough
 def test_write_hudi_has_the_mode_too_and_restore_undoes_it(tmp_path: Path) -> None:
     table = made(tmp_path)
     before = table.history()[0].instant_time

@@ -41,6 +41,7 @@ def test_update_takes_sql_text(table: HudiTable) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.thorough
 def test_update_takes_sql_text_that_only_duckdb_computes(table: HudiTable) -> None:
     pytest.importorskip("duckdb")
     table.update(
@@ -86,6 +87,7 @@ def test_what_can_be_misunderstood_is_refused(table: HudiTable, arguments: dict[
     assert len(table.history()) == 1
 
 
+@pytest.mark.thorough
 def test_clauses_of_a_merge_take_sql_text(table: HudiTable) -> None:
     source = [
         {"id": "a", "n": 10, "city": "x"},

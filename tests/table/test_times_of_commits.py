@@ -32,6 +32,7 @@ def ids(changes: Any) -> list[int]:
     return sorted(changes.to_arrow()["id"].to_pylist())
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("version", "kind"), KINDS)
 def test_a_range_of_times_that_a_user_has_seen_begins_and_ends_with_these_commits(
     tmp_path: Path, version: int, kind: str
@@ -62,6 +63,7 @@ def test_times_in_options_keep_the_meaning_of_hudi(tmp_path: Path, version: int)
     assert ids(table.scan(query_type="incremental", options={BEGIN: first.completion_time})) == [7, 8, 30]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("version", "kind"), KINDS)
 def test_a_table_is_read_as_of_any_time_of_a_commit_that_a_user_has_seen(
     tmp_path: Path, version: int, kind: str
@@ -90,6 +92,7 @@ def test_a_moment_in_the_middle_of_a_write_is_before_it(tmp_path: Path) -> None:
     assert table.scan(as_of=after).count() == 21
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("version", ["6", "8", "9"])
 def test_a_time_of_an_archived_commit_means_the_commit(version: str) -> None:
     table = TestTable(

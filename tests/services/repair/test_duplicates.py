@@ -13,6 +13,7 @@ from pyhudi.errors import ConfigError, WriteConflict
 from tests.support.tables.repaired import KEYS, START, VERSIONS, is_right, mended, read, rows, table_of
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
 def test_one_row_of_each_key_stays_by_the_ordering_column(tmp_path: Path, version: str, kind: str) -> None:
@@ -102,6 +103,7 @@ def test_file_groups_without_duplicates_are_not_rewritten(tmp_path: Path) -> Non
     assert {path.name for path in (tmp_path / "y").glob("*.parquet")} == before
 
 
+@pytest.mark.thorough
 def test_the_record_index_finds_the_rows_that_stay(tmp_path: Path) -> None:
     table = table_of(tmp_path, "9")
     table.bulk_insert(rows(("a", "x", 9, 99)))
@@ -119,6 +121,7 @@ def test_the_record_index_finds_the_rows_that_stay(tmp_path: Path) -> None:
 GLOBAL = {"hoodie.index.type": "GLOBAL_SIMPLE"}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
 def test_a_key_in_two_partitions_stays_in_one_where_the_index_is_global(
@@ -138,6 +141,7 @@ def test_a_key_in_two_partitions_stays_in_one_where_the_index_is_global(
     assert table.repair.duplicates(options=GLOBAL).items == ()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("options", "is_found"), [({}, True), ({"hoodie.index.type": "SIMPLE"}, False)])
 def test_a_record_index_says_that_keys_are_single_in_the_table(
     tmp_path: Path, options: dict[str, str], is_found: bool
@@ -157,6 +161,7 @@ def test_a_record_index_says_that_keys_are_single_in_the_table(
     assert read(table)[0] == ("a", "y", 10, 1)
 
 
+@pytest.mark.thorough
 def test_a_partitioned_record_index_allows_a_key_in_every_partition(tmp_path: Path) -> None:
     table = table_of(tmp_path, "9", options={"hoodie.metadata.record.level.index.enable": "true"})
     table.bulk_insert(rows(("a", "y", 9, 99)))
@@ -165,6 +170,7 @@ def test_a_partitioned_record_index_allows_a_key_in_every_partition(tmp_path: Pa
     assert table.repair.duplicates().items == ()
 
 
+@pytest.mark.thorough
 def test_many_keys_are_looked_at_a_share_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     many = rows(*((f"k{number}", "x", 1, 1) for number in range(500)))
     write_hudi(tmp_path, many, **KEYS)
@@ -198,6 +204,7 @@ def with_a_row_twice(table: HudiTable, path: Path) -> None:
     assert table.count() == 4
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize(("options", "kind"), [(BUCKETS, "COPY_ON_WRITE"), (RINGS, "MERGE_ON_READ")])
 def test_keys_are_found_in_their_buckets_after_repairs(
@@ -230,6 +237,7 @@ def test_buckets_whose_options_nobody_gives_are_not_rewritten(tmp_path: Path, op
     assert read(table)[0] == ("a", "z", 1, 10)
 
 
+@pytest.mark.thorough
 def test_a_ring_of_a_rewrite_counts_after_its_commit_is_archived(tmp_path: Path) -> None:
     table = table_of_buckets(tmp_path, "9", RINGS, "MERGE_ON_READ")
     table.upsert(rows(("a", "x", 1, 10)))

@@ -38,6 +38,7 @@ def table(tmp_path: Path) -> HudiTable:
     return HudiTable.open(tmp_path / "t")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("scripts", [(SETS, SETS), (REPAIRS, SETS), (REPAIRS, REPAIRS)])
 def test_no_change_of_two_processes_is_lost(table: HudiTable, scripts: tuple[str, str]) -> None:
     command = [sys.executable, "-c"]

@@ -35,6 +35,7 @@ def archived_away(table: HudiTable, path: Path, version: str) -> str:
     return lost
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("version", VERSIONS)
 def test_files_of_a_rollback_that_died_go_though_the_timeline_has_moved_past_it(tmp_path: Path, version: str) -> None:
     table = table_of(tmp_path, version)
@@ -55,6 +56,7 @@ def test_files_of_a_rollback_that_died_go_though_the_timeline_has_moved_past_it(
     assert is_right(table)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
 def test_a_whole_table_has_no_orphans_and_no_other_damage(tmp_path: Path, version: str, kind: str) -> None:
@@ -91,6 +93,7 @@ def test_files_of_a_pending_write_stay(tmp_path: Path) -> None:
     assert table.repair.orphans().items == ()
 
 
+@pytest.mark.thorough
 def test_files_older_than_the_archive_reaches_stay(tmp_path: Path) -> None:
     table = table_of(tmp_path, "9")
     archived_away(table, tmp_path, "9")
@@ -170,6 +173,7 @@ def test_rows_with_the_value_default_stay(tmp_path: Path) -> None:
 # ---- the timeline
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("version", VERSIONS)
 def test_an_empty_clean_is_written_anew_and_an_empty_commit_with_files_stays(tmp_path: Path, version: str) -> None:
     table = table_of(tmp_path, version)
