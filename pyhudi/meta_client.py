@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from pyhudi.errors import TableNotFound
 from pyhudi.model.commit import CommitMetadata
 from pyhudi.model.filenames import BaseFileName
 from pyhudi.model.instant import Instant
@@ -14,9 +15,11 @@ from pyhudi.model.timeline import Timeline
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import Clock, SystemClock
 from pyhudi.storage.place import file_names_in
+from pyhudi.storage.staged_table import place_of, staged_table
 from pyhudi.timeline.commits import CommitBodies
 from pyhudi.timeline.listing import load_config_and_timeline
 from pyhudi.timeline.read import TimelineReader
+from pyhudi.timeline.table_properties import has_properties
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -48,8 +51,20 @@ class MetaClient:
     def load(cls, storage: Storage, clock: Clock = _SYSTEM_CLOCK) -> MetaClient:
         """Read the properties and list the timeline.
 
-        Raises TableNotFound, CorruptFile, and UnsupportedTable for a table that this release can't read.
+        A table that is being replaced at this moment is read where the new one was built. Raises TableNotFound,
+        CorruptFile, and UnsupportedTable for a table that this release can't read.
         """
+        storage = place_of(storage)
+        try:
+            return cls._loaded(storage, clock)
+        except TableNotFound:
+            staged = staged_table(storage)
+            if staged is None and not has_properties(storage):
+                raise
+        return cls._loaded(staged or storage, clock)
+
+    @classmethod
+    def _loaded(cls, storage: Storage, clock: Clock) -> MetaClient:
         config, timeline, names = load_config_and_timeline(storage, clock)
         return cls(storage, config, timeline, clock, None, names)
 

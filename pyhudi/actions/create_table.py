@@ -35,6 +35,7 @@ from pyhudi.model.filenames import (
     PARTITION_METADATA_NAMES,
     PROPERTIES_BACKUP_PATH,
     PROPERTIES_PATH,
+    REPLACEMENT_PATH,
     BaseFileName,
     LogFileName,
 )
@@ -317,7 +318,7 @@ def _take_back(context: ActionContext) -> bool:
             return False
         for folder in sorted(partitions, key=len, reverse=True):
             _remove_partition(now.storage, folder)
-        for path in (PROPERTIES_PATH, PROPERTIES_BACKUP_PATH):
+        for path in (REPLACEMENT_PATH, PROPERTIES_PATH, PROPERTIES_BACKUP_PATH):
             now.storage.delete(path)  # from now on there is no table
         delete_meta_folder(now.storage)
     delete_if_empty(context.meta.storage, META_FOLDER)

@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
 from pyhudi.actions.action import ActionContext
+from pyhudi.actions.replacement import discard_replacement, finish_replacement
 from pyhudi.actions.undo.damaged_plans import drop_damaged_plans
 from pyhudi.actions.undo.restore import finish_restores
 from pyhudi.actions.undo.rollback import clear_dead_indexing, roll_back_failed_writes
@@ -39,11 +40,18 @@ from pyhudi.metadata.partitions.registry import unsupported_partitions
 from pyhudi.metadata.removal import drop_partitions, has_metadata_table, remove_metadata_table
 from pyhudi.metadata.staged_index import delete_staged_index
 from pyhudi.metadata.table import MetadataTable, check_log_files
-from pyhudi.model.filenames import HEARTBEAT_FOLDER, INDEX_PIECES_FOLDER, TEMPORARY_FOLDER, heartbeat_path
+from pyhudi.model.filenames import (
+    HEARTBEAT_FOLDER,
+    INDEX_PIECES_FOLDER,
+    REPLACEMENT_PREFIX,
+    TEMPORARY_FOLDER,
+    heartbeat_path,
+)
 from pyhudi.model.options import WriteOptions
 from pyhudi.model.options.metadata import REFUSE, MetadataOptions
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import Clock
+from pyhudi.storage.staged_table import StagedTable
 
 __all__ = ["STEPS", "MetadataTableRebuilt", "metadata_fault", "prepare", "table_lock"]
 
@@ -65,6 +73,9 @@ def prepare(
     Args:   is_service: only the steps for services are taken.
     Raises: WriteConflict when another process restores the table; MetadataTableDamaged, and errors of storage.
     """
+    if isinstance(meta.storage, StagedTable) and meta.storage.is_complete:
+        finish_replacement(meta.storage.storage, options.lock, clock)
+        meta = meta.reload()
     context = ActionContext(meta, options, table_lock(options, meta.storage, clock), clock, engine)
     undone: list[str] = []
     for step in STEPS:
@@ -108,6 +119,8 @@ def delete_orphaned_files(context: ActionContext) -> Opened:
     writers died before deleting them, or a task outlived its write. The files that such a task has announced, and that
     the commit does not name, are deleted, too.
 
+    New tables whose processes died before they could replace this one are deleted as well.
+
     The others are harmless, but would stay: a rollback deletes only those of pending instants. Instants that began
     after the context was loaded are neither complete nor archived in it, so files of running writers stay.
     """
@@ -123,6 +136,8 @@ def delete_orphaned_files(context: ActionContext) -> Opened:
             with suppress(CorruptFile):  # of markers: then nothing says which files the tasks have made
                 _delete_unnamed(entry.name, context.meta)
             delete_markers(storage, entry.name)
+        if entry.name.startswith(REPLACEMENT_PREFIX) and context.is_dead(entry.name):
+            discard_replacement(storage, entry.name)
     on_timeline = {instant.requested_time for instant in timeline}
     for entry in storage.list(INDEX_PIECES_FOLDER):
         # Apache Hudi, which does not know staged files, may have undone the instant: it is gone, but later ones exist.

@@ -1,11 +1,7 @@
-"""Save modes, with one meaning for every entry point, and the replacement of a table by a new one.
+"""Save modes, with one meaning for every entry point, and the removal of a table.
 
 `decide_save` decides what a write with a save mode does. `check_place` checks the folder of a new table, and
-`remove_table` deletes the old table in a fixed order.
-
-Replacing a table is not atomic, as in Hudi. After the first deletion the old table no longer exists, and until the new
-one's first commit there are no rows. A crash in between leaves no table, and readers say so; overwriting again finishes
-the work.
+`remove_table` deletes a table in a fixed order. `actions/replacement.py` puts a new table in its place.
 
 Source: Spark's save modes, as in Hudi's data source; docs/overwriting.md for those of `write_hudi`, where mode
 overwrite keeps the table and its history, and mode replace makes a new one.
@@ -18,13 +14,15 @@ from dataclasses import dataclass
 
 from pyhudi.errors import ConfigError, TableExists
 from pyhudi.locks import LockOptions, hold, open_lock
-from pyhudi.model.filenames import LOCK_FILE_NAME, META_FOLDER, PARTITION_METADATA_NAMES
+from pyhudi.model.filenames import LOCK_FILE_NAME, META_FOLDER, PARTITION_METADATA_NAMES, REPLACEMENT_PATH
 from pyhudi.model.options import WriteOptions
 from pyhudi.storage.base import Storage
 from pyhudi.storage.place import delete_if_empty
+from pyhudi.storage.staged_table import place_of
 from pyhudi.timeline.table_properties import table_exists
 
 __all__ = [
+    "OF_LOCKS",
     "REPLACE",
     "SAVE_MODES",
     "SaveDecision",
@@ -47,8 +45,8 @@ _ERRORS = ("error", "errorifexists", "default")
 class SaveDecision:
     """The effect of a save mode on a write.
 
-    `skips`: nothing is written, because the table exists. `replaces_table`: the old table is deleted and a new one
-    created. `operation`: the operation that replaces the table's rows in one commit; None: the caller's operation.
+    `skips`: nothing is written, because the table exists. `replaces_table`: a new table takes the place of the
+    old one. `operation`: the operation that replaces the table's rows in one commit; None: the caller's operation.
     """
 
     skips: bool = False
@@ -95,7 +93,7 @@ _COMBINE = "hoodie.combine.before.insert"
 _IN_PLACE = {"STATIC": "insert_overwrite_table", "DYNAMIC": "insert_overwrite"}
 _DELETES = frozenset({"delete", "delete_partition"})
 _BY_PLACE = LockOptions()
-_OF_LOCKS = (LOCK_FILE_NAME, ".locks")
+OF_LOCKS = (LOCK_FILE_NAME, ".locks")
 _PROPERTIES = (".hoodie/hoodie.properties", ".hoodie/hoodie.properties.backup")
 
 
@@ -165,9 +163,12 @@ def remove_table(storage: Storage, options: LockOptions = _BY_PLACE) -> None:
     deleted last, because data files without it would count as committed in the next table made there. This order
     outlasts a power cut. If some file is known to be undeletable, nothing is deleted. Raises LockTimeout, StorageError.
     """
+    storage = place_of(storage)
     storage.check_deletable("")
     with hold(open_lock(options, storage), options.wait_timeout_s):
         entries = storage.list("")
+        storage.delete(REPLACEMENT_PATH)  # without properties the table that it names would count
+        storage.sync([REPLACEMENT_PATH])
         for path in _PROPERTIES:
             storage.delete(path)
         storage.sync(_PROPERTIES)
@@ -184,7 +185,7 @@ def delete_meta_folder(storage: Storage) -> None:
     it.
     """
     rest = storage.list(META_FOLDER)
-    locks = [entry for entry in rest if entry.name.startswith(_OF_LOCKS)]
+    locks = [entry for entry in rest if entry.name.startswith(OF_LOCKS)]
     if not locks:
         storage.delete_tree(META_FOLDER)
     for entry in rest if locks else ():

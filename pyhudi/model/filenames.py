@@ -28,6 +28,8 @@ __all__ = [
     "PARTITION_METADATA_NAMES",
     "PROPERTIES_BACKUP_PATH",
     "PROPERTIES_PATH",
+    "REPLACEMENT_PATH",
+    "REPLACEMENT_PREFIX",
     "SCHEMA_FOLDER",
     "SKELETON_TIME",
     "TEMPORARY_FOLDER",
@@ -59,6 +61,9 @@ AUXILIARY_FOLDER = ".hoodie/.aux"
 INDEX_PIECES_FOLDER = f"{AUXILIARY_FOLDER}/pyhudi_index_pieces"
 TEMPORARY_FOLDER = ".hoodie/.temp"
 HEARTBEAT_FOLDER = ".hoodie/.heartbeat"
+# PyHudi's own: a new table that is built to replace this one, and the file that names it once it is complete.
+REPLACEMENT_PREFIX = "replacement-"
+REPLACEMENT_PATH = f"{TEMPORARY_FOLDER}/replaced_by"
 INDEX_DEFINITIONS_PATH = ".hoodie/.index_defs/index.json"
 LOCKS_FOLDER = ".hoodie/.locks"  # of the storage-based lock
 LOCK_FILE_NAME = "lock"

@@ -8,8 +8,10 @@ Source: docs/formats/writers.md, "Steps of a write".
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from pyhudi.actions.action import ActionContext
+from pyhudi.actions.result import WriteResult
 from pyhudi.caller_warnings import warn_caller
 from pyhudi.errors import WriteConflict
 from pyhudi.services.archive.archiving import archive_after_write
@@ -18,7 +20,7 @@ from pyhudi.services.cluster.calls import cluster_after_write
 from pyhudi.services.compact.compaction import compact_after_write
 from pyhudi.services.partition_ttl import expire_after_write
 
-__all__ = ["AFTER_WRITE", "serve_after_write"]
+__all__ = ["AFTER_WRITE", "serve_after_write", "served"]
 
 AFTER_WRITE: Mapping[str, Callable[[ActionContext], tuple[str, ...]]] = {
     "clean": clean_after_write,
@@ -29,19 +31,25 @@ AFTER_WRITE: Mapping[str, Callable[[ActionContext], tuple[str, ...]]] = {
 }
 
 
+def served(result: WriteResult, context: ActionContext) -> WriteResult:
+    """The result of a complete write, after the services that its options want; `context` as in `serve_after_write`."""
+    services, seconds = serve_after_write(context)
+    return replace(result, services=services, seconds={**result.seconds, **seconds}) if services else result
+
+
 def serve_after_write(context: ActionContext) -> tuple[Mapping[str, tuple[str, ...]], Mapping[str, float]]:
     """Run the services. `context`: the table as it was before the write.
 
     Returns: service → completed instants, for services with any; service → seconds.
     """
-    served: dict[str, tuple[str, ...]] = {}
+    instants_of: dict[str, tuple[str, ...]] = {}
     seconds: dict[str, float] = {}
     for name, service in AFTER_WRITE.items():
         started_s = context.clock.monotonic_s()
         instants = _served(name, service, context)
         if instants:
-            served[name], seconds[name] = instants, context.clock.monotonic_s() - started_s
-    return served, seconds
+            instants_of[name], seconds[name] = instants, context.clock.monotonic_s() - started_s
+    return instants_of, seconds
 
 
 def _served(name: str, service: Callable[[ActionContext], tuple[str, ...]], context: ActionContext) -> tuple[str, ...]:

@@ -40,6 +40,7 @@ from pyhudi.storage.clock import SystemClock
 from pyhudi.table import HudiTable
 from pyhudi.table.calls import open_place
 from pyhudi.table.scan import Scan
+from pyhudi.table.write import create
 from pyhudi.timeline.table_properties import table_exists
 
 __all__ = ["SparkSqlSession", "as_frame", "frame_of_name", "hudi_aware_sql", "hudi_aware_table", "name_of", "schema_of"]
@@ -116,8 +117,13 @@ class SparkSqlSession:
         exists = table_exists(open_place(location, None, self.spark))
         return HudiTable.open(location, self.spark) if exists else None
 
-    def create(self, location: str, schema: pa.Schema, options: Mapping[str, object]) -> HudiTable:
-        there = [entry.name for entry in open_place(location, None, self.spark).list("")]
+    def create(
+        self, location: str, schema: pa.Schema, options: Mapping[str, object], *, replaces_table: bool = False
+    ) -> HudiTable:
+        storage = open_place(location, None, self.spark)
+        if replaces_table:
+            return HudiTable(create(storage, schema, options, self.spark, replaces_table=True), self.spark, options)
+        there = [entry.name for entry in storage.list("")]
         if there:
             raise ConfigError(
                 f"{location} holds {', '.join(sorted(there)[:3])} and no Hudi table; a new table needs an empty folder."

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from urllib.parse import unquote, urlsplit
 
 import numpy as np
 import pyarrow as pa
@@ -20,13 +19,12 @@ from pyspark.sql import types as st
 
 from pyhudi.engine.base import Engine, Frame, frame_and_engine
 from pyhudi.engine.local import in_this_process
-from pyhudi.errors import ConfigError, SchemaMismatch
+from pyhudi.errors import SchemaMismatch
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import WriteOptions, canonical_keys
 from pyhudi.spark.engine import SparkEngine, collect_arrow
 from pyhudi.spark.session import hudi_options
 from pyhudi.spark.types import arrow_from_spark
-from pyhudi.storage.base import Storage
 
 __all__ = ["FrameInput", "fetched"]
 
@@ -130,19 +128,3 @@ class FrameInput:
         if rows is not None:
             return in_this_process(rows)
         return frame_and_engine(self.df, SparkEngine(self.df.sparkSession))
-
-    def check_outlives(self, storage: Storage, rows: Frame) -> None:
-        """Raise ConfigError when deleting the table would delete rows that have not been read yet."""
-        if rows is not Frame(self.df):
-            return
-        root = _plain_path(storage.full_path("")).rstrip("/") + "/"
-        if any(_plain_path(file).startswith(root) for file in self.df.inputFiles()):
-            raise ConfigError(
-                f"The input reads from {storage.root}, which mode overwrite is about to delete. Write to another path, "
-                "or use operation upsert, insert or delete with mode append."
-            )
-
-
-def _plain_path(uri: str) -> str:
-    parts = urlsplit(uri)
-    return unquote(parts.netloc + parts.path)

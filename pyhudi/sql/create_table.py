@@ -121,14 +121,12 @@ class CreateTable:
     def _replace(
         self, session: SqlSession, old_entry: CatalogEntry, place: str, old: HudiTable | None, frame: SqlFrame | None
     ) -> None:
-        """OR REPLACE: another table under the name. All checks run before the old table goes."""
+        """OR REPLACE: another table under the name. The old one stays until the new one is complete."""
         schema, options = self._checked(session, place, frame)
         if frame is not None and old is not None:
             session.write(NamedTable(self.name, place, old), frame, "bulk_insert", options, mode="overwrite")
         else:
-            if old is not None:
-                old.drop()
-            table = session.create(place, schema, options)
+            table = session.create(place, schema, options, replaces_table=old is not None)
             if frame is not None:
                 session.write(NamedTable(self.name, place, table, self.properties), frame, "bulk_insert", {})
         entry = replace(self._entry(place, self.properties), catalog_deletes=old_entry.catalog_deletes)

@@ -45,6 +45,7 @@ from pyhudi.sql.table_functions import TABLE_FUNCTIONS, rows_of_function
 from pyhudi.storage import open_storage
 from pyhudi.table import HudiTable, write_hudi
 from pyhudi.table.dataset import whole_batches
+from pyhudi.table.write import create
 
 if TYPE_CHECKING:
     from pyhudi.table.scan import Scan
@@ -156,9 +157,14 @@ class DuckDbSession:
             return None
         return HudiTable.open(location, storage_options=self._storage_options)
 
-    def create(self, location: str, schema: pa.Schema, options: Mapping[str, object]) -> HudiTable:
-        """An empty table in a separate folder. Raises ConfigError when other files are in it."""
-        others = sorted(entry.name for entry in open_storage(location, self._storage_options or {}).list(""))
+    def create(
+        self, location: str, schema: pa.Schema, options: Mapping[str, object], *, replaces_table: bool = False
+    ) -> HudiTable:
+        """An empty table in a separate folder, or in the place of one. Raises ConfigError for other files in it."""
+        storage = open_storage(location, self._storage_options or {})
+        if replaces_table:
+            return HudiTable(create(storage, schema, options, None, replaces_table=True), None, options)
+        others = sorted(entry.name for entry in storage.list(""))
         if others:
             raise ConfigError(
                 f"{location} holds {', '.join(others[:3])} and no Hudi table; a new one needs its own folder."

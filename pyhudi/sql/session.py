@@ -157,8 +157,10 @@ class SqlSession(Protocol):
         """The table in a folder; None when there is none."""
         ...
 
-    def create(self, location: str, schema: pa.Schema, options: Mapping[str, object]) -> HudiTable:
-        """An empty table in a separate folder. Raises ConfigError when other files are in it."""
+    def create(
+        self, location: str, schema: pa.Schema, options: Mapping[str, object], *, replaces_table: bool = False
+    ) -> HudiTable:
+        """An empty table in a separate folder, or in the place of one. Raises ConfigError for other files in it."""
         ...
 
     def query(self, text: str) -> SqlFrame:

@@ -233,6 +233,20 @@ class LocalStorage:
                 return False
             return True
 
+    def copy_file(self, source: str, target: str) -> None:
+        """Give a file a second name; where the mount has no hard links, its bytes are copied."""
+        old, new = self._local(source), self._local(target)
+        with self._translated(target):
+            os.makedirs(os.path.dirname(new), exist_ok=True)
+            with suppress(FileNotFoundError):
+                os.unlink(new)
+            try:
+                os.link(old, new)
+            except OSError as error:
+                if error.errno not in _NO_HARD_LINKS:
+                    raise
+                shutil.copyfile(old, new)
+
     def delete_if_empty(self, path: str) -> None:
         """Remove a folder if it is empty."""
         with self._translated(path), suppress(OSError):

@@ -14,9 +14,19 @@ from functools import lru_cache
 from pyhudi.storage.base import Storage
 from pyhudi.storage.local import LocalStorage
 
-__all__ = ["creates_exclusively", "delete_if_empty", "file_names_in", "is_local", "is_of_one_machine", "mount_kind"]
+__all__ = [
+    "copy_file",
+    "creates_exclusively",
+    "delete_if_empty",
+    "file_names_in",
+    "is_local",
+    "is_of_one_machine",
+    "mount_kind",
+]
 
 _MOUNTS = "/proc/mounts"
+_COPY_BYTES = 16 << 20
+_COPIED_BY_STORES_BYTES = 5 << 30  # by S3 in one request
 _SHARED = frozenset(
     {"nfs", "nfs4", "cifs", "smb3", "smbfs", "ncpfs", "9p", "afs", "ceph", "glusterfs", "lustre", "gpfs", "beegfs"}
     | {"pvfs2", "orangefs", "ocfs2", "gfs2", "vboxsf", "prl_fs", "vmhgfs", "virtiofs", "davfs", "drvfs"}
@@ -44,6 +54,21 @@ def delete_if_empty(storage: Storage, folder: str) -> None:
     remove: Callable[[str], None] | None = getattr(storage, "delete_if_empty", None)
     if remove is not None:
         remove(folder)
+
+
+def copy_file(storage: Storage, source: str, target: str, size_bytes: int) -> None:
+    """Copy a file, whole or not at all, if the store replaces files so. `target` is replaced, and has no readers yet.
+
+    Local disks link the file, and object stores copy it themselves, unless it is too large for one request; elsewhere
+    its bytes come through this process.
+    """
+    copy: Callable[[str, str], None] | None = getattr(storage, "copy_file", None)
+    if copy is not None and (is_local(storage) or size_bytes <= _COPIED_BY_STORES_BYTES):
+        copy(source, target)
+        return
+    with storage.open_input(source) as file, storage.open_output(target) as sink:
+        while part := file.read(_COPY_BYTES):
+            sink.write(part)
 
 
 def is_of_one_machine(storage: Storage) -> bool:

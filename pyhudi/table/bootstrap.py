@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -25,7 +26,6 @@ from pyhudi.actions.create_table import (
 from pyhudi.actions.open_table import prepare, table_lock
 from pyhudi.actions.result import WriteResult
 from pyhudi.actions.runner import run
-from pyhudi.actions.save_modes import remove_table
 from pyhudi.actions.writes.bootstrap import Bootstrap
 from pyhudi.actions.writes.bulk_insert import BulkInsert
 from pyhudi.engine.base import Frame, as_engine
@@ -51,6 +51,7 @@ from pyhudi.storage.clock import Clock, SystemClock
 from pyhudi.table.arguments import WriteArguments
 from pyhudi.table.calls import Options, PathLike, open_place
 from pyhudi.table.named_arguments import named
+from pyhudi.table.replacement import replace_table
 from pyhudi.table.write import write
 from pyhudi.timeline.table_properties import table_exists
 
@@ -76,6 +77,7 @@ _INDEX = {"hoodie.bootstrap.index.enable": "true"}
 _INDEX_CLASS = "org.apache.hudi.common.bootstrap.index.hfile.HFileBootstrapIndex"
 _FORMATS = {"parquet": "PARQUET", "orc": "ORC"}
 _OPERATION = "hoodie.datasource.write.operation"
+_LOCK = "hoodie.write.lock.provider"
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +119,8 @@ def bootstrap(
         partition_by: the partition fields; None: those that hive-style folders name (`city=rome`).
         mode: METADATA_ONLY (the default) leaves rows in the source; FULL_RECORD copies them by a bulk insert.
         regex: `mode` is for partitions whose whole path matches; others have the other mode.
-        overwrite: remove a table that is at `path`; else TableExists is raised. What a dead bootstrap left is always
-            removed.
+        overwrite: replace a table that is at `path` when the new one is complete; else TableExists is raised. What a
+            dead bootstrap left is always removed.
         options: Hudi's own keys, `hoodie.bootstrap.mode.selector` among them; `more`: Python names of options.
     Raises:  ConfigError, SchemaMismatch, TableExists, and other HudiErrors.
     """
@@ -187,17 +189,31 @@ def _bootstrap(folder: Storage, storage: Storage, modes: _Modes, overwrite: bool
     check_fields(parsed, source.schema.names)
     if stays:
         _check_stays(source, parsed)
-    if overwrite and table_exists(storage):
-        remove_table(with_sync(storage, parsed.storage_sync), parsed.lock)
-    elif table_exists(storage) and not cleared(with_sync(storage, parsed.storage_sync), parsed):
+    replaces = overwrite and table_exists(storage)
+    if not replaces and table_exists(storage) and not cleared(with_sync(storage, parsed.storage_sync), parsed):
         raise _table_exists(storage)  # another process is at work on it
     with working("bootstrap", storage.root) as work:
-        if stays:
-            result = _write_skeletons(replace(source, files=stays), copied, storage, parsed, SystemClock())
+        if replaces:
+            engine = as_engine(LocalEngine())
+            build = partial(_build, source, stays, copied, options)
+            work.result = result = replace_table(storage, parsed, engine, build)
         else:
-            result = _copy(source, storage, options)
-        work.result = result
+            work.result = result = _build(source, stays, copied, options, storage, parsed)
     return result
+
+
+def _build(
+    source: _Source,
+    stays: tuple[SourceFile, ...],
+    copied: tuple[SourceFile, ...],
+    given: Mapping[str, object],
+    storage: Storage,
+    options: WriteOptions,
+) -> WriteResult:
+    """Make the table. `given`: the options as they were before they were parsed."""
+    if stays:
+        return _write_skeletons(replace(source, files=stays), copied, storage, options, SystemClock())
+    return _copy(source, storage, {**given, _LOCK: options.lock.provider} if options.lock.provider else given)
 
 
 def _table_exists(storage: Storage) -> TableExists:

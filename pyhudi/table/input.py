@@ -22,7 +22,6 @@ from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import WriteOptions
 from pyhudi.schema.projection import project
 from pyhudi.shown_text import quoted
-from pyhudi.storage.base import Storage
 from pyhudi.table.calls import session_options
 from pyhudi.table.column_values import NO_FIT, from_columns, from_dicts, type_in
 
@@ -138,10 +137,6 @@ class WriteInput(Protocol):
         """The rows as a frame, and the engine that it is for. `keys`: of the options that the caller gave."""
         ...
 
-    def check_outlives(self, storage: Storage, rows: Frame) -> None:
-        """Raise ConfigError when deleting the table would take rows away that have not been read yet."""
-        ...
-
 
 @dataclass
 class ArrowInput:
@@ -161,9 +156,6 @@ class ArrowInput:
 
     def rows(self, options: WriteOptions, keys: Iterable[str]) -> tuple[Frame, Engine]:
         return in_this_process(rows_to_write(self.data) if self._rows is None else self._rows)
-
-    def check_outlives(self, storage: Storage, rows: Frame) -> None:
-        """A stream that reads from the table's files can't be told from another."""
 
 
 def is_spark_frame(data: object) -> TypeGuard[SparkDataFrame]:

@@ -17,9 +17,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import pyarrow as pa
 
@@ -42,6 +42,7 @@ from pyhudi.actions.create_table import (
 )
 from pyhudi.actions.key_types import with_key_types
 from pyhudi.actions.open_table import prepare, table_lock
+from pyhudi.actions.replacement import aside, replacing
 from pyhudi.actions.result import WriteResult
 from pyhudi.actions.runner import run
 from pyhudi.actions.save_modes import (
@@ -72,26 +73,35 @@ from pyhudi.model.instant import ActionKind
 from pyhudi.model.new_table import new_table_properties
 from pyhudi.model.options import WriteOptions, canonical_keys
 from pyhudi.progress_line import working
-from pyhudi.services.after_write import serve_after_write
+from pyhudi.services.after_write import served
 from pyhudi.storage import open_storage, with_sync
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import Clock, SystemClock
+from pyhudi.storage.staged_table import StagedTable
 from pyhudi.table.calls import Options, TableHandle, session_options
 from pyhudi.table.input import TableInput, WriteInput, arrow_schema, input_of
+from pyhudi.table.replacement import replace_table
 from pyhudi.timeline.table_properties import table_exists
 
 if TYPE_CHECKING:
     from pyhudi.spark.names import SparkSession, StructType
 
-__all__ = ["OPERATIONS", "SAVE_MODES", "change_table", "create", "write", "write_rows", "write_table"]
+__all__ = [
+    "OPERATIONS",
+    "SAVE_MODES",
+    "change_table",
+    "create",
+    "write",
+    "write_rows",
+    "write_table",
+]
 
 
 _SYSTEM_CLOCK = SystemClock()
 KEPT_BYTES = 32 << 20  # of the rows of a stream, for another attempt
 
 
-@dataclass(frozen=True, slots=True)
-class _Written:
+class _Written(NamedTuple):
     """A write that is complete; `context`: the table as it was before."""
 
     result: WriteResult
@@ -140,7 +150,9 @@ def write_table(
     write = partial(_write, operation, frame, storage, engine, options, clock)
     attempt = partial(_attempt, write, frame, storage)
     with working(options.operation.lower(), storage.root) as work:
-        work.result = result = _with_services(with_retries(attempt, options, frame, clock))
+        written = with_retries(attempt, options, frame, clock)
+        # Plans of services name files by their full paths, so services wait until the files are in their place.
+        work.result = result = written.result if isinstance(storage, StagedTable) else served(*written)
     return result
 
 
@@ -233,7 +245,7 @@ def change_table(
         return _run(change, context, undone, number)
 
     with working(str(change.operation), storage.root) as work:
-        work.result = result = _with_services(with_retries(attempt, options, rows, clock))
+        work.result = result = served(*with_retries(attempt, options, rows, clock))
     return result
 
 
@@ -266,13 +278,6 @@ def _run(action: Action[Any], context: ActionContext, undone: tuple[str, ...], n
     return _Written(replace(result, retries=number) if number else result, context)
 
 
-def _with_services(attempt: _Written) -> WriteResult:
-    """The result of a write that is complete, after the table services that its options want."""
-    result = attempt.result
-    served, seconds = serve_after_write(attempt.context)
-    return replace(result, services=served, seconds={**result.seconds, **seconds}) if served else result
-
-
 def _action(
     operation: Callable[[Frame, WriteOptions], DataWrite], frame: Frame, options: WriteOptions, meta: MetaClient
 ) -> DataWrite:
@@ -302,9 +307,14 @@ _NAME_KEYS = (_NAME, "hoodie.datasource.write.table.name")
 
 
 def create(
-    storage: Storage, schema: pa.Schema | StructType, options: Options, spark: SparkSession | None
+    storage: Storage,
+    schema: pa.Schema | StructType,
+    options: Options,
+    spark: SparkSession | None,
+    *,
+    replaces_table: bool = False,
 ) -> MetaClient:
-    """Make an empty table of these columns. Raises TableExists, ConfigError."""
+    """Make an empty table of these columns. Raises TableExists, unless it replaces a table, and ConfigError."""
     columns = without_meta(arrow_schema(schema))
     if not len(columns):
         raise ConfigError("The schema has no columns; a table needs one at least.")
@@ -312,7 +322,12 @@ def create(
     check_fields(parsed, columns.names)
     assert parsed.table_name is not None
     text = avro_from_arrow(columns, parsed.table_name, with_meta=False)
-    create_from_options(with_sync(storage, parsed.storage_sync), parsed, SystemClock(), text)
+    storage = with_sync(storage, parsed.storage_sync)
+    if replaces_table:
+        with replacing(storage, parsed, _SYSTEM_CLOCK) as staged:
+            create_from_options(staged, aside(parsed), _SYSTEM_CLOCK, text)
+    else:
+        create_from_options(storage, parsed, _SYSTEM_CLOCK, text)
     return MetaClient.load(storage)
 
 
@@ -397,9 +412,10 @@ def _written(
         new_table_properties(new_table(parsed))
         check_fields(parsed, names)
     rows, engine = source.rows(parsed, options)
+    if replaces_table and table_exists(storage):
+        return replace_table(storage, parsed, engine, lambda place, aside: write_table(place, rows, engine, aside))
     if replaces_table:
-        source.check_outlives(storage, rows)
-        remove_table(with_sync(storage, parsed.storage_sync), parsed.lock)
+        remove_table(with_sync(storage, parsed.storage_sync), parsed.lock)  # what a removal that died has left
     return write_table(storage, rows, engine, parsed)
 
 

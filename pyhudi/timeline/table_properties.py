@@ -30,8 +30,17 @@ from pyhudi.model.table_config import TableConfig
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import Clock, SystemClock
 from pyhudi.storage.file_cache import get_or_load
+from pyhudi.storage.staged_table import replacement_name, staged_table
 
-__all__ = ["create_table", "load_table_config", "table_exists", "update_table_config"]
+__all__ = [
+    "create_table",
+    "has_properties",
+    "load_table_config",
+    "make_folders",
+    "settle_properties",
+    "table_exists",
+    "update_table_config",
+]
 
 # Another writer may be between two steps of its update; it needs milliseconds, a slow store perhaps a second.
 _READ_ATTEMPTS = 5
@@ -43,7 +52,12 @@ _VERSIONS_WITHOUT_CHECKSUM = frozenset("0123")
 
 
 def table_exists(storage: Storage) -> bool:
-    """True when a table exists (its properties, or during an update their backup)."""
+    """True when a table exists: its properties, during an update their backup, or the new table that replaces it."""
+    return has_properties(storage) or staged_table(storage) is not None
+
+
+def has_properties(storage: Storage) -> bool:
+    """True when the properties, or during an update their backup, are in their place."""
     return storage.stat(PROPERTIES_PATH) is not None or storage.stat(PROPERTIES_BACKUP_PATH) is not None
 
 
@@ -63,7 +77,9 @@ def load_table_config(storage: Storage, clock: Clock = _SYSTEM_CLOCK) -> TableCo
         if properties is not None:
             return TableConfig(properties)
         # If the folder exists, check once more: an update may have moved the backup to the file in between.
-        if not table_exists(storage) and (attempt > 0 or not storage.list(META_FOLDER)):
+        if not has_properties(storage) and (
+            attempt > 0 or not storage.list(META_FOLDER) or replacement_name(storage) is not None
+        ):
             raise TableNotFound(
                 f"No Hudi table at {storage.root}: expected {PROPERTIES_PATH} in it. {_what_is_there(storage)}"
             )
@@ -110,16 +126,21 @@ def create_table(storage: Storage, properties: Mapping[str, str], clock: Clock =
     config = TableConfig(properties).check_writable()
     if table_exists(storage):
         raise _table_exists(storage)
-    folders = [SCHEMA_FOLDER, TEMPORARY_FOLDER, f"{AUXILIARY_FOLDER}/.bootstrap/.partitions"]
-    folders += [f"{AUXILIARY_FOLDER}/.bootstrap/.fileids", config.timeline_path, config.history_path]
-    for folder in folders:
-        storage.make_folder(folder)
+    make_folders(storage, config)
     try:
         storage.create_synced(PROPERTIES_PATH, _print(properties, "Properties saved on", clock))
     except PathExists as error:
         raise _table_exists(storage) from error
     storage.sync([config.timeline_path, config.history_path, ""])
     return config
+
+
+def make_folders(storage: Storage, config: TableConfig) -> None:
+    """Make the folders that every table has, where the store has folders."""
+    folders = [SCHEMA_FOLDER, TEMPORARY_FOLDER, f"{AUXILIARY_FOLDER}/.bootstrap/.partitions"]
+    folders += [f"{AUXILIARY_FOLDER}/.bootstrap/.fileids", config.timeline_path, config.history_path]
+    for folder in folders:
+        storage.make_folder(folder)
 
 
 def update_table_config(
@@ -135,7 +156,7 @@ def update_table_config(
     Raises: WriteConflict when another process changes the properties without the lock; TableNotFound and CorruptFile as
         `load_table_config` does.
     """
-    _recover(storage)
+    settle_properties(storage)
     before = load_table_config(storage, clock)
     after = before.with_changes(set, remove)
     if after == before:
@@ -170,7 +191,7 @@ def _changed_by_another(storage: Storage) -> WriteConflict:
     )
 
 
-def _recover(storage: Storage) -> None:
+def settle_properties(storage: Storage) -> None:
     """Repair a crashed update: restore an incomplete file from its backup, and delete the backup."""
     backup = _read(storage, PROPERTIES_BACKUP_PATH)
     if backup is None:

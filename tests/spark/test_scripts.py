@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import functions as F
 
 import pyhudi
-from pyhudi.errors import ConfigError, KeyGenError, SchemaMismatch, TableExists, TableNotFound
+from pyhudi.errors import ConfigError, HudiError, KeyGenError, SchemaMismatch, TableExists, TableNotFound
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.spark.engine import SparkEngine, collect_arrow
 
@@ -136,11 +136,12 @@ def test_a_wrong_overwrite_leaves_the_old_table(hudi: Any, path: str) -> None:
 
     with pytest.raises(ConfigError, match="nope"):
         save(trips(hudi, FIRST), path, "overwrite", **{"hoodie.datasource.write.recordkey.field": "nope"})
-    again = hudi.read.format("hudi").load(path).drop("fare").withColumn("fare", F.lit(0.0))
-    with pytest.raises(ConfigError, match="about to delete"):
-        save(again, path, "overwrite", **{"hoodie.pyhudi.engine": "spark"})
+    for engine in ("local", "spark"):
+        with pytest.raises(HudiError, match="null"):
+            save(trips(hudi, [(None, "rome", 1, 1.0)]), path, "overwrite", **{"hoodie.pyhudi.engine": engine})
 
     assert rows(hudi.read.format("hudi").load(path)) == sorted(FIRST)
+    assert not list((Path(path) / ".hoodie/.temp").iterdir())
 
 
 def test_overwrite_deletes_only_tables(hudi: Any, tmp_path: Path) -> None:
@@ -154,10 +155,12 @@ def test_overwrite_deletes_only_tables(hudi: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.thorough
-def test_a_table_can_be_overwritten_from_its_own_rows_when_they_fit_this_process(hudi: Any, path: str) -> None:
+@pytest.mark.parametrize("engine", ["local", "spark"])
+def test_a_table_can_be_overwritten_from_its_own_rows(engine: str, hudi: Any, path: str) -> None:
     save(trips(hudi, FIRST), path)
 
-    save(hudi.read.format("hudi").load(path).where("city = 'rome'"), path, "overwrite")
+    own = hudi.read.format("hudi").load(path).where("city = 'rome'")
+    save(own, path, "overwrite", **{"hoodie.pyhudi.engine": engine})
 
     assert rows(hudi.read.format("hudi").load(path)) == [("a", "rome", 1, 1.0), ("b", "rome", 1, 2.0)]
 

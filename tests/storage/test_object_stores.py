@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from pyhudi import write_hudi
 from pyhudi.engine.local import LocalEngine
 from pyhudi.errors import HudiError, PathExists, PathNotFound, StorageError
 from pyhudi.locks import LockOptions, hold, open_lock
@@ -22,7 +23,7 @@ from pyhudi.model.options.concurrency import StorageLockOptions
 from pyhudi.storage import Storage, SystemClock, open_storage
 from pyhudi.storage.versioned import versioned_files
 from tests.support.servers.object_stores import ObjectStoreServer
-from tests.support.tables.small import TestTable
+from tests.support.tables.small import DEFAULTS, NO_METADATA, TestTable, rows_of
 
 MANY = {
     "hoodie.write.concurrency.mode": "OPTIMISTIC_CONCURRENCY_CONTROL",
@@ -140,6 +141,23 @@ def test_the_path_of_a_table_is_taken_as_it_is(server: ObjectStoreServer, name: 
 
     assert storage.read("f") == b"x"
     assert [info.path for info in storage.walk("")] == ["f"]
+
+
+def test_a_table_is_replaced_there_by_copies_of_the_store(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = TestTable(storage)
+    table.upsert(("a", "x", 1, 10), ("b", "y", 1, 20))
+    options = {**NO_METADATA, **DEFAULTS}
+    copied = list[str]()
+    real = type(storage).copy_file  # type: ignore[attr-defined]
+    monkeypatch.setattr(type(storage), "copy_file", lambda *of: (copied.append(of[2]), real(*of)))
+
+    write_hudi(storage, rows_of(("n", "x", 1, 5)), mode="replace", options=options)
+
+    assert table.rows() == [("n", "x", 1, 5)]
+    assert [path for path in copied if path.endswith(".parquet")]
+    assert not [info.path for info in storage.walk("") if "replace" in info.path or info.path.startswith("y/")]
+    table.upsert(("n", "x", 2, 6))
+    assert table.rows() == [("n", "x", 2, 6)]
 
 
 def test_what_is_deleted_leaves_nothing(storage: Storage) -> None:

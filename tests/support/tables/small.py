@@ -23,7 +23,7 @@ from pyhudi.storage.clock import Clock, SystemClock
 from pyhudi.storage.memory import MemoryStorage
 from pyhudi.table.calls import serve
 from pyhudi.table.write import write_table
-from pyhudi.timeline.table_properties import load_table_config, table_exists
+from pyhudi.timeline.table_properties import table_exists
 
 SCHEMA = pa.schema([("id", pa.string()), ("p", pa.string()), ("ts", pa.int64()), ("v", pa.int64())])
 DEFAULTS = {
@@ -66,7 +66,7 @@ class TestTable:
 
     def write(self, operation: str, data: Any, **options: str) -> WriteResult:
         """One write; keyword options have "_" for ".", behind "hoodie."."""
-        config = load_table_config(self.storage) if table_exists(self.storage) else None
+        config = self.meta.config if table_exists(self.storage) else None
         new = NO_METADATA if config is None and not self.metadata_by_default else {}
         given = {**new, **DEFAULTS, **self.options, "hoodie.datasource.write.operation": operation}
         given |= {"hoodie." + name.replace("_", "."): text for name, text in options.items()}
@@ -78,7 +78,7 @@ class TestTable:
     def write_as_is(self, operation: str, data: Any, options: Mapping[str, str] | None = None) -> WriteResult:
         """A write that takes everything else from the table."""
         given = {"hoodie.datasource.write.operation": operation, **(options or {})}
-        parsed = WriteOptions.parse(given, table=load_table_config(self.storage))
+        parsed = WriteOptions.parse(given, table=self.meta.config)
         return write_table(self.storage, data, self.engine, parsed, clock=self.clock)
 
     def upsert(self, *rows: Row, **options: str) -> WriteResult:
@@ -108,8 +108,9 @@ class TestTable:
 
     def read(self, as_of: str | None = None) -> pa.Table:
         """The snapshot, meta columns included."""
-        plan = plan_snapshot(self.meta, Query(as_of=as_of))
-        return pa.Table.from_batches(list(read_batches(plan, self.storage)), plan.schema)
+        meta = self.meta
+        plan = plan_snapshot(meta, Query(as_of=as_of))
+        return pa.Table.from_batches(list(read_batches(plan, meta.storage)), plan.schema)
 
     def rows(self, columns: Sequence[str] = SCHEMA.names, as_of: str | None = None) -> list[tuple[Any, ...]]:
         """The snapshot's rows, sorted."""

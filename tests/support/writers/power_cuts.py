@@ -128,7 +128,7 @@ def check_whole(table: TestTable, where: str) -> None:
         for stat in meta.commits.metadata(instant).stats():
             if stat.path is None or (stat.partition_path or "", stat.path.rpartition("/")[2]) in cleaned:
                 continue
-            entry = table.storage.stat(stat.path)
+            entry = meta.storage.stat(stat.path)
             if entry is None and archived:
                 continue  # cleaned by a clean that was archived, perhaps; what is read is compared anyway
             assert entry is not None, f"{where}: {instant.requested_time} names {stat.path}, which is gone"

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import cache, partial
 from typing import Any
 
-from pyhudi import HudiTable
+from pyhudi import HudiTable, write_hudi
 from pyhudi.actions.undo.restore import restore
 from pyhudi.model.options import WriteOptions
 from pyhudi.schema.changes import MoveColumn
@@ -16,7 +16,7 @@ from pyhudi.services.savepoint import delete_savepoint, savepoint
 from pyhudi.timeline.table_properties import update_table_config
 from tests.support.tables.clustered import Clustered
 from tests.support.tables.compacted import Compacted
-from tests.support.tables.small import TestTable, rollback_write, rows_of
+from tests.support.tables.small import DEFAULTS, NO_METADATA, TestTable, rollback_write, rows_of
 from tests.support.tables.undone import served
 from tests.support.tables.versioned import take_to
 from tests.support.writers.every_fault import START, empty, empty_merge_on_read, loaded, with_logs
@@ -113,6 +113,12 @@ def do_save(table: TestTable) -> None:
     served(table, partial(delete_savepoint, instant_time=last.requested_time))
 
 
+def do_replace(table: TestTable) -> object:
+    """A new table in the place of this one."""
+    options = {**NO_METADATA, **DEFAULTS, **table.options}
+    return write_hudi(table.storage, rows_of(("n", "x", 1, 5)), mode="replace", options=options)
+
+
 def first_write(table: TestTable) -> object:
     return table.bulk_insert(*START)
 
@@ -133,6 +139,8 @@ ACTIONS: dict[str, tuple[Make, Callable[[Any], object], str]] = {
     "delete, merge on read, version 6": (with_logs, lambda t: t.delete(("b", "x")), "6"),
     "insert_overwrite": (loaded, lambda t: t.write("insert_overwrite", rows_of(("n", "x", 1, 5))), "9"),
     "insert_overwrite, version 6": (loaded, lambda t: t.write("insert_overwrite", rows_of(("n", "x", 1, 5))), "6"),
+    "new table": (partial(upserted, loaded), do_replace, "9"),
+    "new table, merge on read, version 6": (partial(upserted, with_logs), do_replace, "6"),
     "alter": (loaded, lambda t: HudiTable(t.meta).alter(MoveColumn("ts", after="v")), "9"),
     "alter, version 6": (loaded, lambda t: HudiTable(t.meta).alter(MoveColumn("ts", after="v")), "6"),
     "compaction": (compactable, lambda t: t.compact(), "9"),

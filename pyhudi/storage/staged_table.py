@@ -1,0 +1,140 @@
+"""`StagedTable`: a new table that is built inside the folder of the table that it replaces, until it is put in place.
+
+    .hoodie/.temp/replacement-<id>/    the new table: its `.hoodie`, its partitions
+    .hoodie/.temp/replaced_by          the name of that folder, as soon as the new table is complete
+
+The new table counts from the moment on when the old one has no properties any more. Until its files are in their final
+place, it is read where it was built; `staged_table` finds it there. `actions/replacement.py` describes the steps.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import NoReturn
+
+import pyarrow as pa
+
+from pyhudi.errors import CorruptFile, PathNotFound, WriteConflict
+from pyhudi.model.filenames import PROPERTIES_PATH, REPLACEMENT_PATH, REPLACEMENT_PREFIX, TEMPORARY_FOLDER
+from pyhudi.storage.base import READ_BYTES_MAX, FileInfo, Storage
+from pyhudi.storage.file_cache import FileState, state_of
+from pyhudi.storage.paths import child
+from pyhudi.storage.place import file_names_in
+from pyhudi.storage.subfolder import Subfolder
+
+__all__ = ["StagedTable", "place_of", "replacement_name", "staged_table"]
+
+_NAME = re.compile(re.escape(REPLACEMENT_PREFIX) + r"[0-9a-f-]{36}", re.ASCII)
+_NAME_BYTES_MAX = 1 << 10
+
+
+@dataclass(frozen=True)
+class StagedTable(Subfolder):
+    """The new table, for the process that builds it; its root is that of the table which it replaces.
+
+    `is_complete`: for all others, who only read it. A reader goes on in the final place when the table has moved there.
+    """
+
+    is_complete: bool = False
+
+    @property
+    def root(self) -> str:
+        return self.storage.root
+
+    @property
+    def name(self) -> str:
+        """The name of its folder."""
+        return self.folder.rpartition("/")[2]
+
+    def read(self, path: str, limit_bytes: int = READ_BYTES_MAX) -> bytes:
+        try:
+            return super().read(path, limit_bytes)
+        except PathNotFound:
+            if not self._has_moved():
+                raise
+            return self.storage.read(path, limit_bytes)
+
+    def open_input(self, path: str) -> pa.NativeFile:
+        try:
+            return super().open_input(path)
+        except PathNotFound:
+            if not self._has_moved():
+                raise
+            return self.storage.open_input(path)
+
+    # Of a listing one asks afterwards: until then the folder is whole.
+
+    def list(self, path: str) -> tuple[FileInfo, ...]:
+        entries = super().list(path)
+        return self.storage.list(path) if self._has_moved() else entries
+
+    def file_names_in(self, path: str) -> frozenset[str]:
+        names = super().file_names_in(path)
+        return file_names_in(self.storage, path) if self._has_moved() else names
+
+    def walk(self, path: str) -> Iterator[FileInfo]:
+        if not self.is_complete:
+            return super().walk(path)
+        entries = list(super().walk(path))
+        return self.storage.walk(path) if self._has_moved() else iter(entries)
+
+    def stat(self, path: str) -> FileInfo | None:
+        entry = super().stat(path)
+        return self.storage.stat(path) if entry is None and self._has_moved() else entry
+
+    def file_state(self, path: str) -> FileState | None:
+        state = super().file_state(path)
+        return state_of(self.storage, path) if state is None and self._has_moved() else state
+
+    def open_output(self, path: str) -> pa.NativeFile:
+        return self._refused() if self.is_complete else super().open_output(path)
+
+    def write(self, path: str, data: bytes) -> None:
+        self._refused() if self.is_complete else super().write(path, data)
+
+    def create_new(self, path: str, data: bytes) -> None:
+        self._refused() if self.is_complete else super().create_new(path, data)
+
+    def create_synced(self, path: str, data: bytes) -> None:
+        self._refused() if self.is_complete else super().create_synced(path, data)
+
+    def delete(self, path: str) -> bool:
+        return self._refused() if self.is_complete else super().delete(path)
+
+    def delete_tree(self, path: str) -> None:
+        self._refused() if self.is_complete else super().delete_tree(path)
+
+    def _has_moved(self) -> bool:
+        return self.is_complete and self.storage.stat(REPLACEMENT_PATH) is None
+
+    def _refused(self) -> NoReturn:
+        raise WriteConflict(
+            f"{self.root}: another process replaces the table at this moment, or died while it did. The new table can "
+            "be read; nothing was changed here. Do it again: the next write finishes the replacement first."
+        )
+
+
+def place_of(storage: Storage) -> Storage:
+    """The final place of a table that is read where it was built; other storages as they are."""
+    return storage.storage if isinstance(storage, StagedTable) and storage.is_complete else storage
+
+
+def replacement_name(storage: Storage) -> str | None:
+    """The name of the folder of the complete new table, None when nobody has named one."""
+    with suppress(PathNotFound, CorruptFile):
+        text = storage.read(REPLACEMENT_PATH, _NAME_BYTES_MAX).decode("ascii", "replace")
+        if _NAME.fullmatch(text):
+            return text
+    return None
+
+
+def staged_table(storage: Storage) -> StagedTable | None:
+    """The new table of a place whose old one has no properties any more, None when there is none."""
+    name = replacement_name(storage)
+    if name is None:
+        return None
+    staged = StagedTable(storage, child(TEMPORARY_FOLDER, name), is_complete=True)
+    return staged if storage.stat(child(staged.folder, PROPERTIES_PATH)) is not None else None
