@@ -40,7 +40,7 @@ from pyhudi.formats.bootstrap import BASE_PATH_KEY, SourceFile
 from pyhudi.formats.damage import text_checked
 from pyhudi.index.chosen import index_class
 from pyhudi.meta_client import MetaClient
-from pyhudi.model.filenames import META_FOLDER, new_file_id
+from pyhudi.model.filenames import new_file_id
 from pyhudi.model.instant import ActionKind
 from pyhudi.model.options import WriteOptions, canonical_keys, merged_options
 from pyhudi.progress_line import working
@@ -50,6 +50,7 @@ from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import Clock, SystemClock
 from pyhudi.table.arguments import WriteArguments
 from pyhudi.table.calls import Options, PathLike, open_place
+from pyhudi.table.data_files import check_in_no_table, data_files
 from pyhudi.table.named_arguments import named
 from pyhudi.table.replacement import replace_table
 from pyhudi.table.write import write
@@ -226,18 +227,10 @@ def _read_source(folder: Storage) -> _Source:
     """The files of the folder in order of their paths. Raises ConfigError for none, and for other tables."""
     clock = SystemClock()
     files, formats = list[SourceFile](), set[str]()
-    for info in sorted(folder.walk(""), key=lambda info: info.path):
-        parts = info.path.split("/")
-        if META_FOLDER in parts or "_delta_log" in parts:
-            raise ConfigError(
-                f"{folder.root} is a table of its own, and its files have rows that don't count. Read it, and write "
-                "its rows (pyhudi.import_table for Iceberg and Delta)."
-            )
-        ending = info.name.rpartition(".")[2].lower()
-        if any(part.startswith((".", "_")) for part in parts) or ending not in _FORMATS:
-            continue
-        formats.add(_FORMATS[ending])
-        place = "/".join(parts[:-1])
+    check_in_no_table({folder.root}, dict(getattr(folder, "_options", ())))
+    for info in data_files(folder, [f".{ending}" for ending in _FORMATS]):
+        formats.add(_FORMATS[info.name.rpartition(".")[2].lower()])
+        place = info.path.rpartition("/")[0]
         file_id = new_file_id(clock.new_uuid(), 0)
         files.append(SourceFile(place, file_id, place, info.path, info.size_bytes, info.modified_ms))
     if not files:

@@ -690,12 +690,13 @@ class HudiTable:
 
         Args:
             paths: files, and folders whose `*.parquet` are meant, of this machine or of any store that tables lie in;
-                partition columns that are not in the files come from the names of their folders (`city=rome/`).
+                hidden ones (`_temporary/`, `.a.parquet`) are left out of folders, as Spark leaves them out. Partition
+                columns that are not in the files come from the names of their folders (`city=rome/`).
             storage_options: of the files' store, as for `open`; the table has its own.
             operation: upsert replaces rows of known keys; the others don't look for keys, so that the same files added
                 twice are there twice.
-        Raises: ConfigError for paths without files, and for base files of Hudi tables; SchemaMismatch for columns that
-            don't fit the table's; StorageError for a file that can't be read. Nothing is added then.
+        Raises: ConfigError for paths without files, and for files of Hudi, Delta and Iceberg tables; SchemaMismatch
+            for columns that don't fit the table's; StorageError for a file that can't be read. Nothing is added then.
         """
         from pyhudi.table.imports import add_files
 

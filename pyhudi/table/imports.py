@@ -28,6 +28,7 @@ from pyhudi.storage import open_storage
 from pyhudi.storage.base import Storage
 from pyhudi.table.arguments import WriteArguments
 from pyhudi.table.calls import Options, PathLike, TableHandle, open_place, session_options
+from pyhudi.table.data_files import check_in_no_table, data_files
 from pyhudi.table.named_arguments import named
 from pyhudi.table.write import write, write_rows
 from pyhudi.timeline.table_properties import table_exists
@@ -240,7 +241,7 @@ def add_files(
 
 
 def _files(paths: object, options: Mapping[str, object]) -> list[_ParquetFile]:
-    """All Parquet files, those of folders in order. Raises ConfigError for none, and for files of a Hudi table."""
+    """All Parquet files, those of folders in order. Raises ConfigError for none, and for files of other tables."""
     one = isinstance(paths, str | os.PathLike)
     listed = [paths] if one else list(paths) if isinstance(paths, Iterable) else []
     files = [file for path in listed for file in _files_at(cast("PathLike", path), options)]
@@ -253,6 +254,7 @@ def _files(paths: object, options: Mapping[str, object]) -> list[_ParquetFile]:
             f"add_files: {hudis!r} is a base file of a Hudi table, which has rows that later ones have replaced. Read "
             "that table instead: table.bulk_insert(HudiTable.open(path).scan(columns))."
         )
+    check_in_no_table({file.storage.root for file in files}, options)
     return files
 
 
@@ -266,7 +268,7 @@ def _files_at(path: PathLike, options: Mapping[str, object]) -> list[_ParquetFil
         entry = storage.stat(name)
         if entry is not None and not entry.is_dir:
             return [_ParquetFile(storage, name)]
-    files = sorted(file.path for file in folder.walk("") if file.name.endswith(".parquet"))
+    files = [file.path for file in data_files(folder, [".parquet"])]
     if entry is None and not files:
         raise ConfigError(f"add_files: there is no file or folder {os.fspath(path)!r}.")
     return [_ParquetFile(folder, file) for file in files]

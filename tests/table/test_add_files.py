@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pyhudi import ConfigError, HudiError, HudiTable, SchemaMismatch
+from pyhudi import ConfigError, HudiError, HudiTable, SchemaMismatch, bootstrap
 from pyhudi.storage import open_storage
 from pyhudi.table import imports
 from tests.support.servers.object_stores import ObjectStoreServer, object_store_server
@@ -85,7 +85,8 @@ def test_an_upsert_makes_it_safe_to_add_files_again(table: HudiTable, tmp_path: 
         ("s9://bucket/x", ConfigError, "Unknown scheme"),
         ("text.parquet", SchemaMismatch, "text.parquet can't be read as Parquet"),
         ("wrong.parquet", SchemaMismatch, "fare"),
-        ("t", ConfigError, "is a base file of a Hudi table"),
+        ("t", ConfigError, "t is, or holds, a Hudi table"),
+        ("t/oslo", ConfigError, "is a base file of a Hudi table"),
     ],
 )
 def test_what_can_t_be_added_is_refused(
@@ -100,6 +101,44 @@ def test_what_can_t_be_added_is_refused(
     assert rows(table) == [(9, "oslo", 1, 1.0)]
     with pytest.raises(ConfigError, match="found operation='delete'"):
         table.add_files(tmp_path / "wrong.parquet", operation="delete")
+
+
+HIDDEN = (
+    "_temporary/0/_temporary/attempt_1/part-0.parquet",
+    ".spark-staging-1/day=8/part-0.parquet",
+    "_change_data/part-0.parquet",
+    "city=rome/day=3/.part-0.parquet",
+    "city=rome/day=3/_part-0.parquet",
+    "part-0.parquet._COPYING_",
+)
+
+
+def test_hidden_files_of_a_folder_are_left_out(table: HudiTable, tmp_path: Path) -> None:
+    for hidden in HIDDEN:
+        saved(tmp_path / "in" / hidden, id=[-1], city=["rome"], day=[3], fare=[0.0])
+    saved(tmp_path / "in" / "city=rome" / "day=3" / "a.PARQUET", id=[1], fare=[1.0])
+    saved(tmp_path / "in" / "city=rome" / "day=3" / "_x=1" / "b.parquet", id=[2], fare=[2.0])
+
+    table.add_files(tmp_path / "in")
+    assert rows(table) == [(1, "rome", 3, 1.0), (2, "rome", 3, 2.0)]
+    table.add_files(tmp_path / "in" / HIDDEN[4])
+    assert rows(table)[0] == (-1, "rome", 3, 0.0), "what is named is meant"
+
+
+@pytest.mark.parametrize("named", ["", "data", "data/city=rome", "data/city=rome/day=3", "data/city=rome/a.parquet"])
+@pytest.mark.parametrize("kind", ["Delta", "Iceberg"])
+def test_files_of_other_tables_are_refused(kind: str, named: str, table: HudiTable, tmp_path: Path) -> None:
+    log = {"Delta": "_delta_log/0.checkpoint.parquet", "Iceberg": "metadata/v1.metadata.json"}[kind]
+    for file in (log, "data/city=rome/a.parquet", "data/city=rome/day=3/b.parquet"):
+        saved(tmp_path / "in" / file, id=[1], city=["rome"], day=[3], fare=[1.0])
+
+    with pytest.raises(ConfigError, match=f"{kind} table, and its files have rows that don't count") as raised:
+        table.add_files(tmp_path / "in" / named)
+    assert "import_table" in str(raised.value)
+    assert rows(table) == []
+    if not named.endswith(".parquet"):
+        with pytest.raises(ConfigError, match=f"{kind} table, and its files have rows that don't count"):
+            bootstrap(tmp_path / "in" / named, tmp_path / "new", record_key="id")
 
 
 @pytest.mark.thorough

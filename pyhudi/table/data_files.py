@@ -1,0 +1,76 @@
+"""The files of a folder that hold its rows, for what takes a folder of files: `add_files`, `bootstrap`.
+
+Names are hidden as in Spark: files and folders that begin with a dot or an underscore hold no rows, but for partition
+folders (`_day=1`). Folders of a table format are refused: its log says which files count, and which rows of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from pyhudi.errors import ConfigError
+from pyhudi.model.filenames import META_FOLDER
+from pyhudi.storage import open_storage
+from pyhudi.storage.base import FileInfo, Storage
+
+__all__ = ["check_in_no_table", "data_files"]
+
+_DELTA_LOG = "_delta_log"
+_ICEBERG_FOLDER, _ICEBERG_METADATA = "metadata", ".metadata.json"
+_COPYING = "._COPYING_"  # Hadoop's, while it copies a file
+
+
+def data_files(folder: Storage, endings: Sequence[str]) -> list[FileInfo]:
+    """The files with these endings, whichever their case, in order of their paths. Raises ConfigError for tables."""
+    files = []
+    for info in folder.walk(""):
+        parts = info.path.split("/")
+        kind = _kind_of_table(parts)
+        if kind:
+            raise _of_table(folder.root, kind)
+        if info.name.lower().endswith(tuple(endings)) and not any(map(_is_hidden, parts)):
+            files.append(info)
+    return sorted(files, key=lambda info: info.path)
+
+
+def check_in_no_table(folders: set[str], options: Mapping[str, object]) -> None:
+    """Raise ConfigError for folders of data inside a table of Delta or Iceberg: its partitions, its `data`."""
+    for root in sorted({root for folder in folders for root in _roots_above(folder)}):
+        place = open_storage(root or "/", options)
+        if place.list(_DELTA_LOG):
+            raise _of_table(root, "a Delta table")
+        if any(entry.name.endswith(_ICEBERG_METADATA) for entry in place.list(_ICEBERG_FOLDER)):
+            raise _of_table(root, "an Iceberg table")
+
+
+def _roots_above(folder: str) -> Iterator[str]:
+    """Where a table would lie that has a folder: above its partitions, and above Iceberg's `data`."""
+    root, _, name = folder.rstrip("/").rpartition("/")
+    while "=" in name and root:
+        folder = root
+        root, _, name = root.rpartition("/")
+    yield folder
+    if name == "data" and root and not root.endswith((":", ":/")):  # the folder is no bucket
+        yield root
+
+
+def _kind_of_table(parts: Sequence[str]) -> str:
+    if META_FOLDER in parts:
+        return "a Hudi table"
+    if _DELTA_LOG in parts:
+        return "a Delta table"
+    if parts[-1].endswith(_ICEBERG_METADATA) and parts[-2:-1] == [_ICEBERG_FOLDER]:
+        return "an Iceberg table"
+    return ""
+
+
+def _is_hidden(name: str) -> bool:
+    return name.startswith(".") or (name.startswith("_") and "=" not in name) or name.endswith(_COPYING)
+
+
+def _of_table(root: str, kind: str) -> ConfigError:
+    way = "table.bulk_insert(HudiTable.open(path).scan(columns))" if "Hudi" in kind else "pyhudi.import_table"
+    return ConfigError(
+        f"{root} is, or holds, {kind}, and its files have rows that don't count: of files that were replaced, and rows "
+        f"that were deleted. Read that table, and write its rows ({way})."
+    )
