@@ -4,15 +4,16 @@ Allowed: new columns (made nullable, appended at the end of the root or of their
 the table (int → long → float → double), data narrower than the table (widened on the way in, also to text). Required
 columns stay required whatever the data's type says: rows without a value are refused (`required.py`). Refused, all
 offending columns in one message: narrowing and unrelated types, columns that would change their kind (number → string,
-string → binary; an option allows it), names that differ only by case, missing columns (unless an option says null or
-drop), changes of key and partition columns. Names match exactly; order does not matter. An untyped null, at any depth,
-has the type of the table there.
+string → binary; an option allows it), names that differ only by case, names that columns had before, missing columns
+(unless an option says null or drop), changes of key and partition columns. Names match exactly; order does not matter.
+An untyped null, at any depth, has the type of the table there.
 Source: docs/formats/schema.md, "Evolution on write".
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from types import MappingProxyType
 
 import pyarrow as pa
 import pyarrow.types as pt
@@ -21,9 +22,11 @@ from pyhudi.arrow.kinds import is_bytes, is_list, is_text
 from pyhudi.errors import SchemaMismatch
 from pyhudi.formats.avro.schema import storable, without_meta
 from pyhudi.schema.casts import can_cast
+from pyhudi.schema.former_names import FormerName
 
-__all__ = ["evolve", "or_widen", "wider_decimal"]
+__all__ = ["column_paths", "evolve", "misfit", "or_widen", "wider_decimal"]
 
+_NO_NAMES: Mapping[str, FormerName] = MappingProxyType({})
 _NUMBERS = (pa.int32(), pa.int64(), pa.float32(), pa.float64())  # in the order of widening
 
 
@@ -37,6 +40,7 @@ def evolve(
     allow_kind_change: bool = False,
     protected: Collection[str] = (),
     ordering_fields: Collection[str] = (),
+    former: Mapping[str, FormerName] = _NO_NAMES,
 ) -> pa.Schema:
     """The table's schema after a write of `incoming`; the same object when nothing changes.
 
@@ -49,6 +53,7 @@ def evolve(
         protected: key and partition columns (dotted paths for nested ones): required, with the same type (or a narrower
             one with the same texts: int for long, float for double).
         ordering_fields: the ordering columns: required, and at most widened from one number type to another.
+        former: path → what became of the column that had it (`former_names`); data can't bring it back.
     Returns: data columns only. `project(data, evolve(...))` brings the data into it.
     Raises:  SchemaMismatch naming every column that does not fit, with both types and the reason.
     """
@@ -57,11 +62,10 @@ def evolve(
     if not old.names:
         return new
     keep = null_for_missing or reconcile
-    step = _Step(keep, allow_drop, allow_kind_change, frozenset(protected), frozenset(ordering_fields))
+    step = _Step(keep, allow_drop, allow_kind_change, frozenset(protected), frozenset(ordering_fields), former)
     fields = step.fields(list(old), list(new), "")
     if step.problems:
-        listed = "".join(f"\n  - {problem}" for problem in step.problems)
-        raise SchemaMismatch(f"The data does not fit the table's schema; nothing was written:{listed}")
+        raise misfit(step.problems)
     evolved = pa.schema(fields)
     return table if evolved.equals(table) else evolved
 
@@ -76,6 +80,7 @@ class _Step:
         allow_kind_change: bool,
         protected: frozenset[str],
         ordering_fields: frozenset[str],
+        former: Mapping[str, FormerName],
     ) -> None:
         self.problems: list[str] = []
         self._allow_kind_change = allow_kind_change
@@ -83,6 +88,7 @@ class _Step:
         self._allow_drop = allow_drop
         self._protected = protected
         self._ordering_fields = ordering_fields
+        self._former = former
 
     def fields(self, old: Sequence[pa.Field], new: Sequence[pa.Field], path: str) -> list[pa.Field]:
         """Fields of a struct (or of the root, path "") after the write: the old ones in their order, then the new."""
@@ -92,13 +98,19 @@ class _Step:
         out: list[pa.Field] = []
         misspelt = set()
         for field in new:
-            other = by_lower_case.get(field.name.lower())
-            if field.name not in old_names and other is not None:
+            if field.name in old_names:
+                continue
+            name, other = _join(path, field.name), by_lower_case.get(field.name.lower())
+            former = self._former.get(name)
+            if other is not None:
                 misspelt.add(other)
                 self.problems.append(
-                    f"column {_join(path, field.name)!r}: the table calls it {_join(path, other)!r}, and names match "
-                    f"letter by letter; rename the column in the data"
+                    f"column {name!r}: the table calls it {_join(path, other)!r}, and names match letter by letter; "
+                    f"rename the column in the data"
                 )
+            elif former is not None:
+                misspelt.add("" if former.path is None else former.path.rpartition(".")[2])
+                self.problems.append(f"column {name!r}: {former.refusal(name)}")
         for field in old:
             if field.name in arriving:
                 out.append(self._both(field, arriving[field.name], _join(path, field.name)))
@@ -168,6 +180,28 @@ class _Step:
         if pt.is_decimal(old) and pt.is_decimal(new):
             return f"digits could be lost: cast the data{or_widen(path, old, new)}"
         return f"that is no widening: cast the data to {old}"
+
+
+def misfit(problems: Iterable[str]) -> SchemaMismatch:
+    """The error for data that does not fit the table's schema."""
+    listed = "".join(f"\n  - {problem}" for problem in problems)
+    return SchemaMismatch(f"The data does not fit the table's schema; nothing was written:{listed}")
+
+
+def column_paths(schema: pa.Schema) -> dict[str, pa.DataType]:
+    """All columns and nested fields by their paths: `address.city`, `items.element.price`, `prices.value`."""
+    paths: dict[str, pa.DataType] = {}
+    pending = [(field.name, field.type) for field in reversed(list(schema))]
+    while pending:
+        path, data_type = pending.pop()
+        paths[path] = data_type
+        if pt.is_struct(data_type):
+            pending += [(_join(path, field.name), field.type) for field in reversed(data_type.fields)]
+        elif is_list(data_type):
+            pending.append((_join(path, "element"), data_type.value_type))
+        elif pt.is_map(data_type):
+            pending.append((_join(path, "value"), data_type.item_type))
+    return paths
 
 
 def wider_decimal(old: pa.DataType, new: pa.DataType) -> pa.DataType | None:

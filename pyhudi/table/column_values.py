@@ -32,6 +32,7 @@ def column_of(name: object, values: Sequence[object], data_type: pa.DataType | N
     if not isinstance(name, str):
         raise SchemaMismatch(f"A row has the key {brief(name)}, which is no text: columns are named by text.")
     try:
+        data_type = None if data_type is None else _with_new_fields(data_type, values)
         column = pa.array(values, data_type)
     except UnicodeError:
         raise
@@ -43,6 +44,28 @@ def column_of(name: object, values: Sequence[object], data_type: pa.DataType | N
         lost = "its time of day" if isinstance(cut, datetime) else "digits behind the point"
         raise _refused(name, cut, data_type, f"{lost} would be lost")
     return column
+
+
+def _with_new_fields(data_type: pa.DataType, values: Sequence[object]) -> pa.DataType:
+    """The type with the fields that dicts in the values have beyond its own: Arrow would leave their values out."""
+    if pt.is_struct(data_type):
+        dicts = [value for value in values if isinstance(value, Mapping)]
+        known = {field.name for field in data_type.fields}
+        new = dict.fromkeys(name for value in dicts for name in value if isinstance(name, str) and name not in known)
+        fields = [
+            field.with_type(_with_new_fields(field.type, [value.get(field.name) for value in dicts]))
+            for field in data_type.fields
+        ]
+        more = [pa.field(name, pa.array([value.get(name) for value in dicts]).type) for name in new]
+        return pa.struct([*fields, *(field for field in more if not pt.is_null(field.type))])
+    if is_list(data_type):
+        inner = [item for value in values if isinstance(value, list | tuple) for item in value]
+        return pa.list_(data_type.value_field.with_type(_with_new_fields(data_type.value_type, inner)))
+    if pt.is_map(data_type) and pt.is_nested(data_type.item_type):
+        pairs = (value.items() if isinstance(value, Mapping) else value for value in values if value is not None)
+        items = [item for entries in pairs for _, item in cast("Iterable[tuple[object, object]]", entries)]
+        return pa.map_(data_type.key_type, data_type.item_field.with_type(_with_new_fields(data_type.item_type, items)))
+    return data_type
 
 
 def _fits(value: object, data_type: pa.DataType | None) -> bool:

@@ -132,3 +132,17 @@ def test_python_objects_of_polars_are_refused_and_types_unknown_to_arrow_are_nam
     error = column_refused(DataFrame(), pa.ArrowInvalid("all"), pa.schema([("w", pa.int64())]))
     assert "Column 'w'" in str(error)
     assert "of type int64" in str(error)
+
+
+def test_fields_of_dicts_that_the_table_lacks_are_added_at_every_depth() -> None:
+    inner = pa.struct([("x", pa.int32())])
+    columns = [("id", pa.int64()), ("s", inner), ("l", pa.list_(inner)), ("m", pa.map_(pa.string(), inner))]
+    table = HudiTable.create("memory://new-fields", pa.schema(columns), record_key="id")
+    more = {"x": 1, "y": "new", "z": None}
+    table.upsert([{"id": 1, "s": more, "l": [more, {"x": 2}], "m": {"k": more}}])
+    table.upsert([{"id": 1, "s": {"x": 3, "deep": {"w": 1}}}])
+
+    kept = {"x": 1, "y": "new"}
+    (row,) = table.to_arrow(["s", "l", "m"]).to_pylist()
+    assert row["s"] == {"x": 3, "y": None, "deep": {"w": 1}}
+    assert (row["l"], row["m"]) == ([kept, {"x": 2, "y": None}], [("k", kept)])

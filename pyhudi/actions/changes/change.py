@@ -33,6 +33,7 @@ from pyhudi.actions.table_keys import PROBE_TIME, is_automatic, table_keygen
 from pyhudi.actions.writes.delete_keys import ordered_deletes
 from pyhudi.actions.writes.index_lookup import appended_keys, stored_slices, table_index
 from pyhudi.actions.writes.keyed_write import KeyedWrite, Rules, log_plan
+from pyhudi.actions.writes.new_columns import check_source_names
 from pyhudi.actions.writes.preparation import (
     check_keys,
     commit_body,
@@ -143,6 +144,8 @@ class ChangeRows:
                 f"the index is global. Its columns: {', '.join(schema.names)}."
             )
         check_keys(table_keygen(context, PROBE_TIME), schema)
+        if any(isinstance(clause, Clause) and clause.takes_all for clause in self.clauses) and not self.evolves:
+            check_source_names(without_meta(schema), context)
 
     def prepare(self, schedule: Schedule, instant: Instant, context: ActionContext) -> PreparedWrite[ChangePlan]:
         plan = plan_snapshot(

@@ -59,6 +59,11 @@ class Clause:
     condition: Where = None
     values: Mapping[str, object] | None = None
 
+    @property
+    def takes_all(self) -> bool:
+        """Does it take the columns of the source by their names?"""
+        return self.values is None and self.does != "delete"
+
 
 def set_values(call: str, values: object, *, has_all: bool = False) -> dict[str, object] | None:
     """Columns and their values, None for all columns of the source. Raises ConfigError for anything else."""

@@ -14,6 +14,7 @@ from pyhudi.actions.table_keys import is_automatic
 from pyhudi.engine.base import Frame
 from pyhudi.formats.avro.schema import without_meta
 from pyhudi.model.instant import ActionKind
+from pyhudi.schema.evolution import column_paths
 
 __all__ = ["partial_upsert"]
 
@@ -48,5 +49,5 @@ def partial_upsert(frame: Frame, context: ActionContext) -> ChangeRows | None:
         return None
     clauses = (Clause(When.MATCHED, "update"), Clause(When.NOT_MATCHED, "insert"))
     kind = ActionKind.DELTACOMMIT if config.is_merge_on_read else ActionKind.COMMIT
-    evolves = not given_names <= set(table.names)
+    evolves = bool(column_paths(rows).keys() - column_paths(table).keys())
     return ChangeRows(clauses, source=frame, kind=kind, combines=options.combine_before_upsert, evolves=evolves)

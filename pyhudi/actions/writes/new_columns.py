@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
+
 import pyarrow as pa
 
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.constraints import bound_constraints
 from pyhudi.actions.rows import ordering_fields
 from pyhudi.errors import ConfigError, SchemaMismatch
+from pyhudi.formats.avro.schema import arrow_from_avro
+from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.index_definitions import read_index_definitions
 from pyhudi.metadata.schema import MetadataKind
+from pyhudi.model.instant import Instant
 from pyhudi.model.keys import META_COLUMNS
-from pyhudi.schema.evolution import evolve
+from pyhudi.schema.evolution import column_paths, evolve, misfit
+from pyhudi.schema.former_names import FormerName, former_names
 from pyhudi.schema.internal import load_schema_history
+from pyhudi.timeline.commits import tells_schema
 
-__all__ = ["stored_columns"]
+__all__ = ["check_source_names", "stored_columns"]
 
 
 def stored_columns(columns: pa.Schema, context: ActionContext) -> pa.Schema:
@@ -24,8 +31,9 @@ def stored_columns(columns: pa.Schema, context: ActionContext) -> pa.Schema:
     """
     config, options = context.meta.config, context.options
     dropped = config.dropped_partition_fields
+    table = pa.schema([]) if _replaces_schema(columns, context) else context.meta.stored_schema()
     return evolve(
-        pa.schema([]) if _replaces_schema(columns, context) else context.meta.stored_schema(),
+        table,
         columns,
         null_for_missing=options.null_for_missing_columns,
         allow_drop=options.allow_column_drop,
@@ -33,7 +41,47 @@ def stored_columns(columns: pa.Schema, context: ActionContext) -> pa.Schema:
         allow_kind_change=options.allow_kind_change,
         protected=(*config.record_key_fields, *(name for name in config.partition_fields if name not in dropped)),
         ordering_fields=ordering_fields(context),
+        former=_former(table, columns, context),
     )
+
+
+def check_source_names(source: pa.Schema, context: ActionContext) -> None:
+    """Check the columns of a merge that takes all of them: those that the table lacks are left out.
+
+    Raises: SchemaMismatch for names that columns of the table had before.
+    """
+    table = context.meta.stored_schema()
+    former = _former(table, source, context)
+    problems = [f"column {path!r}: {former[path].refusal(path)}" for path in column_paths(source) if path in former]
+    if problems:
+        raise misfit(problems)
+
+
+def _former(table: pa.Schema, columns: pa.Schema, context: ActionContext) -> Mapping[str, FormerName]:
+    """What became of columns that the table no longer has, where the data may have one of them."""
+    new = column_paths(columns).keys() - column_paths(table).keys()
+    if not table.names or not new:
+        return {}
+    meta = context.meta
+    history = load_schema_history(meta.storage, meta.config, meta.timeline)
+    if history or context.options.allow_column_drop:
+        return former_names(history)
+    return _dropped(new, meta)
+
+
+def _dropped(paths: Collection[str], meta: MetaClient) -> dict[str, FormerName]:
+    """The same of a table without a history: a write dropped the columns. Its older files still have their values."""
+    names: dict[str, FormerName] = {}
+    newer: Instant | None = None
+    for instant in reversed(meta.timeline.commits().instants):
+        body = meta.commits.totals(instant)
+        if not tells_schema(body) or body.schema_json is None:
+            continue
+        older = column_paths(arrow_from_avro(body.schema_json))
+        for path in older.keys() & paths if newer is not None else ():
+            names.setdefault(path, FormerName(None, newer.requested_time))
+        newer = instant
+    return names
 
 
 def _replaces_schema(columns: pa.Schema, context: ActionContext) -> bool:
