@@ -8,9 +8,12 @@ from dataclasses import dataclass, field
 from pyhudi.model.commit import WriteStatus
 from pyhudi.model.file_group import FileGroupId
 from pyhudi.result import Result
+from pyhudi.schema.column_paths import ColumnChanges
 from pyhudi.text_table import html_pairs, readable_bytes
 
 __all__ = ["WriteResult"]
+
+_NO_CHANGES = ColumnChanges()
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -18,6 +21,7 @@ class WriteResult(Result):
     """Counts are rows of the table: `inserted`, `updated`, `deleted`; `unchanged` rows lost against a stored row with a
     greater ordering value. Rows written to log files count as updated or deleted, although readers decide whether they
     win. `not_found`: rows of a delete by keys whose key the index does not find; a bucket index does not look.
+    `columns_added`, `columns_retyped`, `columns_dropped`: paths of columns of the table that the rows changed.
     `seconds`: wall time by phase, in the order of the phases.
     """
 
@@ -41,6 +45,9 @@ class WriteResult(Result):
     rolled_back: tuple[str, ...] = ()  # instants of dead writers that were undone first
     retries: int = 0  # how often it gave way to another writer and ran again
     services: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # instants that followed, by table service
+    columns_added: tuple[str, ...] = ()
+    columns_retyped: tuple[str, ...] = ()
+    columns_dropped: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -55,6 +62,7 @@ class WriteResult(Result):
         rolled_back: tuple[str, ...] = (),
         replaced: Iterable[FileGroupId] = (),
         not_found: int = 0,
+        columns: ColumnChanges = _NO_CHANGES,
     ) -> WriteResult:
         """Add up the files of a commit."""
         statuses, replaced = tuple(statuses), tuple(sorted(replaced))
@@ -82,6 +90,9 @@ class WriteResult(Result):
             file_groups_replaced=replaced,
             seconds=seconds,
             rolled_back=rolled_back,
+            columns_added=columns.added,
+            columns_retyped=columns.retyped,
+            columns_dropped=columns.dropped,
         )
 
     @property
@@ -97,6 +108,7 @@ class WriteResult(Result):
     def __str__(self) -> str:
         rows = ", ".join(f"{count:,} {name}" for name, count in self._rows() if count) or "no rows changed"
         rows += f", {self.not_found:,} keys not found" if self.not_found else ""
+        rows += "".join(f"; {said}: {', '.join(names)}" for said, names in self._columns())
         logs = f", {self.log_files_written:,} log files" if self.log_files_written else ""
         files = f"{self.files_created:,} files written, {self.files_rewritten:,} rewritten{logs}"
         files += f" ({readable_bytes(self.bytes_written)})"
@@ -116,6 +128,7 @@ class WriteResult(Result):
             ("completed", self.completion_time),
             *((name, f"{count:,}") for name, count in self._rows()),
             *([("keys not found", f"{self.not_found:,}")] if self.not_found else []),
+            *((said, ", ".join(names)) for said, names in self._columns()),
             ("files written", f"{self.files_created:,}"),
             ("files rewritten", f"{self.files_rewritten:,}"),
             ("log files written", f"{self.log_files_written:,}"),
@@ -125,6 +138,13 @@ class WriteResult(Result):
             ("total, s", f"{self.total_s:.2f}"),
         ]
         return html_pairs(pairs)
+
+    def _columns(self) -> Iterable[tuple[str, tuple[str, ...]]]:
+        """ "1 column added" and its like, with the columns."""
+        changes = (self.columns_added, self.columns_retyped, self.columns_dropped)
+        for does, names in zip(("added", "given another type", "dropped"), changes, strict=True):
+            if names:
+                yield f"{len(names):,} {'column' if len(names) == 1 else 'columns'} {does}", names
 
     def _rows(self) -> tuple[tuple[str, int], ...]:
         counts = (self.inserted, self.updated, self.deleted, self.unchanged)

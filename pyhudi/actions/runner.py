@@ -18,6 +18,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
+import pyarrow as pa
+
 from pyhudi.actions.action import Action, ActionContext, PlanT, PreparedWrite, Schedule, Stopwatch, action_span
 from pyhudi.actions.concurrency import check_early, check_no_files_removed, check_others, with_latest_schema
 from pyhudi.actions.conflicts import groups_replaced_by
@@ -38,6 +40,7 @@ from pyhudi.metadata.staged_index import delete_staged_index
 from pyhudi.model.commit import CommitMetadata, OperationType, WriteStatus
 from pyhudi.model.instant import Instant, State
 from pyhudi.model.options import WriteOptions
+from pyhudi.schema.column_paths import ColumnChanges
 from pyhudi.timeline.heartbeat import Heartbeat
 from pyhudi.transaction.commit import Committed, after_commit, commit
 from pyhudi.transaction.instants import draw_time, drop, request_at, start
@@ -82,7 +85,20 @@ def _run(action: Action[PlanT], context: ActionContext, rolled_back: tuple[str, 
         seconds=watch.seconds,
         rolled_back=rolled_back,
         not_found=not_found,
+        columns=ColumnChanges() if committed is None else _column_changes(action, schedule, context),
     )
+
+
+def _column_changes(action: Action[PlanT], schedule: Schedule, context: ActionContext) -> ColumnChanges:
+    """What rows changed of the table's columns. `context`: the table as the write began."""
+    if action.operation == OperationType.ALTER_SCHEMA:
+        return ColumnChanges()
+    dropped = context.meta.config.dropped_partition_fields
+    before, after = (
+        pa.schema([column for column in schema if column.name not in dropped])
+        for schema in (context.meta.table_schema(), schedule.schema)
+    )
+    return ColumnChanges.between(before, after) if before.names else ColumnChanges()
 
 
 def _forget(instant: Instant, statuses: Sequence[WriteStatus], is_committed: bool, context: ActionContext) -> None:

@@ -4,15 +4,17 @@ Allowed: new columns (made nullable, appended at the end of the root or of their
 the table (int → long → float → double), data narrower than the table (widened on the way in, also to text). Required
 columns stay required whatever the data's type says: rows without a value are refused (`required.py`). Refused, all
 offending columns in one message: narrowing and unrelated types, columns that would change their kind (number → string,
-string → binary; an option allows it), names that differ only by case, names that columns had before, missing columns
-(unless an option says null or drop), changes of key and partition columns. Names match exactly; order does not matter.
-An untyped null, at any depth, has the type of the table there.
+string → binary; an option allows it), names that differ only by case, names that columns had before, new names that
+nearly are those of missing columns (unless the call says that it adds columns), missing columns (unless an option says
+null or drop), changes of key and partition columns. Names match exactly; order does not matter. An untyped null, at any
+depth, has the type of the table there.
 Source: docs/formats/schema.md, "Evolution on write".
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 import pyarrow as pa
@@ -23,8 +25,9 @@ from pyhudi.errors import SchemaMismatch
 from pyhudi.formats.avro.schema import storable, without_meta
 from pyhudi.schema.casts import can_cast
 from pyhudi.schema.former_names import FormerName
+from pyhudi.schema.near_names import near_name
 
-__all__ = ["column_paths", "evolve", "misfit", "or_widen", "wider_decimal"]
+__all__ = ["evolve", "misfit", "misspelt", "or_widen", "wider_decimal"]
 
 _NO_NAMES: Mapping[str, FormerName] = MappingProxyType({})
 _NUMBERS = (pa.int32(), pa.int64(), pa.float32(), pa.float64())  # in the order of widening
@@ -41,6 +44,8 @@ def evolve(
     protected: Collection[str] = (),
     ordering_fields: Collection[str] = (),
     former: Mapping[str, FormerName] = _NO_NAMES,
+    lacks_columns: bool = False,
+    schema_mode: str | None = None,
 ) -> pa.Schema:
     """The table's schema after a write of `incoming`; the same object when nothing changes.
 
@@ -54,6 +59,9 @@ def evolve(
             one with the same texts: int for long, float for double).
         ordering_fields: the ordering columns: required, and at most widened from one number type to another.
         former: path → what became of the column that had it (`former_names`); data can't bring it back.
+        lacks_columns: the rows keep stored values in whole columns that the data lacks, which stay.
+        schema_mode: "merge" takes new columns whatever their names, "strict" none, and no wider types; None: those that
+            don't look misspelt.
     Returns: data columns only. `project(data, evolve(...))` brings the data into it.
     Raises:  SchemaMismatch naming every column that does not fit, with both types and the reason.
     """
@@ -62,7 +70,16 @@ def evolve(
     if not old.names:
         return new
     keep = null_for_missing or reconcile
-    step = _Step(keep, allow_drop, allow_kind_change, frozenset(protected), frozenset(ordering_fields), former)
+    step = _Step(
+        keep,
+        allow_drop,
+        allow_kind_change,
+        frozenset(protected),
+        frozenset(ordering_fields),
+        former,
+        lacks_columns,
+        schema_mode,
+    )
     fields = step.fields(list(old), list(new), "")
     if step.problems:
         raise misfit(step.problems)
@@ -70,54 +87,63 @@ def evolve(
     return table if evolved.equals(table) else evolved
 
 
+@dataclass(frozen=True, slots=True)
 class _Step:
-    """One evolution; collects the misfits."""
+    """One evolution by the arguments of `evolve`; collects the misfits."""
 
-    def __init__(
-        self,
-        keep_missing: bool,
-        allow_drop: bool,
-        allow_kind_change: bool,
-        protected: frozenset[str],
-        ordering_fields: frozenset[str],
-        former: Mapping[str, FormerName],
-    ) -> None:
-        self.problems: list[str] = []
-        self._allow_kind_change = allow_kind_change
-        self._keep_missing = keep_missing
-        self._allow_drop = allow_drop
-        self._protected = protected
-        self._ordering_fields = ordering_fields
-        self._former = former
+    keep_missing: bool
+    allow_drop: bool
+    allow_kind_change: bool
+    protected: frozenset[str]
+    ordering_fields: frozenset[str]
+    former: Mapping[str, FormerName]
+    lacks_columns: bool
+    schema_mode: str | None
+    problems: list[str] = field(default_factory=list)
 
     def fields(self, old: Sequence[pa.Field], new: Sequence[pa.Field], path: str) -> list[pa.Field]:
         """Fields of a struct (or of the root, path "") after the write: the old ones in their order, then the new."""
-        arriving = {field.name: field for field in new}
-        old_names = {field.name for field in old}
-        by_lower_case = {field.name.lower(): field.name for field in old}
+        arriving, old_names = {column.name: column for column in new}, {column.name for column in old}
+        missing = [column.name for column in old if column.name not in arriving]
+        added = [column for column in new if column.name not in old_names]
+        by_lower_case = {name.lower(): name for name in old_names} if added else {}
+        meant = {self._unknown(column, missing, by_lower_case, path) for column in added}
         out: list[pa.Field] = []
-        misspelt = set()
-        for field in new:
-            if field.name in old_names:
-                continue
-            name, other = _join(path, field.name), by_lower_case.get(field.name.lower())
-            former = self._former.get(name)
-            if other is not None:
-                misspelt.add(other)
-                self.problems.append(
-                    f"column {name!r}: the table calls it {_join(path, other)!r}, and names match letter by letter; "
-                    f"rename the column in the data"
-                )
-            elif former is not None:
-                misspelt.add("" if former.path is None else former.path.rpartition(".")[2])
-                self.problems.append(f"column {name!r}: {former.refusal(name)}")
-        for field in old:
-            if field.name in arriving:
-                out.append(self._both(field, arriving[field.name], _join(path, field.name)))
-            elif field.name not in misspelt:
-                out += self._missing(field, _join(path, field.name))
-        out += [field.with_nullable(True) for field in new if field.name not in old_names]
-        return out
+        for column in old:
+            if column.name in arriving:
+                out.append(self._both(column, arriving[column.name], _join(path, column.name)))
+            elif column.name not in meant:
+                out += self._missing(column, _join(path, column.name))
+        return out + [column.with_nullable(True) for column in added]
+
+    def _unknown(
+        self, column: pa.Field, missing: Sequence[str], by_lower_case: Mapping[str, str], path: str
+    ) -> str | None:
+        """Report a new column that can't be added. Returns the table's column that the data means, if that is known."""
+        name = _join(path, column.name)
+        twin = by_lower_case.get(column.name.lower())
+        if twin is not None:
+            self.problems.append(
+                f"column {name!r}: the table calls it {_join(path, twin)!r}, and names match letter by letter; rename "
+                "the column in the data"
+            )
+            return twin
+        former = self.former.get(name)
+        if former is not None:
+            self.problems.append(f"column {name!r}: {former.refusal(name)}")
+            return None if former.path is None else former.path.rpartition(".")[2]
+        near = near_name(column.name, missing)
+        if self.schema_mode == "strict":
+            hint = f" Did you mean {_join(path, near)!r}?" if near else ""
+            self.problems.append(
+                f"column {name!r} ({column.type}): the table has no such column, and schema_mode='strict' adds none."
+                f"{hint} Leave it out, or add it first: table.alter(AddColumn({name!r}, ...))"
+            )
+        elif near is not None and self.schema_mode is None:
+            self.problems.append(misspelt(name, _join(path, near)))
+        else:
+            return None
+        return near
 
     def _both(self, old: pa.Field, new: pa.Field, path: str) -> pa.Field:
         data_type = self._type(old.type, new.type, path)
@@ -125,17 +151,17 @@ class _Step:
         return pa.field(old.name, data_type, nullable=old.nullable, metadata=old.metadata)
 
     def _missing(self, old: pa.Field, path: str) -> list[pa.Field]:
-        inside = (
-            name for name in self._protected | self._ordering_fields if name == path or name.startswith(f"{path}.")
-        )
+        if self.lacks_columns and path == old.name:
+            return [old]
+        inside = (name for name in self.protected | self.ordering_fields if name == path or name.startswith(f"{path}."))
         needed = next(inside, None)
         if needed is not None:
             self.problems.append(
                 f"column {path!r} ({old.type}): missing in the data; {needed!r} is a key, partition or ordering column"
             )
-        elif self._keep_missing:
+        elif self.keep_missing:
             return [old]  # required or not: rows other than deletes are refused
-        elif not self._allow_drop:
+        elif not self.allow_drop:
             self.problems.append(
                 f"column {path!r} ({old.type}): missing in the data; add it, or set "
                 f"hoodie.write.set.null.for.missing.columns=true to write nulls"
@@ -155,6 +181,11 @@ class _Step:
         if reason is not None:
             self.problems.append(f"column {path!r}: the table has {old}, the data {new}; {reason}")
             return old
+        if _widens(old, new) and self.schema_mode == "strict":
+            self.problems.append(
+                f"column {path!r}: the table has {old}, the data {new}; schema_mode='strict' keeps the table's types: "
+                f"cast the data to {old}"
+            )
         return new if _widens(old, new) else old
 
     def _element(self, old: pa.Field, new: pa.Field, path: str) -> pa.Field:
@@ -162,14 +193,14 @@ class _Step:
 
     def _refusal(self, old: pa.DataType, new: pa.DataType, path: str) -> str | None:
         """Why data of type `new` can't go into a column of another type `old`; None when it can."""
-        if path in self._protected and not _same_text(old, new):
+        if path in self.protected and not _same_text(old, new):
             return "a key or partition column keeps its type, or older rows would not be found again"
         if _takes(old, new):
             return None
-        if path in self._ordering_fields and not (old in _NUMBERS and new in _NUMBERS):
+        if path in self.ordering_fields and not (old in _NUMBERS and new in _NUMBERS):
             return "an ordering column may only become a wider number, or rows could not be compared"
         if _widens(old, new):
-            if self._allow_kind_change or new in _NUMBERS or pt.is_time(new):
+            if self.allow_kind_change or new in _NUMBERS or pt.is_time(new):
                 return None
             return (
                 f"for all its rows the column would become {'text' if is_text(new) else 'bytes'}: cast the data to "
@@ -188,20 +219,12 @@ def misfit(problems: Iterable[str]) -> SchemaMismatch:
     return SchemaMismatch(f"The data does not fit the table's schema; nothing was written:{listed}")
 
 
-def column_paths(schema: pa.Schema) -> dict[str, pa.DataType]:
-    """All columns and nested fields by their paths: `address.city`, `items.element.price`, `prices.value`."""
-    paths: dict[str, pa.DataType] = {}
-    pending = [(field.name, field.type) for field in reversed(list(schema))]
-    while pending:
-        path, data_type = pending.pop()
-        paths[path] = data_type
-        if pt.is_struct(data_type):
-            pending += [(_join(path, field.name), field.type) for field in reversed(data_type.fields)]
-        elif is_list(data_type):
-            pending.append((_join(path, "element"), data_type.value_type))
-        elif pt.is_map(data_type):
-            pending.append((_join(path, "value"), data_type.item_type))
-    return paths
+def misspelt(name: str, near: str) -> str:
+    """What is wrong with a new column beside a missing one of nearly its name."""
+    return (
+        f"column {name!r}: the table has no such column, and the data lacks {near!r}. Did you mean {near!r}? Rename "
+        "the column in the data; if it is a new one, say schema_mode='merge' (hoodie.pyhudi.schema.mode=merge)"
+    )
 
 
 def wider_decimal(old: pa.DataType, new: pa.DataType) -> pa.DataType | None:

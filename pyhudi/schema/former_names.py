@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from pyhudi.schema.internal import InternalSchema, ListType, MapType, SchemaColumn, StructType
 
@@ -46,7 +47,7 @@ def former_names(history: Sequence[InternalSchema]) -> dict[str, FormerName]:
     outer = {_ROOT: "", **paths}
     present = set(paths.values())
     names: dict[str, FormerName] = {}
-    for newer, schema in zip(history, history[1:], strict=False):
+    for newer, schema in pairwise(history):
         for parent, _, column in _walk(schema.columns, "", _ROOT):
             path = _join(outer[parent], column.name) if parent in outer else ""
             if path and path not in present:

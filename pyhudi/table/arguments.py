@@ -184,9 +184,10 @@ class IncomingArguments(TypedDict, total=False):
     """Order and spread of the rows of a bulk_insert. Default: NONE. `hoodie.bulkinsert.sort.mode`"""
     sort_columns: str | Sequence[str] | None
     """Sort the rows of a bulk_insert by these columns. `hoodie.bulkinsert.user.defined.partitioner.sort.columns`"""
-    schema_mode: Literal["merge", "overwrite"] | str | None
-    """merge: new columns and wider types of the data are taken. overwrite, for an overwrite of the whole table: the
-    table gets the columns of the data. Default: merge. `hoodie.pyhudi.schema.mode`
+    schema_mode: Literal["strict", "merge", "overwrite"] | str | None
+    """merge: new columns and wider types of the data are taken; where it is not set, a new column beside a missing one
+    of nearly its name is refused. strict: neither is taken. overwrite, for an overwrite of the whole table: the table
+    gets the columns of the data. Default: merge. `hoodie.pyhudi.schema.mode`
     """
 
 

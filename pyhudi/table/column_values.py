@@ -18,6 +18,7 @@ from pyhudi.errors import SchemaMismatch
 from pyhudi.model.predicate.limits import brief
 from pyhudi.schema.casts import can_cast
 from pyhudi.schema.evolution import wider_decimal
+from pyhudi.schema.near_names import near_name
 from pyhudi.shown_text import is_text
 
 __all__ = ["NO_FIT", "column_of", "from_columns", "from_dicts", "type_in"]
@@ -51,10 +52,14 @@ def _with_new_fields(data_type: pa.DataType, values: Sequence[object]) -> pa.Dat
     if pt.is_struct(data_type):
         dicts = [value for value in values if isinstance(value, Mapping)]
         known = {field.name for field in data_type.fields}
-        new = dict.fromkeys(name for value in dicts for name in value if isinstance(name, str) and name not in known)
+        given = dict.fromkeys(name for value in dicts for name in value if isinstance(name, str))
+        new = [name for name in given if name not in known]
+        # A field that no dict has is null, unless a new one may stand for it: that is refused later, by both names.
+        meant = {near_name(name, known - given.keys()) for name in new}
         fields = [
             field.with_type(_with_new_fields(field.type, [value.get(field.name) for value in dicts]))
             for field in data_type.fields
+            if field.name not in meant
         ]
         more = [pa.field(name, pa.array([value.get(name) for value in dicts]).type) for name in new]
         return pa.struct([*fields, *(field for field in more if not pt.is_null(field.type))])

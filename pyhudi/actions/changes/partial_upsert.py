@@ -14,7 +14,7 @@ from pyhudi.actions.table_keys import is_automatic
 from pyhudi.engine.base import Frame
 from pyhudi.formats.avro.schema import without_meta
 from pyhudi.model.instant import ActionKind
-from pyhudi.schema.evolution import column_paths
+from pyhudi.schema.column_paths import column_paths
 
 __all__ = ["partial_upsert"]
 

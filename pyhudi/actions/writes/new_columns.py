@@ -16,16 +16,22 @@ from pyhudi.metadata.index_definitions import read_index_definitions
 from pyhudi.metadata.schema import MetadataKind
 from pyhudi.model.instant import Instant
 from pyhudi.model.keys import META_COLUMNS
-from pyhudi.schema.evolution import column_paths, evolve, misfit
+from pyhudi.model.options.operation import SCHEMA_MODE
+from pyhudi.schema.column_paths import column_paths
+from pyhudi.schema.evolution import evolve, misfit, misspelt
 from pyhudi.schema.former_names import FormerName, former_names
 from pyhudi.schema.internal import load_schema_history
+from pyhudi.schema.near_names import near_name
 from pyhudi.timeline.commits import tells_schema
 
 __all__ = ["check_source_names", "stored_columns"]
 
 
-def stored_columns(columns: pa.Schema, context: ActionContext) -> pa.Schema:
-    """The columns that files of the write have. `columns`: of the data, without those that files leave out.
+def stored_columns(columns: pa.Schema, context: ActionContext, *, lacks_columns: bool = False) -> pa.Schema:
+    """The columns that files of the write have.
+
+    Args:    columns: of the data, without those that files leave out. lacks_columns: stored rows keep the values of
+             columns that the data lacks.
 
     Raises: SchemaMismatch for columns that don't fit the table's; ConfigError where they can't be replaced.
     """
@@ -42,17 +48,25 @@ def stored_columns(columns: pa.Schema, context: ActionContext) -> pa.Schema:
         protected=(*config.record_key_fields, *(name for name in config.partition_fields if name not in dropped)),
         ordering_fields=ordering_fields(context),
         former=_former(table, columns, context),
+        lacks_columns=lacks_columns,
+        schema_mode=options.schema_mode if SCHEMA_MODE in options.explicit else None,
     )
 
 
 def check_source_names(source: pa.Schema, context: ActionContext) -> None:
     """Check the columns of a merge that takes all of them: those that the table lacks are left out.
 
-    Raises: SchemaMismatch for names that columns of the table had before.
+    Raises: SchemaMismatch for names that columns of the table had before, and for such that nearly are those of missing
+        columns.
     """
     table = context.meta.stored_schema()
     former = _former(table, source, context)
     problems = [f"column {path!r}: {former[path].refusal(path)}" for path in column_paths(source) if path in former]
+    if SCHEMA_MODE not in context.options.explicit:
+        missing = [name for name in table.names if name not in source.names]
+        unknown = [name for name in source.names if name not in table.names and name not in former]
+        near = {name: near_name(name, missing) for name in unknown}
+        problems += [misspelt(name, other) for name, other in near.items() if other is not None]
     if problems:
         raise misfit(problems)
 

@@ -199,22 +199,18 @@ def schedule_write(frame: Frame, keygen: KeyGenerator, context: ActionContext) -
 
 def schedule_more_columns(frame: Frame, context: ActionContext) -> Schedule:
     """The table's columns and the new ones of the data, which may lack others. Raises SchemaMismatch."""
-    incoming, table = without_meta(context.engine.schema(frame)), context.meta.table_schema()
-    given_names, table_names = set(incoming.names), set(table.names)
-    former = [incoming.field(column.name) if column.name in given_names else column for column in table]
-    return _schedule_columns(
-        pa.schema([*former, *(column for column in incoming if column.name not in table_names)]), context
-    )
+    return _schedule_columns(without_meta(context.engine.schema(frame)), context, lacks_columns=True)
 
 
-def _schedule_columns(columns: pa.Schema, context: ActionContext) -> Schedule:
+def _schedule_columns(columns: pa.Schema, context: ActionContext, *, lacks_columns: bool = False) -> Schedule:
     """The table's schema after rows with these columns. Raises SchemaMismatch for columns that it can't have."""
     config = context.meta.config
     reserved = [name for name in columns.names if name in CONTROL_COLUMNS]
     if reserved:
         raise SchemaMismatch(f"Columns {', '.join(reserved)} are names that PyHudi uses itself; rename them.")
     dropped = frozenset(config.dropped_partition_fields)
-    stored = stored_columns(pa.schema([column for column in columns if column.name not in dropped]), context)
+    in_files = pa.schema([column for column in columns if column.name not in dropped])
+    stored = stored_columns(in_files, context, lacks_columns=lacks_columns)
     everything = pa.schema([*stored, *(column for column in columns if column.name in dropped)])
     schedule = Schedule(everything, avro_from_arrow(stored, config.table_name, with_meta=False))
     return with_history(schedule, stored, context)

@@ -22,6 +22,7 @@ __all__ = [
     "OLD_BULK_INSERT",
     "OLD_INSERT_MODE",
     "OPERATION",
+    "SCHEMA_MODE",
     "CommitOptions",
     "OperationOptions",
     "OwnOptions",
@@ -33,6 +34,7 @@ __all__ = [
 
 
 OPERATION = "hoodie.datasource.write.operation"
+SCHEMA_MODE = "hoodie.pyhudi.schema.mode"
 
 _DROP_DUPLICATES = row(
     "hoodie.datasource.write.insert.drop.duplicates",
@@ -143,11 +145,12 @@ class SchemaOptions:
         "false such data is refused.",
     )
     schema_mode: str = option(
-        "hoodie.pyhudi.schema.mode",
+        SCHEMA_MODE,
         "merge",
-        "merge: new columns and wider types of the data are taken. overwrite, for an overwrite of the whole table: the "
-        "table gets the columns of the data.",
-        choices=("merge", "overwrite"),
+        "merge: new columns and wider types of the data are taken; where it is not set, a new column beside a missing "
+        "one of nearly its name is refused. strict: neither is taken. overwrite, for an overwrite of the whole table: "
+        "the table gets the columns of the data.",
+        choices=("strict", "merge", "overwrite"),
         keyword="schema_mode",
     )
 

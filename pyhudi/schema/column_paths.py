@@ -1,0 +1,69 @@
+"""The columns of a schema by their paths, and how two schemas differ."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.types as pt
+
+from pyhudi.arrow.kinds import is_list
+
+__all__ = ["ColumnChanges", "column_paths"]
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnChanges:
+    """Paths of columns that a later schema has more, has with other types, and lacks.
+
+    What is inside of a column that was added or dropped is not named.
+    """
+
+    added: tuple[str, ...] = ()
+    retyped: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()
+
+    @classmethod
+    def between(cls, old: pa.Schema, new: pa.Schema) -> ColumnChanges:
+        """The changes from one schema to another."""
+        if old.equals(new):
+            return cls()
+        before, after = column_paths(old), column_paths(new)
+        retyped = (
+            path
+            for path, data_type in after.items()
+            if path in before and before[path] != data_type and not _are_same_kind(before[path], data_type)
+        )
+        return cls(_outermost(after, before), tuple(retyped), _outermost(before, after))
+
+
+def _are_same_kind(old: pa.DataType, new: pa.DataType) -> bool:
+    """Are both nested in the same way? Then their own columns differ."""
+    kinds = (pt.is_struct, is_list, pt.is_map)
+    return any(kind(old) and kind(new) for kind in kinds)
+
+
+def _outermost(paths: dict[str, pa.DataType], others: dict[str, pa.DataType]) -> tuple[str, ...]:
+    """The paths that the others lack, without those inside of one of them."""
+    missing = [path for path in paths if path not in others]
+    return tuple(path for path in missing if not any(path.startswith(f"{outer}.") for outer in missing))
+
+
+def column_paths(schema: pa.Schema) -> dict[str, pa.DataType]:
+    """All columns and nested fields by their paths: `address.city`, `items.element.price`, `prices.value`."""
+    paths: dict[str, pa.DataType] = {}
+    pending = [(field.name, field.type) for field in reversed(list(schema))]
+    while pending:
+        path, data_type = pending.pop()
+        paths[path] = data_type
+        if pt.is_struct(data_type):
+            pending += [(_join(path, field.name), field.type) for field in reversed(data_type.fields)]
+        elif is_list(data_type):
+            pending.append((_join(path, "element"), data_type.value_type))
+        elif pt.is_map(data_type):
+            pending.append((_join(path, "value"), data_type.item_type))
+    return paths
+
+
+def _join(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
