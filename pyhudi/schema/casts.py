@@ -19,7 +19,7 @@ import pyarrow.types as pt
 from pyhudi.arrow.kinds import is_bytes, is_text
 from pyhudi.java.floats import float_text
 
-__all__ = ["can_cast", "cast"]
+__all__ = ["can_cast", "cast", "first_inexact", "may_be_inexact"]
 
 # Order of widening: a type can become any type to its right.
 _NUMBERS = (
@@ -83,6 +83,34 @@ def cast(array: pa.Array, target: pa.DataType) -> pa.Array:
     if pt.is_time(target):
         return array.cast(target, safe=False)
     return array.cast(target)
+
+
+def may_be_inexact(source: pa.DataType, target: pa.DataType) -> bool:
+    """Can `cast` lose digits of a value? Times to a coarser unit, and large integers to floating point."""
+    if (pt.is_timestamp(source) and pt.is_timestamp(target)) or (pt.is_time(source) and pt.is_time(target)):
+        return _NANOS[source.unit] < _NANOS[target.unit]
+    return pt.is_integer(source) and pt.is_floating(target)
+
+
+def first_inexact(array: pa.Array, target: pa.DataType) -> str | None:
+    """The first value that `cast` would not keep with all its digits, as text; None without one."""
+    source = array.type
+    if not may_be_inexact(source, target):
+        return None
+    if pt.is_integer(source):
+        limit = 1 << (24 if pt.is_float32(target) else 53)
+        size = pc.min_max(array)
+        if not size["min"].is_valid or (-limit <= size["min"].as_py() and size["max"].as_py() <= limit):
+            return None
+        whole = pa.decimal128(38, 0)
+        same = pc.equal(array.cast(target, safe=False).cast(pa.float64()).cast(whole), array.cast(whole))
+    else:
+        ticks = array.cast(pa.int32() if pt.is_time32(source) else pa.int64()).cast(pa.int64())
+        factor = _NANOS[target.unit] // _NANOS[source.unit]
+        same = pc.equal(pc.multiply(pc.divide(ticks, factor), factor), ticks)
+    if pc.all(same).as_py() is not False:
+        return None
+    return str(array.filter(pc.invert(same))[0].cast(pa.string()))
 
 
 def _becomes_decimal(source: pa.DataType, target: pa.DataType) -> bool:

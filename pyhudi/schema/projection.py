@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 
 from pyhudi.arrow.kinds import LIST_ARRAYS, AnyList, is_list, plain_type
 from pyhudi.errors import SchemaMismatch
-from pyhudi.schema.casts import can_cast, cast
+from pyhudi.schema.casts import can_cast, cast, first_inexact
 
 __all__ = ["as_type", "project", "same_layout"]
 
@@ -62,12 +62,14 @@ Rows = TypeVar("Rows", pa.RecordBatch, pa.Table)
 ColumnData = TypeVar("ColumnData", pa.Array, pa.ChunkedArray)
 
 
-def project(data: Rows, target: pa.Schema) -> Rows:
+def project(data: Rows, target: pa.Schema, *, exact: bool = False) -> Rows:
     """The same rows with the columns and types of `target`.
 
     Args:
         data: a record batch or a table.
         target: the columns of the result, in order.
+        exact: refuse values that would lose digits, as rows of a caller may have them. Milliseconds are cut from
+            microseconds all the same: Spark has no other times. Hudi reads older files without these checks.
     Returns: the same kind; the same object when it has these columns and types already.
     Raises:  SchemaMismatch naming the column, when a value or a type can't be converted.
     """
@@ -75,7 +77,8 @@ def project(data: Rows, target: pa.Schema) -> Rows:
         return data
     positions = {name: index for index, name in reversed(list(enumerate(data.schema.names)))}
     columns = [
-        _column(data.column(positions[field.name]), field) if field.name in positions else None for field in target
+        _column(data.column(positions[field.name]), field, exact) if field.name in positions else None
+        for field in target
     ]
     if isinstance(data, pa.RecordBatch):
         arrays = [
@@ -94,43 +97,62 @@ def project(data: Rows, target: pa.Schema) -> Rows:
     return pa.Table.from_arrays(chunks, schema=target)
 
 
-def _column(column: ColumnData, field: pa.Field) -> ColumnData:
+def _column(column: ColumnData, field: pa.Field, exact: bool) -> ColumnData:
     if column.type.equals(field.type):
         return column
     if isinstance(column, pa.ChunkedArray):
-        return pa.chunked_array([_convert(chunk, field.type, field.name) for chunk in column.chunks], field.type)
-    return _convert(column, field.type, field.name)
+        chunks = [_convert(chunk, field.type, field.name, exact) for chunk in column.chunks]
+        return pa.chunked_array(chunks, field.type)
+    return _convert(column, field.type, field.name, exact)
 
 
-def _convert(array: pa.Array, target: pa.DataType, path: str) -> pa.Array:
+def _convert(array: pa.Array, target: pa.DataType, path: str, exact: bool = False) -> pa.Array:
     source = array.type
     if source.equals(target):
         return array
     if pa.types.is_null(source):
         return pa.nulls(len(array), target)
     if isinstance(array, pa.DictionaryArray):
-        return _convert(_decoded(array), target, path)
+        return _convert(_decoded(array), target, path, exact)
     if isinstance(array, pa.RunEndEncodedArray):
-        return _convert(_unrolled(array), target, path)
+        return _convert(_unrolled(array), target, path, exact)
     if same_layout(source, target):
         return as_type(array, target)
     if pa.types.is_struct(source) and pa.types.is_struct(target):
         assert isinstance(array, pa.StructArray)
-        return _convert_struct(array, target, path)
+        return _convert_struct(array, target, path, exact)
     if pa.types.is_map(source) and pa.types.is_map(target):
         assert isinstance(array, pa.MapArray)
-        return _convert_map(array, target, path)
+        return _convert_map(array, target, path, exact)
     if is_list(source) and is_list(target):
-        return _convert_list(array, target, path)
+        return _convert_list(array, target, path, exact)
     if not can_cast(source, target):
         raise SchemaMismatch(
             f"Column {path!r} is {source}, expected {target}: this conversion is not a widening one. "
             f"Cast the column to {target} yourself if that is what you mean."
         )
+    if exact and not (pa.types.is_timestamp(source) and source.unit == "us"):
+        value = first_inexact(array, target)
+        if value is not None:
+            raise SchemaMismatch(
+                f"Column {path!r} is of type {target} and can't hold {value} ({source}) with all its digits. "
+                f"{_way_out(path, source, target)} Nothing was written."
+            )
     try:
         return cast(array, target)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise SchemaMismatch(f"Column {path!r}: not every value of {source} can become {target} ({error}).") from error
+
+
+def _way_out(path: str, source: pa.DataType, target: pa.DataType) -> str:
+    """What a caller can do with values that have too many digits."""
+    if pa.types.is_integer(source):
+        return (
+            f"Cast the values to {target} yourself, or let the column be text or a decimal: ChangeType({path!r}, ...)."
+        )
+    if pa.types.is_timestamp(source):
+        return f"Round the values: .dt.floor({target.unit!r}) in pandas, pyarrow.compute.floor_temporal in Arrow."
+    return f"Cast the values to {target} yourself."
 
 
 def _decoded(array: pa.DictionaryArray) -> pa.Array:
@@ -150,34 +172,34 @@ def _unrolled(array: pa.RunEndEncodedArray) -> pa.Array:
     return _convert(values, plain_type(values.type), "").take(pa.array(rows))
 
 
-def _convert_struct(array: pa.StructArray, target: pa.StructType, path: str) -> pa.Array:
+def _convert_struct(array: pa.StructArray, target: pa.StructType, path: str, exact: bool) -> pa.Array:
     children = []
     for field in target.fields:
         index = array.type.get_field_index(field.name)
         if index < 0:
             children.append(pa.nulls(len(array), field.type))
         else:
-            children.append(_convert(array.field(index), field.type, f"{path}.{field.name}"))
+            children.append(_convert(array.field(index), field.type, f"{path}.{field.name}", exact))
     mask = array.is_null() if array.null_count else None
     if not children:
         return as_type(pa.StructArray.from_arrays([pa.nulls(len(array))], names=["_"], mask=mask), target)
     return pa.StructArray.from_arrays(children, fields=target.fields, mask=mask)
 
 
-def _convert_list(array: pa.Array, target: AnyList, path: str) -> pa.Array:
+def _convert_list(array: pa.Array, target: AnyList, path: str, exact: bool) -> pa.Array:
     assert isinstance(array, LIST_ARRAYS)
-    values = _convert(array.flatten(), target.value_type, f"{path}.element")
+    values = _convert(array.flatten(), target.value_type, f"{path}.element", exact)
     offsets = _offsets(pc.list_value_length(array))
     assert isinstance(offsets, pa.Int32Array)
     mask = array.is_null() if array.null_count else None
     return as_type(pa.ListArray.from_arrays(offsets, values, mask=mask), target)
 
 
-def _convert_map(array: pa.MapArray, target: pa.MapType, path: str) -> pa.Array:
+def _convert_map(array: pa.MapArray, target: pa.MapType, path: str, exact: bool) -> pa.Array:
     # A map is a list of entries; as a list, flatten and the length kernel handle its slices and nulls correctly.
     entries = as_type(array, pa.list_(pa.field("entries", _entry_type(array.type), nullable=False)))
     inner = pa.list_(pa.field("entries", _entry_type(target), nullable=False))
-    converted = _convert_list(entries, inner, path)
+    converted = _convert_list(entries, inner, path, exact)
     return as_type(converted, target)
 
 

@@ -42,8 +42,11 @@ def column_of(name: object, values: Sequence[object], data_type: pa.DataType | N
         raise _refused(name, bad, data_type, error) from error
     cut = None if data_type is None else next((v for v in values if _loses_digits(v, data_type)), None)
     if cut is not None:
-        lost = "its time of day" if isinstance(cut, datetime) else "digits behind the point"
+        lost = "its time of day" if isinstance(cut, datetime) and pt.is_date(data_type) else "digits behind the point"
         raise _refused(name, cut, data_type, f"{lost} would be lost")
+    turned = None if data_type is None else next((v for v in values if _loses_zone(v, data_type)), None)
+    if turned is not None:
+        raise _refused(name, turned, data_type, "it is a moment, and the column has local times without a zone")
     return column
 
 
@@ -82,13 +85,16 @@ def _fits(value: object, data_type: pa.DataType | None) -> bool:
 
 
 def _loses_digits(value: object, data_type: pa.DataType) -> bool:
-    """Is there a fraction where the column has whole numbers, or a time of day where it has days? Arrow cuts them."""
+    """Does Arrow cut the value: a fraction of whole numbers, a time of day of days, a time finer than the column?"""
     if isinstance(value, float):
         return pt.is_integer(data_type) and not value.is_integer()
     if isinstance(value, Decimal):
         return pt.is_integer(data_type) and value != value.to_integral_value()
-    if isinstance(value, datetime):
-        return pt.is_date(data_type) and value.timetz() != time(tzinfo=value.tzinfo)
+    if isinstance(value, datetime) and pt.is_date(data_type):
+        return value.timetz() != time(tzinfo=value.tzinfo)
+    if pt.is_timestamp(data_type) and data_type.unit != "ns" and value is not None:
+        below_us = bool(getattr(value, "nanosecond", 0))  # of pandas' Timestamp
+        return below_us or (data_type.unit == "ms" and bool(getattr(value, "microsecond", 0) % 1000))
     if pt.is_struct(data_type) and isinstance(value, Mapping):
         return any(_loses_digits(value.get(field.name), field.type) for field in data_type.fields)
     if pt.is_map(data_type) and isinstance(value, Mapping | list | tuple):
@@ -99,6 +105,13 @@ def _loses_digits(value: object, data_type: pa.DataType) -> bool:
     if is_list(data_type) and isinstance(value, list | tuple):
         return any(_loses_digits(inner, data_type.value_type) for inner in value)
     return False
+
+
+def _loses_zone(value: object, data_type: pa.DataType) -> bool:
+    """Is it a moment where the column has local times? Arrow would store the local time of UTC."""
+    if not pt.is_timestamp(data_type) or data_type.tz is not None:
+        return False
+    return isinstance(value, datetime) and value.tzinfo is not None
 
 
 def _refused(name: str, value: object, data_type: pa.DataType | None, reason: object) -> SchemaMismatch:

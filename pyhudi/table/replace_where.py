@@ -238,7 +238,7 @@ def _without_keys(
         zone = session_zone(spark)
         old = Scan(now, columns=META_COLUMNS, where=where, spark=spark if zone is not None else None).to_arrow()
         data_names = now.table_schema().names
-        new = project(engine.collect(frame).select(_data_columns(engine.schema(frame))), now.table_schema())
+        new = project(engine.collect(frame).select(_data_columns(engine.schema(frame))), now.table_schema(), exact=True)
         rows = pa.concat_tables(
             [
                 old.append_column(CLAUSE, pa.repeat(pa.scalar(0, pa.int32()), len(old))),

@@ -275,7 +275,7 @@ def _fitted(values: pa.ChunkedArray, column: pa.Field) -> pa.ChunkedArray:
     if values.type != column.type:
         try:
             if pa.types.is_nested(column.type):
-                values = project(pa.table({column.name: values}), pa.schema([column])).column(0)
+                values = project(pa.table({column.name: values}), pa.schema([column]), exact=True).column(0)
             else:
                 values = values.cast(column.type)
         except pa.ArrowException as error:

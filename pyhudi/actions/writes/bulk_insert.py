@@ -168,6 +168,6 @@ class WritePartitioned:
             data = [name for name in batch.schema.names if name not in (RECORD_KEY, PARTITION_PATH)]
             if not self.spec.texts_are_checked:
                 check_text(batch.select(data))
-            fitted = project(batch.select(data), self.spec.schema)
+            fitted = project(batch.select(data), self.spec.schema, exact=True)
             schema = pa.schema([*fitted.schema, *_KEY_SCHEMA])
             yield pa.RecordBatch.from_arrays([*fitted.columns, *keys], schema=schema)

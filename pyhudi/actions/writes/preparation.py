@@ -28,6 +28,7 @@ from pyhudi.actions.concurrency import early_conflicts
 from pyhudi.actions.constraints import CheckRows, check_rows, constraints_on
 from pyhudi.actions.partitioner import Sizing, record_size_bytes
 from pyhudi.actions.rows import delete_flag_columns, marked_rows, marker_columns, table_rules
+from pyhudi.actions.writes.digits import check_digits
 from pyhudi.actions.writes.new_columns import stored_columns
 from pyhudi.engine.base import Frame
 from pyhudi.errors import ConfigError, SchemaMismatch, UnsupportedTable, WriteConflict
@@ -194,6 +195,7 @@ def schedule_write(frame: Frame, keygen: KeyGenerator, context: ActionContext) -
         stored = pa.schema([column for column in schedule.schema if column.name not in dropped])
         _check_required(frame, stored, keygen, context)
         check_rows(constraints_on(incoming, context.meta), frame, table_rules(context))
+    check_digits(frame if isinstance(frame, pa.Table | pa.RecordBatch) else None, incoming, schedule.schema)
     return schedule
 
 

@@ -158,7 +158,7 @@ class WriteSlot:
             return rows.select(control)
         if not self.spec.texts_are_checked:
             check_text(rows.select(data))
-        fitted: Rows = project(rows.select(data), self.spec.schema)
+        fitted: Rows = project(rows.select(data), self.spec.schema, exact=True)
         columns = [*(fitted.column(i) for i in range(fitted.num_columns)), *(rows.column(name) for name in control)]
         schema = pa.schema([*fitted.schema, *(rows.schema.field(name) for name in control)])
         return type(rows).from_arrays(cast("list[pa.Array]", columns), schema=schema)  # a table takes chunked ones too

@@ -1,0 +1,40 @@
+"""Digits of incoming values that the table's columns can't hold: times finer than theirs, integers too large for floats.
+
+Such values are refused, those in memory before anything is written. Only milliseconds that are made of microseconds are
+cut, with a warning: Spark has no other times.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.types as pt
+
+from pyhudi.caller_warnings import warn_caller
+from pyhudi.schema.casts import first_inexact, may_be_inexact
+from pyhudi.schema.column_paths import column_paths
+from pyhudi.schema.projection import project
+
+__all__ = ["check_digits"]
+
+
+def check_digits(rows: pa.Table | pa.RecordBatch | None, incoming: pa.Schema, stored: pa.Schema) -> None:
+    """Raise SchemaMismatch for values in memory that a column can't hold; others are refused as they are written.
+
+    Args:   rows: None: not in memory. incoming: their columns. stored: the table's.
+    """
+    targets = {field.name: field.type for field in stored}
+    own, given = column_paths(stored), column_paths(incoming)
+    loses = {path for path in own.keys() & given.keys() if may_be_inexact(given[path], own[path])}
+    names = sorted({path.partition(".")[0] for path in loses})
+    if rows is not None and names:
+        project(pa.table(rows.select(names)), pa.schema([stored.field(name) for name in names]), exact=True)
+    for path in sorted(loses):
+        if not pt.is_timestamp(given[path]) or given[path].unit != "us":
+            continue
+        if rows is not None and path in targets and first_inexact(_whole(rows.column(path)), own[path]) is None:
+            continue
+        warn_caller(f"Column {path!r} holds milliseconds: the microseconds of its new values are cut.")
+
+
+def _whole(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    return column if isinstance(column, pa.Array) else pa.concat_arrays(column.chunks or [pa.array([], column.type)])
