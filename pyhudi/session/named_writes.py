@@ -16,15 +16,21 @@ from pyspark.sql import DataFrame, DataFrameWriterV2, SparkSession
 
 from pyhudi.actions.save_modes import canonical_mode
 from pyhudi.errors import ConfigError, TableExists, TableNotFound
-from pyhudi.session.sql import SparkSqlSession, hudi_aware_sql, name_of
+from pyhudi.model.options.operation import INSERT_INTO_OPERATION
+from pyhudi.session.sql import SparkSqlSession, name_of
 from pyhudi.session.temp_views import FORMATS
 from pyhudi.session.writer import write_frame
+from pyhudi.spark.failures import translated
+from pyhudi.spark.session import settings_read_once
 from pyhudi.sql.create_table import CreateTable
+from pyhudi.sql.dml.insert import Insert
 from pyhudi.sql.session import SqlFrame, TableName
 from pyhudi.sql.table_options import is_ours
 
 if TYPE_CHECKING:
     from pyspark.sql._typing import OptionalPrimitiveType
+
+_OPERATION = "hoodie.datasource.write.operation"
 
 __all__ = [
     "HudiAwareTableWriter",
@@ -115,32 +121,43 @@ def definition(
     return CreateTable(name, partitions=fields, properties=properties, location=path)
 
 
-def insert_frame(df: DataFrame, text: str, *, overwrites: bool = False, by_name: bool = False) -> None:
-    """`insertInto` and `writeTo(…).append()`: an INSERT of the frame's rows.
+def insert_frame(
+    df: DataFrame,
+    text: str,
+    options: Mapping[str, object],
+    *,
+    overwrites: bool = False,
+    by_name: bool = False,
+) -> None:
+    """`insertInto` and `writeTo(…).append()`: an INSERT of the frame's rows. `options`: Hudi's, before the table's.
 
-    Raises: TableNotFound, and the errors of the INSERT.
+    Raises: TableNotFound, ConfigError for an operation that does not overwrite, and the errors of the INSERT.
     """
-    _check_there(df.sparkSession, text)
-    verb = "INSERT OVERWRITE" if overwrites else "INSERT INTO"
-    by = "BY NAME " if by_name else ""
-    hudi_aware_sql(df.sparkSession, f"{verb} {text} {by}SELECT * FROM {{rows}}", None, rows=df)
+    session = SparkSqlSession(df.sparkSession, frames={"rows": df})
+    with settings_read_once(df.sparkSession), translated():
+        name = name_of(text)
+        table = None if name is None else session.find_table(name)
+        if table is None:
+            raise TableNotFound(f"There is no Hudi table {text!r:.200}.")
+        named = replace(table, options={**table.options, **_of_insert(split_path(options)[1], overwrites)})
+        Insert(named, overwrites, {}, None, by_name, "SELECT * FROM {rows}").run(session)
+
+
+def _of_insert(options: dict[str, object], overwrites: bool) -> dict[str, object]:
+    """Options of a call as an INSERT knows them, which has an option of its own for its operation."""
+    operation = options.pop(_OPERATION, None)
+    if operation is None:
+        return options
+    if not overwrites:
+        return {**options, INSERT_INTO_OPERATION: operation}
+    if not str(operation).lower().startswith("insert_overwrite"):
+        raise ConfigError(f"{_OPERATION}={operation} does not overwrite; leave it out, or append.")
+    return options
 
 
 def overwrite_frame(df: DataFrame, text: str, options: Mapping[str, object]) -> None:
     """`writeTo(…).overwritePartitions()`: rows in the place of all rows of their partitions, else of the table."""
-    session = SparkSqlSession(df.sparkSession)
-    name = name_of(text)
-    entry = None if name is None else session.find_table(name)
-    if entry is None:
-        raise TableNotFound(f"There is no Hudi table {text!r:.200}.")
-    partitions = entry.table.config.partition_fields
-    session.write(entry, SqlFrame(df), "insert_overwrite" if partitions else "insert_overwrite_table", options)
-
-
-def _check_there(spark: SparkSession, text: str) -> None:
-    name = name_of(text)
-    if name is None or SparkSqlSession(spark).find_table(name) is None:
-        raise TableNotFound(f"There is no Hudi table {text!r:.200}.")
+    insert_frame(df, text, {**options, "hoodie.datasource.overwrite.mode": "dynamic"}, overwrites=True, by_name=True)
 
 
 _COLUMN = re.compile(r"Column<'`?([^'`(]+)`?'>")
@@ -204,7 +221,7 @@ class HudiAwareTableWriter:
         if not is_hudi_name(self._owner.sparkSession, self._table):
             self._real.append()
             return
-        insert_frame(self._owner, self._table, by_name=True)
+        insert_frame(self._owner, self._table, self._given, by_name=True)
 
     def overwritePartitions(self) -> None:  # noqa: N802
 

@@ -131,4 +131,4 @@ class HudiAwareWriter(RecordedCalls[DataFrame, DataFrameWriter]):
             self._real.insertInto(tableName, overwrite)
             return
         replaces = overwrite if overwrite is not None else self._mode == "overwrite"
-        insert_frame(self._owner, tableName, overwrites=replaces)
+        insert_frame(self._owner, tableName, self._options, overwrites=replaces)

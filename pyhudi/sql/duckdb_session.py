@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from itertools import count
 from typing import TYPE_CHECKING, cast
 
@@ -331,9 +331,13 @@ class DuckDbSession:
         return ScanDataset(scan, self._failures)
 
     def _drop_views_of_the_statement(self) -> None:
-        with duckdb_errors([]):
+        """Behind a write that failed, DuckDB's stream of rows is still open, and the views go with the next statement;
+        another error here would hide the write's.
+        """
+        with suppress(ConfigError), duckdb_errors([]):
             while self._views:
-                self._connection.execute(f"DROP VIEW IF EXISTS {self._views.pop()}").fetchall()
+                self._connection.execute(f"DROP VIEW IF EXISTS {self._views[-1]}").fetchall()
+                self._views.pop()
 
 
 def sql(

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import pyhudi
+from pyhudi.errors import ConfigError
 from pyhudi.session.catalog import SparkCatalog
 from pyhudi.session.temp_views import spark_sql
 from pyhudi.sql.session import CatalogEntry, TableName
@@ -97,3 +98,55 @@ def test_the_names_of_a_merge_are_looked_up_together(
         enabled.catalog.dropTempView("looked_up_source")
         enabled.sql("DROP TABLE looked_up_target")
     assert pyhudi.HudiTable.open(path).scan(["v"]).to_arrow().to_pylist() == [{"v": 10}]
+
+
+def test_structs_and_meta_columns_follow_one_rule_on_every_road_of_an_insert(enabled: Any, tmp_path: Path) -> None:
+    person = "STRUCT<name: STRING, code: STRING>"
+    columns = f"id INT, s {person}, people ARRAY<{person}>, m MAP<STRING, ARRAY<{person}>>"
+    for name in ("people_a", "people_b"):
+        enabled.sql(
+            f"CREATE TABLE {name} ({columns}) USING hudi LOCATION '{tmp_path / name}' TBLPROPERTIES (primaryKey = 'id')"
+        )
+    given = "named_struct('code', 'C1', 'name', 'Anna')"
+    values = f"{given}, array({given}), map('k', array({given}))"
+    named = f"{given} AS s, array({given}) AS people, map('k', array({given})) AS m"
+    anna = {"name": "Anna", "code": "C1"}
+    mixed = {"name": "C1", "code": "Anna"}
+
+    def people(table: str) -> dict[int, Any]:
+        rows = pyhudi.HudiTable.open(str(tmp_path / table)).to_arrow(["id", "s", "people", "m"]).to_pylist()
+        assert all(row["people"] == [row["s"]] and row["m"] == [("k", [row["s"]])] for row in rows)
+        return {row["id"]: row["s"] for row in rows}
+
+    enabled.sql(f"INSERT INTO people_a BY NAME SELECT {named}, 1 AS id")
+    enabled.sql(f"INSERT INTO people_a SELECT {named}, 2 AS id")
+    enabled.sql(f"INSERT INTO people_a VALUES (3, {values})")
+    enabled.sql(f"INSERT INTO people_a (id, s, people, m) VALUES (4, {values})")
+    enabled.sql(f"SELECT 5 AS x, {values}").write.insertInto("people_a")
+    frame = enabled.sql(f"SELECT {named}, 6 AS id")
+    frame.writeTo("people_a").append()
+    upsert = {"hoodie.datasource.write.operation": "upsert"}
+    frame.write.options(**upsert).insertInto("people_a")
+    assert people("people_a") == {1: anna, 2: anna, 3: mixed, 4: mixed, 5: mixed, 6: anna}
+    assert enabled.sql("SELECT id FROM people_a").count() == 6
+
+    wrong = enabled.sql("SELECT 7 AS id, array(named_struct('code', 'C1', 'nme', 'Anna')) AS people")
+    for call in (wrong.writeTo("people_a").append, wrong.writeTo("people_a").overwritePartitions):
+        with pytest.raises(ConfigError, match=r"people\.element has no field 'nme'.*Did you mean 'name'"):
+            call()
+    with pytest.raises(ConfigError, match="does not overwrite"):
+        frame.write.options(**upsert).insertInto("people_a", overwrite=True)
+
+    times = enabled.table("people_a").select("_hoodie_commit_time").distinct().count()
+    enabled.sql("INSERT INTO people_b SELECT * FROM people_a WHERE id < 3")
+    enabled.sql("INSERT INTO people_b (id, s, people, m) SELECT * FROM people_a WHERE id = 3")
+    enabled.sql("INSERT INTO people_b BY NAME SELECT * FROM people_a WHERE id = 4")
+    enabled.table("people_a").where("id = 5").write.insertInto("people_b")
+    enabled.table("people_a").where("id = 6").writeTo("people_b").append()
+    assert people("people_b") == people("people_a")
+    enabled.sql("INSERT OVERWRITE people_b SELECT * FROM people_a")
+    assert people("people_b") == people("people_a")
+    stored = enabled.table("people_b").select("_hoodie_commit_time").distinct().collect()
+    assert (times, len(stored)) == (6, 1)
+    for name in ("people_a", "people_b"):
+        enabled.sql(f"DROP TABLE {name}")

@@ -262,7 +262,9 @@ class ChangeRows:
         meta = context.meta
         numbered = [clause for clause in self.clauses if isinstance(clause, NumberedClause)]
         if self.computed is not None:
-            return tuple(clause.bound(meta.table_schema()) for clause in numbered)
+            assert self.source is not None
+            rows = context.engine.schema(self.source)
+            return tuple(clause.bound(meta.table_schema(), rows) for clause in numbered)
         source = None if self.source is None else without_meta(context.engine.schema(self.source))
         clauses = [clause for clause in self.clauses if isinstance(clause, Clause)]
         written = schedule.schema if self.evolves else meta.table_schema()

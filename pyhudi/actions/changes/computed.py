@@ -25,7 +25,7 @@ import pyarrow.compute as pc
 
 from pyhudi.actions.action import ActionContext, PreparedWrite, Schedule
 from pyhudi.actions.changes.clauses import When
-from pyhudi.actions.changes.values import Assignment, ClauseRows, mask_of
+from pyhudi.actions.changes.values import Assignment, ClauseRows, check_fields, mask_of
 from pyhudi.actions.partitioner import RowCount, SlotPlan, profile_of
 from pyhudi.actions.rows import KEYED_FIELDS, batch_by_partition, slotted
 from pyhudi.actions.table_keys import keys_to_write, table_keygen
@@ -74,8 +74,14 @@ class NumberedClause:
     numbers: str = CLAUSE
     assignments: tuple[Assignment, ...] = ()
 
-    def bound(self, schema: pa.Schema) -> NumberedClause:
-        """The clause with the table's columns that it sets."""
+    def bound(self, schema: pa.Schema, computed: pa.Schema) -> NumberedClause:
+        """The clause with the table's columns that it sets.
+
+        Args:   schema: the table's; computed: of the computed rows.
+        Raises: SchemaMismatch for values whose structs have a field that the column's do not have.
+        """
+        for name, source in self.columns.items():
+            check_fields(computed.field(source).type, schema.field(name))
         assignments = tuple(Assignment(schema.field(name), _FromRows(source)) for name, source in self.columns.items())
         return replace(self, assignments=assignments)
 

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pyhudi.arrow.kinds import is_list
 from pyhudi.errors import ConfigError, SchemaMismatch
 from pyhudi.merge.base import Mask
 from pyhudi.merge.combine import single_array
@@ -32,6 +33,7 @@ __all__ = [
     "Assignment",
     "ClauseRows",
     "assignment",
+    "check_fields",
     "clause_schema",
     "computed",
     "condition_of",
@@ -270,9 +272,39 @@ def computed(expression: pc.Expression, rows: pa.Table, what: str) -> pa.Chunked
         raise ConfigError(f"{what} can't be computed: {error}. Columns: {', '.join(rows.column_names)}.") from error
 
 
+def check_fields(kind: pa.DataType, column: pa.Field) -> None:
+    """Raise SchemaMismatch for new values whose structs, at any depth, have a field that the column's do not have."""
+    place = _unknown_field(kind, column.type, column.name)
+    if place is not None:
+        raise SchemaMismatch(
+            f"The column {column.name!r} is of type {column.type} and has no field {place!r}, which its new values "
+            "have. Structs go by the names of their fields; rename the field, or leave it out."
+        )
+
+
+def _unknown_field(kind: pa.DataType, target: pa.DataType, path: str) -> str | None:
+    """The path of the first field of a struct that the target's struct does not have; None without one."""
+    if pa.types.is_struct(kind) and pa.types.is_struct(target):
+        known = {field.name: field.type for field in target.fields}
+        paths = ((field, f"{path}.{field.name}") for field in kind.fields)
+        inside = (
+            _unknown_field(field.type, known[field.name], inner) if field.name in known else inner
+            for field, inner in paths
+        )
+    elif pa.types.is_map(kind) and pa.types.is_map(target):
+        pairs = (("key", kind.key_type, target.key_type), ("value", kind.item_type, target.item_type))
+        inside = (_unknown_field(one, other, f"{path}.{word}") for word, one, other in pairs)
+    elif is_list(kind) and is_list(target):
+        return _unknown_field(kind.value_type, target.value_type, f"{path}.element")
+    else:
+        return None
+    return next((one for one in inside if one is not None), None)
+
+
 def _fitted(values: pa.ChunkedArray, column: pa.Field) -> pa.ChunkedArray:
     """The values in the column's type: numbers become other numbers when they fit exactly."""
     if values.type != column.type:
+        check_fields(values.type, column)
         try:
             if pa.types.is_nested(column.type):
                 values = project(pa.table({column.name: values}), pa.schema([column]), exact=True).column(0)

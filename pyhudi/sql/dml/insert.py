@@ -18,9 +18,11 @@ import pyarrow as pa
 
 from pyhudi.errors import ConfigError
 from pyhudi.keygen.parse import partition_values
+from pyhudi.model.keys import META_COLUMNS
 from pyhudi.model.options import WriteOptions
 from pyhudi.model.options.operation import INSERT_INTO_OPERATION, OLD_BULK_INSERT, OLD_INSERT_MODE
-from pyhudi.sql.columns import quoted, type_text
+from pyhudi.sql.columns import quoted
+from pyhudi.sql.dml.assignment import Assignment, have_same_names
 from pyhudi.sql.dml.target import Target, cast
 from pyhudi.sql.session import NamedTable, SqlFrame, SqlSession
 from pyhudi.sql.table_options import options_of
@@ -116,17 +118,22 @@ class Insert:
     def _values(self, target: Target, query_schema: pa.Schema) -> dict[str, str]:
         """Column of the table → its expression over the query's columns c0, c1, ..."""
         static = self._static(target)
+        given = _without_meta(query_schema)
+        columns, by_name = self._columns(target, pa.schema(list(given.values())), static)
         expressions: dict[str, str] = {}
-        for number, field in enumerate(self._columns(target, query_schema, static)):
-            _check_assignable(query_schema.field(number), field, str(self.table.name))
-            expressions[field.name] = _typed(f"c{number}", query_schema.field(number).type, field)
+        for (number, value), field in zip(given.items(), columns, strict=True):
+            assignment = Assignment(str(self.table.name), value.type, field, field.name, by_name)
+            expressions[field.name] = assignment.expression(f"c{number}")
         expressions |= {name: cast(f"({value.cut(value.at, value.stop)})", target.column(name))
                   for name, value in static.items()}  # fmt: skip
         return {field.name: expressions.get(field.name, cast("NULL", field)) for field in target.schema}
 
-    def _columns(self, target: Target, query_schema: pa.Schema, static: Mapping[str, Reader]) -> Sequence[pa.Field]:
-        """The column of the table that each column of the query is for."""
-        if self.by_name or self.columns is not None:
+    def _columns(
+        self, target: Target, query_schema: pa.Schema, static: Mapping[str, Reader]
+    ) -> tuple[Sequence[pa.Field], bool]:
+        """The column of the table that each column of the query is for, and whether fields of structs go by name."""
+        by_name = self.by_name
+        if by_name or self.columns is not None:
             names = query_schema.names if self.columns is None else self.columns
             columns = [target.column(name) for name in names]
             twice = [field.name for field in columns if columns.count(field) > 1 or field.name in static]
@@ -136,15 +143,34 @@ class Insert:
             columns = [field for field in target.schema if field.name not in static]
             words = [name.lower() for name in query_schema.names]
             if sorted(words) == sorted(field.name.lower() for field in columns):
-                # As in Hudi: a query that has the names of all columns gives each its own, whatever their order.
-                columns = [target.column(name) for name in words]
+                columns, by_name = self._all_named(query_schema, [target.column(name) for name in words], columns)
         if len(columns) != len(query_schema):
             column_names = ", ".join(column.name for column in columns)
             raise ConfigError(
                 f"INSERT INTO {self.table.name} needs {len(columns)} columns ({column_names}), the query has "
                 f"{len(query_schema)} ({', '.join(query_schema.names)})."
             )
-        return columns
+        return columns, by_name
+
+    def _all_named(
+        self, query_schema: pa.Schema, by_names: list[pa.Field], by_places: list[pa.Field]
+    ) -> tuple[list[pa.Field], bool]:
+        """The columns for a query that has the names of all of them: as in Hudi by name, whatever their order, if
+        fields of structs have the table's names too, else all by place.
+        """
+        unlike = [
+            field.name
+            for given, field in zip(query_schema, by_names, strict=True)
+            if not have_same_names(given.type, field.type)
+        ]
+        if not unlike:
+            return by_names, True
+        if by_names != by_places:
+            raise ConfigError(
+                f"INSERT INTO {self.table.name}: the query has all columns of the table in another order, and structs "
+                f"of {unlike[0]} have other fields than the table's. Say BY NAME, or use the table's order and names."
+            )
+        return by_places, False
 
     def _static_paths(self, target: Target, operation: str) -> dict[str, object]:
         """The option for the PARTITION that is overwritten even when the query has no rows."""
@@ -168,39 +194,14 @@ class Insert:
         return {}
 
 
-def _check_assignable(source: pa.Field, column: pa.Field, table: str) -> None:
-    """Raise ConfigError for an assignment that Spark's ANSI rules refuse, such as a text for a number."""
-    families = _family(source.type), _family(column.type)
-    if families[0] in (families[1], "null") or "nested" in families:
-        return
-    if families[1] == "text" and families[0] != "binary":
-        return
-    raise ConfigError(
-        f"INSERT INTO {table}: the query gives {source.type} for the column {column.name}, which is of type "
-        f"{column.type}; that is no safe assignment. Write CAST(… AS …) if it is meant."
-    )
-
-
-def _typed(expression: str, kind: pa.DataType, column: pa.Field) -> str:
-    """An expression cast to a column's type. `array()` has an open type inside, and is cast as a whole."""
-    has_untyped = pa.types.is_nested(kind) and "null" in str(kind)
-    if not has_untyped or (pa.types.is_struct(kind) and kind.num_fields != column.type.num_fields):
-        return cast(expression, column)
-    return f"CAST({expression} AS {type_text(column.type, quotes=True)})"
-
-
-def _family(kind: pa.DataType) -> str:
-    if pa.types.is_null(kind):
-        return "null"
-    if pa.types.is_boolean(kind):
-        return "boolean"
-    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-        return "number"
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        return "text"
-    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
-        return "binary"
-    return "nested" if pa.types.is_nested(kind) else "time"
+def _without_meta(query_schema: pa.Schema) -> dict[int, pa.Field]:
+    """The query's columns by their numbers. Of a `SELECT *` from a Hudi table the meta columns are left out, as in
+    Hudi: the write gives each row its own. A meta column that is selected alone is a value like others.
+    """
+    is_whole_row = set(META_COLUMNS) <= set(query_schema.names)
+    return {
+        number: field for number, field in enumerate(query_schema) if not (is_whole_row and field.name in META_COLUMNS)
+    }
 
 
 def parse_insert(text: str, tokens: Sequence[SqlToken], session: SqlSession) -> Insert | None:

@@ -1,0 +1,185 @@
+"""How a value of an INSERT's query becomes its column's: types that may be assigned, and fields of structs.
+
+Structs at any depth, in arrays and maps too, follow one rule: by name, or by place. The write itself fits values by
+name, so an expression gives the query's fields the table's names where these differ. Both engines understand it.
+Source: docs/sql-dml.md, "INSERT"; Spark's SQL reference, "INSERT TABLE", "ANSI Compliance"; tried on Spark 4.3.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+
+import pyarrow as pa
+import pyarrow.types as pt
+
+from pyhudi.arrow.kinds import is_bytes, is_list, is_text
+from pyhudi.errors import ConfigError
+from pyhudi.sql.columns import literal, quoted, type_text
+from pyhudi.sql.dml.target import cast
+
+__all__ = ["Assignment", "have_same_names"]
+
+
+def have_same_names(source: pa.DataType, column: pa.DataType) -> bool:
+    """Whether the structs of both types have the same field names at every depth, in any order and case."""
+    if pt.is_struct(source) and pt.is_struct(column):
+        fields = {field.name.lower(): field for field in column.fields}
+        if sorted(field.name.lower() for field in source.fields) != sorted(fields):
+            return False
+        return all(have_same_names(field.type, fields[field.name.lower()].type) for field in source.fields)
+    if is_list(source) and is_list(column):
+        return have_same_names(source.value_type, column.value_type)
+    if pt.is_map(source) and pt.is_map(column):
+        keys = have_same_names(source.key_type, column.key_type)
+        return keys and have_same_names(source.item_type, column.item_type)
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """A value of a query and the column that gets it.
+
+    `kind`: the value's type; `place`: the column's name, or the path of a field in it; `by_name`: the rule for structs.
+    """
+
+    table: str
+    kind: pa.DataType
+    column: pa.Field
+    place: str
+    by_name: bool
+
+    def expression(self, value: str) -> str:
+        """The value as the column takes it. `value`: an expression without operators outside of parentheses.
+
+        Raises: ConfigError for types that Spark's ANSI rules do not assign, such as a text for a number, and for fields
+            of a struct that the table's struct does not have.
+        """
+        self._check()
+        if not pt.is_nested(self.kind):
+            return cast(value, self.column)
+        if not _is_untyped(self.kind):
+            return self._renamed(value, 1)
+        typed = self._typed()  # an engine's `array()` and `map()` have no type
+        return replace(self, kind=typed)._renamed(f"(CAST({value} AS {type_text(typed, quotes=True)}))", 1)
+
+    def _check(self) -> None:
+        if pt.is_struct(self.kind) and pt.is_struct(self.column.type):
+            for _, inner in self._fields():
+                inner._check()
+            return
+        families = _family(self.kind), _family(self.column.type)
+        if families[0] == families[1]:
+            for inner in () if self._is_untyped_map() else self._elements():
+                inner._check()
+            return
+        if families[0] == "null" or (families[1] == "text" and families[0] not in ("binary", "list", "map", "struct")):
+            return
+        raise ConfigError(
+            f"INSERT INTO {self.table}: the query gives {self.kind} for the column {self.place}, which is of type "
+            f"{self.column.type}; that is no safe assignment. Write CAST(… AS …) if it is meant."
+        )
+
+    def _typed(self) -> pa.DataType:
+        """The value's type, with the column's type where it has none."""
+        if pt.is_null(self.kind):
+            return self.column.type
+        if pt.is_struct(self.kind) and pt.is_struct(self.column.type):
+            return pa.struct([pa.field(name, inner._typed()) for name, inner in self._fields()])
+        elements = self._elements()
+        if pt.is_map(self.kind) and elements:
+            return self.column.type if self._is_untyped_map() else pa.map_(*(inner._typed() for inner in elements))
+        return pa.list_(elements[0]._typed()) if elements else self.kind
+
+    def _is_untyped_map(self) -> bool:
+        """`map()`, whose keys the session calls texts."""
+        return pt.is_map(self.kind) and pt.is_null(self.kind.item_type)
+
+    def _renamed(self, value: str, depth: int) -> str:
+        """The value with the table's names for the fields of its structs, and its types; itself when it has them."""
+        if not self._differs():
+            return value
+        if not pt.is_nested(self.kind):
+            return cast(value, self.column)
+        if pt.is_struct(self.kind):
+            parts = (
+                f"{literal(inner.column.name)}, {inner._renamed(f'{value}.{quoted(name)}', depth)}"
+                for name, inner in self._fields()
+            )
+            return f"CASE WHEN {value} IS NULL THEN NULL ELSE named_struct({', '.join(parts)}) END"
+        element = f"e{depth}"
+        if is_list(self.kind):
+            (inner,) = self._elements()
+            return f"transform({value}, {element} -> {inner._renamed(element, depth + 1)})"
+        key, item = self._elements()
+        entry = (
+            f"named_struct('key', {key._renamed(f'{element}.key', depth + 1)}, "
+            f"'value', {item._renamed(f'{element}.value', depth + 1)})"
+        )
+        return f"map_from_entries(transform(map_entries({value}), {element} -> {entry}))"
+
+    def _differs(self) -> bool:
+        """Whether a field of a struct has another name than the table's field that gets it, or a value another type."""
+        if pt.is_struct(self.kind):
+            return any(name != inner.column.name or inner._differs() for name, inner in self._fields())
+        if pt.is_nested(self.kind):
+            return any(inner._differs() for inner in self._elements())
+        return self.kind != self.column.type
+
+    def _elements(self) -> list[Assignment]:
+        """Elements of an array, or keys and values of a map; [] for other types."""
+        kind, target = self.kind, self.column.type
+        if is_list(kind) and is_list(target):
+            return [self._inside(kind.value_type, target.value_field, "element")]
+        if pt.is_map(kind) and pt.is_map(target):
+            value = self._inside(kind.item_type, target.item_field, "value")
+            return [self._inside(kind.key_type, target.key_field, "key"), value]
+        return []
+
+    def _fields(self) -> list[tuple[str, Assignment]]:
+        """The fields of a struct by the query's names, in its order. Raises ConfigError."""
+        given, fields = self.kind.fields, self.column.type.fields
+        words = [field.name.lower() for field in given]
+        twice = [field.name for field in given if words.count(field.name.lower()) > 1]
+        if twice:
+            raise ConfigError(f"INSERT INTO {self.table}: the struct for {self.place} has the field {twice[0]} twice.")
+        if self.by_name:
+            return [(field.name, self._inside(field.type, self._named(field.name), None)) for field in given]
+        if len(given) != len(fields):
+            raise ConfigError(
+                f"INSERT INTO {self.table}: the struct for {self.place} has {len(given)} fields "
+                f"({', '.join(field.name for field in given)}), the table's has {len(fields)} "
+                f"({', '.join(field.name for field in fields)}). Fields go by place here; say BY NAME to name them."
+            )
+        return [
+            (field.name, self._inside(field.type, column, None)) for field, column in zip(given, fields, strict=True)
+        ]
+
+    def _named(self, name: str) -> pa.Field:
+        """The table's field of this name in any case. Raises ConfigError with the nearest name."""
+        fields = {field.name.lower(): field for field in self.column.type.fields}
+        field = fields.get(name.lower())
+        if field is None:
+            near = get_close_matches(name.lower(), fields, n=1)
+            hint = f" Did you mean {fields[near[0]].name!r}?" if near else ""
+            raise ConfigError(
+                f"INSERT INTO {self.table}: {self.place} has no field {name!r}.{hint} Its fields are "
+                f"{', '.join(field.name for field in fields.values())}."
+            )
+        return field
+
+    def _inside(self, kind: pa.DataType, column: pa.Field, word: str | None) -> Assignment:
+        return Assignment(self.table, kind, column, f"{self.place}.{word or column.name}", self.by_name)
+
+
+def _is_untyped(kind: pa.DataType) -> bool:
+    """Whether a null's type is the type, or inside of it."""
+    return pt.is_null(kind) or any(_is_untyped(kind.field(place).type) for place in range(kind.num_fields))
+
+
+def _family(kind: pa.DataType) -> str:
+    if pt.is_integer(kind) or pt.is_floating(kind) or pt.is_decimal(kind):
+        return "number"
+    families = {"null": pt.is_null, "boolean": pt.is_boolean, "text": is_text, "binary": is_bytes}
+    nested = {"struct": pt.is_struct, "map": pt.is_map, "list": is_list}
+    return next((name for name, matches in (families | nested).items() if matches(kind)), "time")
