@@ -25,10 +25,11 @@ from pyhudi.errors import ConfigError, TableExists
 from pyhudi.session.named_writes import definition, split_path
 from pyhudi.session.proxy import RecordedCalls, column_names
 from pyhudi.session.sql import SparkSqlSession, name_of
-from pyhudi.session.stream_sink import CHECKPOINT, write_batches_to
+from pyhudi.session.stream_sink import CHECKPOINT, BatchWriter, write_batches_to
 from pyhudi.spark import capabilities
 from pyhudi.spark.session import hudi_and_store_options
 from pyhudi.spark.types import arrow_from_spark
+from pyhudi.spark.worker_python import is_on_connect
 from pyhudi.sql.columns import columns_text
 from pyhudi.sql.session import TableName
 
@@ -125,7 +126,8 @@ class HudiAwareStreamWriter(RecordedCalls[DataFrame, DataStreamWriter]):
         return cast("DataStreamWriter", getattr(self._told(), "foreach")(f))  # noqa: B009
 
     def foreachBatch(self, func: object) -> DataStreamWriter:  # noqa: N802
-        return cast("DataStreamWriter", getattr(self._told(), "foreachBatch")(func))  # noqa: B009
+        told = _with_enable(func) if is_on_connect(self._owner.sparkSession) else func
+        return cast("DataStreamWriter", getattr(self._told(), "foreachBatch")(told))  # noqa: B009
 
     def start(
         self,
@@ -204,6 +206,25 @@ class HudiAwareStreamWriter(RecordedCalls[DataFrame, DataStreamWriter]):
         if self._cluster_by:
             self._real.clusterBy(*self._cluster_by)
         return self._real
+
+
+def _with_enable(func: object) -> object:
+    """A function of `foreachBatch` with `enable` before it. A Connect server calls it in a Python of its own, in which
+    nobody has called `enable`, so that `batch.write.format("hudi")` meant the data source, which can't write.
+    """
+    if not callable(func) or isinstance(func, BatchWriter):
+        return func
+
+    def enabled(batch: DataFrame, batch_id: int) -> None:  # pickled as it is: that Python may lack pyhudi
+        try:
+            from pyhudi import enable
+        except ImportError:  # the function may do without
+            func(batch, batch_id)
+            return
+        enable(batch.sparkSession)
+        func(batch, batch_id)
+
+    return enabled
 
 
 def _of_hudi(options: Mapping[str, object]) -> dict[str, object]:

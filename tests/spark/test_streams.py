@@ -135,6 +135,25 @@ def test_format_hudi_is_the_same_writer(spark: Any, tmp_path: Path, source: Sour
     assert table.metadata.validate() == ()
 
 
+def test_a_function_of_a_batch_reads_and_writes_by_format_hudi_and_by_sql(
+    spark: Any, tmp_path: Path, source: Source
+) -> None:
+    path, copy = str(tmp_path / "t"), str(tmp_path / "copy")
+
+    def upserted(batch: Any, batch_id: int) -> None:
+        batch.write.format("hudi").options(**WRITE).option("hoodie.table.name", "t").mode("append").save(path)
+        session = batch.sparkSession
+        session.sql(f"DELETE FROM hudi.`{path}` WHERE v = 0")
+        rows = session.read.format("hudi").load(path).select("id", "v", "ts")
+        rows.write.format("hudi").options(**WRITE).option("hoodie.table.name", "copy").mode("overwrite").save(copy)
+
+    source.add((1, 1), (2, 0))
+    source.add((1, 10), (3, 3), ts=2)
+    with enabled(spark):
+        run(source.stream(spark).writeStream.foreachBatch(upserted), tmp_path / "checkpoint")
+    assert values(HudiTable.open(path)) == values(HudiTable.open(copy)) == {1: 10, 3: 3}
+
+
 PLAIN = pa.schema([("id", pa.int64()), ("v", pa.int64()), ("ts", pa.int64())])
 START = "hoodie.datasource.streaming.startOffset"
 COMMITS, BYTES = (f"hoodie.pyhudi.streaming.max.{what}.per.batch" for what in ("commits", "bytes"))

@@ -100,6 +100,7 @@ KEPT: Mapping[str, tuple[str, ...]] = {
     # Streams, whose functions the server calls: one that writes to a table, by either way, and one that follows one.
     "test_each_batch_is_written_once_however_often_spark_asks": ("",),
     "test_format_hudi_is_the_same_writer": ("",),
+    "test_a_function_of_a_batch_reads_and_writes_by_format_hudi_and_by_sql": ("",),
     "test_a_stream_follows_a_table_and_goes_on_after_a_restart": ("9-MERGE_ON_READ",),
 }
 
