@@ -25,7 +25,7 @@ from pyhudi.spark.session import settings_read_once
 from pyhudi.sql.create_table import CreateTable
 from pyhudi.sql.dml.insert import Insert
 from pyhudi.sql.session import SqlFrame, TableName
-from pyhudi.sql.table_options import is_ours
+from pyhudi.sql.table_options import check_properties, is_ours
 
 if TYPE_CHECKING:
     from pyspark.sql._typing import OptionalPrimitiveType
@@ -83,6 +83,9 @@ def save_frame(
             raise TableExists(f"There is a table {name} already; mode append adds to it, overwrite replaces it.")
         if word == "append":
             assert entry.location is not None
+            table = session.find_table(name)
+            if table is not None:
+                check_properties(name, entry.properties, table.table.config)
             write_frame(df, entry.location, {**entry.properties, **hudi_options}, "append", partition_by)
             return
     _create(session, name, df, hudi_options, path, partition_by, or_replace=entry is not None)

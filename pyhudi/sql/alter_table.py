@@ -30,7 +30,7 @@ from pyhudi.schema.changes import (
 from pyhudi.sql.columns import comment_of, quoted
 from pyhudi.sql.partitions import PartitionSpec, matching_paths, partition_spec
 from pyhudi.sql.session import NO_ROWS, SCHEMA_ON_READ, CatalogEntry, SqlFrame, SqlSession, TableName
-from pyhudi.sql.table_options import check_property_keys, is_ours, options_of, our_table, write_options
+from pyhudi.sql.table_options import check_change, check_property_keys, is_ours, options_of, our_table, write_options
 from pyhudi.sql.tokens import Reader, SqlToken
 
 __all__ = ["AlterColumns", "AlterProperties", "DropPartitions", "RenameTable", "parse_alter"]
@@ -112,7 +112,11 @@ class AlterProperties:
     if_exists: bool = False
 
     def run(self, session: SqlSession) -> SqlFrame:
-        """Change them. Raises ConfigError for a property that is fixed for the table's life, and for a missing key."""
+        """Change them.
+
+        Raises: ConfigError for a property that is fixed for the table's life, a missing key, an unknown option, and for
+            values with which no write works.
+        """
         entry = _entry(session, self.name)
         check_property_keys((*self.set, *self.removed))
         fixed = [key for key in (*self.set, *self.removed) if not key.startswith("hoodie.") and _is_fixed(key)]
@@ -124,7 +128,10 @@ class AlterProperties:
         others = {key: value for key, value in entry.properties.items() if key not in self.removed}
         comment = self.set.get("comment", entry.comment)
         set_ = {key: value for key, value in self.set.items() if key != "comment"}
-        _update(session, self.name, replace(entry, properties={**others, **set_}, comment=comment))
+        properties = {**others, **set_}
+        config = our_table(session, self.name).table.config
+        check_change(self.name, set_, entry.properties, properties, config)
+        _update(session, self.name, replace(entry, properties=properties, comment=comment))
         return session.frame_from(NO_ROWS)
 
 

@@ -21,7 +21,7 @@ from pyhudi.model.new_table import new_table_properties
 from pyhudi.model.options import WriteOptions
 from pyhudi.model.options.table import PARTITION_FIELDS, RECORD_KEY
 from pyhudi.sql.session import NO_ROWS, CatalogEntry, NamedTable, SqlFrame, SqlSession, TableName
-from pyhudi.sql.table_options import check_property_keys, is_ours, sql_properties, write_options
+from pyhudi.sql.table_options import check_property_keys, check_values, is_ours, sql_properties, write_options
 from pyhudi.sql.tokens import Reader, SqlToken
 from pyhudi.table import HudiTable
 
@@ -176,6 +176,7 @@ class CreateTable:
         if key_text and tuple(key.strip() for key in key_text.split(",")) != config.record_key_fields:
             keys = ", ".join(config.record_key_fields) or "generated"
             raise ConfigError(f"SQL: the record key of the Hudi table at {place} is {keys}, not {key_text}.")
+        check_values(f"CREATE TABLE {self.name}", self.properties, config)
         properties = {**sql_properties(config), **self.properties}
         session.catalog.register(self._entry(place, properties), schema, fields)
 

@@ -7,14 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from pyhudi.caller_warnings import collected_warnings
 from pyhudi.errors import ConfigError, TableNotFound
+from pyhudi.model.options import OptionScope, WriteOptions, check_names
 from pyhudi.model.table_config import TableConfig
 from pyhudi.sql.session import SCHEMA_ON_READ, NamedTable, SqlSession, TableName
 
 __all__ = [
     "MANAGED_KEY",
     "PROVIDER_KEY",
+    "check_change",
+    "check_properties",
     "check_property_keys",
+    "check_values",
     "is_ours",
     "options_of",
     "our_table",
@@ -106,6 +111,60 @@ def our_table(session: SqlSession, name: TableName) -> NamedTable:
 def options_of(session: SqlSession, table: NamedTable) -> dict[str, object]:
     """Options of a write: those of the call come before those of the table's definition, and these before the
     session's.
+
+    Raises: ConfigError, as `check_properties`.
     """
-    keys = (key for key in table.properties if key.startswith("hoodie.") and key != SCHEMA_ON_READ)
-    return {**session.settings, **{key: table.properties[key] for key in keys}, **table.options}
+    check_properties(table.name, table.properties, table.table.config)
+    return {**session.settings, **_hudi_properties(table.properties), **table.options}
+
+
+def _hudi_properties(properties: Mapping[str, str]) -> dict[str, str]:
+    return {key: text for key, text in properties.items() if key.startswith("hoodie.") and key != SCHEMA_ON_READ}
+
+
+def check_properties(name: TableName, properties: Mapping[str, str], config: TableConfig) -> None:
+    """Raise ConfigError for properties in the catalog with which no write works, naming them and the way out."""
+    options = _hudi_properties(properties)
+    error = _refusal(options, config)
+    if error is None:
+        return
+    keys = ", ".join(f"'{key}'" for key in options if key in str(error)) or ", ".join(f"'{key}'" for key in options)
+    raise ConfigError(
+        f"{error} That is a property of {name} in the catalog, and no statement can write to the table with it: ALTER "
+        f"TABLE {name} UNSET TBLPROPERTIES ({keys})."
+    )
+
+
+def check_change(
+    name: TableName, set_: Mapping[str, str], before: Mapping[str, str], after: Mapping[str, str], config: TableConfig
+) -> None:
+    """Raise ConfigError for a change of the catalog's properties that makes writes impossible, or sets an unknown
+    option. A change that takes one of several faults away is none.
+
+    Args: set_: what is set; before, after: all properties of the table.
+    """
+    check_names(_hudi_properties(set_), OptionScope.WRITE)
+    if set_ or _refusal(_hudi_properties(before), config) is None:
+        check_values(f"ALTER TABLE {name}", after, config)
+
+
+def check_values(statement: str, properties: Mapping[str, str], config: TableConfig) -> None:
+    """Raise ConfigError when no write would work with the properties that a statement gives a table."""
+    error = _refusal(_hudi_properties(properties), config)
+    if error is not None:
+        raise ConfigError(
+            f"SQL: {error} {statement} changed nothing: a property of the table goes with each write to it. Options "
+            "that depend on each other can be set, or unset, in one statement."
+        )
+
+
+def _refusal(options: Mapping[str, str], config: TableConfig) -> ConfigError | None:
+    """Why a write with these options is refused; None when it is not. What it warns of is left to the write."""
+    if not options:
+        return None
+    try:
+        with collected_warnings([]):
+            WriteOptions.parse(options, {}, config)
+    except ConfigError as error:
+        return error
+    return None
