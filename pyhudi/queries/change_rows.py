@@ -122,7 +122,7 @@ class _Reader:
             if name in rows.column_names:
                 held = single_array(rows.column(name))
                 assert isinstance(held, pa.StructArray)
-                images[name] = pc.fill_null(image_texts(held, spaced=True), "null")
+                images[name] = pc.fill_null(image_texts(self._shown(held), spaced=True), "null")
             elif LOGGED_KEY in rows.column_names:
                 has_image = pc.not_equal(ops, op_without)
                 keys = pc.if_else(has_image, single_array(rows.column(LOGGED_KEY)), _NO_TEXT)
@@ -130,6 +130,17 @@ class _Reader:
             else:
                 raise CorruptFile(f"{path}: expected the column {name} or {LOGGED_KEY}, found {rows.column_names}.")
         return self._batch(ops, images[BEFORE], images[AFTER])
+
+    def _shown(self, held: pa.StructArray) -> pa.StructArray:
+        """Images of a change log with the partition values that snapshots show, which are the path's. A row that stayed
+        in its partition holds the value with which it arrived.
+        """
+        fields = list(held.type)
+        if not any(field.name in self._from_path for field in fields):
+            return held
+        stored = pa.RecordBatch.from_arrays([held.field(at) for at in range(len(fields))], schema=pa.schema(fields))
+        shown = with_path_values(stored, self._from_path, stored.schema)
+        return pa.StructArray.from_arrays(shown.columns, fields=fields, mask=held.is_null())
 
     def _looked_up(self, keys: pa.Array, before: bool, path: str) -> pa.Array:
         """Images of the slice's rows with these keys, null for null keys. Raises CorruptFile for a key without row."""

@@ -68,12 +68,15 @@ class Compared:
         return frozenset(file_slice.group for file_slice in self.slices)
 
     def plan(self, columns: Sequence[str], groups: Collection[FileGroupId] | None = None) -> ReadPlan:
-        """How their rows are read, without the metadata table. `groups`: of other file groups than those compared."""
+        """How their rows are read, without the metadata table. `groups`: of other file groups than those compared.
+
+        Partition columns have the values that the files hold, as in the metadata table. A query shows the path's, which
+        differ where a row stayed in its partition (`update.partition.path=false`).
+        """
         plan = plan_snapshot(self.table.data, Query(columns=columns, use_metadata=False))
-        if groups is None and self.is_whole:
-            return plan
-        read_groups = self.groups if groups is None else groups
-        return replace(plan, slices=tuple(read for read in plan.slices if read.file_slice.group in read_groups))
+        read_groups = None if groups is None and self.is_whole else self.groups if groups is None else groups
+        slices = (read for read in plan.slices if read_groups is None or read.file_slice.group in read_groups)
+        return replace(plan, slices=tuple(replace(read, parsed_path_values=()) for read in slices))
 
 
 _PAYLOAD = MetadataKind.COLUMN_STATS.payloads[0]

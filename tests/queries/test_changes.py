@@ -199,6 +199,26 @@ def test_a_row_that_moves_goes_in_one_partition_and_comes_in_the_other(table_typ
     assert sorted(changes(table, first)) == [("d", A1, None), ("i", None, ("a", "y", 2, 2))]
 
 
+@pytest.mark.parametrize("mode", LOGGING_MODES)
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_row_that_stays_in_its_partition_has_the_value_there_that_the_snapshot_shows(version: str, mode: str) -> None:
+    table = logged(version, mode=mode)
+    staying = {"index_type": "GLOBAL_SIMPLE", "simple_index_update_partition_path": "false"}
+    table.insert(A1, B1, **staying)
+    first = times(table)[-1]
+    table.upsert(("a", "y", 2, 2), **staying)
+    table.upsert(("a", "z", 3, 3), **staying)
+    assert [row["p"] for row in table.read().sort_by("id").to_pylist()] == ["x", "x"]
+
+    table.delete(("a", "x"), **staying)
+
+    assert changes(table, first) == [
+        ("u", A1, ("a", "x", 2, 2)),
+        ("u", ("a", "x", 2, 2), ("a", "x", 3, 3)),
+        ("d", ("a", "x", 3, 3), None),
+    ]
+
+
 def test_images_of_base_files_have_meta_columns_and_those_of_change_logs_have_none() -> None:
     table = logged("9")
     table.insert(A1)

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pyhudi import HudiTable
+from pyhudi import HudiTable, write_hudi
 from pyhudi.errors import ConfigError
 from pyhudi.formats.column_stats import ColumnRange
 from pyhudi.formats.stored_ranges import stats_rows
@@ -95,6 +95,29 @@ def test_ranges_of_partitions_that_do_not_hold_all_rows_are_found() -> None:
     _instead(table, "partition_stats", narrow)
     differences = validate(table.meta)
     assert [(d.partition, d.where, d.found) for d in differences] == [("partition_stats", "x, column 'v'", "13 to 20")]
+
+
+@pytest.mark.parametrize("table_type", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+@pytest.mark.parametrize("index", ["GLOBAL_SIMPLE", "GLOBAL_BLOOM", "RECORD_INDEX"])
+def test_partition_values_of_rows_that_stay_are_compared_as_the_files_hold_them(
+    tmp_path: Path, table_type: str, index: str
+) -> None:
+    by_record = index == "RECORD_INDEX"
+    stays = {f"hoodie.{name}.index.update.partition.path": False for name in ("simple", "bloom", "record")}
+    options = {"hoodie.index.type": index, "hoodie.metadata.record.index.enable": by_record, **stays}
+    rows = pa.table({"id": ["a", "b", "c"], "p": ["x", "x", "z"]})
+    write_hudi(tmp_path / "t", rows, record_key="id", partition_by="p", table_type=table_type, options=options)
+    write_hudi(tmp_path / "t", pa.table({"id": ["a", "b"], "p": ["y", "y"]}), options=options)
+    table = HudiTable.open(tmp_path / "t")
+    if by_record:
+        table.create_index("of_p", columns="p")
+
+    assert table.scan(["id", "p"]).to_arrow().sort_by("id").to_pylist() == rows.to_pylist()
+    assert "partition_stats" in table.metadata.partitions
+    assert table.metadata.validate() == ()
+    assert table.metadata.validate(sample=1) == ()
+    table.metadata.rebuild()
+    assert table.metadata.validate() == ()
 
 
 @pytest.mark.thorough
