@@ -31,7 +31,18 @@ from pyhudi.queries.schema import with_path_values
 from pyhudi.schema.column_mapping import file_columns
 from pyhudi.schema.projection import project
 
-__all__ = ["CHANGES_SCHEMA", "DELETED", "INSERTED", "LOGGED", "MERGED", "ChangeReading", "GroupChange", "read_changes"]
+__all__ = [
+    "CHANGES_SCHEMA",
+    "DELETED",
+    "INSERTED",
+    "LOGGED",
+    "MERGED",
+    "NO_DELETES",
+    "ONLY_DELETES",
+    "ChangeReading",
+    "GroupChange",
+    "read_changes",
+]
 
 CHANGES_SCHEMA = pa.schema([pa.field(name, pa.string()) for name in CHANGE_COLUMNS])
 
@@ -39,6 +50,9 @@ LOGGED = "logged"
 INSERTED = "inserted"
 DELETED = "deleted"
 MERGED = "merged"
+
+ONLY_DELETES = "only deletes"
+NO_DELETES = "no deletes"
 
 _NO_TEXT = pa.scalar(None, pa.string())
 
@@ -48,7 +62,7 @@ class GroupChange:
     """A change of one file group by one commit, and the files that hold it.
 
     `before`, `after`: the slice before and after the commit, None if not needed. `log_paths`: change logs (LOGGED), or
-    the log files that the commit wrote (MERGED).
+    the log files that the commit wrote (MERGED). `only`: ONLY_DELETES or NO_DELETES of it; "" for all.
     """
 
     instant_time: str
@@ -56,6 +70,7 @@ class GroupChange:
     before: FileSlice | None = None
     after: FileSlice | None = None
     log_paths: tuple[str, ...] = ()
+    only: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,9 +125,15 @@ class _Reader:
                         "file, or begin after its commit."
                     )
                 if block.instant_time == self._change.instant_time:
-                    rows = block.rows()
+                    rows = self._of_interest(block.rows())
                     for first in range(0, len(rows), self._batch_rows):
                         yield self._logged(rows.slice(first, self._batch_rows).combine_chunks(), path)
+
+    def _of_interest(self, logged: pa.Table) -> pa.Table:
+        if not self._change.only:
+            return logged
+        is_delete = pc.equal(logged.column(OP), DELETE)
+        return logged.filter(is_delete if self._change.only == ONLY_DELETES else pc.invert(is_delete))
 
     def _logged(self, rows: pa.Table, path: str) -> pa.RecordBatch:
         """Records of a change log as changes. Images that it holds are printed as Hudi prints them: `null` as text."""
@@ -168,8 +189,10 @@ class _Reader:
         # Rows that lost against the stored ones leave these unchanged, meta columns included.
         has_changed = pc.or_(is_new, pc.fill_null(pc.not_equal(earlier, new_texts), True))
         ops = pc.if_else(is_new, pa.scalar(INSERT), pa.scalar(UPDATE)).filter(has_changed)
-        yield from self._cut(self._batch(DELETE, old_texts.filter(is_deleted), None))
-        yield from self._cut(self._batch(ops, earlier.filter(has_changed), new_texts.filter(has_changed)))
+        if self._change.only != NO_DELETES:
+            yield from self._cut(self._batch(DELETE, old_texts.filter(is_deleted), None))
+        if self._change.only != ONLY_DELETES:
+            yield from self._cut(self._batch(ops, earlier.filter(has_changed), new_texts.filter(has_changed)))
 
     def _changed_keys(self) -> pa.Array:
         """The keys in the blocks that the commit wrote, each once."""

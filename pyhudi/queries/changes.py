@@ -2,7 +2,8 @@
 
     range → commits → write stats and replaced file groups → GroupChange each → ReadPlan
 
-Changes come in the order of the commits; within a commit, deletes of whole file groups come first.
+Changes come in the order of the commits; within a commit, deletes of whole file groups come first. Where rows may have
+moved between file groups, all deletes of the commit do.
 
 Write stats name the files that hold the changes; for images, listings are needed, too. The files tell the changes so:
 
@@ -31,7 +32,17 @@ from pyhudi.model.file_group import BaseFile, CommittedBytes, FileGroup, FileGro
 from pyhudi.model.filenames import BaseFileName, LogFileName, data_path
 from pyhudi.model.instant import ActionKind, Instant
 from pyhudi.model.predicate import parse_where
-from pyhudi.queries.change_rows import CHANGES_SCHEMA, DELETED, INSERTED, LOGGED, MERGED, ChangeReading, GroupChange
+from pyhudi.queries.change_rows import (
+    CHANGES_SCHEMA,
+    DELETED,
+    INSERTED,
+    LOGGED,
+    MERGED,
+    NO_DELETES,
+    ONLY_DELETES,
+    ChangeReading,
+    GroupChange,
+)
 from pyhudi.queries.filters import bind
 from pyhudi.queries.incremental_range import (
     CommitsInRange,
@@ -90,6 +101,7 @@ class _Finder:
 
     def add(self, instant: Instant, body: CommitMetadata) -> None:
         """The changes of one commit."""
+        first = len(self.changes.changes)
         if instant.action is ActionKind.REPLACECOMMIT:
             for group in _replaced(body):
                 self._replaced(group, instant)
@@ -102,6 +114,7 @@ class _Finder:
                 logs.setdefault(FileGroupId(partition_path, log.file_id), []).append(stat)
         for group, stats in logs.items():
             self._log_files(group, stats, instant)
+        self.changes.changes[first:] = _deletes_first(self.changes.changes[first:], _counts(body))
 
     def check_files(self) -> None:
         """Note the needed files that are missing."""
@@ -217,6 +230,50 @@ class _Finder:
     @lazy_property
     def _rules(self) -> Visibility:
         return replace(Visibility.of(self._meta, None), replaced=frozenset())
+
+
+@dataclass(slots=True)
+class _Counts:
+    """Rows of a file group that a commit deleted, inserted and updated, as its stats say."""
+
+    deletes: int = 0
+    inserts: int = 0
+    updates: int = 0
+
+
+def _counts(body: CommitMetadata) -> Mapping[FileGroupId, _Counts]:
+    counts: dict[FileGroupId, _Counts] = {}
+    for stat in body.stats():
+        partition_path, _, name = (stat.path or "").rpartition("/")
+        file_name = BaseFileName.parse(name) or LogFileName.parse(name)
+        if file_name is not None:
+            each = counts.setdefault(FileGroupId(partition_path, file_name.file_id), _Counts())
+            each.deletes += stat.num_deletes
+            each.inserts += stat.num_inserts
+            each.updates += stat.num_update_writes
+    return counts
+
+
+def _deletes_first(changes: list[ChangedGroup], counts: Mapping[FileGroupId, _Counts]) -> list[ChangedGroup]:
+    """The changes of one commit, with the deletes of all file groups first if a row may have moved from one of them to
+    another. A file group with deletes and other changes is read twice then.
+    """
+    none = _Counts()
+    deleting = {each.group for each in changes if counts.get(each.group, none).deletes}
+    inserting = {each.group for each in changes if counts.get(each.group, none).inserts}
+    if not deleting or not inserting or len(deleting | inserting) == 1:
+        return changes
+    deletes, rest = list[ChangedGroup](), list[ChangedGroup]()
+    for each in changes:
+        count = counts.get(each.group, none)
+        if each.change.kind == DELETED or not (count.inserts or count.updates):
+            deletes.append(each)
+        elif each.group not in deleting:
+            rest.append(each)
+        else:
+            deletes.append(replace(each, change=replace(each.change, only=ONLY_DELETES)))
+            rest.append(replace(each, change=replace(each.change, only=NO_DELETES)))
+    return [*deletes, *rest]
 
 
 def _replaced(body: CommitMetadata) -> Iterator[FileGroupId]:

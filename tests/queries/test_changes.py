@@ -196,7 +196,36 @@ def test_a_row_that_moves_goes_in_one_partition_and_comes_in_the_other(table_typ
     first = times(table)[-1]
     table.upsert(("a", "y", 2, 2), **moving)
 
-    assert sorted(changes(table, first)) == [("d", A1, None), ("i", None, ("a", "y", 2, 2))]
+    assert changes(table, first) == [("d", A1, None), ("i", None, ("a", "y", 2, 2))]
+
+
+@pytest.mark.parametrize("mode", LOGGING_MODES)
+@pytest.mark.parametrize("table_type", TYPES)
+@pytest.mark.parametrize("version", VERSIONS)
+def test_deletes_come_before_inserts_in_a_commit_in_which_rows_change_places(
+    version: str, table_type: str, mode: str
+) -> None:
+    table = logged(version, table_type, mode, small=True)
+    moving = {"index_type": "GLOBAL_SIMPLE", "simple_index_update_partition_path": "true"}
+    table.insert(A1, B1, ("c", "y", 1, 1), ("d", "y", 1, 1), **moving)
+    first = times(table)[-1]
+
+    table.upsert(("a", "y", 2, 2), B2, ("c", "x", 2, 2), ("d", "y", 2, 2), ("e", "x", 1, 1), **moving)
+
+    ops = changes(table, first)
+    assert [op for op, _, _ in ops][:2] == ["d", "d"]
+    assert sorted(ops, key=repr) == sorted(
+        [
+            ("d", A1, None),
+            ("d", ("c", "y", 1, 1), None),
+            ("i", None, ("a", "y", 2, 2)),
+            ("i", None, ("c", "x", 2, 2)),
+            ("i", None, ("e", "x", 1, 1)),
+            ("u", B1, B2),
+            ("u", ("d", "y", 1, 1), ("d", "y", 2, 2)),
+        ],
+        key=repr,
+    )
 
 
 @pytest.mark.parametrize("mode", LOGGING_MODES)
