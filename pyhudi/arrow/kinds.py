@@ -10,7 +10,7 @@ from typing import TypeAlias, TypeGuard
 import pyarrow as pa
 import pyarrow.types as pt
 
-__all__ = ["LIST_ARRAYS", "AnyList", "is_bytes", "is_list", "is_text", "plain_type", "value_type"]
+__all__ = ["LIST_ARRAYS", "AnyList", "has_struct", "is_bytes", "is_list", "is_text", "plain_type", "value_type"]
 
 AnyList: TypeAlias = pa.ListType | pa.LargeListType | pa.FixedSizeListType | pa.ListViewType | pa.LargeListViewType
 LIST_ARRAYS = (pa.ListArray, pa.LargeListArray, pa.FixedSizeListArray, pa.ListViewArray, pa.LargeListViewArray)
@@ -30,6 +30,13 @@ def is_list(data_type: pa.DataType) -> TypeGuard[AnyList]:
 def is_text(data_type: pa.DataType) -> bool:
     """Is it a string type of any kind? Dictionaries of strings are not."""
     return bool(pt.is_string(data_type) or pt.is_large_string(data_type) or data_type.equals(pa.string_view()))
+
+
+def has_struct(data_type: pa.DataType) -> bool:
+    """Is it a struct, or a list or map with one in it?"""
+    if pt.is_map(data_type):
+        return has_struct(data_type.key_type) or has_struct(data_type.item_type)
+    return bool(pt.is_struct(data_type) or (is_list(data_type) and has_struct(data_type.value_type)))
 
 
 def is_bytes(data_type: pa.DataType) -> bool:

@@ -147,6 +147,7 @@ class StoredKeys:
                 )
         else:
             columns = list(self.keygen.input_columns or reader.schema.names)
+            reader.columns_of(columns)  # raises for a damaged name
             may_match = None  # ranges of stored keys don't exist here
         names = list(dict.fromkeys([*columns, *self._ordering_columns]))
         for first, batch in reader.numbered_batches(names, _READ_ROWS, may_match):

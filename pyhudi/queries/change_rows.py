@@ -213,7 +213,10 @@ class _Reader:
         """The record keys of a data block; a table without meta columns makes them from its data columns."""
         spec = self._reading.merge
         if spec.key_generator is None:
-            return block.rows({RECORD_KEY})
+            keyed = block.rows({RECORD_KEY})
+            if RECORD_KEY not in keyed.column_names:
+                raise CorruptFile(f"{block.where}: expected the column {RECORD_KEY}, found none. Restore the file.")
+            return keyed
         names = [name for name in spec.key_generator.input_columns if name in spec.schema.names]
         columns = file_columns(spec.history, block.instant_time, names)
         stored = project(

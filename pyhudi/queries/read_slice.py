@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from pyhudi.filegroup.read.log_blocks import READING, BlockRules
+from pyhudi.filegroup.read.log_blocks import READING
 from pyhudi.filegroup.read.slice import SliceSpec
 from pyhudi.keygen import from_options
 from pyhudi.merge.rules import MergeRules, merge_rules
@@ -24,7 +24,7 @@ from pyhudi.queries.query import Query
 from pyhudi.queries.schema import columns_from_path
 from pyhudi.queries.skip.paths import PathValues
 from pyhudi.schema.internal import InternalSchema
-from pyhudi.view.committed_logs import damage_rules
+from pyhudi.view.committed_logs import block_rules, damage_rules
 
 __all__ = ["ReadSlice", "slice_spec"]
 
@@ -100,7 +100,7 @@ def slice_spec(
     return SliceSpec(
         meta.storage,
         pa.schema(stored),
-        BlockRules(config.table_version, meta.timeline.is_visible, as_of),
+        block_rules(meta, as_of),
         merge_rules(config, query.merger_classes) if rules is None else rules,
         keygen,
         query.memory.merge_bytes,

@@ -343,8 +343,7 @@ def _conversion(
     target = plan.read_schema
     stored = pa.schema([f for f in target if f.name not in from_path])
     columns = file_columns(plan.internal_schemas, read.base_file.instant_time, stored.names)
-    in_file = set(reader.schema.names)
-    names = [name for name in columns.names if name in in_file]
+    names = reader.columns_of(columns.names)
 
     def convert(batch: pa.RecordBatch) -> pa.RecordBatch:
         rows = project(columns.named(batch), stored)

@@ -24,7 +24,7 @@ import pyarrow as pa
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.rows import table_rules
 from pyhudi.errors import CorruptFile
-from pyhudi.filegroup.read.log_blocks import REWRITING, BlockRules, tell_damage
+from pyhudi.filegroup.read.log_blocks import REWRITING, tell_damage
 from pyhudi.filegroup.read.slice import SliceSpec
 from pyhudi.filegroup.write.base_file import stored_columns
 from pyhudi.filegroup.write.markers import APPEND, list_markers, marker_folder
@@ -39,7 +39,7 @@ from pyhudi.model.keys import META_COLUMNS
 from pyhudi.model.plans import CompactionPlan
 from pyhudi.schema.internal import InternalSchema, load_schema_history, schema_json_as_of
 from pyhudi.storage.base import Storage
-from pyhudi.view.committed_logs import damage_rules, with_committed_bytes
+from pyhudi.view.committed_logs import block_rules, damage_rules, with_committed_bytes
 from pyhudi.view.file_system_view import FileSystemView
 
 __all__ = ["PlanSchema", "check_logs", "delete_files_of_run", "plan_schema", "schema_metadata", "slice_reading"]
@@ -129,7 +129,7 @@ def slice_reading(spec: WriteSpec, schema: PlanSchema, context: ActionContext) -
     return SliceSpec(
         meta.storage,
         pa.schema([*(pa.field(name, pa.string()) for name in META_COLUMNS), *stored_columns(spec)]),
-        BlockRules(meta.config.table_version, meta.timeline.is_visible),
+        block_rules(meta),
         table_rules(context),
         spec.key_generator,
         memory.compaction_bytes,

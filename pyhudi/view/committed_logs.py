@@ -10,25 +10,28 @@ docs/formats/file-names.md, "File groups and slices".
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
-from pyhudi.errors import CorruptFile
-from pyhudi.filegroup.read.log_blocks import DamageRules
+from pyhudi.errors import CorruptFile, PathNotFound
+from pyhudi.filegroup.read.log_blocks import BlockRules, DamageRules
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.commit import CommitMetadata
 from pyhudi.model.file_group import CommittedBytes, FileSlice, LogFile
 from pyhudi.model.filenames import LogFileName
 from pyhudi.model.instant import ActionKind, Instant
 from pyhudi.model.table_config import TableConfig
+from pyhudi.model.timeline import Timeline
 from pyhudi.storage.base import Storage
 from pyhudi.storage.place import is_local
 from pyhudi.timeline.archived_timeline import load_archived_timeline
+from pyhudi.timeline.commits import CommitBodies
 from pyhudi.view.file_system_view import LISTING_THREADS
 
-__all__ = ["ArchivedLogWrites", "damage_rules", "with_committed_bytes"]
+__all__ = ["ArchivedLogWrites", "CommittedColumns", "block_rules", "damage_rules", "with_committed_bytes"]
 
 _FEW_BODIES = 16  # in local storage
 _WRITES_LOGS = frozenset({ActionKind.DELTACOMMIT, ActionKind.REPLACECOMMIT})
@@ -39,6 +42,33 @@ def damage_rules(meta: MetaClient, *, raises: bool, advice: str) -> DamageRules:
     since = meta.timeline.active_since
     archived = None if since is None else ArchivedLogWrites(meta.storage, meta.config, since)
     return DamageRules(raises, advice, archived)
+
+
+def block_rules(meta: MetaClient, latest_instant: str | None = None) -> BlockRules:
+    """Rules for the log blocks of a table; see `BlockRules`."""
+    timeline, config = meta.timeline, meta.config
+    columns = CommittedColumns(timeline, meta.commits, frozenset(config.dropped_partition_fields))
+    return BlockRules(config.table_version, timeline.is_visible, latest_instant, committed_columns=columns)
+
+
+@dataclass(frozen=True, slots=True)
+class CommittedColumns:
+    """The data columns that a commit on the active timeline says its files have; None where it does not say it.
+
+    `dropped`: partition columns that files leave out. Picklable.
+    """
+
+    timeline: Timeline
+    commits: CommitBodies
+    dropped: frozenset[str]
+
+    def __call__(self, instant_time: str) -> frozenset[str] | None:
+        instant = self.timeline.commits().find(instant_time)
+        try:
+            text = None if instant is None else self.commits.metadata(instant).schema_json
+            return None if text is None else frozenset(f["name"] for f in json.loads(text)["fields"]) - self.dropped
+        except (CorruptFile, PathNotFound, ValueError, LookupError, TypeError):
+            return None
 
 
 def with_committed_bytes(

@@ -10,10 +10,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pyhudi import HudiError, HudiTable
+from pyhudi import CorruptFile, HudiError, HudiTable, write_hudi
 from tests.support.sweeps import examples
 
 ROWS = 300
+BY_ORDERING = {"hoodie.datasource.write.payload.class": "org.apache.hudi.common.model.DefaultHoodieRecordPayload"}
 CHECKSUMS = "hoodie.pyhudi.page.checksums"
 
 
@@ -28,6 +29,7 @@ def rows(count: int = ROWS, version: int = 1) -> pa.Table:
             "few": pa.array(["a", "b", None] * (count // 3)),
             "at": pa.array(numbers.integers(0, 1 << 50, count)).cast(pa.timestamp("us", "UTC")),
             "list": pa.array([[n, n + 1] for n in range(count)], pa.list_(pa.int32())),
+            "place": pa.array([{"zip": str(n)} for n in range(count)], pa.struct([("zip", pa.string())])),
         }
     )
 
@@ -115,6 +117,94 @@ def test_a_flipped_bit_in_a_log_block_never_reads_as_another_row(tmp_path: Path,
     errors, unharmed = same_or_error(file, flips(content, content.index(b"PAR1")), read)
 
     assert errors > unharmed
+
+
+def renamed(content: bytes, name: str) -> Iterator[tuple[int, bytes]]:
+    """The content with one bit of a column's name flipped, eight times for each place in the footer of its file."""
+    at = content.rindex(b"PAR1") - 4
+    start = at - int.from_bytes(content[at : at + 4], "little")
+    mark = bytes([len(name)]) + name.encode()
+    while (start := content.find(mark, start, at)) >= 0:
+        for bit in range(8):
+            damaged = bytearray(content)
+            damaged[start + 1 + bit * 5 % len(name)] ^= 1 << bit
+            yield start, bytes(damaged)
+        start += 1
+
+
+@pytest.mark.parametrize("name", ["few", "_hoodie_record_key", "ts", "zip"])
+def test_a_flipped_bit_in_the_name_of_a_column_never_makes_it_null(tmp_path: Path, name: str) -> None:
+    table(tmp_path / "t", "zstd")
+    file = the_file(tmp_path / "t", ".parquet")
+
+    def read() -> pa.Table:
+        return HudiTable(tmp_path / "t").scan().to_arrow()
+
+    errors, _ = same_or_error(file, renamed(file.read_bytes(), name), read)
+
+    assert errors >= 7, "nearly each bit of the name in the schema"
+
+
+@pytest.mark.parametrize("name", ["few", "_hoodie_record_key", "ts", "zip"])
+def test_a_flipped_bit_in_the_name_of_a_column_of_a_log_block_adds_no_row(tmp_path: Path, name: str) -> None:
+    made = table(tmp_path / "t", "zstd", "MERGE_ON_READ")
+    made.upsert(rows(version=2))
+    file = the_file(tmp_path / "t", ".log.")
+
+    def read() -> pa.Table:
+        return HudiTable(tmp_path / "t").scan().to_arrow()
+
+    errors, _ = same_or_error(file, renamed(file.read_bytes(), name), read)
+
+    assert errors >= 7, "nearly each bit of the name in the schema"
+
+
+@pytest.mark.parametrize("version", [6, 9])
+@pytest.mark.parametrize("name", ["few", "_hoodie_record_key", "ts"])
+def test_a_flipped_bit_in_the_name_of_a_column_of_an_avro_block_adds_no_row(
+    tmp_path: Path, name: str, version: int
+) -> None:
+    write_hudi(tmp_path / "t", rows(), record_key="id", ordering="ts", table_type="MERGE_ON_READ", options=BY_ORDERING,
+               table_version=version)  # fmt: skip
+    later = rows(version=2).append_column("more", pa.array([1] * ROWS))  # which the base file rightly lacks
+    write_hudi(tmp_path / "t", later, options={"hoodie.logfile.data.block.format": "avro", **BY_ORDERING})
+    file = the_file(tmp_path / "t", ".log.")
+    content = file.read_bytes()
+    at = content.index(f'"name":"{name}"'.encode()) + 8
+
+    def flipped() -> Iterator[tuple[int, bytes]]:
+        for bit in range(8):
+            damaged = bytearray(content)
+            damaged[at + bit * 5 % len(name)] ^= 1 << bit
+            yield at, bytes(damaged)
+
+    errors, _ = same_or_error(file, flipped(), lambda: HudiTable(tmp_path / "t").scan().to_arrow())
+
+    assert errors == 8
+
+
+@pytest.mark.parametrize("verb", ["count", "upsert", "delete", "update", "overwrite", "compact", "cluster", "changes"])
+def test_a_column_with_a_damaged_name_is_neither_read_nor_rewritten_as_null(tmp_path: Path, verb: str) -> None:
+    made = table(tmp_path / "t", "zstd", "MERGE_ON_READ" if verb == "compact" else "COPY_ON_WRITE")
+    if verb == "compact":
+        made.upsert(rows(30, version=2))
+    file = the_file(tmp_path / "t", ".parquet")
+    _, damaged = next(renamed(file.read_bytes(), "few"))
+    file.write_bytes(damaged)
+    made = HudiTable(tmp_path / "t")
+    calls = {
+        "count": lambda: made.count(where="few = 'a'"),
+        "upsert": lambda: made.upsert(rows(30, version=2)),
+        "delete": lambda: made.delete(rows(30)),
+        "update": lambda: made.update("n > 5", values={"x": 1.0}),
+        "overwrite": lambda: made.overwrite(rows(30).slice(0, 1), where="few = 'a'"),
+        "compact": lambda: made.compact(),
+        "cluster": lambda: made.cluster(),
+        "changes": lambda: made.changes("earliest").to_arrow(),
+    }
+
+    with pytest.raises(CorruptFile, match=rf"{file.name}.*'few'.*damaged"):
+        calls[verb]()
 
 
 @pytest.mark.parametrize("verb", ["upsert", "delete", "update", "compact", "cluster"])

@@ -153,8 +153,7 @@ class SliceReader:
         none = pa.array([], pa.string())
         with spec.open_base(read.base_file.path) as reader:
             schema = pa.schema([spec.schema.field(name) for name in columns])
-            in_file = set(reader.schema.names)
-            names_there = [name for name in columns if name in in_file]
+            names_there = reader.columns_of(columns)
             for batch in reader.batches(names_there, BATCH_ROWS, may_match=row_group_test(self.plan, read, reader)):
                 yield project(batch, schema), none
 

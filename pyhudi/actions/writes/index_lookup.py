@@ -17,7 +17,6 @@ from pyhudi.actions.rows import table_rules
 from pyhudi.actions.table_keys import PROBE_TIME, table_keygen
 from pyhudi.caller_warnings import warn_caller
 from pyhudi.errors import ConfigError, HudiError, UnsupportedTable
-from pyhudi.filegroup.read.log_blocks import BlockRules
 from pyhudi.filegroup.read.slice import SliceSpec
 from pyhudi.filegroup.write.appended_keys import AppendedKeys
 from pyhudi.filegroup.write.spec import WriteSpec
@@ -32,6 +31,7 @@ from pyhudi.model.filenames import PARTITION_BUCKETS_FOLDER
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.timeline.table_properties import update_table_config
 from pyhudi.view.archived_times import CompletedWrites
+from pyhudi.view.committed_logs import block_rules
 from pyhudi.view.file_system_view import FileSystemView, load_replaced_groups
 
 __all__ = ["appended_keys", "lookup_of", "stored_slices", "table_index", "with_table_index"]
@@ -186,7 +186,7 @@ def stored_slices(keygen: KeyGenerator | None, context: ActionContext) -> SliceS
     """How merged slices of the table are read. `keygen`: not needed for tables with meta columns."""
     meta = context.meta
     schema = pa.schema([*(pa.field(name, pa.string()) for name in META_COLUMNS), *meta.stored_schema()])
-    rules = BlockRules(meta.config.table_version, meta.timeline.is_visible)
+    rules = block_rules(meta)
     stored_keys = meta.config.populate_meta_fields
     memory = context.options.memory
     return SliceSpec(

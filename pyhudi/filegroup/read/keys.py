@@ -37,9 +37,8 @@ def slice_keys(spec: SliceSpec, file_slice: FileSlice) -> Iterator[pa.Array]:
         return
     generator = spec.key_generator
     with spec.open_base(base.path) as reader:
-        column_names = dict.fromkeys(reader.schema.names)
-        columns = (RECORD_KEY,) if generator is None else generator.input_columns or column_names
-        for batch in reader.batches([name for name in columns if name in column_names], _READ_ROWS):
+        columns = [RECORD_KEY] if generator is None else list(generator.input_columns or reader.schema.names)
+        for batch in reader.batches(reader.columns_of(columns), _READ_ROWS):
             rows = with_record_keys(generator, pa.Table.from_batches([batch]))
             if RECORD_KEY not in rows.column_names:
                 raise CorruptFile(

@@ -10,8 +10,9 @@ docs/formats/timeline.md, "Commit metadata".
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -20,10 +21,12 @@ import pyarrow as pa
 from pyhudi.caller_warnings import warn_caller
 from pyhudi.engine.base import EngineOf, FrameT, TaskContext
 from pyhudi.engine.local import LocalEngine
-from pyhudi.errors import DamagedLog
+from pyhudi.errors import CorruptFile, DamagedLog
+from pyhudi.formats.damage import as_corrupt
 from pyhudi.formats.log.envelope import CorruptRange
 from pyhudi.formats.log.reader import LogBlock, scan_log
 from pyhudi.model.file_group import CommittedBytes, FileSlice, LogFile
+from pyhudi.model.keys import META_COLUMNS
 from pyhudi.model.options.files import READ_DAMAGED_LOGS, REWRITE_DAMAGED_LOGS
 from pyhudi.storage.base import Storage
 
@@ -36,6 +39,7 @@ __all__ = [
     "LogTotals",
     "blocks_of",
     "blocks_to_merge",
+    "check_columns",
     "find_damage",
     "scan_slice",
     "tell_damage",
@@ -48,13 +52,15 @@ class BlockRules:
 
     `is_committed`: is the block's instant completed, or older than the active timeline? Called only below table version
     8; from 8 on whole files are left out before. `latest_instant`: blocks of later instants do not count (time travel);
-    None: all do. `instants`: only blocks of these (incremental reads); None: all.
+    None: all do. `instants`: only blocks of these (incremental reads); None: all. `committed_columns`: the data columns
+    in the schema of an instant's commit, None where that is not known.
     """
 
     table_version: int
     is_committed: Callable[[str], bool]
     latest_instant: str | None = None
     instants: frozenset[str] | None = None
+    committed_columns: Callable[[str], frozenset[str] | None] | None = None
 
     def counts(self, instant_time: str) -> bool:
         """Does a data or delete block of this instant count?"""
@@ -63,6 +69,35 @@ class BlockRules:
         if self.instants is not None and instant_time not in self.instants:
             return False
         return self.table_version >= 8 or self.is_committed(instant_time)
+
+
+def check_columns(
+    block: LogBlock, lacking: Collection[str], known: Collection[str], rules: BlockRules, *, has_meta: bool
+) -> None:
+    """Raise CorruptFile when a data block has a column under a damaged name: it lacks one that its commit has, and has
+    one that the commit does not know. Blocks from before a column was added lack it rightly.
+
+    Args:    lacking: columns that are read, and that the block lacks; known: those of the table; has_meta: rows have
+                 meta columns.
+    """
+    meta = frozenset(META_COLUMNS) if has_meta else frozenset[str]()
+    strangers = _names_of(block) - set(known) - frozenset(META_COLUMNS)
+    if not strangers:
+        return
+    committed = None if rules.committed_columns is None else rules.committed_columns(block.instant_time)
+    expected = frozenset(lacking) & (meta | (committed or frozenset()))
+    unknown = strangers - (committed or frozenset())
+    if expected and unknown:
+        lost, found = (", ".join(sorted(names)) for names in (expected, unknown))
+        raise CorruptFile(
+            f"{block.where}: the commit {block.instant_time} has the column {lost!r:.200}; found {found!r:.200}. "
+            "A name is damaged, and the column would be null. Restore the file from a copy."
+        )
+
+
+def _names_of(block: LogBlock) -> frozenset[str]:
+    with as_corrupt(block.where, "the schema in the header"):
+        return frozenset(str(field["name"]) for field in json.loads(block.schema_json)["fields"])
 
 
 @dataclass(frozen=True, slots=True)

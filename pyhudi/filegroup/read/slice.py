@@ -18,7 +18,14 @@ import pyarrow as pa
 
 from pyhudi.arrow.rows import concat_rows
 from pyhudi.errors import UnsupportedTable
-from pyhudi.filegroup.read.log_blocks import BlockRules, DamageRules, LogTotals, blocks_of, scan_slice
+from pyhudi.filegroup.read.log_blocks import (
+    BlockRules,
+    DamageRules,
+    LogTotals,
+    blocks_of,
+    check_columns,
+    scan_slice,
+)
 from pyhudi.filegroup.read.matching import KeyFilter, KeyMatching, Matching, PositionMatching, positions_fit
 from pyhudi.filegroup.read.record_buffer import (
     DEFAULT_MEMORY_BYTES,
@@ -219,6 +226,10 @@ class SliceMerge:
                 continue
             columns = file_columns(spec.history, block.instant_time, needed.names)
             block_rows = block.rows(columns.names, keep=keeps_blocks or key_filter is not None)
+            lacking = set(columns.names).difference(block_rows.column_names)
+            if lacking and not block.is_partial:
+                has_meta = spec.key_generator is None
+                check_columns(block, lacking, spec.schema.names, spec.blocks, has_meta=has_meta)
             stored = with_record_keys(spec.key_generator, columns.named(block_rows))
             rows = project(stored, needed)
             absent = frozenset(needed.names) - frozenset(stored.column_names) if block.is_partial else frozenset[str]()
@@ -269,8 +280,7 @@ class SliceMerge:
         """Unmerged rows of the base file, in its order, with their keys if these are needed."""
         self._matching = self._matching_in(base)
         columns = file_columns(self._spec.history, self._base_instant, schema.names)
-        in_file = set(base.schema.names)
-        names = [name for name in columns.names if name in in_file]
+        names = base.columns_of(columns.names)
         if isinstance(self._matching, PositionMatching) and not self._needs_keys and len(names) > 1:
             names = [name for name in names if name != RECORD_KEY]
             schema = pa.schema([column for column in schema if column.name != RECORD_KEY])
@@ -285,8 +295,7 @@ class SliceMerge:
     def _filtered_rows(self, base: BaseFileReader, key_filter: KeyFilter) -> Iterator[pa.Table]:
         """Some rows of the base file, matched with log records by key: positions refer to all rows."""
         self._matching = KeyMatching(len(self.records), self.records.key_parts)
-        in_file = set(base.schema.names)
-        names = [name for name in self._needed.names if name in in_file]
+        names = base.columns_of(self._needed.names)
         for batch in key_filter.read(base, names):
             yield project(with_record_keys(self._spec.key_generator, pa.Table.from_batches([batch])), self._needed)
 

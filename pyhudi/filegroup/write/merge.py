@@ -258,7 +258,7 @@ class _Merge:
         from_file = [name for name in (self._file_schema.names if only is None else only) if name not in held]
         stored_types = {field.name: field.type for field in self._reader.schema}
         columns = file_columns(self._spec.history, self._base.instant_time, from_file)
-        names = from_file if columns.by_id is None else [name for name in columns.names if name in stored_types]
+        names = self._reader.columns_of(from_file if columns.by_id is None else columns.names)
         as_is = columns.by_id is None and all(
             stored_types.get(name) == self._file_schema.field(name).type for name in from_file
         )

@@ -134,6 +134,12 @@ class BaseFileReader(Protocol):
         """All columns as Arrow types, meta columns included; INT96 reads as UTC microseconds."""
         ...
 
+    def columns_of(self, names: Sequence[str]) -> list[str]:
+        """Those of these names that the file has, in their order. Raises CorruptFile when the file lacks one, and its
+        footer shows that a column's name is damaged.
+        """
+        ...
+
     @property
     def num_rows(self) -> int: ...
 

@@ -106,6 +106,13 @@ class JoinedReader:
     def schema(self) -> pa.Schema:
         return self._schema
 
+    def columns_of(self, names: Sequence[str]) -> list[str]:
+        column_names = set(self._schema.names)
+        lacking = [name for name in names if name not in column_names]
+        for side in (self._skeleton, self._source) if lacking else ():
+            side.columns_of(lacking)  # raises for a damaged name
+        return [name for name in names if name in column_names]
+
     @property
     def num_rows(self) -> int:
         return self._skeleton.num_rows

@@ -91,6 +91,10 @@ class OrcReader:
     def schema(self) -> pa.Schema:
         return self._schema
 
+    def columns_of(self, names: Sequence[str]) -> list[str]:
+        column_names = set(self._schema.names)  # an ORC file has each name once
+        return [name for name in names if name in column_names]
+
     @property
     def num_rows(self) -> int:
         return int(self._file.nrows)

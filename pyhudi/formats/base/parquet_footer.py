@@ -5,6 +5,9 @@ fewer levels than its column. It does the same for the statistics of a chunk who
 bounds are shorter than a value of the type, since it decodes them where no error can be raised. So `ParquetFooter`
 checks the bytes of the footer first.
 
+A footer names each column twice: in its schema, and in each row group. `check_column_names` compares the names: a
+column whose name has a damaged bit would be a column that the file lacks.
+
 `CompactReader` and `CompactWriter` implement the part of the compact protocol that the footers and page headers of
 Parquet files need.
 
@@ -20,6 +23,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from pyhudi.errors import CorruptFile
 from pyhudi.lazy_property import lazy_property
 
 __all__ = [
@@ -34,6 +38,7 @@ __all__ = [
     "CompactWriter",
     "ParquetFooter",
     "Place",
+    "check_column_names",
     "leaf_positions",
     "read_footer",
 ]
@@ -232,7 +237,7 @@ PHYSICAL_TYPES = {name: number for number, name in enumerate([*_TYPES, "FIXED_LE
 # Field numbers: of FileMetaData, RowGroup, ColumnChunk, ColumnMetaData, Statistics, SizeStatistics.
 _ROW_GROUPS, _COLUMNS = 4, 1
 _METADATA, _ENCRYPTION = 3, 8
-_TYPE, _STATISTICS, _SIZES = 1, 12, 16
+_TYPE, _PATH, _STATISTICS, _SIZES = 1, 3, 12, 16
 _BOUNDS = (1, 2, 5, 6)
 _EXACT = (7, 8)  # is the greatest, is the least bound an actual value? Else it is a truncated bound around all values
 _TEXT_BYTES, _LEVELS = 1, (2, 3)
@@ -264,6 +269,17 @@ class ParquetFooter:
         return frozenset(place for place, chunk in self._chunks.items() if chunk.is_cut)
 
     @lazy_property
+    def names_in_doubt(self) -> tuple[str, str] | None:
+        """A leaf column's path in the schema and in the first row group where these differ. Raises like
+        `unreadable_chunks`.
+        """
+        schema = self.metadata.schema
+        for index, path in enumerate(_first_paths(CompactReader(self.thrift))):
+            if path is not None and index < self.metadata.num_columns and schema.column(index).path != path:
+                return schema.column(index).path, path
+        return None
+
+    @lazy_property
     def _chunks(self) -> dict[Place, _Chunk]:
         return dict(_chunks(CompactReader(self.thrift)))
 
@@ -290,6 +306,18 @@ class _Chunk:
             and min(self.bounds, default=value_bytes) >= value_bytes
             and (not self.counts_text or name == "BYTE_ARRAY")
             and all(level in (0, expected_level) for level, expected_level in zip(self.levels, expected, strict=True))
+        )
+
+
+def check_column_names(footer: ParquetFooter, where: str) -> None:
+    """Raise CorruptFile when the footer has two names of one column. For a file that lacks a column, or has fields of
+    structs: it may have them under damaged names.
+    """
+    names = footer.names_in_doubt
+    if names is not None:
+        raise CorruptFile(
+            f"{where}: the footer calls one column {names[0]!r:.200} in its schema and {names[1]!r:.200} in its row "
+            "groups; expected one name. A name is damaged, and the column would be null. Restore the file from a copy."
         )
 
 
@@ -332,6 +360,20 @@ def _chunks(footer: CompactReader) -> Iterator[tuple[Place, _Chunk]]:
             for _ in footer.fields_of(_COLUMNS):
                 for index in footer.elements():
                     yield (group, index), _chunk(footer)
+
+
+def _first_paths(footer: CompactReader) -> Iterator[str | None]:
+    """The paths of the columns in the first row group; None for a column without one."""
+    for _ in footer.fields_of(_ROW_GROUPS):
+        for _ in footer.elements():
+            for _ in footer.fields_of(_COLUMNS):
+                for _ in footer.elements():
+                    path = None
+                    for _ in footer.fields_of(_METADATA):
+                        for _ in footer.fields_of(_PATH):
+                            path = ".".join(footer.binary().decode("utf-8", "replace") for _ in footer.elements())
+                    yield path
+            return
 
 
 def _chunk(footer: CompactReader) -> _Chunk:

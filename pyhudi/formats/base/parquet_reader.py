@@ -18,10 +18,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from pyhudi.arrow.kinds import has_struct
 from pyhudi.errors import CorruptFile
 from pyhudi.formats.base.base import BATCH_ROWS, Footer, as_corrupt_file, check_outline, fit, open_stored, rows_among
 from pyhudi.formats.base.parquet_chunks import ChunkSource, groups_of
-from pyhudi.formats.base.parquet_footer import ParquetFooter, read_footer
+from pyhudi.formats.base.parquet_footer import ParquetFooter, check_column_names, read_footer
 from pyhudi.formats.base.parquet_pages import PagedColumn, paged_column, rows_of_pages
 from pyhudi.formats.base.ranges import FooterRanges, RangeTest, ranges_of_file, row_groups_that_may_match
 from pyhudi.formats.column_stats import ColumnRange
@@ -128,6 +129,14 @@ class ParquetReader:
     @property
     def schema(self) -> pa.Schema:
         return self._schema
+
+    def columns_of(self, names: Sequence[str]) -> list[str]:
+        types = dict(zip(self._schema.names, self._schema.types, strict=True))
+        stored = [name for name in names if name in types]
+        if len(stored) < len(names) or any(has_struct(types[name]) for name in stored):
+            with as_corrupt_file(self.where, "Parquet"):
+                check_column_names(self._footer, self.where)
+        return stored
 
     @property
     def num_rows(self) -> int:

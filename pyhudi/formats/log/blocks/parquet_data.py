@@ -10,7 +10,9 @@ from collections.abc import Collection
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from pyhudi.arrow.kinds import has_struct
 from pyhudi.errors import CorruptFile
+from pyhudi.formats.base.parquet_footer import ParquetFooter, check_column_names
 from pyhudi.formats.damage import as_corrupt, check_inflated
 
 __all__ = ["decode", "encode"]
@@ -25,6 +27,10 @@ def decode(content: bytes, schema: str, columns: Collection[str] | None = None, 
         file = pq.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)
         whole = file.schema_arrow
         names = [name for name in whole.names if columns is None or name in columns]
+        lacks_some = columns is not None and len(names) < len(columns)
+        if lacks_some or any(has_struct(whole.field(name).type) for name in set(names)):
+            length = int.from_bytes(content[-8:-4], "little")
+            check_column_names(ParquetFooter(file.metadata, content[-8 - length : -8]), where)
         if len(set(names)) != len(names):
             raise CorruptFile(f"{where}: a column of the Parquet block is there twice: {', '.join(names)[:200]}.")
         if not names:
