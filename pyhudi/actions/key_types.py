@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar, cast
+from typing import TypeVar
 
 import pyarrow as pa
 import pyarrow.types as pt
@@ -61,11 +61,12 @@ def _types(rows: pa.Schema, table: pa.Schema, fields: Sequence[str]) -> dict[str
 def _typed_at(source: pa.DataType, target: pa.DataType, path: Sequence[str], field: str) -> pa.DataType:
     """`source` with the type of the field at `path` as in `target`."""
     if path:
-        kinds = [cast("pa.StructType", kind) for kind in (source, target) if pt.is_struct(kind)]
-        if len(kinds) < 2 or any(kind.get_field_index(path[0]) < 0 for kind in kinds):
+        if not (pt.is_struct(source) and pt.is_struct(target)):
             return source  # whoever needs the field says that it is missing
-        inner = _typed_at(*(kind.field(path[0]).type for kind in kinds), path[1:], field)
-        return pa.struct([part.with_type(inner) if part.name == path[0] else part for part in kinds[0].fields])
+        if source.get_field_index(path[0]) < 0 or target.get_field_index(path[0]) < 0:
+            return source
+        inner = _typed_at(source.field(path[0]).type, target.field(path[0]).type, path[1:], field)
+        return pa.struct([part.with_type(inner) if part.name == path[0] else part for part in source.fields])
     if not pt.is_nested(source) and not can_be_exact(source, target):
         exactly(pa.array([], source), target, field)  # raises
     return source if pt.is_nested(source) or pt.is_nested(target) else target
@@ -97,7 +98,7 @@ def _typed(rows: Rows, types: Mapping[str, pa.DataType]) -> Rows:
 def _column(array: pa.Array, target: pa.DataType, path: str) -> pa.Array:
     if not (isinstance(array, pa.StructArray) and pt.is_struct(target)):
         return exactly(array, target, path)
-    parts = cast("pa.StructType", target).fields
+    parts = target.fields
     columns = [array.field(number) for number in range(len(parts))]
     typed = [
         column if column.type.equals(part.type) else _column(column, part.type, f"{path}.{part.name}")

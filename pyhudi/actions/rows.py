@@ -52,6 +52,7 @@ __all__ = [
     "ordering_fields",
     "slotted",
     "table_rules",
+    "would_move",
 ]
 
 
@@ -145,13 +146,15 @@ class MoveRows:
 
     Without `update_partition_path` they go to the partition where the key is. With it, a row that wins against the
     stored one is written to its new partition as an insert, with a delete in the old one; a row that loses, and a
-    delete, goes only to the old one. Extra columns of the index are removed.
+    delete, goes only to the old one. Extra columns of the index are removed. `refuses`: rows that would move are an
+    error.
     """
 
     schema: pa.Schema  # result: the rows with LOCATION
     update_partition_path: bool
     rules: MergeRules
     ordering_fields: tuple[str, ...]
+    refuses: bool = False
 
     def __call__(self, context: TaskContext, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -161,6 +164,8 @@ class MoveRows:
             if not pc.any(elsewhere).as_py():
                 yield batch.select(self.schema.names)
                 continue
+            if self.refuses:
+                raise would_move(batch.filter(elsewhere))
             moves = (
                 pc.and_(elsewhere, self._moves(batch)) if self.update_partition_path else pa.repeat(False, len(batch))
             )
@@ -205,6 +210,16 @@ class MoveRows:
         changed = {PARTITION_PATH: partition, LOCATION: location, IS_DELETE: is_delete}
         arrays = [changed[name] if name in changed else batch.column(name) for name in self.schema.names]
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+
+def would_move(rows: pa.RecordBatch) -> ConfigError:
+    """The error for rows with LOCATION_PARTITION that a global index finds in another partition."""
+    key, old, new = (rows.column(name)[0].as_py() for name in (RECORD_KEY, LOCATION_PARTITION, PARTITION_PATH))
+    return ConfigError(
+        f"The row of key {key!r} is in the partition {old!r} of the table, and the data has it in {new!r}. Only whole "
+        "rows move: upsert them with all columns. With hoodie.simple.index.update.partition.path=false (or "
+        "hoodie.bloom.index..., hoodie.record.index...) rows stay in their partition. Nothing was written."
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -174,7 +174,23 @@ def from_dicts(rows: Sequence[Mapping[str, object]], schema: pa.Schema | None) -
     if not rows and schema is not None:
         return schema.empty_table()
     names = list(dict.fromkeys(name for row in rows for name in row))
+    # Where rows name some of the columns, so may they some fields of a struct; the others are missing, not null.
+    is_partial = schema is not None and set(names) < set(schema.names)
     columns = []
     for name in names:
-        columns.append(column_of(name, [row.get(name) for row in rows], type_in(schema, name)))
+        values, data_type = [row.get(name) for row in rows], type_in(schema, name)
+        if is_partial and data_type is not None:
+            data_type = _named_fields(data_type, values)
+        columns.append(column_of(name, values, data_type))
     return pa.Table.from_arrays(columns, names=names)
+
+
+def _named_fields(data_type: pa.DataType, values: Sequence[object]) -> pa.DataType:
+    """A struct with the fields that one of the values names, at any depth; all if none does. Others as they are."""
+    structs = [value for value in values if isinstance(value, Mapping)]
+    if not pt.is_struct(data_type) or not any(structs):
+        return data_type
+    fields = [field for field in data_type.fields if any(field.name in value for value in structs)]
+    return pa.struct(
+        [field.with_type(_named_fields(field.type, [value.get(field.name) for value in structs])) for field in fields]
+    )

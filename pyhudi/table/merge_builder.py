@@ -59,7 +59,7 @@ class Merge:
         return self._and(When.MATCHED, "update", condition, set_values("when_matched_update", set, has_all=True))
 
     def when_matched_update_all(self, condition: Where = None) -> Merge:
-        """Take all columns from the source that it has, but for key and partition columns."""
+        """Take all columns from the source that it has. The row keeps its key and its partition."""
         return self._and(When.MATCHED, "update", condition)
 
     def when_matched_delete(self, condition: Where = None) -> Merge:

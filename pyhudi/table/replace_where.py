@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.actions.changes.change import ChangeRows
-from pyhudi.actions.changes.clauses import Clause, When
+from pyhudi.actions.changes.clauses import Clause, When, loose_columns
 from pyhudi.actions.changes.computed import CLAUSE, Computed, NumberedClause
 from pyhudi.actions.changes.values import computed, mask_of
 from pyhudi.actions.key_types import with_key_types
@@ -31,6 +31,7 @@ from pyhudi.engine.base import Engine, Frame, TaskContext
 from pyhudi.engine.local import in_this_process
 from pyhudi.errors import ConfigError, OutdatedRows, SchemaMismatch
 from pyhudi.formats.avro.schema import without_meta
+from pyhudi.index.chosen import chosen_index
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.model.options import WriteOptions
@@ -106,7 +107,7 @@ def _replaced(
     if change is None and is_automatic(meta.config):
         result = _without_keys(frame, engine, where, meta, parsed, spark)
     else:
-        keyed = _by_key(frame, engine, where, meta, zone) if change is None else change
+        keyed = _by_key(frame, engine, where, meta, parsed, zone) if change is None else change
         result = change_table(storage, keyed, engine, parsed)
     return replace(result, operation=_OPERATION)
 
@@ -208,15 +209,17 @@ class _PartitionMatches:
         return bool(mask_of(computed(to_arrow(self.predicate, row.schema), row, "where"))[0])
 
 
-def _by_key(frame: Frame, engine: Engine, where: Where, meta: MetaClient, zone: tzinfo | None) -> ChangeRows:
+def _by_key(
+    frame: Frame, engine: Engine, where: Where, meta: MetaClient, parsed: WriteOptions, zone: tzinfo | None
+) -> ChangeRows:
     """Rows of known keys are replaced whole, new ones inserted, and the others that pass the filter deleted."""
     config = meta.config
-    names = engine.schema(frame).names
+    names, schema = engine.schema(frame).names, meta.table_schema()
     fixed = {name.partition(".")[0] for name in (*config.record_key_fields, *config.partition_fields)}
+    index = chosen_index(parsed, config.record_key_fields)
+    fixed -= loose_columns(config, schema, is_global=index.is_global)
     values: dict[str, object] = {
-        name: pc.field("source", name) if name in names else None
-        for name in meta.table_schema().names
-        if name not in fixed
+        name: pc.field("source", name) if name in names else None for name in schema.names if name not in fixed
     }
     # Log records win by their ordering values, so rows outside the filter must be seen as well.
     sees_all = config.is_merge_on_read and bool(config.ordering_fields)
@@ -226,7 +229,7 @@ def _by_key(frame: Frame, engine: Engine, where: Where, meta: MetaClient, zone: 
         Clause(When.NOT_MATCHED, "insert"),
         Clause(When.NOT_MATCHED_BY_SOURCE, "delete", where if sees_all else None),
     )
-    return ChangeRows(clauses, None if sees_all else where, frame, zone=zone, replaces=True)
+    return ChangeRows(clauses, None if sees_all else where, frame, zone=zone, replaces=True, refuses_moves=True)
 
 
 def _without_keys(

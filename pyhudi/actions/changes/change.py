@@ -21,7 +21,7 @@ from datetime import tzinfo
 import pyarrow as pa
 
 from pyhudi.actions.action import ActionContext, PreparedWrite, Schedule
-from pyhudi.actions.changes.clauses import BoundClause, Clause, Columns, When, bound_clauses
+from pyhudi.actions.changes.clauses import BoundClause, Clause, Columns, When, bound_clauses, loose_columns
 from pyhudi.actions.changes.computed import Computed, NumberedClause, placed_write
 from pyhudi.actions.changes.slice_reader import SliceReader, StoredColumns
 from pyhudi.actions.changes.slots import ChangeSlot, ChangeTask
@@ -85,7 +85,8 @@ class ChangeRows:
     computed from the table, and numbers in it select the clause of each row. `zone`: the zone of times that name none;
     None: such times are refused where the column holds moments. `replaces`: source rows take the place of stored ones
     whatever their ordering values are. `combines`: of several source rows of a key one is taken, as in an upsert.
-    `evolves`: the table gets the columns of the source that it lacks.
+    `evolves`: the table gets the columns of the source that it lacks. `refuses_moves`: a row that a global index would
+    move to another partition is an error; else it stays where it is.
     """
 
     clauses: tuple[Clause, ...] | tuple[NumberedClause, ...]
@@ -97,6 +98,7 @@ class ChangeRows:
     replaces: bool = False
     combines: bool = False
     evolves: bool = False
+    refuses_moves: bool = False
 
     @property
     def operation(self) -> str:
@@ -158,7 +160,10 @@ class ChangeRows:
             prepared = PreparedWrite(instant, schedule, spec, None, None, SlotPlan((), {}, {}))
             reads: Sequence[ReadSlice] = plan.slices
         else:
-            rules = Rules(self.operation, combines=False, drop_unknown=not self._inserts, moves=False)
+            refuses = self._may_not_move(self.source, context)
+            rules = Rules(
+                self.operation, combines=False, drop_unknown=not self._inserts, moves=False, refuses_moves=refuses
+            )
             write = KeyedWrite(self.source, rules, self.kind)
             if self.computed is not None and self.computed.is_placed:
                 prepared = placed_write(write, self.computed, schedule, instant, context)
@@ -167,6 +172,17 @@ class ChangeRows:
             everything = any(clause.when is When.NOT_MATCHED_BY_SOURCE for clause in self.clauses)
             reads = [read for read in plan.slices if _group(read) not in prepared.plan.updates] if everything else ()
         return self._with_work(prepared, plan, reads, instant, context)
+
+    def _may_not_move(self, source: Frame, context: ActionContext) -> bool:
+        """Is a row an error that a global index would move to the partition that its columns name?"""
+        config, names = context.meta.config, context.engine.schema(source).names
+        if not all(name.partition(".")[0] in names for name in config.partition_fields):
+            return False
+        # Where a path does not tell the values of its columns, all columns of the source include those of another path.
+        takes_all = any(isinstance(c, Clause) and c.does == "update" and c.values is None for c in self.clauses)
+        loose = loose_columns(config, context.meta.table_schema(), is_global=True)
+        is_loose = any(name.partition(".")[0] in loose for name in config.partition_fields)
+        return self.refuses_moves or self.computed is not None or (takes_all and is_loose)
 
     def _with_work(
         self,
@@ -268,7 +284,10 @@ class ChangeRows:
         source = None if self.source is None else without_meta(context.engine.schema(self.source))
         clauses = [clause for clause in self.clauses if isinstance(clause, Clause)]
         written = schedule.schema if self.evolves else meta.table_schema()
-        return bound_clauses(clauses, Columns(meta.config, written, read_schema(meta, None), source, self.zone))
+        is_global = source is not None and table_index(context).is_global
+        return bound_clauses(
+            clauses, Columns(meta.config, written, read_schema(meta, None), source, self.zone, is_global)
+        )
 
 
 def _group(read: ReadSlice) -> tuple[str, str]:

@@ -10,7 +10,7 @@ A row takes the first clause of its kind whose condition is true. The kind of a 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
 from difflib import get_close_matches
@@ -20,6 +20,7 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.types as pt
 
 from pyhudi.actions.changes.values import (
     SOURCE,
@@ -33,13 +34,15 @@ from pyhudi.actions.changes.values import (
 )
 from pyhudi.errors import ConfigError
 from pyhudi.merge.base import Mask
-from pyhudi.model.keys import META_COLUMNS
+from pyhudi.merge.combine import single_array
+from pyhudi.model.keys import KEY_GENERATOR_CLASSES, META_COLUMNS
 from pyhudi.model.table_config import TableConfig
 from pyhudi.queries.filters import Where
 from pyhudi.queries.sql_values import EngineValue
+from pyhudi.schema.projection import project
 from pyhudi.shown_text import is_text
 
-__all__ = ["BoundClause", "Clause", "Columns", "When", "bound_clauses", "set_values"]
+__all__ = ["BoundClause", "Clause", "Columns", "When", "bound_clauses", "loose_columns", "set_values"]
 
 
 class When(Enum):
@@ -93,11 +96,66 @@ class BoundClause:
         return mask_of(computed(self.condition, clause_rows.rows, "The condition"))
 
 
+def loose_columns(config: TableConfig, schema: pa.Schema, *, is_global: bool) -> frozenset[str]:
+    """Key and partition columns of which rows with one key and one path may have other values.
+
+    A struct has more fields than that of the key. The generators TIMESTAMP and CUSTOM make one path of all moments of a
+    day, and texts with slashes, empty ones and null may share a path, too. A generator of the user may make one key or
+    path of any values.
+
+    Args:    is_global: the index finds rows in other partitions; they keep their value where the path tells it.
+    """
+    generator = (config.key_generator or "SIMPLE").upper()
+    is_own, is_plain = generator not in KEY_GENERATOR_CLASSES, generator not in ("TIMESTAMP", "CUSTOM")
+    loose = set()
+    for name in config.record_key_fields:
+        if is_own or "." in name or _type_of(name, schema, pt.is_timestamp):
+            loose.add(name.partition(".")[0])
+    for name in config.partition_fields:
+        tells = is_plain and (is_global or _type_of(name, schema, _has_own_path))
+        if is_own or "." in name or not tells:
+            loose.add(name.partition(".")[0])
+    return frozenset(loose.intersection(schema.names))
+
+
+def _type_of(name: str, schema: pa.Schema, test: Callable[[pa.DataType], bool]) -> bool:
+    at = schema.get_field_index(name)
+    return at >= 0 and bool(test(schema.field(at).type))
+
+
+def _has_own_path(kind: pa.DataType) -> bool:
+    return bool(pt.is_integer(kind) or pt.is_boolean(kind) or pt.is_date(kind) or pt.is_decimal(kind))
+
+
+@dataclass(frozen=True, slots=True)
+class _GivenFields:
+    """The value of a struct of the key: the fields that the source has, and the stored ones for the others."""
+
+    column: pa.Field
+
+    def __call__(self, target: pa.Table, source: pa.Table) -> pa.ChunkedArray:
+        given = single_array(source.column(self.column.name))
+        stored = project(target.select([self.column.name]), pa.schema([self.column]))
+        return pa.chunked_array([_with_fields(given, single_array(stored.column(0)))])
+
+
+def _with_fields(given: pa.Array, stored: pa.Array) -> pa.Array:
+    if not (isinstance(given, pa.StructArray) and isinstance(stored, pa.StructArray)):
+        return given
+    columns = []
+    for number, field in enumerate(stored.type.fields):
+        at = given.type.get_field_index(field.name)
+        kept = stored.field(number)
+        columns.append(kept if at < 0 else _with_fields(given.field(at), kept))
+    fields = [field.with_type(column.type) for field, column in zip(stored.type.fields, columns, strict=True)]
+    return pa.StructArray.from_arrays(columns, fields=fields, mask=given.is_null() if given.null_count else None)
+
+
 @dataclass(frozen=True, slots=True)
 class Columns:
     """The columns that clauses can name. `stored`: the table's data columns; `shown`: the columns that a query of it
     returns; `source`: those of the other side of a merge, None without one; `zone`: the zone of times that name none,
-    see `in_zone`.
+    see `in_zone`; `is_global`: see `loose_columns`.
     """
 
     config: TableConfig
@@ -105,6 +163,7 @@ class Columns:
     shown: pa.Schema
     source: pa.Schema | None = None
     zone: tzinfo | None = None
+    is_global: bool = False
 
     def schema_of(self, when: When) -> pa.Schema:
         """The columns that a clause of this kind sees."""
@@ -117,6 +176,11 @@ class Columns:
         """Columns that identify a row and its partition; they can't change."""
         fields = (*self.config.record_key_fields, *self.config.partition_fields)
         return frozenset(name.partition(".")[0] for name in fields)
+
+    @property
+    def loose(self) -> frozenset[str]:
+        """Those of them that a row may bring with another value: see `loose_columns`."""
+        return loose_columns(self.config, self.stored, is_global=self.is_global)
 
     def column(self, name: str) -> pa.Field:
         """A data column by its name. Raises ConfigError naming the nearest."""
@@ -148,18 +212,32 @@ def _bound(clause: Clause, columns: Columns) -> BoundClause:
 def _updates(clause: Clause, columns: Columns, schema: pa.Schema) -> Iterable[Assignment]:
     if clause.values is None:
         assert columns.source is not None
-        source_names = set(columns.source.names) - set(columns.fixed)
-        shared = [name for name in columns.stored.names if name in source_names]
-        return [Assignment(columns.stored.field(name), pc.field(SOURCE, name)) for name in shared]
+        loose = columns.loose
+        source_names = set(columns.source.names) - (columns.fixed - loose)
+        shared = [field for field in columns.stored if field.name in source_names]
+        return [
+            Assignment(
+                field, _GivenFields(field) if field.name in columns.fixed & loose else pc.field(SOURCE, field.name)
+            )
+            for field in shared
+        ]
     if not clause.values:
         raise ConfigError("set= is empty; name the columns to change, such as set={'n': 'n + 1'}.")
-    fixed = [name for name in clause.values if name in columns.fixed]
+    loose = columns.loose
+    fixed = [
+        n for n, value in clause.values.items() if n in columns.fixed and not (n in loose and _is_source(n, value))
+    ]
     if fixed:
         raise ConfigError(
             f"set= names {', '.join(fixed)}: key and partition columns say which row it is and where it is, and can't "
             "change. Delete the row and insert it again."
         )
     return [assignment(columns.column(name), value, schema, columns.zone) for name, value in clause.values.items()]
+
+
+def _is_source(name: str, value: object) -> bool:
+    """Is it the source's column of this name, as an expression?"""
+    return isinstance(value, pc.Expression) and str(value) == str(pc.field(SOURCE, name))
 
 
 def _inserts(clause: Clause, columns: Columns, schema: pa.Schema) -> Iterable[Assignment]:

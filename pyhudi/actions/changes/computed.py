@@ -27,7 +27,7 @@ from pyhudi.actions.action import ActionContext, PreparedWrite, Schedule
 from pyhudi.actions.changes.clauses import When
 from pyhudi.actions.changes.values import Assignment, ClauseRows, check_fields, mask_of
 from pyhudi.actions.partitioner import RowCount, SlotPlan, profile_of
-from pyhudi.actions.rows import KEYED_FIELDS, batch_by_partition, slotted
+from pyhudi.actions.rows import KEYED_FIELDS, batch_by_partition, slotted, would_move
 from pyhudi.actions.table_keys import keys_to_write, table_keygen
 from pyhudi.actions.writes.index_lookup import lookup_of, table_index
 from pyhudi.actions.writes.keyed_write import KeyedWrite
@@ -261,8 +261,8 @@ def _looked_up(
     batch = batch_by_partition(engine, waiting)
     view = FileSystemView.load(context.meta, partitions=None if index.is_global else batch)
     lookup = lookup_of(index, batch, view, keygen, context, ordering_fields=(), only_live=False)
-    tagged = index.tag(waiting, lookup)
-    return engine.map(tagged.rows, _Settled(schema, computed.arrives), schema), (waiting, *tagged.cached)
+    tagged, moves = index.tag(waiting, lookup), index.settings.update_partition_path
+    return engine.map(tagged.rows, _Settled(schema, computed.arrives, moves), schema), (waiting, *tagged.cached)
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,11 +280,13 @@ class _Renamed:
 class _Settled:
     """Stream work: the location from meta columns, else from the index; a global index sets the partition, too.
 
-    `arrives`: the number of rows from another partition, where a global index still finds them.
+    `arrives`: the number of rows from another partition, where a global index still finds them. `moves`: other new rows
+    that it finds in another partition would move, which is an error.
     """
 
     schema: pa.Schema
     arrives: int
+    moves: bool
 
     def __call__(self, context: TaskContext, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -296,6 +298,9 @@ class _Settled:
                 replaced[LOCATION] = pc.coalesce(place, location)
                 elsewhere = pc.and_(pc.is_null(place), pc.is_valid(location))
                 path = batch.column(PARTITION_PATH)
+                would = pc.and_(elsewhere, pc.fill_null(pc.not_equal(batch.column(LOCATION_PARTITION), path), False))
+                if self.moves and pc.any(would).as_py():
+                    raise would_move(batch.filter(would))
                 replaced[PARTITION_PATH] = pc.if_else(elsewhere, batch.column(LOCATION_PARTITION), path)
             arrays = [replaced[name] if name in replaced else batch.column(name) for name in self.schema.names]
             yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)

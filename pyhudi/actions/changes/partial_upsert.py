@@ -50,4 +50,5 @@ def partial_upsert(frame: Frame, context: ActionContext) -> ChangeRows | None:
     clauses = (Clause(When.MATCHED, "update"), Clause(When.NOT_MATCHED, "insert"))
     kind = ActionKind.DELTACOMMIT if config.is_merge_on_read else ActionKind.COMMIT
     evolves = bool(column_paths(rows).keys() - column_paths(table).keys())
-    return ChangeRows(clauses, source=frame, kind=kind, combines=options.combine_before_upsert, evolves=evolves)
+    combines = options.combine_before_upsert
+    return ChangeRows(clauses, source=frame, kind=kind, combines=combines, evolves=evolves, refuses_moves=True)

@@ -75,8 +75,8 @@ class Rules:
     `tags`: look up the keys in the table. `combines`: one row per key. `deletes`: every row is a delete and only its
     key counts. `match_keys`: rows replace stored rows of their key. `refuse_known`, `drop_known`: rows whose key is in
     the table are an error, or left out (insert with a policy on duplicates). `drop_unknown`: rows with new keys change
-    nothing. `moves`: a global index may move a row to another partition, if its options say so. `replaces`: rows go to
-    new base files, which replace the old ones.
+    nothing. `moves`: a global index may move a row to another partition, if its options say so; `refuses_moves`: such a
+    row is an error instead. `replaces`: rows go to new base files, which replace the old ones.
     """
 
     operation: str
@@ -88,6 +88,7 @@ class Rules:
     refuse_known: bool = False
     drop_unknown: bool = False
     moves: bool = True
+    refuses_moves: bool = False
     replaces: bool = False
 
 
@@ -284,14 +285,15 @@ class KeyedWrite:
             # This index says where a key belongs, even when no row is stored under it.
             with_keys = self._unknown(with_keys, batch, view, keygen, context)
             only_live = False
-        moves = index.settings.update_partition_path and self.rules.moves and not self.rules.deletes
+        may_move = index.settings.update_partition_path and not self.rules.deletes
+        moves, refuses = may_move and self.rules.moves, may_move and self.rules.refuses_moves
         fields = merging.ordering_fields if index.is_global and moves and merging.by_ordering else ()
         lookup = lookup_of(index, batch, view, keygen, context, ordering_fields=fields, only_live=only_live)
         tagged = index.tag(with_keys, lookup)
         rows, counts = tagged.rows, tagged.counts
         if index.is_global:
             schema = pa.schema([*engine.schema(with_keys), pa.field(LOCATION, pa.string())])
-            rows = engine.map(rows, MoveRows(schema, moves, merging, fields), schema)
+            rows = engine.map(rows, MoveRows(schema, moves, merging, fields, refuses), schema)
         if only_live:
             rows = engine.map(rows, KeepUnknown(self.rules.refuse_known), engine.schema(rows))
             counts = None

@@ -133,7 +133,7 @@ class MergeStatement:
     def _numbered_clauses(self, merge: BoundMerge) -> Iterator[NumberedClause]:
         target = merge.target
         everything = {name: name for name in target.schema.names}
-        changeable = {name: name for name in everything if name not in target.fixed}
+        changeable = {name: name for name in everything if name not in target.fixed or name in target.loose}
         arrivals = []
         for number, clause in enumerate(self.clauses):
             if clause.does == "insert":
@@ -152,7 +152,8 @@ class MergeStatement:
 
     def _computed(self, merge: BoundMerge, is_placed: bool) -> Computed:
         keys_bound = {name.partition(".")[0] for name in merge.target.keys} <= set(merge.bindings.values)
-        unknown = bool(merge.target.keys) and not (merge.bindings.only_these and keys_bound)
+        tells_all = merge.bindings.only_these and keys_bound and merge.target.paths_tell_values
+        unknown = bool(merge.target.keys) and not tells_all
         count = len(self.clauses)
         return Computed(
             is_placed=is_placed,

@@ -30,7 +30,7 @@ _GLOBAL_WORDS = ("GLOBAL", "RECORD")  # of names of indexes that may find a key 
 
 def query_by_key(merge: BoundMerge, session: SqlSession) -> ChangeQuery | None:
     """The change without a join; None when the statement needs one."""
-    if not _fits(merge) or not _keys_compare(merge, session):
+    if not merge.target.paths_tell_values or not _fits(merge) or not _keys_compare(merge, session):
         return None
     values = _texts(merge)
     columns = [

@@ -125,7 +125,7 @@ def _values_by_column(
 ) -> dict[str, Reader]:
     """Column → value of a clause; a star is every column that the source has."""
     if clause.star:
-        keys = {name.partition(".")[0] for name in target.keys} if clause.does == "update" else set()
+        keys = set(target.keys) if clause.does == "update" else set()  # of a nested key, its struct is refused below
         values = {}
         for name in columns.names:
             field = target.find(name)
@@ -163,7 +163,8 @@ def _is_same(field: str, value: Reader, target: Target, bindings: Bindings) -> b
         return False
     raise ConfigError(
         f"MERGE INTO {target.table.name} sets the record key field {field} of rows that are there: it says which row "
-        "it is. Leave it out, or delete the row and insert it anew."
+        "it is. Leave it out (name the other columns where * holds a struct of the key), or delete the row and insert "
+        "it anew."
     )
 
 

@@ -11,6 +11,7 @@ from difflib import get_close_matches
 
 import pyarrow as pa
 
+from pyhudi.actions.changes.clauses import loose_columns
 from pyhudi.errors import ConfigError
 from pyhudi.lazy_property import lazy_property
 from pyhudi.model.keys import META_COLUMNS
@@ -37,6 +38,9 @@ _TYPE_NAMES: Mapping[pa.DataType, str] = {
     pa.timestamp("us", "UTC"): "TIMESTAMP",
     pa.timestamp("ms", "UTC"): "TIMESTAMP",
 }
+
+
+_BY_VALUE = ("SIMPLE", "COMPLEX", "NON_PARTITION", "GLOBAL_DELETE")
 
 
 @dataclass(frozen=True)
@@ -78,6 +82,16 @@ class Target:
         """The key and partition columns: they identify a row and place it."""
         top = (name.partition(".")[0] for name in (*self.keys, *self.config.partition_fields))
         return tuple(dict.fromkeys(name for name in top if name in self.schema.names))
+
+    @lazy_property
+    def loose(self) -> frozenset[str]:
+        """Those of them of which rows with one key and path may have other values."""
+        return loose_columns(self.config, self.schema, is_global=True)
+
+    @property
+    def paths_tell_values(self) -> bool:
+        """Do rows of one partition have one value in its columns? Not with TIMESTAMP, CUSTOM and users' generators."""
+        return (self.config.key_generator or "SIMPLE").upper() in _BY_VALUE
 
     def column(self, name: str) -> pa.Field:
         """A column by its name in any case. Raises ConfigError with the nearest name."""
