@@ -88,8 +88,10 @@ def _stream(source: str | io.BytesIO) -> pa.NativeFile | io.BytesIO:
 def _parquet(source: str | io.BytesIO, schema: pa.Schema | None) -> pa.RecordBatchReader:
     import pyarrow.parquet as pq
 
-    file = pq.ParquetFile(source)
-    return pa.RecordBatchReader.from_batches(file.schema_arrow, file.iter_batches(_BATCH_ROWS))
+    from pyhudi.formats.base.parquet_reader import parquet_rows
+
+    file = pq.ParquetFile(source, coerce_int96_timestamp_unit="us")
+    return parquet_rows(file, source if isinstance(source, str) else "the input", _BATCH_ROWS)
 
 
 def _csv(source: str | io.BytesIO, schema: pa.Schema | None) -> pa.RecordBatchReader:

@@ -19,11 +19,13 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 
 from pyhudi.actions.result import WriteResult
-from pyhudi.errors import ConfigError, SchemaMismatch, StorageError, TableExists
+from pyhudi.errors import ConfigError, CorruptFile, SchemaMismatch, StorageError, TableExists
+from pyhudi.formats.base.parquet_reader import ParquetReader
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.filenames import META_FOLDER, BaseFileName
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.model.options import OptionScope, check_names, merged_options
+from pyhudi.schema.projection import project
 from pyhudi.storage import open_storage
 from pyhudi.storage.base import Storage
 from pyhudi.table.arguments import WriteArguments
@@ -34,8 +36,6 @@ from pyhudi.table.write import write, write_rows
 from pyhudi.timeline.table_properties import table_exists
 
 if TYPE_CHECKING:
-    from typing import IO
-
     from typing_extensions import Unpack
 
 __all__ = ["KINDS", "add_files", "import_table"]
@@ -189,7 +189,6 @@ def _unreadable(place: Storage, library: str, error: Exception) -> StorageError:
 _OPERATIONS = ("bulk_insert", "insert", "upsert")
 
 _BATCH_ROWS = 65_536
-_READ_BYTES = 64 << 20  # of row groups that are read together, unless a single one is larger
 _FOOTERS_AT_ONCE = 8
 
 
@@ -208,21 +207,22 @@ class _ParquetFile:
         return str(self).rpartition("/")[0]
 
     @contextmanager
-    def opened(self, values: ds.Expression | None = None) -> Iterator[ds.ParquetFileFragment]:
-        """The open file. `values`: of columns that it does not have. Raises SchemaMismatch, StorageError."""
+    def opened(self) -> Iterator[ParquetReader]:
+        """The open file. Raises SchemaMismatch, StorageError."""
         try:
-            with self.storage.open_input(self.path) as file:
-                fragment = ds.ParquetFileFormat().make_fragment(cast("IO[bytes]", file), partition_expression=values)
-                yield cast("ds.ParquetFileFragment", fragment)
-        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
-            raise SchemaMismatch(f"add_files: {self} can't be read as Parquet of this table: {error}.") from error
+            with ParquetReader(self.storage, self.path) as reader:
+                yield reader
+        except CorruptFile as error:
+            raise SchemaMismatch(
+                f"add_files: {self} can't be read as Parquet: {error.__cause__ or error} Nothing was added."
+            ) from error
         except OSError as error:
             raise StorageError(f"add_files: {self} can't be read: {error}. Nothing was added.") from error
 
     def schema(self) -> pa.Schema:
         """Its columns, from the footer."""
-        with self.opened() as fragment:
-            return fragment.physical_schema.remove_metadata()
+        with self.opened() as reader:
+            return reader.schema
 
 
 def add_files(
@@ -288,27 +288,16 @@ def _rows_of(files: Sequence[_ParquetFile], meta: MetaClient) -> Callable[[], pa
 
 
 def _batches(files: Sequence[_ParquetFile], schema: pa.Schema, named: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """The rows of one file after the other: some row groups are in memory at a time."""
+    """The rows of one file after the other: a row group is in memory at a time, of a large one some pages."""
     folders = ds.partitioning(named, flavor="hive")
     for file in files:
-        values = folders.parse(f"{file.folder}/") if named.names else None
-        with file.opened(values) as fragment:
-            for groups in _read_together(fragment):
-                part = cast("ds.Fragment", fragment.subset(row_group_ids=groups, schema=schema))
-                yield from part.to_batches(schema, columns=schema.names, batch_size=_BATCH_ROWS, batch_readahead=1)
-
-
-def _read_together(fragment: ds.ParquetFileFragment) -> Iterator[list[int]]:
-    """Numbers of row groups, in order."""
-    together, size_bytes = list[int](), 0
-    for group in fragment.row_groups:
-        if together and size_bytes + group.total_byte_size > _READ_BYTES:
-            yield together
-            together, size_bytes = [], 0
-        together.append(group.id)
-        size_bytes += group.total_byte_size
-    if together:
-        yield together
+        values = ds.get_partition_keys(folders.parse(f"{file.folder}/")) if named.names else {}
+        added = [(field, pa.scalar(values.get(field.name), field.type)) for field in named]
+        with file.opened() as reader:
+            for batch in reader.batches([name for name in reader.schema.names if name in schema.names], _BATCH_ROWS):
+                for field, value in added:
+                    batch = batch.append_column(field, pa.repeat(value, len(batch)))
+                yield project(batch, schema)
 
 
 def _in_folders(files: Sequence[_ParquetFile], inside: pa.Schema, meta: MetaClient) -> list[str]:

@@ -190,7 +190,7 @@ def test_a_file_that_breaks_in_the_middle_leaves_the_table_as_it_was(
 
 
 @pytest.mark.thorough
-def test_row_groups_are_read_some_at_a_time(table: HudiTable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_row_groups_are_read_some_at_a_time(table: HudiTable, tmp_path: Path) -> None:
     group_rows, groups = 250_000, 16
     ids = pa.array(np.random.default_rng(1).integers(0, 1 << 60, group_rows * groups))
     file = pa.table(
@@ -198,7 +198,6 @@ def test_row_groups_are_read_some_at_a_time(table: HudiTable, tmp_path: Path, mo
     )
     pq.write_table(file, tmp_path / "large.parquet", row_group_size=group_rows)
     del file
-    monkeypatch.setattr(imports, "_READ_BYTES", 4 << 20)
     opened = imports._rows_of(imports._files(tmp_path / "large.parquet", {}), table._handle.fresh())
     before, most, count = pa.total_allocated_bytes(), 0, 0
 

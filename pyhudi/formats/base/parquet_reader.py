@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 from pyhudi.arrow.kinds import has_struct
 from pyhudi.errors import CorruptFile
 from pyhudi.formats.base.base import BATCH_ROWS, Footer, as_corrupt_file, check_outline, fit, open_stored, rows_among
+from pyhudi.formats.base.parquet_calendar import OldCalendar, old_calendar
 from pyhudi.formats.base.parquet_chunks import ChunkSource, groups_of
 from pyhudi.formats.base.parquet_footer import ParquetFooter, check_column_names, read_footer
 from pyhudi.formats.base.parquet_pages import PagedColumn, paged_column, rows_of_pages
@@ -29,7 +30,7 @@ from pyhudi.formats.column_stats import ColumnRange
 from pyhudi.storage.base import Storage
 from pyhudi.storage.file_cache import get_or_load_in_state, load_on_second_use, settled_state, state_of
 
-__all__ = ["AVRO_SCHEMA_KEY", "ParquetReader"]
+__all__ = ["AVRO_SCHEMA_KEY", "ParquetReader", "parquet_rows"]
 
 AVRO_SCHEMA_KEY = "parquet.avro.schema"
 
@@ -48,11 +49,14 @@ _ROWS_AT_ONCE = 8192  # in a batch when single rows are read: rows after the las
 
 @dataclass(frozen=True, slots=True)
 class _Outline:
-    """A file's metadata. `stored`: its Arrow schema from pyarrow; `schema`: the schema of returned rows."""
+    """A file's metadata. `stored`: its Arrow schema from pyarrow; `schema`: the schema of returned rows; `calendar`:
+    None when its dates are Gregorian.
+    """
 
     footer: ParquetFooter
     stored: pa.Schema
     schema: pa.Schema
+    calendar: OldCalendar | None
 
     @property
     def size_bytes(self) -> int:
@@ -105,7 +109,8 @@ class ParquetReader:
         self._opened = self._open(footer.metadata, ())
         # A bloom filter takes most of a footer. The schema's metadata would be a third copy of it.
         stored = self._opened.schema_arrow.remove_metadata()
-        return _Outline(footer, stored, _with_int96(self._opened))
+        calendar = old_calendar(footer.metadata.metadata)
+        return _Outline(footer, stored, _with_int96(self._opened), calendar)
 
     @property
     def _file(self) -> pq.ParquetFile:
@@ -204,7 +209,10 @@ class ParquetReader:
 
     def rows_in_parts(self, test: RangeTest) -> int:
         metadata = self._footer.metadata
-        return sum(metadata.row_group(number).num_rows for number in row_groups_that_may_match(self._footer, test))
+        return sum(metadata.row_group(number).num_rows for number in self._groups(test))
+
+    def _groups(self, may_match: RangeTest | None) -> list[int]:
+        return row_groups_that_may_match(self._footer, may_match, has_old_days=self._outline.calendar is not None)
 
     def numbered_batches(
         self, columns: Sequence[str], batch_rows: int = BATCH_ROWS, may_match: RangeTest | None = None
@@ -226,7 +234,7 @@ class ParquetReader:
             file = self._open(metadata, dictionaries) if dictionaries else self._file
             starts = list(accumulate(self.part_rows, initial=0))
             # One row group at a time, so that at most one is buffered ahead.
-            for row_group in row_groups_that_may_match(self._footer, may_match):
+            for row_group in self._groups(may_match):
                 if parts is not None and row_group not in parts:
                     continue
                 for first, batch in self._numbered_of_group(file, row_group, names, batch_rows):
@@ -249,7 +257,7 @@ class ParquetReader:
             metadata = self._footer.metadata
             sizes = [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
             starts = list(accumulate(sizes, initial=0))
-            for row_group in row_groups_that_may_match(self._footer, may_match):
+            for row_group in self._groups(may_match):
                 parts = self._column_of_group(row_group, column, sizes[row_group])
                 numbers.append(rows_among(parts, values) + starts[row_group])
         return np.concatenate(numbers)
@@ -318,13 +326,24 @@ class ParquetReader:
     def column(self, name: str) -> pa.ChunkedArray:
         with as_corrupt_file(self.where, "Parquet"):
             column = self._file.read(columns=[name]).column(name)
+            if self._outline.calendar is not None:
+                batches = pa.Table.from_arrays([column], names=[name]).to_batches()
+                column = pa.chunked_array(
+                    [self._typed(batch).column(0) for batch in batches], self._schema.field(name).type
+                )
         self._check_rows(len(column), self.num_rows)
         return fit(column, self._schema.field(name).type, name)
 
     def ranges(self, names: Sequence[str]) -> tuple[ColumnRange, ...]:
         with as_corrupt_file(self.where, "Parquet"):
             footer = self._footer
-            footer_ranges = FooterRanges(footer.metadata, self._schema, footer.unreadable_chunks, footer.cut_chunks)
+            footer_ranges = FooterRanges(
+                footer.metadata,
+                self._schema,
+                footer.unreadable_chunks,
+                footer.cut_chunks,
+                has_old_days=self._outline.calendar is not None,
+            )
             return ranges_of_file(self, footer_ranges, names)
 
     def _check_rows(self, rows: int, expected: int) -> None:
@@ -336,7 +355,9 @@ class ParquetReader:
             )
 
     def _typed(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The batch with UTC on INT96 columns."""
+        """The batch with Gregorian days, and with UTC on INT96 columns."""
+        if self._outline.calendar is not None:
+            batch = self._outline.calendar.rebased(batch, self._schema, self.where)
         kinds = [self._schema.field(name).type for name in batch.schema.names]
         if all(
             column.type == kind or pa.types.is_dictionary(column.type)
@@ -361,6 +382,21 @@ class ParquetReader:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def parquet_rows(file: pq.ParquetFile, where: str, batch_rows: int) -> pa.RecordBatchReader:
+    """The rows of a file that is no table's, with Gregorian days and with UTC on INT96 columns.
+
+    The file was opened with `coerce_int96_timestamp_unit="us"`.
+    """
+    schema, calendar = _with_int96(file), old_calendar(file.metadata.metadata)
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for batch in file.iter_batches(batch_rows):
+            days = batch if calendar is None else calendar.rebased(batch, schema, where)
+            yield from pa.Table.from_batches([days]).cast(schema).to_batches()
+
+    return pa.RecordBatchReader.from_batches(schema, batches())
 
 
 def _with_int96(file: pq.ParquetFile) -> pa.Schema:

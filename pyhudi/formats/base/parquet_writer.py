@@ -25,6 +25,7 @@ import pyarrow.parquet as pq
 
 from pyhudi.errors import ConfigError, CorruptFile
 from pyhudi.formats.base.base import BaseFileOptions, BaseFileReader, Footer, close_quietly, fit
+from pyhudi.formats.base.parquet_calendar import old_calendar
 from pyhudi.formats.base.parquet_chunks import ChunkFile, ChunkSource, Picked, elements_of
 from pyhudi.formats.base.parquet_footer import ParquetFooter, read_footer
 from pyhudi.formats.base.parquet_reader import AVRO_SCHEMA_KEY, ParquetReader
@@ -290,10 +291,6 @@ def _is_float(schema: pa.Schema, name: str) -> bool:
     return kind is not None and pa.types.is_floating(kind)
 
 
-# Writers of Spark say by these entries that times before 1900 count by another calendar.
-_CALENDARS = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
-
-
 def _leaves(footer: ParquetFooter) -> dict[str, int]:
     """Leaf columns by path."""
     schema = footer.metadata.schema
@@ -315,7 +312,7 @@ def copyable_groups(source: ParquetReader, ours: ParquetFooter) -> frozenset[int
     is_nested = any(expected.column(at).max_definition_level > 1 for at in leaves)
     if is_nested and elements_of(footer.thrift) != elements_of(ours.thrift):
         return frozenset()  # levels of the same number can have other meanings
-    if any(key in (footer.metadata.metadata or {}) for key in _CALENDARS):
+    if old_calendar(footer.metadata.metadata) is not None:
         return frozenset()
     damaged = {group for group, _ in footer.unreadable_chunks}
     size = chunks.file.size()

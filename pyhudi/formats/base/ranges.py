@@ -20,6 +20,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
+from datetime import date
 from typing import Protocol, cast
 
 import numpy as np
@@ -52,6 +53,7 @@ __all__ = [
 
 
 _JAVA = "parquet-mr"  # prefix of `created_by`; these writers treat NaN as the greatest value
+_FIRST_SAFE_YEAR = 1900  # from here on both calendars agree
 _ARROW_SCHEMA = b"ARROW:schema"  # a footer with it may give columns other units than their chunks
 
 
@@ -62,6 +64,7 @@ class FooterRanges:
         schema: all columns of the file.
         unreadable, cut: chunks that must not be read, and chunks with truncated bounds.
         nan_columns: names of the float columns with NaN, None if unknown.
+        has_old_days: bounds of dates and times may count by Java's old calendar (`parquet_calendar.py`).
     """
 
     def __init__(
@@ -71,9 +74,12 @@ class FooterRanges:
         unreadable: Collection[Place] = (),
         cut: Collection[Place] = (),
         nan_columns: Collection[str] | None = None,
+        *,
+        has_old_days: bool = False,
     ) -> None:
         self._metadata, self._schema = metadata, schema
         self._unreadable, self._cut, self._nan_columns = unreadable, cut, nan_columns
+        self._has_old_days = has_old_days
         self._positions = leaf_positions(metadata)
         self._has_units = _ARROW_SCHEMA not in (metadata.metadata or {})
 
@@ -138,7 +144,7 @@ class FooterRanges:
         physical = chunk.physical_type
         if statistics is None or not statistics.has_min_max or is_cut or physical == "INT96":
             return None, None
-        if pa.types.is_temporal(kind) and not self._has_units:
+        if pa.types.is_temporal(kind) and (self._has_old_days or not self._has_units):
             return None, None
         raw = (statistics.min_raw, statistics.max_raw)  # type: ignore[attr-defined]
         least, greatest = (_plain(value, kind) for value in raw)
@@ -199,8 +205,12 @@ Ranges = Callable[[Column], "ValueRange | None"]
 RangeTest = Callable[[Ranges], bool]
 
 
-def row_groups_that_may_match(footer: ParquetFooter, may_match: RangeTest | None) -> list[int]:
-    """Numbers of the row groups whose ranges `may_match` does not exclude; all without a test."""
+def row_groups_that_may_match(
+    footer: ParquetFooter, may_match: RangeTest | None, *, has_old_days: bool = False
+) -> list[int]:
+    """Numbers of the row groups whose ranges `may_match` does not exclude; all without a test. `has_old_days` as for
+    `FooterRanges`.
+    """
     metadata = footer.metadata
     numbers = list(range(metadata.num_row_groups))
     if may_match is None:
@@ -212,14 +222,16 @@ def row_groups_that_may_match(footer: ParquetFooter, may_match: RangeTest | None
 
         def of(column: Column) -> ValueRange | None:
             position = positions.get(column.path)
-            return None if position is None or (number, position) in unreadable else _range(group, position)
+            return (
+                None if position is None or (number, position) in unreadable else _range(group, position, has_old_days)
+            )
 
         return of
 
     return [number for number in numbers if may_match(ranges(number))]
 
 
-def _range(group: pq.RowGroupMetaData, position: int) -> ValueRange | None:
+def _range(group: pq.RowGroupMetaData, position: int, has_old_days: bool) -> ValueRange | None:
     chunk = group.column(position)
     statistics = chunk.statistics
     if statistics is None:
@@ -232,6 +244,8 @@ def _range(group: pq.RowGroupMetaData, position: int) -> ValueRange | None:
             low, high = statistics.min, statistics.max
         except (ValueError, OverflowError, UnicodeDecodeError, pa.ArrowException):
             low = high = None  # a bound that Python can't hold: a truncated text, a year beyond 9999
+        if has_old_days and isinstance(low, date) and low.year < _FIRST_SAFE_YEAR:
+            low = high = None
         if low != low or high != high:
             low = high = None  # old writers of Parquet took not-a-number for the least or the greatest value
     may_be_nan = chunk.physical_type in ("FLOAT", "DOUBLE", "FIXED_LEN_BYTE_ARRAY") and not isinstance(low, bytes)

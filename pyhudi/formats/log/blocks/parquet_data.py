@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 
 from pyhudi.arrow.kinds import has_struct
 from pyhudi.errors import CorruptFile
+from pyhudi.formats.base.parquet_calendar import old_calendar
 from pyhudi.formats.base.parquet_footer import ParquetFooter, check_column_names
 from pyhudi.formats.damage import as_corrupt, check_inflated
 
@@ -26,6 +27,7 @@ def decode(content: bytes, schema: str, columns: Collection[str] | None = None, 
     with as_corrupt(where, "the Parquet block"):
         file = pq.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)
         whole = file.schema_arrow
+        calendar = old_calendar(file.metadata.metadata)
         names = [name for name in whole.names if columns is None or name in columns]
         lacks_some = columns is not None and len(names) < len(columns)
         if lacks_some or any(has_struct(whole.field(name).type) for name in set(names)):
@@ -40,7 +42,7 @@ def decode(content: bytes, schema: str, columns: Collection[str] | None = None, 
         for batch in file.iter_batches(_BATCH_ROWS, columns=names, use_threads=len(content) > _SMALL_BYTES):
             inflated += batch.nbytes
             check_inflated(inflated, len(content), where)
-            batches.append(batch)
+            batches.append(batch if calendar is None else calendar.rebased(batch, whole, where))
         rows = sum(map(len, batches))
         if rows != file.metadata.num_rows:  # pyarrow takes a column without pages for one without rows
             raise CorruptFile(f"{where}: expected {file.metadata.num_rows} rows in the Parquet block, found {rows}.")
