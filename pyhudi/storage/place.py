@@ -9,8 +9,10 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from functools import lru_cache
 
+from pyhudi.errors import StorageError
 from pyhudi.storage.base import Storage
 from pyhudi.storage.local import LocalStorage
 
@@ -59,13 +61,14 @@ def delete_if_empty(storage: Storage, folder: str) -> None:
 def copy_file(storage: Storage, source: str, target: str, size_bytes: int) -> None:
     """Copy a file, whole or not at all, if the store replaces files so. `target` is replaced, and has no readers yet.
 
-    Local disks link the file, and object stores copy it themselves, unless it is too large for one request; elsewhere
-    its bytes come through this process.
+    Local disks link the file, and object stores copy it themselves, unless it is too large for one request. Otherwise,
+    and where the store refuses (pyarrow copies nothing on HDFS), its bytes come through this process.
     """
     copy: Callable[[str, str], None] | None = getattr(storage, "copy_file", None)
     if copy is not None and (is_local(storage) or size_bytes <= _COPIED_BY_STORES_BYTES):
-        copy(source, target)
-        return
+        with suppress(StorageError):
+            copy(source, target)
+            return
     with storage.open_input(source) as file, storage.open_output(target) as sink:
         while part := file.read(_COPY_BYTES):
             sink.write(part)

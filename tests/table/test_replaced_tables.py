@@ -17,7 +17,7 @@ import pytest
 import pyhudi
 from pyhudi import HudiTable, write_hudi
 from pyhudi.cli.main import main
-from pyhudi.errors import ConfigError, HudiError, TableNotFound, WriteConflict
+from pyhudi.errors import ConfigError, HudiError, StorageError, TableNotFound, WriteConflict
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.filenames import PROPERTIES_PATH, REPLACEMENT_PATH
 from pyhudi.queries.validation import validate
@@ -150,6 +150,20 @@ def test_what_others_wrote_in_the_meantime_is_replaced_and_who_is_not_through_gi
     assert len(failed) == 1
     assert rows(place) == [{"id": 9, "p": "x", "v": 9}]
     assert validate(MetaClient.load(HudiTable.open(place).state.storage)) == ()
+
+
+class CopiesNothing(MemoryStorage):
+    """As pyarrow is on HDFS."""
+
+    def copy_file(self, source: str, target: str) -> None:
+        raise StorageError("CopyFile is not supported")
+
+
+def test_where_the_store_copies_nothing_the_bytes_come_through_this_process() -> None:
+    storage = CopiesNothing()
+    write_hudi(storage, OLD, **KEYS)
+    write_hudi(storage, OLD[:1], mode="replace", **KEYS)
+    assert rows(storage) == OLD[:1]
 
 
 def switched() -> MemoryStorage:
