@@ -31,12 +31,23 @@ def collected_warnings(into: list[tuple[str, type[Warning]]]) -> Iterator[None]:
         _collector.reset(token)
 
 
-def warn_caller(message: str, category: type[Warning] = UserWarning) -> None:
-    """Warn in the name of the first caller outside this package; for quoted text see `shown_text.message`."""
+_said_once: set[str] = set()
+
+
+def warn_caller(message: str, category: type[Warning] = UserWarning, *, once: bool = False) -> None:
+    """Warn in the name of the first caller outside this package; for quoted text see `shown_text.message`.
+
+    Args: once: the message comes once a process, whichever line calls. Python's own filter counts lines, and each cell
+          of a notebook has its own.
+    """
     collector = _collector.get()
     if collector is not None:
         collector.append((message, category))
         return
+    if once:
+        if message in _said_once:
+            return
+        _said_once.add(message)
     level, frame = 1, sys._getframe(0)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_OWN_FOLDERS):
         level, frame = level + 1, frame.f_back

@@ -9,6 +9,9 @@ The line appears after a second, on standard error, through rich. It needs rich 
 terminal or a notebook; PYHUDI_PROGRESS=1 or 0, or `show_progress`, decides otherwise. There is one line at a time: work
 inside other work, or in another thread, moves the outer one. Spark's executors have no line. A line that can't be shown
 never fails the work.
+
+`description()` says the same in words, with the phase of the work: "hudi upsert trips: write files". Spark's UI shows
+it with the jobs (`spark/job_description.py`).
 """
 
 from __future__ import annotations
@@ -19,12 +22,25 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-__all__ = ["ENVIRONMENT", "Logged", "Told", "parts", "show_progress", "tasks_elsewhere", "working", "wrote"]
+__all__ = [
+    "ENVIRONMENT",
+    "Logged",
+    "Told",
+    "describing",
+    "description",
+    "in_phase",
+    "parts",
+    "show_progress",
+    "tasks_elsewhere",
+    "working",
+    "wrote",
+]
 
 Told: TypeAlias = Callable[[int, int], None]  # is told how many tasks have ended, of how many
 
@@ -67,7 +83,8 @@ def working(what: str, table: str) -> Iterator[Logged]:
     try:
         if is_outer:
             line.begin()
-        yield line
+        with describing(what, table):
+            yield line
     finally:
         if is_outer:
             line.end()
@@ -75,6 +92,37 @@ def working(what: str, table: str) -> Iterator[Logged]:
                 _line = None
     if line.result is not None:
         _log.info("%s: %s", table, line.result)
+
+
+_PHASES = {"schedule": "plan", "prepare": "find rows", "execute": "write files", "sweep": "delete files"}
+_work: ContextVar[tuple[str, str]] = ContextVar("the work of this thread, and its phase", default=("", ""))
+
+
+@contextmanager
+def describing(what: str, table: str) -> Iterator[None]:
+    """In the block, `description` says what is done to which table. `table`: its name, or its root."""
+    name = table.rstrip("/").rpartition("/")[2]
+    token = _work.set((f"hudi {what.lower().replace('_', ' ')} {name}", "read input"))
+    try:
+        yield
+    finally:
+        _work.reset(token)
+
+
+@contextmanager
+def in_phase(phase: str) -> Iterator[None]:
+    """In the block, the work is in this phase."""
+    token = _work.set((_work.get()[0], _PHASES.get(phase, phase)))
+    try:
+        yield
+    finally:
+        _work.reset(token)
+
+
+def description() -> str:
+    """What this thread is doing to a table, "" for nothing."""
+    work, phase = _work.get()
+    return f"{work}: {phase}" if work else ""
 
 
 def parts(count: int) -> Callable[[], None] | None:

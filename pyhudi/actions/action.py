@@ -10,8 +10,8 @@ Source: docs/architecture.md, "How a table changes".
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Generic, Protocol, TypeVar
 
@@ -22,6 +22,7 @@ from pyhudi.filegroup.write.spec import WriteSpec
 from pyhudi.listeners.spans import Span, span
 from pyhudi.model.commit import CommitMetadata, WriteStatus
 from pyhudi.model.instant import ActionKind, Instant
+from pyhudi.progress_line import describing, in_phase
 from pyhudi.schema.internal import InternalSchema, encode_internal_schema
 from pyhudi.storage.clock import Clock
 from pyhudi.transaction.context import TableContext
@@ -104,16 +105,18 @@ class Stopwatch:
         """Run something, in a span, and add its time to a phase."""
         start = self.clock.monotonic_s()
         try:
-            with span(f"hudi.{phase}"):
+            with span(f"hudi.{phase}"), in_phase(phase):
                 return run()
         finally:
             self.seconds[phase] = self.seconds.get(phase, 0.0) + self.clock.monotonic_s() - start
 
 
-def action_span(operation: str, context: TableContext) -> AbstractContextManager[Span | None]:
-    """A span around an action, for those of its phases."""
+@contextmanager
+def action_span(operation: str, context: TableContext) -> Iterator[Span | None]:
+    """A span around an action, for those of its phases, and the words for it."""
     table = {"hudi.table": context.meta.storage.root, "hudi.operation": operation.lower()}
-    return span(f"hudi.{operation.lower()}", table)
+    with describing(operation, context.meta.config.table_name), span(f"hudi.{operation.lower()}", table) as opened:
+        yield opened
 
 
 class Action(Protocol[PlanT]):

@@ -38,12 +38,11 @@ from pyhudi.queries.snapshot import read_slice
 from pyhudi.session.temp_views import spark_reader, spark_sql
 from pyhudi.spark import capabilities, worker_python
 from pyhudi.spark.failures import spelled_out
-from pyhudi.spark.reader import plan_read, told_of_damage
+from pyhudi.spark.reader import plan_read, table_storage, told_of_damage
 from pyhudi.spark.session import store_options
 from pyhudi.spark.tasks import conform
 from pyhudi.spark.types import spark_from_arrow
 from pyhudi.spark.worker_python import LOCAL_MASTER
-from pyhudi.storage import open_storage
 from pyhudi.storage.base import Storage
 
 __all__ = [
@@ -181,7 +180,7 @@ def storage_of(options: Mapping[str, str]) -> Storage:
     path = options.get("path")
     if not path:
         raise ConfigError("load of format hudi takes the path of one table; found none (or several).")
-    return open_storage(path, store_options(None, options))
+    return table_storage(path, store_options(None, options))
 
 
 def hudi_options_of(options: Mapping[str, str]) -> dict[str, str]:

@@ -1,10 +1,10 @@
 """The switch for unchanged scripts: `pyhudi.enable(spark)`.
 
 From then on `spark.read.format("hudi")` and `df.write.format("hudi")` are PyHudi's native plan, and `spark.sql` takes
-Hudi's statements, in every session of this flavour (classic or Connect) in this process, also inside `foreachBatch` of
-a classic session. It replaces public properties and methods (`SparkSession.read`, `.readStream`, `.sql` and `.table`,
-`DataFrame.write`, `.writeStream` and `.writeTo`), and `disable(spark)` puts them back; every other format and statement
-goes to Spark's own untouched. Source: tried on Spark 3.5 to 4.3, classic and Connect.
+Hudi's statements, in every session of this flavour (classic or Connect) in this process, also inside `foreachBatch`. It
+replaces public properties and methods (`SparkSession.read`, `.readStream`, `.sql` and `.table`, `DataFrame.write`,
+`.writeStream` and `.writeTo`, `Catalog.cacheTable` and its like), and `disable(spark)` puts them back; every
+other format and statement goes to Spark's own untouched. Source: tried on Spark 3.5 to 4.3, classic and Connect.
 """
 
 from __future__ import annotations
@@ -13,10 +13,12 @@ import functools
 import re
 import threading
 from collections.abc import Callable
+from functools import partial
 
 from pyspark.sql import DataFrame, SparkSession
 
 from pyhudi.errors import ConfigError
+from pyhudi.session.caching import CATALOG_CALLS, catalog_call
 from pyhudi.session.data_source import show_data_source
 from pyhudi.session.named_writes import HudiAwareTableWriter
 from pyhudi.session.reader_writer import HudiAwareReader, HudiAwareWriter
@@ -53,6 +55,8 @@ def enable(spark: SparkSession) -> None:
         _replace(frame_class, "writeStream", HudiAwareStreamWriter)
         _replace_method(session_class, "sql", hudi_aware_sql)
         _replace_method(session_class, "table", hudi_aware_table)
+        for call in CATALOG_CALLS:
+            _replace_method(type(spark.catalog), call, partial(catalog_call, call))
         _replace_write_to(frame_class)
 
 
@@ -80,7 +84,7 @@ def disable(spark: SparkSession) -> None:
     """Undo `enable` for this session's flavour; nothing happens when it is not enabled."""
     session_class, frame_class = _classes(spark)
     with _lock:
-        for place in [place for place in ORIGINALS if place[0] in (session_class, frame_class)]:
+        for place in [place for place in ORIGINALS if place[0] in (session_class, frame_class, type(spark.catalog))]:
             setattr(*place, ORIGINALS.pop(place))
 
 
@@ -112,14 +116,14 @@ def _replace(
     setattr(owner, name, property(lambda self: wrap(self, original.__get__(self)), doc=original.__doc__))
 
 
-def _replace_method(owner: type, name: str, ours: Callable[..., DataFrame]) -> None:
+def _replace_method(owner: type, name: str, ours: Callable[..., object]) -> None:
     if (owner, name) in ORIGINALS:
         return
     original = owner.__dict__[name]
     ORIGINALS[owner, name] = original
 
     @functools.wraps(original)
-    def method(self: object, *args: object, **more: object) -> DataFrame:
+    def method(self: object, *args: object, **more: object) -> object:
         return ours(self, *args, **more)
 
     setattr(owner, name, method)

@@ -24,6 +24,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from pyhudi.errors import ConfigError, TableNotFound
 from pyhudi.model.options.queries import AS_OF
+from pyhudi.session.caching import cached_view
 from pyhudi.session.catalog import SparkCatalog
 from pyhudi.session.temp_views import spark_sql
 from pyhudi.spark import capabilities
@@ -37,7 +38,7 @@ from pyhudi.sql.tokens import Reader, SqlToken, TokenKind, constant_of, keywords
 if TYPE_CHECKING:
     from pyhudi.table import HudiTable
 
-__all__ = ["READS", "StatementNames", "function_frame", "with_names"]
+__all__ = ["READS", "StatementNames", "function_frame", "reads_ours", "with_names"]
 
 
 class StatementNames:
@@ -149,18 +150,20 @@ def with_names(
     edits: list[_Edit] = []
     session.catalog.expect(reference.name for reference in references if reference.arguments is None)
     for reference in references:
-        frame = _frame(spark, session, reference, depth)
-        if frame is None:
+        relation = _relation(spark, session, reference, depth)
+        if relation is None:
             continue
-        key = f"pyhudi_{len(frames)}"
-        frames[key] = frame
-        edits.append(_Edit(reference.start, reference.end, "{" + key + "}"))
+        if isinstance(relation, str):
+            edits.append(_Edit(reference.start, reference.end, quoted(relation)))
+        else:
+            key = f"pyhudi_{len(frames)}"
+            frames[key] = relation
+            edits.append(_Edit(reference.start, reference.end, "{" + key + "}"))
         if reference.alias_at is not None and reference.arguments is None and reference.name.path is None:
             edits.append(_Edit(reference.alias_at, reference.alias_at, f" AS {quoted(reference.name.parts[-1])}"))
         edits += _qualifiers(tokens, reference)
-    if not frames:
-        return spark_sql(spark, text, args, **frames_by_name)
-    return spark_sql(spark, _edited(text, edits, is_template=bool(frames_by_name)), args, **frames_by_name, **frames)
+    is_template = bool(frames_by_name) or not frames  # without frames no brace has a meaning
+    return spark_sql(spark, _edited(text, edits, is_template=is_template), args, **frames_by_name, **frames)
 
 
 def _read(text: str) -> tuple[Sequence[SqlToken], Sequence[Reference]]:
@@ -222,8 +225,8 @@ def _qualifiers(tokens: Sequence[SqlToken], reference: Reference) -> list[_Edit]
     return edits
 
 
-def _frame(spark: SparkSession, session: SqlSession, reference: Reference, depth: int) -> DataFrame | None:
-    """The rows that a reference means; None when it is none of ours."""
+def _relation(spark: SparkSession, session: SqlSession, reference: Reference, depth: int) -> DataFrame | str | None:
+    """The rows that a reference means, or the view that has them cached; None when it is none of ours."""
     if reference.arguments is not None:
         return function_frame(spark, session, reference.name.parts[0].lower(), reference.arguments)
     if reference.name.path is None:
@@ -235,6 +238,8 @@ def _frame(spark: SparkSession, session: SqlSession, reference: Reference, depth
     table = session.find_table(reference.name)
     if table is None:
         return None
+    if reference.as_of is None and (view := cached_view(spark, table)) is not None:
+        return view
     moment = None if reference.as_of is None else {AS_OF: _moment(spark, reference.as_of)}
     query_type = "read_optimized" if table.is_read_optimized else None
     return table.table.scan(query_type=query_type, options=moment).to_spark(spark)
@@ -246,21 +251,22 @@ def _frame_of_view(
     """The rows of a view that reads Hudi tables; None for one that does not."""
     if depth >= _MAX_VIEW_DEPTH:
         raise ConfigError(f"The view {reference.name} is {depth} views deep. Views must not read themselves.")
-    if not _reads_ours(session, text, depth):
+    if not reads_ours(session, text, depth):
         return None
     if reference.as_of is not None:
         raise ConfigError(f"{reference.name} is a view; only tables can be read as of an earlier moment.")
     return with_names(spark, session, text, depth=depth + 1)
 
 
-def _reads_ours(session: SqlSession, text: str, depth: int) -> bool:
+def reads_ours(session: SqlSession, text: str, depth: int = 0) -> bool:
+    """Whether the query of a view reads Hudi tables."""
     if depth >= _MAX_VIEW_DEPTH:
         return True
     for reference in _read(text)[1]:
         if reference.arguments is not None or session.find_table(reference.name) is not None:
             return True
         entry = session.catalog.find(reference.name) if reference.name.path is None else None
-        if entry is not None and entry.view_text is not None and _reads_ours(session, entry.view_text, depth + 1):
+        if entry is not None and entry.view_text is not None and reads_ours(session, entry.view_text, depth + 1):
             return True
     return False
 

@@ -24,6 +24,7 @@ from pyhudi.errors import ConfigError
 from pyhudi.formats.avro.schema import DOC_KEY
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.model.options import OptionScope, known_options
+from pyhudi.session.caching import cache_statement
 from pyhudi.session.catalog import catalog_of, forget_names
 from pyhudi.session.names import READS, StatementNames, with_names
 from pyhudi.session.temp_views import spark_sql, spark_table
@@ -103,8 +104,7 @@ class SparkSqlSession:
     def find_table(self, name: TableName) -> NamedTable | None:
         path = name.path
         if path is not None:
-            table = self.open(path)
-            return None if table is None else NamedTable(name, path, table)
+            return NamedTable(name, path, HudiTable.open(path, self.spark))
         entry = self.catalog.find(name)
         if entry is None or not entry.is_hudi:
             return None
@@ -220,6 +220,8 @@ def hudi_aware_sql(
                 if statement is not None:
                     with translated():
                         return as_frame(statement.run(session))
+            if word in ("CACHE", "UNCACHE") and cache_statement(self, sqlQuery):
+                return as_frame(session.frame_from(NO_ROWS))
             if word in READS:
                 return with_names(self, session, sqlQuery, args, kwargs)
         return spark_sql(self, sqlQuery, args, **kwargs)

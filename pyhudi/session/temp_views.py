@@ -23,7 +23,16 @@ from pyhudi.spark import capabilities
 from pyhudi.spark.worker_python import is_on_connect
 from pyhudi.storage.clock import SystemClock
 
-__all__ = ["FORMATS", "ORIGINALS", "Original", "spark_reader", "spark_sql", "spark_table", "sql_with_views"]
+__all__ = [
+    "FORMATS",
+    "ORIGINALS",
+    "Original",
+    "original_method",
+    "spark_reader",
+    "spark_sql",
+    "spark_table",
+    "sql_with_views",
+]
 
 
 _CLOCK = SystemClock()
@@ -91,8 +100,13 @@ def spark_reader(spark: SparkSession) -> DataFrameReader:
     return cast("DataFrameReader", cast("property", _original(spark, "read")).__get__(spark))
 
 
-def _original(spark: SparkSession, name: str) -> Original:
-    for owner in type(spark).__mro__:
+def original_method(owner: object, name: str) -> Callable[..., object]:
+    """A method of an object's class as Spark has it."""
+    return cast("Callable[..., object]", _original(owner, name))
+
+
+def _original(instance: object, name: str) -> Original:
+    for owner in type(instance).__mro__:
         original = ORIGINALS.get((owner, name))
         if original is not None:
             return original

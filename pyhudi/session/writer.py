@@ -42,4 +42,4 @@ def write_frame(
         storage = table if isinstance(table, Storage) else open_storage(table, store_options(spark, options))
         if is_bootstrap(options):
             return bootstrap_by_options(storage, options, overwrite=mode == "overwrite")
-        return write(storage, df, options, mode, spark, partition_by, is_named=False)
+        return write(storage, df, options, mode, spark, partition_by)

@@ -22,6 +22,7 @@ from pyhudi.engine.base import ColumnWork, FanOutWork, GroupWork, StreamWork, Ta
 from pyhudi.spark import capabilities
 from pyhudi.spark.arrow_transfer import arrow_of, frame_of
 from pyhudi.spark.failures import translated
+from pyhudi.spark.job_description import jobs_described
 from pyhudi.spark.progress import tasks_shown
 from pyhudi.spark.session import setting
 from pyhudi.spark.tasks import (
@@ -248,7 +249,7 @@ def collect_arrow(frame: DataFrame) -> pa.Table:
     if any(relaxed(field.dataType) != field.dataType for field in frame.schema.fields):
         # Spark's Arrow fails on a null struct with fields declared as never null.
         frame = frame.select([column(f.name).cast(relaxed(f.dataType)).alias(f.name) for f in frame.schema.fields])
-    with translated(), tasks_shown(frame.sparkSession):
+    with translated(), tasks_shown(frame.sparkSession), jobs_described(frame.sparkSession):
         batches = arrow_of(frame)
     return pa.Table.from_batches([conform(batch, schema) for batch in batches], schema)
 

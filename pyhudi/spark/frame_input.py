@@ -22,6 +22,7 @@ from pyhudi.engine.local import in_this_process
 from pyhudi.errors import SchemaMismatch
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import WriteOptions, canonical_keys
+from pyhudi.progress_line import describing
 from pyhudi.spark.engine import SparkEngine, collect_arrow
 from pyhudi.spark.session import hudi_options
 from pyhudi.spark.types import arrow_from_spark
@@ -124,7 +125,8 @@ class FrameInput:
 
     def rows(self, options: WriteOptions, keys: Iterable[str]) -> tuple[Frame, Engine]:
         """The rows as a frame, and its engine. `keys`: of the caller's options."""
-        rows = fetched(self.df, options, canonical_keys([*keys, *self.session_options]))
+        with describing(options.operation, options.table_name):
+            rows = fetched(self.df, options, canonical_keys([*keys, *self.session_options]))
         if rows is not None:
             return in_this_process(rows)
         return frame_and_engine(self.df, SparkEngine(self.df.sparkSession))

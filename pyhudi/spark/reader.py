@@ -28,7 +28,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from pyhudi.engine.base import Engine, TaskContext, as_engine
-from pyhudi.errors import HudiError, SchemaMismatch
+from pyhudi.errors import HudiError, SchemaMismatch, TableNotFound
 from pyhudi.filegroup.read.log_blocks import tell_damage
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import ReadOptions
@@ -50,8 +50,9 @@ from pyhudi.spark.types import column, quoted, relaxed, spark_from_arrow
 from pyhudi.spark.worker_python import is_on_connect
 from pyhudi.storage import open_storage
 from pyhudi.storage.base import Storage
+from pyhudi.timeline.table_properties import table_exists
 
-__all__ = ["few_rows", "frame_of_plan", "plan_read", "read_frame", "told_of_damage"]
+__all__ = ["few_rows", "frame_of_plan", "plan_read", "read_frame", "table_storage", "told_of_damage"]
 
 
 _FILES_BYTES = 64 << 20  # as stored: two cores decode it in some 0.2 s
@@ -114,11 +115,32 @@ def read_frame(
     """
     requested = _as_struct(spark, schema)
     session, store = hudi_and_store_options(spark, options)
-    storage = open_storage(path, store)
+    storage = table_storage(path, store)
     meta, plan = plan_read(storage, options, session, requested.names if requested is not None else None)
     if requested is not None:
         _check_types(requested, plan.schema, path)
     return frame_of_plan(spark, meta, plan)
+
+
+# What scripts for older releases of Hudi put behind the table's folder: a star for each level below it.
+_EVERYTHING_BELOW = re.compile(r"(?<=[^/*])(?:/\*{1,2}(?:\.parquet)?)+/?$")
+_PATTERN = re.compile(r"[*?{\[]")
+
+
+def table_storage(path: str, store: Mapping[str, str]) -> Storage:
+    """The storage of the table that a path names, as scripts give it to `load`: the table's folder, or a pattern for
+    all files below it.
+
+    Raises: TableNotFound for a pattern that leaves files out, as its part before the stars is no table's folder.
+    """
+    folder = _EVERYTHING_BELOW.sub("", path)
+    storage = open_storage(folder, store)
+    if _PATTERN.search(folder) and not table_exists(storage):
+        raise TableNotFound(
+            f"No Hudi table at {folder}. load takes the folder of one table and expands no patterns, but for /*/* "
+            "behind it, which means all of its rows. Load the table's folder, and choose partitions by where(...)."
+        )
+    return storage
 
 
 def plan_read(

@@ -100,9 +100,11 @@ class CreateTable:
     def _options(self, session: SqlSession) -> dict[str, object]:
         table_options = write_options(self.properties)
         settings = {key: text for key, text in session.settings.items() if key.startswith("hoodie.")}
-        options: dict[str, object] = {**_SQL_DEFAULTS, **settings, **table_options, _TABLE_NAME: self.name.parts[-1]}
+        names: dict[str, object] = {_TABLE_NAME: self.name.parts[-1]}
         if len(self.name.parts) > 1:
-            options[_DATABASE] = self.name.parts[-2]
+            names[_DATABASE] = self.name.parts[-2]
+        # The catalog's name is the table's own, unless the statement gives it another.
+        options: dict[str, object] = {**_SQL_DEFAULTS, **settings, **names, **table_options}
         if self.partitions:
             options.setdefault(PARTITION_FIELDS, ",".join(self.partitions))
         return options

@@ -143,7 +143,10 @@ class DuckDbSession:
         return schema_of_columns(columns)
 
     def find_table(self, name: TableName) -> NamedTable | None:
-        """The Hudi table of this name; None when there is none."""
+        """The Hudi table of this name; None when there is none. Raises TableNotFound for a hudi.`/path` without one."""
+        if name.path is not None:
+            table = HudiTable.open(name.path, storage_options=self._storage_options)
+            return NamedTable(name, name.path, table, self._catalog.details(name)[0])
         location, opened = self._catalog.location(name), self._catalog.opened(name)
         table = self.open(location) if location is not None and opened is None else opened
         if location is None or table is None:

@@ -150,7 +150,10 @@ class SqlSession(Protocol):
         ...
 
     def find_table(self, name: TableName) -> NamedTable | None:
-        """The Hudi table of this name; None for a view, a table of another format, or an unknown name."""
+        """The Hudi table of this name; None for a view, a table of another format, or an unknown name.
+
+        Raises: TableNotFound for a hudi.`/path` without a table, which nothing else can be.
+        """
         ...
 
     def open(self, location: str) -> HudiTable | None:

@@ -158,7 +158,7 @@ class KeyArguments(TypedDict, total=False):
     ordering: str | Sequence[str] | None
     """Fields that say which of two rows is newer. `hoodie.table.ordering.fields`"""
     table_name: str | None
-    """Name of the table; needed when the first write creates it. `hoodie.table.name`"""
+    """Name of the table. When the first write creates it without one, that of its folder. `hoodie.table.name`"""
     table_type: Literal["COPY_ON_WRITE", "MERGE_ON_READ"] | str | None
     """Table type. Default: COPY_ON_WRITE. `hoodie.datasource.write.table.type`"""
 

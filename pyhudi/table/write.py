@@ -318,7 +318,8 @@ def create(
     columns = without_meta(arrow_schema(schema))
     if not len(columns):
         raise ConfigError("The schema has no columns; a table needs one at least.")
-    parsed = WriteOptions.parse(_with_name(options, storage), session_options(spark), None)
+    session = session_options(spark)
+    parsed = WriteOptions.parse(_with_name(options, storage, session), session, None)
     check_fields(parsed, columns.names)
     assert parsed.table_name is not None
     text = avro_from_arrow(columns, parsed.table_name, with_meta=False)
@@ -401,7 +402,7 @@ def _written(
     session = source.session_options
     # A table that is to be replaced need not be readable.
     meta = MetaClient.load(storage) if not replaces_table and table_exists(storage) else None
-    for_new = _with_name(options, storage) if is_named else options
+    for_new = _with_name(options, storage, session) if is_named else options
     if meta is None:
         parsed, is_new = WriteOptions.parse(for_new, session, None), True
     else:
@@ -443,8 +444,8 @@ def _with_partition_by(options: Options, columns: Sequence[str]) -> dict[str, ob
     return with_fields
 
 
-def _with_name(options: Options, storage: Storage) -> dict[str, object]:
+def _with_name(options: Options, storage: Storage, session: Options) -> dict[str, object]:
     """The options of a new table; without a name it gets its folder's."""
-    if any(options.get(key) for key in _NAME_KEYS):
+    if any(options.get(key) or session.get(key) for key in _NAME_KEYS):
         return dict(options)
     return {**options, _NAME: storage.root.rstrip("/").rpartition("/")[2]}

@@ -12,6 +12,7 @@ import pytest
 from pyspark.sql import functions as F
 
 import pyhudi
+from pyhudi import HudiTable, caller_warnings
 from pyhudi.errors import ConfigError, HudiError, KeyGenError, SchemaMismatch, TableExists, TableNotFound
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.spark.engine import SparkEngine, collect_arrow
@@ -406,3 +407,60 @@ def test_nothing_warns_on_the_way(hudi: Any, path: str) -> None:
         save(trips(hudi, FIRST), path)
         assert SparkEngine(hudi).collect(hudi.read.format("hudi").load(path)).num_rows == 3
         assert collect_arrow(hudi.read.format("hudi").load(path).select("id")).num_rows == 3
+
+
+def test_jobs_say_what_they_are_for_and_leave_the_sessions_description(
+    hudi: Any, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    described: list[str] = []
+    is_connect = type(hudi).__module__.startswith("pyspark.sql.connect")
+    if is_connect:
+        tag = type(hudi).addTag
+        monkeypatch.setattr(type(hudi), "addTag", lambda self, words: (described.append(words), tag(self, words))[1])
+    else:
+        hudi.sparkContext.setJobDescription("the user's own")
+
+    save(trips(hudi, FIRST), path, **{"hoodie.pyhudi.engine": "spark"})
+    save(trips(hudi, [("a", "rome", 2, 9.0)]), path, **{"hoodie.pyhudi.local.max.rows": "1000"})
+    hudi.sql(f"DELETE FROM hudi.`{path}` WHERE id = 'b'")
+
+    if is_connect:
+        assert hudi.getTags() == set()
+    else:
+        jobs = hudi.sparkContext._jsc.sc().statusStore().jobsList(None)
+        described = [str(jobs.apply(place).description().getOrElse(None)) for place in range(jobs.size())]
+        assert hudi.sparkContext.getLocalProperty("spark.job.description") == "the user's own"
+        hudi.sparkContext.setLocalProperty("spark.job.description", None)
+    assert {"hudi upsert trips: find rows", "hudi upsert trips: write files", "hudi upsert trips: read input"} <= set(
+        described
+    )
+
+
+def test_patterns_behind_a_tables_folder_and_a_save_without_a_name_work_as_they_are_typed(
+    hudi: Any, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = {key: value for key, value in OPTIONS.items() if key != "hoodie.table.name"}
+    frame = trips(hudi, FIRST)
+    frame.write.format("hudi").options(**options).save(path)
+    assert HudiTable.open(path).config.table_name == "trips"
+    hudi.conf.set("spark.hoodie.table.name", "of_the_session")
+    try:
+        frame.write.format("hudi").options(**options).mode("overwrite").save(f"{path}_2")
+    finally:
+        hudi.conf.unset("spark.hoodie.table.name")
+    assert HudiTable.open(f"{path}_2").config.table_name == "of_the_session"
+
+    for pattern in ("/*", "/*/*", "/**", "/*/*/*/", "/*/*.parquet"):
+        assert rows(hudi.read.format("hudi").load(path + pattern)) == sorted(FIRST)
+    with pytest.raises(TableNotFound, match=r"expands no patterns.*choose partitions by where"):
+        hudi.read.format("hudi").load(f"{path}/ro*/*")
+    with pytest.raises(TableNotFound, match="No Hudi table at"):
+        hudi.read.format("hudi").load(f"{path}_3/*/*")
+
+    monkeypatch.setattr(caller_warnings, "_said_once", set())
+    tuned = {**OPTIONS, "hoodie.upsert.shuffle.parallelism": 2, "hoodie.insert.shuffle.parallelism": "2"}
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        for _ in range(3):
+            frame.write.format("hudi").options(**tuned).mode("append").save(path)
+    assert len([one for one in said if "shuffle.parallelism" in str(one.message)]) == 1

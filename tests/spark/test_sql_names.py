@@ -453,3 +453,71 @@ def test_frames_are_saved_as_tables(sql: Any) -> None:
     frame.select("id", "name", "ts", "day").write.insertInto("saved", overwrite=True)
     assert rows(sql, "SELECT id, day FROM saved") == [(1, "d1"), (2, "d2")]
     sql.sql("DROP TABLE saved")
+
+
+def test_tables_are_cached_by_name_and_never_stale(sql: Any, trips: str) -> None:
+    def is_cached(text: str) -> bool:
+        return "InMemoryRelation" in sql.sql(f"EXPLAIN {text}").collect()[0][0]
+
+    everything = "SELECT id, name FROM trips"
+    sql.sql("CACHE TABLE trips")
+    assert is_cached(everything)
+    assert is_cached(f"SELECT name FROM hudi.`{trips}` WHERE id = 1")
+    before = rows(sql, everything)
+    put(trips, (9, "new", 1, "d1"))
+    assert not is_cached(everything)
+    assert rows(sql, everything) == sorted([*before, (9, "new")])
+    sql.sql("CACHE LAZY TABLE default.trips OPTIONS ('storageLevel' = 'DISK_ONLY');")
+    assert is_cached(everything)
+    sql.sql("UNCACHE TABLE default.trips")
+    sql.sql("UNCACHE TABLE IF EXISTS trips")
+    assert not is_cached(everything)
+    sql.catalog.cacheTable("trips")
+    assert is_cached(everything)
+    assert sql.catalog.isCached("trips")
+    assert rows(sql, "SELECT '{}', t.id FROM default.trips t WHERE id = 9") == [("{}", 9)]
+    sql.catalog.uncacheTable("trips")
+    assert not is_cached(everything)
+    with pytest.raises(Exception, match=r"(?i)slow"):
+        sql.sql("CACHE TABLE trips OPTIONS ('storageLevel' = 'slow')")
+    assert not [name for name in kinds_of_names(sql) if name.startswith("pyhudi_cached")]
+    sql.sql("CACHE TABLE few AS SELECT id FROM trips WHERE id = 9")
+    assert rows(sql, "SELECT * FROM few") == [(9,)]
+    sql.sql("UNCACHE TABLE few")
+    sql.createDataFrame([(1,)], "a INT").createOrReplaceTempView("plain")
+    sql.catalog.cacheTable("plain")
+    assert sql.catalog.isCached("plain")
+    sql.catalog.uncacheTable("plain")
+
+
+def test_a_path_without_a_table_is_said_in_every_statement(sql: Any, tmp_path: Path) -> None:
+    path = tmp_path / "wrong"
+    for text in (
+        f"SELECT * FROM hudi.`{path}`",
+        f"SELECT count(*) FROM range(3) r JOIN hudi.`{path}` t ON r.id = t.id",
+        f"INSERT INTO hudi.`{path}` VALUES (1)",
+        f"DELETE FROM hudi.`{path}`",
+        f"DESCRIBE TABLE hudi.`{path}`",
+        f"CACHE TABLE hudi.`{path}`",
+    ):
+        with pytest.raises(TableNotFound, match=f"No Hudi table at {path}"):
+            sql.sql(text)
+    with pytest.raises(TableNotFound, match=f"No Hudi table at {path}"):
+        sql.table(f"hudi.`{path}`")
+    with pytest.raises(TableNotFound, match=f"No Hudi table at {path}"):
+        sql.range(1).write.insertInto(f"hudi.`{path}`")
+
+
+def test_a_table_is_saved_under_a_name_that_is_not_its_own(sql: Any) -> None:
+    options = {"hoodie.datasource.write.recordkey.field": "id", "hoodie.table.name": "other"}
+    frame = sql.createDataFrame([(1, "x"), (2, "y")], "id int, name string")
+    frame.write.format("hudi").options(**options).mode("overwrite").saveAsTable("saved_as")
+    frame.write.format("hudi").options(**options).mode("append").saveAsTable("saved_as")
+    sql.sql("INSERT INTO saved_as VALUES (3, 'z')")
+    sql.sql("UPDATE saved_as SET name = 'u' WHERE id = 1")
+    assert rows(sql, "SELECT id, name FROM saved_as") == [(1, "u"), (2, "y"), (3, "z")]
+    place = place_of(sql, "saved_as")
+    assert pyhudi.HudiTable.open(place).config.table_name == "other"
+    frame.write.format("hudi").options(**options).mode("append").save(place)
+    frame.write.format("hudi").options(**options).mode("overwrite").saveAsTable("saved_as")
+    assert rows(sql, "SELECT id, name FROM saved_as") == [(1, "x"), (2, "y")]

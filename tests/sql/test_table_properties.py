@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import pyhudi
-from pyhudi.errors import ConfigError
+from pyhudi.errors import ConfigError, TableNotFound
 from pyhudi.sql.session import TableName
 
 pytest.importorskip("duckdb")
@@ -93,3 +93,24 @@ def test_a_write_names_the_property_that_another_writer_has_set_and_unset_takes_
     session.sql(f"ALTER TABLE t UNSET TBLPROPERTIES ('{MAX}')")
     session.sql("UPDATE t SET v = 'c'")
     assert session.sql("SELECT id, v FROM t").to_arrow().to_pylist() == [{"id": 1, "v": "c"}]
+
+
+def test_a_statement_may_give_the_table_a_name_that_is_not_the_catalogs(
+    session: pyhudi.DuckDbSession, tmp_path: Path
+) -> None:
+    session.sql(
+        "CREATE TABLE named (id INT) USING hudi TBLPROPERTIES (primaryKey = 'id', hoodie.table.name = 'other') "
+    )
+    session.sql("INSERT INTO named VALUES (1)")
+    session.sql("DELETE FROM named WHERE id = 2")
+    assert session.sql("SELECT id FROM named").to_arrow().to_pylist() == [{"id": 1}]
+    assert pyhudi.HudiTable.open(tmp_path / "named").config.table_name == "other"
+
+
+@pytest.mark.parametrize(
+    "statement", ["SELECT * FROM {}", "INSERT INTO {} VALUES (1)", "DELETE FROM {}", "DESCRIBE {}"]
+)
+def test_a_path_without_a_table_is_said_in_every_statement(tmp_path: Path, statement: str) -> None:
+    path = tmp_path / "wrong"
+    with pytest.raises(TableNotFound, match=f"No Hudi table at {path}"):
+        pyhudi.sql(statement.format(f"hudi.`{path}`"))

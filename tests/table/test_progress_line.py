@@ -9,12 +9,14 @@ import pty
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
 import pyhudi
 from pyhudi import HudiTable, progress_line, write_hudi
+from pyhudi.engine.local import LocalEngine
 
 _LOAD = """
 import sys, pyarrow as pa, pyhudi
@@ -102,3 +104,24 @@ def test_a_log_says_what_writes_and_services_did(tmp_path: Path, caplog: pytest.
     assert "1 inserted" in first
     assert "1 updated" in second
     assert third.startswith(f"{path}: clean")
+
+
+def test_a_thread_that_works_on_a_table_says_what_it_is_doing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    write = LocalEngine.map_groups
+
+    def spied(self: LocalEngine, *args: Any, **more: Any) -> Any:
+        said.append(progress_line.description())
+        return write(self, *args, **more)
+
+    monkeypatch.setattr(LocalEngine, "map_groups", spied)
+    rows = pa.table({"id": ["a"], "n": [1]})
+    write_hudi(tmp_path / "lake", rows, record_key="id", options={"hoodie.table.name": "trips"})
+    HudiTable.open(tmp_path / "lake").upsert(rows)
+    assert said == ["hudi upsert trips: write files"] * 2
+    assert progress_line.description() == ""
+    with progress_line.describing("INSERT_OVERWRITE", "s3://lake/rides/"):
+        assert progress_line.description() == "hudi insert overwrite rides: read input"
+        with progress_line.in_phase("prepare"):
+            assert progress_line.description() == "hudi insert overwrite rides: find rows"
+        assert progress_line.description() == "hudi insert overwrite rides: read input"

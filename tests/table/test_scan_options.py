@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pyhudi import ConfigError, HudiOptionWarning, HudiTable
+from pyhudi import ConfigError, HudiOptionWarning, HudiTable, caller_warnings
 from pyhudi.filegroup.read import spill as spill_files
 from tests.support.tables.rides import ROWS, SCHEMA
 
@@ -92,10 +92,16 @@ def test_what_can_not_be_meant_is_said_before_anything_is_read(
     assert says in str(caught.value)
 
 
-def test_keys_without_effect_are_warned_about_by_name(logged: HudiTable) -> None:
+def test_keys_without_effect_are_warned_about_by_name_once_a_process(
+    logged: HudiTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(caller_warnings, "_said_once", set())
     with pytest.raises(ConfigError, match=r"Unknown option 'hoodie\.memory\.merge\.max'.*merge\.max\.size"):
         logged.scan(options={"hoodie.memory.merge.max": 7})
     with pytest.warns(HudiOptionWarning, match=r"No effect.*file\.index\.enable"):
+        assert values(logged, options={"hoodie.file.index.enable": False}) == NEWEST
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
         assert values(logged, options={"hoodie.file.index.enable": False}) == NEWEST
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -130,8 +130,8 @@ def resolve(
              scope: whether it is a read or a write; keys of the other scope are left out silently.
     Returns: key → text, in no particular order.
     Raises:  ConfigError for values that can't be read, for two spellings that disagree, and for options that this
-             release refuses. Warns (HudiOptionWarning) about unknown keys, naming the nearest known one, and about
-             options without effect.
+             release refuses. Warns (HudiOptionWarning) about unknown keys, naming the nearest known one, and once a
+             process about options without effect.
     """
     classes = _own_classes({**(session or {}), **options})
     rows = _rows(classes) if scope is OptionScope.WRITE else _BY_KEY
@@ -149,7 +149,7 @@ def resolve(
                 raise ConfigError(_refusal(spec, text))
             quiet.setdefault(spec.doc, []).append(key)
     for doc, keys in quiet.items():
-        warn_caller(f"No effect in this release: {', '.join(sorted(keys))}. {doc}", HudiOptionWarning)
+        warn_caller(f"No effect in this release: {', '.join(sorted(keys))}. {doc}", HudiOptionWarning, once=True)
     return result
 
 

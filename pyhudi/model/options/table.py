@@ -40,7 +40,7 @@ class TableOptions:
     table_name: str | None = option(
         TABLE_NAME,
         None,
-        "Name of the table; needed when the first write creates it.",
+        "Name of the table. When the first write creates it without one, that of its folder.",
         aliases=("hoodie.datasource.write.table.name",),
         keyword="table_name",
     )
