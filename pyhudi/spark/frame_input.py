@@ -125,7 +125,7 @@ class FrameInput:
 
     def rows(self, options: WriteOptions, keys: Iterable[str]) -> tuple[Frame, Engine]:
         """The rows as a frame, and its engine. `keys`: of the caller's options."""
-        with describing(options.operation, options.table_name):
+        with describing(options.operation, options.table_name or ""):
             rows = fetched(self.df, options, canonical_keys([*keys, *self.session_options]))
         if rows is not None:
             return in_this_process(rows)

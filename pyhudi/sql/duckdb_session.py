@@ -145,8 +145,8 @@ class DuckDbSession:
     def find_table(self, name: TableName) -> NamedTable | None:
         """The Hudi table of this name; None when there is none. Raises TableNotFound for a hudi.`/path` without one."""
         if name.path is not None:
-            table = HudiTable.open(name.path, storage_options=self._storage_options)
-            return NamedTable(name, name.path, table, self._catalog.details(name)[0])
+            at_path = HudiTable.open(name.path, storage_options=self._storage_options)
+            return NamedTable(name, name.path, at_path, self._catalog.details(name)[0])
         location, opened = self._catalog.location(name), self._catalog.opened(name)
         table = self.open(location) if location is not None and opened is None else opened
         if location is None or table is None:

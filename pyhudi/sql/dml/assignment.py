@@ -7,8 +7,10 @@ Source: docs/sql-dml.md, "INSERT"; Spark's SQL reference, "INSERT TABLE", "ANSI 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from typing import cast as cast_
 
 import pyarrow as pa
 import pyarrow.types as pt
@@ -82,14 +84,15 @@ class Assignment:
 
     def _typed(self) -> pa.DataType:
         """The value's type, with the column's type where it has none."""
-        if pt.is_null(self.kind):
-            return self.column.type
+        target: pa.DataType = self.column.type
+        if pt.is_null(self.kind) or self._is_untyped_map():
+            return target
         if pt.is_struct(self.kind) and pt.is_struct(self.column.type):
             return pa.struct([pa.field(name, inner._typed()) for name, inner in self._fields()])
-        elements = self._elements()
-        if pt.is_map(self.kind) and elements:
-            return self.column.type if self._is_untyped_map() else pa.map_(*(inner._typed() for inner in elements))
-        return pa.list_(elements[0]._typed()) if elements else self.kind
+        typed = [inner._typed() for inner in self._elements()]
+        if len(typed) > 1:
+            return pa.map_(typed[0], typed[1])
+        return pa.list_(typed[0]) if typed else self.kind
 
     def _is_untyped_map(self) -> bool:
         """`map()`, whose keys the session calls texts."""
@@ -124,7 +127,7 @@ class Assignment:
             return any(name != inner.column.name or inner._differs() for name, inner in self._fields())
         if pt.is_nested(self.kind):
             return any(inner._differs() for inner in self._elements())
-        return self.kind != self.column.type
+        return not self.kind.equals(self.column.type)
 
     def _elements(self) -> list[Assignment]:
         """Elements of an array, or keys and values of a map; [] for other types."""
@@ -138,7 +141,8 @@ class Assignment:
 
     def _fields(self) -> list[tuple[str, Assignment]]:
         """The fields of a struct by the query's names, in its order. Raises ConfigError."""
-        given, fields = self.kind.fields, self.column.type.fields
+        given = list(cast_("pa.StructType", self.kind).fields)
+        fields = list(self.column.type.fields)
         words = [field.name.lower() for field in given]
         twice = [field.name for field in given if words.count(field.name.lower()) > 1]
         if twice:
@@ -157,7 +161,7 @@ class Assignment:
 
     def _named(self, name: str) -> pa.Field:
         """The table's field of this name in any case. Raises ConfigError with the nearest name."""
-        fields = {field.name.lower(): field for field in self.column.type.fields}
+        fields: dict[str, pa.Field] = {field.name.lower(): field for field in self.column.type.fields}
         field = fields.get(name.lower())
         if field is None:
             near = get_close_matches(name.lower(), fields, n=1)
@@ -177,9 +181,18 @@ def _is_untyped(kind: pa.DataType) -> bool:
     return pt.is_null(kind) or any(_is_untyped(kind.field(place).type) for place in range(kind.num_fields))
 
 
+_FAMILIES: Mapping[str, Callable[[pa.DataType], bool]] = {
+    "null": pt.is_null,
+    "boolean": pt.is_boolean,
+    "text": is_text,
+    "binary": is_bytes,
+    "struct": pt.is_struct,
+    "map": pt.is_map,
+    "list": is_list,
+}
+
+
 def _family(kind: pa.DataType) -> str:
     if pt.is_integer(kind) or pt.is_floating(kind) or pt.is_decimal(kind):
         return "number"
-    families = {"null": pt.is_null, "boolean": pt.is_boolean, "text": is_text, "binary": is_bytes}
-    nested = {"struct": pt.is_struct, "map": pt.is_map, "list": is_list}
-    return next((name for name, matches in (families | nested).items() if matches(kind)), "time")
+    return next((name for name, matches in _FAMILIES.items() if matches(kind)), "time")
