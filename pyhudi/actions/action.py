@@ -77,7 +77,8 @@ class PreparedWrite(Generic[PlanT]):
 
     `profile`: body of the inflight file, None for an empty one. `frame`: None without rows. `plan`: the action's
     private plan. `cached`: frames that the engine caches for it. `not_found`: number of a delete's rows whose key the
-    index does not find in the table.
+    index does not find in the table. `combined`: number of rows that others of their keys replaced before they were
+    placed.
     """
 
     instant: Instant
@@ -88,6 +89,7 @@ class PreparedWrite(Generic[PlanT]):
     plan: PlanT
     cached: tuple[Frame, ...] = ()
     not_found: int = 0
+    combined: int = 0
 
 
 @dataclass

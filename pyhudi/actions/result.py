@@ -21,6 +21,8 @@ class WriteResult(Result):
     """Counts are rows of the table: `inserted`, `updated`, `deleted`; `unchanged` rows lost against a stored row with a
     greater ordering value. Rows written to log files count as updated or deleted, although readers decide whether they
     win. `not_found`: rows of a delete by keys whose key the index does not find; a bucket index does not look.
+    `combined`: rows of the data that another row of their key replaced before they were written, so that `inserted` and
+    its like don't count them. `zones`: by column the zone of its values, which are stored as moments in UTC.
     `columns_added`, `columns_retyped`, `columns_dropped`: paths of columns of the table that the rows changed.
     `seconds`: wall time by phase, in the order of the phases.
     """
@@ -45,6 +47,8 @@ class WriteResult(Result):
     rolled_back: tuple[str, ...] = ()  # instants of dead writers that were undone first
     retries: int = 0  # how often it gave way to another writer and ran again
     services: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # instants that followed, by table service
+    combined: int = 0
+    zones: Mapping[str, str] = field(default_factory=dict)
     columns_added: tuple[str, ...] = ()
     columns_retyped: tuple[str, ...] = ()
     columns_dropped: tuple[str, ...] = ()
@@ -62,6 +66,7 @@ class WriteResult(Result):
         rolled_back: tuple[str, ...] = (),
         replaced: Iterable[FileGroupId] = (),
         not_found: int = 0,
+        combined: int = 0,
         columns: ColumnChanges = _NO_CHANGES,
     ) -> WriteResult:
         """Add up the files of a commit."""
@@ -90,6 +95,7 @@ class WriteResult(Result):
             file_groups_replaced=replaced,
             seconds=seconds,
             rolled_back=rolled_back,
+            combined=combined,
             columns_added=columns.added,
             columns_retyped=columns.retyped,
             columns_dropped=columns.dropped,
@@ -108,6 +114,7 @@ class WriteResult(Result):
     def __str__(self) -> str:
         rows = ", ".join(f"{count:,} {name}" for name, count in self._rows() if count) or "no rows changed"
         rows += f", {self.not_found:,} keys not found" if self.not_found else ""
+        rows += f", {self.combined:,} combined with others of their keys" if self.combined else ""
         rows += "".join(f"; {said}: {', '.join(names)}" for said, names in self._columns())
         logs = f", {self.log_files_written:,} log files" if self.log_files_written else ""
         files = f"{self.files_created:,} files written, {self.files_rewritten:,} rewritten{logs}"
@@ -128,6 +135,7 @@ class WriteResult(Result):
             ("completed", self.completion_time),
             *((name, f"{count:,}") for name, count in self._rows()),
             *([("keys not found", f"{self.not_found:,}")] if self.not_found else []),
+            *([("combined with others of their keys", f"{self.combined:,}")] if self.combined else []),
             *((said, ", ".join(names)) for said, names in self._columns()),
             ("files written", f"{self.files_created:,}"),
             ("files rewritten", f"{self.files_rewritten:,}"),
@@ -145,6 +153,8 @@ class WriteResult(Result):
         for does, names in zip(("added", "given another type", "dropped"), changes, strict=True):
             if names:
                 yield f"{len(names):,} {'column' if len(names) == 1 else 'columns'} {does}", names
+        if self.zones:
+            yield "stored in UTC", tuple(f"{name} ({zone})" for name, zone in self.zones.items())
 
     def _rows(self) -> tuple[tuple[str, int], ...]:
         counts = (self.inserted, self.updated, self.deleted, self.unchanged)

@@ -34,7 +34,16 @@ from pyhudi.keygen.base import KeyGenerator, read_field
 from pyhudi.merge import winners
 from pyhudi.merge.pairs import combine_input
 from pyhudi.merge.rules import MergeRules, marked_deletes, merge_rules
-from pyhudi.model.keys import ARRIVAL, DELETE_FLAG_COLUMN, IS_DELETE, LOCATION, PARTITION_PATH, RECORD_KEY, SLOT
+from pyhudi.model.keys import (
+    ARRIVAL,
+    COMBINED,
+    DELETE_FLAG_COLUMN,
+    IS_DELETE,
+    LOCATION,
+    PARTITION_PATH,
+    RECORD_KEY,
+    SLOT,
+)
 from pyhudi.model.merge_mode import COMMIT_TIME_ORDERING, EVENT_TIME_ORDERING
 
 __all__ = [
@@ -117,27 +126,42 @@ def marker_columns(schema: pa.Schema, rules: MergeRules) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class CombineRows:
-    """Stream work: one row for each key; a task has all rows of its keys."""
+    """Stream work: one row for each key; a task has all rows of its keys. `counts`: with the column COMBINED."""
 
     keys: tuple[str, ...]
     rules: MergeRules
+    counts: bool = False
+
+    def schema(self, rows: pa.Schema) -> pa.Schema:
+        """The result for rows with these columns."""
+        return pa.schema([*rows, pa.field(COMBINED, pa.int32())]) if self.counts else rows
 
     def __call__(self, context: TaskContext, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         arrived = [batch for batch in batches if batch.num_rows]
         if arrived:
-            yield from combine_input(pa.Table.from_batches(arrived), self.rules, self.keys).to_batches()
+            rows = pa.Table.from_batches(arrived)
+            combined = combine_input(rows, self.rules, self.keys)
+            if self.counts:
+                numbers = np.zeros(len(combined), np.int32)
+                numbers[:1] = len(rows) - len(combined)
+                combined = combined.append_column(COMBINED, pa.array(numbers))
+            yield from combined.to_batches()
 
 
 def batch_by_partition(engine: Engine, with_keys: Frame) -> dict[str, PartitionRows]:
     """Partition path → the count and size of the batch's rows for it."""
-    work = CountRows((PARTITION_PATH,), key_bytes=True)
-    counted = engine.collect(engine.map(engine.select(with_keys, [RECORD_KEY, PARTITION_PATH]), work, work.schema))
+    combines = COMBINED in engine.schema(with_keys).names
+    work = CountRows((PARTITION_PATH,), key_bytes=True, combined=combines)
+    columns = [RECORD_KEY, PARTITION_PATH, *([COMBINED] if combines else [])]
+    counted = engine.collect(engine.map(engine.select(with_keys, columns), work, work.schema))
     rows: Counter[str] = Counter()
     sizes: Counter[str] = Counter()
+    combined: Counter[str] = Counter()
     for row in counted.to_pylist():
         rows[row[PARTITION_PATH]] += row["rows"]
         sizes[row[PARTITION_PATH]] += row["bytes"]
-    return {path: PartitionRows(path, rows[path], sizes[path]) for path in sorted(rows)}
+        combined[row[PARTITION_PATH]] += row.get(COMBINED, 0)
+    return {path: PartitionRows(path, rows[path], sizes[path], combined[path]) for path in sorted(rows)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,7 +69,7 @@ def _run(action: Action[PlanT], context: ActionContext, rolled_back: tuple[str, 
     try:
         schedule, instant, heartbeat = watch.time("request", lambda: _request(action, schedule, begun))
         context = begun.context
-        statuses, committed, not_found = _perform(action, schedule, instant, context, watch, heartbeat)
+        statuses, committed, prepared = _perform(action, schedule, instant, context, watch, heartbeat)
         _forget(instant, statuses, committed is not None, context)
         begun.end()
     except BaseException as error:
@@ -84,7 +84,8 @@ def _run(action: Action[PlanT], context: ActionContext, rolled_back: tuple[str, 
         completion_time="" if committed is None else committed.completion_time,
         seconds=watch.seconds,
         rolled_back=rolled_back,
-        not_found=not_found,
+        not_found=prepared.not_found,
+        combined=prepared.combined + sum(status.combined for status in statuses),
         columns=ColumnChanges() if committed is None else _column_changes(action, schedule, context),
     )
 
@@ -119,7 +120,7 @@ def _perform(
     context: ActionContext,
     watch: Stopwatch,
     heartbeat: Heartbeat,
-) -> tuple[tuple[WriteStatus, ...], Committed[CommitMetadata] | None, int]:
+) -> tuple[tuple[WriteStatus, ...], Committed[CommitMetadata] | None, PreparedWrite[PlanT]]:
     storage, config = context.meta.storage, context.meta.config
     prepared = watch.time("prepare", lambda: action.prepare(schedule, instant, context))
     try:
@@ -137,14 +138,14 @@ def _perform(
     changes = statuses or groups_replaced_by(metadata) or action.operation == OperationType.ALTER_SCHEMA
     if not (changes or _may_be_empty(action, context.options)):
         drop(inflight, context.meta)
-        return statuses, None, prepared.not_found
+        return statuses, None, prepared
     save_new_schema(prepared.schedule, instant, context)
     validation = Validation(metadata, inflight, context)
     if validation.is_wanted:
         watch.time("validate", validation.run)
     complete = partial(_complete, metadata, prepared, inflight, statuses, paths, context, heartbeat, validation, watch)
     committed = watch.time("commit", complete)
-    return statuses, committed, prepared.not_found
+    return statuses, committed, prepared
 
 
 def _paths(statuses: Sequence[WriteStatus]) -> list[str]:

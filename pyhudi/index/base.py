@@ -62,6 +62,7 @@ class PartitionRows:
     partition_path: str
     rows: int
     key_bytes: int
+    combined: int = 0  # rows of the data that others of their keys replaced before
 
 
 @dataclass(frozen=True, slots=True)

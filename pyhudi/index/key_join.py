@@ -32,7 +32,7 @@ import pyarrow.compute as pc
 from pyhudi.engine.base import Engine, Frame, TaskContext
 from pyhudi.index.base import LOCATION_PARTITION, Lookup, Tagged
 from pyhudi.index.stored_keys import Candidate, StoredKeys, candidates, in_shares
-from pyhudi.model.keys import LOCATION, PARTITION_PATH, RECORD_KEY
+from pyhudi.model.keys import COMBINED, LOCATION, PARTITION_PATH, RECORD_KEY
 
 __all__ = [
     "CountRows",
@@ -77,36 +77,44 @@ def counted(rows: pa.Table) -> dict[tuple[str, str | None], int]:
 
 @dataclass(frozen=True, slots=True)
 class CountRows:
-    """Stream work: rows (and bytes of keys) for each combination of the columns in a task's stream."""
+    """Stream work: rows (and bytes of keys) for each combination of the columns in a task's stream. `combined`: also
+    the sum of COMBINED.
+    """
 
     columns: tuple[str, ...]
     key_bytes: bool = False
+    combined: bool = False
 
     @property
     def schema(self) -> pa.Schema:
-        return pa.schema(
-            [*(pa.field(c, pa.string()) for c in self.columns), ("rows", pa.int64()), ("bytes", pa.int64())]
-        )
+        numbers = ["rows", "bytes", *([COMBINED] if self.combined else [])]
+        return pa.schema([(name, pa.string()) for name in self.columns] + [(name, pa.int64()) for name in numbers])
 
     def __call__(self, context: TaskContext, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         rows: Counter[tuple[str | None, ...]] = Counter()
         sizes: Counter[tuple[str | None, ...]] = Counter()
+        combined: Counter[tuple[str | None, ...]] = Counter()
         for batch in batches:
             sized = pc.binary_length(batch.column(RECORD_KEY)) if self.key_bytes else pa.repeat(0, batch.num_rows)
-            table = pa.Table.from_arrays([*(batch.column(c) for c in self.columns), sized], [*self.columns, "bytes"])
+            out = batch.column(COMBINED) if self.combined else pa.repeat(0, batch.num_rows)
+            columns_of = [*(batch.column(c) for c in self.columns), sized, out]
+            table = pa.Table.from_arrays(columns_of, [*self.columns, "bytes", COMBINED])
             # Batches are too small for threads.
             groups = table.group_by(list(self.columns), use_threads=False).aggregate(
-                [("bytes", "count"), ("bytes", "sum")]
+                [("bytes", "count"), ("bytes", "sum"), (COMBINED, "sum")]
             )
             columns = [groups.column(c).to_pylist() for c in self.columns]
             counted = cast("list[int]", groups.column("bytes_count").to_pylist())
             summed = cast("list[int]", groups.column("bytes_sum").to_pylist())
+            taken_out = cast("list[int]", groups.column(f"{COMBINED}_sum").to_pylist())
             # A row of this loop is a file group or a partition, not a record.
-            for group, count, size in zip(zip(*columns, strict=True), counted, summed, strict=True):
+            for group, count, size, fewer in zip(zip(*columns, strict=True), counted, summed, taken_out, strict=True):
                 rows[group] += count
                 sizes[group] += size
+                combined[group] += fewer
         arrays = [pa.array([group[i] for group in rows], pa.string()) for i in range(len(self.columns))]
-        arrays += [pa.array(rows.values(), pa.int64()), pa.array([sizes[group] for group in rows], pa.int64())]
+        counters = [rows, sizes, combined] if self.combined else [rows, sizes]
+        arrays += [pa.array([counter[group] for group in rows], pa.int64()) for counter in counters]
         yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
 

@@ -190,7 +190,8 @@ class WriteStatus:
     """One file written by one task attempt.
 
     `stat` goes into the commit. `updated` and `skipped` count rows of the batch that replaced a row, and rows that lost
-    against the stored row (event time); `stat` holds Hudi's counters. `warning`: a message for the caller about the
+    against the stored row (event time), `combined` rows of the task that another of their key replaced before; `stat`
+    holds Hudi's counters. `warning`: a message for the caller about the
     rows, "" for none.
 
     For the indexes of the metadata table, None unless the spec asks for them: `column_stats`: a range for each indexed
@@ -207,6 +208,7 @@ class WriteStatus:
     new_keys: pa.Array | None = None
     removed_keys: pa.Array | None = None
     staged_index: tuple[StagedIndexFile, ...] = ()
+    combined: int = 0
 
 
 # The bodies of completed files, for all kinds of actions.

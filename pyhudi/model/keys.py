@@ -14,6 +14,7 @@ __all__ = [
     "ARRIVAL",
     "BASE_ROW",
     "CHANGE",
+    "COMBINED",
     "COMMIT_SEQNO",
     "COMMIT_TIME",
     "CONTROL_COLUMNS",
@@ -58,7 +59,8 @@ BASE_ROW = "_pyhudi_base_row"  # int64: the row of the file group's base file th
 # string: key and sequence number of the stored row that this one replaces, null = a new row. Used only if a key is in a
 # file group twice, so that it does not identify a row.
 STORED_ROW = "_pyhudi_stored_row"
-CONTROL_COLUMNS = (ARRIVAL, IS_DELETE, LOCATION, SLOT, CHANGE, BASE_ROW, STORED_ROW)
+COMBINED = "_pyhudi_combined"  # int32: in one row of a task, how many rows its combining took out; else 0
+CONTROL_COLUMNS = (ARRIVAL, IS_DELETE, LOCATION, SLOT, CHANGE, BASE_ROW, STORED_ROW, COMBINED)
 
 
 USER_PROVIDED = "USER_PROVIDED"

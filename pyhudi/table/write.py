@@ -22,6 +22,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import pyarrow as pa
+import pyarrow.types as pt
 
 from pyhudi.actions.action import Action, ActionContext
 from pyhudi.actions.alter import AlterSchema
@@ -73,6 +74,7 @@ from pyhudi.model.instant import ActionKind
 from pyhudi.model.new_table import new_table_properties
 from pyhudi.model.options import WriteOptions, canonical_keys
 from pyhudi.progress_line import working
+from pyhudi.schema.column_paths import column_paths
 from pyhudi.services.after_write import served
 from pyhudi.storage import open_storage, with_sync
 from pyhudi.storage.base import Storage
@@ -152,8 +154,15 @@ def write_table(
     with working(options.operation.lower(), storage.root) as work:
         written = with_retries(attempt, options, frame, clock)
         # Plans of services name files by their full paths, so services wait until the files are in their place.
-        work.result = result = written.result if isinstance(storage, StagedTable) else served(*written)
+        result = written.result if isinstance(storage, StagedTable) else served(*written)
+        work.result = result = replace(result, zones=_zones(engine.schema(frame)))
     return result
+
+
+def _zones(schema: pa.Schema) -> dict[str, str]:
+    """The zones of columns with moments, but for UTC, by their paths."""
+    kinds = {path: kind for path, kind in column_paths(schema).items() if pt.is_timestamp(kind)}
+    return {path: kind.tz for path, kind in kinds.items() if kind.tz not in (None, "UTC", "Etc/UTC", "+00:00")}
 
 
 def _attempt(write: Callable[[int], _Written], frame: Frame, storage: Storage, number: int) -> _Written:

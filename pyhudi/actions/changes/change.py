@@ -255,6 +255,7 @@ class ChangeRows:
             changes,
             prepared.cached,
             prepared.not_found,
+            prepared.combined,
         )
 
     def execute(self, prepared: PreparedWrite[ChangePlan], context: ActionContext) -> tuple[WriteStatus, ...]:

@@ -87,7 +87,9 @@ class ChangeSlot:
         rows = pa.Table.from_batches(arrived)
         try:
             # A slot's rows are collected before a file is begun, so nothing is written if two of them conflict.
-            yield from self._written(context, task, self._merged(task, rows))
+            unique = self._one_per_key(rows)
+            combined = len(rows) - len(unique) if self.combines else 0
+            yield from self._written(context, task, self._merged(task, unique, rows), combined)
         except _StoredTwice as twice:
             if kind != "merge":
                 raise twice.refusal() from None
@@ -96,7 +98,7 @@ class ChangeSlot:
 
     def _by_row(self, context: TaskContext, task: ChangeTask, arrived: pa.Table) -> Iterator[pa.RecordBatch]:
         try:
-            yield from self._written(context, task, self._merged(task, arrived))
+            yield from self._written(context, task, self._merged(task, self._one_per_key(arrived), arrived))
         except _StoredTwice as twice:
             raise twice.refusal() from None
 
@@ -106,19 +108,19 @@ class ChangeSlot:
         yield from self._written(context, task, self._without_source(task.read))
 
     def _written(
-        self, context: TaskContext, task: ChangeTask, changed: Iterator[pa.RecordBatch]
+        self, context: TaskContext, task: ChangeTask, changed: Iterator[pa.RecordBatch], combined: int = 0
     ) -> Iterator[pa.RecordBatch]:
         first = next(changed, None)
         if first is not None:  # a slice without changes stays as it is
-            yield from self.write(context, (task.slot, task.write), chain([first], changed))
+            yield from self.write(context, (task.slot, task.write), chain([first], changed), combined)
 
     def _without_source(self, read: ReadSlice) -> Iterator[pa.RecordBatch]:
         for stored, visible in self.stored.batches(read):
             clause_rows = ClauseRows(visible, merging=self.merging)
             yield from self._changed(When.NOT_MATCHED_BY_SOURCE, _with_path(stored, read), clause_rows)
 
-    def _merged(self, task: ChangeTask, arrived: pa.Table) -> Iterator[pa.RecordBatch]:
-        everything, arrived = arrived, self._one_per_key(arrived)
+    def _merged(self, task: ChangeTask, arrived: pa.Table, everything: pa.Table) -> Iterator[pa.RecordBatch]:
+        """The changed rows of a slot. `arrived`: its source rows, one for each key; `everything`: all of them."""
         keys = single_array(arrived.column(self._name))
         control_columns = {*CONTROL_COLUMNS, *META_COLUMNS}
         source = arrived.select([name for name in arrived.column_names if name not in control_columns])

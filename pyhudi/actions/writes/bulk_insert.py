@@ -9,9 +9,10 @@ key.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pyhudi.actions.action import ActionContext, PreparedWrite, Schedule
 from pyhudi.actions.rows import CombineRows, input_rules
@@ -35,7 +36,7 @@ from pyhudi.keygen import KeyGenerator
 from pyhudi.metadata.staged_index import StagedIndexWriter, merge_staged
 from pyhudi.model.commit import CommitMetadata, OperationType, WriteStatus
 from pyhudi.model.instant import ActionKind, Instant
-from pyhudi.model.keys import PARTITION_PATH, RECORD_KEY
+from pyhudi.model.keys import COMBINED, PARTITION_PATH, RECORD_KEY
 from pyhudi.model.options import WriteOptions
 from pyhudi.schema.projection import project
 from pyhudi.storage.clock import Clock
@@ -117,8 +118,17 @@ class BulkInsert:
 
     def _combined(self, with_keys: Frame, context: ActionContext) -> Frame:
         engine = context.engine
-        work = CombineRows((RECORD_KEY, PARTITION_PATH), input_rules(context))
-        return engine.map(engine.arrange(with_keys, partition_by=[RECORD_KEY]), work, engine.schema(with_keys))
+        work = CombineRows((RECORD_KEY, PARTITION_PATH), input_rules(context), counts=True)
+        schema = work.schema(engine.schema(with_keys))
+        return engine.map(engine.arrange(with_keys, partition_by=[RECORD_KEY]), work, schema)
+
+
+def _counted(batches: Iterable[pa.RecordBatch], combined: list[int]) -> Iterator[pa.RecordBatch]:
+    """The rows; what COMBINED says of them is added to `combined`."""
+    for batch in batches:
+        if COMBINED in batch.schema.names:
+            combined.append(pc.sum(batch.column(COMBINED)).as_py() or 0)
+        yield batch
 
 
 _KEY_SCHEMA = pa.schema([pa.field(name, pa.string(), nullable=False) for name in (RECORD_KEY, PARTITION_PATH)])
@@ -150,9 +160,11 @@ class WritePartitioned:
     pieces: StagedIndexWriter | None = None
 
     def __call__(self, context: TaskContext, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        statuses = write_partitioned(self.spec, context, self._fitted(context, batches), self.clock)
+        combined: list[int] = []  # by rows that were read since the last status
+        statuses = write_partitioned(self.spec, context, self._fitted(context, _counted(batches, combined)), self.clock)
         for status in statuses if self.pieces is None else self.pieces.reported(context, statuses):
-            yield to_batch([status])
+            yield to_batch([replace(status, combined=sum(combined))])
+            combined.clear()
 
     def _fitted(self, context: TaskContext, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         first = 0

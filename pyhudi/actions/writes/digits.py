@@ -1,4 +1,4 @@
-"""Digits of incoming values that the table's columns can't hold: times finer than theirs, integers too large for floats.
+"""Incoming values with more digits than their columns hold: finer times, integers too large for floats.
 
 Such values are refused, those in memory before anything is written. Only milliseconds that are made of microseconds are
 cut, with a warning: Spark has no other times.

@@ -203,7 +203,10 @@ class KeyedWrite:
         not_found = sum(c.rows for c in row_counts if (c.partition_path, c.file_id) not in plan.updates)
         frame = slotted(rows, plan, engine)
         missing = not_found if self.rules.deletes else 0
-        return PreparedWrite(instant, schedule, spec, profile, frame, plan, cached, not_found=missing)
+        combined = sum(part.combined for part in batch.values())
+        return PreparedWrite(
+            instant, schedule, spec, profile, frame, plan, cached, not_found=missing, combined=combined
+        )
 
     def execute(self, prepared: PreparedWrite[SlotPlan], context: ActionContext) -> tuple[WriteStatus, ...]:
         plan = prepared.plan
@@ -260,10 +263,9 @@ class KeyedWrite:
         if self.rules.combines and self._index(context).is_global:
             # With a global index rows of one key but different partitions must meet before they are placed; otherwise
             # rows of one key meet in their slot.
-            work_ = CombineRows((RECORD_KEY,), self._combining(context))
-            with_keys = engine.map(
-                engine.arrange(with_keys, partition_by=[RECORD_KEY]), work_, engine.schema(with_keys)
-            )
+            work_ = CombineRows((RECORD_KEY,), self._combining(context), counts=True)
+            schema = work_.schema(engine.schema(with_keys))
+            with_keys = engine.map(engine.arrange(with_keys, partition_by=[RECORD_KEY]), work_, schema)
         return with_keys
 
     def _combining(self, context: ActionContext) -> MergeRules:

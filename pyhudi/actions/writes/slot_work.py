@@ -57,7 +57,7 @@ class WriteSlot:
     tables; `partial`: see `append_log`; `unchanged`: see `merge_file`. `key_fields`: the key fields, where different
     values could make the same key. `appended`: reports inserted and deleted keys of an append, None: not needed.
     `deleted`: all rows are deletes by key, and in log files they have the ordering values of the rows that it finds.
-    `is_quick`: few rows go to log files, and to base files that are small.
+    `combined`: rows of the slot that were combined before. `is_quick`: few rows go to log files, and to base files that are small.
     """
 
     spec: WriteSpec
@@ -73,8 +73,21 @@ class WriteSlot:
     is_quick: bool = False
 
     def __call__(
-        self, context: TaskContext, numbered: tuple[int, WriteTask], batches: Iterator[pa.RecordBatch]
+        self,
+        context: TaskContext,
+        numbered: tuple[int, WriteTask],
+        batches: Iterator[pa.RecordBatch],
+        combined: int = 0,
     ) -> Iterator[pa.RecordBatch]:
+        """Write a slot. `combined`: how many of its rows were combined with others before."""
+        statuses = self._statuses(context, numbered, batches)
+        for status in statuses:
+            yield to_batch([replace(status, combined=status.combined + combined)])
+            combined = 0
+
+    def _statuses(
+        self, context: TaskContext, numbered: tuple[int, WriteTask], batches: Iterator[pa.RecordBatch]
+    ) -> Iterator[WriteStatus]:
         slot, task = numbered
         # A sequence number names task and row. In a task with several slots, the row numbers of each begin far apart.
         first_seq = 0 if context.partition_id == slot else slot << _SLOT_ROWS_BITS
@@ -83,32 +96,32 @@ class WriteSlot:
                 pass
         elif task.kind == "merge":
             assert task.base_file is not None
-            table, warning = self._table(batches)
+            table, warning, combined = self._table(batches)
             rows = self._fitted(table)
             status = merge_file(
                 self.spec, context, task.base_file, rows, self.clock,
                 match_keys=self.match_keys, first_seq=first_seq, unchanged=self.unchanged,
             )  # fmt: skip
-            yield to_batch([replace(status, warning=warning)])
+            yield replace(status, warning=warning, combined=combined)
         elif task.kind == "append":
-            for status in self._appended(context, task, batches, first_seq):
-                yield to_batch([status])
+            yield from self._appended(context, task, batches, first_seq)
         else:
-            source, warning = batches, ""
+            source, warning, combined = batches, "", 0
             if self.combining is not None:
-                table, warning = self._table(batches)
+                table, warning, combined = self._table(batches)
                 source = iter(table.to_batches())
             new, place = self._new_rows(source), task.partition_path
             for status in create_files(
                 self.spec, context, place, new, file_id=task.file_id, clock=self.clock, first_seq=first_seq
             ):
-                yield to_batch([replace(status, warning=warning)])
+                yield replace(status, warning=warning, combined=combined)
+                combined = 0
 
     def _appended(
         self, context: TaskContext, task: WriteTask, batches: Iterator[pa.RecordBatch], first_seq: int
     ) -> Iterator[WriteStatus]:
         assert task.file_slice is not None
-        table, warning = self._table(batches)
+        table, warning, combined = self._table(batches)
         rows = self._fitted(table)
         if task.is_new_group:
             rows = rows.filter(pc.invert(rows.column(IS_DELETE)))  # there are no rows yet to delete
@@ -130,17 +143,20 @@ class WriteSlot:
             if self.appended is not None:
                 statuses = iter(self.appended.reported(self.spec, task.file_slice, rows, list(statuses)))
             for status in statuses:
-                yield replace(status, warning=warning)
+                yield replace(status, warning=warning, combined=combined)
+                combined = 0
 
-    def _table(self, batches: Iterator[pa.RecordBatch]) -> tuple[pa.Table, str]:
-        """All rows of the slot, one per key when keys are combined, and a warning of colliding keys.
+    def _table(self, batches: Iterator[pa.RecordBatch]) -> tuple[pa.Table, str, int]:
+        """All rows of the slot, one per key when keys are combined, a warning of colliding keys, and how many rows were
+        combined with others.
 
         A slot is sized to fit in memory.
         """
         table = pa.Table.from_batches(list(batches))
         if self.combining is None:
-            return table, ""
-        return combine_input(table, self.combining), key_collisions(table, self.key_fields)
+            return table, "", 0
+        rows = combine_input(table, self.combining)
+        return rows, key_collisions(table, self.key_fields), len(table) - len(rows)
 
     def _new_rows(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Rows for new files, without deletes, which have nothing to delete there."""

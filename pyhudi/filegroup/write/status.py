@@ -24,6 +24,7 @@ STATUS_SCHEMA = pa.schema(
         pa.field("stat", pa.string(), nullable=False),
         pa.field("rows_read", pa.int64(), nullable=False),
         pa.field("skipped", pa.int64(), nullable=False),
+        pa.field("combined", pa.int64(), nullable=False),
         pa.field("warning", pa.string(), nullable=False),
         pa.field("staged_index", pa.string(), nullable=False),
         pa.field("column_stats", pa.binary()),
@@ -46,6 +47,7 @@ def to_batch(statuses: Sequence[WriteStatus]) -> pa.RecordBatch:
             pa.array([msgspec.json.encode(status.stat).decode() for status in statuses], pa.string()),
             pa.array([status.rows_read for status in statuses], pa.int64()),
             pa.array([status.skipped for status in statuses], pa.int64()),
+            pa.array([status.combined for status in statuses], pa.int64()),
             pa.array([status.warning for status in statuses], pa.string()),
             pa.array([msgspec.json.encode(status.staged_index).decode() for status in statuses], pa.string()),
             pa.array([status.column_stats for status in statuses], pa.binary()),
@@ -64,8 +66,10 @@ def from_table(table: pa.Table) -> list[WriteStatus]:
         mapped = map if pool is None else pool.map
         new, removed = (list(mapped(_keys, _streams(table.column(name)))) for name in ("new_keys", "removed_keys"))
     return [
-        WriteStatus(_STAT.decode(stat), rows_read, skipped, warning, ranges, came, gone, _PIECES.decode(pieces))
-        for (stat, rows_read, skipped, warning, pieces, ranges), came, gone in zip(
+        WriteStatus(
+            _STAT.decode(stat), rows_read, skipped, warning, ranges, came, gone, _PIECES.decode(pieces), combined
+        )
+        for (stat, rows_read, skipped, combined, warning, pieces, ranges), came, gone in zip(
             zip(*plain, strict=True), new, removed, strict=True
         )
     ]
