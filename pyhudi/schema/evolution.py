@@ -81,6 +81,11 @@ def evolve(
         schema_mode,
     )
     fields = step.fields(list(old), list(new), "")
+    if step.lacking:
+        step.problems.append(
+            f"missing in the data: {', '.join(step.lacking)}. Add them, or set "
+            "hoodie.write.set.null.for.missing.columns=true to write nulls, also over stored values"
+        )
     if step.problems:
         raise misfit(step.problems)
     evolved = pa.schema(fields)
@@ -100,6 +105,7 @@ class _Step:
     lacks_columns: bool
     schema_mode: str | None
     problems: list[str] = field(default_factory=list)
+    lacking: list[str] = field(default_factory=list)  # columns that the data lacks and may not
 
     def fields(self, old: Sequence[pa.Field], new: Sequence[pa.Field], path: str) -> list[pa.Field]:
         """Fields of a struct (or of the root, path "") after the write: the old ones in their order, then the new."""
@@ -162,10 +168,7 @@ class _Step:
         elif self.keep_missing:
             return [old]  # required or not: rows other than deletes are refused
         elif not self.allow_drop:
-            self.problems.append(
-                f"column {path!r} ({old.type}): missing in the data; add it, or set "
-                f"hoodie.write.set.null.for.missing.columns=true to write nulls"
-            )
+            self.lacking.append(f"column {path!r} ({old.type})")
         return []
 
     def _type(self, old: pa.DataType, new: pa.DataType, path: str) -> pa.DataType:

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from pyhudi import ConfigError, HudiTable, RenameColumn, SchemaMismatch
+from pyhudi import ConfigError, HudiTable, KeyGenError, RenameColumn, SchemaMismatch
 
 SCHEMA = pa.schema(
     [("id", pa.int64()), ("city", pa.string()), ("n", pa.int64()), ("note", pa.string()), ("ts", pa.int64())]
@@ -86,11 +86,67 @@ def test_a_new_row_needs_the_required_columns(tmp_path: Path) -> None:
         table.upsert([{"id": 1, "note": "b"}])
 
 
-@pytest.mark.parametrize("operation", ["insert", "bulk_insert"])
-def test_only_an_upsert_knows_what_to_keep(tmp_path: Path, operation: str) -> None:
+INSERTS: dict[str, Any] = {
+    "insert": lambda table, rows: table.insert(rows),
+    "bulk_insert": lambda table, rows: table.bulk_insert(rows),
+    "insert_overwrite": lambda table, rows: table.insert_overwrite(rows),
+    "overwrite": lambda table, rows: table.overwrite(rows),
+    "overwrite of a partition": lambda table, rows: table.overwrite(rows, where="city = 'oslo'"),
+    "overwrite of rows": lambda table, rows: table.overwrite(rows, where="city = 'oslo' AND id < 10"),
+}
+ONLY_NEW = {
+    "overwrite": [7],
+    "insert_overwrite": [3, 7],
+    "overwrite of a partition": [3, 7],
+    "overwrite of rows": [3, 7],
+}
+
+
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+@pytest.mark.parametrize("write", INSERTS)
+def test_new_rows_are_null_where_the_data_lacks_a_column(tmp_path: Path, write: str, kind: str) -> None:
+    table = made(tmp_path, kind)
+    INSERTS[write](table, [{"id": 7, "city": "oslo", "n": 7, "ts": 6}])
+    assert table.to_arrow(where="id = 7", meta_columns=False).to_pylist() == [
+        {"id": 7, "city": "oslo", "n": 7, "note": None, "ts": 6}
+    ]
+    assert [row[0] for row in rows(table)] == ONLY_NEW.get(write, [1, 2, 3, 7])
+
+
+@pytest.mark.parametrize("write", ["insert", "bulk_insert", "insert_overwrite", "overwrite"])
+def test_new_rows_need_keys_ordering_and_required_columns_and_only_these_are_named(tmp_path: Path, write: str) -> None:
+    columns = [*SCHEMA, pa.field("must", pa.int64(), nullable=False)]
+    table = HudiTable.create(tmp_path / "t", pa.schema(columns), record_key="id", partition_by="city", ordering="ts")
+    with pytest.raises(SchemaMismatch, match="'ts'") as caught:
+        INSERTS[write](table, [{"id": 7, "city": "oslo"}])
+    assert "'note'" not in str(caught.value)
+    with pytest.raises(SchemaMismatch, match="'must' is NOT NULL"):
+        INSERTS[write](table, [{"id": 7, "city": "oslo", "ts": 1}])
+    with pytest.raises(KeyGenError, match="id"):
+        INSERTS[write](table, [{"city": "oslo", "ts": 1, "must": 1}])
+    assert table.count() == 0
+
+
+def test_an_option_refuses_missing_columns_and_the_message_says_the_rule_once(tmp_path: Path) -> None:
     table = made(tmp_path, "COPY_ON_WRITE")
-    with pytest.raises(SchemaMismatch, match="note"):
-        getattr(table, operation)([{"id": 7, "city": "oslo", "n": 7, "ts": 6}])
+    row, off = [{"id": 7, "city": "oslo"}], {"hoodie.write.set.null.for.missing.columns": "false"}
+    with pytest.raises(SchemaMismatch) as caught:
+        table.insert(row, options=off)
+    assert "missing in the data: column 'n' (int64), column 'note' (string), column 'ts' (int64)." in str(caught.value)
+    assert str(caught.value).count("hoodie.write.set.null.for.missing.columns") == 1
+    with pytest.raises(SchemaMismatch, match="schema_mode='overwrite' gives the table the columns of the data"):
+        table.overwrite(row, options=off)
+
+
+def test_an_insert_into_the_log_files_of_buckets_loses_no_stored_values(tmp_path: Path) -> None:
+    buckets = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "1"}
+    table = HudiTable.create(
+        tmp_path / "t", SCHEMA, record_key="id", partition_by="city", table_type="MERGE_ON_READ", options=buckets
+    )
+    table.upsert(ROWS, options=buckets)
+    with pytest.raises(SchemaMismatch, match="missing in the data: column 'note'"):
+        table.insert([{"id": 1, "city": "oslo", "n": 7, "ts": 6}], options=buckets)
+    assert rows(table)[0] == (1, 1, "a", 5)
 
 
 @pytest.mark.thorough

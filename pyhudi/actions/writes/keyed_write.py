@@ -157,7 +157,10 @@ class KeyedWrite:
         if self.rules.deletes:
             return schedule_delete(self.frame, keygen, context)
         delete_flag_columns(context.engine.schema(self.frame))
-        return schedule_write(self.frame, keygen, context)
+        # Readers merge an insert in a log file with the stored row of its key.
+        in_logs = context.meta.config.is_merge_on_read and self._index(context).places_inserts
+        keeps_stored = (self.rules.match_keys or in_logs) and not self.rules.replaces
+        return schedule_write(self.frame, keygen, context, keeps_stored=keeps_stored)
 
     def prepare(self, schedule: Schedule, instant: Instant, context: ActionContext) -> PreparedWrite[SlotPlan]:
         engine = context.engine

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from typing import Literal, TypeAlias
 
 import pyarrow as pa
 
@@ -24,31 +25,51 @@ from pyhudi.schema.internal import load_schema_history
 from pyhudi.schema.near_names import near_name
 from pyhudi.timeline.commits import tells_schema
 
-__all__ = ["check_source_names", "stored_columns"]
+__all__ = ["Missing", "check_source_names", "stored_columns"]
 
 
-def stored_columns(columns: pa.Schema, context: ActionContext, *, lacks_columns: bool = False) -> pa.Schema:
+# What becomes of columns that the data lacks, where no option says it: null, for rows that replace none; kept: stored
+# rows keep their values; refused: they would lose them.
+Missing: TypeAlias = Literal["null", "kept", "refused"]
+_FOR_MISSING = (
+    "hoodie.write.set.null.for.missing.columns",
+    "hoodie.datasource.write.reconcile.schema",
+    "hoodie.datasource.write.schema.allow.auto.evolution.column.drop",
+)
+
+
+def stored_columns(columns: pa.Schema, context: ActionContext, missing: Missing) -> pa.Schema:
     """The columns that files of the write have.
 
-    Args:    columns: of the data, without those that files leave out. lacks_columns: stored rows keep the values of
-             columns that the data lacks.
+    Args:    columns: of the data, without those that files leave out. missing: for columns that the data lacks.
 
     Raises: SchemaMismatch for columns that don't fit the table's; ConfigError where they can't be replaced.
     """
+    options = context.options
+    table = pa.schema([]) if _replaces_schema(columns, context) else context.meta.stored_schema()
+    is_said = not options.explicit.isdisjoint(_FOR_MISSING)
+    try:
+        return _evolved(table, columns, "refused" if is_said else missing, context)
+    except SchemaMismatch as error:
+        if options.operation.lower() != "insert_overwrite_table":
+            raise
+        raise SchemaMismatch(f"{error}\nschema_mode='overwrite' gives the table the columns of the data.") from error
+
+
+def _evolved(table: pa.Schema, columns: pa.Schema, missing: Missing, context: ActionContext) -> pa.Schema:
     config, options = context.meta.config, context.options
     dropped = config.dropped_partition_fields
-    table = pa.schema([]) if _replaces_schema(columns, context) else context.meta.stored_schema()
     return evolve(
         table,
         columns,
-        null_for_missing=options.null_for_missing_columns,
+        null_for_missing=options.null_for_missing_columns or missing == "null",
         allow_drop=options.allow_column_drop,
         reconcile=options.reconcile_schema,
         allow_kind_change=options.allow_kind_change,
         protected=(*config.record_key_fields, *(name for name in config.partition_fields if name not in dropped)),
         ordering_fields=ordering_fields(context),
         former=_former(table, columns, context),
-        lacks_columns=lacks_columns,
+        lacks_columns=missing == "kept",
         schema_mode=options.schema_mode if SCHEMA_MODE in options.explicit else None,
     )
 

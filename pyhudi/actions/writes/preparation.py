@@ -29,7 +29,7 @@ from pyhudi.actions.constraints import CheckRows, check_rows, constraints_on
 from pyhudi.actions.partitioner import Sizing, record_size_bytes
 from pyhudi.actions.rows import delete_flag_columns, marked_rows, marker_columns, table_rules
 from pyhudi.actions.writes.digits import check_digits
-from pyhudi.actions.writes.new_columns import stored_columns
+from pyhudi.actions.writes.new_columns import Missing, stored_columns
 from pyhudi.engine.base import Frame
 from pyhudi.errors import ConfigError, SchemaMismatch, UnsupportedTable, WriteConflict
 from pyhudi.filegroup.write.append import LogOptions
@@ -184,12 +184,17 @@ def data_columns(frame: Frame, context: ActionContext) -> Frame:
     return frame if len(columns) == len(names) else context.engine.select(frame, columns)
 
 
-def schedule_write(frame: Frame, keygen: KeyGenerator, context: ActionContext) -> Schedule:
-    """The table's schema after this write. Raises SchemaMismatch, KeyGenError; nothing is on disk yet."""
+def schedule_write(
+    frame: Frame, keygen: KeyGenerator, context: ActionContext, *, keeps_stored: bool = False
+) -> Schedule:
+    """The table's schema after this write. Raises SchemaMismatch, KeyGenError; nothing is on disk yet.
+
+    Args:    keeps_stored: rows may replace stored ones, whose values in missing columns would be lost.
+    """
     config = context.meta.config
     incoming = without_meta(context.engine.schema(frame))
     check_keys(keygen, incoming)
-    schedule = _schedule_columns(incoming, context)
+    schedule = _schedule_columns(incoming, context, "refused" if keeps_stored else "null")
     if isinstance(frame, pa.Table | pa.RecordBatch):
         dropped = config.dropped_partition_fields
         stored = pa.schema([column for column in schedule.schema if column.name not in dropped])
@@ -201,10 +206,10 @@ def schedule_write(frame: Frame, keygen: KeyGenerator, context: ActionContext) -
 
 def schedule_more_columns(frame: Frame, context: ActionContext) -> Schedule:
     """The table's columns and the new ones of the data, which may lack others. Raises SchemaMismatch."""
-    return _schedule_columns(without_meta(context.engine.schema(frame)), context, lacks_columns=True)
+    return _schedule_columns(without_meta(context.engine.schema(frame)), context, "kept")
 
 
-def _schedule_columns(columns: pa.Schema, context: ActionContext, *, lacks_columns: bool = False) -> Schedule:
+def _schedule_columns(columns: pa.Schema, context: ActionContext, missing: Missing) -> Schedule:
     """The table's schema after rows with these columns. Raises SchemaMismatch for columns that it can't have."""
     config = context.meta.config
     reserved = [name for name in columns.names if name in CONTROL_COLUMNS]
@@ -212,7 +217,7 @@ def _schedule_columns(columns: pa.Schema, context: ActionContext, *, lacks_colum
         raise SchemaMismatch(f"Columns {', '.join(reserved)} are names that PyHudi uses itself; rename them.")
     dropped = frozenset(config.dropped_partition_fields)
     in_files = pa.schema([column for column in columns if column.name not in dropped])
-    stored = stored_columns(in_files, context, lacks_columns=lacks_columns)
+    stored = stored_columns(in_files, context, missing)
     everything = pa.schema([*stored, *(column for column in columns if column.name in dropped)])
     schedule = Schedule(everything, avro_from_arrow(stored, config.table_name, with_meta=False))
     return with_history(schedule, stored, context)

@@ -57,7 +57,7 @@ class WriteSlot:
     tables; `partial`: see `append_log`; `unchanged`: see `merge_file`. `key_fields`: the key fields, where different
     values could make the same key. `appended`: reports inserted and deleted keys of an append, None: not needed.
     `deleted`: all rows are deletes by key, and in log files they have the ordering values of the rows that it finds.
-    `combined`: rows of the slot that were combined before. `is_quick`: few rows go to log files, and to base files that are small.
+    `is_quick`: few rows go to log files, and to base files that are small.
     """
 
     spec: WriteSpec
