@@ -7,10 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import date, datetime, time
 from enum import Enum
+from importlib.util import find_spec
 from os import PathLike, fspath
 from types import UnionType
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from pyhudi.errors import MissingLibrary
 from pyhudi.text_table import html_lines, html_table, text_table
 
 if TYPE_CHECKING:
@@ -78,7 +80,9 @@ class ResultList(list[EntryT]):
         return pa.Table.from_arrays(columns, schema=schema)
 
     def to_pandas(self) -> pd.DataFrame:
-        """`to_arrow` as a pandas DataFrame."""
+        """`to_arrow` as a pandas DataFrame. Raises MissingLibrary."""
+        if find_spec("pandas") is None:
+            raise MissingLibrary("to_pandas needs pandas, which is not installed: pip install pandas.")
         return self.to_arrow().to_pandas()
 
     def __repr__(self) -> str:

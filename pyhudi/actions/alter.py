@@ -32,6 +32,7 @@ from pyhudi.schema.changes import (
     changed_schema,
     numbered_schema,
 )
+from pyhudi.schema.column_paths import check_twins
 from pyhudi.schema.internal import InternalSchema, load_schema_history
 
 __all__ = ["AlterSchema"]
@@ -67,6 +68,7 @@ class AlterSchema:
         ordering = _ordering_that_may_widen(self.changes, ordering_fields(context), meta)
         changed = changed_schema(before[0], self.changes, deciding - ordering)
         columns = without_meta(changed.to_arrow())
+        check_twins(columns, meta.table_schema())
         stored = pa.schema([column for column in columns if column.name not in config.dropped_partition_fields])
         bound_constraints(config, columns)  # one that names a column that goes must go first
         needs_ids = any(_needs_ids(change, before[0]) for change in self.changes)

@@ -18,6 +18,7 @@ from dataclasses import replace
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.open_table import prepare
 from pyhudi.actions.save_modes import delete_meta_folder
+from pyhudi.caller_warnings import warn_caller
 from pyhudi.engine.base import as_engine
 from pyhudi.engine.local import LocalEngine
 from pyhudi.errors import ConfigError, HudiError, TableExists, UnsupportedTable, add_note
@@ -105,6 +106,7 @@ def create_from_options(
     if table_exists(storage):
         load_table_config(storage, clock)
         raise TableExists(f"There is a Hudi table at {storage.root} already; open it, or choose another path.")
+    _warn_of_others(storage)
     properties = {**new_table_properties(new_table(options, create_schema)), **(more or {})}
     config = TableConfig(properties)
     check_writable(config, options)
@@ -113,6 +115,16 @@ def create_from_options(
     # Under the lock: a failed first write deletes its table under it, too, as an overwrite does the old table.
     with hold(open_lock(options.lock, storage, clock), options.lock.wait_timeout_s):
         return create_table(storage, {**properties, **marked}, clock)
+
+
+def _warn_of_others(storage: Storage) -> None:
+    """Warn when the folder of a new table holds files of somebody else."""
+    others = sorted(entry.name for entry in storage.list("") if not entry.name.startswith((".", "_")))
+    if others:
+        warn_caller(
+            f"{storage.root}: the new table lies among other files, such as {', '.join(others[:3])}. Queries don't "
+            "read them, but drop() and mode='replace' delete the whole folder. A folder of its own is safer."
+        )
 
 
 def _metadata_partitions(config: TableConfig, options: WriteOptions) -> tuple[str, ...]:

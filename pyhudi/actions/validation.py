@@ -118,9 +118,13 @@ def _one_value(query: str, states: Mapping[str, TableState]) -> str:
     if (rows.num_rows, rows.num_columns) != (1, 1):
         return f"expected one value, {expected.strip()}; found {rows.num_rows:,} rows of {rows.num_columns} columns"
     value = text_of(rows.column(0).combine_chunks())[0].as_py()
-    if value is not None and _is_same(value, expected.strip()):
+    if value is None:
+        return (
+            f"expected {expected.strip()}, found NULL, which equals nothing; let the query ask for it: ... IS NULL#true"
+        )
+    if _is_same(value, expected.strip()):
         return ""
-    return f"expected {expected.strip()}, found {'null' if value is None else value}"
+    return f"expected {expected.strip()}, found {value}"
 
 
 def _is_same(value: str, expected: str) -> bool:

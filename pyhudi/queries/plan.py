@@ -16,8 +16,9 @@ from functools import partial
 
 import pyarrow as pa
 
-from pyhudi.errors import ConfigError, TableError
+from pyhudi.errors import ConfigError, HudiError, TableError
 from pyhudi.filegroup.read.slice import SliceSpec
+from pyhudi.formats.avro.schema import without_meta
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.model.predicate import Constant, Predicate, parse_where
@@ -40,6 +41,7 @@ __all__ = [
     "QUERY_TYPES",
     "ReadPlan",
     "ReadSlice",
+    "check_names",
     "check_query_type",
     "plan_as_listed",
     "plan_snapshot",
@@ -238,6 +240,20 @@ def schema_history(meta: MetaClient, instant_time: str | None) -> tuple[Internal
     return tuple(s for s in history if instant_time is None or not s.version_id or str(s.version_id) <= instant_time)
 
 
+def check_names(query: Query, meta: MetaClient) -> None:
+    """Raise ConfigError for columns that the table lacks now, rather than when rows are fetched."""
+    if query.columns is None and query.where == Constant(True):
+        return
+    try:
+        schema = read_schema(meta, None)
+    except HudiError:
+        return  # a table that can't be read says so when it is
+    if not schema.names or not without_meta(schema).names:
+        return  # it may have base files without commits, which are looked for later
+    result_schema(schema, query)
+    bind(parse_where(query.where), schema, query.zone)
+
+
 def result_schema(full: pa.Schema, query: Query) -> pa.Schema:
     """The columns that a query returns, of those of a table. Raises what `selected` raises."""
     if query.columns is not None:
@@ -258,6 +274,8 @@ def selected(full: pa.Schema, columns: Sequence[str]) -> pa.Schema:
             hint = f" Did you mean {near[0]!r}?" if near else ""
             if name in META_COLUMNS:
                 hint = " The table does not populate its meta columns (hoodie.populate.meta.fields=false)."
+            if set(full.names) <= set(META_COLUMNS):
+                hint = " It has no data columns: no write of rows is complete, or the only one was rolled back."
             raise ConfigError(
                 f"columns names {name!r}, which the table does not have.{hint} Columns: {', '.join(full.names)}."
             )

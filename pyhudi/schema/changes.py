@@ -12,7 +12,7 @@ Source: docs/formats/schema.md, "Schema history".
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from itertools import count
 
@@ -131,8 +131,38 @@ _Columns = tuple[SchemaColumn, ...]
 _Edit = Callable[[_Columns, str], _Columns]  # the columns of one record, and the name of the column
 
 
+class _Checked:
+    """A change whose fields are checked when it is made."""
+
+    __slots__ = ()
+
+    def __post_init__(self) -> None:
+        """Raises SchemaMismatch for names that are no texts, and types that Arrow does not know."""
+        for field in fields(self):  # type: ignore[arg-type]
+            value = getattr(self, field.name)
+            if field.name == "type":
+                object.__setattr__(self, "type", _type_of(value, self))
+            elif field.type in ("str", "str | None") and not isinstance(value, str) and (value is not None):
+                raise SchemaMismatch(f"{type(self).__name__}: {field.name} is text; found {value!r:.100}.")
+
+
+def _type_of(value: object, change: object) -> pa.DataType:
+    """A type of Arrow, or the name of one. Raises SchemaMismatch."""
+    if isinstance(value, pa.DataType):
+        return value
+    try:
+        if isinstance(value, str):
+            return pa.type_for_alias(value)
+    except ValueError:
+        pass
+    raise SchemaMismatch(
+        f"{type(change).__name__}: {value!r:.100} is no type. Give one of pyarrow's, such as pa.int64(), pa.string() "
+        "or pa.decimal128(10, 2), or its name as text: 'int64', 'string'."
+    )
+
+
 @dataclass(frozen=True, slots=True)
-class AddColumn:
+class AddColumn(_Checked):
     """A new column, null in existing rows. `after`: the column before it; FIRST; None: at the end."""
 
     path: str
@@ -143,7 +173,7 @@ class AddColumn:
 
 
 @dataclass(frozen=True, slots=True)
-class RenameColumn:
+class RenameColumn(_Checked):
     """A new name, in the same place. `name`: without the path."""
 
     path: str
@@ -151,14 +181,14 @@ class RenameColumn:
 
 
 @dataclass(frozen=True, slots=True)
-class DropColumn:
+class DropColumn(_Checked):
     """The column is dropped; a later column of the same name is another column."""
 
     path: str
 
 
 @dataclass(frozen=True, slots=True)
-class ChangeType:
+class ChangeType(_Checked):
     """A new type, to which every value of the old one can be converted."""
 
     path: str
@@ -166,7 +196,7 @@ class ChangeType:
 
 
 @dataclass(frozen=True, slots=True)
-class SetComment:
+class SetComment(_Checked):
     """The column's new comment; "" removes it."""
 
     path: str
@@ -174,7 +204,7 @@ class SetComment:
 
 
 @dataclass(frozen=True, slots=True)
-class MoveColumn:
+class MoveColumn(_Checked):
     """A new place in its record. `after`: the column before it, or FIRST."""
 
     path: str
@@ -182,7 +212,7 @@ class MoveColumn:
 
 
 @dataclass(frozen=True, slots=True)
-class DropNotNull:
+class DropNotNull(_Checked):
     """The column may be null from now on."""
 
     path: str

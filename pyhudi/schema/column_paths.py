@@ -8,8 +8,9 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from pyhudi.arrow.kinds import is_list
+from pyhudi.errors import SchemaMismatch
 
-__all__ = ["ColumnChanges", "column_paths"]
+__all__ = ["ColumnChanges", "check_twins", "column_paths", "zones_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,29 @@ class ColumnChanges:
             if path in before and before[path] != data_type and not _are_same_kind(before[path], data_type)
         )
         return cls(_outermost(after, before), tuple(retyped), _outermost(before, after))
+
+
+def zones_of(schema: pa.Schema) -> dict[str, str]:
+    """The zones of columns with moments, but for UTC, by their paths."""
+    kinds = {path: kind for path, kind in column_paths(schema).items() if pt.is_timestamp(kind)}
+    return {path: kind.tz for path, kind in kinds.items() if kind.tz not in (None, "UTC", "Etc/UTC", "+00:00")}
+
+
+def check_twins(schema: pa.Schema, known: pa.Schema) -> None:
+    """Raise SchemaMismatch for columns, or fields of one struct, whose names differ only by case: Spark reads neither.
+
+    `known`: columns that a table has already pass.
+    """
+    paths, before = column_paths(schema), column_paths(known)
+    spelled: dict[str, str] = {}
+    for path in paths:
+        outer, _, name = path.rpartition(".")
+        twin = spelled.setdefault(f"{outer}.{name.lower()}", path)
+        if twin != path and not (twin in before and path in before):
+            raise SchemaMismatch(
+                f"The columns {twin!r} and {path!r} differ only by case, which Spark does not tell apart. Rename one "
+                "of them. Nothing was written."
+            )
 
 
 def _are_same_kind(old: pa.DataType, new: pa.DataType) -> bool:

@@ -38,6 +38,11 @@ def add_constraint(context: ActionContext, name: str, condition: str) -> None:
                 "Drop it first, or choose another name."
             )
         constraint = BoundConstraint.of(name, condition, meta.table_schema())
+        if not constraint.schema.names:
+            raise ConfigError(
+                f"The constraint {name!r}, {condition!r:.200}, names no column, so it says nothing about rows. Name "
+                "one, such as 'fare > 0'."
+            )
         columns = tuple(meta.table_schema().names)
         options = context.options
         plan = plan_snapshot(meta, Query(columns=columns, merger_classes=options.merger_classes))

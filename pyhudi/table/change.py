@@ -150,6 +150,12 @@ def alter(
     """`HudiTable.alter`."""
     if not changes:
         raise ConfigError("alter takes changes of columns, such as pyhudi.schema.changes.AddColumn; found none.")
+    others = [change for change in changes if not isinstance(change, SchemaChange)]
+    if others:
+        raise ConfigError(
+            f"alter takes changes of columns, such as AddColumn('tip', pa.float64()) of pyhudi.schema.changes; found "
+            f"{others[0]!r:.100}. SQL text is for pyhudi.sql: ALTER TABLE ... ADD COLUMNS (...)."
+        )
     parsed = handle.write_options(handle.options(options, more))
     return _change(handle, AlterSchema(changes, schema_on_read), parsed)
 

@@ -146,6 +146,8 @@ def _wider(data_type: pa.DataType, value: object) -> str | None:
 
 def from_columns(columns: Mapping[object, object], schema: pa.Schema | None) -> pa.Table:
     """A table of columns by name, with the types of the schema where it names them."""
+    if not columns and schema is not None:
+        return schema.empty_table()
     arrays: dict[str, pa.Array | pa.ChunkedArray] = {}
     for name, values in columns.items():
         if isinstance(values, pa.Array | pa.ChunkedArray) and isinstance(name, str):

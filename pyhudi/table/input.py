@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeGuard, TypeVar, cast
@@ -68,6 +69,12 @@ def check_frame(data: object) -> None:
         raise SchemaMismatch(f"The DataFrame has several columns called {', '.join(twice)}. Rename or drop the others.")
     if module == "polars":
         kinds = cast("Mapping[str, object]", getattr(data, "schema", {}))
+        wide = [name for name, kind in kinds.items() if str(kind) in ("Int128", "UInt128")]
+        if wide:
+            raise SchemaMismatch(
+                f"Column {wide[0]!r} is of polars' type {kinds[wide[0]]}, which no table can hold: cast it to pl.Int64 "
+                "or pl.Decimal(38, 0). Nothing was written."
+            )
         objects = [name for name, kind in kinds.items() if str(kind).startswith("Object")]
         if objects:
             raise SchemaMismatch(
@@ -225,6 +232,14 @@ def to_arrow_rows(
 
 def _converted(data: object, schema: pa.Schema | None, names: Collection[str]) -> pa.Table | pa.RecordBatchReader:
     module = type(data).__module__.partition(".")[0]
+    if type(data).__name__ == "Series" or isinstance(data, pa.Array | pa.ChunkedArray):
+        way = "series.to_frame()" if hasattr(data, "to_frame") else "pyarrow.table({'name': array})"
+        raise ConfigError(f"{_name(data)} is one column, and rows have several: {way}. Nothing was written.")
+    if isinstance(data, str | bytes | os.PathLike):
+        raise ConfigError(
+            f"The data is {data!r:.100}, not rows. Parquet files are added by table.add_files(path), for a new table "
+            "by pyhudi.bootstrap; other files are read first, by pyarrow.csv.read_csv or pandas. Nothing was written."
+        )
     check_frame(data)
     if module == "pandas" and type(data).__name__ == "DataFrame":
         frame = _with_index(cast("pd.DataFrame", data), names)

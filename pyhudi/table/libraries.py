@@ -5,13 +5,15 @@ None of these libraries is needed for anything else, so each is imported here, w
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
 
 from pyhudi.errors import ConfigError, MissingLibrary
 
 if TYPE_CHECKING:
     import duckdb
+    import pandas as pd
     import polars as pl
     import pyarrow as pa
     import pyarrow.dataset as ds
@@ -21,7 +23,14 @@ if TYPE_CHECKING:
     from pyhudi.spark.names import SparkDataFrame, SparkSession
     from pyhudi.table.polars_source import LazyRows
 
-__all__ = ["duckdb_relation", "polars_frame", "polars_lazy_frame", "spark_frame"]
+__all__ = ["duckdb_relation", "pandas_frame", "polars_frame", "polars_lazy_frame", "spark_frame"]
+
+
+def pandas_frame(rows: Callable[[], pa.Table], options: Mapping[str, Any]) -> pd.DataFrame:
+    """`Scan.to_pandas`. `rows`: as for polars. `options`: of `pyarrow.Table.to_pandas`."""
+    if find_spec("pandas") is None:
+        raise _missing("to_pandas", "pandas", "pandas")
+    return rows().to_pandas(**options)
 
 
 def polars_frame(rows: Callable[[], pa.Table]) -> pl.DataFrame:
@@ -52,7 +61,12 @@ def duckdb_relation(
         import duckdb
     except ImportError as error:
         raise _missing("to_duckdb", "DuckDB", "'pyhudi[sql]'") from error
-    return (duckdb if connection is None else connection).from_arrow(rows())
+    given = rows()
+    if not given.schema.names:
+        raise ConfigError(
+            "to_duckdb needs a column, and columns=[] names none. `count()` says how many rows there are."
+        )
+    return (duckdb if connection is None else connection).from_arrow(given)
 
 
 def spark_frame(spark: SparkSession | None, meta: MetaClient, plan: ReadPlan) -> SparkDataFrame:

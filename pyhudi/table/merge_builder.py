@@ -54,6 +54,12 @@ class Merge:
     spark: SparkSession | None = None
     clauses: tuple[Clause, ...] = ()
 
+    def __repr__(self) -> str:
+        data = self.source
+        rows = f" of {len(data):,} rows" if isinstance(data, list) or hasattr(data, "num_rows") else ""
+        clauses = "; ".join(f"{clause.when.name.lower().replace('_', ' ')}: {clause.does}" for clause in self.clauses)
+        return f"Merge({type(data).__name__}{rows} into {self.storage.root}; {clauses or 'no clause yet'}; not run yet)"
+
     def when_matched_update(self, set: Mapping[str, object] | Literal["*"], condition: Where = None) -> Merge:
         """Change columns of rows whose key is in the source; "*" means all of them, as `when_matched_update_all`."""
         return self._and(When.MATCHED, "update", condition, set_values("when_matched_update", set, has_all=True))
@@ -133,7 +139,8 @@ class Merge:
 def _names_columns(on: str, meta: MetaClient) -> bool:
     """Is this the name of a column, and no condition?"""
     config = meta.config
-    return on in (*config.record_key_fields, *config.partition_fields, *meta.table_schema().names) or on.isidentifier()
+    names = (*config.record_key_fields, *config.partition_fields, *meta.table_schema().names)
+    return on in names or (on.isidentifier() and on.lower() not in ("true", "false", "null"))
 
 
 def _equal_columns(on: str) -> list[str]:

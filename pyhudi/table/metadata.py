@@ -78,6 +78,9 @@ class TableMetadata:
     _meta: MetaClient
     _handle: TableHandle
 
+    def __repr__(self) -> str:
+        return f"TableMetadata({self._meta.storage.root}: {', '.join(self.partitions) or 'no metadata table'})"
+
     @property
     def partitions(self) -> tuple[str, ...]:
         """Names of its complete partitions; () when the table has no metadata table."""

@@ -10,7 +10,7 @@ filter and the table:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import tzinfo
 from typing import TYPE_CHECKING
@@ -35,6 +35,7 @@ from pyhudi.index.chosen import chosen_index
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.model.options import WriteOptions
+from pyhudi.model.options.operation import SCHEMA_MODE
 from pyhudi.model.predicate import Predicate, columns_of, is_opaque, parse_where
 from pyhudi.model.predicate.tree import calls_of
 from pyhudi.queries.filters import Where, bind, to_arrow
@@ -101,13 +102,15 @@ def _replaced(
     schema, zone = meta.table_schema(), session_zone(spark)
     frame, engine = _rows(data, schema, parsed, options)
     frame = with_key_types(frame, engine, meta)
-    _check_columns(engine.schema(frame), schema, storage.root)
+    unknown = [name for name in without_meta(engine.schema(frame)).names if name not in schema.names]
+    if unknown and (SCHEMA_MODE not in parsed.explicit or is_automatic(meta.config)):
+        raise _unknown_columns(unknown, meta)
     predicate = _check_rows_pass(frame, engine, where, schema, zone)
     change = _by_partition(frame, predicate, meta, parsed)
     if change is None and is_automatic(meta.config):
         result = _without_keys(frame, engine, where, meta, parsed, spark)
     else:
-        keyed = _by_key(frame, engine, where, meta, parsed, zone) if change is None else change
+        keyed = _by_key(frame, engine, where, meta, parsed, unknown, zone) if change is None else change
         result = change_table(storage, keyed, engine, parsed)
     return replace(result, operation=_OPERATION)
 
@@ -162,14 +165,13 @@ def _rows(data: TableInput, schema: pa.Schema | None, parsed: WriteOptions, opti
     return source.rows(parsed, options)
 
 
-def _check_columns(rows: pa.Schema, schema: pa.Schema, root: str) -> None:
-    table_names = set(schema.names)
-    unknown = [name for name in without_meta(rows).names if name not in table_names]
-    if unknown:
-        raise SchemaMismatch(
-            f"{root}: the new rows have the columns {', '.join(unknown)}, which the table does not have. Add them by "
-            "table.alter(AddColumn(...)), or leave them out. Nothing was changed."
-        )
+def _unknown_columns(names: Sequence[str], meta: MetaClient) -> SchemaMismatch:
+    """The error for columns that the table does not have."""
+    way = "" if is_automatic(meta.config) else "by schema_mode='merge', or "
+    return SchemaMismatch(
+        f"{meta.storage.root}: the new rows have the columns {', '.join(names)}, which the table does not have. Add "
+        f"them {way}by table.alter(AddColumn(...)), or leave them out. Nothing was changed."
+    )
 
 
 def _by_partition(frame: Frame, predicate: Predicate, meta: MetaClient, parsed: WriteOptions) -> Overwrite | None:
@@ -210,16 +212,27 @@ class _PartitionMatches:
 
 
 def _by_key(
-    frame: Frame, engine: Engine, where: Where, meta: MetaClient, parsed: WriteOptions, zone: tzinfo | None
+    frame: Frame,
+    engine: Engine,
+    where: Where,
+    meta: MetaClient,
+    parsed: WriteOptions,
+    unknown: Iterable[str],
+    zone: tzinfo | None,
 ) -> ChangeRows:
-    """Rows of known keys are replaced whole, new ones inserted, and the others that pass the filter deleted."""
+    """Rows of known keys are replaced whole, new ones inserted, and the others that pass the filter deleted.
+
+    `unknown`: columns of the rows that the table gets.
+    """
     config = meta.config
     names, schema = engine.schema(frame).names, meta.table_schema()
     fixed = {name.partition(".")[0] for name in (*config.record_key_fields, *config.partition_fields)}
     index = chosen_index(parsed, config.record_key_fields)
     fixed -= loose_columns(config, schema, is_global=index.is_global)
     values: dict[str, object] = {
-        name: pc.field("source", name) if name in names else None for name in schema.names if name not in fixed
+        name: pc.field("source", name) if name in names else None
+        for name in (*schema.names, *unknown)
+        if name not in fixed
     }
     # Log records win by their ordering values, so rows outside the filter must be seen as well.
     sees_all = config.is_merge_on_read and bool(config.ordering_fields)
@@ -229,7 +242,8 @@ def _by_key(
         Clause(When.NOT_MATCHED, "insert"),
         Clause(When.NOT_MATCHED_BY_SOURCE, "delete", where if sees_all else None),
     )
-    return ChangeRows(clauses, None if sees_all else where, frame, zone=zone, replaces=True, refuses_moves=True)
+    joined = None if sees_all else where
+    return ChangeRows(clauses, joined, frame, zone=zone, replaces=True, refuses_moves=True, evolves=bool(unknown))
 
 
 def _without_keys(

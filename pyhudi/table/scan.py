@@ -34,11 +34,11 @@ from pyhudi.queries.count import count_rows
 from pyhudi.queries.filters import Where
 from pyhudi.queries.incremental import plan_incremental
 from pyhudi.queries.incremental_range import incremental_range, time_of_range
-from pyhudi.queries.plan import ReadPlan, check_query_type, plan_snapshot
+from pyhudi.queries.plan import ReadPlan, check_names, check_query_type, plan_snapshot
 from pyhudi.queries.query import AsOf, Query, as_of_time, parse_as_of
 from pyhudi.queries.snapshot import READ_THREADS, read_batches
 from pyhudi.table.calls import Options, TableHandle, in_session_zone, session_zone
-from pyhudi.table.libraries import duckdb_relation, polars_frame, polars_lazy_frame, spark_frame
+from pyhudi.table.libraries import duckdb_relation, pandas_frame, polars_frame, polars_lazy_frame, spark_frame
 from pyhudi.table.named_arguments import named_methods
 from pyhudi.text_table import html_pairs, readable_bytes
 
@@ -168,8 +168,8 @@ class Scan:
         return self.to_batches(threads=threads).read_all()
 
     def to_pandas(self, **options: Any) -> pd.DataFrame:
-        """All rows as a pandas DataFrame; `options` go to `pyarrow.Table.to_pandas`."""
-        return self.to_arrow().to_pandas(**options)
+        """All rows as a pandas DataFrame; `options` go to `pyarrow.Table.to_pandas`. Raises MissingLibrary."""
+        return pandas_frame(self.to_arrow, options)
 
     def to_polars(self) -> pl.DataFrame:
         """All rows as a polars DataFrame. Raises MissingLibrary."""
@@ -394,7 +394,7 @@ def scan(
         time = in_session_zone(time, handle.spark)
         return as_of_time(time, meta) if key == AS_OF else time_of_range(name, time, meta, incremental)
 
-    return Scan(
+    made = Scan(
         meta,
         columns=columns,
         where=where,
@@ -413,6 +413,9 @@ def scan(
         limit=limit,
         meta_columns=meta_columns,
     )
+    if kind != "incremental" and made._query.as_of is None:
+        check_names(made._query, meta)
+    return made
 
 
 LimitT = TypeVar("LimitT", int, "int | None")

@@ -22,7 +22,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import pyarrow as pa
-import pyarrow.types as pt
 
 from pyhudi.actions.action import Action, ActionContext
 from pyhudi.actions.alter import AlterSchema
@@ -74,7 +73,7 @@ from pyhudi.model.instant import ActionKind
 from pyhudi.model.new_table import new_table_properties
 from pyhudi.model.options import WriteOptions, canonical_keys
 from pyhudi.progress_line import working
-from pyhudi.schema.column_paths import column_paths
+from pyhudi.schema.column_paths import check_twins, zones_of
 from pyhudi.services.after_write import served
 from pyhudi.storage import open_storage, with_sync
 from pyhudi.storage.base import Storage
@@ -155,14 +154,8 @@ def write_table(
         written = with_retries(attempt, options, frame, clock)
         # Plans of services name files by their full paths, so services wait until the files are in their place.
         result = written.result if isinstance(storage, StagedTable) else served(*written)
-        work.result = result = replace(result, zones=_zones(engine.schema(frame)))
+        work.result = result = replace(result, zones=zones_of(engine.schema(frame)))
     return result
-
-
-def _zones(schema: pa.Schema) -> dict[str, str]:
-    """The zones of columns with moments, but for UTC, by their paths."""
-    kinds = {path: kind for path, kind in column_paths(schema).items() if pt.is_timestamp(kind)}
-    return {path: kind.tz for path, kind in kinds.items() if kind.tz not in (None, "UTC", "Etc/UTC", "+00:00")}
 
 
 def _attempt(write: Callable[[int], _Written], frame: Frame, storage: Storage, number: int) -> _Written:
@@ -327,6 +320,7 @@ def create(
     columns = without_meta(arrow_schema(schema))
     if not len(columns):
         raise ConfigError("The schema has no columns; a table needs one at least.")
+    check_twins(columns, pa.schema([]))
     session = session_options(spark)
     parsed = WriteOptions.parse(_with_name(options, storage, session), session, None)
     check_fields(parsed, columns.names)
@@ -417,6 +411,11 @@ def _written(
     else:
         parsed, is_new = options_for(storage, options, session, meta.config, for_new)
     names = source.column_names(None if is_new else meta)
+    if is_new and not names:
+        raise ConfigError(
+            f"{storage.root}: the data has neither rows nor columns, so it can't make a table. Give rows, or make an "
+            "empty table by HudiTable.create(path, schema)."
+        )
     if is_new:
         # What can be refused is refused before the old table goes.
         new_table_properties(new_table(parsed))

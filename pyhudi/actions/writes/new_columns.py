@@ -18,7 +18,7 @@ from pyhudi.metadata.schema import MetadataKind
 from pyhudi.model.instant import Instant
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.model.options.operation import SCHEMA_MODE
-from pyhudi.schema.column_paths import column_paths
+from pyhudi.schema.column_paths import check_twins, column_paths
 from pyhudi.schema.evolution import evolve, misfit, misspelt
 from pyhudi.schema.former_names import FormerName, former_names
 from pyhudi.schema.internal import load_schema_history
@@ -47,6 +47,7 @@ def stored_columns(columns: pa.Schema, context: ActionContext, missing: Missing)
     """
     options = context.options
     table = pa.schema([]) if _replaces_schema(columns, context) else context.meta.stored_schema()
+    check_twins(columns, context.meta.stored_schema())
     is_said = not options.explicit.isdisjoint(_FOR_MISSING)
     try:
         return _evolved(table, columns, "refused" if is_said else missing, context)

@@ -126,8 +126,8 @@ class SchemaOptions:
     null_for_missing_columns: bool = option(
         "hoodie.write.set.null.for.missing.columns",
         False,
-        "Columns of the table that the data lacks: with true they are null in every row of the data, with false they are "
-        "refused. Unset, stored rows keep their values, and new rows get null.",
+        "Columns of the table that the data lacks: with true they are null in every row of the data, with false they "
+        "are refused. Unset, stored rows keep their values, and new rows get null.",
     )
     reconcile_schema: bool = option(
         "hoodie.datasource.write.reconcile.schema",

@@ -63,6 +63,9 @@ class Support(str, Enum):
     REFUSED = "refused"
 
 
+_SHORT = {"cow": "COPY_ON_WRITE", "mor": "MERGE_ON_READ"}  # as in SQL's `type`
+
+
 @dataclass(frozen=True, slots=True)
 class OptionSpec:
     """A row of the option table.
@@ -108,6 +111,7 @@ class OptionSpec:
         return self._choice(text) if self.choices else text
 
     def _choice(self, text: str) -> str:
+        text = _SHORT.get(text.lower(), text)
         by_lower_case: Mapping[str, str] = {choice.lower(): choice for choice in self.choices}
         if text.lower() in by_lower_case:
             return by_lower_case[text.lower()]
