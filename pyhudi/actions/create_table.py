@@ -191,6 +191,11 @@ def check_fields(options: WriteOptions, columns: Sequence[str]) -> None:
 
     A user's key generator may use its fields freely; deletes need no ordering value.
     """
+    if not columns:
+        raise ConfigError(
+            "The schema has no columns; a table needs one at least. Give rows, or make an empty table by "
+            "HudiTable.create(path, schema)."
+        )
     own_generator = ":" in (options.key_generator or "")
     fields_of_key = {
         ("record_key", "hoodie.datasource.write.recordkey.field"): () if own_generator else options.record_key_fields,

@@ -300,11 +300,7 @@ def _action(
 _NAME = "hoodie.table.name"
 _OPERATION = "hoodie.datasource.write.operation"
 _PARTITION_FIELDS = "hoodie.datasource.write.partitionpath.field"
-_COLUMN_KEYS = {
-    "hoodie.datasource.write.recordkey.field",
-    _PARTITION_FIELDS,
-    "hoodie.table.ordering.fields",
-}
+_COLUMN_KEYS = {"hoodie.datasource.write.recordkey.field", _PARTITION_FIELDS, "hoodie.table.ordering.fields"}
 _NAME_KEYS = (_NAME, "hoodie.datasource.write.table.name")
 
 
@@ -318,8 +314,6 @@ def create(
 ) -> MetaClient:
     """Make an empty table of these columns. Raises TableExists, unless it replaces a table, and ConfigError."""
     columns = without_meta(arrow_schema(schema))
-    if not len(columns):
-        raise ConfigError("The schema has no columns; a table needs one at least.")
     check_twins(columns, pa.schema([]))
     session = session_options(spark)
     parsed = WriteOptions.parse(_with_name(options, storage, session), session, None)
@@ -411,11 +405,6 @@ def _written(
     else:
         parsed, is_new = options_for(storage, options, session, meta.config, for_new)
     names = source.column_names(None if is_new else meta)
-    if is_new and not names:
-        raise ConfigError(
-            f"{storage.root}: the data has neither rows nor columns, so it can't make a table. Give rows, or make an "
-            "empty table by HudiTable.create(path, schema)."
-        )
     if is_new:
         # What can be refused is refused before the old table goes.
         new_table_properties(new_table(parsed))

@@ -44,7 +44,7 @@ MISTAKES: dict[str, tuple[Any, str]] = {
     "a Path as data": (lambda t: t.upsert(Path("rows.csv")), "not rows.*add_files"),
     "no rows for a new table": (
         lambda t: write_hudi("memory://mistakes-none", [], record_key="id"),
-        "neither rows nor columns.*HudiTable.create",
+        "no columns; a table needs one.*HudiTable.create",
     ),
     "a misspelt column": (lambda t: t.scan(["pric"]), "'pric', which the table does not have. Did you mean 'price'"),
     "a misspelt filter": (lambda t: t.scan(where="pric > 1"), "'pric', which the table does not have"),
