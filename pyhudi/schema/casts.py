@@ -10,6 +10,7 @@ Source: docs/formats/schema.md, "Reading older files", "Schema history"; docs/fo
 
 from __future__ import annotations
 
+import typing
 from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
 
 import pyarrow as pa
@@ -88,7 +89,7 @@ def cast(array: pa.Array, target: pa.DataType) -> pa.Array:
 def may_be_inexact(source: pa.DataType, target: pa.DataType) -> bool:
     """Can `cast` lose digits of a value? Times to a coarser unit, and large integers to floating point."""
     if (pt.is_timestamp(source) and pt.is_timestamp(target)) or (pt.is_time(source) and pt.is_time(target)):
-        return _NANOS[source.unit] < _NANOS[target.unit]
+        return _nanos(source) < _nanos(target)
     return pt.is_integer(source) and pt.is_floating(target)
 
 
@@ -106,11 +107,16 @@ def first_inexact(array: pa.Array, target: pa.DataType) -> str | None:
         same = pc.equal(array.cast(target, safe=False).cast(pa.float64()).cast(whole), array.cast(whole))
     else:
         ticks = array.cast(pa.int32() if pt.is_time32(source) else pa.int64()).cast(pa.int64())
-        factor = _NANOS[target.unit] // _NANOS[source.unit]
+        factor = _nanos(target) // _nanos(source)
         same = pc.equal(pc.multiply(pc.divide(ticks, factor), factor), ticks)
     if pc.all(same).as_py() is not False:
         return None
     return str(array.filter(pc.invert(same))[0].cast(pa.string()))
+
+
+def _nanos(kind: pa.DataType) -> int:
+    """Nanoseconds in a unit of a timestamp or time."""
+    return _NANOS[typing.cast("pa.TimestampType", kind).unit]
 
 
 def _becomes_decimal(source: pa.DataType, target: pa.DataType) -> bool:

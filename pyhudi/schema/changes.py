@@ -15,6 +15,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from itertools import count
+from typing import cast
 
 import pyarrow as pa
 import pyarrow.types as pt
@@ -152,7 +153,7 @@ def _type_of(value: object, change: object) -> pa.DataType:
         return value
     try:
         if isinstance(value, str):
-            return pa.type_for_alias(value)
+            return cast("pa.DataType", pa.type_for_alias(value))  # type: ignore[call-overload]
     except ValueError:
         pass
     raise SchemaMismatch(

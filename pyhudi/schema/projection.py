@@ -150,7 +150,7 @@ def _way_out(path: str, source: pa.DataType, target: pa.DataType) -> str:
         return (
             f"Cast the values to {target} yourself, or let the column be text or a decimal: ChangeType({path!r}, ...)."
         )
-    if pa.types.is_timestamp(source):
+    if isinstance(source, pa.TimestampType) and isinstance(target, pa.TimestampType):
         return f"Round the values: .dt.floor({target.unit!r}) in pandas, pyarrow.compute.floor_temporal in Arrow."
     return f"Cast the values to {target} yourself."
 

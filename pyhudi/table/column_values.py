@@ -41,7 +41,7 @@ def column_of(name: object, values: Sequence[object], data_type: pa.DataType | N
         bad = next((value for value in values if not _fits(value, data_type)), None)
         raise _refused(name, bad, data_type, error) from error
     cut = None if data_type is None else next((v for v in values if _loses_digits(v, data_type)), None)
-    if cut is not None:
+    if cut is not None and data_type is not None:
         lost = "its time of day" if isinstance(cut, datetime) and pt.is_date(data_type) else "digits behind the point"
         raise _refused(name, cut, data_type, f"{lost} would be lost")
     turned = None if data_type is None else next((v for v in values if _loses_zone(v, data_type)), None)

@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
+import pyarrow as pa
+
 from pyhudi.actions.changes.change import ChangeRows
 from pyhudi.actions.changes.clauses import Clause, When, set_values
 from pyhudi.actions.changes.values import SOURCE, TARGET
@@ -56,7 +58,7 @@ class Merge:
 
     def __repr__(self) -> str:
         data = self.source
-        rows = f" of {len(data):,} rows" if isinstance(data, list) or hasattr(data, "num_rows") else ""
+        rows = f" of {len(data):,} rows" if isinstance(data, list | pa.Table) else ""
         clauses = "; ".join(f"{clause.when.name.lower().replace('_', ' ')}: {clause.does}" for clause in self.clauses)
         return f"Merge({type(data).__name__}{rows} into {self.storage.root}; {clauses or 'no clause yet'}; not run yet)"
 

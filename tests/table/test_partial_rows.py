@@ -90,12 +90,10 @@ INSERTS: dict[str, Any] = {
     "insert": lambda table, rows: table.insert(rows),
     "bulk_insert": lambda table, rows: table.bulk_insert(rows),
     "insert_overwrite": lambda table, rows: table.insert_overwrite(rows),
-    "overwrite": lambda table, rows: table.overwrite(rows),
     "overwrite of a partition": lambda table, rows: table.overwrite(rows, where="city = 'oslo'"),
     "overwrite of rows": lambda table, rows: table.overwrite(rows, where="city = 'oslo' AND id < 10"),
 }
 ONLY_NEW = {
-    "overwrite": [7],
     "insert_overwrite": [3, 7],
     "overwrite of a partition": [3, 7],
     "overwrite of rows": [3, 7],
@@ -113,7 +111,7 @@ def test_new_rows_are_null_where_the_data_lacks_a_column(tmp_path: Path, write: 
     assert [row[0] for row in rows(table)] == ONLY_NEW.get(write, [1, 2, 3, 7])
 
 
-@pytest.mark.parametrize("write", ["insert", "bulk_insert", "insert_overwrite", "overwrite"])
+@pytest.mark.parametrize("write", ["insert", "bulk_insert", "insert_overwrite"])
 def test_new_rows_need_keys_ordering_and_required_columns_and_only_these_are_named(tmp_path: Path, write: str) -> None:
     columns = [*SCHEMA, pa.field("must", pa.int64(), nullable=False)]
     table = HudiTable.create(tmp_path / "t", pa.schema(columns), record_key="id", partition_by="city", ordering="ts")
@@ -134,8 +132,22 @@ def test_an_option_refuses_missing_columns_and_the_message_says_the_rule_once(tm
         table.insert(row, options=off)
     assert "missing in the data: column 'n' (int64), column 'note' (string), column 'ts' (int64)." in str(caught.value)
     assert str(caught.value).count("hoodie.write.set.null.for.missing.columns") == 1
-    with pytest.raises(SchemaMismatch, match="schema_mode='overwrite' gives the table the columns of the data"):
-        table.overwrite(row, options=off)
+
+
+@pytest.mark.parametrize("more", [{}, {"options": {"hoodie.write.set.null.for.missing.columns": "false"}}])
+def test_an_overwrite_of_the_whole_table_says_whether_it_means_nulls_or_other_columns(
+    tmp_path: Path, more: dict[str, Any]
+) -> None:
+    table, row = made(tmp_path, "COPY_ON_WRITE"), [{"id": 7, "city": "oslo"}]
+    with pytest.raises(
+        SchemaMismatch, match="schema_mode='overwrite' gives the table the columns of the data"
+    ) as caught:
+        table.overwrite(row, **more)
+    assert "missing in the data: column 'n'" in str(caught.value)
+    table.overwrite(row, options={"hoodie.write.set.null.for.missing.columns": "true"})
+    assert rows(table) == [(7, None, None, None)]
+    table.overwrite(row, schema_mode="overwrite")
+    assert table.schema.names == ["id", "city"]
 
 
 def test_an_insert_into_the_log_files_of_buckets_loses_no_stored_values(tmp_path: Path) -> None:

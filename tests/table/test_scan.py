@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 
-from pyhudi import ConfigError, CorruptFile, HudiTable, write_hudi
+from pyhudi import ConfigError, CorruptFile, HudiError, HudiTable, write_hudi
 from pyhudi.errors import PathNotFound
 from pyhudi.formats.base.parquet_footer import read_footer
 from pyhudi.formats.base.ranges import row_groups_that_may_match
@@ -150,11 +150,16 @@ def test_a_scan_keeps_the_moment_at_which_it_was_made(tmp_path: Path) -> None:
     assert table.scan(["id"]).count() == 2
 
 
-def test_nothing_is_read_before_rows_are_asked_for(tmp_path: Path) -> None:
+def test_a_scan_checks_names_at_once_and_opens_no_file_before_rows_are_asked_for(tmp_path: Path) -> None:
     write_hudi(tmp_path / "t", [{"id": 1}], record_key="id")
-    scan = HudiTable.open(tmp_path / "t").scan(["no such column"])
+    table = HudiTable.open(tmp_path / "t")
 
     with pytest.raises(ConfigError, match="no such column"):
+        table.scan(["no such column"])
+    for file in (tmp_path / "t").glob("*.parquet"):
+        file.write_bytes(b"")
+    scan = table.scan(["id"], "id = 1")
+    with pytest.raises(HudiError):
         scan.to_arrow()
 
 

@@ -7,7 +7,6 @@ cut, with a warning: Spark has no other times.
 from __future__ import annotations
 
 import pyarrow as pa
-import pyarrow.types as pt
 
 from pyhudi.caller_warnings import warn_caller
 from pyhudi.schema.casts import first_inexact, may_be_inexact
@@ -29,7 +28,8 @@ def check_digits(rows: pa.Table | pa.RecordBatch | None, incoming: pa.Schema, st
     if rows is not None and names:
         project(pa.table(rows.select(names)), pa.schema([stored.field(name) for name in names]), exact=True)
     for path in sorted(loses):
-        if not pt.is_timestamp(given[path]) or given[path].unit != "us":
+        kind = given[path]
+        if not isinstance(kind, pa.TimestampType) or kind.unit != "us":
             continue
         if rows is not None and path in targets and first_inexact(_whole(rows.column(path)), own[path]) is None:
             continue

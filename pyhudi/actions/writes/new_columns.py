@@ -48,11 +48,12 @@ def stored_columns(columns: pa.Schema, context: ActionContext, missing: Missing)
     options = context.options
     table = pa.schema([]) if _replaces_schema(columns, context) else context.meta.stored_schema()
     check_twins(columns, context.meta.stored_schema())
-    is_said = not options.explicit.isdisjoint(_FOR_MISSING)
+    overwrites = options.operation.lower() == "insert_overwrite_table"  # nulls may be meant, or other columns
+    is_said = overwrites or not options.explicit.isdisjoint(_FOR_MISSING)
     try:
         return _evolved(table, columns, "refused" if is_said else missing, context)
     except SchemaMismatch as error:
-        if options.operation.lower() != "insert_overwrite_table":
+        if not overwrites:
             raise
         raise SchemaMismatch(f"{error}\nschema_mode='overwrite' gives the table the columns of the data.") from error
 
@@ -115,7 +116,7 @@ def _dropped(paths: Collection[str], meta: MetaClient) -> dict[str, FormerName]:
             continue
         older = column_paths(arrow_from_avro(body.schema_json))
         for path in older.keys() & paths if newer is not None else ():
-            names.setdefault(path, FormerName(None, newer.requested_time))
+            names.setdefault(path, FormerName(None, "" if newer is None else newer.requested_time))
         newer = instant
     return names
 
