@@ -20,6 +20,7 @@ from pyhudi.actions.undo.damaged_plans import drop_damaged_plans
 from pyhudi.actions.undo.restore import finish_restores
 from pyhudi.actions.undo.rollback import clear_dead_indexing, roll_back_failed_writes
 from pyhudi.caller_warnings import warn_caller
+from pyhudi.completed import unnamed
 from pyhudi.engine.base import Engine
 from pyhudi.errors import CorruptFile, HudiError, MetadataTableDamaged
 from pyhudi.filegroup.write.markers import delete_markers, sweep
@@ -78,10 +79,11 @@ def prepare(
         meta = meta.reload()
     context = ActionContext(meta, options, table_lock(options, meta.storage, clock), clock, engine)
     undone: list[str] = []
-    for step in STEPS:
-        if step.for_services or not is_service:
-            context, times = step.take(context)
-            undone += times
+    with unnamed():
+        for step in STEPS:
+            if step.for_services or not is_service:
+                context, times = step.take(context)
+                undone += times
     return context, tuple(undone)
 
 

@@ -4,13 +4,25 @@ from __future__ import annotations
 
 from pyhudi.errors import HudiError
 
-__all__ = ["BROKEN_PIPE", "CONFLICT", "DONE", "INTERRUPTED", "REFUSED", "TERMINATED", "USAGE", "WRONG", "code_of"]
+__all__ = [
+    "BROKEN_PIPE",
+    "CONFLICT",
+    "DONE",
+    "ENDED_AFTER",
+    "INTERRUPTED",
+    "REFUSED",
+    "TERMINATED",
+    "USAGE",
+    "WRONG",
+    "code_of",
+]
 
 DONE = 0
 REFUSED = 1
 USAGE = 2
 WRONG = 3
 CONFLICT = 4
+ENDED_AFTER = 5  # by a signal, after something was complete
 INTERRUPTED = 130  # 128 + SIGINT
 BROKEN_PIPE = 141  # 128 + SIGPIPE
 TERMINATED = 143  # 128 + SIGTERM

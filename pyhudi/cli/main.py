@@ -18,8 +18,9 @@ from collections.abc import Sequence
 from types import FrameType
 from typing import NoReturn
 
-from pyhudi.cli.exit_codes import BROKEN_PIPE, DONE, INTERRUPTED, REFUSED, TERMINATED, USAGE, code_of
+from pyhudi.cli.exit_codes import BROKEN_PIPE, DONE, ENDED_AFTER, INTERRUPTED, REFUSED, TERMINATED, USAGE, code_of
 from pyhudi.cli.registry import COMMANDS, GROUPS, Command, command_of, near_commands
+from pyhudi.completed import completed_instants, completed_note, naming_completed
 from pyhudi.errors import HudiError
 from pyhudi.shown_text import message
 
@@ -45,13 +46,21 @@ def main(tokens: Sequence[str]) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes once more at its end
         return BROKEN_PIPE
-    except KeyboardInterrupt:
-        return _ended("interrupted; nothing of it became visible unless the command had said so", INTERRUPTED)
+    except KeyboardInterrupt as error:
+        return _stopped("interrupted", error, INTERRUPTED)
     except SystemExit as end:
         if end.code == TERMINATED:
-            return _ended("ended by SIGTERM; what it had not committed was taken back", TERMINATED)
+            return _stopped("ended by SIGTERM", end, TERMINATED)
         raise
     return code
+
+
+def _stopped(how: str, error: BaseException, code: int) -> int:
+    """Say in one line what of the command is complete."""
+    note = completed_note(error)
+    if not note:
+        return _ended(f"{how}; nothing of it became visible unless the command had said so", code)
+    return _ended(f"{how} after its commit. {message(note)}", ENDED_AFTER if completed_instants(error) else code)
 
 
 def _main(tokens: list[str]) -> int:
@@ -72,7 +81,10 @@ def _main(tokens: list[str]) -> int:
             raise
         return _ended("the command line needs more packages: pip install 'pyhudi[cli]'", REFUSED)
     try:
-        return reply_of(command, arguments)
+        with naming_completed():
+            code = reply_of(command, arguments)
+            sys.stdout.flush()
+        return code
     except BrokenPipeError:
         raise
     except Exception as error:
@@ -83,7 +95,8 @@ def _failed(error: Exception, is_debugged: bool) -> int:
     """Say in one line what went wrong."""
     if is_debugged:
         traceback.print_exc()
-    text = message(str(error)).replace("\n", " ")
+    note = completed_note(error)
+    text = message(f"{error} {note}." if note else str(error)).replace("\n", " ")
     if isinstance(error, HudiError | OSError):
         return _ended(f"{_public_name(error)}: {text}", code_of(error))
     return _ended(f"unexpected {type(error).__name__}: {text} ({_DEBUG} shows where)", REFUSED)

@@ -50,7 +50,8 @@ where standard error is a terminal; `PYHUDI_PROGRESS=1` or `0` decides otherwise
 | 2 | usage: a command or option is not known, or an argument is missing |
 | 3 | found something wrong: `health`, `validate` and their like answered, and the answer has findings |
 | 4 | conflict: another process was in the way; the same run can succeed later |
-| 130, 143 | ended by Ctrl-C or SIGTERM: what was not committed was taken back |
+| 5 | ended by Ctrl-C or SIGTERM after its commit: the line names the instants that are complete; don't run it again |
+| 130, 143 | ended by Ctrl-C or SIGTERM before: what was not committed was taken back |
 
 ## Options of every command
 

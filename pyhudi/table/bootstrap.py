@@ -28,6 +28,7 @@ from pyhudi.actions.result import WriteResult
 from pyhudi.actions.runner import run
 from pyhudi.actions.writes.bootstrap import Bootstrap
 from pyhudi.actions.writes.bulk_insert import BulkInsert
+from pyhudi.completed import naming_completed
 from pyhudi.engine.base import Frame, as_engine
 from pyhudi.engine.local import LocalEngine
 from pyhudi.engine.local_frame import ReopenedRows
@@ -193,7 +194,7 @@ def _bootstrap(folder: Storage, storage: Storage, modes: _Modes, overwrite: bool
     replaces = overwrite and table_exists(storage)
     if not replaces and table_exists(storage) and not cleared(with_sync(storage, parsed.storage_sync), parsed):
         raise _table_exists(storage)  # another process is at work on it
-    with working("bootstrap", storage.root) as work:
+    with naming_completed(), working("bootstrap", storage.root) as work:
         if replaces:
             engine = as_engine(LocalEngine())
             build = partial(_build, source, stays, copied, options)

@@ -15,6 +15,7 @@ from datetime import tzinfo
 from functools import partial
 from typing import TYPE_CHECKING, Generic, Protocol, TypeAlias, TypeVar
 
+from pyhudi.completed import naming_completed
 from pyhudi.errors import ConfigError
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import (
@@ -105,7 +106,7 @@ def serve(
     admit(opened)
     if dry_run:
         return service(opened)
-    with working(_name_of(service), storage.root) as work:
+    with naming_completed(), working(_name_of(service), storage.root) as work:
         context, _ = prepare(meta, engine, options, clock, is_service=True)
         work.result = result = service(context)
     return result

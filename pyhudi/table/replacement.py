@@ -8,6 +8,7 @@ from pyhudi.actions.action import ActionContext
 from pyhudi.actions.open_table import table_lock
 from pyhudi.actions.replacement import aside, replacing
 from pyhudi.actions.result import WriteResult
+from pyhudi.completed import naming_completed
 from pyhudi.engine.base import Engine
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import WriteOptions
@@ -35,7 +36,8 @@ def replace_table(
     Raises:  HudiError; the old table is as it was then, unless the error says that the new one counts.
     """
     storage = with_sync(storage, options.storage_sync)
-    with replacing(storage, options, clock) as staged:
-        result = build(staged, aside(options))
-    meta = MetaClient.load(storage, clock)
-    return served(result, ActionContext(meta, options, table_lock(options, meta.storage, clock), clock, engine))
+    with naming_completed():
+        with replacing(storage, options, clock) as staged:
+            result = build(staged, aside(options))
+        meta = MetaClient.load(storage, clock)
+        return served(result, ActionContext(meta, options, table_lock(options, meta.storage, clock), clock, engine))

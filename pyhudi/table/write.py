@@ -62,6 +62,7 @@ from pyhudi.actions.writes.delete_partition import DeletePartitions, delete_part
 from pyhudi.actions.writes.index_lookup import buckets_changed, with_table_index
 from pyhudi.actions.writes.insert_overwrite import Overwrite, insert_overwrite, insert_overwrite_table
 from pyhudi.actions.writes.keyed_write import KeyedWrite, delete, insert, upsert
+from pyhudi.completed import naming_completed
 from pyhudi.engine.base import Engine, Frame
 from pyhudi.engine.local_frame import LocalFrame, ReopenedRows
 from pyhudi.errors import ConfigError, SchemaMismatch, TableNotFound, WriteConflict
@@ -150,7 +151,7 @@ def write_table(
         return change_table(storage, delete_partition(frame, options), engine, options, clock=clock)
     write = partial(_write, operation, frame, storage, engine, options, clock)
     attempt = partial(_attempt, write, frame, storage)
-    with working(options.operation.lower(), storage.root) as work:
+    with naming_completed(), working(options.operation.lower(), storage.root) as work:
         written = with_retries(attempt, options, frame, clock)
         # Plans of services name files by their full paths, so services wait until the files are in their place.
         result = written.result if isinstance(storage, StagedTable) else served(*written)
@@ -246,7 +247,7 @@ def change_table(
         context, undone = prepare(meta.reload() if number else meta, engine, context_at_first.options, clock)
         return _run(change, context, undone, number)
 
-    with working(str(change.operation), storage.root) as work:
+    with naming_completed(), working(str(change.operation), storage.root) as work:
         work.result = result = served(*with_retries(attempt, options, rows, clock))
     return result
 

@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
 from pyhudi.caller_warnings import warn_caller
+from pyhudi.completed import Completion, completing
 from pyhudi.errors import WriteConflict
 from pyhudi.formats.timeline.clean_plans import encode_clean_metadata
 from pyhudi.formats.timeline.instant_files import encode_commit, encode_rollback_metadata
@@ -35,6 +36,7 @@ from pyhudi.model.commit import Body, CommitMetadata, OperationType, TableChange
 from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.model.plans import CleanMetadata, IndexPlan, RestoreMetadata, RollbackMetadata, SavepointMetadata
 from pyhudi.model.timeline import Timeline
+from pyhudi.storage.staged_table import place_of
 from pyhudi.transaction.context import ContextT, TableContext
 from pyhudi.transaction.instants import TimelineWriter, draw_completion_time
 
@@ -177,7 +179,8 @@ def commit_locked(
     completion_time = draw_completion_time(inflight, now, after=followed)
     encoded = _encoded(metadata, inflight, now.meta)
     _check_still_held(inflight, now)
-    completed = _completed(inflight, completion_time, encoded, now.meta)
+    with completing(_completion(inflight, now)):
+        completed = _completed(inflight, completion_time, encoded, now.meta)
     others: list[Instant] = [instant for instant in now.meta.timeline if not _is_same(instant, inflight)]
     return Committed(completed, metadata, change, Timeline((*others, completed)))
 
@@ -211,6 +214,15 @@ def after_commit(what: str, instant: Instant, context: TableContext, work: Calla
             f"{context.meta.storage.root}: {instant.action.value} {instant.requested_time} is done, but {what} failed; "
             f"the next write to the table does it. {type(error).__name__}: {error}"
         )
+
+
+def _completion(inflight: Instant, now: TableContext) -> Completion:
+    def is_complete() -> bool:
+        meta = MetaClient.load(place_of(now.meta.storage), now.clock)  # what readers see, also while a table is replaced
+        current = meta.timeline.find(inflight.requested_time, inflight.action)
+        return current is not None and current.is_completed
+
+    return Completion(now.meta.storage.root, inflight.action.value, inflight.requested_time, is_complete)
 
 
 def _is_same(instant: Instant, inflight: Instant) -> bool:

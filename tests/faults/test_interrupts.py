@@ -10,8 +10,10 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from linecache import getline
 from pathlib import Path
 from types import FrameType
@@ -21,17 +23,20 @@ import pytest
 
 from pyhudi import HudiTable
 from pyhudi.actions import runner
+from pyhudi.completed import completed_instants, completed_note
 from pyhudi.engine.local import LocalEngine
 from pyhudi.interrupts import uninterrupted
 from pyhudi.locks import hold
 from pyhudi.locks.base import LockOptions
 from pyhudi.locks.in_process import InProcessLock
+from pyhudi.model.instant import ActionKind
+from pyhudi.services.after_write import AFTER_WRITE
 from pyhudi.storage.clock import SystemClock
 from pyhudi.storage.local import LocalStorage
 from pyhudi.storage.memory import MemoryStorage
 from tests.support.sweeps import SAMPLED
 from tests.support.tables.small import DEFAULTS, Row, TestTable, rows_of
-from tests.support.writers.dying import on_clone
+from tests.support.writers.dying import on_clone, places_to_die
 from tests.support.writers.interrupted_calls import AT_ONCE, MANY_WRITERS, assert_stopped, interruptions
 
 START: list[Row] = [("a", "x", 1, 10), ("b", "x", 1, 20), ("c", "y", 1, 30)]
@@ -105,6 +110,82 @@ def test_an_interrupted_write_is_undone_before_the_interrupt_reaches_the_caller(
         assert not attempt.meta.timeline.pending().instants, where
         assert not list(attempt.storage.walk(".hoodie/.temp")) or "delete_tree .hoodie/.temp" in where, where
         assert_goes_on(attempt, where, START, after)
+
+
+def completed(table: TestTable) -> list[tuple[str, ActionKind]]:
+    """The instants that are complete, without those of rollbacks of failed writes."""
+    instants = table.meta.timeline.completed().instants
+    return [(i.requested_time, i.action) for i in instants if i.action is not ActionKind.ROLLBACK]
+
+
+def errors_of_interruptions(
+    table: TestTable, act: Callable[[TestTable], object], error: type[BaseException]
+) -> Iterator[tuple[BaseException, list[str], str]]:
+    """For each storage call at which an action is interrupted: the error, what the action completed, which call."""
+    before = set(completed(table))
+    counted = on_clone(table)
+    act(counted)
+    calls = counted.memory.log
+    for kind, n in places_to_die(calls):
+        attempt = on_clone(table)
+        attempt.memory.fail_at(n, kind, error)
+        with pytest.raises(error) as caught:
+            act(attempt)
+        attempt.memory.reset_faults()
+        right = [one[0] for one in completed(attempt) if one not in before]
+        yield caught.value, right, f"{kind} {n}: {' '.join(calls[n - 1])}"
+
+
+CLEANS = {**MANY_WRITERS, **ONE_VERSION, "hoodie.clean.automatic": "true", "hoodie.clean.max.commits": "1"}
+
+
+@pytest.mark.filterwarnings("ignore:The lock file")
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
+def test_an_interrupt_names_the_instants_that_are_complete_and_no_others(error: type[BaseException]) -> None:
+    table = TestTable(MemoryStorage(), {**CLEANS, "hoodie.metadata.enable": "false"}, engine=LocalEngine(1))
+    table.bulk_insert(*START)
+    table.upsert(CHANGE)
+    table.upsert(("a", "x", 3, 12))
+    numbers = set()
+    for raised, right, where in errors_of_interruptions(table, lambda t: t.upsert(("a", "x", 4, 13)), error):
+        assert list(completed_instants(raised)) == right, where
+        notes = " ".join(getattr(raised, "__notes__", [completed_note(raised)]))
+        assert all(time in notes for time in right), where
+        assert ("complete, and readers see" in notes) == bool(right), where
+        numbers.add(len(right))
+    assert numbers == {0, 1, 2}  # nothing, the write, the write and the clean after it
+
+
+@pytest.mark.filterwarnings("ignore:The lock file")
+def test_an_interrupted_service_names_what_it_completed() -> None:
+    acts: list[tuple[TestTable, Callable[[HudiTable], object]]] = [
+        (merge_on_read(CHANGE), lambda t: t.compact(options=MANY_WRITERS)),
+        (made(CHANGE), lambda t: t.savepoint(options=MANY_WRITERS)),
+    ]
+    for table, act in acts:
+        numbers = set()
+        on_table = partial(lambda act, table: act(handle(table)), act)
+        for raised, right, where in errors_of_interruptions(table, on_table, KeyboardInterrupt):
+            assert list(completed_instants(raised)) == right, where
+            numbers.add(len(right))
+        assert numbers == {0, 1}
+
+
+def test_an_error_that_comes_after_the_commit_names_it_too() -> None:
+    table = made()
+
+    def failing(context: object) -> tuple[str, ...]:
+        warnings.warn("the disk is old", stacklevel=1)
+        raise ValueError("no service")
+
+    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
+        patch.setitem(AFTER_WRITE, "clean", failing)  # type: ignore[call-overload]
+        warnings.simplefilter("error")
+        with pytest.raises(UserWarning, match="the write is complete") as caught:
+            table.upsert(CHANGE)
+
+    assert completed_instants(caught.value) == (times(table)[-1],)
+    assert table.rows() == sorted(CHANGED, key=repr)
 
 
 @pytest.mark.thorough

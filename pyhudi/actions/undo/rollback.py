@@ -25,6 +25,7 @@ from contextlib import suppress
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.metadata_participant import METADATA_TABLE
 from pyhudi.actions.undo.checks import action_of, check_can_be_undone, check_is_newest, check_is_uncommitted
+from pyhudi.completed import unnamed
 from pyhudi.errors import CorruptFile, PathNotFound, StorageError, TableError, WriteConflict
 from pyhudi.filegroup.write.markers import delete_markers, sweep
 from pyhudi.formats.bootstrap import delete_index
@@ -114,11 +115,12 @@ def _roll_back_dead(instant: Instant, context: ActionContext) -> RollbackMetadat
     """Undo a pending write of a dead writer. If the plan can't be written, the dead writer's files may fill the disk:
     they are deleted first, and the plan is then still made from its markers.
     """
-    try:
-        return _roll_back(instant, context)
-    except (StorageError, OSError):
-        _delete_marked(instant, context)
-        return _roll_back(instant, context.reloaded())
+    with unnamed():
+        try:
+            return _roll_back(instant, context)
+        except (StorageError, OSError):
+            _delete_marked(instant, context)
+            return _roll_back(instant, context.reloaded())
 
 
 def _delete_marked(instant: Instant, context: ActionContext) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from pyhudi import AddColumn, HudiTable, RenameColumn
@@ -168,7 +169,7 @@ def test_log_blocks_below_version_8_are_rows_of_the_damaged_write(tmp_path: Path
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_damaged_change_of_the_schema_is_left_alone_and_said(tmp_path: Path, version: str) -> None:
     table = table_of(tmp_path, version)
-    table.alter(AddColumn("more", "int32"))
+    table.alter(AddColumn("more", pa.int32()))
     completed(tmp_path, version, "commit").write_bytes(b"")
 
     result = HudiTable.open(tmp_path).repair.empty_instants(dry_run=False)
