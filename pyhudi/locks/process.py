@@ -1,7 +1,8 @@
 """Which process wrote a note, and whether it has certainly ended.
 
 A process id is valid only within one machine, boot and namespace, and may be reused; the note records all of that.
-Where the system does not reveal this (only Linux does), every process counts as alive.
+Where the system does not reveal this (only Linux does), every process counts as alive. A killed process whose parent
+has not waited for it is a zombie: it has its id still, and is dead.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from pyhudi.formats.timeline.bodies import Body
 __all__ = ["is_note", "is_of_this_process", "is_renewed", "is_surely_dead", "note_of_this_process", "token_of"]
 
 _PROC = Path("/proc")
+_ENDED = (["Z"], ["X"], ["x"])  # states: a zombie, and a dead process that is being removed
 
 
 def note_of_this_process(token: str, *, is_renewed: bool = False) -> bytes:
@@ -58,7 +60,7 @@ def is_surely_dead(note: bytes) -> bool:
     started = _started(pid)
     if started is None:
         return not _is_running(pid)  # /proc mounted with hidepid does not show other users' processes
-    return bool(started != fields["started"])
+    return bool(started != fields["started"]) or _is_zombie(pid)
 
 
 def is_of_this_process(note: bytes) -> bool:
@@ -115,8 +117,28 @@ def _is_running(pid: int) -> bool:
 
 def _started(pid: int) -> str | None:
     """When a process began, in ticks since the boot; None when there is no such process, or it is hidden."""
+    fields = _stat(_PROC / str(pid))
+    return fields[19] if len(fields) > 19 else None
+
+
+def _is_zombie(pid: int) -> bool:
+    """Has a process ended, and only waits for its parent to ask how? One whose first thread has ended, while others
+    run, looks alike but for these.
+    """
+    if _stat(_PROC / str(pid))[:1] not in _ENDED:
+        return False
     try:
-        # After the name in brackets, which may hold anything: state is the 3rd field, the start the 22nd.
-        return (_PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()[19]
-    except (OSError, IndexError, ValueError):  # ValueError: a process name that is not text
-        return None
+        threads = list((_PROC / str(pid) / "task").iterdir())
+    except OSError:
+        return True  # its parent has asked meanwhile
+    return all(_stat(thread)[:1] in (*_ENDED, []) for thread in threads)
+
+
+def _stat(folder: Path) -> list[str]:
+    """The fields of a process or a thread behind its name, which stands in brackets and may hold anything: the state is
+    the first one, the start the 20th. Empty when there is no such process, or it is hidden.
+    """
+    try:
+        return (folder / "stat").read_text().rpartition(")")[2].split()
+    except (OSError, ValueError):  # ValueError: a process name that is not text
+        return []
