@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import gc
 import gzip
 import json
 import re
@@ -91,6 +92,21 @@ def test_without_a_path_a_notebook_shows_the_page(table: pyhudi.HudiTable) -> No
     assert not isinstance(report, str)
     assert report._repr_html_().startswith('<iframe srcdoc="&lt;!doctype html&gt;')
     assert len(repr(report)) < 200
+
+
+def test_the_hosts_garbage_collector_stays_as_it_is(
+    table: pyhudi.HudiTable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object) -> None:
+        raise AssertionError("a library must not switch the host's collector")
+
+    for name in ("disable", "enable", "freeze", "set_threshold"):
+        monkeypatch.setattr(gc, name, refused)
+
+    assert table.report(tmp_path / "t.html") == str(tmp_path / "t.html")
+    table.health()
+    table.files()
+    table.stats()
 
 
 def test_a_page_for_another_store_is_refused(table: pyhudi.HudiTable) -> None:
