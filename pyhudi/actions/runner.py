@@ -34,6 +34,7 @@ from pyhudi.errors import StorageError, WriteConflict, add_note
 from pyhudi.filegroup.write.markers import delete_markers, sweep
 from pyhudi.formats.timeline.instant_files import encode_commit
 from pyhudi.interrupts import uninterrupted
+from pyhudi.listeners import told_afterwards
 from pyhudi.listeners.locks import resolved
 from pyhudi.locks import give_back
 from pyhudi.metadata.staged_index import delete_staged_index
@@ -54,7 +55,7 @@ def run(action: Action[PlanT], context: ActionContext, rolled_back: tuple[str, .
     Args:    rolled_back: instants that were undone before, for the result.
     Raises:  HudiError; unless the completed file exists, nothing of the action is visible.
     """
-    with action_span(action.operation, context) as opened:
+    with told_afterwards(), action_span(action.operation, context) as opened:
         result = _run(action, context, rolled_back)
         if opened is not None:
             opened.set_attribute("hudi.instant", result.instant_time)

@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 
 from pyhudi.caller_warnings import warn_caller
 from pyhudi.formats.timeline.write_stats import stat_to_json
+from pyhudi.listeners.delivery import going_on_alone
 from pyhudi.listeners.done import ActionDone
 from pyhudi.model.commit import CommitMetadata, WriteStat
 from pyhudi.model.options import WriteOptions
@@ -41,6 +42,9 @@ class CallbackListener:
     def wants(self, options: WriteOptions) -> bool:
         """When the callback is on."""
         return options.callback.is_on
+
+    def note(self, done: ActionDone, options: WriteOptions) -> None:
+        """Nothing: all of it may take long."""
 
     def hear(self, done: ActionDone, options: WriteOptions, clock: Clock) -> None:
         """Deliver the message. Never raises: the commit is done, and a callback that fails is warned of."""
@@ -110,7 +114,9 @@ def _post(message: Mapping[str, object], callback: CallbackOptions, clock: Clock
     data = json.dumps(message, ensure_ascii=False).encode()
     problem = ""
     for pause_s in (0.0, *_PAUSES_S):
-        clock.sleep_s(pause_s)
+        if pause_s:
+            going_on_alone()
+            clock.sleep_s(pause_s)
         try:
             request = urllib.request.Request(callback.url, data, headers, method="POST")
             opener = urllib.request.build_opener(_NoRedirects)

@@ -1,16 +1,20 @@
 """What an action did, and the listeners that are told. A listener is one row of LISTENERS.
 
-An action is told of after its lock is released, when readers see it already. So a listener can't fail it: an error
+An action is told of when readers see it already, and its lock and its heartbeat have ended (`told_afterwards`). A
+listener has a copy, and a thread of its own (`delivery.py`): it can neither fail a write nor delay it, and an error
 becomes a warning. Docs: docs/metrics.md.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from contextvars import ContextVar, Token
+from dataclasses import dataclass, field, replace
+from types import TracebackType
 from typing import Protocol
 
-from pyhudi.caller_warnings import warn_caller
+from pyhudi.listeners.delivery import never_failing, put
 from pyhudi.model.commit import Body, CommitMetadata, OperationType
 from pyhudi.model.instant import Instant
 from pyhudi.model.options import WriteOptions
@@ -18,7 +22,7 @@ from pyhudi.model.timeline import Timeline
 from pyhudi.registry import Registry
 from pyhudi.storage.clock import Clock
 
-__all__ = ["LISTENERS", "ActionDone", "Listener", "tell"]
+__all__ = ["LISTENERS", "ActionDone", "Listener", "check_listeners", "tell", "told_afterwards"]
 
 _SERVICES = frozenset({OperationType.CLUSTER, OperationType.COMPACT, OperationType.LOG_COMPACT, OperationType.INDEX})
 
@@ -57,8 +61,12 @@ class Listener(Protocol):
         """Do the options of a call ask for this listener?"""
         ...
 
+    def note(self, done: ActionDone, options: WriteOptions) -> None:
+        """What is quick and in this process alone: done before the call returns."""
+        ...
+
     def hear(self, done: ActionDone, options: WriteOptions, clock: Clock) -> None:
-        """Take note of an action."""
+        """Everything else, in the listener's thread."""
         ...
 
 
@@ -71,18 +79,108 @@ LISTENERS: Registry[Callable[[], Listener]] = Registry(
 )
 
 
+_Told = tuple[ActionDone, WriteOptions, Clock]
+_waiting: ContextVar[list[_Told] | None] = ContextVar("waiting", default=None)
+_is_held: ContextVar[bool] = ContextVar("is_held", default=False)
+
+
+def check_listeners(options: WriteOptions) -> None:
+    """Refuse listeners that can't listen, before anything is written. Raises ConfigError."""
+    if options.metrics.is_on:
+        from pyhudi.listeners.metrics import check_reporter
+
+        check_reporter(options.metrics)
+
+
+def told_afterwards(*, holds: bool = False) -> AbstractContextManager[None]:
+    """`with told_afterwards():` around what holds locks and heartbeats: listeners hear of its actions at its end.
+
+    Args:    holds: blocks within this one tell nobody before its end; after an error nobody is told at all.
+    """
+    return _Afterwards(holds)
+
+
+class _Afterwards(AbstractContextManager[None]):
+    """Not a generator: an interrupt between its `yield` and the block would leave the list to the next call."""
+
+    def __init__(self, holds: bool) -> None:
+        self._holds = holds
+        self._token: Token[list[_Told] | None] | None = None
+        self._held: Token[bool] | None = None
+
+    def __enter__(self) -> None:
+        if _waiting.get() is None or self._holds:
+            self._token = _waiting.set([])
+        if self._holds:
+            self._held = _is_held.set(True)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._held is not None:
+            _is_held.reset(self._held)
+        waiting = _waiting.get() or []
+        told = [] if _is_held.get() or (self._holds and error is not None) else list(waiting)
+        if not _is_held.get():
+            waiting.clear()
+        if self._token is not None:
+            _waiting.reset(self._token)
+        if told:
+            _deliver(told, waits=error is None)
+
+
 def tell(done: ActionDone, options: WriteOptions, clock: Clock) -> None:
-    """Tell all listeners that the options ask for."""
+    """Tell all listeners that the options ask for, when the call has ended its heartbeat. Never raises."""
     if not (options.metrics.is_on or options.callback.is_on):
         return
-    for name in LISTENERS.entries:
+    told = replace(done, seconds=dict(done.seconds), counts=dict(done.counts)), options, clock
+    waiting = _waiting.get()
+    if waiting is None:
+        _deliver([told], waits=True)
+    else:
+        waiting.append(told)
+
+
+def _deliver(several: Sequence[_Told], *, waits: bool) -> None:
+    deliveries = []
+    for done, options, clock in several:
+        for name in LISTENERS.entries:
+            hear = _heard(name, done, options, clock)
+            if hear is None:
+                continue
+            delivery = put(name, hear)
+            if delivery is None:
+                never_failing(f"{_what(done, name)} could not be delivered: {name.lower()} is far behind.")
+            else:
+                deliveries.append(delivery)
+    for delivery in deliveries:
+        delivery.leave(waits=waits)
+
+
+def _heard(name: str, done: ActionDone, options: WriteOptions, clock: Clock) -> Callable[[], None] | None:
+    """What a listener is to do in its thread; None where the options don't ask for it, or it has failed already."""
+
+    def failed(error: BaseException) -> None:
+        never_failing(f"{_what(done, name)} could not be delivered. {type(error).__name__}: {error}")
+
+    try:
+        listener = LISTENERS.load(name)()
+        if not listener.wants(options):
+            return None
+        listener.note(done, options)
+    except Exception as error:
+        failed(error)
+        return None
+
+    def hear() -> None:
         try:
-            listener = LISTENERS.load(name)()
-            if listener.wants(options):
-                listener.hear(done, options, clock)
-        except Exception as error:
-            instant = "" if done.instant is None else f" {done.instant.requested_time}"
-            warn_caller(
-                f"{done.table}: {done.action}{instant} is done, but its {name.lower()} could not be delivered. "
-                f"{type(error).__name__}: {error}"
-            )
+            listener.hear(done, options, clock)
+        except BaseException as error:  # also an exit: it would end the thread
+            failed(error)
+
+    return hear
+
+
+def _what(done: ActionDone, name: str) -> str:
+    instant = "" if done.instant is None else f" {done.instant.requested_time}"
+    return f"{done.table}: {done.action}{instant} is done, but its {name.lower()}"

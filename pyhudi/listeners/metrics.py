@@ -11,7 +11,8 @@ import threading
 from collections.abc import Callable
 
 from pyhudi.caller_warnings import warn_caller
-from pyhudi.errors import HudiError
+from pyhudi.errors import ConfigError
+from pyhudi.listeners.delivery import wait_for_all
 from pyhudi.listeners.done import ActionDone
 from pyhudi.listeners.numbers import gauges_of
 from pyhudi.listeners.reporters.base import MetricSet, Reporter
@@ -21,7 +22,7 @@ from pyhudi.model.options.reporting import MetricsOptions
 from pyhudi.registry import Registry
 from pyhudi.storage.clock import Clock
 
-__all__ = ["REPORTERS", "MetricsListener", "count", "flush_metrics", "metrics", "time"]
+__all__ = ["REPORTERS", "MetricsListener", "check_reporter", "count", "flush_metrics", "metrics", "time"]
 
 REPORTERS: Registry[type[Reporter]] = Registry(
     kind="metrics reporter",
@@ -34,6 +35,9 @@ REPORTERS: Registry[type[Reporter]] = Registry(
     },
 )
 _TIMED_PHASES = {"sweep": "finalize", "prepare": "source_read_and_index"}
+_METHODS = ("place", "report", "flush")
+_places: dict[tuple[type[Reporter], str], str | Exception] = {}  # by class and options
+_owners: dict[str, type[Reporter]] = {}  # the class of each place
 _sets: dict[str, MetricSet] = {}
 _reporters: dict[str, Reporter] = {}
 _lock = threading.Lock()
@@ -46,22 +50,29 @@ class MetricsListener:
         """When metrics are on."""
         return options.metrics.is_on
 
-    def hear(self, done: ActionDone, options: WriteOptions, clock: Clock) -> None:
+    def note(self, done: ActionDone, options: WriteOptions) -> None:
         """Set the gauges and the timer of the action."""
         prefix = prefix_of(options.metrics, done.table_name)
-        gauges = gauges_of(done, log_blocks=options.metrics.has_log_blocks)
-        named = {f"{prefix}{name}": value for name, value in gauges.items()}
         numbers = _set_of(options.metrics)
-        numbers.set(named)
+        numbers.set(_named(done, options))
         numbers.time(f"{prefix}{_timer_of(done)}.timer", done.duration_s)
         for phase, name in _TIMED_PHASES.items():
             if phase in done.seconds:
                 numbers.time(f"{prefix}{name}.timer", done.seconds[phase])
         if done.action in (ActionKind.COMPACTION.value, ActionKind.LOGCOMPACTION.value):
             numbers.count(f"{prefix}compaction.compaction.completed.counter")
+
+    def hear(self, done: ActionDone, options: WriteOptions, clock: Clock) -> None:
+        """Hand the gauges to the reporter."""
         reporter = _reporter_of(options.metrics)
         if reporter is not None:
-            reporter.report(done.table, named)
+            reporter.report(done.table, _named(done, options))
+
+
+def _named(done: ActionDone, options: WriteOptions) -> dict[str, float]:
+    prefix = prefix_of(options.metrics, done.table_name)
+    gauges = gauges_of(done, log_blocks=options.metrics.has_log_blocks)
+    return {f"{prefix}{name}": value for name, value in gauges.items()}
 
 
 def _timer_of(done: ActionDone) -> str:
@@ -108,10 +119,43 @@ def metrics() -> dict[str, float]:
 def flush_metrics() -> None:
     """Push metrics to their gateways now, without waiting for the next push. See docs/metrics.md.
 
+    Callbacks and reporters that are at work still are waited for, 30 s at most.
+
     Raises: OSError when a gateway can't be reached.
     """
+    wait_for_all()
     for reporter in tuple(_reporters.values()):
         reporter.flush()
+
+
+def check_reporter(options: MetricsOptions) -> None:
+    """Refuse a reporter without the methods of one, and one whose place another class has. Raises ConfigError."""
+    kind, name = _class_of(options), options.reporter_class or options.reporter
+    missing = [one for one in _METHODS if not callable(getattr(kind, one, None))]
+    if not callable(kind) or missing:
+        raise ConfigError(
+            f"The metrics reporter {name} has no method {', '.join(missing) or '__init__'}: a reporter is a class with "
+            f"{', '.join(_METHODS)} (docs/contributing/add-a-reporter.md). Nothing was written."
+        )
+    try:
+        place = _placed(options, kind)
+    except Exception:
+        return  # it is warned of after the write
+    if not isinstance(place, str) or not place:
+        raise ConfigError(
+            f"The metrics reporter {name} has the place {place!r}; place() returns a text that names where it reports "
+            "to. Nothing was written."
+        )
+    other = _owners.setdefault(place, kind)
+    if _full_name(other) != _full_name(kind):
+        raise ConfigError(
+            f"The metrics reporters {_full_name(other)} and {_full_name(kind)} have one place, {place!r}, and only one "
+            "of them would report. Let place() return another text for each. Nothing was written."
+        )
+
+
+def _full_name(kind: type) -> str:
+    return f"{kind.__module__}:{kind.__qualname__}"
 
 
 def _class_of(options: MetricsOptions) -> type[Reporter]:
@@ -119,8 +163,26 @@ def _class_of(options: MetricsOptions) -> type[Reporter]:
     return REPORTERS.load(options.reporter_class or options.reporter or "")
 
 
+def _placed(options: MetricsOptions, kind: type[Reporter]) -> str:
+    """What a class says of its place; it is asked once for equal options. Raises what it raises."""
+    key = kind, repr(options)
+    if key not in _places:
+        try:
+            _places[key] = kind.place(options)
+        except Exception as error:
+            _places[key] = error
+    place = _places[key]
+    if isinstance(place, Exception):
+        raise place
+    return place
+
+
 def _place(options: MetricsOptions) -> str:
-    return _class_of(options).place(options)
+    """The place of the numbers. A class that can't say its own has one by its name."""
+    try:
+        return _placed(options, _class_of(options))
+    except Exception:
+        return options.reporter_class or options.reporter or ""
 
 
 def _set_of(options: MetricsOptions) -> MetricSet:
@@ -130,14 +192,16 @@ def _set_of(options: MetricsOptions) -> MetricSet:
 
 
 def _reporter_of(options: MetricsOptions) -> Reporter | None:
-    """The reporter, made at the first action; None when it can't be made, which is warned of each time."""
-    place, numbers = _place(options), _set_of(options)
-    make: Callable[[MetricSet, MetricsOptions], Reporter] = _class_of(options)
-    with _lock:
-        if place not in _reporters:
-            try:
-                _reporters[place] = make(numbers, options)
-            except (OSError, HudiError) as error:
-                warn_caller(f"Metrics are counted, but not reported: {place} can't be opened: {error}")
-                return None
-        return _reporters[place]
+    """The reporter, made at the first action; None when it can't be made, which is warned of each time. For the
+    listener's thread.
+    """
+    kind = _class_of(options)
+    place, numbers = _placed(options, kind), _set_of(options)
+    make: Callable[[MetricSet, MetricsOptions], Reporter] = kind
+    if place not in _reporters:
+        try:
+            _reporters[place] = make(numbers, options)
+        except Exception as error:
+            warn_caller(f"Metrics are counted, but not reported: {place} can't be opened: {error}")
+            return None
+    return _reporters[place]

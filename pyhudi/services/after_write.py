@@ -14,6 +14,7 @@ from pyhudi.actions.action import ActionContext
 from pyhudi.actions.result import WriteResult
 from pyhudi.caller_warnings import warn_caller
 from pyhudi.errors import WriteConflict
+from pyhudi.listeners import told_afterwards
 from pyhudi.services.archive.archiving import archive_after_write
 from pyhudi.services.clean.cleaning import clean_after_write
 from pyhudi.services.cluster.calls import cluster_after_write
@@ -54,7 +55,8 @@ def serve_after_write(context: ActionContext) -> tuple[Mapping[str, tuple[str, .
 
 def _served(name: str, service: Callable[[ActionContext], tuple[str, ...]], context: ActionContext) -> tuple[str, ...]:
     try:
-        return service(context)
+        with told_afterwards():
+            return service(context)
     except WriteConflict:
         return ()  # other processes are changing the table; the next write tries again
     except Exception as error:  # of any class: our fault must not make a complete write look failed

@@ -28,7 +28,6 @@ from pyhudi.actions.result import WriteResult
 from pyhudi.actions.runner import run
 from pyhudi.actions.writes.bootstrap import Bootstrap
 from pyhudi.actions.writes.bulk_insert import BulkInsert
-from pyhudi.completed import naming_completed
 from pyhudi.engine.base import Frame, as_engine
 from pyhudi.engine.local import LocalEngine
 from pyhudi.engine.local_frame import ReopenedRows
@@ -40,17 +39,17 @@ from pyhudi.formats.base.joined import folder_columns, source_batches
 from pyhudi.formats.bootstrap import BASE_PATH_KEY, SourceFile
 from pyhudi.formats.damage import text_checked
 from pyhudi.index.chosen import index_class
+from pyhudi.listeners import check_listeners
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.filenames import new_file_id
 from pyhudi.model.instant import ActionKind
 from pyhudi.model.options import WriteOptions, canonical_keys, merged_options
-from pyhudi.progress_line import working
 from pyhudi.schema.projection import project
 from pyhudi.storage import open_storage, with_sync
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import Clock, SystemClock
 from pyhudi.table.arguments import WriteArguments
-from pyhudi.table.calls import Options, PathLike, open_place
+from pyhudi.table.calls import Options, PathLike, calling, open_place
 from pyhudi.table.data_files import check_in_no_table, data_files
 from pyhudi.table.named_arguments import named
 from pyhudi.table.replacement import replace_table
@@ -189,12 +188,13 @@ def _bootstrap(folder: Storage, storage: Storage, modes: _Modes, overwrite: bool
     copied = tuple(file for file in source.files if modes.of(file.partition_path) == FULL_RECORD)
     parsed = WriteOptions.parse(options, {}, None)
     check_fields(parsed, source.schema.names)
+    check_listeners(parsed)
     if stays:
         _check_stays(source, parsed)
     replaces = overwrite and table_exists(storage)
     if not replaces and table_exists(storage) and not cleared(with_sync(storage, parsed.storage_sync), parsed):
         raise _table_exists(storage)  # another process is at work on it
-    with naming_completed(), working("bootstrap", storage.root) as work:
+    with calling("bootstrap", storage, parsed) as work:
         if replaces:
             engine = as_engine(LocalEngine())
             build = partial(_build, source, stays, copied, options)

@@ -10,6 +10,7 @@ import os
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import tzinfo
 from functools import partial
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeAlias, TypeVar
 
 from pyhudi.completed import naming_completed
 from pyhudi.errors import ConfigError
+from pyhudi.listeners import check_listeners, told_afterwards
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import (
     OptionScope,
@@ -29,7 +31,7 @@ from pyhudi.model.options import (
 )
 from pyhudi.model.options.queries import METADATA, SCHEMA_HISTORY
 from pyhudi.model.options.services import LAYOUT, SORT_COLUMNS
-from pyhudi.progress_line import working
+from pyhudi.progress_line import Logged, working
 from pyhudi.result import EntryT, ResultList
 from pyhudi.storage import open_storage, with_sync
 from pyhudi.storage.base import Storage
@@ -52,6 +54,7 @@ __all__ = [
     "TableHandle",
     "WithHandle",
     "admit_writable",
+    "calling",
     "change_version",
     "in_session_zone",
     "open_place",
@@ -106,10 +109,22 @@ def serve(
     admit(opened)
     if dry_run:
         return service(opened)
-    with naming_completed(), working(_name_of(service), storage.root) as work:
+    with calling(_name_of(service), storage, options) as work:
         context, _ = prepare(meta, engine, options, clock, is_service=True)
         work.result = result = service(context)
     return result
+
+
+@contextmanager
+def calling(what: str, storage: Storage, options: WriteOptions) -> Iterator[Logged]:
+    """Around a call that changes a table: its line of progress, its result in the log, what an error names as complete,
+    and listeners, which hear when locks and heartbeats have ended.
+
+    Raises: ConfigError for listeners that can't listen.
+    """
+    check_listeners(options)
+    with naming_completed(), told_afterwards(), working(what, storage.root) as work:
+        yield work
 
 
 def _name_of(service: Callable[..., object]) -> str:

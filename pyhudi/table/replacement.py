@@ -10,6 +10,7 @@ from pyhudi.actions.replacement import aside, replacing
 from pyhudi.actions.result import WriteResult
 from pyhudi.completed import naming_completed
 from pyhudi.engine.base import Engine
+from pyhudi.listeners import told_afterwards
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import WriteOptions
 from pyhudi.services.after_write import served
@@ -37,7 +38,7 @@ def replace_table(
     """
     storage = with_sync(storage, options.storage_sync)
     with naming_completed():
-        with replacing(storage, options, clock) as staged:
+        with told_afterwards(holds=True), replacing(storage, options, clock) as staged:
             result = build(staged, aside(options))
         meta = MetaClient.load(storage, clock)
         return served(result, ActionContext(meta, options, table_lock(options, meta.storage, clock), clock, engine))

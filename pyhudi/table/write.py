@@ -62,7 +62,6 @@ from pyhudi.actions.writes.delete_partition import DeletePartitions, delete_part
 from pyhudi.actions.writes.index_lookup import buckets_changed, with_table_index
 from pyhudi.actions.writes.insert_overwrite import Overwrite, insert_overwrite, insert_overwrite_table
 from pyhudi.actions.writes.keyed_write import KeyedWrite, delete, insert, upsert
-from pyhudi.completed import naming_completed
 from pyhudi.engine.base import Engine, Frame
 from pyhudi.engine.local_frame import LocalFrame, ReopenedRows
 from pyhudi.errors import ConfigError, SchemaMismatch, TableNotFound, WriteConflict
@@ -73,14 +72,13 @@ from pyhudi.model.buckets import BUCKET_KEYS
 from pyhudi.model.instant import ActionKind
 from pyhudi.model.new_table import new_table_properties
 from pyhudi.model.options import WriteOptions, canonical_keys
-from pyhudi.progress_line import working
 from pyhudi.schema.column_paths import check_twins, zones_of
 from pyhudi.services.after_write import served
 from pyhudi.storage import open_storage, with_sync
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import Clock, SystemClock
 from pyhudi.storage.staged_table import StagedTable
-from pyhudi.table.calls import Options, TableHandle, session_options
+from pyhudi.table.calls import Options, TableHandle, calling, session_options
 from pyhudi.table.input import TableInput, WriteInput, arrow_schema, input_of
 from pyhudi.table.replacement import replace_table
 from pyhudi.timeline.table_properties import table_exists
@@ -151,7 +149,7 @@ def write_table(
         return change_table(storage, delete_partition(frame, options), engine, options, clock=clock)
     write = partial(_write, operation, frame, storage, engine, options, clock)
     attempt = partial(_attempt, write, frame, storage)
-    with naming_completed(), working(options.operation.lower(), storage.root) as work:
+    with calling(options.operation.lower(), storage, options) as work:
         written = with_retries(attempt, options, frame, clock)
         # Plans of services name files by their full paths, so services wait until the files are in their place.
         result = written.result if isinstance(storage, StagedTable) else served(*written)
@@ -247,7 +245,7 @@ def change_table(
         context, undone = prepare(meta.reload() if number else meta, engine, context_at_first.options, clock)
         return _run(change, context, undone, number)
 
-    with naming_completed(), working(str(change.operation), storage.root) as work:
+    with calling(str(change.operation), storage, options) as work:
         work.result = result = served(*with_retries(attempt, options, rows, clock))
     return result
 

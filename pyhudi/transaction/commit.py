@@ -36,7 +36,7 @@ from pyhudi.model.commit import Body, CommitMetadata, OperationType, TableChange
 from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.model.plans import CleanMetadata, IndexPlan, RestoreMetadata, RollbackMetadata, SavepointMetadata
 from pyhudi.model.timeline import Timeline
-from pyhudi.storage.staged_table import place_of
+from pyhudi.storage.staged_table import StagedTable
 from pyhudi.transaction.context import ContextT, TableContext
 from pyhudi.transaction.instants import TimelineWriter, draw_completion_time
 
@@ -218,8 +218,11 @@ def after_commit(what: str, instant: Instant, context: TableContext, work: Calla
 
 def _completion(inflight: Instant, now: TableContext) -> Completion:
     def is_complete() -> bool:
-        meta = MetaClient.load(place_of(now.meta.storage), now.clock)  # what readers see, also while a table is replaced
-        current = meta.timeline.find(inflight.requested_time, inflight.action)
+        storage = now.meta.storage
+        place = (
+            storage.storage if isinstance(storage, StagedTable) else storage
+        )  # a new table counts from its switch on
+        current = MetaClient.load(place, now.clock).timeline.find(inflight.requested_time, inflight.action)
         return current is not None and current.is_completed
 
     return Completion(now.meta.storage.root, inflight.action.value, inflight.requested_time, is_complete)

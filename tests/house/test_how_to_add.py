@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 import re
+import socket
 import subprocess
 import sys
 import types
@@ -17,6 +18,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from pyhudi import flush_metrics, write_hudi
 from pyhudi.errors import ConfigError, CorruptFile, LockTimeout
 from pyhudi.formats.log import blocks, envelope, reader, writer
 from pyhudi.locks import LockProvider, hold, open_lock
@@ -222,6 +224,30 @@ def test_the_log_block_worked_through_is_written_and_read(made: Made, monkeypatc
     assert ours.rows(["v"]) == pa.table({"v": [1, None]})
     with pytest.raises(CorruptFile, match="log at byte 0: the Arrow block"):
         module.decode(b"no stream", schema, None, "log at byte 0")
+
+
+# ---- a reporter ------------------------------------------------------------------------------------------------------
+
+
+def test_the_reporter_worked_through_sends_the_numbers_of_each_action(
+    made: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ((name, path),) = entries_of("add-a-reporter").items()
+    module = made("add-a-reporter", path.partition(":")[0])
+    assert Registry("metrics reporter", {name: path}).load("statsd") is module.StatsdReporter
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as agent:
+        agent.bind(("127.0.0.1", 0))
+        agent.settimeout(10)
+        monkeypatch.setenv("STATSD_ADDRESS", f"127.0.0.1:{agent.getsockname()[1]}")
+        options = {"hoodie.metrics.on": True, "hoodie.metrics.reporter.class": path}
+        write_hudi(tmp_path / "rides", [{"id": 1}, {"id": 2}], record_key="id", options=options)
+
+        heard = set[str]()
+        while "rides.commit.totalRecordsWritten:2|g" not in heard:
+            heard.add(agent.recv(1000).decode())
+        flush_metrics()  # what actions did not set, such as counters, goes, too
+        while not any(text.startswith("rides.lock.acquire.success:") for text in heard):
+            heard.add(agent.recv(1000).decode())
 
 
 # ---- what any part costs ---------------------------------------------------------------------------------------------

@@ -47,6 +47,7 @@ ELSEWHERE = {
     "docs/contributing/add-an-index": "tests/house/test_how_to_add.py",
     "docs/contributing/add-a-table-service": "tests/house/test_how_to_add.py",
     "docs/contributing/add-a-log-block": "tests/house/test_how_to_add.py",
+    "docs/contributing/add-a-reporter": "tests/house/test_how_to_add.py",
 }
 ROWS = pa.table({"id": ["a", "b"], "city": ["rome", "oslo"], "fare": [1.0, 2.0]})
 

@@ -78,16 +78,18 @@ def _quantiles(newest: list[float]) -> dict[float, float]:
 
 class Reporter(Protocol):
     """Brings the numbers of a set to somebody. There is one for each `place` in a process, made by
-    `Class(metrics, options)`.
+    `Class(metrics, options)`, in the listeners' thread. How to add one: docs/contributing/add-a-reporter.md.
     """
 
     @staticmethod
     def place(options: MetricsOptions) -> str:
-        """Names where it reports to: options with the same place share a reporter and its numbers."""
+        """Names where it reports to: options with the same place share a reporter and its numbers. Asked once for equal
+        options, by the writer; does nothing else.
+        """
         ...
 
     def report(self, table: str, changed: Mapping[str, float]) -> None:
-        """Called after each action, with the gauges that it set."""
+        """Called after each action, in the listeners' thread, with a copy of the gauges that it set."""
         ...
 
     def flush(self) -> None:
