@@ -13,9 +13,7 @@ import re
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import NoReturn
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, NoReturn
 
 from pyhudi.errors import CorruptFile, PathNotFound, WriteConflict
 from pyhudi.model.filenames import PROPERTIES_PATH, REPLACEMENT_PATH, REPLACEMENT_PREFIX, TEMPORARY_FOLDER
@@ -24,6 +22,9 @@ from pyhudi.storage.file_cache import FileState, state_of
 from pyhudi.storage.paths import child
 from pyhudi.storage.place import file_names_in
 from pyhudi.storage.subfolder import Subfolder
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 __all__ = ["StagedTable", "place_of", "replacement_name", "staged_table"]
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-
-import pyarrow as pa
+from typing import TYPE_CHECKING
 
 from pyhudi.storage.base import READ_BYTES_MAX, FileInfo, Storage
 from pyhudi.storage.file_cache import FileState, state_of
 from pyhudi.storage.paths import child, inside
 from pyhudi.storage.place import file_names_in, is_local
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 __all__ = ["Subfolder"]
 
