@@ -15,7 +15,6 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from pyspark.sql import SparkSession
@@ -25,12 +24,9 @@ from pyhudi.errors import ConfigError
 from pyhudi.model.timeline import Timeline
 from pyhudi.session.temp_views import original_method, spark_sql
 from pyhudi.sql.columns import quoted
-from pyhudi.sql.session import NamedTable, TableName
+from pyhudi.sql.session import NamedTable, SqlSession, TableName
 from pyhudi.sql.tokens import Reader, tokens_of
 from pyhudi.storage.clock import SystemClock
-
-if TYPE_CHECKING:
-    from pyhudi.session.sql import SparkSqlSession
 
 __all__ = ["CATALOG_CALLS", "cache_statement", "cached_view", "catalog_call"]
 
@@ -57,8 +53,12 @@ def cached_view(spark: SparkSession, table: NamedTable) -> str | None:
     return None if cached is None or cached.commits != table.table.timeline.commits() else cached.view
 
 
-def cache_statement(spark: SparkSession, text: str) -> bool:
-    """Run a CACHE TABLE or UNCACHE TABLE; False for one that is Spark's own. Raises TableNotFound, ConfigError."""
+def cache_statement(spark: SparkSession, session: SqlSession, text: str, reads_ours: Callable[[str], bool]) -> bool:
+    """Run a CACHE TABLE or UNCACHE TABLE; False for one that is Spark's own.
+
+    Args:   reads_ours: whether the text of a query reads Hudi tables.
+    Raises: TableNotFound, ConfigError.
+    """
     try:
         reader = Reader(text, tokens_of(text.rstrip().rstrip(";")))
         forgets = reader.accept("UNCACHE TABLE")
@@ -79,46 +79,43 @@ def cache_statement(spark: SparkSession, text: str) -> bool:
     except ConfigError:  # Spark reports the error
         return False
     if forgets:
-        table = _table_of(spark, name)
+        table = session.find_table(name)
         return table is not None and _forget(spark, table)
     lazy = "LAZY " if is_lazy else ""
 
     def cache(view: str) -> None:
         spark_sql(spark, f"CACHE {lazy}TABLE {quoted(view)} {options}").collect()
 
-    return _cache(spark, name, cache) if query is None else _cache_query(spark, name, query, cache)
-
-
-def catalog_call(call: str, catalog: Catalog, text: str, *more: object) -> object:
-    """A method of `spark.catalog` about the cache, which knows Hudi tables, too. `call`: one of CATALOG_CALLS."""
-    from pyhudi.session.sql import name_of
-
-    spark, name = catalog._sparkSession, name_of(text)
-    original = original_method(catalog, call)
-    table = None if name is None else _table_of(spark, name)
-    if name is None or table is None:
-        return original(catalog, text, *more)
-    if call == "cacheTable":
-        _cache(spark, name, lambda view: original(catalog, view, *more))
-        return None
-    if call == "uncacheTable":
-        _forget(spark, table)
-        return None
-    return cached_view(spark, table) is not None
-
-
-def _cache(spark: SparkSession, name: TableName, cache: Callable[[str], object]) -> bool:
-    """Cache a table's rows by Spark's own words; False for a name that is not Hudi's."""
-    session = _session(spark)
+    if query is not None:
+        return reads_ours(query) and _cache_query(spark, name, query, cache)
+    entry = session.catalog.find(name) if name.path is None else None
+    if entry is not None and entry.view_text is not None and reads_ours(entry.view_text):
+        raise ConfigError(
+            f"CACHE TABLE {name}: a view that reads Hudi tables is not cached by its name. CACHE TABLE other AS "
+            f"SELECT * FROM {name} caches its rows."
+        )
     table = session.find_table(name)
-    if table is None:
-        entry = session.catalog.find(name)
-        if entry is not None and entry.view_text is not None and _reads_ours(session, entry.view_text):
-            raise ConfigError(
-                f"CACHE TABLE {name}: a view that reads Hudi tables is not cached by its name. CACHE TABLE other AS "
-                f"SELECT * FROM {name} caches its rows."
-            )
-        return False
+    return table is not None and _cache(spark, table, cache)
+
+
+def catalog_call(call: str, catalog: Catalog, table: NamedTable) -> Callable[..., object]:
+    """A method of `spark.catalog` about the cache, for a Hudi table. `call`: one of CATALOG_CALLS."""
+    spark, original = catalog._sparkSession, original_method(catalog, call)
+
+    def called(*more: object) -> object:
+        if call == "cacheTable":
+            _cache(spark, table, lambda view: original(catalog, view, *more))
+            return None
+        if call == "uncacheTable":
+            _forget(spark, table)
+            return None
+        return cached_view(spark, table) is not None
+
+    return called
+
+
+def _cache(spark: SparkSession, table: NamedTable, cache: Callable[[str], object]) -> bool:
+    """Cache a table's rows by Spark's own words."""
     view = f"pyhudi_cached_{_CLOCK.new_uuid().replace('-', '')}"
     query_type = "read_optimized" if table.is_read_optimized else None
     table.table.scan(query_type=query_type).to_spark(spark).createOrReplaceTempView(view)
@@ -134,8 +131,8 @@ def _cache(spark: SparkSession, name: TableName, cache: Callable[[str], object])
 
 
 def _cache_query(spark: SparkSession, name: TableName, query: str, cache: Callable[[str], object]) -> bool:
-    """Cache a query that reads Hudi tables as a temporary view; False for another query."""
-    if len(name.parts) > 1 or not _reads_ours(_session(spark), query):
+    """Cache the rows of a query as a temporary view; False for a name that no view can have."""
+    if len(name.parts) > 1:
         return False
     view = name.parts[0]
     spark.sql(query).createTempView(view)
@@ -155,22 +152,6 @@ def _forget(spark: SparkSession, table: NamedTable) -> bool:
         with suppress(Exception):  # a session that has been stopped
             spark.catalog.dropTempView(cached.view)  # and its rows go
     return True
-
-
-def _table_of(spark: SparkSession, name: TableName) -> NamedTable | None:
-    return _session(spark).find_table(name)
-
-
-def _session(spark: SparkSession) -> SparkSqlSession:
-    from pyhudi.session.sql import SparkSqlSession
-
-    return SparkSqlSession(spark)
-
-
-def _reads_ours(session: SparkSqlSession, text: str) -> bool:
-    from pyhudi.session.names import reads_ours
-
-    return reads_ours(session, text)
 
 
 def _key(table: NamedTable) -> tuple[str, bool]:

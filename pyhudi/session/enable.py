@@ -16,6 +16,7 @@ from collections.abc import Callable
 from functools import partial
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.catalog import Catalog
 
 from pyhudi.errors import ConfigError
 from pyhudi.session.caching import CATALOG_CALLS, catalog_call
@@ -23,7 +24,7 @@ from pyhudi.session.data_source import show_data_source
 from pyhudi.session.named_writes import HudiAwareTableWriter
 from pyhudi.session.reader_writer import HudiAwareReader, HudiAwareWriter
 from pyhudi.session.streams import HudiAwareStreamReader, HudiAwareStreamWriter
-from pyhudi.session.temp_views import FORMATS, ORIGINALS
+from pyhudi.session.temp_views import FORMATS, ORIGINALS, original_method
 from pyhudi.spark import capabilities
 from pyhudi.spark.worker_python import is_on_connect, name_own_python
 
@@ -46,7 +47,14 @@ def enable(spark: SparkSession) -> None:
     name_own_python(spark)
     if capabilities.PRESENT.has_data_sources:
         show_data_source(spark)
-    from pyhudi.session.sql import hudi_aware_sql, hudi_aware_table
+    from pyhudi.session.sql import SparkSqlSession, hudi_aware_sql, hudi_aware_table, name_of
+
+    def about_cache(call: str, catalog: Catalog, text: str, *more: object) -> object:
+        name = name_of(text)
+        table = None if name is None else SparkSqlSession(catalog._sparkSession).find_table(name)
+        if table is None:
+            return original_method(catalog, call)(catalog, text, *more)
+        return catalog_call(call, catalog, table)(*more)
 
     with _lock:
         _replace(session_class, "read", HudiAwareReader)
@@ -56,7 +64,7 @@ def enable(spark: SparkSession) -> None:
         _replace_method(session_class, "sql", hudi_aware_sql)
         _replace_method(session_class, "table", hudi_aware_table)
         for call in CATALOG_CALLS:
-            _replace_method(type(spark.catalog), call, partial(catalog_call, call))
+            _replace_method(type(spark.catalog), call, partial(about_cache, call))
         _replace_write_to(frame_class)
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import cast
 
 import pyarrow as pa
@@ -26,7 +27,7 @@ from pyhudi.model.keys import META_COLUMNS
 from pyhudi.model.options import OptionScope, known_options
 from pyhudi.session.caching import cache_statement
 from pyhudi.session.catalog import catalog_of, forget_names
-from pyhudi.session.names import READS, StatementNames, with_names
+from pyhudi.session.names import READS, StatementNames, reads_ours, with_names
 from pyhudi.session.temp_views import spark_sql, spark_table
 from pyhudi.session.writer import write_frame
 from pyhudi.spark.engine import SparkEngine
@@ -220,7 +221,7 @@ def hudi_aware_sql(
                 if statement is not None:
                     with translated():
                         return as_frame(statement.run(session))
-            if word in ("CACHE", "UNCACHE") and cache_statement(self, sqlQuery):
+            if word in ("CACHE", "UNCACHE") and cache_statement(self, session, sqlQuery, partial(reads_ours, session)):
                 return as_frame(session.frame_from(NO_ROWS))
             if word in READS:
                 return with_names(self, session, sqlQuery, args, kwargs)

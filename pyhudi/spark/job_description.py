@@ -30,21 +30,23 @@ def jobs_described(spark: SparkSession) -> Iterator[None]:
         with _tagged(spark, words.replace(",", " ")):  # no tag has a comma
             yield
     else:
-        with _described(spark, words):
+        with _described(words):
             yield
 
 
 @contextmanager
-def _described(spark: SparkSession, words: str) -> Iterator[None]:
+def _described(words: str) -> Iterator[None]:
+    from pyspark import SparkContext  # a PySpark that is a client alone has none
+
     before: str | None = None
     with suppress(Exception):
-        before = spark.sparkContext.getLocalProperty(_DESCRIPTION)
-        spark.sparkContext.setLocalProperty(_DESCRIPTION, words)
+        before = SparkContext.getOrCreate().getLocalProperty(_DESCRIPTION)
+        SparkContext.getOrCreate().setLocalProperty(_DESCRIPTION, words)
     try:
         yield
     finally:
         with suppress(Exception):  # the session may be over
-            spark.sparkContext.setLocalProperty(_DESCRIPTION, before)  # type: ignore[arg-type]  # None removes it
+            SparkContext.getOrCreate().setLocalProperty(_DESCRIPTION, before)  # type: ignore[arg-type]  # None removes it
 
 
 @contextmanager

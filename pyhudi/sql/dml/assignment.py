@@ -20,7 +20,7 @@ from pyhudi.errors import ConfigError
 from pyhudi.sql.columns import literal, quoted, type_text
 from pyhudi.sql.dml.target import cast
 
-__all__ = ["Assignment", "have_same_names"]
+__all__ = ["InsertedValue", "have_same_names"]
 
 
 def have_same_names(source: pa.DataType, column: pa.DataType) -> bool:
@@ -39,7 +39,7 @@ def have_same_names(source: pa.DataType, column: pa.DataType) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Assignment:
+class InsertedValue:
     """A value of a query and the column that gets it.
 
     `kind`: the value's type; `place`: the column's name, or the path of a field in it; `by_name`: the rule for structs.
@@ -129,7 +129,7 @@ class Assignment:
             return any(inner._differs() for inner in self._elements())
         return not self.kind.equals(self.column.type)
 
-    def _elements(self) -> list[Assignment]:
+    def _elements(self) -> list[InsertedValue]:
         """Elements of an array, or keys and values of a map; [] for other types."""
         kind, target = self.kind, self.column.type
         if is_list(kind) and is_list(target):
@@ -139,7 +139,7 @@ class Assignment:
             return [self._inside(kind.key_type, target.key_field, "key"), value]
         return []
 
-    def _fields(self) -> list[tuple[str, Assignment]]:
+    def _fields(self) -> list[tuple[str, InsertedValue]]:
         """The fields of a struct by the query's names, in its order. Raises ConfigError."""
         given = list(cast_("pa.StructType", self.kind).fields)
         fields = list(self.column.type.fields)
@@ -172,8 +172,8 @@ class Assignment:
             )
         return field
 
-    def _inside(self, kind: pa.DataType, column: pa.Field, word: str | None) -> Assignment:
-        return Assignment(self.table, kind, column, f"{self.place}.{word or column.name}", self.by_name)
+    def _inside(self, kind: pa.DataType, column: pa.Field, word: str | None) -> InsertedValue:
+        return InsertedValue(self.table, kind, column, f"{self.place}.{word or column.name}", self.by_name)
 
 
 def _is_untyped(kind: pa.DataType) -> bool:

@@ -22,7 +22,7 @@ from pyhudi.model.keys import META_COLUMNS
 from pyhudi.model.options import WriteOptions
 from pyhudi.model.options.operation import INSERT_INTO_OPERATION, OLD_BULK_INSERT, OLD_INSERT_MODE
 from pyhudi.sql.columns import quoted
-from pyhudi.sql.dml.assignment import Assignment, have_same_names
+from pyhudi.sql.dml.assignment import InsertedValue, have_same_names
 from pyhudi.sql.dml.target import Target, cast
 from pyhudi.sql.session import NamedTable, SqlFrame, SqlSession
 from pyhudi.sql.table_options import options_of
@@ -122,7 +122,7 @@ class Insert:
         columns, by_name = self._columns(target, pa.schema(list(given.values())), static)
         expressions: dict[str, str] = {}
         for (number, value), field in zip(given.items(), columns, strict=True):
-            assignment = Assignment(str(self.table.name), value.type, field, field.name, by_name)
+            assignment = InsertedValue(str(self.table.name), value.type, field, field.name, by_name)
             expressions[field.name] = assignment.expression(f"c{number}")
         expressions |= {name: cast(f"({value.cut(value.at, value.stop)})", target.column(name))
                   for name, value in static.items()}  # fmt: skip
