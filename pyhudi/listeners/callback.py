@@ -43,6 +43,9 @@ class CallbackListener:
         """When the callback is on."""
         return options.callback.is_on
 
+    def check(self, options: WriteOptions) -> None:
+        """Nothing: the options were checked when they were read."""
+
     def note(self, done: ActionDone, options: WriteOptions) -> None:
         """Nothing: all of it may take long."""
 

@@ -61,6 +61,10 @@ class Listener(Protocol):
         """Do the options of a call ask for this listener?"""
         ...
 
+    def check(self, options: WriteOptions) -> None:
+        """Raise ConfigError when it can't listen with these options; nothing was written yet."""
+        ...
+
     def note(self, done: ActionDone, options: WriteOptions) -> None:
         """What is quick and in this process alone: done before the call returns."""
         ...
@@ -86,10 +90,12 @@ _is_held: ContextVar[bool] = ContextVar("is_held", default=False)
 
 def check_listeners(options: WriteOptions) -> None:
     """Refuse listeners that can't listen, before anything is written. Raises ConfigError."""
-    if options.metrics.is_on:
-        from pyhudi.listeners.metrics import check_reporter
-
-        check_reporter(options.metrics)
+    if not (options.metrics.is_on or options.callback.is_on):
+        return
+    for name in LISTENERS.entries:
+        listener = LISTENERS.load(name)()
+        if listener.wants(options):
+            listener.check(options)
 
 
 def told_afterwards(*, holds: bool = False) -> AbstractContextManager[None]:

@@ -22,7 +22,7 @@ from pyhudi.model.options.reporting import MetricsOptions
 from pyhudi.registry import Registry
 from pyhudi.storage.clock import Clock
 
-__all__ = ["REPORTERS", "MetricsListener", "check_reporter", "count", "flush_metrics", "metrics", "time"]
+__all__ = ["REPORTERS", "MetricsListener", "count", "flush_metrics", "metrics", "time"]
 
 REPORTERS: Registry[type[Reporter]] = Registry(
     kind="metrics reporter",
@@ -49,6 +49,10 @@ class MetricsListener:
     def wants(self, options: WriteOptions) -> bool:
         """When metrics are on."""
         return options.metrics.is_on
+
+    def check(self, options: WriteOptions) -> None:
+        """Raise ConfigError for a class that is no reporter."""
+        _check_reporter(options.metrics)
 
     def note(self, done: ActionDone, options: WriteOptions) -> None:
         """Set the gauges and the timer of the action."""
@@ -128,7 +132,7 @@ def flush_metrics() -> None:
         reporter.flush()
 
 
-def check_reporter(options: MetricsOptions) -> None:
+def _check_reporter(options: MetricsOptions) -> None:
     """Refuse a reporter without the methods of one, and one whose place another class has. Raises ConfigError."""
     kind, name = _class_of(options), options.reporter_class or options.reporter
     missing = [one for one in _METHODS if not callable(getattr(kind, one, None))]
