@@ -1,6 +1,6 @@
 # `make help` lists the targets. Each one makes .venv by itself; needed are python3 (3.10 or newer) and make.
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all room floors clusters sparks wheel sweeps servers fmt check judge judge-all stress power bench fuzz docs changelog clean
+.PHONY: help demo test test-all room floors clusters sparks wheel sweeps servers fmt check judge judge-all stress simulate power bench fuzz docs changelog clean
 SHELL := /bin/bash
 PYTHON ?= python3
 PY := .venv/bin/python
@@ -104,6 +104,9 @@ stress: $(FOR_TESTS)  ## many writers for long: 8 processes, 25 commits each, ki
 	@PYHUDI_LIVES=$${PYHUDI_LIVES:-200} PYHUDI_LIFE_SEED=$${PYHUDI_LIFE_SEED:-$$RANDOM} \
 	  $(PY) -m pytest -n auto tests/table/test_random_lives.py $(ARGS)
 	@$(JAVA) && $(PY) -m pytest tests/spark/test_stream_kills.py -m slow -s $(ARGS)
+
+simulate: $(FOR_TESTS)  ## many writers in random deterministic schedules for an hour (ARGS="--seconds 7200 --seed 1 --width 3 --only rollback")
+	@$(PY) -m tests.support.simulation $(ARGS)
 
 power: $(FOR_TESTS)  ## the power fails 1,000 times (PYHUDI_POWER_ROUNDS and PYHUDI_POWER_SEED choose others)
 	@PYHUDI_POWER_ROUNDS=$${PYHUDI_POWER_ROUNDS:-1000} $(PY) -m pytest -n auto tests/faults/test_power_cut.py $(ARGS)

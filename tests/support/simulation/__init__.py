@@ -1,0 +1,1 @@
+"""A deterministic simulator of many writers: one seed, one schedule (docs/concurrency.md)."""
