@@ -20,7 +20,7 @@ from pyhudi.actions.conflicts import (
 )
 from pyhudi.actions.written_keys import check_inserted_keys
 from pyhudi.engine.local_frame import LocalFrame
-from pyhudi.errors import StaleRead, StandingConflict, WriteConflict
+from pyhudi.errors import HudiError, StaleRead, StandingConflict, WriteConflict
 from pyhudi.filegroup.write.markers import EarlyConflicts
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.commit import CommitMetadata, OperationType, WriteStatus
@@ -184,13 +184,20 @@ def check_no_files_removed(ours: Instant, began: MetaClient, now: MetaClient) ->
         )
 
 
-def with_retries(attempt: Callable[[int], Result], options: WriteOptions, rows: object, clock: Clock) -> Result:
+def with_retries(
+    attempt: Callable[[int], Result],
+    options: WriteOptions,
+    rows: object,
+    clock: Clock,
+    *,
+    after: tuple[type[HudiError], ...] = (WriteConflict, StaleRead),
+) -> Result:
     """Run a write; with many writers run it again after a conflict, as often as the options allow.
 
     The pause before each further attempt grows and differs from writer to writer.
 
     Args:   attempt: the whole write, from loading the table on, called with its number, 0 for the first. rows: its
-                input.
+                input. after: the errors after which it is run again.
     Raises: WriteConflict and StaleRead after the last attempt, or when the rows can't be read again; StandingConflict
         at once.
     """
@@ -198,7 +205,7 @@ def with_retries(attempt: Callable[[int], Result], options: WriteOptions, rows: 
     for number in range(retries + 1):
         try:
             return attempt(number)
-        except (WriteConflict, StaleRead) as error:
+        except after as error:
             if number == retries or isinstance(error, StandingConflict):
                 raise
             if not can_be_read_again(rows):

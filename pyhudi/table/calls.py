@@ -17,7 +17,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Generic, Protocol, TypeAlias, TypeVar
 
 from pyhudi.completed import naming_completed
-from pyhudi.errors import ConfigError
+from pyhudi.errors import ConfigError, StaleRead
 from pyhudi.listeners import check_listeners, told_afterwards
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import (
@@ -92,16 +92,21 @@ def serve(
     dry_run: bool = False,
     admit: Callable[[ActionContext], None] = admit_writable,
     clock: Clock = _SYSTEM_CLOCK,
+    is_run_again: bool = True,
 ) -> Result:
     """Call a table service.
 
     Args:
+        is_run_again: by itself, when files that it reads were cleaned meanwhile; not for what undoes the newest write,
+            which may be another one then.
         dry_run: the service only looks, so nothing is done to make the table ready.
         admit: raises for a table that the service is not for, before anything is done to it.
     Raises: the errors of the service, UnsupportedTable for a table that this release can't write.
     """
     from pyhudi.actions.action import ActionContext
+    from pyhudi.actions.concurrency import with_retries
     from pyhudi.actions.open_table import prepare, table_lock
+    from pyhudi.view.consistent_read import stale_reads
 
     storage = with_sync(table if isinstance(table, Storage) else open_storage(table), options.storage_sync)
     meta = MetaClient.load(storage, clock)
@@ -109,9 +114,17 @@ def serve(
     admit(opened)
     if dry_run:
         return service(opened)
+
+    def attempt(number: int) -> Result:
+        now = meta.reload() if number else meta
+        with stale_reads(now):
+            context, _ = prepare(now, engine, options, clock, is_service=True)
+            return service(context)
+
     with calling(_name_of(service), storage, options) as work:
-        context, _ = prepare(meta, engine, options, clock, is_service=True)
-        work.result = result = service(context)
+        work.result = result = (
+            with_retries(attempt, options, None, clock, after=(StaleRead,)) if is_run_again else attempt(0)
+        )
     return result
 
 
@@ -203,10 +216,11 @@ class TableHandle:
         *,
         dry_run: bool = False,
         admit: Callable[[ActionContext], None] = admit_writable,
+        is_run_again: bool = True,
     ) -> Result:
         """Call a table service. `options`, `more`: as in `options`; the rest: as in `serve`."""
         parsed = self.write_options(self.options(options, more))
-        call = partial(serve, self.storage, service, parsed, dry_run=dry_run, admit=admit)
+        call = partial(serve, self.storage, service, parsed, dry_run=dry_run, admit=admit, is_run_again=is_run_again)
         return with_engine(self.spark, parsed, call)
 
     def serve_plan(
@@ -313,7 +327,7 @@ def undo(
     undone = None if instant_time is None else handle.commit_time(instant_time)
     target = None if to is None else handle.commit_time(to)
     call = partial(roll_back, instant_time=undone, to=target, dry_run=dry_run)
-    return handle.serve(call, options, more, dry_run=dry_run)
+    return handle.serve(call, options, more, dry_run=dry_run, is_run_again=False)
 
 
 def change_version(

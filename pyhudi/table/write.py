@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -82,6 +81,7 @@ from pyhudi.table.calls import Options, TableHandle, calling, session_options
 from pyhudi.table.input import TableInput, WriteInput, arrow_schema, input_of
 from pyhudi.table.replacement import replace_table
 from pyhudi.timeline.table_properties import table_exists
+from pyhudi.view.consistent_read import stale_reads
 
 if TYPE_CHECKING:
     from pyhudi.spark.names import SparkSession, StructType
@@ -196,7 +196,7 @@ def _write(
     taken_back = table_removed_on_error(
         ActionContext(meta, options, table_lock(options, storage, clock), clock, engine)
     )
-    with taken_back if is_ours else nullcontext():
+    with taken_back if is_ours else stale_reads(meta):
         context, undone = prepare(meta, engine, options, clock)
         if options.schema_mode != "overwrite":  # else the columns get the types of the data
             frame = with_key_types(frame, engine, meta)
@@ -242,8 +242,10 @@ def change_table(
     change.schedule(context_at_first)  # what can be refused is refused first
 
     def attempt(number: int) -> _Written:
-        context, undone = prepare(meta.reload() if number else meta, engine, context_at_first.options, clock)
-        return _run(change, context, undone, number)
+        now = meta.reload() if number else meta
+        with stale_reads(now):
+            context, undone = prepare(now, engine, context_at_first.options, clock)
+            return _run(change, context, undone, number)
 
     with calling(str(change.operation), storage, options) as work:
         work.result = result = served(*with_retries(attempt, options, rows, clock))

@@ -10,7 +10,8 @@ partition that was dropped and cleaned leaves no files. Source: docs/formats/tim
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TypeVar
 
 from pyhudi.errors import PathNotFound, StaleRead
@@ -19,7 +20,7 @@ from pyhudi.model.instant import ActionKind
 from pyhudi.timeline.archived_timeline import load_archived_timeline
 from pyhudi.view.readable_history import load_readable_history, readable_since
 
-__all__ = ["files_removed_since", "is_cleaned", "is_undone", "read_consistently"]
+__all__ = ["files_removed_since", "is_cleaned", "is_undone", "read_consistently", "stale_reads"]
 
 _TRIES = 10  # cleanings that retain only a commit or two may overtake a long listing repeatedly
 
@@ -57,6 +58,31 @@ def files_removed_since(meta: MetaClient, as_of: str | None = None) -> MetaClien
     now = meta.reload()
     moved = now.config.timeline_path != meta.config.timeline_path
     return now if moved or _is_out_of_sight(meta, now) or is_undone(meta, now) or is_cleaned(meta, now, as_of) else None
+
+
+@contextmanager
+def stale_reads(meta: MetaClient) -> Iterator[None]:
+    """Around work on the table as it is in `meta`: a file that is missing since a clean or an undoing took it is a
+    StaleRead, which a retry mends. Any other missing file is an error as before.
+    """
+    try:
+        yield
+    except StaleRead:
+        raise
+    except PathNotFound as error:
+        if not _may_have_lost_files(meta):
+            raise
+        raise StaleRead(
+            f"{error} Another process has cleaned the table, or undone a write, since this began. Nothing of it is "
+            f"visible; run it again."
+        ) from error
+
+
+def _may_have_lost_files(meta: MetaClient) -> bool:
+    now = meta.reload()
+    done = {i.requested_time for i in meta.timeline.completed().of([ActionKind.CLEAN])}
+    cleans = (i.requested_time for i in now.timeline.of([ActionKind.CLEAN]))
+    return any(time not in done for time in cleans) or files_removed_since(meta) is not None
 
 
 def is_undone(meta: MetaClient, now: MetaClient) -> bool:
