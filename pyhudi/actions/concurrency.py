@@ -13,6 +13,7 @@ from pyhudi.actions.action import ActionContext, Schedule
 from pyhudi.actions.conflicts import (
     OurWrite,
     check_conflicts,
+    check_emptied,
     check_plans,
     conflict_strategy,
     groups_of,
@@ -68,6 +69,7 @@ def check_others(
         _check_only_logs(ours)
     else:
         check_conflicts(ours, _completed_since(began, now))
+    check_emptied(ours, body, _completed_since(began, now))
     if options.concurrency.guards_new_keys and body.operation_type == OperationType.UPSERT:
         stats = [status.stat for status in statuses]
         check_inserted_keys(inflight, stats, _completed_since(began, now), replace(began, meta=now))

@@ -41,6 +41,7 @@ __all__ = [
     "OurWrite",
     "SimpleStrategy",
     "check_conflicts",
+    "check_emptied",
     "check_plans",
     "conflict_strategy",
     "groups_of",
@@ -120,6 +121,8 @@ def conflict_strategy(options: WriteOptions) -> ConflictStrategy:
 
 
 _SHOWN = 3
+_EMPTYING = frozenset({OperationType.INSERT_OVERWRITE, OperationType.DELETE_PARTITION})
+_REARRANGING = frozenset({OperationType.COMPACT, OperationType.LOG_COMPACT, OperationType.CLUSTER})  # no other rows
 
 
 def groups_of(metadata: CommitMetadata) -> frozenset[FileGroupId]:
@@ -182,6 +185,28 @@ def check_conflicts(ours: OurWrite, others: Iterable[tuple[Instant, CommitMetada
                 f"{instant.action.value} {instant.requested_time} changed file groups that it changes too: "
                 f"{_listed(shared)}. Nothing of {ours.instant.requested_time} is visible; run the write again, it will "
                 f"start from the new rows (hoodie.write.num.retries.on.conflict.failures does so by itself)."
+            )
+
+
+def check_emptied(ours: OurWrite, body: CommitMetadata, others: Iterable[tuple[Instant, CommitMetadata]]) -> None:
+    """Raise WriteConflict when a write takes out all rows of a partition, into which another has written since ours
+    began. The new file groups are not among those that ours replaces, so its rows would stay.
+
+    Args: body: of our write. others: as in `check_conflicts`.
+    """
+    takes_all = body.operation_type == OperationType.INSERT_OVERWRITE_TABLE
+    if not takes_all and body.operation_type not in _EMPTYING:
+        return
+    emptied = body.partition_to_replace_file_ids or {}
+    for instant, metadata in others:
+        if metadata.operation_type in _REARRANGING:
+            continue
+        into = sorted(path for path in metadata.partition_to_write_stats if takes_all or path in emptied)
+        if into:
+            raise WriteConflict(
+                f"{ours.table}: while {ours.instant.action.value} {ours.instant.requested_time} was taking out the "
+                f"rows of partitions, {instant.action.value} {instant.requested_time} wrote to {into[0]!r}. Nothing of "
+                f"{ours.instant.requested_time} is visible; run it again, it will take those rows out, too."
             )
 
 

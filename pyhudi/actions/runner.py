@@ -27,7 +27,9 @@ from pyhudi.actions.constraints import check_same_constraints
 from pyhudi.actions.metadata_participant import METADATA_TABLE
 from pyhudi.actions.result import WriteResult
 from pyhudi.actions.stream_batches import check_is_new
-from pyhudi.actions.undo.rollback import is_being_rolled_back, undo
+from pyhudi.actions.undo.checks import check_not_being_undone
+from pyhudi.actions.undo.restore import finish_restores
+from pyhudi.actions.undo.rollback import finish_rollbacks, is_being_rolled_back, undo
 from pyhudi.actions.validation import Validation, check_validators
 from pyhudi.actions.writes.preparation import check_same_history, save_new_schema, with_rolling_metadata
 from pyhudi.errors import StorageError, WriteConflict, add_note
@@ -39,14 +41,17 @@ from pyhudi.listeners.locks import resolved
 from pyhudi.locks import give_back
 from pyhudi.metadata.staged_index import delete_staged_index
 from pyhudi.model.commit import CommitMetadata, OperationType, WriteStatus
-from pyhudi.model.instant import Instant, State
+from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.model.options import WriteOptions
 from pyhudi.schema.column_paths import ColumnChanges
 from pyhudi.timeline.heartbeat import Heartbeat
-from pyhudi.transaction.commit import Committed, after_commit, commit
+from pyhudi.transaction.commit import Committed, after_commit, check_same_kind, commit
 from pyhudi.transaction.instants import draw_time, drop, request_at, start
 
 __all__ = ["run"]
+
+_UNDOING = (ActionKind.ROLLBACK, ActionKind.RESTORE)
+_UNDOINGS_MAX = 5  # that a write finishes before it begins
 
 
 def run(action: Action[PlanT], context: ActionContext, rolled_back: tuple[str, ...] = ()) -> WriteResult:
@@ -168,20 +173,37 @@ def _request(action: Action[PlanT], schedule: Schedule, begun: _Begun) -> tuple[
     The heartbeat starts before the requested file is written: a pending instant without heartbeat counts as dead.
     """
     context = begun.context
-    with context.locked():
-        now = context.reloaded()
-        if now.meta.timeline.commits() != context.meta.timeline.commits():
-            schedule = action.schedule(now)  # the table's schema may have changed
-        time = schedule.time or draw_time(now)
-        heartbeat = now.heartbeat(time)
-        begun.context, begun.heartbeat = now, heartbeat
-        with heartbeat.begun(context.options.failed_writes_policy == "LAZY"):  # with EAGER it is not used
-            begun.instant = instant = Instant(time, action.kind, State.REQUESTED)
-            try:
-                request_at(time, action.kind, now.meta, schedule.body)
-            except WriteConflict:
-                begun.instant = None  # it is another writer's
-                raise
+    for _ in range(_UNDOINGS_MAX):
+        with context.locked():
+            now = context.reloaded()
+            check_same_kind(context.meta, now.meta)
+            if not now.meta.timeline.pending().of(_UNDOING).instants or now.options.failed_writes_policy == "NEVER":
+                return _request_now(action, schedule, begun, now)
+        finish_restores(context.reloaded())  # a write begins on a table of which nothing is undone by half
+        finish_rollbacks(context.reloaded())
+    raise WriteConflict(
+        f"{context.meta.storage.root}: other processes undo writes again and again as this one begins. Nothing of it "
+        f"is visible; write again."
+    )
+
+
+def _request_now(
+    action: Action[PlanT], schedule: Schedule, begun: _Begun, now: ActionContext
+) -> tuple[Schedule, Instant, Heartbeat]:
+    """The request, under the lock. `now`: the table as read under it."""
+    context = begun.context
+    if now.meta.timeline.commits() != context.meta.timeline.commits():
+        schedule = action.schedule(now)  # the table's schema may have changed
+    time = schedule.time or draw_time(now)
+    heartbeat = now.heartbeat(time)
+    begun.context, begun.heartbeat = now, heartbeat
+    with heartbeat.begun(context.options.failed_writes_policy == "LAZY"):  # with EAGER it is not used
+        begun.instant = instant = Instant(time, action.kind, State.REQUESTED)
+        try:
+            request_at(time, action.kind, now.meta, schedule.body)
+        except WriteConflict:
+            begun.instant = None  # it is another writer's
+            raise
     return schedule.at(time), instant, heartbeat
 
 
@@ -203,6 +225,7 @@ def _complete(
         validation.run_again(now)
 
     def checks(now: ActionContext) -> None:
+        check_not_being_undone(now.meta, f"{inflight.action.value} {inflight.requested_time}")
         check_no_files_removed(inflight, began.meta, now.meta)
         check_others(inflight, statuses, body, began, now.meta)
         check_same_constraints(began.meta, now.meta)

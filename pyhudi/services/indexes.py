@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.metadata_participant import METADATA_TABLE
+from pyhudi.actions.undo.checks import check_not_being_undone
 from pyhudi.errors import ConfigError, CorruptFile, MetadataTableDamaged
 from pyhudi.formats.timeline.plans import encode_index_plan
 from pyhudi.interrupts import uninterrupted
@@ -126,6 +127,7 @@ def prepared(context: ActionContext, index: IndexRequest) -> tuple[ActionContext
     Raises ConfigError for an index that can't be built.
     """
     now = context.reloaded()
+    check_not_being_undone(now.meta, f"the index {index.partition}")
     definition = _checked(now.meta, index)
     options = now.options.metadata
     if index.partition == _COLUMN_STATS:

@@ -22,6 +22,7 @@ from pyhudi.actions.clustering_updates import is_clustering
 from pyhudi.actions.concurrency import check_preferred_writers
 from pyhudi.actions.metadata_participant import METADATA_TABLE
 from pyhudi.actions.table_keys import table_keygen
+from pyhudi.actions.undo.checks import check_not_being_undone
 from pyhudi.actions.writes.preparation import commit_body, with_rolling_metadata, write_spec
 from pyhudi.engine.base import FanOutWork, TaskT
 from pyhudi.errors import TableError, WriteConflict
@@ -117,6 +118,7 @@ def schedule_plan(service: Service[PlanT, TaskT, RunT], context: ActionContext) 
     """Put a plan on the timeline; None when there is nothing to do. Raises HudiError."""
     with context.locked():
         now = context.reloaded()
+        check_not_being_undone(now.meta, f"a plan of {service.kind.value}")
         plan = service.plan(now)
         if plan is None:
             return None
@@ -132,8 +134,9 @@ def pending_plans(service: Service[PlanT, TaskT, RunT], context: ActionContext) 
 
 
 def pending_writes(context: ActionContext) -> tuple[str, ...]:
-    """Requested times of writes that are not completed; pending clusterings don't count."""
-    pending = [instant for instant in context.meta.timeline.pending() if instant.action.is_commit]
+    """Requested times of writes, rollbacks and restores that are not completed; pending clusterings don't count."""
+    undoing = (ActionKind.ROLLBACK, ActionKind.RESTORE)
+    pending = [one for one in context.meta.timeline.pending() if one.action.is_commit or one.action in undoing]
     return tuple(instant.requested_time for instant in pending if not is_clustering(instant, context.meta))
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.metadata_participant import METADATA_TABLE
+from pyhudi.actions.undo.checks import check_not_being_undone
 from pyhudi.errors import ConfigError, TableError
 from pyhudi.interrupts import uninterrupted
 from pyhudi.meta_client import MetaClient
@@ -70,6 +71,7 @@ def savepoint(context: ActionContext, instant_time: str | None = None, user: str
     meta = context.meta
     with context.locked():
         meta = meta.reload()
+        check_not_being_undone(meta, "a savepoint")
         target = _target(meta, instant_time)
         view = FileSystemView.load(meta, as_of=target.requested_time)
         files = {

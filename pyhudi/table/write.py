@@ -96,7 +96,6 @@ __all__ = [
     "write_table",
 ]
 
-
 _SYSTEM_CLOCK = SystemClock()
 KEPT_BYTES = 32 << 20  # of the rows of a stream, for another attempt
 
@@ -199,7 +198,7 @@ def _write(
     with taken_back if is_ours else stale_reads(meta):
         context, undone = prepare(meta, engine, options, clock)
         if options.schema_mode != "overwrite":  # else the columns get the types of the data
-            frame = with_key_types(frame, engine, meta)
+            frame = with_key_types(frame, engine, context.meta)  # others may have been undone just now
         if options.operation.lower() == "insert_overwrite_table" and not options.explicit.isdisjoint(BUCKET_KEYS):
             with buckets_changed(context):
                 return _run(_action(operation, frame, options, meta), context, undone, number)
@@ -231,8 +230,6 @@ def change_table(
         check_files_writable(meta.config)  # without merging no merger is needed
     else:
         check_writable(meta.config, options)
-    if meta.config.is_merge_on_read and isinstance(change, ChangeRows | AlterSchema):
-        change = replace(change, kind=ActionKind.DELTACOMMIT)
     lock = table_lock(options, storage, clock)
     context_at_first = ActionContext(meta, options, lock, clock, engine)
     if not isinstance(change, DeletePartitions | AlterSchema):
@@ -245,7 +242,8 @@ def change_table(
         now = meta.reload() if number else meta
         with stale_reads(now):
             context, undone = prepare(now, engine, context_at_first.options, clock)
-            return _run(change, context, undone, number)
+            is_delta = context.meta.config.is_merge_on_read and isinstance(change, ChangeRows | AlterSchema)
+            return _run(replace(change, kind=ActionKind.DELTACOMMIT) if is_delta else change, context, undone, number)
 
     with calling(str(change.operation), storage, options) as work:
         work.result = result = served(*with_retries(attempt, options, rows, clock))

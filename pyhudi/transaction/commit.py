@@ -40,7 +40,17 @@ from pyhudi.storage.staged_table import StagedTable
 from pyhudi.transaction.context import ContextT, TableContext
 from pyhudi.transaction.instants import TimelineWriter, draw_completion_time
 
-__all__ = ["Check", "Committed", "Participant", "TakenOver", "after_commit", "commit", "commit_locked", "commit_part"]
+__all__ = [
+    "Check",
+    "Committed",
+    "Participant",
+    "TakenOver",
+    "after_commit",
+    "check_same_kind",
+    "commit",
+    "commit_locked",
+    "commit_part",
+]
 
 BodyT = TypeVar("BodyT", CommitMetadata, CleanMetadata, RollbackMetadata, RestoreMetadata, SavepointMetadata, IndexPlan)
 AnyContext = TypeVar("AnyContext", bound=TableContext, contravariant=True)
@@ -169,6 +179,7 @@ def commit_locked(
     """Like `commit`, for an action that has held the lock since before its instant began."""
     now = context.reloaded()
     _check_inflight(inflight, now)
+    check_same_kind(context.meta, now.meta)
     alive(now)
     conflicts(now)
     _check_still_held(inflight, now)
@@ -243,6 +254,22 @@ def _check_inflight(inflight: Instant, now: TableContext) -> None:
         f"process considered this one dead and completed it, or rolled it back. Nothing was completed here; look at "
         f"the table, and run it again if need be."
     )
+
+
+def check_same_kind(began: MetaClient, now: MetaClient) -> None:
+    """Raise WriteConflict when the table has another version or type than when an action began: its files and instants
+    have the old form.
+    """
+    before, after = (_kind_of(meta) for meta in (began, now))
+    if before != after:
+        raise WriteConflict(
+            f"{now.storage.root}: the table was {before} when this began, and is {after} by now: another process "
+            f"changed it. Nothing of this is visible; run it again."
+        )
+
+
+def _kind_of(meta: MetaClient) -> str:
+    return f"{meta.config.table_type} of version {meta.config.table_version}"
 
 
 def _check_still_held(inflight: Instant, now: TableContext) -> None:

@@ -25,7 +25,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
 from pyhudi.actions.action import ActionContext
-from pyhudi.errors import CorruptFile, PathNotFound, TableError
+from pyhudi.errors import CorruptFile, PathNotFound, TableError, WriteConflict
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.commit import CommitMetadata
 from pyhudi.model.filenames import BaseFileName, LogFileName
@@ -35,15 +35,67 @@ from pyhudi.timeline.archived_timeline import load_archived_timeline
 
 __all__ = [
     "action_of",
+    "being_undone",
     "check_can_be_undone",
     "check_is_newest",
     "check_is_uncommitted",
+    "check_no_clean_needs",
+    "check_not_being_undone",
     "check_replaced_files_exist",
     "check_restore",
 ]
 
 
 _NONE = ("", "null", None)
+
+
+def being_undone(meta: MetaClient) -> frozenset[str]:
+    """Instants that pending rollbacks and restores are about to undo, or have undone by half. Hold the lock."""
+    pending = meta.timeline.pending()
+    plans = (meta.reader.rollback_plan(instant) for instant in pending.of([ActionKind.ROLLBACK]))
+    restores = (meta.reader.restore_plan(instant) for instant in pending.of([ActionKind.RESTORE]))
+    return frozenset(
+        [
+            *(plan.instant_to_rollback.commit_time for plan in plans),
+            *(info.commit_time for plan in restores for info in plan.instants),
+        ]
+    )
+
+
+def check_not_being_undone(meta: MetaClient, what: str) -> None:
+    """Raise WriteConflict while a rollback or restore is about to undo a write that is complete in `meta`.
+
+    What builds on such a write would bring its rows back. Hold the lock.
+
+    Args: what: what can't be done now, as a subject.
+    """
+    pending = meta.timeline.pending().of([ActionKind.ROLLBACK, ActionKind.RESTORE])
+    if not pending.instants:
+        return
+    doomed = sorted(being_undone(meta).intersection(i.requested_time for i in meta.timeline.commits()))
+    if doomed or pending.of([ActionKind.RESTORE]).instants:
+        undoing = pending.instants[-1]
+        raise WriteConflict(
+            f"{meta.storage.root}: the {undoing.action.value} {undoing.requested_time} is undoing "
+            f"{', '.join(doomed[:3]) or 'writes'}, on which {what} would build. Nothing was changed; call again when "
+            f"it is done. If its process has died, the next write finishes it."
+        )
+
+
+def check_no_clean_needs(targets: Iterable[Instant], context: ActionContext) -> None:
+    """Raise WriteConflict while a cleaning is deleting files: they may be what the completed `targets` replaced. Hold
+    the lock.
+    """
+    meta = context.meta
+    oldest = min((target.requested_time for target in targets if target.is_completed), default=None)
+    if oldest is None:
+        return
+    for clean in meta.timeline.pending().of([ActionKind.CLEAN]):
+        if clean.requested_time > oldest:
+            raise WriteConflict(
+                f"{meta.storage.root}: the clean {clean.requested_time} is at work, and may delete what {oldest} "
+                f"replaced. Nothing was undone; undo it when the clean is done. If its process has died, call clean()."
+            )
 
 
 def check_can_be_undone(target: Instant, context: ActionContext) -> None:

@@ -25,7 +25,14 @@ from dataclasses import replace
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.clustering_updates import is_clustering
 from pyhudi.actions.metadata_participant import METADATA_TABLE
-from pyhudi.actions.undo.checks import action_of, check_is_uncommitted, check_replaced_files_exist, check_restore
+from pyhudi.actions.undo.checks import (
+    action_of,
+    check_is_uncommitted,
+    check_no_clean_needs,
+    check_not_being_undone,
+    check_replaced_files_exist,
+    check_restore,
+)
 from pyhudi.actions.undo.restore_result import RestoreResult, RollbackResult
 from pyhudi.actions.undo.rollback import (
     forget_buckets,
@@ -49,8 +56,9 @@ from pyhudi.model.plans import (
     RollbackRequest,
 )
 from pyhudi.timeline.archived_timeline import load_archived_timeline
+from pyhudi.timeline.heartbeat import Heartbeat
 from pyhudi.transaction.commit import after_commit, commit
-from pyhudi.transaction.instants import drop, request, start
+from pyhudi.transaction.instants import draw_time, drop, request, request_at, start
 from pyhudi.transaction.undo import check_plan, requests_of, requests_of_slices
 from pyhudi.view.readable_history import load_readable_history
 
@@ -77,10 +85,15 @@ def restore(context: ActionContext, to: str, *, dry_run: bool = False) -> Restor
         _check(context, target, doomed)
         if not doomed:
             return RestoreResult(context.meta.storage.root, to, None, RollbackResult(context.meta.storage.root))
+        check_not_being_undone(context.meta, f"the restore to {to}")
+        check_no_clean_needs(doomed, context)
         plan = RestorePlan(tuple(InstantInfo(i.requested_time, i.action.value) for i in doomed), to)
         forget_buckets(doomed, context)
-        instant = request(ActionKind.RESTORE, encode_restore_plan(plan), context)
-    return _perform(instant, plan, context)
+        time = draw_time(context)
+        heartbeat = context.heartbeat(time)
+        with heartbeat.begun(context.options.failed_writes_policy == "LAZY"):  # before others can see the restore
+            instant = request_at(time, ActionKind.RESTORE, context.meta, encode_restore_plan(plan))
+    return _perform(instant, plan, context, heartbeat)
 
 
 def finish_restores(context: ActionContext) -> tuple[str, ...]:
@@ -90,15 +103,23 @@ def finish_restores(context: ActionContext) -> tuple[str, ...]:
     """
     undone: list[str] = []
     for instant in context.meta.timeline.pending().of([ActionKind.RESTORE]):
-        storage, options = context.meta.storage, context.options
-        if options.failed_writes_policy == "LAZY" and not context.is_dead(instant.requested_time):
-            raise WriteConflict(
-                f"{storage.root}: another process is restoring the table ({instant.requested_time}). Wait until it is "
-                "done; nothing was changed."
-            )
-        plan = context.meta.reader.restore_plan(instant)
-        check_restore(plan, instant.requested_time, context)
-        undone += [i.commit_time for i in _perform(instant, plan, context).rolled_back]
+        heartbeat = context.heartbeat(instant.requested_time)
+        with context.locked():
+            context = context.reloaded()
+            current = context.meta.timeline.find(instant.requested_time, ActionKind.RESTORE)
+            if current is None or current.is_completed:
+                continue
+            is_lazy = context.options.failed_writes_policy == "LAZY"
+            if is_lazy and not context.is_dead(instant.requested_time):
+                raise WriteConflict(
+                    f"{context.meta.storage.root}: another process is restoring the table ({instant.requested_time}). "
+                    "Wait until it is done; nothing was changed."
+                )
+            plan = context.meta.reader.restore_plan(current)
+            check_restore(plan, instant.requested_time, context)
+            if is_lazy:
+                heartbeat.start()  # under the lock: no third process takes it over, too
+        undone += [i.commit_time for i in _perform(current, plan, context, heartbeat).rolled_back]
     if not undone and context.meta.timeline.pending().of([ActionKind.ROLLBACK]).instants:
         _delete_rollbacks_of_completed_restores(context)
     return tuple(undone)
@@ -175,12 +196,9 @@ def _check(context: ActionContext, target: Instant, doomed: tuple[Instant, ...])
 # ---- undoing it ------------------------------------------------------------------------------------------------------
 
 
-def _perform(instant: Instant, plan: RestorePlan, context: ActionContext) -> RestoreResult:
-    """Execute the plan on the timeline and complete the restore."""
-    heartbeat = context.heartbeat(instant.requested_time)
+def _perform(instant: Instant, plan: RestorePlan, context: ActionContext, heartbeat: Heartbeat) -> RestoreResult:
+    """Execute the plan on the timeline and complete the restore. `heartbeat`: begun, where one is used."""
     try:
-        if context.options.failed_writes_policy == "LAZY":
-            heartbeat.start()
         started_s = context.clock.monotonic_s()
         inflight = start(instant, context.meta) if instant.state is State.REQUESTED else instant
         rollbacks_by_time = {info.commit_time: tuple(_undo(info, inflight, context)) for info in plan.instants}

@@ -24,7 +24,13 @@ from contextlib import suppress
 
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.metadata_participant import METADATA_TABLE
-from pyhudi.actions.undo.checks import action_of, check_can_be_undone, check_is_newest, check_is_uncommitted
+from pyhudi.actions.undo.checks import (
+    action_of,
+    check_can_be_undone,
+    check_is_newest,
+    check_is_uncommitted,
+    check_no_clean_needs,
+)
 from pyhudi.completed import unnamed
 from pyhudi.errors import CorruptFile, PathNotFound, StorageError, TableError, WriteConflict
 from pyhudi.filegroup.write.markers import delete_markers, sweep
@@ -44,10 +50,11 @@ from pyhudi.timeline.table_properties import update_table_config
 from pyhudi.transaction.commit import TakenOver, after_commit, commit
 from pyhudi.transaction.instants import drop, reopen, request, start
 from pyhudi.transaction.undo import check_plan, requests_of, undo_files
-from pyhudi.view.pending_plans import pending_compactions
+from pyhudi.view.pending_plans import pending_clusterings, pending_compactions
 
 __all__ = [
     "clear_dead_indexing",
+    "finish_rollbacks",
     "forget_buckets",
     "is_being_rolled_back",
     "roll_back_failed_writes",
@@ -70,9 +77,8 @@ def roll_back_failed_writes(context: ActionContext) -> tuple[str, ...]:
     policy = context.options.failed_writes_policy
     if policy == "NEVER":
         return ()
-    resumed = [_resume(instant, context) for instant in _pending_rollbacks(context.meta)]
-    undone = [time for time in resumed if time is not None]
-    if resumed:
+    undone = list(finish_rollbacks(context))
+    if _pending_rollbacks(context.meta):
         context = context.reloaded()
     for instant in reversed(context.meta.timeline.pending().instants):
         if not _is_failed_write(instant, context):
@@ -82,6 +88,12 @@ def roll_back_failed_writes(context: ActionContext) -> tuple[str, ...]:
         if _roll_back_dead(instant, context) is not None:
             undone.append(instant.requested_time)
     return tuple(undone)
+
+
+def finish_rollbacks(context: ActionContext) -> tuple[str, ...]:
+    """Finish pending rollbacks, whoever began them; return the instants that they undo."""
+    resumed = [_resume(instant, context) for instant in _pending_rollbacks(context.meta)]
+    return tuple(time for time in resumed if time is not None)
 
 
 def undo(instant: Instant, context: ActionContext, *, frees_space: bool = False) -> None:
@@ -130,9 +142,11 @@ def _delete_marked(instant: Instant, context: ActionContext) -> None:
 
 
 def rollback(context: ActionContext, instant_time: str) -> RollbackMetadata:
-    """Undo a write by its instant time: a pending one, or the newest completed one. No other writer may be running.
+    """Undo a write by its instant time: a pending one, or the newest completed one. Writers that built on it and are
+    not complete yet give way.
 
-    Raises TableError when there is no such write, a later one is complete, or a savepoint protects it.
+    Raises TableError when there is no such write, a later one is complete, or a savepoint protects it; WriteConflict
+    when one completes as the rollback begins, or a cleaning is at work.
     """
     target = rollback_target(context, instant_time)
     undone = _roll_back(target, context)
@@ -172,8 +186,8 @@ def rollback_target(context: ActionContext, instant_time: str) -> Instant:
 
 
 def _check_no_plan_needs(target: Instant, context: ActionContext) -> None:
-    """Refuse a target that a pending compaction needs, or one itself: log files depend on it, and it is no failed
-    write.
+    """Refuse a target that a pending compaction or clustering needs, or a pending compaction itself: log files depend
+    on it, and it is no failed write.
     """
     where = context.meta.storage.root
     if not target.is_completed:
@@ -187,16 +201,14 @@ def _check_no_plan_needs(target: Instant, context: ActionContext) -> None:
     groups = {
         FileGroupId(stat.partition_path or "", stat.file_id) for stat in context.meta.commits.metadata(target).stats()
     }
-    waiting = {
-        instant
-        for group, instant in pending_compactions(context.meta).items()
-        if group in groups and instant > target.requested_time
-    }
-    if waiting:
-        raise TableError(
-            f"{where}: {target.requested_time} can't be rolled back, because the compaction {min(waiting)} waits to be "
-            f"run and its plan reads what it wrote. Run the compaction first."
-        )
+    clusterings = {group: instant.requested_time for group, instant in pending_clusterings(context.meta).items()}
+    for what, planned in (("compaction", pending_compactions(context.meta)), ("clustering", clusterings)):
+        waiting = {time for group, time in planned.items() if group in groups and time > target.requested_time}
+        if waiting:
+            raise TableError(
+                f"{where}: {target.requested_time} can't be rolled back, because the {what} {min(waiting)} waits to be "
+                f"run and its plan reads what it wrote. Run the {what} first."
+            )
 
 
 def _roll_back(target: Instant, context: ActionContext) -> RollbackMetadata | None:
@@ -209,6 +221,8 @@ def _roll_back(target: Instant, context: ActionContext) -> RollbackMetadata | No
         check_is_uncommitted(current, context)
         planned = _planned_already(current, context)
         if planned is None:
+            if current.is_completed:
+                _check_still_newest(current, context)
             plan = RollbackPlan(
                 InstantInfo(current.requested_time, current.action.value),
                 () if current.state is State.REQUESTED else requests_of(current, context.meta),
@@ -218,6 +232,20 @@ def _roll_back(target: Instant, context: ActionContext) -> RollbackMetadata | No
             requested = request(ActionKind.ROLLBACK, encode_rollback_plan(plan), context)
             planned = start(requested, context.meta), plan
     return _perform(*planned, current, context)
+
+
+def _check_still_newest(target: Instant, context: ActionContext) -> None:
+    """All checks of a completed target once more: others may have come between them and the lock. Hold it."""
+    time = target.requested_time
+    later = [i.requested_time for i in context.meta.timeline.commits() if i.requested_time > time]
+    if later:
+        raise WriteConflict(
+            f"{context.meta.storage.root}: {', '.join(later[:3])} completed while the rollback of {time} began, and "
+            f"may have built on it. Nothing was undone. Look at the table again; roll back the later write first if it "
+            f"shall go, too."
+        )
+    rollback_target(context, time)
+    check_no_clean_needs((target,), context)
 
 
 def forget_buckets(targets: Iterable[Instant], context: ActionContext) -> None:
@@ -306,7 +334,7 @@ def undo_planned(
     # Off the timeline, but visible: it was archived, so its files must stay; or an earlier attempt deleted them.
     is_over = target is None and context.meta.timeline.is_visible(info.commit_time)
     if target is not None and target.is_completed:
-        target = reopen(target, context.meta)
+        target = _reopened(target, instant, context)
     partitions = {} if is_over else undo_files(plan, instant.requested_time, storage)
     # While the rollback is pending: if this process dies in between, the next one gets here again.
     _delete_markers_and_heartbeat(info.commit_time, context)
@@ -324,6 +352,20 @@ def undo_planned(
         partitions=partitions,
         instants_rollback=(info,),
     )
+
+
+def _reopened(target: Instant, rollback: Instant, context: ActionContext) -> Instant | None:
+    """A completed target, taken back; None when another process has undone it meanwhile.
+
+    Under the lock: a late process must not take back what another one has undone already.
+    """
+    with context.locked():
+        now = context.reloaded()
+        current = now.meta.timeline.find(target.requested_time, target.action)
+        running = now.meta.timeline.find(rollback.requested_time, rollback.action)
+        if current is None or running is None or running.is_completed:
+            return None
+        return reopen(current, now.meta) if current.is_completed else current
 
 
 def _delete_markers_and_heartbeat(instant_time: str, context: ActionContext) -> None:

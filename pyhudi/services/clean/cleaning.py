@@ -15,6 +15,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pyhudi.actions.action import ActionContext
+from pyhudi.actions.undo.checks import check_not_being_undone
 from pyhudi.actions.undo.rollback import roll_back_failed_writes
 from pyhudi.errors import TableError
 from pyhudi.formats.timeline.clean_plans import encode_clean_plan
@@ -174,6 +175,7 @@ def _guards(context: ActionContext) -> frozenset[tuple[str, ActionKind, State]]:
 
 def _request(planned: PlannedClean, context: ActionContext) -> Instant:
     storage = context.meta.storage
+    check_not_being_undone(context.meta, "a cleaning")
     body = encode_clean_plan(planned.plan(), lambda path: plan_path(storage, path))
     return request(ActionKind.CLEAN, body, context)
 
