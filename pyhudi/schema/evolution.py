@@ -44,7 +44,7 @@ def evolve(
     protected: Collection[str] = (),
     ordering_fields: Collection[str] = (),
     former: Mapping[str, FormerName] = _NO_NAMES,
-    lacks_columns: bool = False,
+    missing: str = "refused",
     schema_mode: str | None = None,
 ) -> pa.Schema:
     """The table's schema after a write of `incoming`; the same object when nothing changes.
@@ -59,7 +59,8 @@ def evolve(
             one with the same texts: int for long, float for double).
         ordering_fields: the ordering columns: required, and at most widened from one number type to another.
         former: path → what became of the column that had it (`former_names`); data can't bring it back.
-        lacks_columns: the rows keep stored values in whole columns that the data lacks, which stay.
+        missing: of whole columns that the data lacks: "kept", stored rows keep their values; "null", there are none;
+            "refused".
         schema_mode: "merge" takes new columns whatever their names, "strict" none, and no wider types; None: those that
             don't look misspelt.
     Returns: data columns only. `project(data, evolve(...))` brings the data into it.
@@ -77,13 +78,13 @@ def evolve(
         frozenset(protected),
         frozenset(ordering_fields),
         former,
-        lacks_columns,
+        missing,
         schema_mode,
     )
     fields = step.fields(list(old), list(new), "")
     if step.lacking:
         step.problems.append(
-            f"missing in the data: {', '.join(step.lacking)}. Add them, or set "
+            f"{', '.join(step.lacking)}: missing in the data; add what is missing, or set "
             "hoodie.write.set.null.for.missing.columns=true to write nulls, also over stored values"
         )
     if step.problems:
@@ -102,7 +103,7 @@ class _Step:
     protected: frozenset[str]
     ordering_fields: frozenset[str]
     former: Mapping[str, FormerName]
-    lacks_columns: bool
+    missing: str
     schema_mode: str | None
     problems: list[str] = field(default_factory=list)
     lacking: list[str] = field(default_factory=list)  # columns that the data lacks and may not
@@ -157,7 +158,8 @@ class _Step:
         return pa.field(old.name, data_type, nullable=old.nullable, metadata=old.metadata)
 
     def _missing(self, old: pa.Field, path: str) -> list[pa.Field]:
-        if self.lacks_columns and path == old.name:
+        is_whole = path == old.name
+        if self.missing == "kept" and is_whole:
             return [old]
         inside = (name for name in self.protected | self.ordering_fields if name == path or name.startswith(f"{path}."))
         needed = next(inside, None)
@@ -165,7 +167,7 @@ class _Step:
             self.problems.append(
                 f"column {path!r} ({old.type}): missing in the data; {needed!r} is a key, partition or ordering column"
             )
-        elif self.keep_missing:
+        elif self.keep_missing or (self.missing == "null" and is_whole):
             return [old]  # required or not: rows other than deletes are refused
         elif not self.allow_drop:
             self.lacking.append(f"column {path!r} ({old.type})")

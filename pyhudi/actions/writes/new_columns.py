@@ -64,14 +64,14 @@ def _evolved(table: pa.Schema, columns: pa.Schema, missing: Missing, context: Ac
     return evolve(
         table,
         columns,
-        null_for_missing=options.null_for_missing_columns or missing == "null",
+        null_for_missing=options.null_for_missing_columns,
         allow_drop=options.allow_column_drop,
         reconcile=options.reconcile_schema,
         allow_kind_change=options.allow_kind_change,
         protected=(*config.record_key_fields, *(name for name in config.partition_fields if name not in dropped)),
         ordering_fields=ordering_fields(context),
         former=_former(table, columns, context),
-        lacks_columns=missing == "kept",
+        missing=missing,
         schema_mode=options.schema_mode if SCHEMA_MODE in options.explicit else None,
     )
 
