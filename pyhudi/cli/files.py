@@ -1,22 +1,26 @@
 """Rows of files for `pyhudi write`: Parquet, CSV, JSON, Arrow; from standard input, too.
 
-Files are opened anew at each attempt of a write and stream; JSON arrays and standard input are taken into memory.
+Each attempt of a write opens the files again. Rows stream; JSON and standard input are read into memory.
 """
 
 from __future__ import annotations
 
+import codecs
 import io
-import json
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import cast
+from typing import IO, cast
 
 import pyarrow as pa
 
+from pyhudi.cli.csv_rows import csv_reader, csv_types
+from pyhudi.cli.json_rows import json_rows, one_schema
 from pyhudi.cli.parsing import STANDARD_INPUT
 from pyhudi.errors import ConfigError, SchemaMismatch
+from pyhudi.schema.projection import project
 
 __all__ = ["rows_of_files"]
 
@@ -29,21 +33,57 @@ _BATCH_ROWS = 65_536
 
 
 def rows_of_files(
-    files: Sequence[str], format: str | None, schema: pa.Schema | None
+    files: Sequence[str], format: str | None, schema: pa.Schema | None, encoding: str = "utf-8"
 ) -> Callable[[], pa.RecordBatchReader]:
     """What a write is handed: a function that opens all files.
 
-    Args:    schema: of the table, for the types of CSV and JSON; None without a table.
-    Raises:  ConfigError for files that are not there, and for a format that is not known.
+    Args:    schema: of the table, for the types of CSV and JSON; None without a table. encoding: of CSV and JSON.
+    Raises:  ConfigError for files that are not there, and for a format or an encoding that is not known.
     """
     if not files:
         raise ConfigError("write needs files; - is standard input.")
+    try:
+        codecs.lookup(encoding)
+    except LookupError:
+        raise ConfigError(f"--encoding takes utf-8, latin-1, cp1252 and their like, found {encoding!r}.") from None
     formats = [_format_of(file, format) for file in files]
-    opened = [io.BytesIO(sys.stdin.buffer.read()) if file == STANDARD_INPUT else Path(file) for file in files]
-    for place in opened:
+    places = [io.BytesIO(sys.stdin.buffer.read()) if file == STANDARD_INPUT else Path(file) for file in files]
+    for place in places:
         if isinstance(place, Path) and not place.is_file():
             raise ConfigError(f"There is no file {str(place)!r}. Files are those of this machine.")
-    return partial(_opened, tuple(zip(opened, formats, strict=True)), schema)
+    names = ["standard input" if file == STANDARD_INPUT else file for file in files]
+    given = [GivenFile(*one) for one in zip(names, places, formats, strict=True)]
+    csv_files = {file.name: file.stream for file in given if file.format == "csv"}
+    types = csv_types(csv_files, schema, encoding) if csv_files else {}
+    return partial(_opened, given, _Form(schema, types, encoding))
+
+
+@dataclass(frozen=True)
+class GivenFile:
+    """A file as the caller names it. `place`: its path, or its bytes."""
+
+    name: str
+    place: Path | io.BytesIO
+    format: str
+
+    def source(self) -> str | io.BytesIO:
+        """What a reader of Arrow's opens."""
+        return str(self.place) if isinstance(self.place, Path) else io.BytesIO(self.place.getvalue())
+
+    def stream(self) -> IO[bytes]:
+        """Its bytes, unpacked as its name says."""
+        source = self.source()
+        stream = pa.input_stream(source, compression="detect") if isinstance(source, str) else source
+        return cast("IO[bytes]", stream)
+
+
+@dataclass(frozen=True)
+class _Form:
+    """`schema`: of the table, None without one. `types`: of the columns of all CSV files. `encoding`: of texts."""
+
+    schema: pa.Schema | None
+    types: Mapping[str, pa.DataType]
+    encoding: str
 
 
 def _format_of(file: str, format: str | None) -> str:
@@ -57,90 +97,66 @@ def _format_of(file: str, format: str | None) -> str:
     return _FORMATS[suffixes[-1]]
 
 
-def _opened(places: Sequence[tuple[Path | io.BytesIO, str]], schema: pa.Schema | None) -> pa.RecordBatchReader:
+def _opened(files: Sequence[GivenFile], form: _Form) -> pa.RecordBatchReader:
     """All files, one after the other, as a stream with the columns of the first one."""
-    readers = [_READERS[format](_source(place), schema) for place, format in places]
-    columns = readers[0].schema
-    for (place, _), reader in zip(places, readers, strict=True):
-        if set(reader.schema.names) != set(columns.names):
+    readers = [_READERS[file.format](file, form) for file in files]
+    names = readers[0].schema.names
+    for file, reader in zip(files, readers, strict=True):
+        if sorted(reader.schema.names) != sorted(names):
             raise SchemaMismatch(
-                f"{place}: its columns {', '.join(reader.schema.names)} are not those of the first file, "
-                f"{', '.join(columns.names)}. Write them one after the other."
+                f"{file.name}: its columns {', '.join(reader.schema.names)} are not those of the first file, "
+                f"{', '.join(names)}. Write them one after the other."
             )
+    if len(readers) == 1:
+        return readers[0]
+    columns = one_schema([reader.schema for reader in readers], "The files together")
     return pa.RecordBatchReader.from_batches(columns, _batches(readers, columns))
 
 
 def _batches(readers: Sequence[pa.RecordBatchReader], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     for reader in readers:
         for batch in reader:
-            yield from pa.Table.from_batches([batch]).select(schema.names).cast(schema).to_batches()
+            yield project(batch, schema)
 
 
-def _source(place: Path | io.BytesIO) -> str | io.BytesIO:
-    return str(place) if isinstance(place, Path) else io.BytesIO(place.getvalue())
-
-
-def _stream(source: str | io.BytesIO) -> pa.NativeFile | io.BytesIO:
-    """The bytes of a file, unpacked as its name says."""
-    return pa.input_stream(source, compression="detect") if isinstance(source, str) else source
-
-
-def _parquet(source: str | io.BytesIO, schema: pa.Schema | None) -> pa.RecordBatchReader:
+def _parquet(file: GivenFile, form: _Form) -> pa.RecordBatchReader:
     import pyarrow.parquet as pq
 
     from pyhudi.formats.base.parquet_reader import parquet_rows
 
-    file = pq.ParquetFile(source, coerce_int96_timestamp_unit="us")
-    return parquet_rows(file, source if isinstance(source, str) else "the input", _BATCH_ROWS)
+    opened = pq.ParquetFile(file.source(), coerce_int96_timestamp_unit="us")
+    return parquet_rows(opened, file.name, _BATCH_ROWS)
 
 
-def _csv(source: str | io.BytesIO, schema: pa.Schema | None) -> pa.RecordBatchReader:
-    import pyarrow.csv as pc
-
-    types = {} if schema is None else {field.name: field.type for field in schema if not pa.types.is_nested(field.type)}
-    return pc.open_csv(
-        cast("io.BytesIO", _stream(source)),
-        convert_options=pc.ConvertOptions(column_types=types, strings_can_be_null=True),
-    )
+def _csv(file: GivenFile, form: _Form) -> pa.RecordBatchReader:
+    return csv_reader(file.name, file.stream, form.types, form.encoding)
 
 
-def _json(source: str | io.BytesIO, schema: pa.Schema | None) -> pa.RecordBatchReader:
-    import pyarrow.json as pj
-
-    data = _stream(source).read()
-    if data.lstrip()[:1] == b"[":
-        rows = json.loads(data)
-        table = pa.Table.from_pylist(rows) if schema is None else pa.Table.from_pylist(rows, _only(schema, rows))
-    else:
-        table = pj.read_json(io.BytesIO(data), parse_options=pj.ParseOptions(explicit_schema=schema))
-        names = {name for line in data.splitlines()[:_LINES_LOOKED_AT] if line.strip() for name in json.loads(line)}
-        table = table.select([name for name in table.column_names if name in names])
-    return table.to_reader(_BATCH_ROWS)
+def _json(file: GivenFile, form: _Form) -> pa.RecordBatchReader:
+    encoding = "utf-8-sig" if codecs.lookup(form.encoding).name == "utf-8" else form.encoding
+    try:
+        with io.TextIOWrapper(cast("io.BufferedReader", file.stream()), encoding) as text:
+            return json_rows(text, form.schema, file.name).to_reader(_BATCH_ROWS)
+    except UnicodeError as error:
+        raise ConfigError(
+            f"{file.name} is not of the encoding {form.encoding}: give the one that it has, such as "
+            "--encoding latin-1. Nothing was written."
+        ) from error
 
 
-_LINES_LOOKED_AT = 1000  # a column of the table that none of them names is left out
-
-
-def _only(schema: pa.Schema, rows: Sequence[dict[str, object]]) -> pa.Schema:
-    """The columns that rows have, with the table's types."""
-    names = {name for row in rows for name in row}
-    unknown = sorted(names - set(schema.names))
-    more = pa.Table.from_pylist([{name: row.get(name) for name in unknown} for row in rows]).schema if unknown else ()
-    return pa.schema([*(field for field in schema if field.name in names), *more])
-
-
-def _arrow(source: str | io.BytesIO, schema: pa.Schema | None) -> pa.RecordBatchReader:
+def _arrow(file: GivenFile, form: _Form) -> pa.RecordBatchReader:
     import pyarrow.ipc as ipc
 
+    source = file.source()
     try:
-        file = ipc.open_file(source)
+        opened = ipc.open_file(source)
     except pa.ArrowInvalid:
-        return ipc.open_stream(pa.OSFile(source) if isinstance(source, str) else io.BytesIO(source.getvalue()))
-    batches = (file.get_batch(number) for number in range(file.num_record_batches))
-    return pa.RecordBatchReader.from_batches(file.schema, batches)
+        return ipc.open_stream(pa.OSFile(source) if isinstance(source, str) else file.source())
+    batches = (opened.get_batch(number) for number in range(opened.num_record_batches))
+    return pa.RecordBatchReader.from_batches(opened.schema, batches)
 
 
-_READERS: dict[str, Callable[[str | io.BytesIO, pa.Schema | None], pa.RecordBatchReader]] = {
+_READERS: dict[str, Callable[[GivenFile, _Form], pa.RecordBatchReader]] = {
     "parquet": _parquet,
     "csv": _csv,
     "json": _json,

@@ -14,6 +14,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Literal, TextIO, TypeAlias, cast
 
+from pyhudi.errors import ConfigError
 from pyhudi.result import Json, ResultList, plain
 from pyhudi.text_table import pairs_text, text_columns
 
@@ -60,6 +61,9 @@ def rows_of(value: object) -> Iterator[dict[str, Json]] | None:
     parts, names = _parts_of(value), _names(value)
     if parts is None:
         return None
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise ConfigError(f"Several columns are called {twice!r}, and JSON has one value for a name. Rename one: AS ….")
     return (dict(zip(names, row, strict=True)) for part in parts for row in zip(*part, strict=True))
 
 
@@ -96,15 +100,23 @@ def _json(value: object, out: TextIO) -> None:
 
 
 def _csv(value: object, out: TextIO, row_type: type | None) -> None:
-    """A line for each row. Nested values are JSON texts, null is empty."""
+    """A line for each row. Nested values are JSON texts, null is empty, an empty text `""`."""
     writer = csv.writer(out, lineterminator="\n")
+
+    def write(row: Sequence[object]) -> None:
+        if "" in row:
+            out.write(",".join(map(_field, row)) + "\n")
+        else:
+            writer.writerow(row)
+
     header = _names(value, row_type)
     if header:
         writer.writerow(header)
     parts = _parts_of(value)
     if parts is not None:
         for part in parts:
-            writer.writerows(zip(*([_cell(one) for one in values] for values in part), strict=True))
+            for cells in zip(*([_cell(one) for one in values] for values in part), strict=True):
+                write(cells)
         return
     rows = rows_of(value)
     for row in [plain(value)] if rows is None else rows:
@@ -113,7 +125,13 @@ def _csv(value: object, out: TextIO, row_type: type | None) -> None:
         if not header:
             header = list(row)
             writer.writerow(header)
-        writer.writerow([_cell(row.get(name)) for name in header])
+        write([_cell(row.get(name)) for name in header])
+
+
+def _field(value: object) -> str:
+    """A field of CSV; the writer of Python would make null of an empty text."""
+    text = "" if value is None else str(value)
+    return '"' + text.replace('"', '""') + '"' if value == "" or not {*text}.isdisjoint(',"\r\n') else text
 
 
 def _names(value: object, row_type: type | None = None) -> list[str]:

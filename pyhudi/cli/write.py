@@ -21,6 +21,7 @@ def write(
     mode: str = "append",
     where: str | None = None,
     format: str | None = None,
+    encoding: str = "utf-8",
     record_key: str | None = None,
     partition_by: str | None = None,
     ordering: str | None = None,
@@ -30,7 +31,8 @@ def write(
 ) -> Reply:
     """Write the rows of files to a table, which is made when there is none.
 
-    Rows stream, in one commit. Columns of CSV and JSON get the types of the table, where there is one.
+    All rows go into one commit. Columns of CSV and JSON get the types of the table, where there is one; otherwise all
+    rows decide. In CSV an empty field is null and "" an empty text. Texts of JSON stay texts in a new table.
 
     Args:
         files: Parquet, CSV, JSON (an array, or a row a line) or Arrow files; "-" is standard input.
@@ -38,6 +40,7 @@ def write(
         mode: append, overwrite, replace, ignore or error, when there is a table.
         where: With --mode overwrite: only these rows are replaced.
         format: parquet, csv, json or arrow; without it what the names of the files say.
+        encoding: Of CSV and JSON: utf-8, latin-1, cp1252 and so on.
         record_key: Key columns of a new table, with commas.
         partition_by: Partition columns of a new table, with commas.
         ordering: The columns whose greater value wins, with commas.
@@ -49,11 +52,11 @@ def write(
 
     path = common.path(table)
     schema = None
-    if HudiTable.exists(path, storage_options=common.storage_options):
+    if mode != "replace" and HudiTable.exists(path, storage_options=common.storage_options):
         schema = common.open(table).schema
     written = write_hudi(
         path,
-        rows_of_files(files, format, schema),
+        rows_of_files(files, format, schema, encoding),
         operation,
         record_key=names_of(record_key),
         partition_by=names_of(partition_by),

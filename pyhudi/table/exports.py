@@ -24,6 +24,7 @@ import pyarrow as pa
 
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.create_table import check_files_writable
+from pyhudi.arrow.kinds import is_bytes
 from pyhudi.engine.base import as_engine
 from pyhudi.engine.local import LocalEngine
 from pyhudi.errors import ConfigError, CorruptFile, HudiError, PathNotFound, TableError, TableExists
@@ -48,7 +49,7 @@ from pyhudi.model.options import WriteOptions
 from pyhudi.model.plans import KEEP_LATEST_COMMITS, CleanPlan, RetainedInstant
 from pyhudi.model.table_config import METADATA_PARTITIONS, METADATA_PARTITIONS_INFLIGHT, METADATA_TO_BUILD
 from pyhudi.progress_line import working
-from pyhudi.result import Result
+from pyhudi.result import Result, plain
 from pyhudi.storage.base import FileInfo, Storage, as_storage_error
 from pyhudi.table.calls import TableHandle, serve
 from pyhudi.table.scan import Scan
@@ -113,14 +114,30 @@ def _write(rows: pa.RecordBatchReader, path: str, suffix: str) -> int:
             for batch in counted():
                 parquet.write_batch(batch)
     elif suffix == ".csv":
-        with pc.CSVWriter(path, rows.schema) as lines:
+        schema = pa.schema([pa.field(f.name, pa.string()) if _is_text_in_csv(f.type) else f for f in rows.schema])
+        with pc.CSVWriter(path, schema) as lines:
             for batch in counted():
-                lines.write_batch(batch)
+                columns = [_in_csv(column) for column in batch.columns]
+                lines.write_batch(pa.RecordBatch.from_arrays(columns, schema=schema))
     else:
         with pa.OSFile(path, "wb") as sink, pa.ipc.new_file(sink, rows.schema) as arrow:
             for batch in counted():
                 arrow.write_batch(batch)
     return count
+
+
+def _is_text_in_csv(data_type: pa.DataType) -> bool:
+    return is_bytes(data_type) or pa.types.is_nested(data_type)
+
+
+def _in_csv(column: pa.Array) -> pa.Array:
+    """A column that CSV has no form for as text: JSON of nested values, hexadecimal digits of bytes."""
+    if not _is_text_in_csv(column.type):
+        return column
+    values = map(plain, column.to_pylist())
+    is_nested = pa.types.is_nested(column.type)
+    texts = [json.dumps(one, ensure_ascii=False) if is_nested and one is not None else one for one in values]
+    return pa.array(texts, pa.string())
 
 
 # ---- instants

@@ -56,6 +56,7 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> HudiTable:
         ("arr", ["x"], "list<element: int64>", "Convert the values"),
         ("arr", [1.5], "list<element: int64>", "digits"),
         ("s", {"x": 1.5}, "struct<x: int64>", "digits"),
+        ("s", {"x": 1, "y": 2}, "struct<x: int64>", "no field 'y'"),
     ],
 )
 def test_a_value_of_a_dict_that_the_column_can_not_hold_is_refused_with_both(

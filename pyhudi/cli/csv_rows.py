@@ -1,0 +1,125 @@
+"""Rows of CSV. Fields are read as text; columns get the table's types, or the narrowest that fits all fields.
+
+An empty field is null; an empty text is `""`. No other word means null.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import IO, TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pacsv
+
+from pyhudi.cli.text_values import column_of_texts
+from pyhudi.errors import ConfigError, SchemaMismatch
+
+__all__ = ["csv_reader", "csv_types"]
+
+Opener: TypeAlias = Callable[[], IO[bytes]]
+Types: TypeAlias = Mapping[str, pa.DataType]
+
+
+def csv_types(files: Mapping[str, Opener], schema: pa.Schema | None, encoding: str) -> dict[str, pa.DataType]:
+    """The type of each column that the files have: the table's, or the narrowest that all fields of all files fit."""
+    types = {} if schema is None else {field.name: field.type for field in schema}
+    remaining: dict[str, list[pa.DataType]] = {}
+    for place, opener in files.items():
+        names = _names(place, opener, encoding)
+        new = [name for name in names if name not in types]
+        for batch in _texts(place, opener, names, encoding) if new else ():
+            for name in new:
+                candidates = remaining.get(name, _CANDIDATES)
+                remaining[name] = [one for one in candidates if _fits(batch.column(name), one)]
+    return {**types, **{name: _narrowest(candidates) for name, candidates in remaining.items()}}
+
+
+def csv_reader(place: str, opener: Opener, types: Types, encoding: str) -> pa.RecordBatchReader:
+    """The rows of a file, as a stream. Raises ConfigError for text that is no CSV, SchemaMismatch for a value."""
+    names = _names(place, opener, encoding)
+    columns = pa.schema([pa.field(name, types.get(name, pa.null())) for name in names])
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for texts in _texts(place, opener, names, encoding):
+            arrays = [column_of_texts(f.name, texts.column(f.name), f.type) for f in columns]
+            yield pa.RecordBatch.from_arrays(arrays, schema=columns)
+
+    return pa.RecordBatchReader.from_batches(columns, batches())
+
+
+# From the narrowest. Times of day stay text, as do numbers that would lose digits or leading zeros.
+_CANDIDATES: Sequence[pa.DataType] = [
+    pa.null(), pa.int64(), pa.bool_(), pa.date32(), pa.timestamp("us"), pa.timestamp("us", "UTC"), pa.float64(),
+]  # fmt: skip
+_CODES = r"^[+-]?0[0-9]"  # 00123: a postal code, an account
+_MANY_DIGITS = r"^[+-]?([0-9]{16,}$|[0-9.]{18,})"  # more than a float keeps
+_BOOLEANS = r"^(?i:true|false)$"
+
+
+def _narrowest(candidates: Sequence[pa.DataType]) -> pa.DataType:
+    """The first type that fits. What fits numbers and booleans alike are empty texts."""
+    if not candidates or candidates[:2] == [pa.int64(), pa.bool_()]:
+        return pa.string()
+    return candidates[0]
+
+
+def _fits(texts: pa.Array, data_type: pa.DataType) -> bool:
+    if pa.types.is_null(data_type):
+        return texts.null_count == len(texts)
+    values = texts.filter(pc.not_equal(texts, ""))
+    if pa.types.is_boolean(data_type):
+        return not len(values) or bool(pc.all(pc.match_substring_regex(values, _BOOLEANS)).as_py())
+    if _has(values, _CODES) and not pa.types.is_temporal(data_type):
+        return False
+    if pa.types.is_floating(data_type) and _has(values, _MANY_DIGITS):
+        return False
+    try:
+        pc.utf8_trim_whitespace(values).cast(data_type)
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
+def _has(values: pa.Array, pattern: str) -> bool:
+    return bool(pc.any(pc.match_substring_regex(values, pattern)).as_py())
+
+
+def _names(place: str, opener: Opener, encoding: str) -> list[str]:
+    """The columns of the first line. Raises SchemaMismatch for a name twice."""
+    with _errors(place, encoding):
+        names = _open(opener, {}, encoding).schema.names
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise SchemaMismatch(f"{place} has several columns called {twice!r}. Rename or drop the others.")
+    return names
+
+
+def _texts(place: str, opener: Opener, names: Iterable[str], encoding: str) -> Iterator[pa.RecordBatch]:
+    with _errors(place, encoding):
+        yield from _open(opener, dict.fromkeys(names, pa.string()), encoding)
+
+
+def _open(opener: Opener, types: Types, encoding: str) -> pacsv.CSVStreamingReader:
+    return pacsv.open_csv(
+        opener(),
+        read_options=pacsv.ReadOptions(encoding=encoding),
+        parse_options=pacsv.ParseOptions(newlines_in_values=True),
+        convert_options=pacsv.ConvertOptions(
+            column_types=types, strings_can_be_null=True, quoted_strings_can_be_null=False, null_values=[""]
+        ),
+    )
+
+
+@contextmanager
+def _errors(place: str, encoding: str) -> Iterator[None]:
+    try:
+        yield
+    except (UnicodeError, pa.ArrowInvalid) as error:
+        if isinstance(error, UnicodeError) or "UTF8" in str(error):
+            raise ConfigError(
+                f"{place} is not of the encoding {encoding}: give the one that it has, such as --encoding latin-1. "
+                "Nothing was written."
+            ) from error
+        raise ConfigError(f"{place} can't be read as CSV: {error}. Nothing was written.") from error

@@ -1,0 +1,197 @@
+"""Values that stand in a file as text: every field of CSV, and of JSON what it has no type for.
+
+`write` reads by these rules what `--json` and `--csv` print: decimals, dates and times as text, binary as hexadecimal
+digits, in CSV nested values as JSON. A timestamp with a zone is a moment; one without is a date and a time of day.
+Each goes into a column of its own kind only.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from datetime import time
+from decimal import Decimal, InvalidOperation
+from typing import TypeAlias, cast
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as pt
+
+from pyhudi.arrow.kinds import is_bytes, is_list, is_text
+from pyhudi.errors import SchemaMismatch
+from pyhudi.model.predicate.limits import brief
+from pyhudi.table.column_values import NO_FIT, column_of
+
+__all__ = ["column_of_json", "column_of_texts", "has_decimals"]
+
+Decoder: TypeAlias = Callable[[object], object]
+_AS_THEY_ARE: Mapping[pa.DataType | None, set[type]] = {  # without a step of Python for each value
+    None: {bool, int, float, str}, pa.int32(): {int}, pa.int64(): {int}, pa.float64(): {int, float},
+}  # fmt: skip
+_NOT_FINITE = ("nan", "inf", "-inf")  # how --json and --csv print them
+
+
+def column_of_texts(name: str, texts: pa.Array, data_type: pa.DataType) -> pa.Array:
+    """Fields of CSV as a column. Empty text is null, but in columns of text.
+
+    Raises: SchemaMismatch for a text that is no value of the type.
+    """
+    if is_text(data_type):
+        return texts.cast(data_type)
+    if pt.is_null(data_type):
+        return pa.nulls(len(texts))
+    trimmed = pc.utf8_trim_whitespace(texts)
+    texts = pc.if_else(pc.equal(trimmed, ""), pa.scalar(None, pa.string()), trimmed)
+    if pt.is_nested(data_type):
+        return column_of_json(name, [_loaded(name, text) for text in texts.to_pylist()], data_type)
+    if _decoder(data_type) is not None and not _is_cast(data_type):
+        return column_of_json(name, texts.to_pylist(), data_type)
+    return _cast(name, texts, data_type)
+
+
+def column_of_json(name: str, values: Sequence[object], data_type: pa.DataType | None) -> pa.Array:
+    """Values of JSON as a column. `data_type`: of the table's column, None where it has none. Raises SchemaMismatch."""
+    kinds = set(map(type, values)) - {type(None)}
+    if data_type is not None and _is_cast(data_type) and kinds == {str}:
+        return _cast(name, pa.array(values, pa.string()), data_type)
+    decode = _floats if data_type is None else _decoder(data_type)
+    if decode is None or kinds <= _AS_THEY_ARE.get(data_type, set()):
+        return column_of(name, values, data_type)
+    try:
+        decoded = [None if value is None else decode(value) for value in values]
+    except (ValueError, TypeError, InvalidOperation) as error:
+        raise _refused(name, data_type, error) from error
+    return column_of(name, decoded, data_type)
+
+
+def has_decimals(data_type: pa.DataType) -> bool:
+    """Are there decimals in a type, at any depth? Their digits are more than a float has."""
+    inner = [data_type.field(at).type for at in range(data_type.num_fields)] if pt.is_nested(data_type) else []
+    return pt.is_decimal(data_type) or any(map(has_decimals, inner))
+
+
+def _is_cast(data_type: pa.DataType) -> bool:
+    """Does Arrow's cast from text mean what is printed? It has none to times of day, and takes bytes as they are."""
+    return not (pt.is_nested(data_type) or pt.is_time(data_type) or is_bytes(data_type))
+
+
+def _cast(name: str, texts: pa.Array, data_type: pa.DataType) -> pa.Array:
+    try:
+        return texts.cast(data_type)
+    except NO_FIT as error:
+        raise _refused(name, data_type, error) from error
+
+
+def _refused(name: str, data_type: pa.DataType | None, reason: object) -> SchemaMismatch:
+    return SchemaMismatch(
+        f"Column {name!r} is of type {data_type} and can't hold what the file has: {reason}. Nothing was written."
+    )
+
+
+def _loaded(name: str, text: str | None) -> object:
+    try:
+        return None if text is None else json.loads(text, parse_float=Decimal)
+    except ValueError as error:
+        raise SchemaMismatch(
+            f"Column {name!r} is nested, so its fields are JSON; {brief(text)} is none: {error}. Nothing was written."
+        ) from error
+
+
+def _decoder(data_type: pa.DataType) -> Decoder | None:
+    """What makes a value of a type of a value of JSON that is not null; None where they are the same."""
+    if pt.is_struct(data_type):
+        return _struct_decoder(data_type)
+    if pt.is_map(data_type):
+        return _map_decoder(data_type)
+    if is_list(data_type):
+        item = _decoder(data_type.value_type) or _same
+        return lambda value: [None if one is None else item(one) for one in _list(value)]
+    if pt.is_floating(data_type):
+        return _float
+    if pt.is_integer(data_type):
+        return _integer
+    if pt.is_decimal(data_type):
+        return _decimal
+    if pt.is_temporal(data_type):
+        return lambda value: _moment(value, data_type)
+    return _bytes if is_bytes(data_type) else None
+
+
+def _struct_decoder(data_type: pa.DataType) -> Decoder:
+    fields = {field.name: _decoder(field.type) for field in cast("pa.StructType", data_type).fields}
+
+    def decode(value: object) -> object:
+        if not isinstance(value, Mapping):
+            raise ValueError(f"an object is expected, found {brief(value)}")
+        decoders = ((name, one, fields.get(name)) for name, one in value.items())
+        return {name: one if one is None or field is None else field(one) for name, one, field in decoders}
+
+    return decode
+
+
+def _map_decoder(data_type: pa.DataType) -> Decoder:
+    """Of an object, whose keys are texts, or of a list of pairs, as --json prints maps."""
+    map_type = cast("pa.MapType", data_type)
+    key, item = _decoder(map_type.key_type) or _same, _decoder(map_type.item_type) or _same
+
+    def decode(value: object) -> object:
+        is_object = isinstance(value, Mapping)
+        pairs = list(cast("Mapping[object, object]", value).items()) if is_object else _list(value)
+        if not all(isinstance(pair, list | tuple) and len(pair) == 2 for pair in pairs):
+            raise ValueError(f"an object or a list of pairs is expected, found {brief(value)}")
+        read = int if is_object and pt.is_integer(map_type.key_type) else key
+        return [(read(a), None if b is None else item(b)) for a, b in cast("list[tuple[str, object]]", pairs)]
+
+    return decode
+
+
+def _same(value: object) -> object:
+    return value
+
+
+def _list(value: object) -> list[object]:
+    if not isinstance(value, list | tuple):
+        raise ValueError(f"an array is expected, found {brief(value)}")
+    return list(value)
+
+
+def _float(value: object) -> object:
+    if isinstance(value, Decimal) or (isinstance(value, str) and value.lower() in _NOT_FINITE):
+        return float(value)
+    return value
+
+
+def _integer(value: object) -> object:
+    if isinstance(value, Decimal):
+        return int(value) if value == value.to_integral_value() else float(value)
+    return value
+
+
+def _decimal(value: object) -> object:
+    if isinstance(value, float):
+        return Decimal(repr(value))
+    return value if isinstance(value, bool | Decimal) else Decimal(cast("str", value))
+
+
+def _moment(value: object, data_type: pa.DataType) -> object:
+    """A date, time or timestamp of its text. Numbers are refused: JSON's writers count by days, seconds or less."""
+    if not isinstance(value, str):
+        raise ValueError(f"a text such as 2024-01-31 or 2024-01-31T12:00:00Z is expected, found {brief(value)}")
+    if pt.is_time(data_type):
+        return time.fromisoformat(value)
+    return pa.scalar(value, pa.string()).cast(data_type)
+
+
+def _bytes(value: object) -> object:
+    if not isinstance(value, str):
+        raise ValueError(f"hexadecimal digits are expected, found {brief(value)}")
+    return bytes.fromhex(value)
+
+
+def _floats(value: object) -> object:
+    """Decimals of a column without a type as floats, at any depth."""
+    if isinstance(value, Decimal):
+        return float(value)
+    if isinstance(value, Mapping):
+        return {name: _floats(one) for name, one in value.items()}
+    return [_floats(one) for one in value] if isinstance(value, list) else value
