@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 from cyclopts import Group, Parameter
 
 from pyhudi.errors import ConfigError, TableError, TableNotFound
+from pyhudi.storage.waiting import TIMEOUT
 
 if TYPE_CHECKING:
     from pyhudi import HudiTable
@@ -49,6 +50,7 @@ class Common:
             subfolder sales/rides. thrift://HOST:PORT: a Hive metastore. spark_catalog, with --spark: that of the
             session.
         storage_option: KEY=VALUE: a Hadoop key for the store. May be given several times.
+        timeout: Seconds after which a store that does not answer is given up.
         option: KEY=VALUE: a key of Hudi's, see docs/options.md. May be given several times.
         json: The answer as JSON.
         csv: The answer as CSV.
@@ -59,6 +61,7 @@ class Common:
 
     catalog: Annotated[str | None, Parameter(group=EVERY_COMMAND)] = None
     storage_option: Annotated[list[str] | None, Parameter(group=EVERY_COMMAND)] = None
+    timeout: Annotated[float | None, Parameter(group=EVERY_COMMAND)] = None
     option: Annotated[list[str] | None, Parameter(group=EVERY_COMMAND)] = None
     json: Annotated[bool, Parameter(group=EVERY_COMMAND)] = False
     csv: Annotated[bool, Parameter(group=EVERY_COMMAND)] = False
@@ -74,8 +77,9 @@ class Common:
 
     @property
     def storage_options(self) -> dict[str, str]:
-        """`--storage-option`, by key."""
-        return pairs_of("--storage-option", self.storage_option)
+        """`--storage-option`, by key, and `--timeout`."""
+        pairs = pairs_of("--storage-option", self.storage_option)
+        return pairs if self.timeout is None else {**pairs, TIMEOUT: f"{self.timeout:g}"}
 
     @property
     def options(self) -> dict[str, str]:

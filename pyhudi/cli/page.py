@@ -34,13 +34,13 @@ writes an object, or an array with a row on each line; its schema is below each 
 `--csv` writes a line for each row, with nested values as JSON. Answers go to standard output; everything else (errors,
 plans, progress, questions) goes to standard error.
 
-**Files.** `write` reads what `--json`, `--csv` and `export` print: in JSON and CSV decimals, dates and times are text in
-ISO form, and binary is hexadecimal digits. In CSV nested values are JSON, an empty field is null and `""` an empty text;
-no other word is null. Columns get the types of the table. In a new table all rows of all files decide: columns of CSV
-get the narrowest type that keeps every field, so that `00123` and long numbers stay text; texts of JSON stay texts. A
-timestamp with a zone goes into a column with zones only (TIMESTAMP), one without into TIMESTAMP_NTZ. A value that is no
-value of its column, a field that a struct does not have, and a name that an object has twice are refused, and nothing
-is written. `--encoding latin-1` reads files that are not UTF-8.
+**Files.** `write` reads what `--json`, `--csv` and `export` print: in JSON and CSV decimals, dates and times are text
+in ISO form, and binary is hexadecimal digits. In CSV nested values are JSON, an empty field is null and `""` an empty
+text; no other word is null. Columns get the types of the table. In a new table all rows of all files decide: columns of
+CSV get the narrowest type that keeps every field, so that `00123` and long numbers stay text; texts of JSON stay texts.
+A timestamp with a zone goes into a column with zones only (TIMESTAMP), one without into TIMESTAMP_NTZ. A value that is
+no value of its column, a field that a struct does not have, and a name that an object has twice are refused, and
+nothing is written. `--encoding latin-1` reads files that are not UTF-8.
 
 **Changes.** Commands that delete or replace something show their plan and ask. `--dry-run` shows the plan only, and
 `--yes` does not ask. Without a terminal to ask on, a run without `--yes` is refused. Long work has a line of progress

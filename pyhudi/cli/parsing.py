@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 import shutil
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from textwrap import wrap
 
 from cyclopts import App, Argument, ArgumentCollection, CycloptsError, Parameter
@@ -17,6 +17,7 @@ from pyhudi.cli.exit_codes import DONE, USAGE, WRONG
 from pyhudi.cli.options import COMMON, EVERY_COMMAND
 from pyhudi.cli.registry import Command
 from pyhudi.cli.reply import show
+from pyhudi.storage.waiting import announce_waits
 
 __all__ = [
     "STANDARD_INPUT",
@@ -44,9 +45,22 @@ def reply_of(command: Command, tokens: Sequence[str]) -> int:
         print(f"pyhudi {command.words}: {text} (`pyhudi {command.words} --help`)", file=sys.stderr)
         return USAGE
     common = bound.arguments.setdefault("common", COMMON)
+    announce_waits(_say_once())
     answer = function(*bound.args, **bound.kwargs)
     show(answer, common.form, sys.stdout, command.row_type)
     return WRONG if answer.found_wrong else DONE
+
+
+def _say_once() -> Callable[[str], None]:
+    """Says on standard error what is waited for, the first time only."""
+    said: list[str] = []
+
+    def say(where: str) -> None:
+        if not said:
+            said.append(where)
+            print(f"pyhudi: waiting for {where} (--timeout SECONDS gives up)", file=sys.stderr, flush=True)
+
+    return say
 
 
 def _asks_for_help(tokens: Sequence[str]) -> bool:

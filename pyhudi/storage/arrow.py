@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TypeVar
 
 import pyarrow as pa
@@ -43,6 +44,7 @@ from pyhudi.storage.paths import (
     is_temporary,
     parent,
 )
+from pyhudi.storage.waiting import answer_of, timeout_s
 
 __all__ = ["ArrowStorage", "open_object_stream"]
 
@@ -101,6 +103,7 @@ class ArrowStorage(AlwaysSynced):
     _filesystem: pafs.FileSystem = field(repr=False, compare=False)
     _base: str = field(repr=False)
     _asked: list[bool] = field(repr=False, compare=False)  # empty until the store has answered once
+    _timeout_s: float | None = field(repr=False, compare=False)
 
     def __init__(
         self, uri: str, options: Mapping[str, str] | None = None, filesystem: pafs.FileSystem | None = None
@@ -115,6 +118,7 @@ class ArrowStorage(AlwaysSynced):
         object.__setattr__(self, "_filesystem", filesystem)
         object.__setattr__(self, "_base", base.rstrip("/"))
         object.__setattr__(self, "_asked", [])
+        object.__setattr__(self, "_timeout_s", timeout_s(texts))
 
     def __getstate__(self) -> dict[str, object]:
         return {**self.__dict__, "_asked": []}  # a copy logs in again
@@ -131,9 +135,9 @@ class ArrowStorage(AlwaysSynced):
         with self.open_input(path) as file, self._translated(path):
             check_size(file.size(), limit_bytes, self.full_path(path))
             try:
-                return bytes(file.read())
+                return bytes(answer_of(file.read, self.full_path(path), self._timeout_s))
             except OSError as error:
-                if self._filesystem.get_file_info([self._at(path)])[0].type is not pafs.FileType.NotFound:
+                if self._infos([self._at(path)], path)[0].type is not pafs.FileType.NotFound:
                     raise
                 # Deleted since it was opened. S3's answer to that may be longer than the object; PyArrow has no room
                 # for it, and does not know what it says.
@@ -143,9 +147,10 @@ class ArrowStorage(AlwaysSynced):
         with self._translated(path):
             if not self._asked and self._filesystem.type_name == "abfs":
                 # PyArrow ends the process when it opens a file and gets no token; it survives this request.
-                self._filesystem.get_file_info([self._at(path)])
+                self._infos([self._at(path)], path)
                 self._asked.append(True)
-            return self._filesystem.open_input_file(self._at(path))
+            opened = partial(self._filesystem.open_input_file, self._at(path))
+            return answer_of(opened, self.full_path(path), self._timeout_s)
 
     def open_output(self, path: str) -> pa.NativeFile:
         inside(path, self.root)
@@ -183,13 +188,13 @@ class ArrowStorage(AlwaysSynced):
             return self._list_gcs(path)
         selector = pafs.FileSelector(self._at(path), allow_not_found=True)
         with self._translated(path):
-            entries = self._filesystem.get_file_info(selector)
+            entries = self._infos(selector, path)
         return _shown(_file_info(child(path, entry.base_name), entry) for entry in entries)
 
     def walk(self, path: str) -> Iterator[FileInfo]:
         selector = pafs.FileSelector(self._at(path), allow_not_found=True, recursive=True)
         with self._translated(path):
-            entries = self._filesystem.get_file_info(selector)
+            entries = self._infos(selector, path)
         start = len(self._at(path)) + 1 if self._at(path) else 0
         for entry in entries:
             if entry.type is pafs.FileType.File and not is_temporary(entry.base_name):
@@ -197,7 +202,7 @@ class ArrowStorage(AlwaysSynced):
 
     def stat(self, path: str) -> FileInfo | None:
         with self._translated(path):
-            (entry,) = self._filesystem.get_file_info([self._at(path)])
+            (entry,) = self._infos([self._at(path)], path)
         return None if entry.type is pafs.FileType.NotFound else _file_info(path, entry)
 
     def delete(self, path: str) -> bool:
@@ -249,6 +254,10 @@ class ArrowStorage(AlwaysSynced):
     def set_modified(self, path: str, modified_ms: int) -> None:
         """Do nothing: neither object stores nor pyarrow.fs support it."""
 
+    def _infos(self, asked: pafs.FileSelector | list[str], path: str) -> list[pafs.FileInfo]:
+        """What the store says of paths, or of a folder's entries."""
+        return answer_of(partial(self._filesystem.get_file_info, asked), self.full_path(path), self._timeout_s)
+
     def _at(self, path: str) -> str:
         inside(path, self.root)
         return child(self._base, path) if path else self._base
@@ -283,10 +292,11 @@ class ArrowStorage(AlwaysSynced):
 
     def _list_gcs(self, path: str) -> tuple[FileInfo, ...]:
         inside(path, self.root)
-        api = find_object_store(self.root, self._options, "gcs")
-        infos = (
-            entries_of_walk(path, self.walk(path)) if api is None else list_by_store(api, path, self.full_path(path))
-        )
+        api, place = find_object_store(self.root, self._options, "gcs"), self.full_path(path)
+        if api is None:
+            infos = entries_of_walk(path, self.walk(path))
+        else:
+            infos = answer_of(partial(list_by_store, api, path, place), place, self._timeout_s)
         return _shown(infos)
 
     def _rename_if_absent(self, path: str, data: bytes) -> None:

@@ -20,7 +20,7 @@ import pyarrow.fs as pafs
 from pyhudi.errors import ConfigError, StorageError
 from pyhudi.shown_text import is_text, quoted, without_credentials
 from pyhudi.storage.azure_client import AzurePlace, azure_arguments, azure_store_arguments, deletes_many_at_once
-from pyhudi.storage.gcs_client import gcs_arguments, gcs_store_arguments
+from pyhudi.storage.gcs_client import gcs_arguments, gcs_retry_time, gcs_store_arguments
 from pyhudi.storage.paths import child
 from pyhudi.storage.s3_client import s3_arguments, s3_store_arguments
 
@@ -180,7 +180,8 @@ def _opened(stores: ModuleType, kind: str, uri: str, options: tuple[tuple[str, s
         return store
     bucket, _, prefix = uri.partition("://")[2].partition("/")
     if kind == "gcs":
-        store = stores.GCSStore(bucket, prefix=prefix or None, **gcs_store_arguments(settings))
+        retries = {"retry_timeout": gcs_retry_time(settings)}
+        store = stores.GCSStore(bucket, prefix=prefix or None, retry_config=retries, **gcs_store_arguments(settings))
     else:
         store = stores.S3Store(bucket, prefix=prefix or None, **s3_store_arguments(settings))
     return store
@@ -206,7 +207,7 @@ def _connected(uri: str, options: Mapping[str, str]) -> tuple[pafs.FileSystem, s
     if scheme in ("s3", "s3a", "s3n"):
         return pafs.S3FileSystem(**s3_arguments(options)), rest
     if scheme == "gs":
-        return pafs.GcsFileSystem(**gcs_arguments(options)), rest
+        return pafs.GcsFileSystem(**gcs_arguments(options), retry_time_limit=gcs_retry_time(options)), rest
     if scheme in ("abfs", "abfss"):
         place = AzurePlace.of(uri)
         return pafs.AzureFileSystem(**azure_arguments(options, place)), child(place.container, place.path)

@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from datetime import timedelta
 
 from pyhudi.errors import ConfigError
 from pyhudi.storage.base import ClientArguments
+from pyhudi.storage.waiting import timeout_s
 
-__all__ = ["gcs_arguments", "gcs_store_arguments"]
+__all__ = ["gcs_arguments", "gcs_retry_time", "gcs_store_arguments"]
 
 _ENDPOINT = "fs.gs.storage.root.url"
 _KEY_FILES = ("fs.gs.auth.service.account.json.keyfile", "google.cloud.auth.service.account.json.keyfile")
 _ANONYMOUS = ("fs.gs.auth.null.enable", "google.cloud.auth.null.enable")
+_RETRIES_S = 15.0  # without a network or credentials pyarrow would go on for a quarter of an hour
 _KEY_FILE_VARIABLE = "GOOGLE_APPLICATION_CREDENTIALS"
 
 
@@ -46,6 +49,11 @@ def gcs_store_arguments(options: Mapping[str, str]) -> ClientArguments:
     if settings.get("scheme") == "http":
         arguments["client_options"] = {"allow_http": True}
     return arguments
+
+
+def gcs_retry_time(options: Mapping[str, str]) -> timedelta:
+    """How long both clients repeat a request that fails."""
+    return timedelta(seconds=timeout_s(options) or _RETRIES_S)
 
 
 def _is_anonymous(options: Mapping[str, str]) -> bool:

@@ -28,6 +28,7 @@ from pyhudi.storage.store_words import (
     plain_word,
     words_of,
 )
+from pyhudi.storage.waiting import TIMEOUT
 
 __all__ = ["REMOTE_SCHEMES", "known_options", "likely_misspelled", "named_options", "with_environment"]
 
@@ -66,6 +67,7 @@ _KNOWN = frozenset(
         "google.cloud.auth.null.enable",
         "fs.gs.auth.service.account.json.keyfile",
         "google.cloud.auth.service.account.json.keyfile",
+        TIMEOUT,
     }
 )
 _VARIABLES = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")

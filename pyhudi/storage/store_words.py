@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from pyhudi.errors import ConfigError
+from pyhudi.storage.waiting import TIMEOUT
 
 __all__ = [
     "AZURE_ACCOUNT",
@@ -117,9 +118,11 @@ _ENDPOINT = _Key("fs.s3a.endpoint")
 _ACCESS, _SECRET = _Key("fs.s3a.access.key"), _Key("fs.s3a.secret.key")
 _SESSION, _REGION = _Key("fs.s3a.session.token"), _Key("fs.s3a.endpoint.region")
 _SSL, _PATH_STYLE = "fs.s3a.connection.ssl.enabled", "fs.s3a.path.style.access"
+_TIMEOUT = _Key(TIMEOUT)
 _S3_ANYBODY = _Flag({S3_PROVIDER: _NOBODY})
 _VIRTUAL = _Flag({_PATH_STYLE: "false"}, {_PATH_STYLE: "true"})
 _S3: Mapping[str, Word] = {
+    "timeout": _TIMEOUT,
     "endpoint": _ENDPOINT,
     "endpoint_url": _ENDPOINT,
     "endpoint_url_s3": _ENDPOINT,
@@ -148,6 +151,7 @@ _S3: Mapping[str, Word] = {
     "addressing_style": _Choice({"path": {_PATH_STYLE: "true"}, "virtual": {_PATH_STYLE: "false"}, "auto": {}}),
 }
 _AZURE: Mapping[str, Word] = {
+    "timeout": _TIMEOUT,
     "endpoint": _Key(AZURE_ENDPOINT),
     "endpoint_url": _Key(AZURE_ENDPOINT),
     "account_name": _Key(AZURE_ACCOUNT),
@@ -169,6 +173,7 @@ _GS_ANYBODY = _Flag({"fs.gs.auth.type": "UNAUTHENTICATED"})
 _KEY_FILE = _Key("fs.gs.auth.service.account.json.keyfile")
 _GOOGLE_TOKENS = _Choice({"anon": {"fs.gs.auth.type": "UNAUTHENTICATED"}, "google_default": {}})
 _GOOGLE: Mapping[str, Word] = {
+    "timeout": _TIMEOUT,
     "endpoint": _Key("fs.gs.storage.root.url"),
     "endpoint_url": _Key("fs.gs.storage.root.url"),
     "endpoint_override": _Key("fs.gs.storage.root.url"),

@@ -1,0 +1,75 @@
+"""Calls of a remote store that may wait long: they can be interrupted, have a limit, and are announced.
+
+Python handles Ctrl-C and SIGTERM between two of its steps; a client in C++ may wait for minutes within one. So the main
+thread leaves reading calls to another thread and waits for it in Python. Calls that change something stay where they
+are: one that goes on after its caller has given up would come too late.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+from pyhudi.errors import ConfigError, StorageError
+
+__all__ = ["TIMEOUT", "announce_waits", "answer_of", "timeout_s"]
+
+TIMEOUT = "fs.pyhudi.timeout.s"  # Hadoop has a key for each store and each phase of a request
+_ANNOUNCED_AFTER_S = 2.0
+
+Answer = TypeVar("Answer")
+_announce: Callable[[str], None] | None = None
+
+
+def announce_waits(announce: Callable[[str], None] | None) -> None:
+    """Call a function with the path of each call that has waited for two seconds; None for none."""
+    global _announce
+    _announce = announce
+
+
+def timeout_s(options: Mapping[str, str]) -> float | None:
+    """The seconds after which a store that does not answer is given up; None without the option. Raises ConfigError."""
+    text = options.get(TIMEOUT)
+    if text is None:
+        return None
+    try:
+        limit = float(text)
+    except ValueError:
+        limit = 0.0
+    if not 0 < limit < threading.TIMEOUT_MAX:
+        raise ConfigError(f"{TIMEOUT} (timeout): expected a number of seconds above 0, found {text!r}.")
+    return limit
+
+
+def answer_of(call: Callable[[], Answer], where: str, limit_s: float | None) -> Answer:
+    """What a call returns or raises. Raises StorageError after the limit."""
+    if threading.current_thread() is not threading.main_thread():
+        return call()
+    answers: list[Answer] = []
+    errors: list[BaseException] = []
+    has_ended = threading.Event()
+
+    def run() -> None:
+        try:
+            answers.append(call())
+        except BaseException as error:
+            errors.append(error)
+        finally:
+            has_ended.set()
+
+    threading.Thread(target=run, name=f"reads {where}", daemon=True).start()
+    _wait(has_ended, where, limit_s)
+    if errors:
+        raise errors[0]
+    return answers[0]
+
+
+def _wait(has_ended: threading.Event, where: str, limit_s: float | None) -> None:
+    first_s = _ANNOUNCED_AFTER_S if limit_s is None else min(_ANNOUNCED_AFTER_S, limit_s)
+    if has_ended.wait(first_s):
+        return
+    if _announce is not None and first_s == _ANNOUNCED_AFTER_S:
+        _announce(where)
+    if not has_ended.wait(None if limit_s is None else limit_s - first_s):
+        raise StorageError(f"{where}: the store has not answered for {limit_s:g} s ({TIMEOUT}).")
