@@ -37,4 +37,5 @@ def set_checkpoint(
     if not consent.dry_run:
         now = opened.checkpoint(key)
         consent.ask(lambda: f"now:  {now}\nthen: {value}", "Set the checkpoint?")
-    return Reply(opened.set_checkpoint(value, key=key, dry_run=consent.dry_run, options=common.options))
+    checkpoint = opened.set_checkpoint(value, key=key, dry_run=consent.dry_run, options=common.options)
+    return Reply(checkpoint, f"would set {value} ({checkpoint.key})" if consent.dry_run else None)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
+from functools import partial
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from pyhudi.cli.options import COMMON, CONSENT, CommonOptions, ConsentOptions, TablePath, pairs_of
 from pyhudi.cli.reply import Reply
 from pyhudi.result import Result, ResultList
+
+if TYPE_CHECKING:
+    from pyhudi.services.properties import PropertiesChange
 
 __all__ = ["Properties", "Property", "list_properties", "set_properties", "unset"]
 
@@ -35,6 +39,10 @@ def list_properties(table: TablePath, /, *, common: CommonOptions = COMMON) -> R
     return Reply(Properties(Property(key, value) for key, value in properties.items()))
 
 
+def _changes(plan: PropertiesChange) -> bool:
+    return bool(plan.differences)
+
+
 def set_properties(
     table: TablePath,
     properties: Annotated[list[str], Parameter(consume_multiple=True)],
@@ -52,7 +60,7 @@ def set_properties(
     """
     opened, pairs = common.open(table), pairs_of("config set", properties)
     if not consent.dry_run:
-        consent.ask(lambda: opened.set_properties(pairs, dry_run=True, options=common.options), "Set them?")
+        consent.ask(lambda: opened.set_properties(pairs, dry_run=True, options=common.options), "Set them?", _changes)
     return Reply(opened.set_properties(pairs, dry_run=consent.dry_run, options=common.options))
 
 
@@ -71,5 +79,7 @@ def unset(
     """
     opened = common.open(table)
     if not consent.dry_run:
-        consent.ask(lambda: opened.set_properties(unset=keys, dry_run=True, options=common.options), "Remove them?")
+        consent.ask(
+            lambda: opened.set_properties(unset=keys, dry_run=True, options=common.options), "Remove them?", _changes
+        )
     return Reply(opened.set_properties(unset=keys, dry_run=consent.dry_run, options=common.options))

@@ -65,4 +65,5 @@ def drop(table: TablePath, name: str, /, *, consent: ConsentOptions = CONSENT, c
         consent.ask(lambda: ", ".join(going), "Drop it?")
         going = opened.drop_index(name, options=common.options)
     indexes = opened.indexes()
-    return Reply(type(indexes)(one for one in indexes if one.name not in going))
+    stay = type(indexes)(one for one in indexes if one.name not in going)
+    return Reply(stay, f"would drop {', '.join(going)}; these would stay:\n{stay}" if consent.dry_run else None)

@@ -47,5 +47,5 @@ def cleanup(
     """
     audit = common.open(table).lock_audit
     if not consent.dry_run:
-        consent.ask(lambda: audit.cleanup(days, dry_run=True), "Delete these files?")
+        consent.ask(lambda: audit.cleanup(days, dry_run=True), "Delete these files?", lambda plan: plan.files)
     return Reply(audit.cleanup(days, dry_run=consent.dry_run))

@@ -10,7 +10,6 @@ Help of all commands is written from the registry alone: it imports no table and
 from __future__ import annotations
 
 import gc
-import os
 import signal
 import sys
 import traceback
@@ -18,7 +17,7 @@ from collections.abc import Sequence
 from types import FrameType
 from typing import NoReturn
 
-from pyhudi.cli.exit_codes import BROKEN_PIPE, DONE, ENDED_AFTER, INTERRUPTED, REFUSED, TERMINATED, USAGE, code_of
+from pyhudi.cli.exit_codes import DONE, ENDED_AFTER, INTERRUPTED, REFUSED, TERMINATED, USAGE, code_of, silence_output
 from pyhudi.cli.registry import COMMANDS, GROUPS, Command, command_of, near_commands
 from pyhudi.completed import completed_instants, completed_note, naming_completed
 from pyhudi.errors import HudiError
@@ -42,10 +41,9 @@ def main(tokens: Sequence[str]) -> int:
     signal.signal(signal.SIGTERM, _terminated)
     try:
         code = _main(list(tokens))
-        sys.stdout.flush()
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes once more at its end
-        return BROKEN_PIPE
+        silence_output()
+        return DONE
     except KeyboardInterrupt as error:
         return _stopped("interrupted", error, INTERRUPTED)
     except SystemExit as end:
@@ -136,7 +134,7 @@ def _help_of(commands: Sequence[Command]) -> str:
 
 
 def _show(text: str) -> int:
-    print(text)
+    print(text, flush=True)
     return DONE
 
 

@@ -57,10 +57,11 @@ def drop(
     opened = common.open(table)
     names = None if partitions is None else [part.strip() for part in partitions.split(",")]
     going = opened.metadata.drop(names, dry_run=True, options=common.options)
-    if not consent.dry_run:
+    if going and not consent.dry_run:
         consent.ask(lambda: ", ".join(going), "Drop these partitions of the metadata table?")
         going = opened.metadata.drop(names, options=common.options)
-    return Reply(going, ", ".join(going) or _NONE)
+    verb = "would drop" if consent.dry_run else "dropped"
+    return Reply(going, f"{verb} {', '.join(going)}" if going else _NONE)
 
 
 def stats(table: TablePath, /, *, common: CommonOptions = COMMON) -> Reply:

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, TypeVar
 
 from cyclopts import Group, Parameter
 
@@ -28,10 +28,12 @@ __all__ = [
     "Consent",
     "ConsentOptions",
     "Declined",
+    "NothingToDo",
     "TablePath",
     "pairs_of",
 ]
 
+PlanT = TypeVar("PlanT")
 SPARKS_CATALOG = "spark_catalog"
 EVERY_COMMAND = Group("Every command", sort_key=10)
 _ASKED = Group("Before it changes anything", sort_key=9)
@@ -39,6 +41,14 @@ _ASKED = Group("Before it changes anything", sort_key=9)
 
 class Declined(TableError):
     """Nobody said yes to a plan; nothing was changed."""
+
+
+class NothingToDo(Exception):
+    """A plan changes nothing, so that there is nothing to ask. It is the answer."""
+
+    def __init__(self, plan: object) -> None:
+        super().__init__("nothing to do")
+        self.plan = plan
 
 
 @dataclass(frozen=True)
@@ -160,11 +170,19 @@ class Consent:
     dry_run: Annotated[bool, Parameter(group=_ASKED)] = False
     yes: Annotated[bool, Parameter(name=["--yes", "-y"], group=_ASKED)] = False
 
-    def ask(self, plan: Callable[[], object], question: str) -> None:
-        """Show a plan on standard error and ask. Raises Declined for any answer but yes, and without a terminal."""
+    def ask(
+        self, plan: Callable[[], PlanT], question: str, is_needed: Callable[[PlanT], object] = lambda plan: True
+    ) -> None:
+        """Show a plan on standard error and ask. `is_needed`: does a plan change anything?
+
+        Raises: Declined for any answer but yes, and without a terminal; NothingToDo where nobody needs to be asked.
+        """
         if self.yes:
             return
-        print(plan(), file=sys.stderr)
+        shown = plan()
+        if not is_needed(shown):
+            raise NothingToDo(shown)
+        print(shown, file=sys.stderr)
         if not sys.stdin.isatty():
             raise Declined(f"{question} Nothing was changed: there is no terminal to ask on. Add --yes to do it.")
         print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)

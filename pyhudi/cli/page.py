@@ -29,10 +29,11 @@ A run of `pyhudi` calls one method of a table, shows what it answers, and ends. 
 subfolder sales/rides. With `--catalog thrift://HOST:PORT` a Hive metastore says where `sales.rides` is, and with
 `--spark` and `--catalog spark_catalog` the session's own catalog does.
 
-**Answers.** Text for people fits the terminal: a row of a table that is too wide has a line for each column. `--json`
-writes an object, or an array with a row on each line; its schema is below each command, and fields are only ever added.
-`--csv` writes a line for each row, with nested values as JSON. Answers go to standard output; everything else (errors,
-plans, progress, questions) goes to standard error.
+**Answers.** Text for people fits the terminal: the last columns of a list that is too wide are left out, and named; a
+row of a query has a line for each column then. `--json` writes an object, or an array with a row on each line; its
+schema is below each command, and fields are only ever added. `--csv` writes a line for each row, with nested values as
+JSON. Answers go to standard output; everything else (errors, plans, progress, questions) goes to standard error. A
+reader that has enough (`| head`) changes no exit code.
 
 **Files.** `write` reads what `--json`, `--csv` and `export` print: in JSON and CSV decimals, dates and times are text
 in ISO form, and binary is hexadecimal digits. In CSV nested values are JSON, an empty field is null and `""` an empty
@@ -42,9 +43,10 @@ A timestamp with a zone goes into a column with zones only (TIMESTAMP), one with
 no value of its column, a field that a struct does not have, and a name that an object has twice are refused, and
 nothing is written. `--encoding latin-1` reads files that are not UTF-8.
 
-**Changes.** Commands that delete or replace something show their plan and ask. `--dry-run` shows the plan only, and
-`--yes` does not ask. Without a terminal to ask on, a run without `--yes` is refused. Long work has a line of progress
-where standard error is a terminal; `PYHUDI_PROGRESS=1` or `0` decides otherwise.
+**Changes.** Commands that delete or replace something show their plan and ask, unless there is nothing to do.
+`--dry-run` shows the plan only, and `--yes` does not ask. Without a terminal to ask on, a run without `--yes` is
+refused. Long work has a line of progress where standard error is a terminal; `PYHUDI_PROGRESS=1` or `0` decides
+otherwise. `--option` is refused by commands that have no use for it.
 
 **Completion.** `pyhudi completion bash` prints a script for the shell, as `zsh` and `fish` do:
 `eval "$(pyhudi completion bash)"`.
@@ -97,7 +99,7 @@ def _rows(arguments: ArgumentCollection, common: bool) -> Iterator[str]:
     for argument in arguments:
         if argument.show and is_common(argument) is common:
             names = ", ".join(f"`{name}`" for name in argument.names)
-            yield f"| {names} | {(argument.parameter.help or '').replace('|', '&#124;')} |"
+            yield f"| {names} | {' '.join((argument.parameter.help or '').split()).replace('|', '&#124;')} |"
 
 
 def _folded(text: str) -> Iterable[str]:

@@ -13,10 +13,11 @@ from textwrap import wrap
 
 from cyclopts import App, Argument, ArgumentCollection, CycloptsError, Parameter
 
-from pyhudi.cli.exit_codes import DONE, USAGE, WRONG
-from pyhudi.cli.options import COMMON, EVERY_COMMAND
-from pyhudi.cli.registry import Command
-from pyhudi.cli.reply import show
+from pyhudi.cli.exit_codes import DONE, USAGE, WRONG, silence_output
+from pyhudi.cli.options import COMMON, EVERY_COMMAND, NothingToDo
+from pyhudi.cli.registry import WITHOUT_OPTIONS, Command
+from pyhudi.cli.reply import Reply, show
+from pyhudi.errors import ConfigError
 from pyhudi.storage.waiting import announce_waits
 
 __all__ = [
@@ -45,9 +46,18 @@ def reply_of(command: Command, tokens: Sequence[str]) -> int:
         print(f"pyhudi {command.words}: {text} (`pyhudi {command.words} --help`)", file=sys.stderr)
         return USAGE
     common = bound.arguments.setdefault("common", COMMON)
+    if common.option and command.words in WITHOUT_OPTIONS:
+        raise ConfigError(f"`pyhudi {command.words}` takes no --option: it has no use for {common.option[0]!r}.")
     announce_waits(_say_once())
-    answer = function(*bound.args, **bound.kwargs)
-    show(answer, common.form, sys.stdout, command.row_type)
+    try:
+        answer = function(*bound.args, **bound.kwargs)
+    except NothingToDo as nothing:
+        answer = Reply(nothing.plan)
+    try:
+        show(answer, common.form, sys.stdout, command.row_type)
+        sys.stdout.flush()
+    except BrokenPipeError:  # whether it comes in time is chance, so it changes no exit code
+        silence_output()
     return WRONG if answer.found_wrong else DONE
 
 

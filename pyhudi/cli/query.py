@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import sys
+from typing import Annotated
+
+from cyclopts import Parameter
 
 from pyhudi.cli.options import COMMON, SPARKS_CATALOG, CommonOptions, TablePath, pairs_of
 from pyhudi.cli.parsing import STANDARD_INPUT
-from pyhudi.cli.reply import Reply
+from pyhudi.cli.reply import ArrowRows, Reply
 from pyhudi.errors import ConfigError
 
 __all__ = ["head", "query"]
@@ -32,11 +35,15 @@ def query(sql: str, /, *, table: list[str] | None = None, common: CommonOptions 
                 f"--catalog {common.catalog}. Give --table NAME=PATH."
             )
         from pyhudi.session.enable import enable
+        from pyhudi.spark.arrow_transfer import arrow_of
 
         enable(session)
         for name, path in names.items():
             session.read.format("hudi").load(path).createOrReplaceTempView(name)
-        return Reply(session.sql(text).toArrow())
+        for key, value in common.options.items():
+            session.conf.set(key, value)
+        frame = session.sql(text)
+        return Reply(ArrowRows(frame.columns, arrow_of(frame)))
     if common.catalog == SPARKS_CATALOG or (common.catalog or "").startswith("thrift://"):
         raise ConfigError(
             f"Without --spark the names of a statement are those of a folder, and of --table; found --catalog "
@@ -54,7 +61,7 @@ def head(
     table: TablePath,
     /,
     *,
-    rows: int = 10,
+    rows: Annotated[int, Parameter(name=["--rows", "--limit", "-n"])] = 10,
     columns: str | None = None,
     where: str | None = None,
     as_of: str | None = None,

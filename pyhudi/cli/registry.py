@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, cast
 if TYPE_CHECKING:
     from pyhudi.cli.reply import Reply
 
-__all__ = ["COMMANDS", "GROUPS", "Command", "command_of", "near_commands"]
+__all__ = ["COMMANDS", "GROUPS", "WITHOUT_OPTIONS", "Command", "command_of", "near_commands"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +187,17 @@ COMMANDS = (
             "Move rows without a value from `default` to the default partition of today.", _REPAIRED),
     Command("repair log-checksums", f"{_REPAIR}:log_checksums",
             "Keep what damaged log files still hold.", _REPAIRED),
+)  # fmt: skip
+
+
+# They read the table as it is, or change it without a choice. Their --option is refused.
+WITHOUT_OPTIONS = frozenset(
+    {
+        "checkpoint get", "completion", "config list", "head", "index list", "locks audit cleanup",
+        "locks audit disable", "locks audit enable", "locks audit status", "locks audit validate", "metadata stats",
+        "metadata validate", "savepoint list", "table describe", "table diff", "table drop", "table files",
+        "table history", "table partitions", "table schema", "table stats", "timeline",
+    }
 )  # fmt: skip
 
 

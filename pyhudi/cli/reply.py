@@ -21,7 +21,7 @@ from pyhudi.text_table import pairs_text, text_columns
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["JsonColumns", "Reply", "show"]
+__all__ = ["ArrowRows", "JsonColumns", "Reply", "show"]
 
 Form: TypeAlias = Literal["text", "json", "csv"]
 
@@ -31,6 +31,14 @@ class JsonColumns:
     """Rows as columns of JSON values, by name; without Arrow, whose import takes as long as listing many files."""
 
     values: Mapping[str, list[Json]]
+
+
+@dataclass(frozen=True)
+class ArrowRows:
+    """Rows as batches of Arrow; there may be none. `names`: their columns."""
+
+    names: Sequence[str]
+    batches: Sequence[pa.RecordBatch]
 
 
 @dataclass(frozen=True)
@@ -71,6 +79,8 @@ def _parts_of(value: object) -> Iterator[list[list[Json]]] | None:
     """`JsonColumns` as they are, those of a Table and a RecordBatchReader batch by batch; None for all else."""
     if isinstance(value, JsonColumns):
         return iter([list(value.values.values())])
+    if isinstance(value, ArrowRows):
+        return map(_columns_of, value.batches)
     if hasattr(value, "to_batches"):
         return map(_columns_of, cast("pa.Table", value).to_batches())
     return map(_columns_of, cast("pa.RecordBatchReader", value)) if hasattr(value, "read_next_batch") else None
@@ -140,6 +150,8 @@ def _names(value: object, row_type: type | None = None) -> list[str]:
         return [one.name for one in fields(row_type) if one.name[0] != "_"] if is_dataclass(row_type) else ["value"]
     if isinstance(value, JsonColumns):
         return list(value.values)
+    if isinstance(value, ArrowRows):
+        return list(value.names)
     schema: pa.Schema | None = getattr(value, "schema", None)
     if schema is not None and hasattr(schema, "names"):
         return list(schema.names)
@@ -163,7 +175,8 @@ def _text(value: object, out: TextIO, row_type: type | None) -> str | None:
     fold columns such as instant times.
     """
     if isinstance(value, ResultList):
-        return _table(value.header, _turned([value._row(entry) for entry in value], len(value.header)), out)
+        rows = _turned([value._row(entry) for entry in value], len(value.header))
+        return _table(value.header, rows, out, is_cut=True)
     parts = _parts_of(value)
     if parts is not None:
         read = list(parts)
@@ -196,12 +209,18 @@ def _shown(value: Json) -> object:
     return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else value
 
 
+def _columns_in(width: int, columns: Sequence[int]) -> int:
+    """How many of the first columns have room."""
+    return next((n for n in range(len(columns), 0, -1) if sum(columns[:n]) + _BETWEEN * n <= width), 0)
+
+
 _WHOLE = 20  # characters of a column that is not folded on a terminal: an instant time has 17
 _FOLDED = 16  # and the fewest that a wider one is folded to
 _BETWEEN = 3  # between two columns
 
 
-def _table(header: Sequence[str], columns: Sequence[Sequence[object]], out: TextIO) -> str | None:
+def _table(header: Sequence[str], columns: Sequence[Sequence[object]], out: TextIO, is_cut: bool = False) -> str | None:
+    """The table, or None when it was written. `is_cut`: columns are left out where they have no room."""
     if not out.isatty():
         return text_columns(header, columns)
     from rich import box
@@ -213,6 +232,10 @@ def _table(header: Sequence[str], columns: Sequence[Sequence[object]], out: Text
     cells = [["" if one is None else f"{one:,}" if type(one) is int else str(one) for one in part] for part in columns]
     widths = [max(map(len, [name, *part])) for name, part in zip(header, cells, strict=True)]
     least = [width if width <= _WHOLE else _FOLDED for width in widths]
+    if is_cut and (room := _columns_in(console.width, least)) < len(header) and room > 1:
+        shown = _table(header[:room], columns[:room], out)
+        out.write(f"{shown or ''}not shown: {', '.join(header[room:])} (--json, --csv, a wider terminal)\n")
+        return None
     if any(cells) and sum(least) + _BETWEEN * len(least) > console.width:
         return "\n\n".join(pairs_text(zip(header, row, strict=True)) for row in zip(*cells, strict=True))
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)

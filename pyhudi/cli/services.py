@@ -125,7 +125,11 @@ def clean(
     opened = common.open(table)
     arguments = planned.arguments(consent.dry_run, common.options)
     if not (consent.dry_run or planned.schedule or planned.run):
-        consent.ask(lambda: opened.clean(dry_run=True, options=common.options), "Delete these files?")
+        consent.ask(
+            lambda: opened.clean(dry_run=True, options=common.options),
+            "Delete these files?",
+            lambda plan: plan.planned or plan.waiting,
+        )
     return Reply(opened.clean(**arguments))
 
 
@@ -145,5 +149,9 @@ def ttl(table: TablePath, /, *, consent: ConsentOptions = CONSENT, common: Commo
     """
     opened = common.open(table)
     if not consent.dry_run:
-        consent.ask(lambda: opened.run_ttl(dry_run=True, options=common.options), "Delete these partitions?")
+        consent.ask(
+            lambda: opened.run_ttl(dry_run=True, options=common.options),
+            "Delete these partitions?",
+            lambda plan: plan.expired,
+        )
     return Reply(opened.run_ttl(dry_run=consent.dry_run, options=common.options))

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+import shlex
+from dataclasses import dataclass, replace
+from typing import Annotated
+
+from cyclopts import Parameter
 
 from pyhudi.cli.options import COMMON, CONSENT, CommonOptions, ConsentOptions, TablePath
 from pyhudi.cli.reply import JsonColumns, Reply
@@ -93,7 +98,7 @@ def drop(table: TablePath, /, *, consent: ConsentOptions = CONSENT, common: Comm
         consent.ask(lambda: described, "Delete this table for good?")
         opened.drop()
         return Reply(described, f"{described.path}: dropped")
-    return Reply(described)
+    return Reply(described, f"would drop this table\n{described}")
 
 
 def schema(table: TablePath, /, *, common: CommonOptions = COMMON) -> Reply:
@@ -119,7 +124,7 @@ def history(
     table: TablePath,
     /,
     *,
-    limit: int | None = None,
+    limit: Annotated[int | None, Parameter(name=["--limit", "-n"])] = None,
     since: str | None = None,
     until: str | None = None,
     active: bool = False,
@@ -160,7 +165,27 @@ def health(table: TablePath, /, *, deep: bool = False, common: CommonOptions = C
         deep: Also what each repair would mend; this reads keys, log files and history.
     """
     report = common.open(table).health(deep=deep, options=common.options)
-    return Reply(report, found_wrong=not report.is_healthy)
+    findings = tuple(replace(one, run=_command_of(one.run, report.table)) for one in report.findings)
+    return Reply(replace(report, findings=findings), found_wrong=not report.is_healthy)
+
+
+_CALL = re.compile(r"table\.([\w.]+)\((.*)\)")
+_WORDS = {
+    "create_index": "index create",
+    "build_indexes": "index build",
+    "run_ttl": "ttl",
+    "repair_properties": "repair properties",
+}
+
+
+def _command_of(call: str, table: str) -> str:
+    """The command that does what a call in Python does."""
+    named = _CALL.fullmatch(call)
+    if named is None:
+        return call
+    name, argument = named.groups()
+    words = _WORDS.get(name, name.replace(".", " ").replace("_", "-"))
+    return " ".join(["pyhudi", words, shlex.quote(table), argument.strip("'")]).rstrip()
 
 
 def timeline(

@@ -52,7 +52,8 @@ def delete_savepoint(
         consent.ask(opened.savepoints, f"Delete the savepoint of {going}?")
         opened.delete_savepoint(instant, options=common.options)
     savepoints = opened.savepoints()
-    return Reply(type(savepoints)(one for one in savepoints if one.instant_time != going))
+    stay = type(savepoints)(one for one in savepoints if one.instant_time != going)
+    return Reply(stay, f"would delete the savepoint of {going}; these would stay:\n{stay}" if consent.dry_run else None)
 
 
 def restore(

@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import TYPE_CHECKING
+
 from pyhudi.cli.options import COMMON, CONSENT, CommonOptions, ConsentOptions, TablePath
 from pyhudi.cli.reply import Reply
 
+if TYPE_CHECKING:
+    from pyhudi.services.table_type import TypeChange
+    from pyhudi.services.versions.upgrade import VersionChange
+
 __all__ = ["change_type", "downgrade", "upgrade"]
+
+
+def _changes(plan: VersionChange | TypeChange) -> bool:
+    return plan.source != plan.target
 
 
 def upgrade(
@@ -18,7 +29,7 @@ def upgrade(
     """
     opened = common.open(table)
     if not consent.dry_run:
-        consent.ask(lambda: opened.upgrade(to, dry_run=True, options=common.options), "Upgrade the table?")
+        consent.ask(partial(opened.upgrade, to, dry_run=True, options=common.options), "Upgrade the table?", _changes)
     return Reply(opened.upgrade(to, dry_run=consent.dry_run, options=common.options))
 
 
@@ -32,7 +43,9 @@ def downgrade(
     """
     opened = common.open(table)
     if not consent.dry_run:
-        consent.ask(lambda: opened.downgrade(to, dry_run=True, options=common.options), "Downgrade the table?")
+        consent.ask(
+            lambda: opened.downgrade(to, dry_run=True, options=common.options), "Downgrade the table?", _changes
+        )
     return Reply(opened.downgrade(to, dry_run=consent.dry_run, options=common.options))
 
 
@@ -48,5 +61,7 @@ def change_type(
     """
     opened = common.open(table)
     if not consent.dry_run:
-        consent.ask(lambda: opened.change_type(to, dry_run=True, options=common.options), "Change the table's type?")
+        consent.ask(
+            lambda: opened.change_type(to, dry_run=True, options=common.options), "Change the table's type?", _changes
+        )
     return Reply(opened.change_type(to, dry_run=consent.dry_run, options=common.options))

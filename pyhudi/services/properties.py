@@ -87,7 +87,8 @@ class PropertiesChange(Result):
         if not self.differences:
             return f"{self.table}: the properties are so already"
         before = [f"the file before: {self.backup}"] if self.backup else []
-        return "\n".join([f"{self.table}: {PROPERTIES_PATH}", *map(str, self.differences), *before])
+        would = "would change " if self.dry_run else ""
+        return "\n".join([f"{self.table}: {would}{PROPERTIES_PATH}", *map(str, self.differences), *before])
 
 
 def set_properties(
