@@ -23,6 +23,7 @@ from tempfile import TemporaryDirectory
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
+from tests.support.commands import command_lines  # noqa: E402
 from tests.support.servers.s3_server import make_bucket, options_of, s3_server  # noqa: E402
 
 ENVIRONMENTS = ROOT / ".wheel"
@@ -76,6 +77,7 @@ def cases() -> list[Case]:
         Case("compiled-sqlglot", ("readme", "sql"), "sql", ("sqlglot[c]",)),
         Case("cli", ("readme", "commands"), "cli"),
         Case("aws", ("readme", "s3"), "aws"),
+        Case("all", ("readme", "sql", "no script"), "all"),
         *alone,
         Case("spark35", ("readme", "readme on spark", "classic first"), "spark35"),
         Case("spark35-connect", ("readme", "readme on spark"), "spark35", ("pyspark[connect]==3.5.9",)),
@@ -149,7 +151,7 @@ def command_of(play: str, case: Case, folder: Path) -> Iterator[list[str]]:
         copied = shutil.copy(SPARK_NAMES, folder)
         yield [str(copied), *play.split()]
     elif play == "commands":
-        yield [str(shutil.copy(COMMANDS, folder))]
+        yield [str(shutil.copy(COMMANDS, folder)), *command_lines()]
     elif play == "no script":
         yield [
             "-c",

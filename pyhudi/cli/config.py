@@ -79,7 +79,6 @@ def unset(
     """
     opened = common.open(table)
     if not consent.dry_run:
-        consent.ask(
-            lambda: opened.set_properties(unset=keys, dry_run=True, options=common.options), "Remove them?", _changes
-        )
+        plan = partial(opened.set_properties, unset=keys, dry_run=True, options=common.options)
+        consent.ask(plan, "Remove them?", _changes)
     return Reply(opened.set_properties(unset=keys, dry_run=consent.dry_run, options=common.options))

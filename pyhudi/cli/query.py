@@ -18,8 +18,8 @@ __all__ = ["head", "query"]
 def query(sql: str, /, *, table: list[str] | None = None, common: CommonOptions = COMMON) -> Reply:
     """Run a statement of SQL and answer with its rows.
 
-    Names are those of --catalog and --table; hudi.`/lake/rides` names a path. It needs the extra `sql`, which is
-    DuckDB, or --spark.
+    Names are those of --catalog and --table; hudi.`/lake/rides` names a path. DuckDB runs it, which the extra
+    `cli` brings for Python 3.11 and newer; with --spark Spark does.
 
     Args:
         sql: The statement; "-" reads it from standard input.

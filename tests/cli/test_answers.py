@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import shlex
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,6 +15,7 @@ from pyhudi.cli.page import cli_page
 from pyhudi.cli.registry import COMMANDS, WITHOUT_OPTIONS, command_of
 from pyhudi.cli.reply import ArrowRows, rows_of
 from pyhudi.cli.table import _command_of
+from tests.support.commands import command_lines
 
 
 @pytest.fixture
@@ -106,3 +108,18 @@ def test_rows_of_spark_have_their_columns_even_where_there_is_none() -> None:
 
     assert list(rows_of(ArrowRows(["a"], [batch])) or ()) == [{"a": 1}]
     assert list(rows_of(ArrowRows(["a"], [])) or ()) == []
+
+
+def test_the_first_lines_of_the_pages_run_as_they_stand(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("duckdb")
+    monkeypatch.chdir(tmp_path)
+    for path in ("rides", "lake/rides"):
+        write_hudi(path, {"id": ["a"], "city": ["rome"], "fare": [1.0]}, record_key="id")
+    lines = command_lines()
+
+    assert len(lines) == 4
+    for line in lines:
+        assert main(shlex.split(line)[1:]) == 0, line
+        assert "rome" in capsys.readouterr().out or "describe" in line

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from typing import Any
 
 from tests.support.source import ROOT
 
-__all__ = ["Ran", "run_cli"]
+__all__ = ["Ran", "command_lines", "run_cli"]
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,14 @@ class Ran:
     def value(self) -> Any:
         """The answer of a run with `--json`."""
         return json.loads(self.out)
+
+
+def command_lines() -> list[str]:
+    """The lines of `pyhudi` that README.md and docs/cli.md begin with; their tables are in ./rides and ./lake/rides."""
+    readme = (ROOT / "README.md").read_text().partition("On the command line")[2].partition("\n\n")[0]
+    page = (ROOT / "docs" / "cli.md").read_text().partition("```\n")[2].partition("```")[0]
+    lines = [*re.findall(r"`(pyhudi [^`]+)`", readme), *re.findall(r"^pyhudi .*$", page, re.M)]
+    return [line.replace("/tmp", ".").replace("/lake", "./lake") for line in lines]
 
 
 def run_cli(*words: object, stdin: str | bytes = b"", code: int | None = 0, **environment: str) -> Ran:
