@@ -9,10 +9,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
+from types import FrameType
 
 from pyhudi import shown_text
 
-__all__ = ["collected_warnings", "warn_caller"]
+__all__ = ["collected_warnings", "variable_of_caller", "warn_caller"]
 
 _PACKAGES = Path(__file__).parent.parent
 _OWN_FOLDERS = tuple(f"{_PACKAGES / name}{os.sep}" for name in ("pyhudi", "pyspark_hudi"))
@@ -48,7 +49,18 @@ def warn_caller(message: str, category: type[Warning] = UserWarning, *, once: bo
         if message in _said_once:
             return
         _said_once.add(message)
+    warnings.warn(shown_text.message(message), category, stacklevel=_caller()[0] - 1)
+
+
+def variable_of_caller(name: str) -> object:
+    """What a name is to the first caller outside this package: a local variable, else a global one; None for none."""
+    frame = _caller()[1]
+    return frame.f_locals.get(name, frame.f_globals.get(name))
+
+
+def _caller() -> tuple[int, FrameType]:
+    """The first frame outside this package, and how many are above it, this function's included."""
     level, frame = 1, sys._getframe(0)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_OWN_FOLDERS):
         level, frame = level + 1, frame.f_back
-    warnings.warn(shown_text.message(message), category, stacklevel=level)
+    return level, frame

@@ -40,8 +40,8 @@ in ISO form, and binary is hexadecimal digits. In CSV nested values are JSON, an
 text; no other word is null. Columns get the types of the table. In a new table all rows of all files decide: columns of
 CSV get the narrowest type that keeps every field, so that `00123` and long numbers stay text; texts of JSON stay texts.
 A timestamp with a zone goes into a column with zones only (TIMESTAMP), one without into TIMESTAMP_NTZ. A value that is
-no value of its column, a field that a struct does not have, and a name that an object has twice are refused, and
-nothing is written. `--encoding latin-1` reads files that are not UTF-8.
+no value of its column and a name that an object has twice are refused, and nothing is written. `--encoding latin-1`
+reads files that are not UTF-8.
 
 **Changes.** Commands that delete or replace something show their plan and ask, unless there is nothing to do.
 `--dry-run` shows the plan only, and `--yes` does not ask. Without a terminal to ask on, a run without `--yes` is

@@ -25,6 +25,10 @@ def query(sql: str, /, *, table: list[str] | None = None, common: CommonOptions 
         sql: The statement; "-" reads it from standard input.
         table: NAME=PATH: a name for a table. May be given several times.
     """
+    import pyarrow as pa
+
+    from pyhudi.sql.duckdb_frames import shown_columns
+
     text = sys.stdin.read() if sql == STANDARD_INPUT else sql
     names = pairs_of("--table", table)
     session = common.session()
@@ -43,6 +47,8 @@ def query(sql: str, /, *, table: list[str] | None = None, common: CommonOptions 
         for key, value in common.options.items():
             session.conf.set(key, value)
         frame = session.sql(text)
+        shown = shown_columns(frame.columns)
+        frame = frame.select(*(f"`{name}`" for name in shown)) if len(shown) < len(frame.columns) else frame
         return Reply(ArrowRows(frame.columns, arrow_of(frame)))
     if common.catalog == SPARKS_CATALOG or (common.catalog or "").startswith("thrift://"):
         raise ConfigError(
@@ -54,7 +60,12 @@ def query(sql: str, /, *, table: list[str] | None = None, common: CommonOptions 
     duckdb = DuckDbSession(
         names, catalog=common.catalog, options=common.options, storage_options=common.storage_options
     )
-    return Reply(duckdb.sql(text).to_batches())
+    rows = duckdb.sql(text).to_batches()
+    shown = shown_columns(rows.schema.names)
+    if len(shown) < len(rows.schema.names):
+        schema = pa.schema([rows.schema.field(name) for name in shown])
+        rows = pa.RecordBatchReader.from_batches(schema, (batch.select(shown) for batch in rows))
+    return Reply(rows)
 
 
 def head(

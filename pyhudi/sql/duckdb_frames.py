@@ -5,6 +5,7 @@ DuckDB reads a scan as Arrow's dataset (`pyhudi/table/dataset.py`). Frames strea
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -16,15 +17,19 @@ import pyarrow as pa
 from pyhudi.engine.local_frame import ArrowStream
 from pyhudi.errors import ConfigError, HudiError, MissingLibrary
 from pyhudi.model.keys import META_COLUMNS
+from pyhudi.result import plain
 from pyhudi.sql.duckdb_functions import MACROS
 from pyhudi.sql.duckdb_text import quoted_name
 from pyhudi.sql.session import SqlFrame
 from pyhudi.table.dataset import HudiDataset
+from pyhudi.table.libraries import polars_frame
 from pyhudi.table.scan import Scan
+from pyhudi.text_table import html_lines, html_table, text_table
 
 if TYPE_CHECKING:
     import duckdb
     import pandas as pd
+    import polars as pl
     import pyarrow.compute as pc
 
 __all__ = [
@@ -34,6 +39,7 @@ __all__ = [
     "duckdb_errors",
     "open_duckdb",
     "relation",
+    "shown_columns",
     "stream",
     "without_meta",
 ]
@@ -41,6 +47,7 @@ __all__ = [
 
 VIEW_PREFIX = "__hudi_"  # of names that a statement gives to rows while it runs
 _OWN_NAME = re.compile(rf'"?{VIEW_PREFIX}\d+"?\.?')
+_SHOWN_ROWS = 20
 _BATCH_ROWS = 65_536  # rows of DuckDB's result in memory at once: one batch of a write
 
 
@@ -86,9 +93,27 @@ def without_meta(frame: SqlFrame) -> SqlFrame:
     return cast("SqlFrame", rows.project(", ".join(columns))) if len(columns) < len(rows.columns) else frame
 
 
+def shown_columns(names: Sequence[str]) -> list[str]:
+    """The columns that people see: without Hudi's five meta columns where a `*` brought them all."""
+    data = [name for name in names if name not in META_COLUMNS]
+    return data if data and set(META_COLUMNS) <= set(names) else list(names)
+
+
+def _values(rows: pa.Table) -> list[list[object]]:
+    """The rows as values that people read."""
+    return [[_shown(plain(value)) for value in row.values()] for row in rows.to_pylist()]
+
+
+def _shown(value: object) -> object:
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else value
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class SqlResult:
-    """The result of a statement. Its rows are computed when the caller takes them; it may have no columns."""
+    """The result of a statement. Its rows are computed when the caller takes them; it may have no columns.
+
+    In a terminal or a notebook it shows its first rows.
+    """
 
     _frame: SqlFrame
     _failures: list[HudiError] = field(default_factory=list, repr=False)
@@ -100,7 +125,31 @@ class SqlResult:
         return tuple(frame.column_names if isinstance(frame, pa.Table) else relation(frame).columns)
 
     def __repr__(self) -> str:
-        return f"SqlResult({', '.join(self.columns) or 'no columns'})"
+        return self._text(_SHOWN_ROWS)
+
+    def _repr_html_(self) -> str:
+        rows, more = self._first(_SHOWN_ROWS)
+        return html_table(rows.column_names, _values(rows)) + (html_lines(more) if more else "")
+
+    def show(self, n: int = _SHOWN_ROWS) -> None:
+        """Print the first `n` rows. Hudi's meta columns are left out unless the query names them."""
+        print(self._text(n))
+
+    def _text(self, n: int) -> str:
+        rows, more = self._first(n)
+        if not rows.num_columns:
+            return "done"
+        return "\n".join([text_table(rows.column_names, _values(rows)), *([more] if more else [])])
+
+    def _first(self, n: int) -> tuple[pa.Table, str]:
+        """The first rows as people see them, and what is said of others."""
+        if isinstance(self._frame, pa.Table):
+            rows = self._frame.slice(0, n + 1)
+        else:
+            with duckdb_errors(self._failures):
+                rows = relation(self._frame).limit(n + 1).to_arrow_table()
+        more = f"and more; these are the first {n:,} rows" if rows.num_rows > n else ""
+        return rows.select(shown_columns(rows.column_names)).slice(0, n), more
 
     def to_batches(self) -> pa.RecordBatchReader:
         """The rows as a stream, in bounded memory. Take them before the session's next statement."""
@@ -118,6 +167,13 @@ class SqlResult:
         """All rows as a pandas DataFrame."""
         return self.to_arrow().to_pandas()
 
+    def to_polars(self) -> pl.DataFrame:
+        """All rows as a polars DataFrame. Raises MissingLibrary."""
+        return polars_frame(self.to_arrow)
+
+    df = to_pandas  # as DuckDB's relations call them
+    pl = to_polars
+
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Lets polars and others take the rows."""
         rows: ArrowStream = self.to_batches()
@@ -132,7 +188,7 @@ def open_duckdb() -> duckdb.DuckDBPyConnection:
         raise MissingLibrary(
             'SQL without Spark needs DuckDB, which is not installed: pip install "pyhudi[sql]".'
         ) from error
-    # Names in a query mean tables, never variables of the calling Python.
+    # DuckDB would look for variables in our functions, not in the caller's; `DuckDbSession.query` looks there.
     connection = duckdb.connect(config={"python_enable_replacements": False})
     connection.execute("SET TimeZone = 'UTC'").fetchall()
     connection.execute(MACROS).fetchall()

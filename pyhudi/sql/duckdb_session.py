@@ -15,12 +15,12 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from itertools import count
-from typing import TYPE_CHECKING, cast
+from typing import TypeGuard, cast
 
 import pyarrow as pa
 
 from pyhudi.actions.result import WriteResult
-from pyhudi.caller_warnings import warn_caller
+from pyhudi.caller_warnings import variable_of_caller, warn_caller
 from pyhudi.errors import ConfigError, HudiError, TableNotFound
 from pyhudi.model.options import OptionScope, known_options
 from pyhudi.model.options.queries import AS_OF
@@ -45,10 +45,9 @@ from pyhudi.sql.table_functions import TABLE_FUNCTIONS, rows_of_function
 from pyhudi.storage import open_storage
 from pyhudi.table import HudiTable, write_hudi
 from pyhudi.table.dataset import whole_batches
+from pyhudi.table.input import TableInput, to_arrow_rows
+from pyhudi.table.scan import Scan
 from pyhudi.table.write import create
-
-if TYPE_CHECKING:
-    from pyhudi.table.scan import Scan
 
 __all__ = ["DuckDbSession", "sql"]
 
@@ -85,6 +84,7 @@ class DuckDbSession:
         self._parts: dict[str, None] = {}  # texts of parts that DuckDB knows, the oldest first
         self._failures: list[HudiError] = []
         self._table_views: set[str] = set()
+        self._variables: set[str] = set()
 
     # ---- statements
 
@@ -184,6 +184,7 @@ class DuckDbSession:
                     self._show(name, table.table.scan(options=self._settings_for(OptionScope.READ)))
                 else:
                     self._hide(name)
+                    self._show_variable(name)
             rows = self._connection.sql(statement.text)
         return self.frame_from(NO_ROWS) if rows is None else cast("SqlFrame", rows)
 
@@ -318,6 +319,28 @@ class DuckDbSession:
             self._connection.execute(f"CREATE OR REPLACE VIEW {view} AS FROM {whole}").fetchall()
         self._table_views.add(view)
 
+    def _show_variable(self, name: TableName) -> None:
+        """Register the rows of a variable of the caller with DuckDB, where no table has its name."""
+        word = name.parts[-1]
+        if word in self._variables:
+            self._connection.unregister(word)
+            self._variables.discard(word)
+        value = variable_of_caller(word) if len(name.parts) == 1 and word.isidentifier() else None
+        if not _is_rows(value) or self._has_table(word):
+            return
+        if isinstance(value, HudiTable):
+            self._register(word, value.scan(options=self._settings_for(OptionScope.READ)))
+        elif isinstance(value, Scan):
+            self._register(word, value)
+        else:
+            rows = to_arrow_rows(value)
+            self._register(word, _whole(rows if isinstance(rows, pa.Table) else rows.read_all()))
+        self._variables.add(word)
+
+    def _has_table(self, word: str) -> bool:
+        known = "SELECT 1 FROM information_schema.tables WHERE lower(table_name) = lower(?)"
+        return bool(self._connection.execute(known, [word]).fetchall())
+
     def _hide(self, name: TableName) -> None:
         """Take a table's name out of DuckDB."""
         view = _view_name(name)
@@ -354,6 +377,17 @@ def sql(
     """Run one statement of Hudi's SQL without Spark, in a new session. For the arguments: `DuckDbSession`."""
     session = DuckDbSession(tables, catalog=catalog, options=options, storage_options=storage_options)
     return session.sql(text)
+
+
+def _is_rows(value: object) -> TypeGuard[TableInput]:
+    """Is it a table, a frame or a stream of a library? Lists and dicts of Python are not, nor in DuckDB."""
+    if isinstance(value, type):
+        return False
+    module, kind = type(value).__module__, type(value).__name__
+    is_dataset = module.startswith("pyarrow._dataset")
+    is_frame = kind in ("DataFrame", "LazyFrame") and module.partition(".")[0] in ("pandas", "polars")
+    streams = hasattr(value, "__arrow_c_stream__") or hasattr(value, "__arrow_c_array__")
+    return isinstance(value, HudiTable | Scan) or is_dataset or is_frame or streams
 
 
 def _whole(rows: pa.Table) -> pa.Table:

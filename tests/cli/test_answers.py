@@ -123,3 +123,14 @@ def test_the_first_lines_of_the_pages_run_as_they_stand(
     for line in lines:
         assert main(shlex.split(line)[1:]) == 0, line
         assert "rome" in capsys.readouterr().out or "describe" in line
+
+
+def test_a_query_leaves_the_meta_columns_out_unless_it_names_them(
+    table: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("duckdb")
+
+    assert main(["query", "SELECT * FROM t WHERE id = 1", "--table", f"t={table}", "--csv"]) == 0
+    assert capsys.readouterr().out == "id,v\n1,1\n"
+    assert main(["query", "SELECT _hoodie_record_key AS k FROM t WHERE id = 1", "--table", f"t={table}", "--csv"]) == 0
+    assert capsys.readouterr().out == "k\n1\n"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from pathlib import Path
 
+import pandas as pd
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
@@ -153,11 +154,89 @@ def test_an_error_of_a_table_comes_through_a_query_as_itself(session: DuckDbSess
         result.to_arrow()
 
 
-def test_python_variables_are_no_tables():
-    rides = pa.table({"id": [1]})
+GLOBAL = pa.table({"id": ["g"], "fare": [9.0]})
+
+
+def test_names_that_are_no_tables_are_variables_of_the_caller(session: DuckDbSession, tmp_path: Path):
+    frame = pd.DataFrame({"id": ["a", "z"], "fare": [5.0, 6.0]})
+    batches = GLOBAL.to_reader()
+    pyhudi.write_hudi(tmp_path / "other", GLOBAL, record_key="id")
+    table = HudiTable.open(tmp_path / "other")
+    scan = table.scan(["id"])
+
+    def ids(text: str) -> list[str]:
+        return sorted(session.sql(text).to_arrow()["id"].to_pylist())
+
+    assert pyhudi.sql("SELECT id FROM frame WHERE fare > 5").to_arrow().to_pylist() == [{"id": "z"}]
+    assert pyhudi.sql("SELECT id FROM GLOBAL").to_arrow().to_pylist() == [{"id": "g"}]
+    assert pyhudi.sql("SELECT id FROM batches").to_arrow().to_pylist() == [{"id": "g"}]
+    assert pyhudi.sql("SELECT id, fare FROM table").to_arrow().to_pylist() == [{"id": "g", "fare": 9.0}]
+    assert pyhudi.sql("SELECT * FROM scan").to_arrow().to_pylist() == [{"id": "g"}]
+    result = session.sql("SELECT r.id FROM rides r JOIN frame f ON r.id = f.id")
+    assert result.to_arrow().to_pylist() == [{"id": "a"}]
+    assert (len(frame), table.count(), scan.count(), batches.schema) == (2, 1, 1, GLOBAL.schema)
+    assert ids("WITH frame AS (SELECT 'cte' AS id) SELECT id FROM frame") == ["cte"]
+
+
+def test_a_table_comes_before_a_variable_of_its_name_and_a_variable_is_looked_up_at_each_statement(
+    session: DuckDbSession,
+):
+    rides = pa.table({"id": ["variable"]})
+    assert session.sql("SELECT count(*) AS n FROM rides").to_arrow().to_pylist() == [{"n": 3}]
     assert rides.num_rows == 1
-    with pytest.raises(ConfigError, match="rides"):
-        pyhudi.sql("SELECT * FROM rides").to_arrow()
+    session.sql("CREATE TEMP TABLE own AS SELECT 'duckdb' AS id")
+    own, mine = rides, rides
+    assert session.sql("SELECT id FROM own").to_arrow().to_pylist() == [{"id": "duckdb"}]
+    assert session.sql("SELECT id FROM mine").to_arrow().to_pylist() == [{"id": "variable"}]
+    mine = pa.table({"id": ["new"]})
+    assert session.sql("SELECT id FROM mine").to_arrow().to_pylist() == [{"id": "new"}]
+    del own, mine
+    with pytest.raises(ConfigError, match="mine"):
+        session.sql("SELECT id FROM mine")
+
+
+def test_lists_texts_and_variables_of_the_librarys_own_functions_are_no_tables():
+    words = [{"id": 1}]
+    assert words
+    for name in ("words", "text", "statement", "tables", "session"):
+        with pytest.raises(ConfigError, match=name):
+            pyhudi.sql(f"SELECT * FROM {name}")
+
+
+def test_a_statement_that_writes_takes_rows_of_variables(session: DuckDbSession, rides: Path):
+    more = pa.table({"id": ["d"], "city": ["x"], "fare": [4.0]})
+    assert more.num_rows == 1
+    session.sql("INSERT INTO rides (id, city, fare) SELECT id, city, fare FROM more")
+    merge = "MERGE INTO rides t USING (SELECT * FROM more) s ON t.id = s.id WHEN MATCHED THEN DELETE"
+    assert HudiTable.open(rides).count() == 4
+    session.sql(merge)
+    assert HudiTable.open(rides).count() == 3
+
+
+def test_a_result_shows_its_rows(session: DuckDbSession, capsys: pytest.CaptureFixture[str]):
+    result = session.sql("SELECT id, fare FROM rides ORDER BY id")
+    text = "id  fare\n--  ----\na    1.0\nb    2.0\nc    3.5"
+    assert repr(result) == text
+    result.show(2)
+    assert capsys.readouterr().out.splitlines()[2:] == ["a    1.0", "b    2.0", "and more; these are the first 2 rows"]
+    assert "<td>3.5</td>" in result._repr_html_()
+    assert result.df()["id"].tolist() == ["a", "b", "c"]
+    assert result.to_arrow().num_rows == 3
+    assert repr(session.sql("SET hoodie.metadata.enable = true")).splitlines()[-1].split()[-1] == "true"
+    assert '[{"name": "Ann", "tags": ["p"]}]' in repr(session.sql("SELECT array(who) AS w FROM rides WHERE id = 'a'"))
+
+
+def test_a_result_is_a_polars_frame(session: DuckDbSession):
+    pytest.importorskip("polars")
+    assert session.sql("SELECT id FROM rides ORDER BY id").pl()["id"].to_list() == ["a", "b", "c"]
+
+
+def test_meta_columns_are_not_shown_unless_the_query_names_them(session: DuckDbSession):
+    whole = session.sql("SELECT * FROM rides")
+    assert repr(whole).splitlines()[0].split() == ["id", "city", "fare", "who"]
+    assert "_hoodie_commit_time" in whole.to_arrow().column_names
+    named = session.sql("SELECT _hoodie_record_key, id FROM rides WHERE id = 'a'")
+    assert repr(named).splitlines()[-1].split() == ["a", "a"]
 
 
 @pytest.mark.thorough

@@ -13,7 +13,6 @@ import pytest
 
 from pyhudi import HudiTable, SchemaMismatch, write_hudi
 from pyhudi.schema.changes import ChangeType
-from pyhudi.table.column_values import column_of
 from pyhudi.table.input import check_frame, column_refused
 
 ROW: dict[str, Any] = {
@@ -65,15 +64,6 @@ def test_a_value_of_a_dict_that_the_column_can_not_hold_is_refused_with_both(
     with pytest.raises(SchemaMismatch, match=rf"Column '{column}' is of type {holds} .*{way}"):
         table.upsert([{**ROW, "id": "b"}, {**ROW, column: value}])
     assert table.to_arrow(list(ROW)).to_pylist() == [ROW]
-
-
-@pytest.mark.parametrize("value", [[{"x": 1, "y": 2}], {"k": {"y": 2}}])
-def test_a_field_that_no_struct_has_is_refused_at_any_depth(value: Any) -> None:
-    struct = SCHEMA.field("s").type
-    data_type = pa.list_(struct) if isinstance(value, list) else pa.map_(pa.string(), struct)
-
-    with pytest.raises(SchemaMismatch, match=r"'c' is of type .*no field 'y'.*Nothing was written"):
-        column_of("c", [None, list(value.items()) if isinstance(value, dict) else value], data_type)
 
 
 def test_the_change_that_the_error_names_lets_the_column_hold_the_value(tmp_path: Path) -> None:
