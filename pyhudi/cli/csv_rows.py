@@ -76,7 +76,7 @@ def _fits(texts: pa.Array, data_type: pa.DataType) -> bool:
     if pa.types.is_floating(data_type) and _has(values, _MANY_DIGITS):
         return False
     try:
-        pc.utf8_trim_whitespace(values).cast(data_type)
+        pc.utf8_trim(values, characters=" \t\r\n").cast(data_type)
     except pa.ArrowInvalid:
         return False
     return True
@@ -107,7 +107,7 @@ def _open(opener: Opener, types: Types, encoding: str) -> pacsv.CSVStreamingRead
         read_options=pacsv.ReadOptions(encoding=encoding),
         parse_options=pacsv.ParseOptions(newlines_in_values=True),
         convert_options=pacsv.ConvertOptions(
-            column_types=types, strings_can_be_null=True, quoted_strings_can_be_null=False, null_values=[""]
+            column_types=dict(types), strings_can_be_null=True, quoted_strings_can_be_null=False, null_values=[""]
         ),
     )
 

@@ -151,7 +151,7 @@ def _arrow(file: GivenFile, form: _Form) -> pa.RecordBatchReader:
     try:
         opened = ipc.open_file(source)
     except pa.ArrowInvalid:
-        return ipc.open_stream(pa.OSFile(source) if isinstance(source, str) else file.source())
+        return ipc.open_stream(pa.OSFile(source) if isinstance(source, str) else io.BytesIO(source.getvalue()))
     batches = (opened.get_batch(number) for number in range(opened.num_record_batches))
     return pa.RecordBatchReader.from_batches(opened.schema, batches)
 

@@ -175,13 +175,13 @@ def _text(value: object, out: TextIO, row_type: type | None) -> str | None:
     fold columns such as instant times.
     """
     if isinstance(value, ResultList):
-        rows = _turned([value._row(entry) for entry in value], len(value.header))
-        return _table(value.header, rows, out, is_cut=True)
+        columns = _turned([value._row(entry) for entry in value], len(value.header))
+        return _table(value.header, columns, out, is_cut=True)
     parts = _parts_of(value)
     if parts is not None:
         read = list(parts)
-        columns = [_shown_values(part[place] for part in read) for place in range(len(_names(value)))]
-        return _table(_names(value), columns, out)
+        shown = [_shown_values(part[place] for part in read) for place in range(len(_names(value)))]
+        return _table(_names(value), shown, out)
     rows = rows_of(value)
     if rows is not None:
         listed = list(rows)

@@ -40,7 +40,7 @@ def column_of_texts(name: str, texts: pa.Array, data_type: pa.DataType) -> pa.Ar
         return texts.cast(data_type)
     if pt.is_null(data_type):
         return pa.nulls(len(texts))
-    trimmed = pc.utf8_trim_whitespace(texts)
+    trimmed = pc.utf8_trim(texts, characters=" \t\r\n")
     texts = pc.if_else(pc.equal(trimmed, ""), pa.scalar(None, pa.string()), trimmed)
     if pt.is_nested(data_type):
         return column_of_json(name, [_loaded(name, text) for text in texts.to_pylist()], data_type)

@@ -10,11 +10,11 @@ pyarrow's stream empties the old object when it opens, so a dead writer would le
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import pyarrow as pa
 import pyarrow.fs as pafs
@@ -254,9 +254,10 @@ class ArrowStorage(AlwaysSynced):
     def set_modified(self, path: str, modified_ms: int) -> None:
         """Do nothing: neither object stores nor pyarrow.fs support it."""
 
-    def _infos(self, asked: pafs.FileSelector | list[str], path: str) -> list[pafs.FileInfo]:
+    def _infos(self, asked: pafs.FileSelector | Sequence[str], path: str) -> Sequence[pafs.FileInfo]:
         """What the store says of paths, or of a folder's entries."""
-        return answer_of(partial(self._filesystem.get_file_info, asked), self.full_path(path), self._timeout_s)
+        asks = cast("Callable[[], Sequence[pafs.FileInfo]]", partial(self._filesystem.get_file_info, asked))  # type: ignore[arg-type]
+        return answer_of(asks, self.full_path(path), self._timeout_s)
 
     def _at(self, path: str) -> str:
         inside(path, self.root)
