@@ -20,6 +20,7 @@ TO_BE_WRITTEN = (
     "pyhudi/formats/log/blocks/arrow_data.py",
     "pyhudi/index/tenant.py",
     "pyhudi/keygen/hashed.py",
+    "pyhudi/listeners/reporters/statsd.py",
     "pyhudi/locks/sqlite.py",
     "pyhudi/services/trim.py",
 )

@@ -61,7 +61,11 @@ def test_support_holds_no_tests() -> None:
 def test_a_module_of_support_is_used_by_a_test() -> None:
     """Or started by one, as a process of its own."""
     used = "\n".join((ROOT / path).read_text() for path in files())
-    modules = [path for path in files() if path.startswith("tests/support/") and not path.endswith("__init__.py")]
+    modules = [
+        path
+        for path in files()
+        if path.startswith("tests/support/") and not path.endswith(("__init__.py", "__main__.py"))
+    ]
     unused = []
     for path in modules:
         name = path.removesuffix(".py").replace("/", ".")
