@@ -11,11 +11,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn
 
-from pyhudi.errors import CorruptFile, PathNotFound, WriteConflict
+from pyhudi.errors import CorruptFile, PathNotFound, StorageError, WriteConflict
 from pyhudi.model.filenames import PROPERTIES_PATH, REPLACEMENT_PATH, REPLACEMENT_PREFIX, TEMPORARY_FOLDER
 from pyhudi.storage.base import READ_BYTES_MAX, FileInfo, Storage
 from pyhudi.storage.file_cache import FileState, state_of
@@ -125,11 +124,15 @@ def place_of(storage: Storage) -> Storage:
 
 def replacement_name(storage: Storage) -> str | None:
     """The name of the folder of the complete new table, None when nobody has named one."""
-    with suppress(PathNotFound, CorruptFile):
+    try:
         text = storage.read(REPLACEMENT_PATH, _NAME_BYTES_MAX).decode("ascii", "replace")
-        if _NAME.fullmatch(text):
-            return text
-    return None
+    except (PathNotFound, CorruptFile):
+        return None
+    except StorageError as error:
+        if isinstance(error.__cause__, NotADirectoryError):  # a part of the place's path is a file
+            return None
+        raise
+    return text if _NAME.fullmatch(text) else None
 
 
 def staged_table(storage: Storage) -> StagedTable | None:

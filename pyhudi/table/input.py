@@ -69,17 +69,17 @@ def check_frame(data: object) -> None:
         raise SchemaMismatch(f"The DataFrame has several columns called {', '.join(twice)}. Rename or drop the others.")
     if module == "polars":
         kinds = cast("Mapping[str, object]", getattr(data, "schema", {}))
-        wide = [name for name, kind in kinds.items() if str(kind) in ("Int128", "UInt128")]
-        if wide:
-            raise SchemaMismatch(
-                f"Column {wide[0]!r} is of polars' type {kinds[wide[0]]}, which no table can hold: cast it to pl.Int64 "
-                "or pl.Decimal(38, 0). Nothing was written."
-            )
         objects = [name for name, kind in kinds.items() if str(kind).startswith("Object")]
         if objects:
             raise SchemaMismatch(
                 f"Column {objects[0]!r} is of polars' type Object: Python objects, which no table can hold. Make "
                 "texts, numbers or structs of them, or drop the column. Nothing was written."
+            )
+        wide = [name for name, kind in kinds.items() if str(kind) in ("Int128", "UInt128")]
+        if wide:
+            raise SchemaMismatch(
+                f"Column {wide[0]!r} is of polars' type {kinds[wide[0]]}, which no table can hold: cast it to pl.Int64 "
+                "or pl.Decimal(38, 0). Nothing was written."
             )
 
 

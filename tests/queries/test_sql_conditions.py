@@ -55,7 +55,10 @@ def test_the_terms_of_the_tree_come_first_so_that_they_guard_the_others(table: H
         table.count("6 / d > 5")
 
 
-def test_names_are_found_in_any_case_and_the_exact_one_wins(tmp_path: Path, table: HudiTable) -> None:
+def test_names_are_found_in_any_case_and_the_exact_one_wins(
+    tmp_path: Path, table: HudiTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pyhudi.actions.writes.new_columns.check_twins", lambda *_: None)  # other writers make them
     assert table.count("CITY = 'oslo' AND ID < 4") == 2
     assert table.count([("cItY", "=", "oslo"), ("st.x", "<", 4)]) == 2
     write_hudi(tmp_path / "t", pa.table({"id": [1, 2], "a": [1, 2], "A": [2, 1]}), record_key="id")

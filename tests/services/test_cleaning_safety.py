@@ -120,14 +120,19 @@ def test_a_failing_clean_does_not_fail_the_write_that_began_it() -> None:
     assert len(files(table)) == 2
 
 
-def test_a_plan_that_waits_takes_nothing_that_a_rollback_has_made_the_newest_again() -> None:
+def test_a_rollback_waits_for_a_plan_that_may_delete_what_it_would_bring_back() -> None:
     table = table_of(**NEVER)
     update(table, 2)
     call(table, schedule_only=True, clean_fileversions_retained="1")
-    rollback_write(table.storage, commits(table)[-1], WriteOptions.parse(DEFAULTS), table.engine)
-    call(table)
-    assert ("a", "x", 2, 1) in table.rows()
-    assert len(files(table)) == 1
+    rows = table.rows()
+
+    with pytest.raises(WriteConflict, match="is at work, and may delete what") as refused:
+        rollback_write(table.storage, commits(table)[-1], WriteOptions.parse(DEFAULTS), table.engine)
+
+    assert refused.value.retryable
+    assert table.rows() == rows
+    assert call(table).runs
+    assert table.rows() == rows
 
 
 def save(table: TestTable, time: str) -> None:
@@ -153,21 +158,6 @@ def test_a_plan_that_waits_takes_nothing_that_another_program_savepointed_since(
     assert not [name for name in files(table) if gone in name]
     assert table.rows(as_of=saved) == [("a", "x", 2, 1), *START[1:]]
     assert not table.meta.timeline.pending().instants
-
-
-def test_a_plan_that_waits_takes_nothing_that_was_savepointed_when_a_rollback_had_made_it_the_newest() -> None:
-    table = table_of(**NEVER)
-    update(table, 2)
-    call(table, schedule_only=True, clean_fileversions_retained="1")
-    rollback_write(table.storage, commits(table)[-1], WriteOptions.parse(DEFAULTS), table.engine)
-    saved = commits(table)[-1]
-    save(table, saved)
-    update(table, 1)
-
-    assert call(table).runs
-
-    assert table.rows(as_of=saved) == [("a", "x", 2, 1), *START[1:]]
-    assert len(files(table)) == 2
 
 
 def test_of_two_at_once_one_cleans(monkeypatch: pytest.MonkeyPatch) -> None:

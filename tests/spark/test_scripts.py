@@ -428,7 +428,8 @@ def test_jobs_say_what_they_are_for_and_leave_the_sessions_description(
         assert hudi.getTags() == set()
     else:
         jobs = hudi.sparkContext._jsc.sc().statusStore().jobsList(None)
-        described = [str(jobs.apply(place).description().getOrElse(None)) for place in range(jobs.size())]
+        words = [jobs.apply(place).description() for place in range(jobs.size())]
+        described = [one.get() for one in words if one.isDefined()]
         assert hudi.sparkContext.getLocalProperty("spark.job.description") == "the user's own"
         hudi.sparkContext.setLocalProperty("spark.job.description", None)
     assert {"hudi upsert trips: find rows", "hudi upsert trips: write files", "hudi upsert trips: read input"} <= set(

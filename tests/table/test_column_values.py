@@ -140,7 +140,7 @@ def test_fields_of_dicts_that_the_table_lacks_are_added_at_every_depth() -> None
     table = HudiTable.create("memory://new-fields", pa.schema(columns), record_key="id")
     more = {"x": 1, "y": "new", "z": None}
     table.upsert([{"id": 1, "s": more, "l": [more, {"x": 2}], "m": {"k": more}}])
-    table.upsert([{"id": 1, "s": {"x": 3, "deep": {"w": 1}}}])
+    table.upsert([{"id": 1, "s": {"x": 3, "y": None, "deep": {"w": 1}}}])
 
     kept = {"x": 1, "y": "new"}
     (row,) = table.to_arrow(["s", "l", "m"]).to_pylist()

@@ -13,7 +13,10 @@ from pyhudi.meta_client import MetaClient
 from pyhudi.storage import open_storage
 from tests.support.tables.repaired import START, VERSIONS, is_right, mended, read, rows, table_of
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*is empty, so rows that it replaced")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.*is empty, so rows that it replaced"),
+    pytest.mark.metadata_table,  # it says what was replaced
+]
 
 CLUSTER = {"hoodie.clustering.plan.strategy.small.file.limit": "1000000000"}
 NO_METADATA = {"hoodie.metadata.enable": "false"}
