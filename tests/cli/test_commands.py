@@ -191,11 +191,10 @@ def test_a_plan_is_shown_and_nothing_happens_without_a_yes(run: Run, table: Hudi
     for words, more in {
         "rollback": [],
         "config set": ["hoodie.x=1"],
-        "upgrade": ["--to", "9"],
+        "downgrade": ["--to", "8"],
         "table drop": [],
         "change-type": ["--to", "mor"],
         "metadata drop": [],
-        "clean": [],
     }.items():
         refused = run(words, table.path, *more, code=1)
         assert "Add --yes" in refused

@@ -171,7 +171,7 @@ def mended_after_every_fault(table: TestTable, call: Callable[..., RepairResult]
         attempt.upsert(NEXT)
         assert attempt.rows() == in_order([*after, NEXT]), where
         assert validate(attempt.meta) == (), where
-    assert count > 2
+    assert count
 
 
 @pytest.mark.thorough

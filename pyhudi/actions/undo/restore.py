@@ -19,7 +19,7 @@ timeline; the next writer finishes a dead one. Source: docs/formats/timeline.md,
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 
 from pyhudi.actions.action import ActionContext
@@ -78,7 +78,7 @@ def restore(context: ActionContext, to: str, *, dry_run: bool = False) -> Restor
         return RestoreResult(context.meta.storage.root, to, None, RollbackResult.planned(doomed, context.meta))
     if roll_back_failed_writes(context):
         context = context.reloaded()
-    with context.locked():
+    with _locked(context) as begun:
         context = context.reloaded()
         target = _target(context.meta, to)
         doomed = _newer(context.meta, target)
@@ -91,9 +91,24 @@ def restore(context: ActionContext, to: str, *, dry_run: bool = False) -> Restor
         forget_buckets(doomed, context)
         time = draw_time(context)
         heartbeat = context.heartbeat(time)
+        begun.append(heartbeat)
         with heartbeat.begun(context.options.failed_writes_policy == "LAZY"):  # before others can see the restore
             instant = request_at(time, ActionKind.RESTORE, context.meta, encode_restore_plan(plan))
     return _perform(instant, plan, context, heartbeat)
+
+
+@contextmanager
+def _locked(context: ActionContext) -> Iterator[list[Heartbeat]]:
+    """Hold the lock. Heartbeats that the block begins end when the block fails, or the release of the lock does."""
+    begun: list[Heartbeat] = []
+    try:
+        with context.locked():
+            yield begun
+    except BaseException:
+        for heartbeat in begun:
+            with suppress(Exception):  # the original error says more
+                heartbeat.stop()
+        raise
 
 
 def finish_restores(context: ActionContext) -> tuple[str, ...]:
@@ -104,7 +119,7 @@ def finish_restores(context: ActionContext) -> tuple[str, ...]:
     undone: list[str] = []
     for instant in context.meta.timeline.pending().of([ActionKind.RESTORE]):
         heartbeat = context.heartbeat(instant.requested_time)
-        with context.locked():
+        with _locked(context) as begun:
             context = context.reloaded()
             current = context.meta.timeline.find(instant.requested_time, ActionKind.RESTORE)
             if current is None or current.is_completed:
@@ -118,6 +133,7 @@ def finish_restores(context: ActionContext) -> tuple[str, ...]:
             plan = context.meta.reader.restore_plan(current)
             check_restore(plan, instant.requested_time, context)
             if is_lazy:
+                begun.append(heartbeat)
                 heartbeat.start()  # under the lock: no third process takes it over, too
         undone += [i.commit_time for i in _perform(current, plan, context, heartbeat).rolled_back]
     if not undone and context.meta.timeline.pending().of([ActionKind.ROLLBACK]).instants:
