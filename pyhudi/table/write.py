@@ -346,7 +346,6 @@ def write(
     spark: SparkSession | None,
     partition_by: Sequence[str] = (),
     *,
-    is_named: bool = True,
     keeps_history: bool = False,
 ) -> WriteResult | None:
     """Write rows to a table, which is made when there is none.
@@ -356,7 +355,6 @@ def write(
         options: Hudi's keys, the operation among them.
         mode: one of SAVE_MODES.
         partition_by: the partition fields, if the options don't name them.
-        is_named: a new table without a name gets its folder's.
         keeps_history: mode overwrite replaces the rows of a table that is there, and mode replace the table; else
             overwrite replaces the table, as in Hudi, and there is no mode replace.
     Returns: None when mode is ignore and there is a table.
@@ -370,7 +368,7 @@ def write(
         unbound = WriteOptions.parse(write_options, session, None)
         in_place = operation_in_place(unbound)
         if word == "overwrite" and keeps_history and table_exists(storage):
-            return _overwritten(storage, source, options_in_place(write_options, unbound), is_named)
+            return _overwritten(storage, source, options_in_place(write_options, unbound))
     written = word in ("ignore", "error") and is_written(storage)
     decision = decide_save(mode, is_written=written, operation_in_place=in_place, root=storage.root)
     if decision.skips:
@@ -378,13 +376,13 @@ def write(
     check_place(storage, overwrite=decision.replaces_table)
     if decision.operation is not None:
         write_options = {**write_options, _OPERATION: decision.operation}
-    return _written(storage, source, write_options, is_named, replaces_table=decision.replaces_table)
+    return _written(storage, source, write_options, replaces_table=decision.replaces_table)
 
 
-def _overwritten(storage: Storage, source: WriteInput, options: Options, is_named: bool) -> WriteResult:
+def _overwritten(storage: Storage, source: WriteInput, options: Options) -> WriteResult:
     """Rows in the place of all rows of a table that is there. What doesn't fit it is refused, and the way out named."""
     try:
-        return _written(storage, source, options, is_named)
+        return _written(storage, source, options)
     except (SchemaMismatch, ConfigError) as error:
         raise type(error)(
             f"{error} Mode overwrite keeps the table, its columns and its history; mode='replace' makes a new table in "
@@ -392,13 +390,11 @@ def _overwritten(storage: Storage, source: WriteInput, options: Options, is_name
         ) from error
 
 
-def _written(
-    storage: Storage, source: WriteInput, options: Options, is_named: bool, *, replaces_table: bool = False
-) -> WriteResult:
+def _written(storage: Storage, source: WriteInput, options: Options, *, replaces_table: bool = False) -> WriteResult:
     session = source.session_options
     # A table that is to be replaced need not be readable.
     meta = MetaClient.load(storage) if not replaces_table and table_exists(storage) else None
-    for_new = _with_name(options, storage, session) if is_named else options
+    for_new = _with_name(options, storage, session)
     if meta is None:
         parsed, is_new = WriteOptions.parse(for_new, session, None), True
     else:
