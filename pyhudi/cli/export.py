@@ -85,7 +85,7 @@ class WrittenFile(Result):
 
 
 def report(table: TablePath, file: str, /, *, common: CommonOptions = COMMON) -> Reply:
-    """Write a page for the browser: timeline, files, health, schema, properties.
+    """Write a page for the browser: rows, size, last write, health, timeline, files, schema, properties.
 
     Args:
         file: The HTML file on this machine, which is overwritten.

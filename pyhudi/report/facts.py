@@ -1,6 +1,6 @@
 """What the page shows of a table: columns of JSON values, which are smaller than objects by far.
 
-The timeline is that of `history`, newest first. No data file is opened.
+The timeline is that of `history`, newest first. No data file is opened but to count the rows (`figures.py`).
 """
 
 from __future__ import annotations
@@ -8,12 +8,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from itertools import chain
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
 from pyhudi.meta_client import MetaClient
 from pyhudi.queries.history import HistoryEntry, recorded_instants
+from pyhudi.report.figures import first_figures, offsets
 from pyhudi.result import plain
 from pyhudi.services.health import TableHealth
 from pyhudi.shown_text import is_secret, without_credentials
@@ -32,9 +33,13 @@ def table_facts(meta: MetaClient, view: FileSystemView, health: TableHealth, sch
     """Everything on the page. `schema`: the data columns."""
     config = meta.config
     timeline, schema_changes = _timeline(meta)
+    shown_files = _files(view)
+    times = {str(time) for row in timeline for time in row[:2] if time}
     return {
         "name": config.table_name,
         "path": without_credentials(meta.storage.root),
+        "figures": first_figures(meta, view, health, timeline),
+        "zones": offsets(meta, times | set(shown_files["instant"])),
         "about": {
             "type": config.table_type,
             "version": config.table_version,
@@ -50,7 +55,7 @@ def table_facts(meta: MetaClient, view: FileSystemView, health: TableHealth, sch
             "waiting": list(health.waiting),
         },
         "timeline": timeline,
-        "files": _files(view),
+        "files": shown_files,
         "partitions": list(map(list, view.partition_totals())),
         "schema": [[field.name, str(field.type), field.nullable] for field in schema],
         "schema_changes": schema_changes,
@@ -95,7 +100,7 @@ def _row(entry: HistoryEntry) -> list[object]:
     ]
 
 
-def _files(view: FileSystemView) -> dict[str, list[object]]:
+def _files(view: FileSystemView) -> dict[str, list[Any]]:
     """Columns. Those of slices go through the groups in order, each with its slices, newest first."""
     numbered = [(number, group) for number, path in enumerate(view.partitions()) for group in view.groups[path]]
     slices = [group.parts for _, group in numbered]

@@ -1,16 +1,20 @@
 """The page of a table: a template, a script, a style and the facts in one HTML file.
 
 The facts are a gzipped JSON in base64, which no text of theirs can leave; the script puts them on the page as text,
-never as HTML. A policy on the page forbids the network.
+never as HTML. The name, the path and the first figures are HTML, escaped: they are seen without the script. A policy on
+the page forbids the network.
 """
 
 from __future__ import annotations
 
 import base64
 import json
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from importlib.resources import files
+from typing import cast
 
 from pyhudi.formats.hfile.block import gzipped
 from pyhudi.report.facts import Facts
@@ -39,11 +43,26 @@ def report_html(facts: Facts) -> str:
     parts = {name: page.joinpath(name).read_text("utf-8") for name in ("uplot.min.js", "uplot.min.css")}
     own = {name: page.joinpath(name).read_text("utf-8") for name in ("page.js", "page.css")}
     template = page.joinpath("page.html").read_text("utf-8")
-    # The data last: nothing is replaced in it.
-    for mark, value in (
-        ("@style@", parts["uplot.min.css"] + own["page.css"]),
-        ("@script@", parts["uplot.min.js"] + "\n" + own["page.js"]),
-        ("@title@", escape(str(facts["name"]))),
-    ):
-        template = template.replace(mark, value, 1)
-    return template.replace("@data@", data, 1)
+    values = {
+        "style": parts["uplot.min.css"] + own["page.css"],
+        "script": parts["uplot.min.js"] + "\n" + own["page.js"],
+        "title": escape(str(facts["name"])),
+        "path": escape(str(facts["path"])),
+        "figures": _figures(cast("Sequence[Sequence[str]]", facts.get("figures", ()))),
+        "data": data,
+    }
+    return _filled(template, values)
+
+
+def _filled(template: str, values: Mapping[str, str]) -> str:
+    """The template with a value for each of its marks; marks in values stay text."""
+    return re.sub(r"@(\w+)@", lambda mark: values[mark[1]], template)
+
+
+def _figures(figures: Sequence[Sequence[str]]) -> str:
+    return "".join(
+        f'<div class="card"><dt>{escape(name)}</dt><dd class="{escape(state)}">{escape(value)}</dd>'
+        + (f"<dd><small>{escape(more)}</small></dd>" if more else "")
+        + "</div>"
+        for name, value, more, state in figures
+    )

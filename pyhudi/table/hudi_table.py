@@ -286,9 +286,10 @@ class HudiTable:
         return health(self._handle, options, deep)
 
     def report(self, path: PathLike | None = None, *, options: Options | None = None) -> Report | str:
-        """A page for the browser: timeline, files, partitions, health, writes over time, schema and properties.
+        """A page for the browser: rows, size, last write, health, timeline, files, partitions, schema and properties.
 
-        The page is one HTML file, which needs no network. Secrets among the properties are hidden.
+        The page is one HTML file, which needs no network. Secrets among the properties are hidden. Rows are counted
+        where that is cheap; else the page says what a count would cost.
 
         Args:
             path: of the HTML file on this machine, which is overwritten. None: nothing is written.

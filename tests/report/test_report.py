@@ -9,6 +9,7 @@ import json
 import re
 import shutil
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,12 @@ import pyarrow as pa
 import pytest
 
 import pyhudi
+from pyhudi.meta_client import MetaClient
+from pyhudi.model.instant import parse_instant_time
+from pyhudi.report.figures import offsets, readable_time
 from pyhudi.report.html import report_html
+from pyhudi.storage.local import LocalStorage
+from pyhudi.text_table import readable_bytes
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 HOSTILE = "</script><img src=x onerror=document.title=1>"
@@ -115,11 +121,12 @@ def test_a_page_for_another_store_is_refused(table: pyhudi.HudiTable) -> None:
 
 
 def test_hostile_text_can_not_leave_the_data() -> None:
-    page = report_html({"name": HOSTILE, "path": "@data@ @script@"})
+    facts = {"name": HOSTILE, "path": "@data@ @script@", "figures": [[HOSTILE, HOSTILE, HOSTILE, f'"{HOSTILE}']]}
+    page = report_html(facts)
 
     assert HOSTILE not in page
     assert page.count("</script>") == 2
-    assert facts_of(page) == {"name": HOSTILE, "path": "@data@ @script@"}
+    assert facts_of(page) == facts
 
 
 def test_secrets_among_the_properties_are_hidden(table: pyhudi.HudiTable, tmp_path: Path) -> None:
@@ -130,6 +137,154 @@ def test_secrets_among_the_properties_are_hidden(table: pyhudi.HudiTable, tmp_pa
 
     assert ["hoodie.my.password", "(hidden)"] in facts["properties"]
     assert "hunter2" not in json.dumps(facts)
+
+
+def figures_of(page: str) -> list[tuple[str, ...]]:
+    """The first figures as the page's HTML has them, without its script: name, value, and what more there is."""
+    (figures,) = re.findall(r'<dl id="figures".*?>(.*?)</dl>', page, re.S)
+    assert page.index('<dl id="figures"') < page.index('<nav id="tabs"') < page.index('<main id="main"')
+    cards = re.findall(r'<dt>(.*?)</dt><dd class=".*?">(.*?)</dd>(?:<dd><small>(.*?)</small></dd>)?</div>', figures)
+    return [(name, value, more) for name, value, more in cards]
+
+
+def test_rows_size_the_last_write_and_health_come_first(table: pyhudi.HudiTable, tmp_path: Path) -> None:
+    last = table.history()[0]
+    table.cluster()  # moves rows, writes none
+
+    figures = figures_of(html_of(table))
+
+    assert [name for name, _, _ in figures] == ["rows", "size", "last write", "health"]
+    assert figures[0] == ("rows", "3", "")
+    assert figures[1][1] == readable_bytes(sum(table.files()["size_bytes"].to_pylist()))
+    assert figures[2][2] == "upsert: 0 inserted, 1 updated, 0 deleted"
+    assert figures[2][1].startswith(f"{parse_instant_time(str(last.completion_time), None):%Y-%m-%d %H:%M:%S} ")
+    assert figures[3][1] == "healthy"
+
+
+def test_rows_of_small_log_files_are_merged_and_counted(tmp_path: Path) -> None:
+    rows = pa.table({"id": ["a", "b", "c"], "n": [1, 2, 3]})
+    pyhudi.write_hudi(tmp_path, rows, record_key="id", table_type="MERGE_ON_READ")
+    table = pyhudi.HudiTable.open(tmp_path)
+    table.upsert(pa.table({"id": ["a"], "n": [7]}))
+    table.delete(where="id = 'b'")
+    assert table.files()["log_files"].to_pylist() == [2]
+
+    assert figures_of(html_of(table))[0][:2] == ("rows", "2")
+
+
+def test_where_a_count_costs_much_the_page_says_so(
+    table: pyhudi.HudiTable, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("pyhudi.report.figures.FILES_TO_OPEN", 2)
+    assert figures_of(html_of(table))[0] == ("rows", "not counted", "3 files to open; table.count() counts")
+
+    monkeypatch.setattr("pyhudi.report.figures.BYTES_TO_MERGE", 1)
+    path = tmp_path / "logs"
+    pyhudi.write_hudi(path, pa.table({"id": ["a"]}), record_key="id", table_type="MERGE_ON_READ")
+    logs = pyhudi.HudiTable.open(path)
+    logs.upsert(pa.table({"id": ["a"]}))
+    rows, value, why = figures_of(html_of(logs))[0]
+    assert (rows, value) == ("rows", "not counted")
+    assert why.endswith("of log and base files to merge; table.count() counts")
+
+
+def test_a_page_is_made_of_a_table_with_a_damaged_file_and_says_what_is_damaged(table: pyhudi.HudiTable) -> None:
+    damaged = Path(table.path) / str(table.files()["path"][0])
+    damaged.write_bytes(b"PAR1")
+
+    rows, value, why = figures_of(html_of(table))[0]
+
+    assert (rows, value) == ("rows", "not counted")
+    assert damaged.name in why
+
+
+def test_a_table_without_a_commit_has_figures(tmp_path: Path) -> None:
+    table = pyhudi.HudiTable.create(tmp_path / "new", pa.schema([("id", pa.string())]), record_key="id")
+
+    figures = figures_of(html_of(table))
+
+    assert [value for _, value, _ in figures[:3]] == ["0", "0 B", "none yet"]
+
+
+@pytest.mark.parametrize(
+    ("zone", "shown"), [("UTC", ["UTC", "UTC"]), ("LOCAL", ["+01:00", "+02:00"])], ids=["utc", "local"]
+)
+def test_each_time_has_its_zone_that_of_its_own_day(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, zone: str, shown: list[str]
+) -> None:
+    monkeypatch.setenv("TZ", "Europe/Rome")
+    time.tzset()
+    try:
+        options = {"hoodie.table.timeline.timezone": zone}
+        pyhudi.write_hudi(tmp_path, pa.table({"id": ["a"]}), record_key="id", options=options)
+        meta = MetaClient.load(LocalStorage(str(tmp_path)))
+        winter, summer = "20260115120000000", "20260715120000000"
+
+        assert [readable_time(meta, one) for one in (winter, summer)] == [
+            f"2026-01-15 12:00:00 {shown[0]}",
+            f"2026-07-15 12:00:00 {shown[1]}",
+        ]
+        assert [zone for _, zone in offsets(meta, [winter, summer, summer])] == list(dict.fromkeys(shown))
+        assert readable_time(meta, "00000000000001") == "00000000000001"
+        assert readable_time(meta, HOSTILE) == HOSTILE
+        assert facts_of(html_of(pyhudi.HudiTable.open(tmp_path)))["zones"][0][1] in ("UTC", "+01:00", "+02:00")
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium to open the page in")
+def test_on_a_phone_no_word_is_broken_and_the_page_does_not_scroll_sideways(tmp_path: Path) -> None:
+    rows = pa.table({"id": ["a"], "city": ["a-long-name-of-a-partition"], "n": [1]})
+    options = {"hoodie.keep.max.commits": "3", "hoodie.keep.min.commits": "2", "hoodie.clean.commits.retained": "1"}
+    options |= {"hoodie.metadata.enable": "false"}
+    pyhudi.write_hudi(tmp_path, rows, record_key="id", partition_by="city", table_type="MERGE_ON_READ", options=options)
+    table = pyhudi.HudiTable.open(tmp_path)
+    report = table.report()
+    assert not isinstance(report, str)
+    words = """
+    <script>(async () => {
+      const out = {broken: [], wide: []}, wait = ms => new Promise(r => setTimeout(r, ms));
+      while (!document.documentElement.dataset.ready) await wait(20);
+      for (const tab of [...document.querySelectorAll("nav button")]) {
+        tab.click();
+        if (document.documentElement.scrollWidth > innerWidth) out.wide.push(tab.textContent);
+        const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+        for (let node; (node = texts.nextNode());) {
+          if (node.parentElement.closest("script, h1, #path, .long, .uplot")) continue;
+          for (const word of node.data.matchAll(/[\\w.]+/g)) {
+            const range = document.createRange();
+            range.setStart(node, word.index); range.setEnd(node, word.index + word[0].length);
+            if (new Set([...range.getClientRects()].map(r => r.top)).size > 1) out.broken.push(word[0]);
+          }
+        }
+      }
+      out.width = innerWidth;
+      parent.postMessage("RESULT" + JSON.stringify(out) + "END", "*");
+    })();</script></body>"""
+    inner = tmp_path / "inner.html"
+    inner.write_text(report.html.replace("</body>", words), "utf-8")
+    page = tmp_path / "phone.html"  # a window of a headless browser has 500 pixels at least
+    page.write_text(
+        f"""<body><iframe id="f" src="{inner.as_uri()}" style="width:360px;height:700px;border:0"></iframe>
+        <script>addEventListener("message", e => document.body.textContent = e.data)</script></body>"""
+    )
+
+    out = result_of(page, tmp_path)
+
+    assert out == {"broken": [], "wide": [], "width": 360}
+
+
+def result_of(page: Path, tmp_path: Path, *more: str) -> dict[str, Any]:
+    """What a script of the page left as its text, between RESULT and END."""
+    command = [
+        str(CHROMIUM), "--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=20000", *more,
+        f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom", page.as_uri(),
+    ]  # fmt: skip
+    dom = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
+    (text,) = re.findall(r"<body>RESULT(.*)END</body>", dom, re.DOTALL)
+    out: dict[str, Any] = json.loads(text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&"))
+    return out
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium to open the page in")
@@ -164,14 +319,7 @@ def test_a_browser_shows_each_tab_sorts_searches_and_changes_its_colours(
     page = html_of(table)
     path = tmp_path / "clicks.html"
     path.write_text(page.replace("</body>", clicks), "utf-8")
-    dark = ["--blink-settings=preferredColorScheme=0"] if theme == "dark" else []
-    command = [
-        str(CHROMIUM), "--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=20000", *dark,
-        f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom", path.as_uri(),
-    ]  # fmt: skip
-    dom = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
-    (text,) = re.findall(r"<body>RESULT(.*)END</body>", dom, re.DOTALL)
-    out = json.loads(text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&"))
+    out = result_of(path, tmp_path, *(["--blink-settings=preferredColorScheme=0"] if theme == "dark" else []))
 
     assert out["Writes"] > 3000  # three charts
     assert all(out[tab] > 20 for tab in ("Overview", "Timeline", "Files", "Partitions", "Schema", "Properties"))

@@ -17,8 +17,10 @@ const size = v => {
   while (v >= 1000 && i < units.length - 1) { v /= 1000; i++; }
   return (i && v < 100 ? v.toFixed(1) : Math.round(v)) + " " + units[i];
 };
-const time = t => !t ? "" : /^\d{14,17}$/.test(t)
-  ? `${t.slice(0,4)}-${t.slice(4,6)}-${t.slice(6,8)} ${t.slice(8,10)}:${t.slice(10,12)}:${t.slice(12,14)}` : t;
+// The zone of a time: each entry holds from its hour on, until the next one.
+const zone = t => { let i = facts.zones.length - 1; while (i > 0 && facts.zones[i][0] > t.slice(0, 10)) i--; return i < 0 ? "" : facts.zones[i][1]; };
+const time = t => !t ? "" : /^\d{14,17}$/.test(t) && t > "1971"
+  ? `${t.slice(0,4)}-${t.slice(4,6)}-${t.slice(6,8)} ${t.slice(8,10)}:${t.slice(10,12)}:${t.slice(12,14)} ${zone(t)}` : t;
 const seconds = t => !t || !/^\d{14,17}$/.test(t) ? null
   : Date.UTC(+t.slice(0,4), t.slice(4,6)-1, +t.slice(6,8), +t.slice(8,10), +t.slice(10,12), +t.slice(12,14), +t.slice(14,17)) / 1000;
 const took = (from, to) => {
@@ -63,7 +65,7 @@ function rows(count, columns, initial) {
     const first = page * PAGE, last = Math.min(first + PAGE, shown.length);
     body.replaceChildren(...Array.from(shown.subarray(first, last), i => {
       const tr = make("tr");
-      tr.append(...columns.map(c => make("td", text(c, i), c.number ? "n" : "")));
+      tr.append(...columns.map(c => make("td", text(c, i), c.number ? "n" : c.show === time ? "t" : c.long ? "long" : "")));
       return tr;
     }));
     label.textContent = shown.length ? `${number(first + 1)}–${number(last)} of ${number(shown.length)}` : "none";
@@ -90,24 +92,37 @@ function rows(count, columns, initial) {
 const of = (data, names) => names.map(([name, at, more]) => ({name, value: i => data[i][at], ...more}));
 const N = {number: true, show: number}, S = {number: true, show: size}, T = {show: time};
 
+// A bar for each commit: between two commits there are no values. A drag zooms in.
 let charts = [];
 function chart(title, points, show) {
-  const box = make("div"), css = getComputedStyle(document.documentElement);
+  const box = make("div", null, "chart"), css = getComputedStyle(document.documentElement);
   const ink = css.getPropertyValue("--soft").trim(), line = css.getPropertyValue("--line").trim(), accent = css.getPropertyValue("--accent").trim();
   const axis = {stroke: ink, grid: {stroke: line, width: 1}, ticks: {stroke: line, width: 1}};
+  const edge = (lo, hi) => Math.max(1, (hi - lo) / 50);  // the first and the last bar are as wide as the others
   charts.push(() => new uPlot({
-    width: Math.max(300, box.clientWidth), height: 180, legend: {show: false}, cursor: {drag: {x: true, y: false}},
+    width: Math.max(240, box.clientWidth), height: 180, legend: {show: false}, cursor: {drag: {x: true, y: false}, points: {show: false}},
     tzDate: t => uPlot.tzDate(new Date(t * 1000), "Etc/UTC"),
-    scales: {y: {range: (_, lo, hi) => [0, hi > 0 ? hi * 1.1 : 1]}},
-    axes: [axis, {...axis, size: 80, values: (_, v) => v.map(show)}],
-    series: [{}, {label: title, stroke: accent, width: 1.5, fill: accent + "22", points: {show: points[0].length < 80, size: 5, fill: accent}}],
+    scales: {x: {range: (_, lo, hi) => [lo - edge(lo, hi), hi + edge(lo, hi)]}, y: {range: (_, lo, hi) => [0, hi > 0 ? hi * 1.1 : 1]}},
+    axes: [{...axis, space: 110, size: 60, values: "{YYYY}-{MM}-{DD}\n{HH}:{mm}:{ss}"}, {...axis, size: 80, values: (_, v) => v.map(show)}],
+    series: [{}, {label: title, stroke: accent, width: 0, fill: accent, points: {show: false}, paths: uPlot.paths.bars({size: [0.6, 24, 3]})}],
   }, points, box));
-  return card(title, box);
+  return card(title, make("p", `A bar for each write, at its time (${[...new Set(facts.zones.map(z => z[1]))].join(", ")})`, "none"), box);
 }
 
 const views = {
   Overview() {
     const f = facts.health.files, cards = make("div", null, "cards");
+    const found = facts.health.findings;
+    let health = make("p", "Nothing to mend.", "none");
+    if (found.length) {
+      health = make("table");
+      for (const one of found) {
+        const tr = make("tr"), run = make("td");
+        run.append(make("code", one.run));
+        tr.append(make("td", one.level, one.level), make("td", one.about), make("td", one.text, "text"), run);
+        health.append(tr);
+      }
+    }
     const add = (label, value) => { const e = make("div", null, "card"); e.append(make("b", value), make("small", label)); cards.append(e); };
     for (const [label, value] of Object.entries(facts.about)) add(label, label === "newest commit" ? time(value) : value);
     add("partitions", number(facts.partitions.length));
@@ -115,18 +130,7 @@ const views = {
     add("log files", number(f.log_files) + (f.log_files ? ` (${size(f.log_bytes)})` : ""));
     add("small files", number(f.small_files)); add("old versions", size(f.old_bytes));
     add("files are listed by", facts.health.lists_files);
-    const found = facts.health.findings;
-    let health = make("p", "Healthy: nothing to mend.", "none");
-    if (found.length) {
-      health = make("table");
-      for (const one of found) {
-        const tr = make("tr"), run = make("td");
-        run.append(make("code", one.run));
-        tr.append(make("td", one.level, one.level), make("td", one.about), make("td", one.text), run);
-        health.append(tr);
-      }
-    }
-    return [cards, card("Health", health)];
+    return [card("Health", health), cards];
   },
   Timeline() {
     const t = facts.timeline;
@@ -180,17 +184,15 @@ const views = {
   },
   Schema() {
     const s = facts.schema, c = facts.schema_changes;
-    return [card("Columns", rows(s.length, [...of(s, [["column", 0], ["type", 1]]), {name: "may be null", value: i => s[i][2] ? "yes" : "no"}])),
-      card("Changes", c.length ? rows(c.length, of(c, [["instant", 0, T], ["change", 1]])) : make("p", "None on the timeline.", "none"))];
+    return [card("Columns", rows(s.length, [...of(s, [["column", 0], ["type", 1, {long: true}]]), {name: "may be null", value: i => s[i][2] ? "yes" : "no"}])),
+      card("Changes", c.length ? rows(c.length, of(c, [["instant", 0, T], ["change", 1, {long: true}]])) : make("p", "None on the timeline.", "none"))];
   },
   Properties() {
     const p = facts.properties;
-    return [card(null, rows(p.length, of(p, [["property", 0], ["value", 1]])))];
+    return [card(null, rows(p.length, of(p, [["property", 0], ["value", 1, {long: true}]])))];
   },
 };
 
-document.getElementById("name").textContent = facts.name;
-document.getElementById("path").textContent = facts.path;
 let current = "Overview";
 function open(name) {
   current = name; charts = [];
