@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -43,3 +47,69 @@ def test_the_page_of_the_api_has_every_public_name() -> None:
 
     assert "errors" in listed
     assert {name for name in pyhudi.__all__ if not hasattr(errors, name)} - {"__version__"} == {*listed} - {"errors"}
+
+
+def test_the_page_of_the_api_is_a_table_of_names_and_each_name_has_a_page() -> None:
+    pytest.importorskip("mkdocs")
+    from docs import site
+
+    page = SimpleNamespace(file=SimpleNamespace(src_uri="api.md"))
+    overview = site.on_page_markdown((DOCS / "api.md").read_text(), page)
+
+    assert "| [`HudiTable`](api/HudiTable.md) | One Hudi table. |" in overview
+    assert (
+        "| [`write_hudi`](api/write_hudi.md) | Write rows to a table, which is made when there is none. |" in overview
+    )
+    assert "| [`sql`](api/sql.md) | " in overview
+    assert ":::" not in overview
+    linked = set(re.findall(r"\]\((api/\w+\.md)\)", overview))
+    in_nav = {
+        page for section in site._api_nav() for pages in section.values() for one in pages for page in one.values()
+    }
+    assert linked == in_nav
+    assert len(linked) > 60
+
+
+def test_a_page_that_is_too_long_or_has_a_signature_in_one_line_is_refused() -> None:
+    pytest.importorskip("mkdocs")
+    from mkdocs.exceptions import PluginError
+
+    from docs import site
+
+    page = SimpleNamespace(file=SimpleNamespace(src_uri="long.md"))
+    fits = "<p>" + "a" * site.PAGE_CHARACTERS + "</p>"
+    assert site.on_page_content(fits, page) == fits
+    with pytest.raises(PluginError, match=r"long.md has 100,001 characters, expected up to 100,000: split it"):
+        site.on_page_content(f"{fits}b", page)
+    with pytest.raises(PluginError, match=r"long.md has a signature with a line of 101 characters.*Is ruff installed"):
+        site.on_page_content(f'<div class="doc-signature highlight"><pre>{"a" * 101}</pre></div>', page)
+
+
+@pytest.mark.thorough
+def test_the_site_has_a_page_a_class_lines_of_a_width_to_read_and_pages_of_a_length_to_read(tmp_path: Path) -> None:
+    for module in ("material", "mkdocstrings", "ruff"):
+        pytest.importorskip(module)
+    command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "--site-dir", str(tmp_path)]
+    subprocess.run(command, cwd=ROOT, check=True, timeout=300)
+
+    from docs.site import text_of
+
+    (article,) = re.findall(r"<article.*</article>", (tmp_path / "api" / "HudiTable.html").read_text(), re.S)
+    upsert = re.search(r'id="pyhudi.HudiTable.upsert".*?<pre>(.*?)</pre>', article, re.S)
+    assert upsert is not None
+    assert text_of(upsert[1]).splitlines() == [
+        "upsert(",
+        "    data: TableInput,",
+        "    *,",
+        "    options: Options | None = None,",
+        "    **more: Unpack[RowArguments],",
+        ") -> WriteResult",
+    ]
+    assert 'href="RowArguments.html' in upsert[1]
+    rows = (tmp_path / "api" / "RowArguments.html").read_text()
+    assert "hoodie.parquet.compression.codec" in rows
+    widths = re.findall(r"max-width: (\w+);", (tmp_path / "site.css").read_text())
+    assert "80ch" in widths
+    home = (tmp_path / "index.html").read_text()
+    tabs = re.findall(r'class="md-tabs__link">\s*(.*?)\s*<', home)
+    assert tabs == ["Home", "Guide", "Reference", "For maintainers"]
