@@ -42,6 +42,21 @@ def test_every_argument_of_every_command_has_its_meaning() -> None:
     assert [row for row in rows if row.endswith("|  |")] == []
 
 
+def test_the_page_of_options_begins_with_what_most_users_set_and_says_nothing_to_maintainers() -> None:
+    page = options_page()
+    first = page.partition("\n## ")[0]
+    rows = re.findall(r"^\| (.*?) \| \[`(.*?)`\]\(#(.*?)\) \| (.*?) \| (.*?) \|$", first, re.M)
+
+    assert [row[0] for row in rows[:4]] == ["`record_key`", "`partition_by`", "`ordering`", "`table_type`"]
+    assert 10 <= len(rows) <= 14
+    assert rows[0][1] == "hoodie.datasource.write.recordkey.field"
+    assert rows[3][3] == "`COPY_ON_WRITE`"
+    assert max(len(row[4]) for row in rows) <= 95
+    anchors = {heading.lower().replace("'", "").replace(" ", "-") for heading in re.findall(r"^## (.*)$", page, re.M)}
+    assert {row[2] for row in rows} <= anchors
+    assert [words for words in ("make docs", "pyhudi/model") if words in page] == []
+
+
 def test_the_page_of_the_api_has_every_public_name() -> None:
     listed = re.findall(r"^::: pyhudi\.(\w+)$", (DOCS / "api.md").read_text(), re.M)
 

@@ -13,7 +13,26 @@ __all__ = ["options_page"]
 _LINE = 120
 _HEAD = """# Options
 
-Printed from the option table in `pyhudi/model/options` by `make docs`; change it there.
+Most tables need a few of these. In Python they are arguments; everywhere else, and in `options=`, they are Hudi's keys:
+
+"""
+# What most users set, in the order in which they meet it, by its name in Python: why, and what to give.
+_FIRST = {
+    "record_key": "The columns that identify a row: an upsert replaces the row with its key.",
+    "partition_by": "The columns whose values make the folders, such as a day or a region.",
+    "ordering": "The column that says which of two rows is newer, such as `updated_at`.",
+    "table_type": "`MERGE_ON_READ` for small and frequent changes; reads merge them.",
+    "operation": "`insert` or `bulk_insert` for new keys, `delete` for keys to delete.",
+    "duplicates": "`drop` or `fail` for inserts of keys that the table may have.",
+    "schema_mode": "`strict` refuses new columns, `overwrite` takes the columns of the data.",
+    "index": "`GLOBAL_RECORD_LEVEL_INDEX` or `BUCKET` for upserts into many files.",
+    "commits_retained": "How many commits time travel goes back.",
+    "max_file_size_bytes": "The size of full files.",
+    "conflict_retries": "How often a write that lost against another one runs again: 20 without `concurrency_mode`.",
+    "lock": "The lock of many writers, where the default for the store doesn't do.",
+}
+_RULES = """
+## Rules
 
 Options are Hudi's own keys. Older spellings work and mean the same; giving two spellings that disagree is an error.
 What the call gives wins over what the session gives (`spark.hoodie.…`, for every table), and that over the defaults.
@@ -45,11 +64,24 @@ anything is written, except where the value (in brackets) says what PyHudi does 
 def options_page() -> str:
     """The whole page in Markdown, with a line feed at the end."""
     honoured = [spec for spec in OPTIONS if spec.support is Support.HONOURED]
-    parts = [_HEAD]
+    parts = [_HEAD, *_first_table(honoured), _RULES]
     for group in dict.fromkeys(spec.group for spec in honoured):
         parts.append(_honoured_table(group, [spec for spec in honoured if spec.group == group]))
     parts += [_REST, *_rest(Support.NO_EFFECT), _REFUSED, *_rest(Support.REFUSED)]
     return "".join(parts)
+
+
+def _first_table(honoured: Iterable[OptionSpec]) -> Iterable[str]:
+    by_name = {spec.keyword: spec for spec in honoured}
+    yield "| in Python | Hudi's key | default | what it is for |\n|---|---|---|---|\n"
+    for name, text in _FIRST.items():
+        spec = by_name[name]
+        yield f"| `{name}` | [`{spec.key}`](#{_anchor(spec.group)}) | {_default(spec)} | {_cell(text)} |\n"
+
+
+def _anchor(heading: str) -> str:
+    """The part of an address that leads to a heading."""
+    return heading.lower().replace("'", "").replace(" ", "-")
 
 
 def _honoured_table(group: str, specs: Iterable[OptionSpec]) -> str:
