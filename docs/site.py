@@ -27,6 +27,7 @@ API = "api.md"
 PAGES_OF_API = "api/"
 _NAME = re.compile(r"^::: ([\w.]+)$", re.M)
 _MEANT = {"pyhudi.sql": "pyhudi.sql.duckdb_session.sql"}  # the package and the function have one name
+_BLOCKS = re.compile(r"<(table|pre|code)\b.*?</\1>", re.S)
 PAGE_CHARACTERS = 100_000  # of text: what is longer is split
 SIGNATURE_CHARACTERS = 100
 
@@ -64,6 +65,8 @@ def on_page_content(html: str, page: Any, **_: object) -> str:
         raise PluginError(
             f"{page.file.src_uri} has {length:,} characters, expected up to {PAGE_CHARACTERS:,}: split it."
         )
+    if torn := re.search(r"^[^\S\n]*\|.*\|$", text_of(_BLOCKS.sub("", html)), re.M):
+        raise PluginError(f"{page.file.src_uri} has a row of a table outside of it: {torn[0][:80]}")
     for signature in re.findall(r'<div class="[^"]*doc-signature[^"]*">(.*?)</div>', html, re.S):
         line = max(text_of(signature).splitlines(), key=len)
         if len(line) > SIGNATURE_CHARACTERS:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
 from textwrap import wrap
 
 from cyclopts import ArgumentCollection
@@ -31,9 +32,9 @@ subfolder sales/rides. With `--catalog thrift://HOST:PORT` a Hive metastore says
 
 **Answers.** Text for people fits the terminal: the last columns of a list that is too wide are left out, and named; a
 row of a query has a line for each column then. `--json` writes an object, or an array with a row on each line; its
-schema is below each command, and fields are only ever added. `--csv` writes a line for each row, with nested values as
-JSON. Answers go to standard output; everything else (errors, plans, progress, questions) goes to standard error. A
-reader that has enough (`| head`) changes no exit code.
+schema is below the first command that answers with it, and fields are only ever added. `--csv` writes a line for each
+row, with nested values as JSON. Answers go to standard output; everything else (errors, plans, progress, questions)
+goes to standard error. A reader that has enough (`| head`) changes no exit code.
 
 **Files.** `write` reads what `--json`, `--csv` and `export` print: in JSON and CSV decimals, dates and times are text
 in ISO form, and binary is hexadecimal digits. In CSV nested values are JSON, an empty field is null and `""` an empty
@@ -66,36 +67,53 @@ otherwise. `--option` is refused by commands that have no use for it.
 ## Options of every command
 
 """
+_OF_MANY = """
+## Arguments of many commands
+
+The line of a command names TABLE; commands that delete or replace something name the other two.
+
+"""
+_MANY = 10  # commands with the same argument: it stands above them, once
 
 
 def cli_page() -> str:
     """The page as text."""
-    parts = [_HEAD, "\n".join(_rows(arguments_of(COMMANDS[0]), common=True)), "\n"]
+    counted = Counter(row for command in COMMANDS for row in _rows(arguments_of(command), common=False))
+    of_many = [row for row, count in counted.items() if count > _MANY]
+    parts = [_HEAD, *_table(_rows(arguments_of(COMMANDS[0]), common=True)), _OF_MANY, *_table(of_many)]
+    answers: dict[str, str] = {}
     for group, title in GROUPS.items():
         commands = [command for command in COMMANDS if command.group == group]
         if commands:
             parts.append(f"\n## {title}\n")
-            parts += map(_section, commands)
+            parts += [_section(command, of_many, answers) for command in commands]
     return "".join(parts)
 
 
-def _section(command: Command) -> str:
+def _section(command: Command, of_many: Collection[str], answers: dict[str, str]) -> str:
+    """The text on one command. `answers`: JSON schema → the first command that has it, of those before."""
     arguments = arguments_of(command)
     lines = [f"\n### {command.words}\n", *wrap(f"`pyhudi {usage_of(command, arguments)}`: {command.summary}", 120), ""]
     details = details_of(command)
     lines += [*wrap(details, 120), ""] if details else []
-    rows = list(_rows(arguments, common=False))
-    lines += [*rows, ""] if len(rows) > len(_TABLE_HEAD) else []
+    own = list(_rows(arguments, common=False))
+    if shared := [row.split(" | ")[0].removeprefix("| ") for row in own if row in of_many and row.startswith("| `--")]:
+        lines += [f"Also: {', '.join(shared)}.", ""]
+    rows = [row for row in own if row not in of_many]
+    lines += ["".join(_table(rows))] if rows else []
     schema = json.dumps(schema_of(command), ensure_ascii=False)
+    if (first := answers.setdefault(schema, command.words)) != command.words:
+        return "\n".join([*lines, f"JSON as of [{first}](#{first.replace(' ', '-')}).\n"])
     lines += ["<details markdown><summary>JSON</summary>", "", "```json", *_folded(schema), "```", "", "</details>"]
     return "\n".join(lines) + "\n"
 
 
-_TABLE_HEAD = ("| argument | meaning |", "|---|---|")
+def _table(rows: Iterable[str]) -> Iterator[str]:
+    yield "| argument | meaning |\n|---|---|\n"
+    yield from (f"{row}\n" for row in rows)
 
 
 def _rows(arguments: ArgumentCollection, common: bool) -> Iterator[str]:
-    yield from _TABLE_HEAD
     for argument in arguments:
         if argument.show and is_common(argument) is common:
             names = ", ".join(f"`{name}`" for name in argument.names)

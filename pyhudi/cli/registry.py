@@ -127,7 +127,7 @@ COMMANDS = (
             "Write a table elsewhere: rows to a Parquet, CSV or Arrow file, instants as JSON, or a copy of the table.",
             "pyhudi.cli.export:Exported"),
     Command("report", f"{_CLI}.export:report",
-            "Write a page for the browser: timeline, files, health, schema, properties.",
+            "Write a page for the browser: rows, size, last write, health, timeline, files, schema, properties.",
             "pyhudi.cli.export:WrittenFile"),
     Command("completion", f"{_CLI}.completion:completion",
             'A script that completes commands and their options: `eval "$(pyhudi completion bash)"`.',

@@ -42,6 +42,20 @@ def test_every_argument_of_every_command_has_its_meaning() -> None:
     assert [row for row in rows if row.endswith("|  |")] == []
 
 
+def test_the_page_of_commands_says_once_what_many_commands_have() -> None:
+    lines = cli_page().splitlines()
+    rows = [line for line in lines if line.startswith("| `")]
+
+    assert rows.count("| `TABLE` | Path of the table; with --catalog its name. |") == 1
+    assert rows.count("| `--dry-run` | Only show what would be done. |") == 1
+    assert lines[lines.index("### clean") :].index("Also: `--dry-run`, `--yes`, `-y`.") < 8
+    schemas = re.findall(r"^```json$(.*?)^```$", cli_page(), re.M | re.S)
+    assert len(schemas) == len(set(schemas))
+    named = re.findall(r"^JSON as of \[(.*?)\]\(#(.*?)\)\.$", cli_page(), re.M)
+    assert ("write", "write") in named
+    assert {anchor for _, anchor in named} <= {line[4:].replace(" ", "-") for line in lines if line.startswith("### ")}
+
+
 def test_the_page_of_options_begins_with_what_most_users_set_and_says_nothing_to_maintainers() -> None:
     page = options_page()
     first = page.partition("\n## ")[0]
@@ -85,7 +99,7 @@ def test_the_page_of_the_api_is_a_table_of_names_and_each_name_has_a_page() -> N
     assert len(linked) > 60
 
 
-def test_a_page_that_is_too_long_or_has_a_signature_in_one_line_is_refused() -> None:
+def test_a_page_that_is_too_long_or_has_a_torn_table_or_a_signature_in_one_line_is_refused() -> None:
     pytest.importorskip("mkdocs")
     from mkdocs.exceptions import PluginError
 
@@ -96,6 +110,8 @@ def test_a_page_that_is_too_long_or_has_a_signature_in_one_line_is_refused() -> 
     assert site.on_page_content(fits, page) == fits
     with pytest.raises(PluginError, match=r"long.md has 100,001 characters, expected up to 100,000: split it"):
         site.on_page_content(f"{fits}b", page)
+    with pytest.raises(PluginError, match=r"long.md has a row of a table outside of it: \| all \| of it \|"):
+        site.on_page_content("<table><td>| a |</td></table>\n<p></p>\n| all | of it |\n", page)
     with pytest.raises(PluginError, match=r"long.md has a signature with a line of 101 characters.*Is ruff installed"):
         site.on_page_content(f'<div class="doc-signature highlight"><pre>{"a" * 101}</pre></div>', page)
 
