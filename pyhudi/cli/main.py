@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from types import FrameType
 from typing import NoReturn
 
+from pyhudi.cli.calls import in_commands
 from pyhudi.cli.exit_codes import DONE, ENDED_AFTER, INTERRUPTED, REFUSED, TERMINATED, USAGE, code_of, silence_output
 from pyhudi.cli.registry import COMMANDS, GROUPS, Command, command_of, near_commands
 from pyhudi.completed import completed_instants, completed_note, naming_completed
@@ -86,16 +87,17 @@ def _main(tokens: list[str]) -> int:
     except BrokenPipeError:
         raise
     except Exception as error:
-        return _failed(error, _DEBUG in arguments)
+        return _failed(error, arguments)
 
 
-def _failed(error: Exception, is_debugged: bool) -> int:
-    """Say in one line what went wrong."""
-    if is_debugged:
+def _failed(error: Exception, arguments: Sequence[str]) -> int:
+    """Say in one line what went wrong. The library's messages name calls in Python; here they are commands."""
+    if _DEBUG in arguments:
         traceback.print_exc()
     note = completed_note(error)
     text = message(f"{error} {note}." if note else str(error)).replace("\n", " ")
     if isinstance(error, HudiError | OSError):
+        text = in_commands(text, arguments)
         return _ended(f"{_public_name(error)}: {text}", code_of(error))
     return _ended(f"unexpected {type(error).__name__}: {text} ({_DEBUG} shows where)", REFUSED)
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
-import shlex
 from dataclasses import dataclass, replace
 from typing import Annotated
 
 from cyclopts import Parameter
 
+from pyhudi.cli.calls import command_for
 from pyhudi.cli.options import COMMON, CONSENT, CommonOptions, ConsentOptions, TablePath
 from pyhudi.cli.reply import JsonColumns, Reply
 from pyhudi.errors import ConfigError
@@ -165,27 +164,8 @@ def health(table: TablePath, /, *, deep: bool = False, common: CommonOptions = C
         deep: Also what each repair would mend; this reads keys, log files and history.
     """
     report = common.open(table).health(deep=deep, options=common.options)
-    findings = tuple(replace(one, run=_command_of(one.run, report.table)) for one in report.findings)
+    findings = tuple(replace(one, run=command_for(one.run, report.table)) for one in report.findings)
     return Reply(replace(report, findings=findings), found_wrong=not report.is_healthy)
-
-
-_CALL = re.compile(r"table\.([\w.]+)\((.*)\)")
-_WORDS = {
-    "create_index": "index create",
-    "build_indexes": "index build",
-    "run_ttl": "ttl",
-    "repair_properties": "repair properties",
-}
-
-
-def _command_of(call: str, table: str) -> str:
-    """The command that does what a call in Python does."""
-    named = _CALL.fullmatch(call)
-    if named is None:
-        return call
-    name, argument = named.groups()
-    words = _WORDS.get(name, name.replace(".", " ").replace("_", "-"))
-    return " ".join(["pyhudi", words, shlex.quote(table), argument.strip("'")]).rstrip()
 
 
 def timeline(

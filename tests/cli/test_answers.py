@@ -10,11 +10,11 @@ import pyarrow as pa
 import pytest
 
 from pyhudi import write_hudi
+from pyhudi.cli.calls import command_for, in_commands
 from pyhudi.cli.main import main
 from pyhudi.cli.page import cli_page
 from pyhudi.cli.registry import COMMANDS, WITHOUT_OPTIONS, command_of
 from pyhudi.cli.reply import ArrowRows, rows_of
-from pyhudi.cli.table import _command_of
 from tests.support.commands import command_lines
 
 
@@ -93,8 +93,53 @@ def test_the_number_of_rows_has_the_names_that_people_type(
     ],
 )
 def test_health_names_commands(call: str, command: str) -> None:
-    assert _command_of(call, "/my lake/t") == command
+    assert command_for(call, "/my lake/t") == command
     assert not command or command_of(command.split()[1:]) is not None
+
+
+@pytest.mark.parametrize(
+    ("call", "command"),
+    [
+        ("HudiTable.open(path).upgrade()", "`pyhudi upgrade TABLE`"),
+        ("HudiTable.upgrade", "`pyhudi upgrade TABLE`"),
+        ("table.clean()", "`pyhudi clean TABLE`"),
+        ("table.health()", "`pyhudi table health TABLE`"),
+        ("table.repair.empty_instants()", "`pyhudi repair empty-instants TABLE`"),
+        ("table.repair.orphans(dry_run=False)", "`pyhudi repair orphans TABLE`"),
+        ("table.repair.rename_partition('a b', 'c')", "`pyhudi repair rename-partition TABLE 'a b' c`"),
+        ("HudiTable.repair_properties('/t', dry_run=False)", "`pyhudi repair properties /t`"),
+        ("table.rollback('20260101000000000')", "`pyhudi rollback TABLE 20260101000000000`"),
+        ("table.alter(AddColumn('fare', ...))", '`pyhudi query "ALTER TABLE … ADD COLUMNS (fare …)"`'),
+        ("table.alter(ChangeType('n', pa.int64()))", '`pyhudi query "ALTER TABLE … ALTER COLUMN n TYPE …"`'),
+        ("table.alter(DropNotNull('n'))", '`pyhudi query "ALTER TABLE … ALTER COLUMN n DROP NOT NULL"`'),
+        ("table.alter(...)", '`pyhudi query "ALTER TABLE … …"`'),
+        ("table.bulk_insert(HudiTable.open(path).scan(columns))", "`pyhudi write TABLE FILES --operation bulk_insert`"),
+        ("write_hudi(mode='replace')", "`pyhudi write TABLE FILES --mode replace`"),
+        ("pyhudi.import_table", "`pyhudi import KIND SOURCE TABLE`"),
+        ("table.drop_constraint('c')", "in Python table.drop_constraint('c')"),
+        ("schema_mode='overwrite'", "--option hoodie.pyhudi.schema.mode=overwrite"),
+        ("(overwrite=True)", "(--overwrite)"),
+        ("mode='append'", "--mode append"),
+        ("hoodie.table.name", "hoodie.table.name"),
+        ("a stable.clean() call", "a stable.clean() call"),
+    ],
+)
+def test_a_message_names_commands_in_the_place_of_calls(call: str, command: str) -> None:
+    assert in_commands(f"Use {call}, then again.", []) == f"Use {command}, then again."
+    assert in_commands(call, ["--where", f"x {call}"]) == call
+
+
+def test_errors_of_a_run_name_commands(table: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "rows.json").write_text('{"id": 4, "v": 1, "new": 2}')
+
+    assert main(["write", table, str(tmp_path / "rows.json"), "--mode", "error"]) == 1
+    said = capsys.readouterr().err
+    assert "use --mode append to add to it" in said
+    strict = ["--option", "hoodie.pyhudi.schema.mode=strict"]
+    assert main(["write", table, str(tmp_path / "rows.json"), *strict]) == 1
+    said = capsys.readouterr().err
+    assert '`pyhudi query "ALTER TABLE … ADD COLUMNS (new …)"`' in said
+    assert "table.alter" not in said
 
 
 def test_a_row_of_a_table_of_the_page_is_one_line() -> None:
