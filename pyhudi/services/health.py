@@ -22,7 +22,7 @@ from pyhudi.metadata.removal import has_metadata_table
 from pyhudi.metadata.schema import MetadataKind
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.buckets import TableBuckets
-from pyhudi.model.filenames import HEARTBEAT_FOLDER, TEMPORARY_FOLDER
+from pyhudi.model.filenames import HEARTBEAT_FOLDER, REPLACEMENT_PREFIX, TEMPORARY_FOLDER
 from pyhudi.model.instant import ActionKind, Instant
 from pyhudi.result import Result
 from pyhudi.services.repair.findings import damage_by_names, damage_by_repairs
@@ -89,9 +89,9 @@ class FileCounts(Result):
 class TableHealth(Result):
     """A table as of its newest commit, `instant_time`, None before the first one.
 
-    `commits`: on the active timeline. `writers`: pending writes with a live heartbeat; `dead_writers`: the instants of
-    those without. `waiting`: instants of table services that are scheduled or running. `lists_files`: "metadata table"
-    or "folders".
+    `commits`: on the active timeline. `writers`: pending writes with a live heartbeat, and runs that build a new table
+    in the place of this one; `dead_writers`: the instants of those without. `waiting`: instants of table services that
+    are scheduled or running. `lists_files`: "metadata table" or "folders".
     """
 
     table: str
@@ -150,12 +150,14 @@ def health_and_files(context: ActionContext, deep: bool = False) -> tuple[TableH
     services = [instant for instant in pending if _service_of(instant, meta) is not None]
     writes = [instant for instant in pending if instant not in services]
     dead = [instant for instant in writes if context.is_dead(instant.requested_time)]
+    replacements = [name for name in _folders_of_writers(meta) if name.startswith(REPLACEMENT_PREFIX)]
+    dead_replacements = [name for name in replacements if context.is_dead(name)]
     commits = meta.timeline.commits()
     newest = commits.last_commit()
     findings = (
         *_about_metadata(meta, fault, context),
         *_about_dead(dead, meta),
-        *_about_leftovers(meta),
+        *_about_leftovers(meta, len(dead_replacements)),
         *_about_services(services, meta),
         *_about_small_files(files, meta),
         *_about_logs(files, context),
@@ -170,7 +172,7 @@ def health_and_files(context: ActionContext, deep: bool = False) -> tuple[TableH
         None if newest is None else newest.requested_time,
         files,
         commits=len(commits),
-        writers=len(writes) - len(dead),
+        writers=len(writes) - len(dead) + len(replacements) - len(dead_replacements),
         dead_writers=tuple(instant.requested_time for instant in dead),
         waiting=tuple(instant.requested_time for instant in services),
         lists_files="metadata table" if by_metadata else "folders",
@@ -330,16 +332,28 @@ def _about_dead(dead: Sequence[Instant], meta: MetaClient) -> Iterator[Finding]:
         yield Finding("warning", "dead writers", text, f"table.rollback({time!r})")
 
 
-def _about_leftovers(meta: MetaClient) -> Iterator[Finding]:
-    """Markers and heartbeats of instants that are complete or archived."""
+def _folders_of_writers(meta: MetaClient) -> list[str]:
+    """Folders of markers, named by their instants, and new tables that are to replace this one."""
+    return [entry.name for entry in meta.storage.list(TEMPORARY_FOLDER) if entry.is_dir]
+
+
+def _about_leftovers(meta: MetaClient, dead_replacements: int) -> Iterator[Finding]:
+    """Markers and heartbeats of instants that are complete or archived, and new tables that never replaced this one."""
+    if dead_replacements:
+        tables = "a new table" if dead_replacements == 1 else f"{dead_replacements:,} new tables"
+        text = (
+            f"{tables} in the place of this one: the process died before the end; the next write deletes what it built"
+        )
+        yield Finding("note", "dead writers", text)
     pending = {instant.requested_time for instant in meta.timeline.pending()}
     first = meta.timeline.first_time
     completed = {instant.requested_time for instant in meta.timeline.completed()} - pending
 
     def count(names: Iterable[str]) -> int:
-        return sum(name in completed or (first is not None and name < first) for name in names)
+        over = (name in completed or (first is not None and name < first) for name in names if name[:1].isdigit())
+        return sum(over)
 
-    markers = count(entry.name for entry in meta.storage.list(TEMPORARY_FOLDER) if entry.is_dir)
+    markers = count(_folders_of_writers(meta))
     heartbeats = count(entry.name for entry in meta.storage.list(HEARTBEAT_FOLDER))
     if markers or heartbeats:
         text = (

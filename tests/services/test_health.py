@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,37 @@ def test_deep_log_files_and_waiting_plans_are_found_and_compaction_mends_both(tm
     assert {f.run for f in health.warnings} == {"table.compact()"}
     table.compact()
     assert table.health().is_healthy
+
+
+def test_a_running_replacement_of_the_table_is_a_writer_and_leaves_nothing_to_find(tmp_path: Path) -> None:
+    table = _table(tmp_path, writes=1)
+    seen = list[TableHealth]()
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        yield pa.record_batch({"id": ["new"], "n": [1]})
+        seen.append(table.health())
+
+    rows = pa.RecordBatchReader.from_batches(pa.schema([("id", pa.string()), ("n", pa.int64())]), batches())
+    write_hudi(tmp_path, rows, record_key="id", mode="replace")
+
+    assert [(one.findings, one.writers, one.dead_writers) for one in seen] == [((), 1, ())]
+    assert (table.health().findings, table.health().writers) == ((), 0)
+
+
+def test_a_replacement_whose_process_died_is_noted_and_the_next_write_deletes_it(tmp_path: Path) -> None:
+    table = _table(tmp_path, writes=1)
+    built = tmp_path / ".hoodie" / ".temp" / "replacement-6f1f0c1e-9d8a-4c57-8d3e-0a1b2c3d4e5f"
+    built.mkdir(parents=True)
+    (built / "part.parquet").write_bytes(b"half")
+
+    finding = _finding(table.health(), "dead writers")
+
+    assert finding.level == "note"
+    assert finding.text.startswith("a new table in the place of this one: the process died before the end")
+    assert table.health().writers == 0
+    table.upsert(_rows(7))
+    assert not built.exists()
+    assert table.health().findings == ()
 
 
 @pytest.mark.thorough
