@@ -58,7 +58,7 @@ def command_for(call: str, table: str) -> str:
     named = _CALL.fullmatch(call)
     if named is None:
         return call
-    return _command(*named.groups(), shlex.quote(table)) or call
+    return _command(named[1], named[2], shlex.quote(table)) or call
 
 
 def in_commands(text: str, typed: Sequence[str]) -> str:
