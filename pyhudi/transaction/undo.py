@@ -236,11 +236,16 @@ class _Undone:
     failed_logs: dict[str, int] = field(default_factory=dict)
 
 
-def undo_files(plan: RollbackPlan, rollback_time: str, storage: Storage) -> dict[str, RollbackPartition]:
+def undo_files(
+    plan: RollbackPlan, rollback_time: str, storage: Storage, *, is_repeated: bool = False
+) -> dict[str, RollbackPartition]:
     """Execute the plan; return the results by partition path.
 
     A moved table has other absolute paths, so only partition and file name count. Raises CorruptFile for a plan that
     names files which the target did not write.
+
+    Args:   is_repeated: an earlier attempt has done all of it. The result names the log files that are still there:
+                an instant undone since may have taken its slice along. So no command block is written again.
     """
     target = plan.instant_to_rollback.commit_time
     undone: dict[str, _Undone] = {}
@@ -254,14 +259,16 @@ def undo_files(plan: RollbackPlan, rollback_time: str, storage: Storage) -> dict
             if log is not None and log.instant_time == target:
                 to_delete.append(path)  # from version 8 on a log file has one writer
                 continue
-            partition.failed_logs[path] = size
             commanded = True
+            if not is_repeated or storage.stat(data_path(request.partition_path, path.rpartition("/")[2])) is not None:
+                partition.failed_logs[path] = size
         for path in to_delete:
             storage.delete(data_path(request.partition_path, path.rpartition("/")[2]))
             partition.deleted.append(path)
         if commanded:
-            path, size = _command(request, target, rollback_time, storage)
-            partition.command_logs[storage.full_path(path)] = size
+            command = _command(request, target, rollback_time, storage, is_repeated=is_repeated)
+            if command is not None:
+                partition.command_logs[storage.full_path(command[0])] = command[1]
     # Before the target's instant files are deleted: without them a reappearing file could not be identified.
     storage.sync(
         data_path(partition_path, path.rpartition("/")[2])
@@ -294,8 +301,12 @@ def _check(request: RollbackRequest, target: str, storage: Storage) -> None:
         )
 
 
-def _command(request: RollbackRequest, target: str, rollback_time: str, storage: Storage) -> tuple[str, int]:
-    """Path and size of the log file that takes back the target's blocks of a slice; an earlier attempt's counts."""
+def _command(
+    request: RollbackRequest, target: str, rollback_time: str, storage: Storage, *, is_repeated: bool
+) -> tuple[str, int] | None:
+    """Path and size of the log file that takes back the target's blocks of a slice; an earlier attempt's counts, and
+    is not written again when `is_repeated`.
+    """
     partition_path, file_id, base_instant = request.partition_path, request.file_id, request.latest_base_instant
     begun = {marker.data_path for marker in list_markers(storage, rollback_time)}
     block = rollback_block(rollback_time, target)
@@ -308,6 +319,8 @@ def _command(request: RollbackRequest, target: str, rollback_time: str, storage:
             if path in begun and not blocks and storage.delete(path):
                 continue  # an attempt died here; a file without a block must not be listed
             version = max(version, name.version)
+        if is_repeated:
+            return None
         path = data_path(partition_path, str(LogFileName(file_id, base_instant, version + 1, _COMMAND_TOKEN)))
         create_marker(storage, rollback_time, path, APPEND)
         try:

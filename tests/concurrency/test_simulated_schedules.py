@@ -11,12 +11,9 @@ from tests.support.simulation.actions import ACTIONS
 from tests.support.simulation.play import Fault, Play, by_seed, chosen, plays, run, shrunk
 
 SEEDS = 600  # of which a run plays one in 24
-# A restore of version 6 that dies and is finished by the next write: rows are right, and the metadata table lacks log
-# files that hold only rows of writes that went.
-OPEN = dict.fromkeys((189, 510), pytest.mark.xfail(reason="log files of undone writes are not in the metadata table"))
 
 
-@pytest.mark.parametrize("seed", [pytest.param(seed, marks=[*filter(None, [OPEN.get(seed)])]) for seed in range(SEEDS)])
+@pytest.mark.parametrize("seed", range(SEEDS))
 def test_every_snapshot_of_a_schedule_is_a_serial_history(seed: int) -> None:
     run(by_seed(seed))
 

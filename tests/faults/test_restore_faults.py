@@ -14,6 +14,7 @@ from pyhudi.actions.undo.restore import restore, roll_back
 from pyhudi.engine.local import LocalEngine
 from pyhudi.model.filenames import BaseFileName, LogFileName
 from pyhudi.model.instant import ActionKind
+from pyhudi.queries.validation import validate
 from pyhudi.services.savepoint import delete_savepoint, savepoint
 from tests.support.tables.small import TestTable
 from tests.support.tables.undone import clustering, compact, copy_on_write, data_files, merge_on_read, served
@@ -76,17 +77,39 @@ def slice_of(path: str) -> tuple[str, str]:
     return parsed.file_id, parsed.instant_time
 
 
+def died_at_its_end(table: TestTable, time: str) -> TestTable:
+    """A copy of the table, whose restore died when all was undone and only its completed file was missing."""
+    done, attempt = on_clone(table), on_clone(table)
+    served(done, partial(restore, to=time))
+    completed = next(n for n, (verb, path) in enumerate(done.memory.log, 1) if path.endswith(".restore"))
+    assert done.memory.log[completed - 1][0] == "create_new"
+    assert dies(attempt, partial(served, attempt, partial(restore, to=time)), "before", completed)
+    assert attempt.meta.timeline.pending().of([ActionKind.RESTORE]).instants
+    return attempt
+
+
+def test_a_restore_that_another_process_finishes_keeps_the_log_files_that_stay_in_the_metadata_table() -> None:
+    """Version 6: log files of undone writes stay, each with a command block in a further one."""
+    table = merge_on_read("6")
+    table.metadata_by_default = True
+    table.bulk_insert(("a", "x", 1, 1))
+    time = table.upsert(("a", "x", 2, 10)).instant_time
+    table.upsert(("a", "x", 3, 20))
+    attempt = died_at_its_end(table, time)
+
+    served(attempt, partial(restore, to=time))
+
+    assert [path for path in data_files(attempt) if path.endswith("_1-0-1")]
+    assert validate(attempt.meta) == ()
+    assert attempt.rows() == [("a", "x", 2, 10)]
+
+
 @pytest.mark.thorough
 def test_a_restore_that_died_when_all_was_undone_leaves_no_log_file_of_a_slice_that_is_gone() -> None:
     """Version 6: the delete is taken back by a command block in the slice that the compaction made, which goes next."""
     table, time, states = made(merge_on_read, "6")
-    done = on_clone(table)
+    done, attempt = on_clone(table), died_at_its_end(table, time)
     served(done, partial(restore, to=time))
-    completed = next(n for n, (verb, path) in enumerate(done.memory.log, 1) if path.endswith(".restore"))
-    assert done.memory.log[completed - 1][0] == "create_new"
-    attempt = on_clone(table)
-    assert dies(attempt, partial(served, attempt, partial(restore, to=time)), "before", completed)
-    assert attempt.meta.timeline.pending().of([ActionKind.RESTORE]).instants
 
     served(attempt, partial(restore, to=time))
 

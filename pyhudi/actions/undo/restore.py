@@ -20,7 +20,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.clustering_updates import is_clustering
@@ -262,12 +261,9 @@ def _undo(info: InstantInfo, restoring: Instant, context: ActionContext) -> Iter
     if begun is None:
         return
     rollback, plan = begun
-    if target is None:
-        # Rolled back by an earlier attempt. Its rollback blocks may be deleted along with a slice undone later.
-        plan = replace(plan, requests=tuple(replace(r, log_blocks_to_be_deleted={}) for r in plan.requests))
     if rollback.state is State.REQUESTED:
         rollback = start(rollback, context.meta)
-    pending, metadata = undo_planned(rollback, plan, target, context)
+    pending, metadata = undo_planned(rollback, plan, target, context, is_repeated=target is None)
     if pending is not None:
         with context.locked():
             drop(pending, context.meta)

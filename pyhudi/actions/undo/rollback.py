@@ -322,9 +322,15 @@ def _perform(instant: Instant, plan: RollbackPlan, target: Instant | None, conte
 
 
 def undo_planned(
-    instant: Instant, plan: RollbackPlan, target: Instant | None, context: ActionContext
+    instant: Instant,
+    plan: RollbackPlan,
+    target: Instant | None,
+    context: ActionContext,
+    *,
+    is_repeated: bool = False,
 ) -> tuple[Instant | None, RollbackMetadata]:
-    """Undo an instant's writes by the plan of the inflight rollback `instant`.
+    """Undo an instant's writes by the plan of the inflight rollback `instant`. `is_repeated`: an earlier attempt has
+    done it (`undo_files`).
 
     Returns: the target as it is now, pending (a completed one is taken back first), and the body of the rollback.
     """
@@ -335,7 +341,7 @@ def undo_planned(
     is_over = target is None and context.meta.timeline.is_visible(info.commit_time)
     if target is not None and target.is_completed:
         target = _reopened(target, instant, context)
-    partitions = {} if is_over else undo_files(plan, instant.requested_time, storage)
+    partitions = {} if is_over else undo_files(plan, instant.requested_time, storage, is_repeated=is_repeated)
     # While the rollback is pending: if this process dies in between, the next one gets here again.
     _delete_markers_and_heartbeat(info.commit_time, context)
     if not is_over:
