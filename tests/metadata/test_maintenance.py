@@ -17,8 +17,11 @@ from pyhudi.metadata.removal import METADATA_TABLE_FOLDER, MetadataTableRemoved,
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.instant import ActionKind
 from pyhudi.queries.validation import validate
+from pyhudi.services.clean.cleaning import clean
 from pyhudi.storage.local import LocalStorage
+from tests.support.tables.archived import BY_HAND, archived
 from tests.support.tables.small import TestTable
+from tests.support.tables.undone import saved, served
 
 ON = {
     "hoodie.metadata.enable": "true",
@@ -66,6 +69,30 @@ def test_an_update_completes_before_the_instant_that_it_is_of(version: str, kind
     assert own is not None
     assert own.completion_time is not None
     assert own.completion_time < result.completion_time
+
+
+@pytest.mark.parametrize("version", ["6", "9"])
+@pytest.mark.parametrize("what", ["a savepoint", "a clean"])
+def test_a_metadata_table_that_is_built_anew_has_the_files_of_archived_writes_behind_what_stays(
+    what: str, version: str
+) -> None:
+    table = TestTable(options={"hoodie.write.table.version": version, **BY_HAND})
+    for number in range(3):
+        table.upsert(("a", "x", number, 1))
+    if what == "a savepoint":
+        saved(table)
+    else:
+        served(table, clean, clean_commits_retained="1")
+    alone = table.upsert(("b", "y", 1, 2)).instant_time
+    for number in range(3, 9):
+        table.upsert(("a", "x", number, 1))
+    assert alone in archived(table, archive_beyond_savepoint="true").instant_times
+    assert (table.meta.timeline.first_time or "") < alone
+
+    HudiTable(table.meta).metadata.rebuild(options={"hoodie.metadata.enable": "true"})
+
+    assert table.rows() == [("a", "x", 8, 1), ("b", "y", 1, 2)]
+    assert validate(table.meta) == ()
 
 
 @pytest.mark.thorough

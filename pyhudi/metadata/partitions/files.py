@@ -92,20 +92,16 @@ def _records(
 
 
 def _committed_files(data: MetaClient) -> Iterator[tuple[str, Mapping[str, int]]]:
-    """Partition path → name → size of the data files whose instant is neither pending nor abandoned."""
-    completed = {i.requested_time for i in data.timeline if i.is_completed}
-    pending = {i.requested_time: i.action for i in data.timeline if i.requested_time not in completed}
-    oldest = min(completed, default="")
-    logs_name_slices = data.config.table_version < OWN_LOG_FILES
+    """Partition path → name → size of the data files that readers see. Base files of older slices are among them, and
+    those of replaced file groups.
+    """
+    timeline, logs_name_slices = data.timeline, data.config.table_version < OWN_LOG_FILES
+    compactions = {i.requested_time for i in timeline.pending() if i.action is ActionKind.COMPACTION}
 
     def counts(name: BaseFileName | LogFileName) -> bool:
-        time = name.instant_time
-        if time in completed:
-            return True
-        if logs_name_slices and isinstance(name, LogFileName):
-            action = pending.get(time)  # logs of the slice that a compaction is about to begin may be committed
-            return action is ActionKind.COMPACTION if action is not None else time < oldest
-        return time not in pending and time < oldest  # older instants were archived
+        # Logs of the slice that a compaction is about to begin may be committed.
+        opens_slice = logs_name_slices and isinstance(name, LogFileName) and name.instant_time in compactions
+        return opens_slice or timeline.is_visible(name.instant_time)
 
     for path, entries in listed_partitions(data.storage):
         files = {}

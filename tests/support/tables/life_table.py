@@ -128,8 +128,7 @@ class LifeTable:
         if by_column:
             merging, self.merged = _BY_COLUMN[choice.choice([*_BY_COLUMN][: None if version != "6" else 2])]
         self.reading = {_CUSTOM: merging[_CUSTOM]} if _CUSTOM in merging else {}
-        # Validation takes no merger; and see `change_version`.
-        self.validates = not self.reading
+        self.validates = not self.reading  # validation takes no merger
         self.options = {
             "hoodie.write.table.version": version,
             **merging,

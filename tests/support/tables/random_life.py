@@ -246,5 +246,3 @@ class RandomLife(LifeTable):
         change = self.table.upgrade if to > now else self.table.downgrade
         change(to, options={**self.options, "hoodie.write.table.version": str(now)})
         self.options = {**self.options, "hoodie.write.table.version": str(to)}
-        if to == 6:  # open: the metadata table then lacks files of older slices that a savepoint keeps
-            self.validates = False
