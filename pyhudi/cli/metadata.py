@@ -17,7 +17,7 @@ def validate(table: TablePath, /, *, sample: int | None = None, common: CommonOp
         sample: Read so many file groups only; the list of files is compared whole.
     """
     opened = common.open(table)
-    differences = opened.metadata.validate(sample=sample)
+    differences = opened.metadata.validate(sample=sample, options=common.options)
     text = "\n".join(map(str, differences)) or ("no differences" if opened.metadata.partitions else _NONE)
     return Reply(differences, text, found_wrong=bool(differences))
 

@@ -87,4 +87,5 @@ def head(
         as_of: The table at that moment: an instant time, or a date or time.
     """
     names = None if columns is None else [name.strip() for name in columns.split(",")]
-    return Reply(common.open(table).head(rows, names, where, as_of))
+    scan = common.open(table).scan(names, where, as_of, meta_columns=False, options=common.options)
+    return Reply(scan.head(rows))

@@ -193,9 +193,9 @@ COMMANDS = (
 # They read the table as it is, or change it without a choice. Their --option is refused.
 WITHOUT_OPTIONS = frozenset(
     {
-        "checkpoint get", "completion", "config list", "head", "index list", "locks audit cleanup",
+        "checkpoint get", "completion", "config list", "index list", "locks audit cleanup",
         "locks audit disable", "locks audit enable", "locks audit status", "locks audit validate", "metadata stats",
-        "metadata validate", "savepoint list", "table describe", "table diff", "table drop", "table files",
+        "savepoint list", "table describe", "table diff", "table drop", "table files",
         "table history", "table partitions", "table schema", "table stats", "timeline",
     }
 )  # fmt: skip

@@ -54,13 +54,14 @@ class Difference(Result):
 @dataclass(frozen=True)
 class Compared:
     """A metadata table, and the newest slices of the file groups that it is compared with. `is_whole`: they are all
-    that the table has.
+    that the table has. `merger_classes`: the caller's mergers.
     """
 
     table: MetadataTable
     view: FileSystemView
     slices: Sequence[FileSlice]
     is_whole: bool
+    merger_classes: Sequence[str] = ()
 
     @lazy_property
     def groups(self) -> frozenset[FileGroupId]:
@@ -73,7 +74,8 @@ class Compared:
         Partition columns have the values that the files hold, as in the metadata table. A query shows the path's, which
         differ where a row stayed in its partition (`update.partition.path=false`).
         """
-        plan = plan_snapshot(self.table.data, Query(columns=columns, use_metadata=False))
+        query = Query(columns=columns, use_metadata=False, merger_classes=self.merger_classes)
+        plan = plan_snapshot(self.table.data, query)
         read_groups = None if groups is None and self.is_whole else self.groups if groups is None else groups
         slices = (read for read in plan.slices if read_groups is None or read.file_slice.group in read_groups)
         return replace(plan, slices=tuple(replace(read, parsed_path_values=()) for read in slices))

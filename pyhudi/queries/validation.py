@@ -159,12 +159,16 @@ def _texts(keys: pa.Array | pa.ChunkedArray) -> list[str]:
 _Check: TypeAlias = Callable[[Compared, str], Iterator[Difference]]
 
 
-def validate(meta: MetaClient, *, sample: int | None = None) -> tuple[Difference, ...]:
+def validate(
+    meta: MetaClient, *, sample: int | None = None, merger_classes: Sequence[str] = ()
+) -> tuple[Difference, ...]:
     """What the metadata table says wrongly; () when all of its partitions that can be checked are right, and when the
     table has none. Reads all rows when there is an index of rows or statistics of partitions, and all base files when
     there are column statistics; of a sample of file groups where `sample` says how many, chosen anew each time.
 
-    Raises: ConfigError for a sample of none; MetadataTableDamaged, CorruptFile.
+    Args:   merger_classes: paths of the caller's mergers ("module:Class"), for tables with merge mode CUSTOM.
+    Raises: ConfigError for a sample of none; UnsupportedTable when rows must be read and the table's merger is unknown;
+            MetadataTableDamaged, CorruptFile.
     """
     if sample is not None and sample < 1:
         raise ConfigError(f"sample={sample}: give how many file groups are compared, 1 or more; None: all.")
@@ -176,7 +180,7 @@ def validate(meta: MetaClient, *, sample: int | None = None) -> tuple[Difference
     slices = view.all_slices()
     is_whole = sample is None or sample >= len(slices)
     chosen = slices if is_whole or sample is None else random.sample(slices, sample)
-    compared = Compared(table, view, chosen, is_whole)
+    compared = Compared(table, view, chosen, is_whole, merger_classes)
     return tuple(
         difference for name in table.partitions for check in _checks(name) for difference in check(compared, name)
     )

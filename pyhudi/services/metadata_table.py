@@ -55,7 +55,7 @@ def rebuild_metadata(
     """
     meta = context.meta
     names = _partitions_to_build(context, partitions)
-    differences, unreadable = _state(meta)
+    differences, unreadable = _state(context)
     groups = _file_groups(meta, names)
     if not dry_run:
         with context.locked():
@@ -119,9 +119,9 @@ def _partitions_to_build(context: ActionContext, partitions: Sequence[str] | Non
     return tuple(dict.fromkeys(partitions if _FILES in config.metadata_partitions else (_FILES, *partitions)))
 
 
-def _state(meta: MetaClient) -> tuple[tuple[Difference, ...], str | None]:
+def _state(context: ActionContext) -> tuple[tuple[Difference, ...], str | None]:
     try:
-        return validate(meta), None
+        return validate(context.meta, merger_classes=context.options.merger_classes), None
     except HudiError as error:
         return (), str(error)
 

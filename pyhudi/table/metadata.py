@@ -101,17 +101,22 @@ class TableMetadata:
             )
         return MetadataPartition(name, table)
 
-    def validate(self, *, sample: int | None = None) -> tuple[Difference, ...]:
+    def validate(self, *, sample: int | None = None, options: Options | None = None) -> tuple[Difference, ...]:
         """Compare its partitions with the table; return the errors, () without any.
 
         Reads all rows when there is an index of rows or statistics of partitions, and all base files when there are
         column statistics or bloom filters.
 
-        Args:   sample: so many file groups, chosen anew each time, are read and compared; the list of files is compared
+        Args:
+            sample: so many file groups, chosen anew each time, are read and compared; the list of files is compared
                 whole. None: all.
-        Raises: ConfigError for a sample of none; CorruptFile, MetadataTableDamaged.
+            options: Hudi's own keys, as `scan` takes them: the merger of a table with merge mode CUSTOM. The other
+                options of reads change nothing here.
+        Raises: ConfigError for a sample of none; UnsupportedTable when rows must be read and the table's merger is
+            unknown; CorruptFile, MetadataTableDamaged.
         """
-        return validate(self._meta, sample=sample)
+        merger_classes = self._handle.read_options(options).merger_classes
+        return validate(self._meta, sample=sample, merger_classes=merger_classes)
 
     def stats(self) -> MetadataStats:
         """Number and size of its files, by partition; prints as a table, empty without a metadata table.

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from pyhudi import ConfigError, HudiTable, UnsupportedTable, write_hudi
+from pyhudi.cli.main import main
 from pyhudi.storage import open_storage
 from pyhudi.timeline.table_properties import update_table_config
 from tests.support.values.mergers import NewestParts, example
@@ -84,6 +85,31 @@ def test_without_its_merger_a_table_is_read_from_its_base_files_only(tmp_path: P
     with pytest.raises(UnsupportedTable, match="no implementation"):
         opened.compact()
     assert opened.scan(["state"], query_type="read_optimized").to_arrow().num_rows == 2
+
+
+@pytest.mark.metadata_table
+def test_the_metadata_table_is_compared_with_rows_that_the_merger_gives(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "t"
+    by_hand = {"hoodie.compact.inline": "false"}
+    table = table_of(
+        path, BY_ROWS, NewestParts.strategy_id, table_type="MERGE_ON_READ", partition_by="order_id"
+    )  # fmt: skip
+    for seq, state in enumerate(("created", "paid"), 1):
+        table.upsert(orders.event("o1", seq, state), options=by_hand)
+    opened, named = HudiTable.open(path), f"{CLASSES}={BY_ROWS}"
+
+    with pytest.raises(UnsupportedTable, match=f"no class was given.*{CLASSES}"):
+        opened.metadata.validate()
+    assert opened.metadata.validate(options={CLASSES: BY_ROWS}) == ()
+    assert HudiTable.open(path, options={CLASSES: BY_ROWS}).metadata.validate() == ()
+    assert table.metadata.rebuild(dry_run=True).unreadable is None
+    assert main(["metadata", "validate", str(path)]) == 1
+    assert CLASSES in capsys.readouterr().err
+    assert main(["metadata", "validate", str(path), "--option", named]) == 0
+    assert main(["head", str(path), "--columns", "state", "--csv", "--option", named]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "paid"
 
 
 @pytest.mark.parametrize("table_type", ["MERGE_ON_READ", "COPY_ON_WRITE"])

@@ -128,7 +128,6 @@ class LifeTable:
         if by_column:
             merging, self.merged = _BY_COLUMN[choice.choice([*_BY_COLUMN][: None if version != "6" else 2])]
         self.reading = {_CUSTOM: merging[_CUSTOM]} if _CUSTOM in merging else {}
-        self.validates = not self.reading  # validation takes no merger
         self.options = {
             "hoodie.write.table.version": version,
             **merging,
@@ -176,8 +175,8 @@ class LifeTable:
         """Compare moments that can be read, what came between two, a filter's rows; and look at the metadata table."""
         meta = self.table.state
         commits = [instant.requested_time for instant in meta.timeline.commits()]
-        if meta.config.metadata_partitions and self.validates:
-            assert self.table.metadata.validate() == ()
+        if meta.config.metadata_partitions:
+            assert self.table.metadata.validate(options=self.reading) == ()
         readable = load_readable_history(meta)
         for time in self.choice.sample(sorted(self.rows_at), min(2, len(self.rows_at))):
             if readable.is_readable(time):
