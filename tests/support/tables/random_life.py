@@ -224,13 +224,13 @@ class RandomLife(LifeTable):
 
     def build_index(self) -> None:
         name = self.choice.choice(["column_stats", "bloom_filters", "record_index"])
-        there = {index.name for index in self.table.indexes()}
-        if self.rows and name not in there and self.options["hoodie.metadata.enable"] == "true":
+        there = {index.name for index in self.table.indexes()}  # a call that makes the metadata table makes some, too
+        if self.rows and there and name not in there and self.options["hoodie.metadata.enable"] == "true":
             self.table.create_index(name, options=self.options)
 
     def drop_index(self) -> None:
         there = [index.name for index in self.table.indexes() if index.name in ("column_stats", "bloom_filters")]
-        if there:
+        if there and self.options["hoodie.metadata.enable"] == "true":  # else the call takes the metadata table out
             self.table.drop_index(self.choice.choice(there), options=self.options)
 
     def switch_metadata(self) -> None:
@@ -239,9 +239,13 @@ class RandomLife(LifeTable):
             self.options = {**self.options, "hoodie.metadata.enable": now}
 
     def change_version(self) -> None:
-        """Up or down, log files compacted on the way."""
+        """Up or down, log files compacted on the way. Copy-on-write tables of version 6 store no merge mode: upgraded,
+        the row written later wins (docs/compatibility.md).
+        """
         now, to = int(self.options["hoodie.write.table.version"]), self.choice.choice([6, 8, 9])
         if now == to or not self.rows_at or (to == 6 and "RECORD" in self.options["hoodie.index.type"]):
+            return
+        if now == 6 and self.by_value and not self.in_logs:
             return
         change = self.table.upgrade if to > now else self.table.downgrade
         change(to, options={**self.options, "hoodie.write.table.version": str(now)})
