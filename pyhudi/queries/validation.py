@@ -53,6 +53,7 @@ from pyhudi.queries.statistics_validation import (
     partition_stats,
 )
 from pyhudi.view.file_system_view import FileSystemView
+from pyhudi.view.pending_plans import files_being_cleaned
 
 __all__ = ["Difference", "record_index", "secondary_index", "validate"]
 
@@ -211,6 +212,7 @@ def _misplaced(compared: Compared, partition: str) -> Iterator[Difference]:
 
 def _files(compared: Compared, partition: str) -> Iterator[Difference]:
     table, view = compared.table, compared.view
+    cleaned = files_being_cleaned(table.data)
     records = {row["key"]: row["filesystemMetadata"] for row in table.records(partition).to_pylist()}
     listed_partitions = {name for name, entry in records.get(ALL_PARTITIONS_KEY) or () if not entry["isDeleted"]}
     for path in view.partitions():
@@ -226,6 +228,8 @@ def _files(compared: Compared, partition: str) -> Iterator[Difference]:
                 yield Difference(partition, f"{name}/{file}", f"{size} bytes", f"{listed.get(file, 'no entry')}")
         stored = {entry.name for entry in table.data.storage.list(path)}
         for file in sorted(listed.keys() - stored):
+            if data_path(path, file) in cleaned:
+                continue  # its record goes when the clean is complete
             yield Difference(partition, f"{name}/{file}", "no entry", "an entry, but there is no such file")
 
 

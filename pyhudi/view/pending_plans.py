@@ -1,4 +1,5 @@
-"""Pending plans of clustering and compaction: the file groups that they will change, and their slices.
+"""Pending plans: the file groups that clusterings and compactions will change, their slices, and the files that cleans
+delete.
 
 A pending clustering will replace the file groups of `pending_clusterings`. Writes must not go to them, or the
 clustering must not complete.
@@ -15,18 +16,20 @@ docs/formats/writers.md, "Table services and concurrent writers"; docs/formats/f
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
-from pyhudi.errors import TableError
+from pyhudi.errors import CorruptFile, PathNotFound, TableError, UnsupportedTable
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.file_group import BaseFile, FileGroupId, FileSlice, LogFile
-from pyhudi.model.filenames import BaseFileName, LogFileName
+from pyhudi.model.filenames import BaseFileName, LogFileName, data_path
 from pyhudi.model.instant import ActionKind, Instant
 from pyhudi.model.plans import ClusteringSlice, CompactionOperation
 from pyhudi.storage.base import FileInfo
 from pyhudi.view.file_system_view import FileSystemView
 
 __all__ = [
+    "files_being_cleaned",
     "metrics_of",
     "operation_of",
     "pending_clusterings",
@@ -150,3 +153,18 @@ def _log(info: FileInfo, partition_path: str) -> LogFile:
 
 def _log_order(log: LogFile) -> tuple[str, int, str, str]:
     return (log.instant_time, log.version, log.write_token, log.suffix)
+
+
+def files_being_cleaned(meta: MetaClient) -> frozenset[str]:
+    """Paths of the files that pending cleans delete: some are gone already, and no reader of the newest state wants the
+    others. Plans that can't be read name none.
+    """
+    paths: set[str] = set()
+    for instant in meta.timeline.pending().of([ActionKind.CLEAN]):
+        with suppress(
+            CorruptFile, PathNotFound, UnsupportedTable
+        ):  # its process died before the plan was complete; it is complete now
+            plan = meta.reader.clean_plan(instant)
+            if plan is not None:
+                paths.update(data_path(path, name) for path, names in plan.files.items() for name in names)
+    return frozenset(paths)

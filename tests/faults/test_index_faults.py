@@ -5,6 +5,7 @@ finishes or clears away.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 
@@ -13,11 +14,13 @@ from pyhudi.engine.local import LocalEngine
 from pyhudi.metadata import staged_index
 from pyhudi.model.filenames import INDEX_PIECES_FOLDER
 from pyhudi.queries.validation import validate
+from pyhudi.services.clean.cleaning import clean
 from pyhudi.storage.memory import MemoryStorage
 from tests.support.tables.record_indexed import places
 from tests.support.tables.small import TestTable
 from tests.support.tables.staged_index import small_staged_files
-from tests.support.writers.dying import deaths
+from tests.support.tables.undone import served
+from tests.support.writers.dying import deaths, dies, on_clone
 
 ROWS = [("a", "x", 1, 10), ("b", "x", 1, 20)]
 INDEX = "secondary_index_by_v"
@@ -132,3 +135,22 @@ def test_a_death_of_a_load_whose_tasks_write_the_index_leaves_no_key_in_it_and_n
         attempt.upsert(("a", "x", 3, 12), clean_automatic="true")
         assert [entry.path for entry in attempt.storage.walk(INDEX_PIECES_FOLDER)] == [], where
     assert outcomes == {True, False}
+
+
+@pytest.mark.parametrize("name", ["column_stats", "bloom_filters"])
+def test_an_index_is_built_while_a_clean_is_at_work_or_has_died(name: str) -> None:
+    """It reads all files that are listed, also older ones, of which the clean has deleted some."""
+    table = TestTable(options={**OPTIONS, "hoodie.clean.automatic": "false"})
+    for number in range(4):
+        table.upsert(("a", "x", number, number), ("b", "y", number, number))
+    at_once, cleaned = on_clone(table), partial(served, service=clean, clean_commits_retained="1")
+    cleaned(at_once)
+    deletions = [n for n, (verb, path) in enumerate(at_once.memory.log, 1) if verb == "delete" and path[0] in "xy"]
+    assert dies(table, partial(cleaned, table), "after", deletions[1])
+
+    HudiTable(table.meta).create_index(name, options=FEW)
+
+    assert validate(table.meta) == ()
+    cleaned(table)
+    assert validate(table.meta) == ()
+    assert table.rows() == [("a", "x", 3, 3), ("b", "y", 3, 3)]

@@ -26,6 +26,7 @@ from pyhudi.model.filenames import BaseFileName
 from pyhudi.model.new_table import DELETE_BLOCKS
 from pyhudi.model.options.metadata import MetadataOptions
 from pyhudi.storage.base import Storage
+from pyhudi.view.pending_plans import files_being_cleaned
 
 __all__ = ["BloomFiltersPartition", "bloom_filter_deletions", "bloom_filters_update"]
 
@@ -95,9 +96,11 @@ class BloomFiltersPartition:
     def records(
         self, table: MetadataTable, partition: str, options: MetadataOptions, groups: int | None
     ) -> Mapping[str, Iterable[pa.Table]]:
-        """The filters in the footers of all base files that `files` lists."""
+        """The filters in the footers of all base files that `files` lists, and no clean is deleting."""
         version = table.data.config.table_version
-        by_path = {entry.path: path for path, entries in listed_files(table).items() for entry in entries}
+        cleaned = files_being_cleaned(table.data)
+        listed = ((path, entry.path) for path, entries in listed_files(table).items() for entry in entries)
+        by_path = {file: path for path, file in listed if file not in cleaned}
         footers = _footers(table.data.storage, by_path)
         newest = table.data.timeline.completed().commits().instants
         instant_time = newest[-1].requested_time if newest else ""

@@ -35,6 +35,7 @@ from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.filenames import LogFileName
 from pyhudi.model.new_table import INDEX_DEFINITIONS
 from pyhudi.model.options.metadata import MetadataOptions
+from pyhudi.view.pending_plans import files_being_cleaned
 
 __all__ = ["ColumnStatsPartition", "stats_of_commit"]
 
@@ -53,13 +54,16 @@ class ColumnStatsPartition:
     def records(
         self, table: MetadataTable, partition: str, options: MetadataOptions, groups: int | None
     ) -> Mapping[str, Iterable[pa.Table]]:
-        """Statistics of all files that `files` lists: from footers of base files and rows of log files."""
+        """Statistics of all files that `files` lists, and no clean is deleting: from footers of base files and rows of
+        log files.
+        """
         data = table.data
         version, schema = data.config.table_version, data.stored_schema()
         columns = _columns(data, options)
         stats: dict[str, list[pa.Table]] = {}
         by_path = {entry.path: path for path, entries in listed_files(table).items() for entry in entries}
-        paths = [path for path in by_path if _has_statistics(path)]
+        cleaned = files_being_cleaned(data)
+        paths = [path for path in by_path if path not in cleaned and _has_statistics(path)]
         for path, file_stats in stats_of_files(data.storage, paths, columns, version, schema):
             stats.setdefault(by_path[path], []).append(file_stats)
         records = column_stats_update(version, stats).records
