@@ -39,6 +39,7 @@ __all__ = [
     "BUILT_BESIDE_WRITERS",
     "BY_COMPLETION",
     "CHECKSUM_KEY",
+    "CREATE_SCHEMA",
     "DELETE_BLOCKS",
     "INDEX_DEFINITIONS",
     "LATER_KINDS",
@@ -55,6 +56,7 @@ __all__ = [
 ]
 
 
+CREATE_SCHEMA = "hoodie.table.create.schema"
 BY_COMPLETION = 8  # order by completion times; below by instant times, whose last three digits tell the kind
 BUILT_BESIDE_WRITERS = 8  # a base file of a build lies below earlier log files
 OWN_LOG_FILES = 8  # each delta commit has log files with its instant in their names; below they name their slice
@@ -169,7 +171,7 @@ def new_table_properties(table: NewTable) -> dict[str, str]:
     if table.buckets is not None:
         properties |= table.buckets.properties()
     if table.create_schema:
-        properties["hoodie.table.create.schema"] = table.create_schema
+        properties[CREATE_SCHEMA] = table.create_schema
     properties |= _key_generator(table)
     properties |= _merging(table)
     properties[CHECKSUM_KEY] = table_checksum(properties)

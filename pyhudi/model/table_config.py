@@ -15,7 +15,7 @@ from pyhudi.model.buckets import TableBuckets
 from pyhudi.model.change_logs import CDC_ENABLED, DATA_BEFORE_AFTER, LOGGING_MODE, LOGGING_MODES, logging_mode
 from pyhudi.model.keys import USER_PROVIDED, key_generator_type
 from pyhudi.model.merge_mode import infer_merge_mode
-from pyhudi.model.new_table import WRITABLE_VERSIONS, NewTable, new_table_properties
+from pyhudi.model.new_table import CREATE_SCHEMA, WRITABLE_VERSIONS, NewTable, new_table_properties
 from pyhudi.result import Result
 from pyhudi.shown_text import without_credentials
 from pyhudi.text_table import html_pairs
@@ -137,8 +137,8 @@ class TableConfig(Result):
 
     @property
     def create_schema(self) -> str | None:
-        """Avro JSON of the schema at creation, without meta columns."""
-        return self.properties.get("hoodie.table.create.schema") or None
+        """Avro JSON of the schema at creation, or of the only write when that was undone; without meta columns."""
+        return self.properties.get(CREATE_SCHEMA) or None
 
     @property
     def populate_meta_fields(self) -> bool:

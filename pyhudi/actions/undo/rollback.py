@@ -19,6 +19,7 @@ docs/formats/metadata-table.md, "Made and dropped by name", "Built while writers
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from contextlib import suppress
 
@@ -44,6 +45,8 @@ from pyhudi.model.commit import OperationType
 from pyhudi.model.file_group import FileGroupId
 from pyhudi.model.filenames import SKELETON_TIME, heartbeat_path
 from pyhudi.model.instant import ActionKind, Instant, State
+from pyhudi.model.keys import META_COLUMNS
+from pyhudi.model.new_table import CREATE_SCHEMA
 from pyhudi.model.plans import InstantInfo, RollbackMetadata, RollbackPlan
 from pyhudi.timeline.schema_history_files import delete_history
 from pyhudi.timeline.table_properties import update_table_config
@@ -223,6 +226,7 @@ def _roll_back(target: Instant, context: ActionContext) -> RollbackMetadata | No
         if planned is None:
             if current.is_completed:
                 _check_still_newest(current, context)
+                _keep_columns(current, context)
             plan = RollbackPlan(
                 InstantInfo(current.requested_time, current.action.value),
                 () if current.state is State.REQUESTED else requests_of(current, context.meta),
@@ -246,6 +250,21 @@ def _check_still_newest(target: Instant, context: ActionContext) -> None:
         )
     rollback_target(context, time)
     check_no_clean_needs((target,), context)
+
+
+def _keep_columns(target: Instant, context: ActionContext) -> None:
+    """Note the columns in the properties when the only completed write is about to be undone: no other file would have
+    them, and the table would have none. Hold the lock.
+    """
+    meta = context.meta
+    if meta.config.create_schema is not None or len(meta.timeline.commits()) > 1:
+        return
+    text = meta.commits.metadata(target).schema_json
+    if text is not None:
+        schema = json.loads(text)
+        fields = [field for field in schema["fields"] if field["name"] not in META_COLUMNS]
+        own = text if len(fields) == len(schema["fields"]) else json.dumps({**schema, "fields": fields})
+        update_table_config(meta.storage, {CREATE_SCHEMA: own}, clock=context.clock)
 
 
 def forget_buckets(targets: Iterable[Instant], context: ActionContext) -> None:
