@@ -46,7 +46,7 @@ from pyhudi.model.predicate import (
     SqlText,
 )
 from pyhudi.model.predicate.limits import brief, check_depth, check_terms
-from pyhudi.model.predicate.sql_terms import sql_condition
+from pyhudi.model.predicate.sql_terms import check_repeatable, sql_condition
 from pyhudi.model.predicate.tree import Value, column_of, conjunction
 from pyhudi.queries.arrow_expressions import arrow_predicate, columns_of_expression
 from pyhudi.queries.literals import (
@@ -268,6 +268,7 @@ def _bound_text(text: str, schema: pa.Schema, zone: tzinfo | None) -> SqlText:
 
     tree = sql_condition(text)
     assert tree is not None, text
+    check_repeatable(text, "where")
     names = dict[str, None]()
     bound = {name.name for function in tree.find_all(exp.Lambda) for name in function.expressions}
     for column in tree.find_all(exp.Column):

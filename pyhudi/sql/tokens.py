@@ -206,6 +206,11 @@ class Reader:
             f"SQL, line {line}, character {column}: expected {expected}, found {_short(self.text[token.start :])}"
         )
 
+    @property
+    def rest(self) -> str:
+        """The text from here on; "" at the end."""
+        return "" if self.at_end else self.text[self.tokens[self.at].start : self.tokens[self.stop - 1].end]
+
     # ---- names and values
 
     def identifier(self, expected: str = "a name") -> str:

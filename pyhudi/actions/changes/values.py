@@ -21,6 +21,7 @@ from pyhudi.merge.base import Mask
 from pyhudi.merge.combine import single_array
 from pyhudi.model.predicate import parse_where
 from pyhudi.model.predicate.limits import MAX_SQL_CHARS, NotUnderstood, brief, check_expressions
+from pyhudi.model.predicate.sql_terms import check_repeatable
 from pyhudi.queries.filters import Where, bind, to_arrow
 from pyhudi.queries.literals import in_zone
 from pyhudi.queries.sql_values import EngineValue, Literal, SqlValue, path_of, sql_value
@@ -109,6 +110,7 @@ def condition_of(where: Where, schema: pa.Schema, zone: tzinfo | None) -> pc.Exp
             value = Literal(None)
         if isinstance(value, Literal):
             raise
+        check_repeatable(where, "The condition")
         condition = value
     if isinstance(condition, EngineValue):
         kind = condition(schema.empty_table()).type

@@ -5,16 +5,25 @@ An engine of SQL evaluates what the tree has no form of. The other terms of a ch
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from pyhudi.errors import ConfigError
+from pyhudi.model.predicate.limits import brief
 from pyhudi.model.sql_text import MisreadSql, query_of, spark_tokens
 
 if TYPE_CHECKING:
     from sqlglot import exp
 
-__all__ = ["sql_condition", "terms_of"]
+__all__ = ["check_repeatable", "sql_condition", "terms_of"]
 
 _OF_A_FILTER = frozenset(("expressions", "from", "from_", "where"))  # parts of a query that is nothing else
+# Functions of Spark and DuckDB that give another value each time; moments such as now() are that of the call.
+_BY_CHANCE = frozenset(
+    ("rand", "random", "randn", "randstr", "uniform", "uuid", "gen_random_uuid", "uuidv4", "uuidv7", "shuffle",
+     "monotonically_increasing_id", "spark_partition_id", "input_file_name", "input_file_block_start",
+     "input_file_block_length", "nextval", "setseed")
+)  # fmt: skip
 _CONDITION_AND_NO_MORE = "SELECT * FROM rows WHERE {}\n"  # the last line ends a comment
 
 
@@ -59,3 +68,24 @@ def sql_condition(text: str) -> exp.Expr | None:
     is_value = isinstance(condition, exp.Column | exp.Literal)
     inner = condition.find(exp.Query, exp.AggFunc, exp.Window, exp.Placeholder, exp.Parameter, exp.Alias)
     return condition if inner is None and not is_value else None
+
+
+def check_repeatable(text: str, what: str) -> None:
+    """Raise ConfigError for a condition with a function whose value depends on chance, or on how rows are read.
+
+    A condition may be evaluated more than once for a row: for its file, for its key, and for its columns. A query in
+    brackets is evaluated once, and may have such functions. Raises MisreadSql as `spark_tokens`.
+    """
+    words = [token.text.lower() for token in spark_tokens(text)]
+    in_query = list[bool]()
+    for word, following in pairwise([*words, ""]):
+        if word == "(":
+            in_query.append(following == "select" or (bool(in_query) and in_query[-1]))
+        elif word == ")" and in_query:
+            in_query.pop()
+        elif word in _BY_CHANCE and following == "(" and not (in_query and in_query[-1]):
+            raise ConfigError(
+                f"{what}: {brief(text)} calls {word}(), whose value is another one each time, so chance would decide "
+                f"which rows are meant. Expected a condition that depends on the row alone; to choose rows at random, "
+                f"read their keys and name these."
+            )

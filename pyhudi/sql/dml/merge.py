@@ -18,6 +18,7 @@ from pyhudi.actions.changes.computed import CLAUSE, Computed, NumberedClause
 from pyhudi.actions.result import WriteResult
 from pyhudi.errors import ConfigError
 from pyhudi.model.keys import META_COLUMNS
+from pyhudi.model.predicate.sql_terms import check_repeatable
 from pyhudi.sql.columns import quoted
 from pyhudi.sql.dml.changed_rows import ChangeQuery, change
 from pyhudi.sql.dml.merge_by_key import query_by_key, upsert_rows
@@ -181,4 +182,5 @@ def merge_into(table: NamedTable, alias: str, reader: Reader) -> MergeStatement:
     condition = reader.until("WHEN MATCHED", "WHEN NOT MATCHED")
     if condition.at_end:
         raise condition.error("a condition")
+    check_repeatable(condition.rest, "MERGE INTO, ON")
     return MergeStatement(table, alias, source, condition, read_clauses(reader))

@@ -19,6 +19,7 @@ from typing import Literal
 
 from pyhudi.actions.changes.clauses import When
 from pyhudi.errors import ConfigError
+from pyhudi.model.predicate.sql_terms import check_repeatable
 from pyhudi.sql.dml.target import Scope, Target, read_alias
 from pyhudi.sql.dml.update import SqlAssignment, read_assignments
 from pyhudi.sql.tokens import Reader
@@ -105,6 +106,7 @@ def _clause(reader: Reader) -> MergeClause:
         condition = reader.until("THEN")
         if condition.at_end:
             raise condition.error("a condition")
+        check_repeatable(condition.rest, "MERGE INTO, WHEN")
     reader.expect("THEN")
     if when is When.NOT_MATCHED:
         reader.expect("INSERT")

@@ -16,6 +16,7 @@ from pyhudi.actions.changes.clauses import When
 from pyhudi.actions.changes.computed import CLAUSE, Computed, NumberedClause
 from pyhudi.errors import ConfigError
 from pyhudi.model.keys import META_COLUMNS
+from pyhudi.model.predicate.sql_terms import check_repeatable
 from pyhudi.sql.columns import quoted
 from pyhudi.sql.dml.changed_rows import ChangeQuery, change
 from pyhudi.sql.dml.target import FieldPath, Scope, Target, cast, field_path, read_target, struct_with
@@ -173,4 +174,5 @@ def _condition(reader: Reader) -> Reader | None:
         return None
     if reader.at_end:
         raise reader.error("a condition")
+    check_repeatable(reader.rest, "WHERE")
     return reader
