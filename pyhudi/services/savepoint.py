@@ -23,6 +23,7 @@ from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.model.plans import SavepointMetadata
 from pyhudi.result import Result, ResultList
 from pyhudi.services.archive.archiving import archive_out_of_turn
+from pyhudi.services.clean.planner import savepoint_bodies
 from pyhudi.shown_text import is_text
 from pyhudi.transaction.commit import Committed, commit_locked
 from pyhudi.transaction.instants import drop_if_pending, drop_savepoint, start
@@ -125,8 +126,8 @@ def _savepoint_of(instant_time: str, meta: MetaClient) -> Instant:
 def load_savepoints(meta: MetaClient) -> Savepoints:
     """The savepoints of a table, oldest first."""
     savepoints = Savepoints()
-    for instant in meta.timeline.completed().of([ActionKind.SAVEPOINT]):
-        savepoints.append(_described(instant, meta.reader.savepoint_metadata(instant)))
+    for instant, body in savepoint_bodies(meta):
+        savepoints.append(_described(instant, body))
     return savepoints
 
 

@@ -1,4 +1,4 @@
-"""Savepoints that go when archiving has passed their commits: nothing archived may disappear with them."""
+"""Savepoints that go: nothing archived may disappear with them, and nobody stumbles over a missing one."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from functools import partial
 
 import pytest
 
+from pyhudi.model.instant import ActionKind
 from pyhudi.model.options import WriteOptions
-from pyhudi.services.savepoint import delete_savepoint
+from pyhudi.services.clean.planner import savepointed_files
+from pyhudi.services.savepoint import delete_savepoint, load_savepoints
 from pyhudi.table.calls import serve
 from pyhudi.timeline.table_properties import load_table_config
 from tests.support.tables.archived import active, archived, history, savepoint, table_of
@@ -50,3 +52,15 @@ def test_a_commit_that_archiving_has_not_passed_stays(version: str) -> None:
     forget(table, times[1])
     assert active(table) == times
     assert history(table) == []
+
+
+def test_a_savepoint_that_is_deleted_at_this_moment_protects_nothing() -> None:
+    table = table_of()
+    time = table.upsert(("a", "x", 1, 1)).instant_time
+    savepoint(table, time)
+    seen = table.meta
+    assert seen.timeline.of([ActionKind.SAVEPOINT]).instants
+    forget(table, time)
+
+    assert savepointed_files(seen) == {}
+    assert load_savepoints(seen) == []

@@ -8,12 +8,13 @@ Source: docs/formats/table-services.md, "Cleaning plan".
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 
 from pyhudi.actions.action import ActionContext
+from pyhudi.errors import PathNotFound
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.commit import CommitMetadata
 from pyhudi.model.file_group import FileGroupId
@@ -28,6 +29,7 @@ from pyhudi.model.plans import (
     CleanMetadata,
     CleanPlan,
     RetainedInstant,
+    SavepointMetadata,
 )
 from pyhudi.services.clean.policies import (
     Deletions,
@@ -43,7 +45,7 @@ from pyhudi.services.clean.policies import (
 from pyhudi.view.file_system_view import LISTING_THREADS, listed_partitions
 from pyhudi.view.stored_slices import SliceRules
 
-__all__ = ["PlannedClean", "commits_since_clean", "last_clean", "plan_clean", "savepointed_files"]
+__all__ = ["PlannedClean", "commits_since_clean", "last_clean", "plan_clean", "savepoint_bodies", "savepointed_files"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,8 +167,20 @@ def commits_since_clean(meta: MetaClient) -> int:
 
 def savepointed_files(meta: MetaClient) -> dict[str, Mapping[str, tuple[str, ...]]]:
     """Savepoint → partition path → names of the files that it protects. Raises CorruptFile."""
-    saved = meta.timeline.completed().of([ActionKind.SAVEPOINT])
-    return {instant.requested_time: meta.reader.savepoint_metadata(instant).files for instant in saved}
+    return {instant.requested_time: saved.files for instant, saved in savepoint_bodies(meta)}
+
+
+def savepoint_bodies(meta: MetaClient) -> Iterator[tuple[Instant, SavepointMetadata]]:
+    """The savepoints with their bodies, oldest first, without those that another process deletes at this moment.
+
+    Raises CorruptFile; PathNotFound for one whose file is missing although it was not deleted.
+    """
+    for instant in meta.timeline.completed().of([ActionKind.SAVEPOINT]):
+        try:
+            yield instant, meta.reader.savepoint_metadata(instant)
+        except PathNotFound:
+            if meta.reload().timeline.find(instant.requested_time, ActionKind.SAVEPOINT) is not None:
+                raise
 
 
 def _changes(meta: MetaClient, since: str, until: Instant | None) -> Sequence[CommitMetadata]:

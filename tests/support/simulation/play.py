@@ -13,6 +13,7 @@ from __future__ import annotations
 import itertools
 import random
 import warnings
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 
@@ -32,6 +33,7 @@ from pyhudi.queries.plan import _plan
 from pyhudi.queries.query import ALL_ROWS
 from pyhudi.queries.snapshot import read_batches
 from pyhudi.queries.validation import validate
+from pyhudi.services.cluster.clustering import StalePlan
 from pyhudi.storage.memory import MemoryStorage
 from pyhudi.table.write import write_table
 from pyhudi.timeline.archived_timeline import load_archived_timeline
@@ -306,7 +308,8 @@ def _heal(history: _History) -> None:
     """An hour later, plans that wait are run, and the next write mends what deaths have left."""
     table = _table(history.storage)
     if any(pending_clusterings(table.state)):
-        table.cluster(options=dict(OPTIONS))
+        with suppress(StalePlan):  # another task changed its file groups; the plan is dropped now
+            table.cluster(options=dict(OPTIONS))
     ACTIONS["upsert"].call(table, _LAST, {**OPTIONS, _BATCH: _LAST})
     _check_snapshot(history)
     meta = MetaClient.load(history.storage)
