@@ -63,7 +63,7 @@ from pyhudi.actions.writes.insert_overwrite import Overwrite, insert_overwrite, 
 from pyhudi.actions.writes.keyed_write import KeyedWrite, delete, insert, upsert
 from pyhudi.engine.base import Engine, Frame
 from pyhudi.engine.local_frame import LocalFrame, ReopenedRows
-from pyhudi.errors import ConfigError, SchemaMismatch, TableNotFound, WriteConflict
+from pyhudi.errors import ConfigError, SchemaMismatch, StaleRead, TableNotFound, WriteConflict
 from pyhudi.formats.avro.schema import avro_from_arrow, without_meta
 from pyhudi.formats.damage import check_text, text_checked
 from pyhudi.meta_client import MetaClient
@@ -230,20 +230,26 @@ def change_table(
         check_files_writable(meta.config)  # without merging no merger is needed
     else:
         check_writable(meta.config, options)
-    lock = table_lock(options, storage, clock)
-    context_at_first = ActionContext(meta, options, lock, clock, engine)
-    if not isinstance(change, DeletePartitions | AlterSchema):
-        context_at_first = with_table_index(context_at_first)
     rows = change.source if isinstance(change, ChangeRows) else None
-    change = _with_key_types(change, engine, meta)
-    change.schedule(context_at_first)  # what can be refused is refused first
 
-    def attempt(number: int) -> _Written:
+    def first_look(number: int) -> tuple[ActionContext, ChangeRows | DeletePartitions | AlterSchema | Overwrite]:
+        """What can be refused is refused first."""
         now = meta.reload() if number else meta
         with stale_reads(now):
-            context, undone = prepare(now, engine, context_at_first.options, clock)
-            is_delta = context.meta.config.is_merge_on_read and isinstance(change, ChangeRows | AlterSchema)
-            return _run(replace(change, kind=ActionKind.DELTACOMMIT) if is_delta else change, context, undone, number)
+            context = ActionContext(now, options, table_lock(options, storage, clock), clock, engine)
+            context = context if isinstance(change, DeletePartitions | AlterSchema) else with_table_index(context)
+            typed = _with_key_types(change, engine, now)
+            typed.schedule(context)
+            return context, typed
+
+    looked, typed = with_retries(first_look, options, rows, clock, after=(StaleRead,))
+
+    def attempt(number: int) -> _Written:
+        now = looked.meta.reload() if number else looked.meta
+        with stale_reads(now):
+            context, undone = prepare(now, engine, looked.options, clock)
+            is_delta = context.meta.config.is_merge_on_read and isinstance(typed, ChangeRows | AlterSchema)
+            return _run(replace(typed, kind=ActionKind.DELTACOMMIT) if is_delta else typed, context, undone, number)
 
     with calling(str(change.operation), storage, options) as work:
         work.result = result = served(*with_retries(attempt, options, rows, clock))

@@ -197,8 +197,12 @@ class LifeTable:
         except RangeNotReadable:
             return
         was, is_now = self.rows_at[begin], self.rows_at[end]
-        came = {row["id"]: {name: row[name] for name in self.schema.names} for row in changes}
-        assert len(came) == len(changes), f"{begin} to {end}"
+        rows = [{name: row[name] for name in self.schema.names} for row in changes]
+        # A row that came late, behind a delete, is there beside one of its key in another file group: as in Hudi, a
+        # range does not read deletes from before it.
+        rows.sort(key=lambda row: is_now.get(row["id"]) == row)
+        came = {row["id"]: row for row in rows}
+        assert len(came) == len(rows) or (self.by_value and self.in_logs), f"{begin} to {end}"
         changed = {key: row for key, row in is_now.items() if was.get(key) != row}
         if self.by_column:  # a range has the rows as its own commits brought them, whatever is stored below
             assert changed.keys() <= came.keys(), f"{begin} to {end}"
