@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
@@ -15,7 +15,14 @@ from pyhudi.errors import ConfigError
 __all__ = ["head", "query"]
 
 
-def query(sql: str, /, *, table: list[str] | None = None, common: CommonOptions = COMMON) -> Reply:
+def query(
+    sql: str,
+    /,
+    *,
+    table: list[str] | None = None,
+    dialect: Literal["spark", "duckdb"] = "spark",
+    common: CommonOptions = COMMON,
+) -> Reply:
     """Run a statement of SQL and answer with its rows.
 
     Names are those of --catalog and --table; hudi.`/lake/rides` names a path. DuckDB runs it, which the extra
@@ -24,6 +31,7 @@ def query(sql: str, /, *, table: list[str] | None = None, common: CommonOptions 
     Args:
         sql: The statement; "-" reads it from standard input.
         table: NAME=PATH: a name for a table. May be given several times.
+        dialect: A query means what Spark says, or is refused; "duckdb" says that it is in DuckDB's own words.
     """
     import pyarrow as pa
 
@@ -33,6 +41,8 @@ def query(sql: str, /, *, table: list[str] | None = None, common: CommonOptions 
     names = pairs_of("--table", table)
     session = common.session()
     if session is not None:
+        if dialect != "spark":
+            raise ConfigError(f"With --spark a statement is in Spark's words; found --dialect {dialect}.")
         if common.catalog not in (None, SPARKS_CATALOG):
             raise ConfigError(
                 f"With --spark the names of a statement are those of the session, and of --table; found "
@@ -60,7 +70,7 @@ def query(sql: str, /, *, table: list[str] | None = None, common: CommonOptions 
     duckdb = DuckDbSession(
         names, catalog=common.catalog, options=common.options, storage_options=common.storage_options
     )
-    rows = duckdb.sql(text).to_batches()
+    rows = duckdb.sql(text, dialect=dialect).to_batches()
     shown = shown_columns(rows.schema.names)
     if len(shown) < len(rows.schema.names):
         schema = pa.schema([rows.schema.field(name) for name in shown])

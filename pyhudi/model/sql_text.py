@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sqlglot.dialects.dialect import Dialect
     from sqlglot.tokens import Token
 
-__all__ = ["MisreadSql", "condition_of", "is_number", "query_of", "spark_tokens", "with_deep_stack"]
+__all__ = ["MisreadSql", "call_name", "condition_of", "is_number", "query_of", "spark_tokens", "with_deep_stack"]
 
 T = TypeVar("T")
 
@@ -170,9 +170,89 @@ def _unknown_words(tokens: Sequence[Token]) -> list[Token]:
     return words
 
 
-def query_of(text: str) -> exp.Expr | None:
+# Words before a bracket that are grammar, or calls with words between their arguments.
+_GRAMMAR = frozenset(
+    [
+        "ALL",
+        "AND",
+        "ANY",
+        "AS",
+        "BETWEEN",
+        "BY",
+        "CASE",
+        "CAST",
+        "CROSS",
+        "CUBE",
+        "CURRENT",
+        "DISTINCT",
+        "DIV",
+        "ELSE",
+        "EXCEPT",
+        "EXISTS",
+        "EXTRACT",
+        "FILTER",
+        "FOR",
+        "FROM",
+        "FULL",
+        "GROUP",
+        "HAVING",
+        "ILIKE",
+        "IN",
+        "INNER",
+        "INTERSECT",
+        "INTERVAL",
+        "INTO",
+        "IS",
+        "JOIN",
+        "LATERAL",
+        "LIKE",
+        "LIMIT",
+        "MINUS",
+        "NATURAL",
+        "NOT",
+        "OFFSET",
+        "ON",
+        "OR",
+        "ORDER",
+        "OUTER",
+        "OVER",
+        "OVERLAY",
+        "PARTITION",
+        "PIVOT",
+        "POSITION",
+        "QUALIFY",
+        "RLIKE",
+        "ROLLUP",
+        "SELECT",
+        "SETS",
+        "SOME",
+        "SUBSTR",
+        "SUBSTRING",
+        "TABLE",
+        "TABLESAMPLE",
+        "THEN",
+        "TRIM",
+        "TRY_CAST",
+        "UNION",
+        "UNPIVOT",
+        "USING",
+        "VALUES",
+        "VIEW",
+        "WHEN",
+        "WHERE",
+        "WINDOW",
+        "WITH",
+        "BROADCAST",
+    ]
+)
+_TYPES_BEHIND = ("AS", "<", ":", "::")
+_OPERATORS = ("=", "==", "<>", "!=", "<", "<=", ">", ">=", "<=>", "+", "-", "*", "/", "||")
+
+
+def query_of(text: str, *, calls_by_name: bool = False) -> exp.Expr | None:
     """The tree of a query in Spark's SQL; None for a text outside Spark's grammar.
 
+    Args:   calls_by_name: functions keep their names: all of them are `exp.Anonymous` (`call_name`).
     Raises: MisreadSql for an unclosed quotation.
     """
     from sqlglot import exp
@@ -181,6 +261,11 @@ def query_of(text: str) -> exp.Expr | None:
     dialect = _query_dialect()
     try:
         tokens = dialect.tokenize(text)
+        if calls_by_name:
+            words = _unknown_calls(tokens)
+            if words is None:
+                return None
+            tokens = words
         trees = with_deep_stack(lambda: dialect.parser().parse(tokens, text))
     except TokenError as error:
         raise _misread(text, error) from None
@@ -188,8 +273,71 @@ def query_of(text: str) -> exp.Expr | None:
         return None
     except RecursionError:
         raise MisreadSql("too many brackets in brackets", 0) from None
+    trees = [tree for tree in trees if tree is not None]
     tree = trees[0] if len(trees) == 1 else None
-    return None if tree is None or isinstance(tree, exp.Command) else _with_strict_casts(tree)
+    if tree is None or isinstance(tree, exp.Command):
+        return None
+    for node in tree.find_all(exp.Identifier) if calls_by_name else ():
+        node.set("this", node.name.removeprefix(_UNKNOWN))
+    return _with_strict_casts(tree)
+
+
+def call_name(node: exp.Anonymous) -> str:
+    """The name of a function as its call has it, in small letters."""
+    return node.name.removeprefix(_UNKNOWN).lower()
+
+
+def _unknown_calls(tokens: Sequence[Token]) -> list[Token] | None:
+    """The tokens, with a prefix before the name of each call; None for what Spark's grammar has not."""
+    from sqlglot.tokens import Token, TokenType
+
+    words = list(tokens)
+    for place, token in enumerate(words):
+        following = words[place + 1] if place + 1 < len(words) else None
+        word = token.text.upper()
+        if word == "IS" and token.token_type is TokenType.IS and _has_operator_behind(words, place):
+            return None
+        if token.text == "|>":
+            return None
+        if following is None or following.token_type is not TokenType.L_PAREN or not _is_name(token):
+            continue
+        before = words[place - 1] if place else None
+        if _is_call(word, before, words[place + 2] if place + 2 < len(words) else None):
+            words[place] = Token(
+                TokenType.VAR, f"{_UNKNOWN}{token.text}", token.line, token.col, token.start, token.end
+            )
+    return words
+
+
+def _is_name(token: Token) -> bool:
+    return token.token_type.name not in ("STRING", "NUMBER", "IDENTIFIER") and token.text.replace("_", "a").isalnum()
+
+
+def _is_call(word: str, before: Token | None, inside: Token | None) -> bool:
+    if before is not None and (before.text.upper() in _TYPES_BEHIND or before.token_type.name in ("VAR", "IDENTIFIER")):
+        return False
+    if word == "FILTER":
+        return inside is None or inside.text.upper() != "WHERE"
+    if word == "EXISTS":
+        return inside is None or inside.text.upper() not in ("SELECT", "WITH", "FROM", "(")
+    if word in ("ANY", "SOME", "ALL"):
+        return before is None or before.text.upper() not in (
+            "LIKE",
+            "ILIKE",
+            "UNION",
+            "EXCEPT",
+            "INTERSECT",
+            *_OPERATORS,
+        )
+    return word not in _GRAMMAR
+
+
+def _has_operator_behind(tokens: Sequence[Token], place: int) -> bool:
+    """Is an operator behind IS NULL and others? Spark wants brackets there."""
+    rest = [token.text.upper() for token in tokens[place + 1 : place + 4]]
+    if rest[:1] == ["NOT"]:
+        rest = rest[1:]
+    return len(rest) > 1 and rest[0] in ("NULL", "TRUE", "FALSE", "UNKNOWN") and rest[1] in _OPERATORS
 
 
 def _with_strict_casts(tree: exp.Expr) -> exp.Expr:

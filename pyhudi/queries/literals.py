@@ -11,6 +11,7 @@ one look into a hash table for each row, however long it is; a comparison costs 
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Sequence
 from datetime import date, datetime, time, timezone, tzinfo
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, InvalidOperation, localcontext
@@ -34,6 +35,10 @@ __all__ = [
     "list_values",
     "merged_lists",
 ]
+
+
+_WHOLE = re.compile(r"[+-]?[0-9]{1,19}")
+_DOUBLE_DIGITS = 15  # that each double tells apart
 
 
 def fitted(value: Value, kind: pa.DataType, column: Operand, zone: tzinfo | None = timezone.utc) -> Value:
@@ -121,7 +126,7 @@ def _of_type(value: Value, kind: pa.DataType) -> Value:
     if isinstance(value, bool):
         return None
     if types.is_integer(kind) or types.is_decimal(kind):
-        return _number(value)
+        return _number(value) if _is_compared_exactly(value, kind) else None
     if types.is_floating(kind):
         return _double(value)
     if types.is_string(kind) or types.is_large_string(kind):
@@ -133,6 +138,16 @@ def _of_type(value: Value, kind: pa.DataType) -> Value:
     if types.is_timestamp(kind):
         return _as_timestamp(value, with_zone=kind.tz is not None)
     return None  # nested: only IS NULL
+
+
+def _is_compared_exactly(value: Value, kind: pa.DataType) -> bool:
+    """Does a comparison with the exact number mean what Spark says? It compares a whole number with a text as whole
+    numbers, and one of 64 bits with a double as doubles, which hold 53 bits.
+    """
+    if isinstance(value, str) and pa.types.is_integer(kind):
+        return _WHOLE.fullmatch(value.strip()) is not None and -(1 << 63) <= int(value) < 1 << 63
+    is_wide = kind.bit_width == 64 if pa.types.is_integer(kind) else _grid(kind)[2] >= 10**_DOUBLE_DIGITS
+    return not (isinstance(value, float) and is_wide and 2**53 <= abs(value) < float("inf"))
 
 
 def _text(value: Value) -> str | None:

@@ -16,10 +16,10 @@ import pyarrow as pa
 
 from pyhudi.engine.local_frame import ArrowStream
 from pyhudi.errors import ConfigError, HudiError, MissingLibrary
+from pyhudi.expressions.duckdb import quoted_name
+from pyhudi.expressions.functions import KERNELS, MACROS
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.result import plain
-from pyhudi.sql.duckdb_functions import MACROS
-from pyhudi.sql.duckdb_text import quoted_name
 from pyhudi.sql.session import SqlFrame
 from pyhudi.table.dataset import HudiDataset
 from pyhudi.table.libraries import polars_frame
@@ -48,6 +48,7 @@ __all__ = [
 VIEW_PREFIX = "__hudi_"  # of names that a statement gives to rows while it runs
 _OWN_NAME = re.compile(rf'"?{VIEW_PREFIX}\d+"?\.?')
 _SHOWN_ROWS = 20
+_MACROS = ";\n".join(f"CREATE MACRO {call} AS {body}" for call, body in MACROS.items())
 _BATCH_ROWS = 65_536  # rows of DuckDB's result in memory at once: one batch of a write
 
 
@@ -190,8 +191,10 @@ def open_duckdb() -> duckdb.DuckDBPyConnection:
         ) from error
     # DuckDB would look for variables in our functions, not in the caller's; `DuckDbSession.query` looks there.
     connection = duckdb.connect(config={"python_enable_replacements": False})
-    connection.execute("SET TimeZone = 'UTC'").fetchall()
-    connection.execute(MACROS).fetchall()
+    connection.execute("SET GLOBAL TimeZone = 'UTC'").fetchall()
+    for name, kernel in KERNELS.items():
+        connection.create_function(name, kernel, ["VARCHAR"], "VARCHAR", type="arrow")  # type: ignore[call-overload]
+    connection.execute(_MACROS).fetchall()
     return connection
 
 

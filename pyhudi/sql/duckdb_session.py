@@ -22,6 +22,7 @@ import pyarrow as pa
 from pyhudi.actions.result import WriteResult
 from pyhudi.caller_warnings import variable_of_caller, warn_caller
 from pyhudi.errors import ConfigError, HudiError, TableNotFound
+from pyhudi.expressions.duckdb import quoted_name
 from pyhudi.model.options import OptionScope, known_options
 from pyhudi.model.options.queries import AS_OF
 from pyhudi.sql.alter_table import RenameTable
@@ -38,7 +39,7 @@ from pyhudi.sql.duckdb_frames import (
     stream,
     without_meta,
 )
-from pyhudi.sql.duckdb_text import FunctionCall, Part, TimeTravel, duckdb_text, quoted_name
+from pyhudi.sql.duckdb_text import FunctionCall, Part, TimeTravel, duckdb_text
 from pyhudi.sql.session import NO_ROWS, SCHEMA_ON_READ, NamedTable, SqlFrame, SqlSession, TableName
 from pyhudi.sql.statement import Setting, parse_statement, setting_of
 from pyhudi.sql.table_functions import TABLE_FUNCTIONS, rows_of_function
@@ -88,20 +89,23 @@ class DuckDbSession:
 
     # ---- statements
 
-    def sql(self, text: str) -> SqlResult:
+    def sql(self, text: str, *, dialect: str = "spark") -> SqlResult:
         """Run a statement: Hudi's own at once, a query when its rows are taken.
 
-        Raises: ConfigError for a statement that neither Hudi nor DuckDB knows; the errors of tables and writes.
+        Args:   dialect: "spark": a query means what Spark says, or is refused; "duckdb": it is in DuckDB's own words.
+        Raises: ConfigError for a statement that neither Hudi nor DuckDB knows, and for a query that is not known to
+        mean
+            what Spark says; the errors of tables and writes.
         """
         setting = setting_of(text)
         if setting is not None:
             return SqlResult(self.frame_from(self._set(setting)), self._failures)
         try:
-            statement = parse_statement(text, cast("SqlSession", self))
+            statement = parse_statement(text, cast("SqlSession", self)) if dialect == "spark" else None
             if statement is None:
                 _warn_of_duckdb_tables(text)
             with duckdb_errors(self._failures):
-                frame = self.query(text) if statement is None else statement.run(cast("SqlSession", self))
+                frame = self.query(text, dialect) if statement is None else statement.run(cast("SqlSession", self))
             if isinstance(statement, DropTable | RenameTable):
                 self._hide(statement.name)
         finally:
@@ -174,19 +178,31 @@ class DuckDbSession:
             )
         return HudiTable.create(location, schema, storage_options=self._storage_options, options=options)
 
-    def query(self, text: str) -> SqlFrame:
+    def query(self, text: str, dialect: str = "spark") -> SqlFrame:
         """The rows of a query, lazily. It may name Hudi tables."""
-        statement = duckdb_text(text, TABLE_FUNCTIONS, self._part_name)
+        statement = duckdb_text(text, TABLE_FUNCTIONS, self._part_name, self._columns_of_table, dialect)
+        for name in statement.names:
+            self._find(name)
         with duckdb_errors(self._failures):
-            for name in statement.names:
-                table = self.find_table(name)
-                if table is not None:
-                    self._show(name, table.table.scan(options=self._settings_for(OptionScope.READ)))
-                else:
-                    self._hide(name)
-                    self._show_variable(name)
             rows = self._connection.sql(statement.text)
         return self.frame_from(NO_ROWS) if rows is None else cast("SqlFrame", rows)
+
+    def _find(self, name: TableName) -> None:
+        """Register the table of this name with DuckDB, or the caller's variable, where there is one."""
+        table = self.find_table(name)
+        if table is not None:
+            self._show(name, table.table.scan(options=self._settings_for(OptionScope.READ)))
+        else:
+            self._hide(name)
+            self._show_variable(name)
+
+    def _columns_of_table(self, name: TableName | str) -> tuple[str, pa.Schema]:
+        """The text by which DuckDB finds a table, or the rows of a text, and their columns."""
+        text = name if isinstance(name, str) else _view_name(name)
+        if isinstance(name, TableName):
+            self._find(name)
+        with duckdb_errors(self._failures):
+            return text, self._connection.sql(f"FROM {text}").limit(0).to_arrow_table().schema
 
     def view_of(self, frame: SqlFrame) -> AbstractContextManager[str]:
         """A temporary name for the rows of a frame, until the statement ends. DuckDB evaluates a query when the caller
@@ -373,10 +389,11 @@ def sql(
     catalog: str | os.PathLike[str] | None = None,
     options: Mapping[str, str] | None = None,
     storage_options: Mapping[str, object] | None = None,
+    dialect: str = "spark",
 ) -> SqlResult:
     """Run one statement of Hudi's SQL without Spark, in a new session. For the arguments: `DuckDbSession`."""
     session = DuckDbSession(tables, catalog=catalog, options=options, storage_options=storage_options)
-    return session.sql(text)
+    return session.sql(text, dialect=dialect)
 
 
 def _is_rows(value: object) -> TypeGuard[TableInput]:

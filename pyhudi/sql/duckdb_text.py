@@ -1,6 +1,7 @@
-"""A query in Spark's words as DuckDB's text, by sqlglot, and the tables that it names.
+"""A statement of a session for DuckDB: queries in Spark's words as its text, and where it finds the tables that they
+name.
 
-A text outside Spark's grammar is a statement of DuckDB's own. Only its quotations change.
+A statement that is no query is DuckDB's own. Only its quotations change.
 """
 
 from __future__ import annotations
@@ -9,16 +10,20 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
 from pyhudi.errors import ConfigError
+from pyhudi.expressions.duckdb import quoted_name
+from pyhudi.expressions.query import duckdb_query
 from pyhudi.model.predicate.where_text import negative, number_of
-from pyhudi.model.sql_text import MisreadSql, query_of, with_deep_stack
+from pyhudi.model.sql_text import MisreadSql, call_name, query_of, with_deep_stack
 from pyhudi.sql.session import TableName
 from pyhudi.sql.tokens import Constant, SqlToken, TokenKind, dotted_at, keywords, tokens_of
 
 if TYPE_CHECKING:
     from sqlglot import exp
 
-__all__ = ["DuckDbText", "FunctionCall", "PathTable", "TimeTravel", "duckdb_text", "quoted_name"]
+__all__ = ["DuckDbText", "FunctionCall", "PathTable", "TimeTravel", "duckdb_text"]
 
 _QUERIES = keywords("SELECT WITH FROM VALUES TABLE INSERT CREATE (")
 _BEFORE_TABLES = ("FROM", "JOIN", "USING", "INTO", "UPDATE", "TABLE")
@@ -59,106 +64,80 @@ class DuckDbText:
     names: tuple[TableName, ...]
 
 
-def quoted_name(name: str) -> str:
-    """An identifier as DuckDB takes it."""
-    return '"' + name.replace('"', '""') + '"'
-
-
-def duckdb_text(text: str, functions: Sequence[str], name_of: Callable[[Part], str]) -> DuckDbText:
+def duckdb_text(
+    text: str,
+    functions: Sequence[str],
+    name_of: Callable[[Part], str],
+    columns_of: Callable[[TableName | str], tuple[str, pa.Schema]],
+    dialect: str = "spark",
+) -> DuckDbText:
     """A statement for DuckDB.
 
     Args:
         functions: names of the table functions that are ours, in small letters.
         name_of: gives the name under which DuckDB finds the rows of a part.
-    Raises: ConfigError for a moment or an argument that is not a constant, and for a function without a counterpart.
+        columns_of: gives the text by which DuckDB finds a table, or the rows of a text, and their columns.
+        dialect: "spark", or "duckdb" for a text in DuckDB's own words.
+    Raises: ConfigError for a query that is not known to mean what Spark says.
     """
+    if dialect not in ("spark", "duckdb"):
+        raise ConfigError(f"dialect is {dialect!r}; expected 'spark' or 'duckdb'.")
     first = tokens_of(text, 1)
-    if not first or first[0].text.upper() not in _QUERIES:
+    if dialect == "duckdb" or not first or first[0].text.upper() not in _QUERIES:
         return _own_statement(text)
     try:
-        tree = query_of(text)
+        tree = query_of(text, calls_by_name=True)
     except MisreadSql as error:
         raise ConfigError(f"SQL: {error.what}.") from None
     if tree is None:
-        return _own_statement(text)
-    names = [_name_in_duckdb(table, functions, name_of) for table in _tables(tree)]
-    tables = tuple(dict.fromkeys(name for name in names if name is not None))
+        raise ConfigError("SQL: the text is outside of Spark's grammar. For DuckDB's own words say dialect='duckdb'.")
+    tables = _Tables(functions, name_of, columns_of)
     try:
-        return DuckDbText(with_deep_stack(lambda: _translation(tree)), tables)
+        return DuckDbText(with_deep_stack(lambda: _translation(tree, tables)), ())
     except RecursionError:
         raise ConfigError("SQL: the query has too many terms in one expression.") from None
+    except ConfigError as error:
+        if type(error) is not ConfigError or "dialect=" in str(error):
+            raise
+        raise ConfigError(f"SQL: {error} For DuckDB's own words say dialect='duckdb'.") from error
 
 
-def _translation(tree: exp.Expr) -> str:
-    from sqlglot.errors import UnsupportedError
-
-    from pyhudi.sql.duckdb_functions import duckdb_query
-
-    _name_columns(tree)
-    try:
-        return duckdb_query(tree)
-    except (UnsupportedError, ValueError) as error:
-        raise ConfigError(f"DuckDB has no counterpart of this: {error}") from None
-
-
-def _name_columns(tree: exp.Expr) -> None:
-    """Give computed columns names close to Spark's. DuckDB would name them in its own words."""
+def _translation(tree: exp.Expr, tables: _Tables) -> str:
     from sqlglot import exp
 
-    while isinstance(tree, exp.SetOperation | exp.Subquery):
-        tree = tree.this
-    if not isinstance(tree, exp.Select):
-        return
-    for column in list(tree.expressions):
-        is_computed = isinstance(column, exp.Func | exp.Binary | exp.Literal | exp.Case | exp.Unary | exp.Predicate)
-        if is_computed and not isinstance(column, exp.UDTF | exp.Explode | exp.Inline | exp.Dot):
-            column.replace(exp.alias_(column.copy(), _column_name(column), quoted=True, copy=False))
+    if not isinstance(tree, exp.Create | exp.Insert):
+        return duckdb_query(tree, tables)[0]
+    query = tree.args.get("expression")
+    if query is not None:
+        tree.set("expression", exp.Var(this=duckdb_query(query, tables)[0]))
+    text: str = tree.sql("duckdb")
+    return text.replace("\1", "")
 
 
-def _column_name(column: exp.Expr) -> str:
-    from sqlglot import exp
+@dataclass(frozen=True, slots=True)
+class _Tables:
+    """Finds the tables of a query: Hudi's by name, path and moment, our functions, DuckDB's own."""
 
-    if isinstance(column, exp.Literal):
-        return column.name
-    text = column.sql("spark", normalize_functions="lower", comments=False).replace("count(*)", "count(1)")
-    return f"({text})" if isinstance(column, exp.Binary) else text
+    functions: Sequence[str]
+    name_of: Callable[[Part], str]
+    columns_of: Callable[[TableName | str], tuple[str, pa.Schema]]
 
+    def __call__(self, table: exp.Table) -> tuple[str, pa.Schema]:
+        """The text by which DuckDB finds the table, and its columns."""
+        from sqlglot import exp
 
-def _tables(tree: exp.Expr) -> list[exp.Table]:
-    from sqlglot import exp
-
-    return list(tree.find_all(exp.Table))
-
-
-def _name_in_duckdb(table: exp.Table, functions: Sequence[str], name_of: Callable[[Part], str]) -> TableName | None:
-    """Put a table's name in DuckDB into the query; the table's own name when the session may know it."""
-    from sqlglot import exp
-
-    if isinstance(table.this, exp.Anonymous) and table.this.name.lower() in functions:
-        arguments = tuple(_constant(argument) for argument in table.this.expressions)
-        _replace(table, name_of(FunctionCall(table.this.name.lower(), arguments)))
-        return None
-    if not isinstance(table.this, exp.Identifier | exp.Dot):
-        return None
-    name = TableName(tuple(part.name for part in table.parts))
-    version = table.args.get("version")
-    if version is not None:
-        if not table.alias and name.path is None:
-            table.set("alias", exp.TableAlias(this=exp.to_identifier(name.parts[-1], quoted=True)))
-        _replace(table, name_of(TimeTravel(name, str(_constant(version.expression)))))
-        return None
-    if name.path is not None:
-        _replace(table, name_of(PathTable(name)))
-        return None
-    return name
-
-
-def _replace(table: exp.Table, name: str) -> None:
-    from sqlglot import exp
-
-    table.set("this", exp.to_identifier(name, quoted=True))
-    for part in ("db", "catalog", "version"):
-        table.set(part, None)
+        if isinstance(table.this, exp.Anonymous):
+            function = call_name(table.this)
+            if function not in self.functions:
+                text: str = table.this.sql("duckdb")
+                return self.columns_of(text.replace("\1", ""))
+            arguments = tuple(_constant(argument) for argument in table.this.expressions)
+            return self.columns_of(quoted_name(self.name_of(FunctionCall(function, arguments))))
+        name = TableName(tuple(part.name for part in table.parts))
+        version = table.args.get("version")
+        if version is not None:
+            return self.columns_of(quoted_name(self.name_of(TimeTravel(name, str(_constant(version.expression))))))
+        return self.columns_of(name if name.path is None else quoted_name(self.name_of(PathTable(name))))
 
 
 def _constant(node: exp.Expr) -> Constant:

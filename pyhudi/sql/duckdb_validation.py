@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from pyhudi.errors import ConfigError, HudiError
+from pyhudi.expressions.duckdb import quoted_name
 from pyhudi.sql.duckdb_frames import ScanDataset, duckdb_errors, open_duckdb
 from pyhudi.sql.duckdb_text import Part, duckdb_text
+from pyhudi.sql.session import TableName
 from pyhudi.table.scan import scan_of_state
 
 if TYPE_CHECKING:
@@ -31,7 +33,13 @@ def rows(text: str, states: Mapping[str, TableState]) -> pa.Table:
         with duckdb_errors(failures):
             for name, state in states.items():
                 connection.register(name, ScanDataset(scan_of_state(state), failures))
-            result: pa.Table = connection.sql(duckdb_text(text, (), _no_part).text).to_arrow_table()
+
+            def columns_of(name: TableName | str) -> tuple[str, pa.Schema]:
+                quoted = quoted_name(name.parts[-1]) if isinstance(name, TableName) else name
+                return quoted, connection.sql(f"FROM {quoted} LIMIT 0").to_arrow_table().schema
+
+            query = duckdb_text(text, (), _no_part, columns_of).text
+            result: pa.Table = connection.sql(query).to_arrow_table()
     finally:
         connection.close()
     return result

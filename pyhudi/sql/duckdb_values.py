@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -9,20 +10,21 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from pyhudi.errors import ConfigError
+from pyhudi.expressions.duckdb import duckdb_expression
+from pyhudi.model.sql_text import with_deep_stack
+from pyhudi.queries.sql_values import typed_value
 from pyhudi.sql.duckdb_frames import open_duckdb
-from pyhudi.sql.duckdb_text import duckdb_text
 from pyhudi.table.dataset import whole_batches
 
 if TYPE_CHECKING:
     import duckdb
 
-    from pyhudi.sql.duckdb_text import Part
-
 __all__ = ["evaluate"]
 
 _ROWS = "__hudi_rows"
 _NO_COLUMN = "__hudi_none"
-_local = threading.local()
+_databases: dict[tuple[int, str], duckdb.DuckDBPyConnection] = {}  # by process, as one may fork, and zone
+_lock = threading.Lock()
 
 
 def evaluate(text: str, rows: pa.Table, zone: str = "UTC") -> pa.ChunkedArray:
@@ -38,31 +40,34 @@ def evaluate(text: str, rows: pa.Table, zone: str = "UTC") -> pa.ChunkedArray:
         rows = pa.table([pa.nulls(rows.num_rows)], [_NO_COLUMN])
     connection.register(_ROWS, pa.Table.from_batches(whole_batches(rows.to_batches()), rows.schema))
     try:
-        values: pa.ChunkedArray = connection.sql(_query(text)).to_arrow_table().column(0)
+        expression, kind = _expression(text, rows.schema, zone)
+        query = f"SELECT {expression} AS value FROM {_ROWS}"
+        values: pa.ChunkedArray = connection.sql(query).to_arrow_table().column(0)
     except duckdb.Error as error:
         raise ConfigError(f"DuckDB can't evaluate {text!r:.200}: {error}") from error
     finally:
         connection.unregister(_ROWS)
-    return values
+    return values if values.type == kind or pa.types.is_null(kind) else values.cast(kind)
 
 
 @lru_cache(maxsize=100)
-def _query(text: str) -> str:
-    return duckdb_text(f"SELECT {text}\n AS value FROM {_ROWS}", (), _no_part).text
-
-
-def _no_part(part: Part) -> str:
-    raise ConfigError(f"A value is an expression of one row's columns; found the table {part}.")
+def _expression(text: str, schema: pa.Schema, zone: str) -> tuple[str, pa.DataType]:
+    """DuckDB's text of an expression, and its type."""
+    value = typed_value(text, schema, zone)
+    return with_deep_stack(lambda: duckdb_expression(value)), value.type
 
 
 def _connection(zone: str) -> duckdb.DuckDBPyConnection:
-    """A database of the thread's own, for this zone."""
-    by_zone: dict[str, duckdb.DuckDBPyConnection] = _local.__dict__.setdefault("by_zone", {})
-    if zone not in by_zone:
-        opened = open_duckdb()
-        opened.execute("SET TimeZone = '" + zone.replace("'", "") + "'").fetchall()
-        # The text may be a constraint in a table of somebody else's: it sees the rows and nothing besides.
-        opened.execute("SET enable_external_access = false").fetchall()
-        opened.execute("SET lock_configuration = true").fetchall()
-        by_zone[zone] = opened
-    return by_zone[zone]
+    """A connection of the caller's own to the database for this zone. Arrow's threads call too, and threads of theirs
+    end whenever they like: a database that ends with one of them would take its functions in Python along.
+    """
+    with _lock:
+        place = (os.getpid(), zone)
+        if place not in _databases:
+            opened = open_duckdb()
+            opened.execute("SET GLOBAL TimeZone = '" + zone.replace("'", "") + "'").fetchall()
+            # The text may be a constraint in a table of somebody else's: it sees the rows and nothing besides.
+            opened.execute("SET enable_external_access = false").fetchall()
+            opened.execute("SET lock_configuration = true").fetchall()
+            _databases[place] = opened
+        return _databases[place].cursor()

@@ -121,7 +121,7 @@ def test_without_an_engine_the_error_names_the_extra(table: HudiTable, monkeypat
     for name in [name for name in sys.modules if name.partition(".")[0] in ("duckdb", "pyspark")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "duckdb", None)
-    monkeypatch.setattr(duckdb_values, "_local", type(duckdb_values._local)())
+    monkeypatch.setattr(duckdb_values, "_databases", {})
     with pytest.raises(MissingLibrary, match=r"n \+ 1 > 5.*pip install 'pyhudi\[sql\]'"):
         table.count("n + 1 > 5")
     assert table.count("n > 5") > 0

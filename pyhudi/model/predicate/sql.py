@@ -169,6 +169,8 @@ def _compare(left: Operand | Value, op: str, right: Operand | Value) -> Predicat
         return _compare(right, _MIRRORED[op], left)
     if left is None or right is None:
         return Constant(None)
+    if isinstance(left, str) != isinstance(right, str) or isinstance(left, bool) != isinstance(right, bool):
+        raise NotUnderstood(f"where compares the literals {brief(left)} and {brief(right)}, which are of two types.")
     try:
         outcomes = {"=": left == right, "<>": left != right}
         if op not in outcomes:

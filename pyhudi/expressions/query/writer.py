@@ -1,0 +1,496 @@
+"""A query's clauses, from the innermost out, written as DuckDB's.
+
+Each query gives its text and the columns of its result as Spark types them. A clause that is not known to mean the same
+is refused by name.
+
+Source: Spark's SQL reference, "SELECT"; DuckDB's documentation, "SELECT".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import count
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from pyhudi.errors import ConfigError
+from pyhudi.expressions.casts import cast
+from pyhudi.expressions.duckdb import duckdb_expression, quoted_name
+from pyhudi.expressions.functions import GENERATORS
+from pyhudi.expressions.functions.conditions import condition
+from pyhudi.expressions.functions.registry import is_ordered_alike, same_type
+from pyhudi.expressions.query.generators import generated_rows
+from pyhudi.expressions.query.reader import QueryReader
+from pyhudi.expressions.query.scope import Scope, Source
+from pyhudi.expressions.tree import Expression, Literal, Verbatim
+from pyhudi.expressions.types import DAYS, DAYS_TO_SECONDS, YEARS_TO_MONTHS, common_type, name_of, spark_type
+from pyhudi.model.sql_text import call_name
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+__all__ = ["duckdb_query"]
+
+# The columns of a table that a query names, and its name in DuckDB. Raises ConfigError.
+Tables = Callable[["exp.Table"], "tuple[str, pa.Schema]"]
+Result = tuple[str, pa.Schema]
+
+_CLAUSES = frozenset(
+    [
+        "with_",
+        "expressions",
+        "from_",
+        "joins",
+        "laterals",
+        "where",
+        "group",
+        "having",
+        "qualify",
+        "order",
+        "sort",
+        "cluster",
+        "distribute",
+        "distinct",
+        "limit",
+        "offset",
+        "hint",
+        "kind",
+    ]
+)
+_NO_ROW_LIMIT = "ALL"
+
+
+def duckdb_query(tree: exp.Expr, tables: Tables) -> Result:
+    """The text of a query for DuckDB, and the columns of its result as Spark types them.
+
+    Raises: ConfigError for what is not known to mean the same.
+    """
+    text, schema = _Writer(tables).query(tree, None)
+    for one in schema:
+        if one.type in (DAYS, DAYS_TO_SECONDS, YEARS_TO_MONTHS):
+            raise ConfigError(f"the column {one.name} is an {name_of(one.type)}, which needs Spark as a result.")
+    return text, schema
+
+
+class _Writer:
+    """`tables`: gives the columns of the tables that the query names. `ctes`: queries of WITH, by their names."""
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+        self._ctes: dict[str, Source] = {}
+        self._numbers = count(1)
+
+    def query(self, node: exp.Expr, outer: Scope | None) -> Result:
+        """The text and the columns of a query."""
+        from sqlglot import exp
+
+        before = dict(self._ctes)
+        try:
+            begin = self._with(node, outer)
+            match node:
+                case exp.Select():
+                    text, schema = self._select(node, outer)
+                case exp.SetOperation():
+                    text, schema = self._set_operation(node, outer)
+                case exp.Subquery():
+                    text, schema = self._brackets(node, outer)
+                case exp.Values():
+                    text, schema = self._values(node, outer)
+                case _:
+                    raise ConfigError(f"{_shown(node)} is no query that is known without Spark.")
+            return f"{begin}{text}", schema
+        finally:
+            self._ctes = before
+
+    def subquery(self, node: exp.Expr, scope: Scope) -> Result:
+        """A query in an expression: it sees the columns around it."""
+        return self.query(node, scope)
+
+    # ---- WITH, brackets, sets, values
+
+    def _with(self, node: exp.Expr, outer: Scope | None) -> str:
+        clause = node.args.get("with_")
+        if clause is None:
+            return ""
+        if clause.args.get("recursive"):
+            raise ConfigError("WITH RECURSIVE needs Spark.")
+        parts = []
+        for cte in clause.expressions:
+            text, schema = self.query(cte.this, outer)
+            names = [column.name for column in cte.args["alias"].args.get("columns") or []]
+            schema = _renamed(schema, names)
+            alias = f"{cte.alias}__{next(self._numbers)}"
+            parts.append(f"{quoted_name(alias)}({_names(schema)}) AS ({text})")
+            self._ctes[cte.alias.lower()] = Source(alias, (cte.alias.lower(),), schema)
+        return f"WITH {', '.join(parts)} "
+
+    def _brackets(self, node: exp.Subquery, outer: Scope | None) -> Result:
+        text, schema = self.query(node.this, outer)
+        rest = self._end(node, Scope(outer), schema)
+        return (f"SELECT * FROM ({text}){rest}" if rest else text), schema
+
+    def _set_operation(self, node: exp.SetOperation, outer: Scope | None) -> Result:
+        if node.args.get("by_name") or node.args.get("side") or node.args.get("kind"):
+            raise ConfigError(f"{type(node).__name__.upper()} BY NAME needs Spark.")
+        sides = [self.query(side, outer) for side in (node.this, node.expression)]
+        (_, left), (_, right) = sides
+        if len(left) != len(right):
+            raise ConfigError(f"{type(node).__name__.upper()} of {len(left)} and {len(right)} columns.")
+        kinds = []
+        for one, other in zip(left, right, strict=True):
+            kind = common_type([one.type, other.type])
+            if kind is None or (pa.types.is_map(kind) and node.args.get("distinct")):
+                raise ConfigError(
+                    f"the column {one.name} is {name_of(one.type)} on one side, {name_of(other.type)} on the other."
+                )
+            kinds.append(kind)
+        schema = pa.schema(list(zip(left.names, kinds, strict=True)))
+        word = type(node).__name__.upper() + ("" if node.args.get("distinct") else " ALL")
+        text = f" {word} ".join(f"({self._as_types(side, schema)})" for side in sides)
+        scope = Scope(outer, [Source("q", ("q",), schema)])
+        rest = self._end(node, scope, schema)
+        return f"SELECT * FROM ({text}) AS q({_names(schema)}){rest}", schema
+
+    def _as_types(self, side: Result, schema: pa.Schema) -> str:
+        text, columns = side
+        if columns.types == schema.types:
+            return text
+        numbers = [f"c{at}" for at in range(len(columns))]
+        values = [
+            f"{duckdb_expression(cast(Verbatim(f'q.{number}', one.type), of.type))} AS {quoted_name(of.name)}"
+            for number, one, of in zip(numbers, columns, schema, strict=True)
+        ]
+        return f"SELECT {', '.join(values)} FROM ({text}) AS q({', '.join(numbers)})"
+
+    def _values(self, node: exp.Values, outer: Scope | None) -> Result:
+        from sqlglot import exp
+
+        reader = QueryReader(Scope(outer), self.subquery)
+        rows = [
+            [reader.read(cell) for cell in (row.expressions if isinstance(row, exp.Tuple) else [row])]
+            for row in node.expressions
+        ]
+        if len({len(row) for row in rows}) != 1:
+            raise ConfigError("VALUES whose rows have different numbers of columns.")
+        columns = [same_type("VALUES", cells) for cells in zip(*rows, strict=True)]
+        schema = pa.schema([(f"col{at}", kind) for at, (_, kind) in enumerate(columns, 1)])
+        cells = zip(*(values for values, _ in columns), strict=True)
+        text = ", ".join(f"({', '.join(map(duckdb_expression, row))})" for row in cells)
+        return f"SELECT * FROM (VALUES {text}) AS v({_names(schema)})", schema
+
+    # ---- SELECT
+
+    def _select(self, node: exp.Select, outer: Scope | None) -> Result:
+        strange = [name for name, value in node.args.items() if value and name not in _CLAUSES]
+        if strange:
+            raise ConfigError(f"the clause {strange[0].strip('_').upper()} of a query needs Spark.")
+        scope = Scope(outer)
+        sources = self._from(node, scope)
+        columns, generator = self._columns(node, scope)
+        sources += generator
+        scope.aliases = {}
+        where = ""
+        if node.args.get("where") is not None:
+            reader = QueryReader(scope, self.subquery, filters=True)
+            where = f" WHERE {duckdb_expression(condition('WHERE', reader.read(node.args['where'].this)))}"
+        scope.aliases = {name.lower(): value for name, value in columns}
+        group = self._group(node, scope, columns)
+        having = self._filter(node, "having", scope) + self._filter(node, "qualify", scope)
+        schema = pa.schema([(name, value.type) for name, value in columns])
+        distinct = ""
+        if node.args.get("distinct") is not None:
+            if node.args["distinct"].args.get("on") is not None or any(map(pa.types.is_map, schema.types)):
+                raise ConfigError("DISTINCT ON, and DISTINCT of maps, need Spark.")
+            distinct = "DISTINCT "
+        shown = ", ".join(f"{duckdb_expression(value)} AS {quoted_name(name)}" for name, value in columns)
+        scope.aliases_first = True
+        rest = self._end(node, scope, schema)
+        return f"SELECT {distinct}{shown}{sources}{where}{group}{having}{rest}", schema
+
+    def _columns(self, node: exp.Select, scope: Scope) -> tuple[list[tuple[str, Expression]], str]:
+        """Names and values of the result's columns, and the rows of a generator among them as a further source."""
+        from sqlglot import exp
+
+        reader = QueryReader(scope, self.subquery, aggregates=True)
+        columns: list[tuple[str, Expression]] = []
+        generator = ""
+        for one in node.expressions:
+            value = one.this if isinstance(one, exp.Alias | exp.Aliases) else one
+            if isinstance(value, exp.Star):
+                columns += self._star(value, scope, ())
+            elif isinstance(value, exp.Column) and isinstance(value.this, exp.Star):
+                columns += self._star(value.this, scope, [part.name for part in value.parts[:-1]])
+            elif isinstance(value, exp.Anonymous) and call_name(value) in GENERATORS:
+                if generator:
+                    raise ConfigError("two generators in one SELECT are refused by Spark.")
+                names = (
+                    [name.name for name in one.args.get("expressions") or []] if isinstance(one, exp.Aliases) else []
+                )
+                names = [one.alias] if isinstance(one, exp.Alias) else names
+                source, generator = self._generator(value, scope, names, None)
+                columns += [
+                    (part.name, Verbatim(f"{quoted_name(source.alias)}.{quoted_name(part.name)}", part.type))
+                    for part in source.schema
+                ]
+            else:
+                name = one.alias if isinstance(one, exp.Alias) else _column_name(one)
+                columns.append((name, reader.read(value)))
+                scope.aliases[name.lower()] = columns[-1][1]  # the columns behind it may name it
+        if not columns:
+            raise ConfigError("a query without columns.")
+        return columns, generator
+
+    def _star(self, star: exp.Star, scope: Scope, qualifier: Sequence[str]) -> list[tuple[str, Expression]]:
+        if star.args.get("replace") or star.args.get("rename"):
+            raise ConfigError("* REPLACE needs Spark.")
+        left_out = {name.name.lower() for name in star.args.get("except_") or star.args.get("except") or []}
+        columns = scope.star(qualifier)
+        unknown = left_out - {name.lower() for name, _ in columns}
+        if unknown:
+            raise ConfigError(f"* EXCEPT names {', '.join(sorted(unknown))}, which is no column.")
+        return [(name, value) for name, value in columns if name.lower() not in left_out]
+
+    def _filter(self, node: exp.Select, clause: str, scope: Scope) -> str:
+        part = node.args.get(clause)
+        if part is None:
+            return ""
+        reader = QueryReader(scope, self.subquery, aggregates=True, filters=True)
+        return f" {clause.upper()} {duckdb_expression(condition(clause.upper(), reader.read(part.this)))}"
+
+    def _group(self, node: exp.Select, scope: Scope, columns: Sequence[tuple[str, Expression]]) -> str:
+        from sqlglot import exp
+
+        group = node.args.get("group")
+        if group is None:
+            return ""
+        if group.args.get("all"):
+            return " GROUP BY ALL"
+        reader = QueryReader(scope, self.subquery)
+
+        def text(part: exp.Expr) -> str:
+            if isinstance(part, exp.Literal) and not part.is_string:
+                place = int(part.name) if part.name.isdigit() else 0
+                if not 1 <= place <= len(columns):
+                    raise ConfigError(f"GROUP BY {part.name}: there are {len(columns)} columns.")
+                return duckdb_expression(columns[place - 1][1])
+            if isinstance(part, exp.Rollup | exp.Cube | exp.GroupingSets):
+                word = {"Rollup": "ROLLUP", "Cube": "CUBE"}.get(type(part).__name__, "GROUPING SETS")
+                return f"{word} ({', '.join(map(text, part.expressions))})"
+            if isinstance(part, exp.Tuple):
+                return f"({', '.join(map(text, part.expressions))})"
+            if isinstance(part, exp.Paren):
+                return f"({text(part.this)})"
+            value = reader.read(part)
+            if pa.types.is_map(value.type):
+                raise ConfigError("GROUP BY of a map is refused by Spark.")
+            return duckdb_expression(value)
+
+        parts = ", ".join(map(text, group.expressions))
+        for word in ("rollup", "cube"):
+            sets = group.args.get(word)
+            if sets:
+                inner = [text(one) for whole in sets for one in whole.expressions]
+                parts = f"{word.upper()} ({', '.join(inner) or parts})"
+        sets = group.args.get("grouping_sets")
+        if sets:
+            parts = ", ".join(map(text, sets))
+        return f" GROUP BY {parts}"
+
+    def _end(self, node: exp.Expr, scope: Scope, schema: pa.Schema) -> str:
+        """ORDER BY, LIMIT and OFFSET. SORT BY and CLUSTER BY order one partition, which the whole is here."""
+        from sqlglot import exp
+
+        text = ""
+        order = node.args.get("order") or node.args.get("sort") or node.args.get("cluster")
+        if order is not None:
+            reader = QueryReader(scope, self.subquery, aggregates=True)
+            text = f" ORDER BY {', '.join(self._ordered(one, reader, schema) for one in order.expressions)}"
+        limit = node.args.get("limit")
+        if limit is not None and limit.expression.name != _NO_ROW_LIMIT:
+            text += f" LIMIT {_row_count(limit.expression)}"
+        offset = node.args.get("offset")
+        if isinstance(offset, exp.Offset):
+            text += f" OFFSET {_row_count(offset.expression)}"
+        return text
+
+    def _ordered(self, node: exp.Expr, reader: QueryReader, schema: pa.Schema) -> str:
+        from sqlglot import exp
+
+        ordered = node if isinstance(node, exp.Ordered) else exp.Ordered(this=node, nulls_first=True)
+        value = ordered.this
+        way = "DESC" if ordered.args.get("desc") else "ASC"
+        end = f"{way} NULLS {'FIRST' if ordered.args.get('nulls_first') else 'LAST'}"
+        if isinstance(value, exp.Var) and value.name.upper() == "ALL":
+            if not all(map(is_ordered_alike, schema.types)):
+                raise ConfigError("ORDER BY ALL of nested values needs Spark.")
+            return f"ALL {end}"
+        if isinstance(value, exp.Literal) and not value.is_string:
+            place = int(value.name) if value.name.isdigit() else 0
+            if not 1 <= place <= len(schema) or not is_ordered_alike(schema.types[place - 1]):
+                raise ConfigError(f"ORDER BY {value.name} needs Spark, or there is no such column.")
+            return f"{place} {end}"
+        return reader.ordered(ordered)
+
+    # ---- FROM
+
+    def _from(self, node: exp.Select, scope: Scope) -> str:
+        clause = node.args.get("from_")
+        if clause is None:
+            if node.args.get("joins") or node.args.get("laterals"):
+                raise ConfigError("a query with a join and without FROM.")
+            return ""
+        text = f" FROM {self._source(clause.this, scope)}"
+        for join in node.args.get("joins") or []:
+            text += self._join(join, scope)
+        for lateral in node.args.get("laterals") or []:
+            text += self._lateral(lateral, scope)
+        return text
+
+    def _join(self, join: exp.Join, scope: Scope) -> str:
+        from sqlglot import exp
+
+        side, kind, method = (str(join.args.get(part) or "").upper() for part in ("side", "kind", "method"))
+        if isinstance(join.this, exp.Lateral):
+            return self._lateral(join.this, scope)
+        if method not in ("", "NATURAL") or kind not in ("", "INNER", "CROSS", "OUTER", "SEMI", "ANTI"):
+            raise ConfigError(f"{method} {kind} JOIN needs Spark.")
+        before = list(scope.sources)
+        text = self._source(join.this, scope)
+        right = scope.sources[-1]
+        names = [name.name for name in join.args.get("using") or []]
+        if method == "NATURAL":
+            others = {name.lower() for source in before for name in source.schema.names}
+            names = [name for name in right.schema.names if name.lower() in others]
+        word = "CROSS" if kind == "CROSS" else " ".join(part for part in (side, kind) if part not in ("INNER", "OUTER"))
+        word = kind if kind in ("SEMI", "ANTI") else word
+        on = ""
+        if names:
+            scope.sources.pop()
+            scope.merge(names, right, side)
+            scope.sources.append(right)
+            on = f" USING ({', '.join(quoted_name(name) for name in names)})"
+        elif join.args.get("on") is not None:
+            reader = QueryReader(scope, self.subquery, filters=True)
+            on = f" ON {duckdb_expression(condition('ON', reader.read(join.args['on'])))}"
+        elif word != "CROSS":
+            word, on = (word or "INNER"), " ON true"
+        if kind in ("SEMI", "ANTI"):
+            scope.sources.pop()
+        return f" {word} JOIN {text}{on}" if word else f" JOIN {text}{on}"
+
+    def _source(self, node: exp.Expr, scope: Scope) -> str:
+        """A table, a subquery or VALUES in FROM: its text; it becomes a source of the scope."""
+        from sqlglot import exp
+
+        if node.args.get("sample") or node.args.get("pivots"):
+            raise ConfigError("TABLESAMPLE and PIVOT need Spark.")
+        alias = node.args.get("alias")
+        name = alias.name if alias is not None else ""
+        columns = [column.name for column in (alias.args.get("columns") if alias is not None else None) or []]
+        inside = node.args.get("joins") or node.args.get("laterals")
+        if inside:
+            raise ConfigError("joins in brackets need Spark.")
+        if isinstance(node, exp.Table):
+            text, schema, qualifier = self._table(node)
+            qualifier = (name.lower(),) if name else qualifier
+        elif isinstance(node, exp.Subquery | exp.Values):
+            inner, schema = self.query(node.this if isinstance(node, exp.Subquery) else node, scope.outer)
+            text, qualifier = f"({inner})", (name.lower(),)
+        else:
+            raise ConfigError(f"{_shown(node)} after FROM needs Spark.")
+        schema = _renamed(schema, columns)
+        own = f"{name or qualifier[-1] or 'q'}__{next(self._numbers)}"
+        scope.sources.append(Source(own, qualifier, schema))
+        return f"{text} AS {quoted_name(own)}({_names(schema)})"
+
+    def _table(self, node: exp.Table) -> tuple[str, pa.Schema, tuple[str, ...]]:
+        from sqlglot import exp
+
+        if isinstance(node.this, exp.Anonymous) and call_name(node.this) == "range":
+            return (*self._range(node.this), ("range",))
+        parts = [part.name for part in node.parts] if not isinstance(node.this, exp.Anonymous) else []
+        cte = self._ctes.get(parts[0].lower()) if len(parts) == 1 else None
+        if cte is not None:
+            return quoted_name(cte.alias), cte.schema, cte.qualifier
+        text, schema = self._tables(node)
+        return text, schema, tuple(part.lower() for part in parts) or ("",)
+
+    def _range(self, node: exp.Anonymous) -> Result:
+        reader = QueryReader(Scope(), self.subquery)
+        values = [reader.read(argument) for argument in node.expressions]
+        if not 1 <= len(values) <= 3 or not all(
+            isinstance(value, Literal) and isinstance(value.value, int) for value in values
+        ):
+            raise ConfigError("range without Spark takes 1 to 3 constant whole numbers.")
+        numbers = ", ".join(str(value.value) for value in values if isinstance(value, Literal))
+        return f"(SELECT CAST(range AS BIGINT) FROM range({numbers}))", pa.schema([("id", pa.int64())])
+
+    def _lateral(self, node: exp.Lateral, scope: Scope) -> str:
+        from sqlglot import exp
+
+        if not isinstance(node.this, exp.Anonymous) or call_name(node.this) not in GENERATORS:
+            raise ConfigError(f"LATERAL {_shown(node.this)} needs Spark.")
+        alias = node.args.get("alias")
+        columns = [column.name for column in (alias.args.get("columns") if alias is not None else None) or []]
+        name = alias.name if alias is not None else ""
+        source, text = self._generator(node.this, scope, columns, bool(node.args.get("outer")))
+        scope.sources.append(Source(source.alias, (name.lower(),), source.schema))
+        return text
+
+    def _generator(
+        self, node: exp.Anonymous, scope: Scope, names: Sequence[str], outer: bool | None
+    ) -> tuple[Source, str]:
+        """The rows of explode and others, as a join with what is made of each row."""
+        name = call_name(node)
+        reader = QueryReader(scope, self.subquery)
+        if len(node.expressions) != 1:
+            raise ConfigError(f"{name} takes 1 argument, found {len(node.expressions)}.")
+        text, schema = generated_rows(name, reader.read(node.expressions[0]))
+        schema = _renamed(schema, names)
+        alias = f"rows__{next(self._numbers)}"
+        word = "LEFT JOIN" if outer or name.endswith("_outer") else "JOIN"
+        join = f" {word} LATERAL ({text}) AS {quoted_name(alias)}({_names(schema)}) ON true"
+        if not scope.sources:
+            join = f" FROM (SELECT 1){join}"
+        return Source(alias, (alias,), schema), join
+
+
+def _renamed(schema: pa.Schema, names: Sequence[str]) -> pa.Schema:
+    if not names:
+        return schema
+    if len(names) != len(schema):
+        raise ConfigError(f"{len(names)} names for {len(schema)} columns: {', '.join(names)}.")
+    return pa.schema(list(zip(names, schema.types, strict=True)))
+
+
+def _names(schema: pa.Schema) -> str:
+    return ", ".join(quoted_name(name) for name in schema.names)
+
+
+def _row_count(node: exp.Expr) -> int:
+    if not node.name.isdigit():
+        raise ConfigError(f"LIMIT and OFFSET take a constant whole number, found {_shown(node)}.")
+    return int(node.name)
+
+
+def _column_name(column: exp.Expr) -> str:
+    """A name close to the one that Spark gives a computed column."""
+    from sqlglot import exp
+
+    if isinstance(column, exp.Column | exp.Dot | exp.Bracket | exp.Literal):
+        return column.name or _shown(column)
+    text = column.sql("spark", normalize_functions=False, comments=False).replace("\1", "")
+    text = text.replace("count(*)", "count(1)").replace("COUNT(*)", "count(1)")
+    return f"({text})" if isinstance(column, exp.Binary) else text
+
+
+def _shown(node: exp.Expr) -> str:
+    text: str = node.sql("spark").replace("\1", "")
+    return text if len(text) <= 100 else f"{text[:100]}…"
+
+
+def known_schema(schema: pa.Schema) -> pa.Schema:
+    """The columns as Spark reads them, without those that it can't."""
+    fields = [(one.name, spark_type(one.type)) for one in schema]
+    return pa.schema([(name, kind) for name, kind in fields if kind is not None])

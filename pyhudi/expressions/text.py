@@ -1,0 +1,497 @@
+"""Spark's words to the typed tree: sqlglot reads the grammar, here names get their columns and functions their rows.
+
+Source: Spark's SQL reference, "Literals", "Operators", "Functions".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from pyhudi.errors import ConfigError
+from pyhudi.expressions.casts import cast
+from pyhudi.expressions.functions import rule_of
+from pyhudi.expressions.functions.conditions import case, compared, condition, is_in
+from pyhudi.expressions.functions.nested import LAMBDA_CONDITIONS, LAMBDAS, field_of, item_of, struct_of
+from pyhudi.expressions.functions.numbers import negated
+from pyhudi.expressions.functions.registry import Row, call
+from pyhudi.expressions.functions.texts import like
+from pyhudi.expressions.functions.times import ZONED, extracted, interval_of, time_arithmetic
+from pyhudi.expressions.tree import Call, Column, Expression, Form, Lambda, Literal, Verbatim
+from pyhudi.expressions.types import (
+    BINARY,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    INT,
+    LONG,
+    MOMENT,
+    NOTHING,
+    STRING,
+    is_integral,
+    name_of,
+    read_cast,
+    spark_type,
+    type_of_text,
+)
+from pyhudi.model.sql_text import call_name
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+__all__ = ["Reader", "Resolve", "of_schema"]
+
+# A name's column: the parts of the name as they are written. Raises ConfigError for an unknown one.
+Resolve = Callable[[Sequence[str]], Expression]
+
+_SIGNS = {
+    "Add": "+",
+    "Sub": "-",
+    "Mul": "*",
+    "Div": "/",
+    "Mod": "%",
+    "IntDiv": "div",
+    "BitwiseAnd": "&",
+    "BitwiseOr": "|",
+    "BitwiseXor": "^",
+    "BitwiseLeftShift": "shiftleft",
+    "BitwiseRightShift": "shiftright",
+    "DPipe": "||",
+    "And": "and",
+    "Or": "or",
+}
+_COMPARISONS = {
+    "EQ": "=",
+    "NEQ": "<>",
+    "LT": "<",
+    "LTE": "<=",
+    "GT": ">",
+    "GTE": ">=",
+    "NullSafeEQ": "<=>",
+    "NullSafeNEQ": "IS DISTINCT FROM",
+}
+# Spark's grammar has no operator after these without brackets.
+_PREDICATES = ("In", "Between", "Like", "ILike", "RegexpLike", "Is", "Not")
+# sqlglot and Spark bind these in different orders, so that they stand in brackets beside each other.
+_BITS = ("BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitwiseLeftShift", "BitwiseRightShift", "DPipe")
+_MIXED = {**dict.fromkeys(_BITS, (*_BITS, "Add", "Sub")), "Add": _BITS, "Sub": _BITS}
+_UNITS_FIRST = ("datediff", "date_diff", "timestampdiff", "dateadd", "date_add", "timestampadd")
+
+
+def of_schema(schema: pa.Schema) -> Resolve:
+    """Names of columns, and of fields in them, of one schema. Case matters where several fit."""
+
+    def resolve(parts: Sequence[str]) -> Expression:
+        whole = ".".join(parts)
+        if schema.get_field_index(whole) >= 0:
+            return column_of_field(schema.field(whole))
+        matches = [field for field in schema if field.name == parts[0]]
+        matches = matches or [field for field in schema if field.name.lower() == parts[0].lower()]
+        if len(matches) != 1:
+            raise ConfigError(f"there is no column {whole}.")
+        value: Expression = column_of_field(matches[0])
+        for part in parts[1:]:
+            value = field_of(value, part)
+        return value
+
+    return resolve
+
+
+def column_of_field(field: pa.Field, source: str | None = None) -> Expression:
+    """A column as Spark reads it."""
+    kind = spark_type(field.type)
+    if kind is None:  # no function takes it; it may be passed on
+        return Column((field.name,), field.type, source)
+    column = Column((field.name,), kind, source)
+    text = read_cast(field.type)
+    return column if text is None else Call(Form("cast", text), (column,), kind)
+
+
+class Reader:
+    """Reads the trees of one scope of names. `zone`: the session's; `now`: the present moment, else the engine's."""
+
+    def __init__(self, resolve: Resolve, zone: str = "UTC", now: datetime | None = None) -> None:
+        self._resolve, self._zone, self._now = resolve, zone, now
+        self._parameters: dict[str, Verbatim] = {}
+
+    def read(self, node: exp.Expr) -> Expression:
+        """The typed tree of sqlglot's. Raises ConfigError for what has no row, and for types that don't fit."""
+        from sqlglot import exp
+
+        name = type(node).__name__
+        if name in _COMPARISONS:
+            return self._comparison(_COMPARISONS[name], node)
+        if name in _SIGNS:
+            return self._operator(_SIGNS[name], node)
+        match node:
+            case exp.Paren():
+                return self.read(node.this)
+            case exp.Column():
+                return self._column([part.name for part in node.parts])
+            case exp.Identifier():
+                return self._column([node.name])
+            case exp.Dot():
+                return self._dot(node)
+            case exp.Literal():
+                return Literal(node.name, STRING) if node.is_string else number_of_text(node.name)
+            case exp.RawString():
+                return Literal(node.name, STRING)
+            case exp.HexString():
+                return Literal(bytes.fromhex(node.name.rjust(len(node.name) + len(node.name) % 2, "0")), BINARY)
+            case exp.Boolean():
+                return Literal(bool(node.this), BOOLEAN)
+            case exp.Null():
+                return Literal(None, NOTHING)
+            case exp.Neg():
+                return self._negative(node.this)
+            case exp.Not():
+                return self._function("not", [self._term(node.this)])
+            case exp.BitwiseNot():
+                return self._function("~", [self.read(node.this)])
+            case exp.Is():
+                return self._is(node)
+            case exp.In() if node.args.get("query") is None and node.args.get("unnest") is None:
+                return self._negated(node, is_in(self._term(node.this), [self.read(item) for item in node.expressions]))
+            case exp.Between():
+                return self._between(node)
+            case exp.Like() | exp.ILike() | exp.Escape() | exp.RegexpLike():
+                return self._pattern(node)
+            case exp.Case():
+                return self._case(node)
+            case exp.Cast() | exp.TryCast():
+                return self._cast(node)
+            case exp.Interval():
+                return self._interval(node)
+            case exp.Extract():
+                return extracted("extract", node.this.name, self.read(node.expression))
+            case exp.Trim() | exp.Substring() | exp.Overlay() | exp.StrPosition():
+                return self._special(node)
+            case exp.Bracket() if len(node.expressions) == 1:
+                return item_of(self.read(node.this), self.read(node.expressions[0]))
+            case exp.Concat():
+                return self._adjacent(node)
+            case exp.Tuple():
+                return struct_of(
+                    "a tuple", [(f"col{at}", self.read(part)) for at, part in enumerate(node.expressions, 1)]
+                )
+            case exp.CurrentTimestamp() | exp.CurrentDate():
+                return self._function("current_date" if isinstance(node, exp.CurrentDate) else "now", [])
+            case exp.Anonymous():
+                return self._call(call_name(node), node)
+        return self.other(node)
+
+    def other(self, node: exp.Expr) -> Expression:
+        """What is no expression of one row's values: a query has more. Raises ConfigError."""
+        raise ConfigError(f"{_shown(node)} needs Spark.")
+
+    def special_function(self, name: str, node: exp.Anonymous) -> Expression | None:
+        """An aggregate, or another function that only a query has; None for others."""
+        return None
+
+    def arguments(self, node: exp.Anonymous) -> list[Expression]:
+        """The values of a call's arguments."""
+        return [self.read(argument) for argument in node.expressions]
+
+    # ---- names and literals
+
+    def _column(self, parts: Sequence[str]) -> Expression:
+        parameter = self._parameters.get(parts[0].lower())
+        if parameter is None:
+            return self._resolve(parts)
+        value: Expression = parameter
+        for part in parts[1:]:
+            value = field_of(value, part)
+        return value
+
+    def _dot(self, node: exp.Dot) -> Expression:
+        from sqlglot import exp
+
+        if isinstance(node.expression, exp.Star):
+            return self.other(node)
+        return field_of(self.read(node.this), node.expression.name)
+
+    def _negative(self, node: exp.Expr) -> Expression:
+        from sqlglot import exp
+
+        if isinstance(node, exp.Literal) and not node.is_string:
+            return number_of_text(f"-{node.name}")
+        value = self.read(node)
+        if pa.types.is_duration(value.type):
+            return call("negative", "(-{0})", value.type, value)
+        return negated("-", [value])
+
+    def _adjacent(self, node: exp.Concat) -> Expression:
+        """Texts that stand one after the other are one text."""
+        values = [self.read(part) for part in node.expressions]
+        if not all(isinstance(value, Literal) and isinstance(value.value, str) for value in values):
+            raise ConfigError(f"{_shown(node)} needs Spark.")
+        return Literal("".join(str(value.value) for value in values if isinstance(value, Literal)), STRING)
+
+    def _interval(self, node: exp.Interval) -> Expression:
+        from sqlglot import exp
+
+        number, unit = node.this, node.args.get("unit")
+        is_negative = isinstance(number, exp.Neg)
+        number = number.this if is_negative else number
+        if not isinstance(number, exp.Literal) or not isinstance(unit, exp.Var):
+            raise ConfigError(f"{_shown(node)} needs Spark; INTERVAL with one whole number and one unit is known.")
+        return interval_of(f"-{number.name}" if is_negative else number.name, unit.name)
+
+    # ---- operators
+
+    def _term(self, node: exp.Expr) -> Expression:
+        return self.read(node)
+
+    def _operator(self, sign: str, node: exp.Expr) -> Expression:
+        if sign in ("and", "or"):
+            return self._logic(sign, node)
+        for side in (node.this, node.expression):
+            if type(side) is not type(node) and type(side).__name__ in _MIXED.get(type(node).__name__, ()):
+                raise ConfigError(f"{_shown(node)}: write brackets around one of the two operators.")
+        left, right = self._side(node.this), self._side(node.expression)
+        if sign in ("+", "-"):
+            moved = time_arithmetic(sign, left, right)
+            if moved is not None:
+                return moved
+        return self._function(sign, [left, right])
+
+    def _logic(self, sign: str, node: exp.Expr) -> Expression:
+        """A chain of AND or OR. Chains are long, so that the tree is as deep as it must be and no deeper."""
+        parts, chain = [], [node]
+        while chain:
+            part = chain.pop()
+            if type(part) is type(node):
+                chain += [part.expression, part.this]
+            else:
+                parts.append(condition(sign.upper(), self.read(part)))
+        while len(parts) > 1:
+            parts = [
+                self._function(sign, parts[at : at + 2]) if at + 1 < len(parts) else parts[at]
+                for at in range(0, len(parts), 2)
+            ]
+        return parts[0]
+
+    def _side(self, node: exp.Expr) -> Expression:
+        if type(node).__name__ in _PREDICATES:
+            raise ConfigError(f"{_shown(node)} stands beside an operator, where Spark wants brackets around it.")
+        return self.read(node)
+
+    def _comparison(self, sign: str, node: exp.Expr) -> Expression:
+        if any(type(side).__name__ in _COMPARISONS for side in (node.this, node.expression)):
+            raise ConfigError(f"{_shown(node)}: write brackets around one of the two comparisons.")
+        return compared(sign, self._side(node.this), self._side(node.expression))
+
+    def _negated(self, node: exp.Expr, value: Expression) -> Expression:
+        return self._function("not", [value]) if node.args.get("negate") else value
+
+    def _is(self, node: exp.Is) -> Expression:
+        from sqlglot import exp
+
+        value, what = self._side(node.this), node.expression
+        is_negated = isinstance(what, exp.Not)
+        what = what.this if is_negated else what
+        if isinstance(what, exp.Null):
+            answer = self._function("isnull", [value])
+        elif isinstance(what, exp.Boolean):
+            answer = compared("<=>", condition("IS", value), Literal(bool(what.this), BOOLEAN))
+        else:
+            raise ConfigError(f"{_shown(node)} needs Spark.")
+        return self._function("not", [answer]) if is_negated or node.args.get("negate") else answer
+
+    def _between(self, node: exp.Between) -> Expression:
+        value, low, high = self._side(node.this), self._side(node.args["low"]), self._side(node.args["high"])
+        both = [compared(">=", value, low), compared("<=", value, high)]
+        return self._negated(node, self._function("and", both))
+
+    def _pattern(self, node: exp.Expr) -> Expression:
+        from sqlglot import exp
+
+        escape = "\\"
+        is_negated = bool(node.args.get("negate"))
+        if isinstance(node, exp.Escape):
+            escape, node = node.expression.name, node.this
+            is_negated = is_negated or bool(node.args.get("negate"))
+        value, pattern = self._side(node.this), node.expression
+        if isinstance(node, exp.RegexpLike):
+            answer = self._function("rlike", [value, self.read(pattern)])
+        elif isinstance(pattern, exp.Any | exp.All):
+            patterns = pattern.this.unnest()
+            parts = patterns.expressions if isinstance(patterns, exp.Tuple) else [patterns]
+            if isinstance(patterns, exp.Query):
+                raise ConfigError(f"{_shown(node)} needs Spark.")
+            word = "or" if isinstance(pattern, exp.Any) else "and"
+            answers = [self._like(node, value, self.read(part), escape) for part in parts]
+            answer = answers[0]
+            for other in answers[1:]:
+                answer = self._function(word, [answer, other])
+        else:
+            answer = self._like(node, value, self.read(pattern), escape)
+        return self._function("not", [answer]) if is_negated else answer
+
+    def _like(self, node: exp.Expr, value: Expression, pattern: Expression, escape: str) -> Expression:
+        from sqlglot import exp
+
+        return like("ilike" if isinstance(node, exp.ILike) else "like", value, pattern, escape)
+
+    def _case(self, node: exp.Case) -> Expression:
+        branches = []
+        for branch in node.args["ifs"]:
+            when = self.read(branch.this)
+            if node.this is not None:
+                when = compared("=", self.read(node.this), when)
+            branches.append((when, self.read(branch.args["true"])))
+        default = node.args.get("default")
+        return case(branches, None if default is None else self.read(default))
+
+    def _cast(self, node: exp.Cast) -> Expression:
+        to = type_of_text(node.to)
+        if to is None or node.args.get("format") is not None:
+            raise ConfigError(f"{_shown(node)}: a cast to {node.to.sql('spark')} needs Spark.")
+        value = self.read(node.this)
+        if isinstance(value, Literal) and isinstance(value.value, int) and is_integral(to) and is_integral(value.type):
+            # It may be 5L, which counts its digits beside a decimal, or CAST(5 AS BIGINT), which does not.
+            return Call(Form("cast of a constant", "{0}", "cast"), (cast(value, to),), to)
+        return cast(value, to, tries=bool(node.args.get("safe")))
+
+    # ---- functions
+
+    def _function(self, name: str, arguments: Sequence[Expression]) -> Expression:
+        if self._now is not None and name in ("now", "current_timestamp", "current_date", "curdate"):
+            return (
+                Literal(self._now, MOMENT) if name in ("now", "current_timestamp") else Literal(self._now.date(), DATE)
+            )
+        return rule_of(name)(name, arguments)
+
+    def _special(self, node: exp.Expr) -> Expression:
+        """Functions with words between their arguments."""
+        from sqlglot import exp
+
+        value = self.read(node.this)
+        if isinstance(node, exp.Trim):
+            characters = node.expression and self.read(node.expression)
+            side = (node.args.get("position") or "BOTH").upper()
+            if characters is None:
+                return self._function({"BOTH": "trim", "LEADING": "ltrim", "TRAILING": "rtrim"}[side], [value])
+            name = {"BOTH": "btrim", "LEADING": "ltrim", "TRAILING": "rtrim"}[side]
+            return self._function(name, [value, characters] if name == "btrim" else [characters, value])
+        if isinstance(node, exp.Substring):
+            parts = [node.args.get(part) for part in ("start", "length")]
+            return self._function("substring", [value, *(self.read(part) for part in parts if part is not None)])
+        if isinstance(node, exp.StrPosition):
+            return self._function("position", [self.read(node.args["substr"]), value])
+        rest = [self.read(node.expression), self.read(node.args["from_"])]
+        length = node.args.get("for_")
+        count = self._function("length", rest[:1]) if length is None else self.read(length)
+        text = "left({0}, greatest({2} - 1, 0)) || {1} || substring({0}, {2} + {3})"
+        return Row(text, STRING, (STRING, STRING, INT, INT))("overlay", [value, *rest, count])
+
+    def _call(self, name: str, node: exp.Anonymous) -> Expression:
+        from sqlglot import exp
+
+        special = self.special_function(name, node)
+        if special is not None:
+            return special
+        if name == "struct":
+            return self._struct(node)
+        if any(isinstance(argument, exp.Lambda) for argument in node.expressions):
+            return self._with_lambda(name, node)
+        if name in _UNITS_FIRST and len(node.expressions) == 3:
+            unit, *values = node.expressions
+            if not isinstance(unit, exp.Column) or len(unit.parts) != 1:
+                raise ConfigError(f"{name} takes a unit first, such as DAY.")
+            return rule_of(name)(name, [Column((unit.name,), NOTHING), *map(self.read, values)])
+        arguments = self.arguments(node)
+        if name in ZONED:
+            return ZONED[name](self._zone, name, arguments)
+        return self._function(name, arguments)
+
+    def _struct(self, node: exp.Anonymous) -> Expression:
+        from sqlglot import exp
+
+        fields = []
+        for at, part in enumerate(node.expressions, 1):
+            value = part.this if isinstance(part, exp.Alias) else part
+            name = part.alias if isinstance(part, exp.Alias) else ""
+            if not name and isinstance(value, exp.Column):
+                name = value.name
+            fields.append((name or f"col{at}", self.read(value)))
+        return struct_of("struct", fields)
+
+    def _with_lambda(self, name: str, node: exp.Anonymous) -> Expression:
+        from sqlglot import exp
+
+        if name in ("aggregate", "reduce") and len(node.expressions) == 3:
+            return self._reduced(name, node)
+        whole = [argument for argument in node.expressions if not isinstance(argument, exp.Lambda)]
+        functions = [argument for argument in node.expressions if isinstance(argument, exp.Lambda)]
+        if name not in LAMBDAS or len(whole) != 1 or len(functions) != 1 or node.expressions[0] is not whole[0]:
+            raise ConfigError(f"{name} with a function needs Spark; known are {', '.join(LAMBDAS)}.")
+        value = self.read(whole[0])
+        if not pa.types.is_list(value.type):
+            raise ConfigError(f"{name} takes an array, found {name_of(value.type)}.")
+        body = self._lambda(functions[0], [value.type.value_type, INT])
+        if name in LAMBDA_CONDITIONS and body.type != BOOLEAN:
+            raise ConfigError(f"{name} takes a condition, found {name_of(body.type)}.")
+        text, kind = LAMBDAS[name](value.type, body.type)
+        return Call(Form(name, text), (value, body), kind)
+
+    def _reduced(self, name: str, node: exp.Anonymous) -> Expression:
+        """aggregate(array, start, (state, element) -> …): the state has one type all along."""
+        from sqlglot import exp
+
+        value, start = (self.read(argument) for argument in node.expressions[:2])
+        function = node.expressions[2]
+        if not isinstance(function, exp.Lambda) or not pa.types.is_list(value.type):
+            raise ConfigError(f"{name} takes an array, a start and a function of two parameters.")
+        body = self._lambda(function, [start.type, value.type.value_type], places=False)
+        if body.type != start.type or len(body.parameters) != 2:
+            raise ConfigError(f"{name}: the function gives {name_of(body.type)}, the start is {name_of(start.type)}.")
+        return Call(Form(name, "list_reduce({0}, {2}, {1})"), (value, start, body), start.type)
+
+    def _lambda(self, node: exp.Lambda, kinds: Sequence[pa.DataType], *, places: bool = True) -> Lambda:
+        names = [parameter.name for parameter in node.expressions]
+        if len(names) > len(kinds) or len({name.lower() for name in names}) < len(names):
+            raise ConfigError(f"{_shown(node)}: a function of {len(names)} parameters needs Spark.")
+        hidden = {name.lower(): self._parameters.get(name.lower()) for name in names}
+        inner = [f"{name.lower()}__{len(self._parameters)}" for name in names]
+        for at, (name, kind) in enumerate(zip(names, kinds, strict=False)):
+            quoted = '"' + inner[at].replace('"', '""') + '"'
+            # DuckDB counts from 1, in BIGINT.
+            text = f"CAST({quoted} - 1 AS INTEGER)" if at and places else quoted
+            self._parameters[name.lower()] = Verbatim(text, kind)
+        try:
+            body = self.read(node.this)
+        finally:
+            for name, before in hidden.items():
+                self._parameters.pop(name, None)
+                if before is not None:
+                    self._parameters[name] = before
+        return Lambda(tuple(inner), body, body.type)
+
+
+def number_of_text(text: str) -> Literal:
+    """A number as Spark types it: INT, BIGINT or DECIMAL by its digits, DOUBLE with an exponent."""
+    if "e" in text.lower():
+        return Literal(float(text), DOUBLE)
+    exact = Decimal(text)
+    if "." not in text:
+        whole = int(exact)
+        for kind in (INT, LONG):
+            if -(2 ** (kind.bit_width - 1)) <= whole < 2 ** (kind.bit_width - 1):
+                return Literal(whole, kind)
+    _, digits, exponent = exact.as_tuple()
+    assert isinstance(exponent, int)
+    scale = -exponent
+    precision = max(len(digits), scale)
+    if precision > 38:
+        raise ConfigError(f"the number {text:.50} has more than 38 digits.")
+    return Literal(exact, pa.decimal128(precision, scale))
+
+
+def _shown(node: exp.Expr) -> str:
+    text: str = node.sql("spark").replace("\1", "")
+    return text if len(text) <= 100 else f"{text[:100]}…"
