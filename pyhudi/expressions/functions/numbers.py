@@ -49,6 +49,10 @@ MACROS: Mapping[str, str] = {
         "WHEN d <> 0 THEN ((2 * abs(n) + abs(d)) // (2 * abs(d))) * (CASE WHEN (n < 0) = (d < 0) THEN 1 ELSE "
         "-1 END) END"
     ),
+    "spark_power(x, y)": (  # in C, 1 to the power of anything is 1
+        "CASE WHEN x IS NOT NULL AND (isnan(y) OR (abs(x) = 1 AND isinf(y))) THEN CAST('nan' AS DOUBLE) "
+        "ELSE pow(x, y) END"
+    ),
     "spark_wrap(v, half)": "((v + half) % (2 * half) + 2 * half) % (2 * half) - half",
     "spark_power_of_2(n)": "CAST(pow(2, n) AS HUGEINT)",
     "spark_double_to_long(v)": ("CASE WHEN isnan(v) THEN 0 ELSE CAST(v AS BIGINT) END"),
@@ -400,8 +404,8 @@ ROWS: Mapping[str, Rule] = {
     "log": _log,
     "signum": _double(_ONE_DOUBLE["sign"]),
     "hypot": Row("sqrt({0} * {0} + {1} * {1})", DOUBLE, (DOUBLE, DOUBLE)),
-    "power": Row("pow({0}, {1})", DOUBLE, (DOUBLE, DOUBLE)),
-    "pow": Row("pow({0}, {1})", DOUBLE, (DOUBLE, DOUBLE)),
+    "power": Row("spark_power({0}, {1})", DOUBLE, (DOUBLE, DOUBLE)),
+    "pow": Row("spark_power({0}, {1})", DOUBLE, (DOUBLE, DOUBLE)),
     "atan2": Row("atan2({0}, {1})", DOUBLE, (DOUBLE, DOUBLE)),
     "e": Row("CAST('2.718281828459045' AS DOUBLE)", DOUBLE),
     "pi": Row("pi()", DOUBLE),

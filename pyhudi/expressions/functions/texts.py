@@ -41,7 +41,7 @@ MACROS: Mapping[str, str] = {
     "spark_left(s, n)": "CASE WHEN n <= 0 AND s IS NOT NULL THEN '' ELSE left(s, n) END",
     "spark_right(s, n)": "CASE WHEN n <= 0 AND s IS NOT NULL THEN '' ELSE right(s, n) END",
     "spark_locate(x, s, p)": (
-        "CASE WHEN s IS NULL OR x IS NULL THEN NULL WHEN p IS NULL OR p <= 0 THEN 0 WHEN x = '' THEN 1 WHEN "
+        "CASE WHEN p IS NULL THEN 0 WHEN s IS NULL OR x IS NULL THEN NULL WHEN p <= 0 THEN 0 WHEN x = '' THEN 1 WHEN "
         "instr(substring(s, p), x) = 0 THEN 0 "
         "ELSE instr(substring(s, p), x) + p - 1 END"
     ),
