@@ -130,7 +130,8 @@ def test_fields_of_a_struct_with_the_key_that_rows_lack_stay(
 def test_merge_into_refuses_a_star_with_a_struct_of_the_key(tmp_path: Path, fields: dict[str, str]) -> None:
     pytest.importorskip("duckdb")
     table = nested(tmp_path, "COPY_ON_WRITE", fields)
-    source = "SELECT 1 AS id, {'city': 'oslo', 'zip': '9', 'at': {'x': 4}} AS addr, 5 AS v, 5 AS w"
+    addr = "named_struct('city', 'oslo', 'zip', '9', 'at', named_struct('x', 4))"
+    source = f"SELECT 1 AS id, {addr} AS addr, 5 AS v, 5 AS w"
     with pytest.raises(ConfigError, match="name the other columns where"):
         pyhudi.sql(f"MERGE INTO hudi.`{table.path}` t USING ({source}) s ON t.id = s.id WHEN MATCHED THEN UPDATE SET *")
     assert table.to_arrow(["v"]).to_pylist() == [{"v": 1}]
