@@ -13,8 +13,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 
+from pyhudi.cli.json_rows import one_schema
 from pyhudi.cli.text_values import column_of_texts
 from pyhudi.errors import ConfigError, SchemaMismatch
+from pyhudi.schema.projection import project
+from pyhudi.schema.value_types import typed_nulls
 
 __all__ = ["csv_reader", "csv_types"]
 
@@ -23,17 +26,27 @@ Types: TypeAlias = Mapping[str, pa.DataType]
 
 
 def csv_types(files: Mapping[str, Opener], schema: pa.Schema | None, encoding: str) -> dict[str, pa.DataType]:
-    """The type of each column that the files have: the table's, or the narrowest that all fields of all files fit."""
+    """The type of each column that the files have: the table's, or the narrowest that all fields of all files fit.
+
+    Structs have the fields that one of the rows names.
+    """
     types = {} if schema is None else {field.name: field.type for field in schema}
     remaining: dict[str, list[pa.DataType]] = {}
+    nested = {name: pa.null() for name, data_type in types.items() if pa.types.is_nested(data_type)}
     for place, opener in files.items():
         names = _names(place, opener, encoding)
         new = [name for name in names if name not in types]
-        for batch in _texts(place, opener, names, encoding) if new else ():
+        parts = [name for name in names if name in nested]
+        for batch in _texts(place, opener, names, encoding) if new or parts else ():
             for name in new:
                 candidates = remaining.get(name, _CANDIDATES)
                 remaining[name] = [one for one in candidates if _fits(batch.column(name), one)]
-    return {**types, **{name: _narrowest(candidates) for name, candidates in remaining.items()}}
+            for name in parts:
+                values = column_of_texts(name, batch.column(name), types[name])
+                schemas = [pa.schema([(name, nested[name])]), pa.schema([(name, values.type)])]
+                nested[name] = one_schema(schemas, place).field(name).type
+    named = {name: typed_nulls(kind, types[name]) for name, kind in nested.items()}
+    return {**types, **named, **{name: _narrowest(candidates) for name, candidates in remaining.items()}}
 
 
 def csv_reader(place: str, opener: Opener, types: Types, encoding: str) -> pa.RecordBatchReader:
@@ -44,7 +57,7 @@ def csv_reader(place: str, opener: Opener, types: Types, encoding: str) -> pa.Re
     def batches() -> Iterator[pa.RecordBatch]:
         for texts in _texts(place, opener, names, encoding):
             arrays = [column_of_texts(f.name, texts.column(f.name), f.type) for f in columns]
-            yield pa.RecordBatch.from_arrays(arrays, schema=columns)
+            yield project(pa.RecordBatch.from_arrays(arrays, names=columns.names), columns)
 
     return pa.RecordBatchReader.from_batches(columns, batches())
 

@@ -21,6 +21,7 @@ from pyhudi.cli.json_rows import json_rows, one_schema
 from pyhudi.cli.parsing import STANDARD_INPUT
 from pyhudi.errors import ConfigError, SchemaMismatch
 from pyhudi.schema.projection import project
+from pyhudi.schema.value_types import nulls_typed
 
 __all__ = ["rows_of_files"]
 
@@ -107,9 +108,10 @@ def _opened(files: Sequence[GivenFile], form: _Form) -> pa.RecordBatchReader:
                 f"{file.name}: its columns {', '.join(reader.schema.names)} are not those of the first file, "
                 f"{', '.join(names)}. Write them one after the other."
             )
-    if len(readers) == 1:
-        return readers[0]
     columns = one_schema([reader.schema for reader in readers], "The files together")
+    columns = pa.schema(nulls_typed(list(columns), [] if form.schema is None else list(form.schema)))
+    if len(readers) == 1 and readers[0].schema.equals(columns):
+        return readers[0]
     return pa.RecordBatchReader.from_batches(columns, _batches(readers, columns))
 
 

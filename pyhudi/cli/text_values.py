@@ -50,18 +50,22 @@ def column_of_texts(name: str, texts: pa.Array, data_type: pa.DataType) -> pa.Ar
 
 
 def column_of_json(name: str, values: Sequence[object], data_type: pa.DataType | None) -> pa.Array:
-    """Values of JSON as a column. `data_type`: of the table's column, None where it has none. Raises SchemaMismatch."""
+    """Values of JSON as a column, in which nested parts without a value are untyped nulls.
+
+    Args:   data_type: of the table's column, None where it has none.
+    Raises: SchemaMismatch for values that the column can't hold.
+    """
     kinds = set(map(type, values)) - {type(None)}
     if data_type is not None and _is_cast(data_type) and kinds == {str}:
         return _cast(name, pa.array(values, pa.string()), data_type)
     decode = _floats if data_type is None else _decoder(data_type)
     if decode is None or kinds <= _AS_THEY_ARE.get(data_type, set()):
-        return column_of(name, values, data_type)
+        return column_of(name, values, data_type, has_nulls_typed=False)
     try:
         decoded = [None if value is None else decode(value) for value in values]
     except (ValueError, TypeError, InvalidOperation) as error:
         raise _refused(name, data_type, error) from error
-    return column_of(name, decoded, data_type)
+    return column_of(name, decoded, data_type, has_nulls_typed=False)
 
 
 def has_decimals(data_type: pa.DataType) -> bool:

@@ -26,6 +26,7 @@ from pyhudi.formats.avro.schema import storable, without_meta
 from pyhudi.schema.casts import can_cast
 from pyhudi.schema.former_names import FormerName
 from pyhudi.schema.near_names import near_name
+from pyhudi.schema.value_types import nulls_typed
 
 __all__ = ["evolve", "misfit", "misspelt", "or_widen", "wider_decimal"]
 
@@ -67,7 +68,7 @@ def evolve(
     Raises:  SchemaMismatch naming every column that does not fit, with both types and the reason.
     """
     old = without_meta(table)
-    new = storable(pa.schema(_with_nulls_typed(list(without_meta(incoming)), list(old))))
+    new = storable(pa.schema(nulls_typed(list(without_meta(incoming)), list(old))))
     if not old.names:
         return new
     keep = null_for_missing or reconcile
@@ -245,28 +246,6 @@ def or_widen(path: str, old: pa.DataType, new: pa.DataType) -> str:
     """The end of a message about decimals that don't fit: the change that lets the column take both, "" for none."""
     wider = wider_decimal(old, new)
     return "" if wider is None else f", or widen the column: table.alter(ChangeType({path!r}, pa.{wider}))"
-
-
-def _with_nulls_typed(new: Sequence[pa.Field], old: Sequence[pa.Field]) -> list[pa.Field]:
-    """Incoming fields, with an untyped null replaced by the table's type."""
-    old_types = {field.name: field.type for field in old}
-    return [
-        field.with_type(_typed(field.type, old_types[field.name])) if field.name in old_types else field
-        for field in new
-    ]
-
-
-def _typed(new: pa.DataType, old: pa.DataType) -> pa.DataType:
-    if pt.is_null(new):
-        return old
-    if pt.is_struct(new) and pt.is_struct(old):
-        return pa.struct(_with_nulls_typed(new.fields, old.fields))
-    if is_list(new) and is_list(old):
-        return pa.list_(new.value_field.with_type(_typed(new.value_type, old.value_type)))
-    if pt.is_map(new) and pt.is_map(old):
-        values = new.item_field.with_type(_typed(new.item_type, old.item_type))
-        return pa.map_(_typed(new.key_type, old.key_type), values)
-    return new
 
 
 def _takes(old: pa.DataType, new: pa.DataType) -> bool:

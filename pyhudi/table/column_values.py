@@ -18,7 +18,7 @@ from pyhudi.errors import SchemaMismatch
 from pyhudi.model.predicate.limits import brief
 from pyhudi.schema.casts import can_cast
 from pyhudi.schema.evolution import wider_decimal
-from pyhudi.schema.near_names import near_name
+from pyhudi.schema.value_types import named_type, typed_nulls
 from pyhudi.shown_text import is_text
 
 __all__ = ["NO_FIT", "column_of", "from_columns", "from_dicts", "type_in"]
@@ -28,13 +28,22 @@ NO_FIT = (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, Overf
 _WRITTEN = {pa.int64(): "int64()", pa.float32(): "float32()", pa.float64(): "float64()", pa.string(): "string()"}
 
 
-def column_of(name: object, values: Sequence[object], data_type: pa.DataType | None) -> pa.Array:
-    """Python values as a column. `data_type`: of the table's column, None where it has none. Raises SchemaMismatch."""
+def column_of(
+    name: object, values: Sequence[object], data_type: pa.DataType | None, *, has_nulls_typed: bool = True
+) -> pa.Array:
+    """Python values as a column. Structs have the fields that one of the values names.
+
+    Args:   data_type: of the table's column, None where it has none. has_nulls_typed: parts without a value have the
+            table's type; with False they are untyped nulls, for values that others of the column follow.
+    Raises: SchemaMismatch for values that the column can't hold.
+    """
     if not isinstance(name, str):
         raise SchemaMismatch(f"A row has the key {brief(name)}, which is no text: columns are named by text.")
     try:
-        data_type = None if data_type is None else _with_new_fields(data_type, values)
-        column = pa.array(values, data_type)
+        kind = None if data_type is None else named_type(data_type, values)
+        if has_nulls_typed and kind is not None and data_type is not None:
+            kind = typed_nulls(kind, data_type)
+        column = pa.array(values, kind)
     except UnicodeError:
         raise
     except (*NO_FIT, TypeError, ValueError) as error:
@@ -48,32 +57,6 @@ def column_of(name: object, values: Sequence[object], data_type: pa.DataType | N
     if turned is not None:
         raise _refused(name, turned, data_type, "it is a moment, and the column has local times without a zone")
     return column
-
-
-def _with_new_fields(data_type: pa.DataType, values: Sequence[object]) -> pa.DataType:
-    """The type with the fields that dicts in the values have beyond its own: Arrow would leave their values out."""
-    if pt.is_struct(data_type):
-        dicts = [value for value in values if isinstance(value, Mapping)]
-        known = {field.name for field in data_type.fields}
-        given = dict.fromkeys(name for value in dicts for name in value if isinstance(name, str))
-        new = [name for name in given if name not in known]
-        # A field that no dict has is null, unless a new one may stand for it: that is refused later, by both names.
-        meant = {near_name(name, known - given.keys()) for name in new}
-        fields = [
-            field.with_type(_with_new_fields(field.type, [value.get(field.name) for value in dicts]))
-            for field in data_type.fields
-            if field.name not in meant
-        ]
-        more = [pa.field(name, pa.array([value.get(name) for value in dicts]).type) for name in new]
-        return pa.struct([*fields, *(field for field in more if not pt.is_null(field.type))])
-    if is_list(data_type):
-        inner = [item for value in values if isinstance(value, list | tuple) for item in value]
-        return pa.list_(data_type.value_field.with_type(_with_new_fields(data_type.value_type, inner)))
-    if pt.is_map(data_type) and pt.is_nested(data_type.item_type):
-        pairs = (value.items() if isinstance(value, Mapping) else value for value in values if value is not None)
-        items = [item for entries in pairs for _, item in cast("Iterable[tuple[object, object]]", entries)]
-        return pa.map_(data_type.key_type, data_type.item_field.with_type(_with_new_fields(data_type.item_type, items)))
-    return data_type
 
 
 def _fits(value: object, data_type: pa.DataType | None) -> bool:
@@ -176,23 +159,6 @@ def from_dicts(rows: Sequence[Mapping[str, object]], schema: pa.Schema | None) -
     if not rows and schema is not None:
         return schema.empty_table()
     names = list(dict.fromkeys(name for row in rows for name in row))
-    # Where rows name some of the columns, so may they some fields of a struct; the others are missing, not null.
-    is_partial = schema is not None and set(names) < set(schema.names)
-    columns = []
-    for name in names:
-        values, data_type = [row.get(name) for row in rows], type_in(schema, name)
-        if is_partial and data_type is not None:
-            data_type = _named_fields(data_type, values)
-        columns.append(column_of(name, values, data_type))
-    return pa.Table.from_arrays(columns, names=names)
-
-
-def _named_fields(data_type: pa.DataType, values: Sequence[object]) -> pa.DataType:
-    """A struct with the fields that one of the values names, at any depth; all if none does. Others as they are."""
-    structs = [value for value in values if isinstance(value, Mapping)]
-    if not pt.is_struct(data_type) or not any(structs):
-        return data_type
-    fields = [field for field in data_type.fields if any(field.name in value for value in structs)]
-    return pa.struct(
-        [field.with_type(_named_fields(field.type, [value.get(field.name) for value in structs])) for field in fields]
+    return pa.Table.from_arrays(
+        [column_of(name, [row.get(name) for row in rows], type_in(schema, name)) for name in names], names=names
     )

@@ -300,3 +300,28 @@ def test_columns_of_one_name_are_refused_as_json_and_stand_side_by_side_as_csv(
     assert "Several columns are called 'a'" in err
     assert main(["query", "SELECT 1 AS a, 2 AS a", "--csv"]) == 0
     assert capsys.readouterr().out == "a,a\n1,2\n"
+
+
+PARTS = pa.schema({"id": pa.int64(), "addr": pa.struct({"zip": pa.string(), "since": pa.date32()})})
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.json", '{"id": 1, "addr": null}\n{"id": 2, "addr": {"zip": "9"}}\n{"id": 3, "addr": null}\n'),
+        ("a.csv", 'id,addr\n1,\n2,"{""zip"": ""9""}"\n3,\n'),
+    ],
+)
+def test_a_field_that_no_row_of_a_file_names_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, text: str
+) -> None:
+    monkeypatch.setattr("pyhudi.cli.json_rows._BLOCK_ROWS", 2)
+    file = tmp_path / name
+    file.write_text(text)
+    table = HudiTable.create(tmp_path / "t", PARTS, record_key="id")
+    with pytest.raises(SchemaMismatch, match=r"column 'addr\.since' \(date32\[day\]\): missing in the data"):
+        table.upsert(rows_of_files([str(file)], None, PARTS))
+    other = tmp_path / f"other.{name}"
+    other.write_text(text.replace("2,", "4,").replace("zip", "since").replace("9", "2024-01-05").replace("2}", "4}"))
+    rows = rows_of_files([str(file), str(other)], None, PARTS)().read_all()
+    assert rows.schema.field("addr").type == PARTS.field("addr").type

@@ -276,19 +276,18 @@ class ChangeRows:
         return commit_body(self.operation, prepared.schedule, statuses, context)
 
     def _bound(self, schedule: Schedule, context: ActionContext) -> tuple[BoundClause | NumberedClause, ...]:
-        meta = context.meta
+        meta, fills = context.meta, context.options.null_for_missing_columns
         numbered = [clause for clause in self.clauses if isinstance(clause, NumberedClause)]
         if self.computed is not None:
             assert self.source is not None
             rows = context.engine.schema(self.source)
-            return tuple(clause.bound(meta.table_schema(), rows) for clause in numbered)
+            return tuple(clause.bound(meta.table_schema(), rows, fills=fills) for clause in numbered)
         source = None if self.source is None else without_meta(context.engine.schema(self.source))
         clauses = [clause for clause in self.clauses if isinstance(clause, Clause)]
         written = schedule.schema if self.evolves else meta.table_schema()
         is_global = source is not None and table_index(context).is_global
-        return bound_clauses(
-            clauses, Columns(meta.config, written, read_schema(meta, None), source, self.zone, is_global)
-        )
+        columns = Columns(meta.config, written, read_schema(meta, None), source, self.zone, is_global, fills)
+        return bound_clauses(clauses, columns)
 
 
 def _group(read: ReadSlice) -> tuple[str, str]:

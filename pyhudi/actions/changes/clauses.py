@@ -155,7 +155,7 @@ def _with_fields(given: pa.Array, stored: pa.Array) -> pa.Array:
 class Columns:
     """The columns that clauses can name. `stored`: the table's data columns; `shown`: the columns that a query of it
     returns; `source`: those of the other side of a merge, None without one; `zone`: the zone of times that name none,
-    see `in_zone`; `is_global`: see `loose_columns`.
+    see `in_zone`; `is_global`: see `loose_columns`; `fills`: see `Assignment`.
     """
 
     config: TableConfig
@@ -164,6 +164,7 @@ class Columns:
     source: pa.Schema | None = None
     zone: tzinfo | None = None
     is_global: bool = False
+    fills: bool = False
 
     def schema_of(self, when: When) -> pa.Schema:
         """The columns that a clause of this kind sees."""
@@ -194,6 +195,10 @@ class Columns:
             )
         return self.stored.field(name)
 
+    def assignment(self, name: str, value: object, schema: pa.Schema, *, fills: bool = False) -> Assignment:
+        """See `assignment`. `schema`: what the clause sees."""
+        return assignment(self.column(name), value, schema, self.zone, fills=fills or self.fills)
+
 
 def bound_clauses(clauses: Sequence[Clause], columns: Columns) -> tuple[BoundClause, ...]:
     """Check clauses. Raises ConfigError for unknown columns, values that don't fit, keys that would change."""
@@ -215,12 +220,9 @@ def _updates(clause: Clause, columns: Columns, schema: pa.Schema) -> Iterable[As
         loose = columns.loose
         source_names = set(columns.source.names) - (columns.fixed - loose)
         shared = [field for field in columns.stored if field.name in source_names]
-        return [
-            Assignment(
-                field, _GivenFields(field) if field.name in columns.fixed & loose else pc.field(SOURCE, field.name)
-            )
-            for field in shared
-        ]
+        given = columns.fixed & loose
+        values = ((f, _GivenFields(f) if f.name in given else pc.field(SOURCE, f.name)) for f in shared)
+        return [columns.assignment(field.name, value, schema) for field, value in values]
     if not clause.values:
         raise ConfigError("set= is empty; name the columns to change, such as set={'n': 'n + 1'}.")
     loose = columns.loose
@@ -232,7 +234,7 @@ def _updates(clause: Clause, columns: Columns, schema: pa.Schema) -> Iterable[As
             f"set= names {', '.join(fixed)}: key and partition columns say which row it is and where it is, and can't "
             "change. Delete the row and insert it again."
         )
-    return [assignment(columns.column(name), value, schema, columns.zone) for name, value in clause.values.items()]
+    return [columns.assignment(name, value, schema) for name, value in clause.values.items()]
 
 
 def _is_source(name: str, value: object) -> bool:
@@ -259,4 +261,6 @@ def _inserts(clause: Clause, columns: Columns, schema: pa.Schema) -> Iterable[As
     missing = [column.name for column in columns.stored if not column.nullable and column.name not in values]
     if missing:
         raise ConfigError(f"New rows need values for {', '.join(missing)}, which are NOT NULL.")
-    return [assignment(columns.column(name), value, schema, columns.zone) for name, value in values.items()]
+    # A stored row keeps the fields that a struct of its key lacks here; a new one has null there.
+    filled = columns.fixed if clause.takes_all else ()
+    return [columns.assignment(name, value, schema, fills=name in filled) for name, value in values.items()]

@@ -74,15 +74,17 @@ class NumberedClause:
     numbers: str = CLAUSE
     assignments: tuple[Assignment, ...] = ()
 
-    def bound(self, schema: pa.Schema, computed: pa.Schema) -> NumberedClause:
+    def bound(self, schema: pa.Schema, computed: pa.Schema, *, fills: bool) -> NumberedClause:
         """The clause with the table's columns that it sets.
 
-        Args:   schema: the table's; computed: of the computed rows.
-        Raises: SchemaMismatch for values whose structs have a field that the column's do not have.
+        Args:   schema: the table's; computed: of the computed rows; fills: see `Assignment`.
+        Raises: SchemaMismatch for values whose structs have other fields than the column's.
         """
         for name, source in self.columns.items():
-            check_fields(computed.field(source).type, schema.field(name))
-        assignments = tuple(Assignment(schema.field(name), _FromRows(source)) for name, source in self.columns.items())
+            check_fields(computed.field(source).type, schema.field(name), fills)
+        assignments = tuple(
+            Assignment(schema.field(name), _FromRows(source), fills) for name, source in self.columns.items()
+        )
         return replace(self, assignments=assignments)
 
     def holds(self, clause_rows: ClauseRows) -> Mask:

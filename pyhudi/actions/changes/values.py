@@ -27,6 +27,7 @@ from pyhudi.queries.literals import in_zone
 from pyhudi.queries.sql_values import EngineValue, Literal, SqlValue, path_of, sql_value
 from pyhudi.schema.evolution import or_widen
 from pyhudi.schema.projection import project
+from pyhudi.schema.value_types import named_type, typed_nulls
 
 __all__ = [
     "SOURCE",
@@ -129,10 +130,14 @@ def mask_of(values: pa.ChunkedArray) -> Mask:
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """A column and its new value: a scalar of its type, an expression, or a function."""
+    """A column and its new value: a scalar of its type, an expression, or a function.
+
+    `fills`: fields that structs of the value lack are null; else such a value is refused.
+    """
 
     column: pa.Field
     value: pa.Scalar | pc.Expression | EngineValue | Callable[..., object]
+    fills: bool = False
 
     def of(self, clause_rows: ClauseRows) -> pa.ChunkedArray:
         """The column for these rows. Raises ConfigError, SchemaMismatch when values don't fit the column."""
@@ -144,7 +149,7 @@ class Assignment:
             values = self.value(clause_rows.rows)
         else:
             values = self._called(clause_rows)
-        return _fitted(values, self.column)
+        return _fitted(values, self.column, self.fills)
 
     def _called(self, clause_rows: ClauseRows) -> pa.ChunkedArray:
         assert callable(self.value)
@@ -155,7 +160,8 @@ class Assignment:
             values = pa.chunked_array([values])
         if not isinstance(values, pa.ChunkedArray):
             try:
-                values = pa.chunked_array([pa.array(cast("Iterable[object]", values), self.column.type)])
+                given = list(cast("Iterable[object]", values))
+                values = pa.chunked_array([pa.array(given, _type_of(given, self.column.type))])
             except (pa.ArrowException, TypeError) as error:
                 raise ConfigError(
                     f"The function for the column {self.column.name!r} returned {type(values).__name__}; expected an "
@@ -169,13 +175,20 @@ class Assignment:
         return values
 
 
-def assignment(column: pa.Field, value: object, schema: pa.Schema, zone: tzinfo | None = None) -> Assignment:
+def _type_of(values: Iterable[object], data_type: pa.DataType) -> pa.DataType:
+    """The type of a column, whose structs have the fields that the values name."""
+    return typed_nulls(named_type(data_type, values), data_type)
+
+
+def assignment(
+    column: pa.Field, value: object, schema: pa.Schema, zone: tzinfo | None = None, *, fills: bool = False
+) -> Assignment:
     """Check a caller's value for a column.
 
     Args:    value: SQL text over the columns of `ClauseRows.rows`, whose `schema` this is; a constant other than text,
                  or a `Literal`; a `pyarrow.compute` expression; a function of the table's rows, the source's, or both.
-             zone: see `in_zone`.
-    Raises:  ConfigError for values that can't become the column's type.
+             zone: see `in_zone`. fills: see `Assignment`.
+    Raises:  ConfigError for values that can't become the column's type; SchemaMismatch for structs with other fields.
     """
     if isinstance(value, str):
         value = _of_text(value, column, schema)
@@ -183,16 +196,16 @@ def assignment(column: pa.Field, value: object, schema: pa.Schema, zone: tzinfo 
         value = value.value
     elif isinstance(value, EngineValue):
         _check_kind(value.text, value(schema.empty_table()).type, column)
-        return Assignment(column, value)
+        return Assignment(column, value, fills)
     if isinstance(value, pc.Expression):
         check_expressions([value], f"set={column.name!r}")
-        checked = Assignment(column, value)
+        checked = Assignment(column, value, fills)
         # Zero rows suffice to check types; values that don't fit are found when rows come.
-        _fitted(computed(value, schema.empty_table(), f"set={column.name!r}"), column)
+        _fitted(computed(value, schema.empty_table(), f"set={column.name!r}"), column, fills)
         return checked
     if callable(value):
-        return Assignment(column, value)
-    scalar = _constant(column, in_zone(value, column.type, zone, f"set= gives the column {column.name}"))
+        return Assignment(column, value, fills)
+    scalar = _constant(column, in_zone(value, column.type, zone, f"set= gives the column {column.name}"), fills)
     if not scalar.is_valid and not column.nullable:
         raise ConfigError(
             f"The column {column.name!r} is NOT NULL and can't be set to null; "
@@ -245,8 +258,13 @@ def _check_kind(text: str, kind: pa.DataType, column: pa.Field) -> None:
         )
 
 
-def _constant(column: pa.Field, value: object) -> pa.Scalar:
+def _constant(column: pa.Field, value: object, fills: bool) -> pa.Scalar:
     try:
+        if pa.types.is_nested(column.type):
+            given = [value]
+            kind = value.type if isinstance(value, pa.Scalar) else _type_of(given, column.type)
+            fitted: pa.Scalar = _fitted(pa.chunked_array([pa.array(given, kind)]), column, fills)[0]
+            return fitted
         if isinstance(value, pa.Scalar):
             return value.cast(column.type)
         # SQL reads 0.5 as an exact number, which Arrow casts to other numbers and doesn't convert.
@@ -274,39 +292,50 @@ def computed(expression: pc.Expression, rows: pa.Table, what: str) -> pa.Chunked
         raise ConfigError(f"{what} can't be computed: {error}. Columns: {', '.join(rows.column_names)}.") from error
 
 
-def check_fields(kind: pa.DataType, column: pa.Field) -> None:
-    """Raise SchemaMismatch for new values whose structs, at any depth, have a field that the column's do not have."""
-    place = _unknown_field(kind, column.type, column.name)
-    if place is not None:
+def check_fields(kind: pa.DataType, column: pa.Field, fills: bool = False) -> None:
+    """Check that the structs of new values have the fields of the column's, at any depth.
+
+    Args:   kind: of the new values. fills: they may lack fields.
+    Raises: SchemaMismatch with the path of a field that one of them does not have.
+    """
+    unknown = _lacking_field(column.type, kind, column.name)
+    if unknown is not None:
         raise SchemaMismatch(
-            f"The column {column.name!r} is of type {column.type} and has no field {place!r}, which its new values "
+            f"The column {column.name!r} is of type {column.type} and has no field {unknown!r}, which its new values "
             "have. Structs go by the names of their fields; rename the field, or leave it out."
         )
+    missing = None if fills else _lacking_field(kind, column.type, column.name)
+    if missing is not None:
+        raise SchemaMismatch(
+            f"The column {column.name!r} is of type {column.type}, and its new values lack the field {missing!r}: they "
+            f"are of type {kind}. Give each field, null where it has no value, or set "
+            "hoodie.write.set.null.for.missing.columns=true to write nulls, also over stored values."
+        )
 
 
-def _unknown_field(kind: pa.DataType, target: pa.DataType, path: str) -> str | None:
-    """The path of the first field of a struct that the target's struct does not have; None without one."""
-    if pa.types.is_struct(kind) and pa.types.is_struct(target):
-        known = {field.name: field.type for field in target.fields}
-        paths = ((field, f"{path}.{field.name}") for field in kind.fields)
+def _lacking_field(kind: pa.DataType, other: pa.DataType, path: str) -> str | None:
+    """The path of the first field of a struct that the struct of the other type has and this one lacks."""
+    if pa.types.is_struct(kind) and pa.types.is_struct(other):
+        types = {field.name: field.type for field in kind.fields}
+        paths = ((field, f"{path}.{field.name}") for field in other.fields)
         inside = (
-            _unknown_field(field.type, known[field.name], inner) if field.name in known else inner
+            _lacking_field(types[field.name], field.type, inner) if field.name in types else inner
             for field, inner in paths
         )
-    elif pa.types.is_map(kind) and pa.types.is_map(target):
-        pairs = (("key", kind.key_type, target.key_type), ("value", kind.item_type, target.item_type))
-        inside = (_unknown_field(one, other, f"{path}.{word}") for word, one, other in pairs)
-    elif is_list(kind) and is_list(target):
-        return _unknown_field(kind.value_type, target.value_type, f"{path}.element")
+    elif pa.types.is_map(kind) and pa.types.is_map(other):
+        pairs = (("key", kind.key_type, other.key_type), ("value", kind.item_type, other.item_type))
+        inside = (_lacking_field(one, two, f"{path}.{word}") for word, one, two in pairs)
+    elif is_list(kind) and is_list(other):
+        return _lacking_field(kind.value_type, other.value_type, f"{path}.element")
     else:
         return None
     return next((one for one in inside if one is not None), None)
 
 
-def _fitted(values: pa.ChunkedArray, column: pa.Field) -> pa.ChunkedArray:
+def _fitted(values: pa.ChunkedArray, column: pa.Field, fills: bool) -> pa.ChunkedArray:
     """The values in the column's type: numbers become other numbers when they fit exactly."""
     if values.type != column.type:
-        check_fields(values.type, column)
+        check_fields(values.type, column, fills)
         try:
             if pa.types.is_nested(column.type):
                 values = project(pa.table({column.name: values}), pa.schema([column]), exact=True).column(0)

@@ -127,7 +127,8 @@ class SchemaOptions:
         "hoodie.write.set.null.for.missing.columns",
         False,
         "Columns of the table that the data lacks: with true they are null in every row of the data, with false they "
-        "are refused. Unset, stored rows keep their values, and new rows get null.",
+        "are refused. Unset, stored rows keep their values, and new rows get null. Fields that a struct lacks are null "
+        "with true, and refused otherwise.",
     )
     reconcile_schema: bool = option(
         "hoodie.datasource.write.reconcile.schema",

@@ -1,0 +1,83 @@
+"""The types of Python's values beside those of a table's columns: structs have the fields that dicts name.
+
+Given a struct's type, Arrow makes null of a field that no dict names, and leaves out one that the type lacks. With the
+types from here both can be seen, and refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import cast
+
+import pyarrow as pa
+import pyarrow.types as pt
+
+from pyhudi.arrow.kinds import is_list
+from pyhudi.model.predicate.limits import brief
+
+__all__ = ["named_type", "nulls_typed", "typed_nulls"]
+
+
+def named_type(data_type: pa.DataType, values: Iterable[object]) -> pa.DataType:
+    """The type with just those fields of structs, at any depth, that one of the values names.
+
+    A nested part of which no value tells the fields is an untyped null: `typed_nulls` gives it the type of the table.
+    Raises TypeError for a name that is no text.
+    """
+    if not pt.is_nested(data_type):
+        return data_type
+    given = [value for value in values if value is not None]
+    if not given:
+        return pa.null()
+    if pt.is_struct(data_type):
+        return _named_struct(data_type, given)
+    if is_list(data_type):
+        inner = (item for value in given if isinstance(value, Iterable) for item in value)
+        return pa.list_(data_type.value_field.with_type(named_type(data_type.value_type, inner)))
+    if pt.is_map(data_type) and pt.is_nested(data_type.item_type):
+        pairs = (value.items() if isinstance(value, Mapping) else value for value in given)
+        items = (item for entries in pairs for _, item in cast("Iterable[tuple[object, object]]", entries))
+        return pa.map_(data_type.key_type, data_type.item_field.with_type(named_type(data_type.item_type, items)))
+    return data_type
+
+
+def _named_struct(data_type: pa.StructType, given: Sequence[object]) -> pa.DataType:
+    """Arrow takes dicts and lists of pairs by name, tuples by place: these have all fields."""
+    dicts = [dict(value) if isinstance(value, Mapping | list) else None for value in given]
+    by_name = [value for value in dicts if value is not None]
+    if len(by_name) < len(dicts):
+        return data_type
+    names = dict.fromkeys(name for value in by_name for name in value)
+    odd = next((name for name in names if not isinstance(name, str)), None)
+    if odd is not None:
+        raise TypeError(f"a struct has the key {brief(odd)}, which is no text")
+    inner = {name: [value.get(name) for value in by_name] for name in names}
+    known = {field.name for field in data_type.fields}
+    fields = [
+        field.with_type(named_type(field.type, inner[field.name])) for field in data_type.fields if field.name in names
+    ]
+    more = [pa.field(name, pa.array(inner[name]).type) for name in names if name not in known]
+    return pa.struct([*fields, *(field for field in more if not pt.is_null(field.type))])
+
+
+def nulls_typed(new: Sequence[pa.Field], old: Sequence[pa.Field]) -> list[pa.Field]:
+    """Incoming fields, with an untyped null replaced by the table's type."""
+    old_types = {field.name: field.type for field in old}
+    return [
+        field.with_type(typed_nulls(field.type, old_types[field.name])) if field.name in old_types else field
+        for field in new
+    ]
+
+
+def typed_nulls(new: pa.DataType, old: pa.DataType) -> pa.DataType:
+    """A type with an untyped null, at any depth, replaced by what the table's has there."""
+    if pt.is_null(new):
+        return old
+    if pt.is_struct(new) and pt.is_struct(old):
+        return pa.struct(nulls_typed(new.fields, old.fields))
+    if is_list(new) and is_list(old):
+        return pa.list_(new.value_field.with_type(typed_nulls(new.value_type, old.value_type)))
+    if pt.is_map(new) and pt.is_map(old):
+        values = new.item_field.with_type(typed_nulls(new.item_type, old.item_type))
+        return pa.map_(typed_nulls(new.key_type, old.key_type), values)
+    return new
