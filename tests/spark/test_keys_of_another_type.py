@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import pyhudi
-from pyhudi import HudiTable, SchemaMismatch
+from pyhudi import ConfigError, HudiTable, SchemaMismatch
 
 SCHEMA = pa.schema([("id", pa.int64()), ("p", pa.int32()), ("v", pa.int64()), ("w", pa.int64())])
 
@@ -41,3 +41,26 @@ def test_keys_of_a_data_frame_are_cast_to_the_table(spark: Any, tmp_path: Path, 
     with pytest.raises(SchemaMismatch, match=r"Column 'id' makes keys.*such as 1\.5"):
         table.upsert(df.selectExpr("id + 0.5D AS id", "p", "v", "w"), options=options)
     assert (rows(table), len(table.history())) == ([("2", 5, 9, 0)], commits)
+
+
+def test_statements_refuse_keys_that_a_cast_would_change(spark: Any, tmp_path: Path) -> None:
+    pyhudi.enable(spark)
+    table = HudiTable.create(tmp_path / "t", SCHEMA, record_key="id", partition_by="p")
+    table.upsert([{"id": 1, "p": 5, "v": 0, "w": 0}])
+    name = f"hudi.`{table.path}`"
+    with pytest.raises(SchemaMismatch, match=r"Column 'id' makes keys.*Decimal\('1\.4'\)"):
+        spark.sql(f"INSERT INTO {name} (id, v, w, p) VALUES (1.4, 9, 9, 5)")
+    with pytest.raises(SchemaMismatch, match=r"Column 'p' makes keys.*Decimal\('5\.4'\)"):
+        spark.sql(f"INSERT INTO {name} PARTITION (p = 5.4) VALUES (7, 9, 9)")
+    with pytest.raises(SchemaMismatch, match=r"Column 'id' makes keys.*such as 1\.4"):
+        spark.createDataFrame([(1.4, 9, 9, 5)], "id double, v long, w long, p int").write.insertInto(name)
+    with pytest.raises(ConfigError, match="texts of the source"):
+        spark.sql(
+            f"MERGE INTO {name} t USING (SELECT '1.5' AS id, 9 AS v) s ON t.id = s.id "
+            "WHEN MATCHED THEN UPDATE SET v = s.v"
+        )
+    with pytest.raises(ConfigError, match="which is no whole number"):
+        spark.sql(f"DELETE FROM {name} WHERE id = '1.5'")
+    assert rows(table) == [("1", 5, 0, 0)]
+    spark.sql(f"INSERT INTO {name} (id, v, w, p) VALUES (2.0, 9, 9, 5), (3, 9, 9, 5)")
+    assert rows(table) == [("1", 5, 0, 0), ("2", 5, 9, 9), ("3", 5, 9, 9)]

@@ -7,7 +7,7 @@ Source: docs/sql-dml.md, "INSERT"; Spark's SQL reference, "INSERT TABLE", "ANSI 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import cast as cast_
@@ -18,7 +18,7 @@ import pyarrow.types as pt
 from pyhudi.arrow.kinds import is_bytes, is_list, is_text
 from pyhudi.errors import ConfigError
 from pyhudi.sql.columns import literal, quoted, type_text
-from pyhudi.sql.dml.target import cast
+from pyhudi.sql.dml.target import cast, may_change
 
 __all__ = ["InsertedValue", "have_same_names"]
 
@@ -42,7 +42,9 @@ def have_same_names(source: pa.DataType, column: pa.DataType) -> bool:
 class InsertedValue:
     """A value of a query and the column that gets it.
 
-    `kind`: the value's type; `place`: the column's name, or the path of a field in it; `by_name`: the rule for structs.
+    `kind`: the value's type; `place`: the column's name, or the path of a field in it; `by_name`: the rule for structs;
+    `keys`: the places whose values make keys and partition paths. These are not cast where that may change them: the
+    write refuses what is no value of the column.
     """
 
     table: str
@@ -50,6 +52,7 @@ class InsertedValue:
     column: pa.Field
     place: str
     by_name: bool
+    keys: Collection[str] = ()
 
     def expression(self, value: str) -> str:
         """The value as the column takes it. `value`: an expression without operators outside of parentheses.
@@ -59,11 +62,16 @@ class InsertedValue:
         """
         self._check()
         if not pt.is_nested(self.kind):
-            return cast(value, self.column)
+            return self._cast(value)
         if not _is_untyped(self.kind):
             return self._renamed(value, 1)
         typed = self._typed()  # an engine's `array()` and `map()` have no type
         return replace(self, kind=typed)._renamed(f"(CAST({value} AS {type_text(typed, quotes=True)}))", 1)
+
+    def _cast(self, value: str) -> str:
+        return (
+            value if self.place in self.keys and may_change(self.kind, self.column.type) else cast(value, self.column)
+        )
 
     def _check(self) -> None:
         if pt.is_struct(self.kind) and pt.is_struct(self.column.type):
@@ -103,7 +111,7 @@ class InsertedValue:
         if not self._differs():
             return value
         if not pt.is_nested(self.kind):
-            return cast(value, self.column)
+            return self._cast(value)
         if pt.is_struct(self.kind):
             parts = (
                 f"{literal(inner.column.name)}, {inner._renamed(f'{value}.{quoted(name)}', depth)}"
@@ -173,7 +181,8 @@ class InsertedValue:
         return field
 
     def _inside(self, kind: pa.DataType, column: pa.Field, word: str | None) -> InsertedValue:
-        return InsertedValue(self.table, kind, column, f"{self.place}.{word or column.name}", self.by_name)
+        place = f"{self.place}.{word or column.name}"
+        return InsertedValue(self.table, kind, column, place, self.by_name, self.keys)
 
 
 def _is_untyped(kind: pa.DataType) -> bool:

@@ -23,7 +23,7 @@ from pyhudi.model.options import WriteOptions
 from pyhudi.model.options.operation import INSERT_INTO_OPERATION, OLD_BULK_INSERT, OLD_INSERT_MODE
 from pyhudi.sql.columns import quoted
 from pyhudi.sql.dml.assignment import InsertedValue, have_same_names
-from pyhudi.sql.dml.target import Target, cast
+from pyhudi.sql.dml.target import Target, cast, value_of
 from pyhudi.sql.session import NamedTable, SqlFrame, SqlSession
 from pyhudi.sql.table_options import options_of
 from pyhudi.sql.tokens import Reader, SqlToken, tokens_of
@@ -121,11 +121,14 @@ class Insert:
         given = _without_meta(query_schema)
         columns, by_name = self._columns(target, pa.schema(list(given.values())), static)
         expressions: dict[str, str] = {}
+        keys = frozenset((*target.keys, *target.config.partition_fields))
         for (number, value), field in zip(given.items(), columns, strict=True):
-            assignment = InsertedValue(str(self.table.name), value.type, field, field.name, by_name)
+            assignment = InsertedValue(str(self.table.name), value.type, field, field.name, by_name, keys)
             expressions[field.name] = assignment.expression(f"c{number}")
-        expressions |= {name: cast(f"({value.cut(value.at, value.stop)})", target.column(name))
-                  for name, value in static.items()}  # fmt: skip
+        expressions |= {
+            name: value_of(f"({value.cut(value.at, value.stop)})", target.column(name), target, None)
+            for name, value in static.items()
+        }
         return {field.name: expressions.get(field.name, cast("NULL", field)) for field in target.schema}
 
     def _columns(

@@ -21,9 +21,10 @@ from pyhudi.model.keys import META_COLUMNS
 from pyhudi.model.predicate.sql_terms import check_repeatable
 from pyhudi.sql.columns import quoted
 from pyhudi.sql.dml.changed_rows import ChangeQuery, change
+from pyhudi.sql.dml.compared_texts import check_constants, check_source_types
 from pyhudi.sql.dml.merge_by_key import query_by_key, upsert_rows
 from pyhudi.sql.dml.merge_clauses import MergeClause, MergeSource, bindings_of, read_clauses, read_source
-from pyhudi.sql.dml.merge_values import BoundMerge, bind_merge, clause_number, value_by_clause
+from pyhudi.sql.dml.merge_values import BoundMerge, bind_merge, clause_number, column_type, value_by_clause
 from pyhudi.sql.dml.target import Scope, Target, cast, read_target
 from pyhudi.sql.references import references
 from pyhudi.sql.session import NamedTable, SqlFrame, SqlSession
@@ -62,6 +63,10 @@ class MergeStatement:
         scope = Scope(self.table.name, self.alias)
         words = {name.lower() for name in columns.names}
         bindings = bindings_of(self.condition, target, scope, words)
+        kinds = {name: column_type(value, self.source, columns) for name, value in bindings.values.items()}
+        check_source_types({name: kind for name, kind in kinds.items() if kind is not None}, target)
+        for condition in (self.condition, *(clause.condition for clause in self.clauses)):
+            check_constants(condition, target, scope)
         return bind_merge(self.clauses, target, scope, self.source, columns, bindings)
 
     def _query(self, merge: BoundMerge, session: SqlSession) -> ChangeQuery:

@@ -19,7 +19,7 @@ from pyhudi.sql.dml.target import Scope, Target, value_of
 from pyhudi.sql.dml.update import SqlAssignment, set_values
 from pyhudi.sql.tokens import Reader, tokens_of
 
-__all__ = ["BoundMerge", "bind_merge", "clause_number", "value_by_clause"]
+__all__ = ["BoundMerge", "bind_merge", "clause_number", "column_type", "value_by_clause"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ def bind_merge(
                 continue
             if clause.does == "update" and field in target.partitions:
                 moving.add(number)
-            text, kind = f"({scope.text(value, owner)}\n)", _column_type(value, source, columns)
+            text, kind = f"({scope.text(value, owner)}\n)", column_type(value, source, columns)
             expressions[field] = value_of(text, target.schema.field(field), target, kind)
         inside = _fields_of_structs(clause, target, scope)
         what = f"MERGE INTO {target.table.name}"
@@ -95,7 +95,7 @@ def bind_merge(
     )
 
 
-def _column_type(value: Reader, source: MergeSource, columns: pa.Schema) -> pa.DataType | None:
+def column_type(value: Reader, source: MergeSource, columns: pa.Schema) -> pa.DataType | None:
     """The type of a value that is a column of the source, None for others."""
     words = [token.text.strip("`").lower() for token in value.tokens[value.at : value.stop]]
     name = words[-1] if words in ([words[-1]], [source.alias.lower(), ".", words[-1]]) else None

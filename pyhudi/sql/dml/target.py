@@ -20,7 +20,18 @@ from pyhudi.sql.columns import literal, quoted
 from pyhudi.sql.session import NamedTable, SqlSession, TableName
 from pyhudi.sql.tokens import Reader, SqlToken, TokenKind, dotted_at
 
-__all__ = ["FieldPath", "Scope", "Target", "cast", "field_path", "read_alias", "read_target", "struct_with", "value_of"]
+__all__ = [
+    "FieldPath",
+    "Scope",
+    "Target",
+    "cast",
+    "field_path",
+    "may_change",
+    "read_alias",
+    "read_target",
+    "struct_with",
+    "value_of",
+]
 
 
 # Types that both engines call the same; values of others are fitted to the column when they are written.
@@ -132,23 +143,26 @@ class Target:
 
 
 def value_of(expression: str, field: pa.Field, target: Target, kind: pa.DataType | None) -> str:
-    """A value that MERGE INTO gives a column, as an expression cast to the column's type.
+    """A value that a statement gives a column, as an expression of the column's type.
 
     The engine's casts round and cut: the key of a new row with 1.4 would be 1, the key of another row. So values of key
     and partition columns keep their type, and the write refuses those that are none of the column's
-    (`pyhudi.schema.exact`). Texts are cast, as they are where a condition compares them with the column.
+    (`pyhudi.schema.exact`).
 
     Args:    kind: the expression's type, None where it is not known.
     """
-    column = field.type
-    is_cut = pa.types.is_integer(column) or pa.types.is_decimal(column) or pa.types.is_date(column)
-    if field.name not in target.fixed or not is_cut:
-        return cast(expression, field)
+    return expression if field.name in target.fixed and may_change(kind, field.type) else cast(expression, field)
+
+
+def may_change(kind: pa.DataType | None, column: pa.DataType) -> bool:
+    """Can a cast to the type of a key or partition column make another value of one? `kind`: None where not known."""
+    is_number = pa.types.is_integer(column) or pa.types.is_floating(column) or pa.types.is_decimal(column)
+    if not (is_number or pa.types.is_date(column) or pa.types.is_boolean(column)):
+        return False
     if kind is None:
-        return expression
+        return True
     is_narrower = pa.types.is_integer(kind) and pa.types.is_integer(column) and kind.bit_width <= column.bit_width
-    is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
-    return cast(expression, field) if is_narrower or is_text or pa.types.is_null(kind) else expression
+    return not (is_narrower or pa.types.is_null(kind) or kind.equals(column))
 
 
 def cast(expression: str, field: pa.Field) -> str:

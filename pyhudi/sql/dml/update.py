@@ -19,6 +19,7 @@ from pyhudi.model.keys import META_COLUMNS
 from pyhudi.model.predicate.sql_terms import check_repeatable
 from pyhudi.sql.columns import quoted
 from pyhudi.sql.dml.changed_rows import ChangeQuery, change
+from pyhudi.sql.dml.compared_texts import check_constants
 from pyhudi.sql.dml.target import FieldPath, Scope, Target, cast, field_path, read_target, struct_with
 from pyhudi.sql.session import NamedTable, SqlFrame, SqlSession
 from pyhudi.sql.tokens import Reader, SqlToken
@@ -96,6 +97,7 @@ class ChangeStatement:
     def _query(self, target: Target) -> ChangeQuery:
         scope = Scope(self.table.name, self.alias)
         values = self._values(target, scope)
+        check_constants(self.condition, target, scope)
         condition = "" if self.condition is None else scope.text(self.condition)
         readers = [assignment.value for assignment in self.assignments or ()]
         readers += [] if self.condition is None else [self.condition]

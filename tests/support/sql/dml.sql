@@ -22,7 +22,7 @@ SELECT id, name, ts FROM t;
 -- case: insert into casts as an assignment does
 CREATE TABLE t (id INT, name STRING, price DECIMAL(10,2), day DATE) USING hudi TBLPROPERTIES (primaryKey = 'id');
 INSERT INTO t VALUES (CAST(1 AS BIGINT), 'a', 12.345, DATE '2024-01-02');
-INSERT INTO t SELECT CAST(2.2 AS DOUBLE), 5, 7, TIMESTAMP '2024-01-03 04:05:06';
+INSERT INTO t SELECT CAST(2 AS DOUBLE), 5, 7, TIMESTAMP '2024-01-03 04:05:06';
 SELECT id, name, CAST(price AS STRING) AS price, CAST(day AS STRING) AS day FROM t ORDER BY id;
 -- expect: [{"id": 1, "name": "a", "price": "12.35", "day": "2024-01-02"}, {"id": 2, "name": "5", "price": "7.00", "day": "2024-01-03"}]
 
