@@ -44,7 +44,7 @@ from pyhudi.storage.paths import (
     is_temporary,
     parent,
 )
-from pyhudi.storage.waiting import answer_of, timeout_s
+from pyhudi.storage.waiting import answer_of, change_by, timeout_s
 
 __all__ = ["ArrowStorage", "open_object_stream"]
 
@@ -79,7 +79,7 @@ class _ObjectStream:
 
     def _call(self, act: Callable[[], Answer]) -> Answer:
         try:
-            return act()
+            return change_by(act, self._where)
         except (self._exceptions.BaseError, OSError) as error:
             raise shown_store_error(self._where, error) from shown_error(error)
 
@@ -159,7 +159,7 @@ class ArrowStorage(AlwaysSynced):
             return open_object_stream(api, path, self.full_path(path))
         with self._translated(path):
             self._make_parent(path)
-            return self._filesystem.open_output_stream(self._at(path))
+            return self._changed(path, partial(self._filesystem.open_output_stream, self._at(path)))
 
     def write(self, path: str, data: bytes) -> None:
         if self._filesystem.type_name in OBJECT_STORES:
@@ -209,11 +209,11 @@ class ArrowStorage(AlwaysSynced):
         if self.stat(path) is None:
             return False
         if api := find_store_of_deletes(self.root, self._options, self._filesystem.type_name):
-            delete_files(api, [path], self.full_path(path))
+            self._changed(path, partial(delete_files, api, [path], self.full_path(path)))
             return True
         with self._translated(path):
             try:
-                self._filesystem.delete_file(self._at(path))
+                self._changed(path, partial(self._filesystem.delete_file, self._at(path)))
             except FileNotFoundError:  # another process was faster
                 return False
         return True
@@ -222,7 +222,8 @@ class ArrowStorage(AlwaysSynced):
         inside(path, self.root)
         kind = self._filesystem.type_name
         if api := find_store_of_deletes(self.root, self._options, kind):
-            delete_files(api, [info.path for info in self.walk(path)], self.full_path(path))
+            paths = [info.path for info in self.walk(path)]
+            self._changed(path, partial(delete_files, api, paths, self.full_path(path)))
             if not path or self.stat(path) is None:
                 return
         elif kind == "abfs":  # one by one: pyarrow, too, would send a batch request; an empty folder may stay
@@ -231,16 +232,17 @@ class ArrowStorage(AlwaysSynced):
             return
         with self._translated(path):  # real folders: markers of other writers, Azure's, HDFS's
             where = self._at(path)
-            self._filesystem.delete_dir_contents(where, accept_root_dir=not where, missing_dir_ok=True)
+            empties = partial(self._filesystem.delete_dir_contents, accept_root_dir=not where, missing_dir_ok=True)
+            self._changed(path, partial(empties, where))
             if path and kind != "gcs" and self.stat(path) is not None:
-                self._filesystem.delete_dir(where)
+                self._changed(path, partial(self._filesystem.delete_dir, where))
 
     def copy_file(self, source: str, target: str) -> None:
         """Copy a file; object stores do it on their side."""
         inside(source, self.root)
         with self._translated(target):
             self._make_parent(target)
-            self._filesystem.copy_file(self._at(source), self._at(target))
+            self._changed(target, partial(self._filesystem.copy_file, self._at(source), self._at(target)))
 
     def check_deletable(self, path: str) -> None:
         """Do nothing: no store can check beforehand."""
@@ -249,7 +251,7 @@ class ArrowStorage(AlwaysSynced):
         inside(path, self.root)
         if self._filesystem.type_name not in OBJECT_STORES:
             with self._translated(path):
-                self._filesystem.create_dir(self._at(path), recursive=True)
+                self._changed(path, partial(self._filesystem.create_dir, self._at(path), recursive=True))
 
     def set_modified(self, path: str, modified_ms: int) -> None:
         """Do nothing: neither object stores nor pyarrow.fs support it."""
@@ -258,6 +260,9 @@ class ArrowStorage(AlwaysSynced):
         """What the store says of paths, or of a folder's entries."""
         asks = cast("Callable[[], Sequence[pafs.FileInfo]]", partial(self._filesystem.get_file_info, asked))  # type: ignore[arg-type]
         return answer_of(asks, self.full_path(path), self._timeout_s)
+
+    def _changed(self, path: str, change: Callable[[], Answer]) -> Answer:
+        return change_by(change, self.full_path(path))
 
     def _at(self, path: str) -> str:
         inside(path, self.root)
@@ -275,7 +280,7 @@ class ArrowStorage(AlwaysSynced):
         # An empty object can't be recognised by its bytes.
         mark = None if data or mode == "overwrite" else {_OF_PUT: SystemClock().new_uuid()}
         try:
-            api.module.put(api.store, path, data, mode=mode, attributes=mark)
+            self._changed(path, partial(api.module.put, api.store, path, data, mode=mode, attributes=mark))
         except api.exceptions.AlreadyExistsError as error:
             # When the answer to a put is lost, the client repeats it, and finds its own object.
             is_ours = self.read(path) == data if mark is None else self._has_mark(path, mark, api)
@@ -286,7 +291,8 @@ class ArrowStorage(AlwaysSynced):
 
     def _has_mark(self, path: str, mark: Mapping[str, str], api: ObjectStore) -> bool:
         try:
-            attributes = api.module.get(api.store, path).attributes
+            asks = partial(api.module.get, api.store, path)
+            attributes = answer_of(asks, self.full_path(path), self._timeout_s).attributes
         except (api.exceptions.BaseError, OSError):
             return False
         return mark.items() <= dict(attributes).items()
@@ -306,7 +312,7 @@ class ArrowStorage(AlwaysSynced):
         temporary = child(parent(path), f"{TEMPORARY_PREFIX}{SystemClock().new_uuid()}{TEMPORARY_SUFFIX}")
         self.write(temporary, data)
         try:
-            self._filesystem.move(self._at(temporary), self._at(path))
+            self._changed(path, partial(self._filesystem.move, self._at(temporary), self._at(path)))
         except OSError as error:
             self.delete(temporary)
             if self.stat(path) is not None:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import lru_cache
 from types import ModuleType
 from typing import TYPE_CHECKING, Protocol, TypeAlias, cast
@@ -20,9 +21,11 @@ import pyarrow.fs as pafs
 from pyhudi.errors import ConfigError, StorageError
 from pyhudi.shown_text import is_text, quoted, without_credentials
 from pyhudi.storage.azure_client import AzurePlace, azure_arguments, azure_store_arguments, deletes_many_at_once
+from pyhudi.storage.base import ClientArguments
 from pyhudi.storage.gcs_client import gcs_arguments, gcs_retry_time, gcs_store_arguments
 from pyhudi.storage.paths import child
 from pyhudi.storage.s3_client import s3_arguments, s3_store_arguments
+from pyhudi.storage.waiting import timeout_s
 
 if TYPE_CHECKING:
     from obstore.store import AzureStore, GCSStore, S3Store
@@ -173,18 +176,28 @@ def find_store_of_deletes(uri: str, options: tuple[tuple[str, str], ...], kind: 
 def _opened(stores: ModuleType, kind: str, uri: str, options: tuple[tuple[str, str], ...]) -> Store:
     """Open a store, not by obstore's `from_url`: unlike pyarrow and Hadoop it decodes "%" and cuts at "?" and "#"."""
     settings = dict(options)
-    store: Store
     if kind == "abfs":
         place = AzurePlace.of(uri)
-        store = stores.AzureStore(place.container, prefix=place.path or None, **azure_store_arguments(settings, place))
+        arguments = _limited(azure_store_arguments(settings, place), settings)
+        store: Store = stores.AzureStore(place.container, prefix=place.path or None, **arguments)
         return store
     bucket, _, prefix = uri.partition("://")[2].partition("/")
     if kind == "gcs":
-        retries = {"retry_timeout": gcs_retry_time(settings)}
-        store = stores.GCSStore(bucket, prefix=prefix or None, retry_config=retries, **gcs_store_arguments(settings))
+        arguments = {**gcs_store_arguments(settings), "retry_config": {"retry_timeout": gcs_retry_time(settings)}}
+        store = stores.GCSStore(bucket, prefix=prefix or None, **_limited(arguments, settings))
     else:
-        store = stores.S3Store(bucket, prefix=prefix or None, **s3_store_arguments(settings))
+        store = stores.S3Store(bucket, prefix=prefix or None, **_limited(s3_store_arguments(settings), settings))
     return store
+
+
+def _limited(arguments: ClientArguments, options: Mapping[str, str]) -> ClientArguments:
+    """The arguments of obstore's client with the limit of the options, which holds for calls that change something."""
+    limit_s = timeout_s(options)
+    if limit_s is None:
+        return arguments
+    limit = timedelta(seconds=limit_s)
+    client_options = {**arguments.get("client_options", {}), "timeout": limit, "connect_timeout": limit}
+    return {**arguments, "client_options": client_options, "retry_config": {"retry_timeout": limit}}
 
 
 def connect(uri: str, options: Mapping[str, str]) -> tuple[pafs.FileSystem, str]:

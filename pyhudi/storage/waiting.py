@@ -1,8 +1,11 @@
 """Calls of a remote store that may wait long: they can be interrupted, have a limit, and are announced.
 
 Python handles Ctrl-C and SIGTERM between two of its steps; a client in C++ may wait for minutes within one. So the main
-thread leaves reading calls to another thread and waits for it in Python. Calls that change something stay where they
-are: one that goes on after its caller has given up would come too late.
+thread leaves calls to another thread and waits for it in Python.
+
+A call that only reads is given up at once. One that changes something is waited for: given up, it could still take
+effect after its caller has undone the rest. The clients themselves have the limit. The third signal ends the wait all
+the same; then this process changes nothing more before that call has ended, as if it had died.
 """
 
 from __future__ import annotations
@@ -12,14 +15,16 @@ from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from pyhudi.errors import ConfigError, StorageError
+from pyhudi.interrupts import uninterrupted
 
-__all__ = ["TIMEOUT", "announce_waits", "answer_of", "timeout_s"]
+__all__ = ["TIMEOUT", "announce_waits", "answer_of", "change_by", "timeout_s"]
 
 TIMEOUT = "fs.pyhudi.timeout.s"  # Hadoop has a key for each store and each phase of a request
 _ANNOUNCED_AFTER_S = 2.0
 
 Answer = TypeVar("Answer")
 _announce: Callable[[str], None] | None = None
+_abandoned: list[threading.Event] = []  # set when the call, which nobody waits for any more, has ended
 
 
 def announce_waits(announce: Callable[[str], None] | None) -> None:
@@ -46,6 +51,32 @@ def answer_of(call: Callable[[], Answer], where: str, limit_s: float | None) -> 
     """What a call returns or raises. Raises StorageError after the limit."""
     if threading.current_thread() is not threading.main_thread():
         return call()
+    return _elsewhere(call, where, limit_s, [])
+
+
+def change_by(call: Callable[[], Answer], where: str) -> Answer:
+    """What a call returns or raises that changes the store. Signals wait for its end; the third one does not.
+
+    Raises: StorageError while an earlier such call, which was not waited for, has not ended.
+    """
+    _abandoned[:] = [has_ended for has_ended in _abandoned if not has_ended.is_set()]
+    if _abandoned:
+        raise StorageError(
+            f"{where}: an earlier call that changes the store was interrupted and has not ended. Nothing is changed "
+            "before: the next writer undoes what is unfinished."
+        )
+    if threading.current_thread() is not threading.main_thread():
+        return call()
+    running: list[threading.Event] = []
+    try:
+        with uninterrupted():
+            return _elsewhere(call, where, None, running)
+    finally:
+        _abandoned.extend(has_ended for has_ended in running if not has_ended.is_set())
+
+
+def _elsewhere(call: Callable[[], Answer], where: str, limit_s: float | None, running: list[threading.Event]) -> Answer:
+    """Run a call in another thread and wait for it. `running`: gets the event of its end."""
     answers: list[Answer] = []
     errors: list[BaseException] = []
     has_ended = threading.Event()
@@ -58,7 +89,8 @@ def answer_of(call: Callable[[], Answer], where: str, limit_s: float | None) -> 
         finally:
             has_ended.set()
 
-    threading.Thread(target=run, name=f"reads {where}", daemon=True).start()
+    running.append(has_ended)
+    threading.Thread(target=run, name=f"asks {where}", daemon=True).start()
     _wait(has_ended, where, limit_s)
     if errors:
         raise errors[0]
