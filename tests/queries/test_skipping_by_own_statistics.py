@@ -6,6 +6,8 @@ import warnings
 import zipfile
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import date, datetime, timezone
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -32,7 +34,7 @@ from pyhudi.model.keys import PARTITION_PATH
 from pyhudi.model.predicate import Column, Compare, Predicate, parse_where
 from pyhudi.queries.filters import bind
 from pyhudi.queries.read_slice import ReadSlice
-from pyhudi.queries.skip.statistics import load_file_ranges, partitions_that_may_match
+from pyhudi.queries.skip.statistics import load_file_ranges, partitions_that_may_match, stored_ranges
 from pyhudi.storage import open_storage
 from pyhudi.storage.memory import MemoryStorage
 from tests.support.golden.folder import SHARED, Golden
@@ -214,3 +216,19 @@ def test_the_ranges_of_partitions_that_are_used_hold_all_rows(place: Path, tmp_p
                     wanted = bind(Compare(Column((name,)), "=", value), rows.schema)
                     left = partitions_that_may_match(known.table(), wanted, rows.schema, {row["path"]: (), "other": ()})
                     assert left is None or row["path"] in left, (name, value)
+
+
+@pytest.mark.parametrize(("kind", "day"), [(pa.date32(), "day"), (pa.timestamp("us", "UTC"), "moment")])
+def test_bounds_before_1900_are_not_trusted_whose_calendar_nothing_says(kind: pa.DataType, day: str) -> None:
+    at = date if pa.types.is_date(kind) else partial(datetime, tzinfo=timezone.utc)
+    old, new = at(1500, 6, 11), at(1900, 1, 1)
+    files = []
+    for low, high in ((old, old), (old, at(2020, 1, 1)), (new, new)):
+        ranges = RangesOfRows([day])
+        ranges.add(pa.table({day: pa.array([low, high], kind)}))
+        files.append(stats_rows(9, "f", ranges.ranges()))
+    stats = pa.concat_tables(files).to_struct_array().combine_chunks()
+    found = stored_ranges(stats, kind)
+    assert found.low.cast(kind).to_pylist() == [None, None, at(1900, 1, 1)]
+    assert found.high.cast(kind).to_pylist() == [None, at(2020, 1, 1), at(1900, 1, 1)]
+    assert found.may_be_null.to_pylist() == [False, False, False]

@@ -2,6 +2,8 @@
 
 pyarrow writes ORC without user metadata, where Hudi keeps bloom filter, key range and schema; `orc_tail` adds it.
 
+Dates of Java's old calendar are refused in files of others (`OrcReader._checked`).
+
 ORC's plain timestamp has no zone: Hudi stores local time in the writing machine's zone, we store UTC. Values beyond the
 years 1677 to 2262 can't be read through pyarrow. pyarrow writes fractions of seconds before 1970 in a form that Java
 refuses to read, so we refuse to write them. Source: docs/formats/base-files.md, "ORC", "Footer"; ORC specification v1.
@@ -19,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import orc
 
-from pyhudi.errors import ConfigError, HudiError, SchemaMismatch
+from pyhudi.errors import ConfigError, HudiError, SchemaMismatch, UnsupportedTable
 from pyhudi.formats.avro.schema import arrow_from_avro
 from pyhudi.formats.base.base import (
     BATCH_ROWS,
@@ -35,6 +37,7 @@ from pyhudi.formats.base.base import (
     rows_among,
 )
 from pyhudi.formats.base.orc_tail import HeldTail, user_metadata
+from pyhudi.formats.base.parquet_calendar import tells_calendar
 from pyhudi.formats.base.ranges import RangeTest
 from pyhudi.formats.column_stats import ColumnRange, RangesOfRows, column_type
 from pyhudi.storage.base import Storage, as_storage_error
@@ -132,7 +135,7 @@ class OrcReader:
                 yield from _without_columns(self.num_rows, batch_rows)
                 return
             for number in range(self._file.nstripes):
-                stripe = self._typed(self._file.read_stripe(number, columns=names).select(names))
+                stripe = self._typed(self._checked(self._file.read_stripe(number, columns=names).select(names)))
                 for first in range(0, len(stripe), batch_rows):
                     yield stripe.slice(first, batch_rows)
 
@@ -169,6 +172,23 @@ class OrcReader:
         for batch in self.batches(tuple(dict.fromkeys(tops))) if tops else ():
             rows.add(pa.Table.from_batches([batch]))
         return rows.ranges()
+
+    def _checked(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The batch. Raises UnsupportedTable for old dates and moments of a file that neither Hudi nor pyarrow wrote.
+
+        Java's writers count them by Java's old calendar or by the Gregorian one, and convert them as they read; pyarrow
+        doesn't look at the mark in the footer. Hudi writes the days of its Avro rows, whatever the mark says.
+        """
+        if self._file.writer == "ORC_CPP" or self._footer.avro_schema is not None:
+            return batch
+        for name, column in zip(batch.schema.names, batch.columns, strict=True):
+            if not tells_calendar(column):
+                raise UnsupportedTable(
+                    f"{self.where}: column {name!r} holds dates before 15 October 1582 or times before 1900, and the "
+                    f"file's writer ({self._file.writer}) may count them by Java's old calendar, which PyHudi does not "
+                    "convert in ORC. Write the rows as Parquet, with Spark for instance."
+                )
+        return batch
 
     def _typed(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         columns = [

@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 
 from pyhudi.errors import UnsupportedTable
 
-__all__ = ["FIRST_SAFE_DAY", "OldCalendar", "old_calendar"]
+__all__ = ["FIRST_SAFE_DAY", "OldCalendar", "old_calendar", "tells_calendar"]
 
 _VERSION = b"org.apache.spark.version"
 _OLD_TIMES, _OLD_INT96 = b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96"
@@ -122,6 +122,25 @@ def old_calendar(entries: Mapping[bytes, bytes] | None) -> OldCalendar | None:
     return (
         OldCalendar(times, int96, None if zone is None else zone.decode("utf-8", "replace")) if times or int96 else None
     )
+
+
+def tells_calendar(values: pa.Array) -> bool:
+    """Do both calendars mean the same by all dates and moments in an array, at any depth?"""
+    kind = values.type
+    if pa.types.is_date32(kind):
+        least = pc.min(values.cast(pa.int32())).as_py()
+        return least is None or bool(least >= _FIRST_GREGORIAN_DAY)
+    if pa.types.is_timestamp(kind):
+        least = pc.min(values.cast(pa.int64())).as_py()
+        return least is None or bool(least >= FIRST_SAFE_DAY * _PER_DAY[kind.unit])
+    parts: list[pa.Array] = []
+    if isinstance(values, pa.StructArray):
+        parts = values.flatten()
+    elif isinstance(values, pa.MapArray):
+        parts = [values.keys, values.items]
+    elif isinstance(values, pa.ListArray | pa.LargeListArray):
+        parts = [values.flatten()]
+    return all(map(tells_calendar, parts))
 
 
 def _numbers(version: bytes) -> tuple[int, ...]:

@@ -28,6 +28,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.errors import ConfigError
+from pyhudi.formats.base.parquet_calendar import FIRST_SAFE_DAY
 from pyhudi.lazy_property import lazy_property
 from pyhudi.metadata.index_definitions import read_index_definitions
 from pyhudi.metadata.keys import column_stats_prefix, file_keys, partition_stats_key, stored_partition
@@ -53,6 +54,7 @@ __all__ = [
 ]
 
 
+_LEAST_SAFE = pa.scalar(FIRST_SAFE_DAY, pa.date32())
 _TIMESTAMP_KINDS = {"ms": (15, 18), "us": (16, 19), "ns": (17, 20)}  # unit → ordinals of value types
 
 
@@ -80,7 +82,17 @@ def stored_ranges(stats: pa.Array, data_type: pa.DataType) -> RangeColumns:
 
 
 def stored_bounds(stats: pa.Array, name: str, data_type: pa.DataType) -> pa.Array:
-    """`minValue` or `maxValue` of statistics; null where there is none, or it is in another unit than the column."""
+    """`minValue` or `maxValue` of statistics; null where there is none, or it is in another unit than the column.
+
+    So are dates and times before 1900: Hudi takes them from the footers of files that Spark or a bootstrap left, and
+    nothing in the statistics says by which calendar they count (`formats/base/parquet_calendar.py`).
+    """
+    least = _LEAST_SAFE.cast(data_type) if pa.types.is_date(data_type) or pa.types.is_timestamp(data_type) else None
+    known = _bounds(stats, name, data_type)
+    return known if least is None else pc.if_else(pc.less(known, least), pa.scalar(None, data_type), known)
+
+
+def _bounds(stats: pa.Array, name: str, data_type: pa.DataType) -> pa.Array:
     wrapped, kinds = pc.struct_field(stats, name), _value_types(stats)
     trusted = _trusted(stats, kinds, data_type)
     parts, places, taken = [pa.nulls(0, data_type)], np.full(len(stats), -1), 0
