@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import pytest
 
 import pyhudi
-from pyhudi import ConfigError, HudiTable, write_hudi
+from pyhudi import ConfigError, HudiTable, StorageError, write_hudi
 from pyhudi.listeners import delivery
 from pyhudi.listeners import metrics as module
 from tests.support.http_receiver import http_receiver
@@ -143,6 +143,29 @@ def test_a_function_hears_after_heartbeat_and_lock_have_ended_from_a_copy(tmp_pa
     assert result.inserted == 1
     write(tmp_path, 2)
     assert HudiTable.open(tmp_path).schema.names == ["id", "v"]
+
+
+def test_a_function_hears_of_a_replaced_table_when_the_new_one_is_there_and_not_at_all_when_it_never_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[Any] = []
+
+    def hear(message: dict[str, Any]) -> None:
+        seen.append((message["commitTime"], HudiTable.open(tmp_path).history()[-1].instant_time))
+
+    write(tmp_path, 1)
+    options = {"hoodie.write.commit.callback.on": True, CALLBACK: hear}
+    result = write_hudi(tmp_path, [{"id": 2, "v": 2}], record_key="id", mode="replace", options=options)
+    assert result is not None
+    assert seen == [(result.instant_time, result.instant_time)]
+
+    def fails(*arguments: object) -> None:
+        raise StorageError("the new table can't take its place")
+
+    monkeypatch.setattr("pyhudi.actions.replacement._put_in_place_of_old", fails)
+    with pytest.raises(StorageError):
+        write_hudi(tmp_path, [{"id": 3, "v": 3}], record_key="id", mode="replace", options=options)
+    assert len(seen) == 1
 
 
 def test_a_webhook_that_fails_delays_no_write_and_is_tried_again(tmp_path: Path) -> None:
