@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.expressions.functions import KERNELS
-from pyhudi.expressions.tree import Call, Column, Expression, Literal
+from pyhudi.expressions.tree import Expression, TypedCall, TypedColumn, TypedLiteral
 from pyhudi.expressions.types import STRING
 
 __all__ = ["arrow_expression"]
@@ -34,11 +34,11 @@ _OF_NAN: dict[str, Callable[[pc.Expression, pc.Expression], pc.Expression]] = {
 def arrow_expression(expression: Expression) -> pc.Expression | None:
     """The expression as Arrow's; None where a part of it has no kernel that means the same."""
     match expression:
-        case Column(path):
+        case TypedColumn(path):
             return pc.field(*path)
-        case Literal(value, kind):
+        case TypedLiteral(value, kind):
             return pc.scalar(pa.scalar(value, kind))
-        case Call(form, arguments, kind) if form.arrow is not None:
+        case TypedCall(form, arguments, kind) if form.arrow is not None:
             parts = [arrow_expression(argument) for argument in arguments]
             values = [part for part in parts if part is not None]
             if len(values) < len(parts):

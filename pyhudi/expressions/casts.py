@@ -1,6 +1,6 @@
 """Casts between Spark's types, in ANSI mode: what a type does not hold is an error, of `try_cast` NULL.
 
-Source: Spark's SQL reference, "ANSI Compliance", "Cast"; java.lang.Double.toString.
+QuerySource: Spark's SQL reference, "ANSI Compliance", "Cast"; java.lang.Double.toString.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from decimal import Decimal
 import pyarrow as pa
 
 from pyhudi.errors import ConfigError
-from pyhudi.expressions.tree import Call, Expression, Form, Literal
+from pyhudi.expressions.tree import Expression, Form, TypedCall, TypedLiteral
 from pyhudi.expressions.types import (
     BINARY,
     BOOLEAN,
@@ -204,8 +204,8 @@ def cast(value: Expression, to: pa.DataType, *, tries: bool = False) -> Expressi
     if kind == to:
         return value
     if kind == NOTHING:
-        return Literal(None, to)
-    if isinstance(value, Literal):
+        return TypedLiteral(None, to)
+    if isinstance(value, TypedLiteral):
         constant = _constant(value, to)
         if constant is not None:
             return constant
@@ -213,24 +213,24 @@ def cast(value: Expression, to: pa.DataType, *, tries: bool = False) -> Expressi
     if text is None:
         raise ConfigError(f"a value of type {name_of(kind)} is not cast to {name_of(to)} without Spark.")
     if tries and kind == STRING and to in _TRY_TEXT_TO:
-        return Call(Form("try_cast", _TRY_TEXT_TO[to]), (value,), to)
+        return TypedCall(Form("try_cast", _TRY_TEXT_TO[to]), (value,), to)
     if tries and (to != STRING or kind == BINARY):
         # The value itself is computed outside of TRY: its own errors stay errors.
         text = f"list_transform([{{0}}], lambda v: TRY({text.replace('{0}', 'v')}))[1]"
-    return Call(Form("try_cast" if tries else "cast", text, None if tries else _kernel(kind, to)), (value,), to)
+    return TypedCall(Form("try_cast" if tries else "cast", text, None if tries else _kernel(kind, to)), (value,), to)
 
 
-def _constant(value: Literal, to: pa.DataType) -> Literal | None:
+def _constant(value: TypedLiteral, to: pa.DataType) -> TypedLiteral | None:
     """A whole number as a wider one, at once."""
     number = value.value
     if isinstance(number, bool) or not isinstance(number, int):
         return None
     if is_integral(to) and -(2 ** (to.bit_width - 1)) <= number < 2 ** (to.bit_width - 1):
-        return Literal(number, to)
+        return TypedLiteral(number, to)
     if to == DOUBLE and abs(number) <= 2**53:
-        return Literal(float(number), to)
+        return TypedLiteral(float(number), to)
     if pa.types.is_decimal(to) and len(str(abs(number))) <= to.precision - to.scale:
-        return Literal(Decimal(number), to)
+        return TypedLiteral(Decimal(number), to)
     return None
 
 
@@ -378,9 +378,9 @@ def implicit_cast(value: Expression, to: pa.DataType) -> Expression | None:
 
 def exact(value: Expression) -> Expression:
     """A whole number as the decimal that holds it: a constant has the digits that it has."""
-    if isinstance(value, Literal) and isinstance(value.value, int):
+    if isinstance(value, TypedLiteral) and isinstance(value.value, int):
         return cast(value, pa.decimal128(len(str(abs(value.value))), 0))
-    if isinstance(value, Call) and value.form.name == "cast of a constant":
+    if isinstance(value, TypedCall) and value.form.name == "cast of a constant":
         raise ConfigError("a decimal beside 5L or CAST(5 AS BIGINT) needs Spark; write 5.")
     to = decimal_of(value.type)
     assert to is not None, value.type

@@ -13,7 +13,7 @@ from decimal import Decimal
 
 import pyarrow as pa
 
-from pyhudi.expressions.tree import Call, Column, Expression, Lambda, Literal, Verbatim
+from pyhudi.expressions.tree import Expression, Lambda, TypedCall, TypedColumn, TypedLiteral, Verbatim
 from pyhudi.expressions.types import NOTHING, duckdb_type
 
 __all__ = ["duckdb_expression", "quoted_name", "quoted_text"]
@@ -37,18 +37,18 @@ def quoted_text(text: str) -> str:
 def duckdb_expression(expression: Expression) -> str:
     """The expression as DuckDB's text."""
     match expression:
-        case Column(path, _, source):
+        case TypedColumn(path, _, source):
             names = ".".join(quoted_name(name) for name in ([source] if source else []) + [path[0]])
             for name in path[1:]:
                 names = f"struct_extract({names}, {quoted_text(name)})"
             return names
-        case Literal(value, kind):
+        case TypedLiteral(value, kind):
             return _literal(value, kind)
         case Verbatim(text):
             return text
         case Lambda(parameters, body):
             return f"lambda {', '.join(map(quoted_name, parameters))}: {duckdb_expression(body)}"
-        case Call(form, arguments):
+        case TypedCall(form, arguments):
             texts = [duckdb_expression(argument) for argument in arguments]
             return _PLACE.sub(lambda place: _part(place[0], texts), form.duckdb)
     raise AssertionError(expression)

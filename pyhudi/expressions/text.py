@@ -1,6 +1,6 @@
 """Spark's words to the typed tree: sqlglot reads the grammar, here names get their columns and functions their rows.
 
-Source: Spark's SQL reference, "Literals", "Operators", "Functions".
+QuerySource: Spark's SQL reference, "Literals", "Operators", "Functions".
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pyhudi.expressions.functions.numbers import negated
 from pyhudi.expressions.functions.registry import Row, call
 from pyhudi.expressions.functions.texts import like
 from pyhudi.expressions.functions.times import ZONED, extracted, interval_of, time_arithmetic
-from pyhudi.expressions.tree import Call, Column, Expression, Form, Lambda, Literal, Verbatim
+from pyhudi.expressions.tree import Expression, Form, Lambda, TypedCall, TypedColumn, TypedLiteral, Verbatim
 from pyhudi.expressions.types import (
     BINARY,
     BOOLEAN,
@@ -43,7 +43,7 @@ from pyhudi.model.sql_text import call_name
 if TYPE_CHECKING:
     from sqlglot import exp
 
-__all__ = ["Reader", "Resolve", "of_schema"]
+__all__ = ["ExpressionReader", "Resolve", "of_schema"]
 
 # A name's column: the parts of the name as they are written. Raises ConfigError for an unknown one.
 Resolve = Callable[[Sequence[str]], Expression]
@@ -105,13 +105,13 @@ def column_of_field(field: pa.Field, source: str | None = None) -> Expression:
     """A column as Spark reads it."""
     kind = spark_type(field.type)
     if kind is None:  # no function takes it; it may be passed on
-        return Column((field.name,), field.type, source)
-    column = Column((field.name,), kind, source)
+        return TypedColumn((field.name,), field.type, source)
+    column = TypedColumn((field.name,), kind, source)
     text = read_cast(field.type)
-    return column if text is None else Call(Form("cast", text), (column,), kind)
+    return column if text is None else TypedCall(Form("cast", text), (column,), kind)
 
 
-class Reader:
+class ExpressionReader:
     """Reads the trees of one scope of names. `zone`: the session's; `now`: the present moment, else the engine's."""
 
     def __init__(self, resolve: Resolve, zone: str = "UTC", now: datetime | None = None) -> None:
@@ -137,15 +137,15 @@ class Reader:
             case exp.Dot():
                 return self._dot(node)
             case exp.Literal():
-                return Literal(node.name, STRING) if node.is_string else number_of_text(node.name)
+                return TypedLiteral(node.name, STRING) if node.is_string else number_of_text(node.name)
             case exp.RawString():
-                return Literal(node.name, STRING)
+                return TypedLiteral(node.name, STRING)
             case exp.HexString():
-                return Literal(bytes.fromhex(node.name.rjust(len(node.name) + len(node.name) % 2, "0")), BINARY)
+                return TypedLiteral(bytes.fromhex(node.name.rjust(len(node.name) + len(node.name) % 2, "0")), BINARY)
             case exp.Boolean():
-                return Literal(bool(node.this), BOOLEAN)
+                return TypedLiteral(bool(node.this), BOOLEAN)
             case exp.Null():
-                return Literal(None, NOTHING)
+                return TypedLiteral(None, NOTHING)
             case exp.Neg():
                 return self._negative(node.this)
             case exp.Not():
@@ -227,9 +227,9 @@ class Reader:
     def _adjacent(self, node: exp.Concat) -> Expression:
         """Texts that stand one after the other are one text."""
         values = [self.read(part) for part in node.expressions]
-        if not all(isinstance(value, Literal) and isinstance(value.value, str) for value in values):
+        if not all(isinstance(value, TypedLiteral) and isinstance(value.value, str) for value in values):
             raise ConfigError(f"{_shown(node)} needs Spark.")
-        return Literal("".join(str(value.value) for value in values if isinstance(value, Literal)), STRING)
+        return TypedLiteral("".join(str(value.value) for value in values if isinstance(value, TypedLiteral)), STRING)
 
     def _interval(self, node: exp.Interval) -> Expression:
         from sqlglot import exp
@@ -297,7 +297,7 @@ class Reader:
         if isinstance(what, exp.Null):
             answer = self._function("isnull", [value])
         elif isinstance(what, exp.Boolean):
-            answer = compared("<=>", condition("IS", value), Literal(bool(what.this), BOOLEAN))
+            answer = compared("<=>", condition("IS", value), TypedLiteral(bool(what.this), BOOLEAN))
         else:
             raise ConfigError(f"{_shown(node)} needs Spark.")
         return self._function("not", [answer]) if is_negated or node.args.get("negate") else answer
@@ -352,9 +352,14 @@ class Reader:
         if to is None or node.args.get("format") is not None:
             raise ConfigError(f"{_shown(node)}: a cast to {node.to.sql('spark')} needs Spark.")
         value = self.read(node.this)
-        if isinstance(value, Literal) and isinstance(value.value, int) and is_integral(to) and is_integral(value.type):
+        if (
+            isinstance(value, TypedLiteral)
+            and isinstance(value.value, int)
+            and is_integral(to)
+            and is_integral(value.type)
+        ):
             # It may be 5L, which counts its digits beside a decimal, or CAST(5 AS BIGINT), which does not.
-            return Call(Form("cast of a constant", "{0}", "cast"), (cast(value, to),), to)
+            return TypedCall(Form("cast of a constant", "{0}", "cast"), (cast(value, to),), to)
         return cast(value, to, tries=bool(node.args.get("safe")))
 
     # ---- functions
@@ -362,7 +367,9 @@ class Reader:
     def _function(self, name: str, arguments: Sequence[Expression]) -> Expression:
         if self._now is not None and name in ("now", "current_timestamp", "current_date", "curdate"):
             return (
-                Literal(self._now, MOMENT) if name in ("now", "current_timestamp") else Literal(self._now.date(), DATE)
+                TypedLiteral(self._now, MOMENT)
+                if name in ("now", "current_timestamp")
+                else TypedLiteral(self._now.date(), DATE)
             )
         return rule_of(name)(name, arguments)
 
@@ -403,7 +410,7 @@ class Reader:
             unit, *values = node.expressions
             if not isinstance(unit, exp.Column) or len(unit.parts) != 1:
                 raise ConfigError(f"{name} takes a unit first, such as DAY.")
-            return rule_of(name)(name, [Column((unit.name,), NOTHING), *map(self.read, values)])
+            return rule_of(name)(name, [TypedColumn((unit.name,), NOTHING), *map(self.read, values)])
         arguments = self.arguments(node)
         if name in ZONED:
             return ZONED[name](self._zone, name, arguments)
@@ -437,7 +444,7 @@ class Reader:
         if name in LAMBDA_CONDITIONS and body.type != BOOLEAN:
             raise ConfigError(f"{name} takes a condition, found {name_of(body.type)}.")
         text, kind = LAMBDAS[name](value.type, body.type)
-        return Call(Form(name, text), (value, body), kind)
+        return TypedCall(Form(name, text), (value, body), kind)
 
     def _reduced(self, name: str, node: exp.Anonymous) -> Expression:
         """aggregate(array, start, (state, element) -> …): the state has one type all along."""
@@ -450,7 +457,7 @@ class Reader:
         body = self._lambda(function, [start.type, value.type.value_type], places=False)
         if body.type != start.type or len(body.parameters) != 2:
             raise ConfigError(f"{name}: the function gives {name_of(body.type)}, the start is {name_of(start.type)}.")
-        return Call(Form(name, "list_reduce({0}, {2}, {1})"), (value, start, body), start.type)
+        return TypedCall(Form(name, "list_reduce({0}, {2}, {1})"), (value, start, body), start.type)
 
     def _lambda(self, node: exp.Lambda, kinds: Sequence[pa.DataType], *, places: bool = True) -> Lambda:
         names = [parameter.name for parameter in node.expressions]
@@ -473,23 +480,23 @@ class Reader:
         return Lambda(tuple(inner), body, body.type)
 
 
-def number_of_text(text: str) -> Literal:
+def number_of_text(text: str) -> TypedLiteral:
     """A number as Spark types it: INT, BIGINT or DECIMAL by its digits, DOUBLE with an exponent."""
     if "e" in text.lower():
-        return Literal(float(text), DOUBLE)
+        return TypedLiteral(float(text), DOUBLE)
     exact = Decimal(text)
     if "." not in text:
         whole = int(exact)
         for kind in (INT, LONG):
             if -(2 ** (kind.bit_width - 1)) <= whole < 2 ** (kind.bit_width - 1):
-                return Literal(whole, kind)
+                return TypedLiteral(whole, kind)
     _, digits, exponent = exact.as_tuple()
     assert isinstance(exponent, int)
     scale = -exponent
     precision = max(len(digits), scale)
     if precision > 38:
         raise ConfigError(f"the number {text:.50} has more than 38 digits.")
-    return Literal(exact, pa.decimal128(precision, scale))
+    return TypedLiteral(exact, pa.decimal128(precision, scale))
 
 
 def _shown(node: exp.Expr) -> str:

@@ -1,6 +1,6 @@
 """The typed tree of an expression. Each node has the type that Spark gives it.
 
-    Expression = Column | Literal | Call | Lambda | Verbatim
+    Expression = TypedColumn | TypedLiteral | TypedCall | Lambda | Verbatim
 
 Casts, operators, CASE and functions are all calls. A call carries the row of the table of functions that it came from
 (`Form`), which says how a back end computes it. A type is made where Spark makes it: the arguments of a call have the
@@ -16,7 +16,18 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
-__all__ = ["Call", "Column", "Expression", "Form", "Kind", "Lambda", "Literal", "Verbatim", "columns_of", "nodes_of"]
+__all__ = [
+    "Expression",
+    "Form",
+    "Kind",
+    "Lambda",
+    "TypedCall",
+    "TypedColumn",
+    "TypedLiteral",
+    "Verbatim",
+    "columns_of",
+    "nodes_of",
+]
 
 Kind: TypeAlias = Choice["value", "aggregate", "window", "generator"]
 
@@ -34,7 +45,7 @@ class Form:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class TypedColumn:
     """A column, or a field of one, by its path. `source`: the table of a query that it is of."""
 
     path: tuple[str, ...]
@@ -43,7 +54,7 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Literal:
+class TypedLiteral:
     """A constant: the Python value of its type, None for NULL."""
 
     value: object
@@ -51,7 +62,7 @@ class Literal:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class TypedCall:
     """A function or an operator with its arguments."""
 
     form: Form
@@ -76,7 +87,7 @@ class Verbatim:
     type: pa.DataType
 
 
-Expression: TypeAlias = Column | Literal | Call | Lambda | Verbatim
+Expression: TypeAlias = TypedColumn | TypedLiteral | TypedCall | Lambda | Verbatim
 
 
 def nodes_of(expression: Expression) -> Iterator[Expression]:
@@ -85,7 +96,7 @@ def nodes_of(expression: Expression) -> Iterator[Expression]:
     while parts:
         part = parts.pop()
         yield part
-        if isinstance(part, Call):
+        if isinstance(part, TypedCall):
             parts += part.arguments
         elif isinstance(part, Lambda):
             parts.append(part.body)
@@ -93,4 +104,4 @@ def nodes_of(expression: Expression) -> Iterator[Expression]:
 
 def columns_of(expression: Expression) -> tuple[str, ...]:
     """The top-level columns that an expression reads, each once."""
-    return tuple(dict.fromkeys(part.path[0] for part in nodes_of(expression) if isinstance(part, Column)))
+    return tuple(dict.fromkeys(part.path[0] for part in nodes_of(expression) if isinstance(part, TypedColumn)))

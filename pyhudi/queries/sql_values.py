@@ -24,7 +24,7 @@ import pyarrow.compute as pc
 
 from pyhudi.errors import ConfigError
 from pyhudi.expressions.arrow import arrow_expression
-from pyhudi.expressions.text import Reader, of_schema
+from pyhudi.expressions.text import ExpressionReader, of_schema
 from pyhudi.expressions.tree import Expression
 from pyhudi.model.predicate.limits import MAX_WHERE_CHARS, brief, check_expressions
 from pyhudi.model.predicate.where_text import negative, number_of
@@ -113,7 +113,7 @@ def typed_value(text: str, schema: pa.Schema, zone: str = "UTC", now: datetime |
     if not isinstance(query, exp.Select) or len(query.expressions) != 1:
         raise ConfigError("it is outside of Spark's grammar.")
     tree = query.expressions[0]
-    return with_deep_stack(lambda: Reader(of_schema(schema), zone, now).read(tree))
+    return with_deep_stack(lambda: ExpressionReader(of_schema(schema), zone, now).read(tree))
 
 
 def _is_computed(expression: pc.Expression, kind: pa.DataType, schema: pa.Schema, what: str) -> bool:

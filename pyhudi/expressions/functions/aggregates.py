@@ -1,6 +1,6 @@
 """Aggregates, and functions of windows and generators.
 
-Source: Spark's SQL reference, "Aggregate Functions", "Window Functions", "Generator Functions".
+QuerySource: Spark's SQL reference, "Aggregate Functions", "Window Functions", "Generator Functions".
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pyhudi.expressions.functions.registry import (
     is_ordered_alike,
     same_type,
 )
-from pyhudi.expressions.tree import Call, Expression, Form, Kind, Literal
+from pyhudi.expressions.tree import Expression, Form, Kind, TypedCall, TypedLiteral
 from pyhudi.expressions.types import (
     BOOLEAN,
     BYTE,
@@ -134,7 +134,7 @@ def _position(function: str) -> Rule:
         if len(arguments) == 1:
             return plain
         leaves_out = arguments[1]
-        if not isinstance(leaves_out, Literal) or not isinstance(leaves_out.value, bool):
+        if not isinstance(leaves_out, TypedLiteral) or not isinstance(leaves_out.value, bool):
             raise ConfigError(f"{name} takes true or false second.")
         return without_nulls(plain) if leaves_out.value else plain
 
@@ -143,7 +143,7 @@ def _position(function: str) -> Rule:
 
 def without_nulls(expression: Expression) -> Expression:
     """first(x) IGNORE NULLS and others. Raises ConfigError."""
-    if not isinstance(expression, Call):
+    if not isinstance(expression, TypedCall):
         raise ConfigError("IGNORE NULLS is for functions such as first and last.")
     form = expression.form
     if form.name not in ("first", "first_value", "last", "last_value", "any_value", "lag", "lead", "nth_value"):
@@ -151,7 +151,7 @@ def without_nulls(expression: Expression) -> Expression:
     text = form.duckdb.replace("){w}", " IGNORE NULLS){w}")
     if form.kind == "aggregate":
         text = form.duckdb.replace("{w}", " FILTER ({0} IS NOT NULL){w}")
-    return Call(Form(f"{form.name} ignoring nulls", text, None, form.kind), expression.arguments, expression.type)
+    return TypedCall(Form(f"{form.name} ignoring nulls", text, None, form.kind), expression.arguments, expression.type)
 
 
 def _statistic(text: str, arguments: int = 1) -> Row:
@@ -186,8 +186,8 @@ def _count_if(name: str, arguments: Arguments) -> Expression:
 def _string_agg(name: str, arguments: Arguments) -> Expression:
     if not 1 <= len(arguments) <= 2:
         raise ConfigError(f"{name} takes 1 or 2 arguments, found {len(arguments)}.")
-    separator = arguments[1] if len(arguments) == 2 else Literal("", STRING)
-    if not isinstance(separator, Literal):
+    separator = arguments[1] if len(arguments) == 2 else TypedLiteral("", STRING)
+    if not isinstance(separator, TypedLiteral):
         raise ConfigError(f"{name} takes the separator as a constant text.")
     return _aggregate("string_agg({d}{0}, {1}){w}", STRING, STRING, STRING)(name, [arguments[0], separator])
 
@@ -204,7 +204,7 @@ def _quantile(function: str) -> Rule:
         if len(arguments) != 2:
             raise ConfigError(f"{name} takes a share WITHIN GROUP (ORDER BY a number).")
         share, value = arguments
-        if not isinstance(share, Literal) or not is_number(share.type) or not 0 <= float(str(share.value)) <= 1:
+        if not isinstance(share, TypedLiteral) or not is_number(share.type) or not 0 <= float(str(share.value)) <= 1:
             raise ConfigError(f"{name} takes one constant share from 0 to 1.")
         text = f"CAST({function}({{1}}, {{0}}){{w}} AS DOUBLE)"
         return call(name, text, DOUBLE, cast(share, DOUBLE), cast(value, DOUBLE), kind="aggregate")
@@ -277,27 +277,27 @@ AGGREGATES: Mapping[str, Rule] = {
 
 def distinct(expression: Expression) -> Expression:
     """count(DISTINCT x) and others. Raises ConfigError for an aggregate without it."""
-    assert isinstance(expression, Call), expression
+    assert isinstance(expression, TypedCall), expression
     form = expression.form
     if "{d}" not in form.duckdb:
         raise ConfigError(f"{form.name} of DISTINCT values needs Spark.")
     if any(pa.types.is_map(value.type) for value in expression.arguments):
         raise ConfigError(f"{form.name} of DISTINCT maps is refused by Spark.")
     text = form.duckdb.replace("{d}", "DISTINCT ")
-    return Call(Form(form.name, text, None, form.kind), expression.arguments, expression.type)
+    return TypedCall(Form(form.name, text, None, form.kind), expression.arguments, expression.type)
 
 
 def over(expression: Expression, clause: str) -> Expression:
     """The aggregate with a FILTER or an OVER. Raises ConfigError for what is no aggregate and no function of
     windows."""
-    if not isinstance(expression, Call) or expression.form.kind == "value":
+    if not isinstance(expression, TypedCall) or expression.form.kind == "value":
         raise ConfigError(f"{clause.split()[0]} needs an aggregate before it.")
     form = expression.form
     kind: Kind = "window" if clause.startswith("OVER") else form.kind
     marker = "" if kind == "window" else "{w}"
     # The clause is DuckDB's text already: its braces are no places of arguments.
     text = form.duckdb.replace("{w}", f" {clause.replace('{', '{{')}{marker}")
-    return Call(Form(form.name, text, None, kind), expression.arguments, expression.type)
+    return TypedCall(Form(form.name, text, None, kind), expression.arguments, expression.type)
 
 
 def _window(text: str, result: pa.DataType) -> Row:

@@ -1,6 +1,6 @@
 """Comparisons, logic, CASE and functions of nulls.
 
-Source: Spark's SQL reference, "ANSI Compliance" (type promotion), "NULL Semantics".
+QuerySource: Spark's SQL reference, "ANSI Compliance" (type promotion), "NULL Semantics".
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyhudi.errors import ConfigError
 from pyhudi.expressions.casts import cast, implicit_cast
 from pyhudi.expressions.functions.registry import ANY, Arguments, Row, Rule, call, is_ordered_alike, same_type
-from pyhudi.expressions.tree import Expression, Literal
+from pyhudi.expressions.tree import Expression, TypedLiteral
 from pyhudi.expressions.types import BOOLEAN, INT, NOTHING, is_integral, is_number, name_of
 
 __all__ = ["ROWS", "case", "compared", "condition", "is_in"]
@@ -102,11 +102,11 @@ def _nullif(name: str, arguments: Arguments) -> Expression:
 
 
 def _zero_if_null(name: str, arguments: Arguments) -> Expression:
-    return _coalesce(name, [*arguments, Literal(0, INT)])
+    return _coalesce(name, [*arguments, TypedLiteral(0, INT)])
 
 
 def _null_if_zero(name: str, arguments: Arguments) -> Expression:
-    return _nullif(name, [*arguments, Literal(0, INT)])
+    return _nullif(name, [*arguments, TypedLiteral(0, INT)])
 
 
 def _is(text: str, arrow: str | None = None) -> Row:
@@ -149,7 +149,7 @@ def converted(to: pa.DataType) -> Rule:
     def rule(name: str, arguments: Arguments) -> Expression:
         if len(arguments) != 1:
             raise ConfigError(f"{name} takes 1 argument, found {len(arguments)}.")
-        if isinstance(arguments[0], Literal) and isinstance(arguments[0].value, int) and is_integral(to):
+        if isinstance(arguments[0], TypedLiteral) and isinstance(arguments[0].value, int) and is_integral(to):
             return call("cast", "{0}", to, cast(arguments[0], to), arrow="cast")
         return cast(arguments[0], to)
 

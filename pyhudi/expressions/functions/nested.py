@@ -1,6 +1,6 @@
 """Functions of arrays, maps and structs, and of JSON.
 
-Source: Spark's SQL reference, "Array Functions", "Map Functions", "Struct Functions".
+QuerySource: Spark's SQL reference, "Array Functions", "Map Functions", "Struct Functions".
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pyhudi.expressions.functions.registry import (
     quoted_part,
     same_type,
 )
-from pyhudi.expressions.tree import Expression, Literal
+from pyhudi.expressions.tree import Expression, TypedLiteral
 from pyhudi.expressions.types import (
     BOOLEAN,
     BYTE,
@@ -90,7 +90,7 @@ def _list_type(name: str, value: Expression) -> pa.ListType:
 def item_of(value: Expression, index: Expression) -> Expression:
     """value[index]: of an array by its place from 0, of a map by its key, of a struct by the field's name."""
     kind = value.type
-    if pa.types.is_struct(kind) and isinstance(index, Literal) and isinstance(index.value, str):
+    if pa.types.is_struct(kind) and isinstance(index, TypedLiteral) and isinstance(index.value, str):
         return field_of(value, index.value)
     if pa.types.is_map(kind):
         key = cast(index, kind.key_type) if index.type == kind.key_type else implicit_cast(index, kind.key_type)
@@ -110,7 +110,7 @@ def field_of(value: Expression, name: str) -> Expression:
         text = f"list_transform({{0}}, lambda e: struct_extract(e, {quoted_part(field.name)}))"
         return call(".", text, pa.list_(field.type), value)
     if pa.types.is_map(kind) and kind.key_type == STRING:
-        return item_of(value, Literal(name, STRING))
+        return item_of(value, TypedLiteral(name, STRING))
     if not pa.types.is_struct(kind):
         raise ConfigError(f"a value of type {name_of(kind)} has no field {name!r}.")
     at, field = _place_of(kind, name)
@@ -138,9 +138,11 @@ def _map(name: str, arguments: Arguments) -> Expression:
         raise ConfigError(f"{name} takes keys and values in turns.")
     keys, key = same_type(name, arguments[::2])
     values, value = same_type(name, arguments[1::2])
-    if key == NOTHING or (len(keys) > 1 and not all(isinstance(one, Literal) for one in keys)):
+    if key == NOTHING or (len(keys) > 1 and not all(isinstance(one, TypedLiteral) for one in keys)):
         raise ConfigError(f"{name} of keys that are not constants needs Spark: two may be equal.")
-    if len({one.value for one in keys if isinstance(one, Literal)}) < sum(isinstance(one, Literal) for one in keys):
+    if len({one.value for one in keys if isinstance(one, TypedLiteral)}) < sum(
+        isinstance(one, TypedLiteral) for one in keys
+    ):
         raise ConfigError(f"{name} has a key twice.")
     left = ", ".join(f"{{{at}}}" for at in range(len(keys)))
     right = ", ".join(f"{{{at + len(keys)}}}" for at in range(len(values)))
@@ -223,8 +225,8 @@ def _of_array(text: str, result: Callable[[pa.ListType], pa.DataType] | None = N
 def _sort_array(name: str, arguments: Arguments) -> Expression:
     if not 1 <= len(arguments) <= 2:
         raise ConfigError(f"{name} takes 1 or 2 arguments, found {len(arguments)}.")
-    up = arguments[1] if len(arguments) == 2 else Literal(True, BOOLEAN)
-    if not isinstance(up, Literal) or not isinstance(up.value, bool):
+    up = arguments[1] if len(arguments) == 2 else TypedLiteral(True, BOOLEAN)
+    if not isinstance(up, TypedLiteral) or not isinstance(up.value, bool):
         raise ConfigError(f"{name} takes true or false for the order.")
     order = "'ASC', 'NULLS FIRST'" if up.value else "'DESC', 'NULLS LAST'"
     return _of_array(f"list_sort({{0}}, {order})")(name, arguments[:1])

@@ -1,6 +1,6 @@
 """Operators and functions of numbers.
 
-Source: Spark's SQL reference, "ANSI Compliance", "Operators"; DecimalType's rules of precision and scale.
+QuerySource: Spark's SQL reference, "ANSI Compliance", "Operators"; DecimalType's rules of precision and scale.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyhudi.errors import ConfigError
 from pyhudi.expressions.casts import cast, exact
 from pyhudi.expressions.functions.registry import NUMBER, Arguments, Row, Rule, call, constant_whole, once, same_type
-from pyhudi.expressions.tree import Expression, Literal
+from pyhudi.expressions.tree import Expression, TypedLiteral
 from pyhudi.expressions.types import (
     BINARY,
     BOOLEAN,
@@ -207,8 +207,8 @@ def _digits(place: int, shift: int) -> str:
 def negated(name: str, arguments: Arguments) -> Expression:
     """The negative of a number; a text is a double."""
     [value] = _row_number(name, arguments)
-    if isinstance(value, Literal) and isinstance(value.value, int | float) and value.value is not None:
-        return Literal(-value.value, value.type)
+    if isinstance(value, TypedLiteral) and isinstance(value.value, int | float) and value.value is not None:
+        return TypedLiteral(-value.value, value.type)
     return call(name, f"CAST(-({{0}}) AS {duckdb_type(value.type)})", value.type, value, arrow="negate_checked")
 
 

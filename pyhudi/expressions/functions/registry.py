@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from pyhudi.errors import ConfigError
 from pyhudi.expressions.casts import cast, implicit_cast
-from pyhudi.expressions.tree import Call, Expression, Form, Kind, Lambda, Literal
+from pyhudi.expressions.tree import Expression, Form, Kind, Lambda, TypedCall, TypedLiteral
 from pyhudi.expressions.types import NOTHING, common_type, is_nested, is_number, name_of
 
 __all__ = [
@@ -74,7 +74,7 @@ class Row:
     result: pa.DataType | Callable[[Sequence[pa.DataType]], pa.DataType]
     parameters: Sequence[pa.DataType | Match] = ()
     arrow: str | None = None
-    defaults: Sequence[Literal] = ()
+    defaults: Sequence[TypedLiteral] = ()
     kind: Kind = "value"
 
     def __call__(self, name: str, arguments: Arguments) -> Expression:
@@ -87,7 +87,7 @@ class Row:
         whole = [*arguments, *(self.defaults[len(self.defaults) - left_out :] if left_out else ())]
         values = tuple(_fitted(name, v, p) for v, p in zip(whole, self.parameters, strict=True))
         result = self.result if isinstance(self.result, pa.DataType) else self.result([v.type for v in values])
-        return Call(Form(name, self.duckdb, self.arrow, self.kind), values, result)
+        return TypedCall(Form(name, self.duckdb, self.arrow, self.kind), values, result)
 
 
 def _fitted(name: str, value: Expression, parameter: pa.DataType | Match) -> Expression:
@@ -101,9 +101,9 @@ def _fitted(name: str, value: Expression, parameter: pa.DataType | Match) -> Exp
 
 def call(
     name: str, duckdb: str, result: pa.DataType, *arguments: Expression, arrow: str | None = None, kind: Kind = "value"
-) -> Call:
+) -> TypedCall:
     """A call whose arguments have the right types already."""
-    return Call(Form(name, duckdb, arrow, kind), arguments, result)
+    return TypedCall(Form(name, duckdb, arrow, kind), arguments, result)
 
 
 def same_type(name: str, values: Arguments, *, texts_give_way: bool = True) -> tuple[list[Expression], pa.DataType]:
@@ -117,14 +117,14 @@ def same_type(name: str, values: Arguments, *, texts_give_way: bool = True) -> t
 
 def constant_text(name: str, value: Expression, what: str) -> str:
     """The text that an argument must be at once. Raises ConfigError."""
-    if isinstance(value, Literal) and isinstance(value.value, str):
+    if isinstance(value, TypedLiteral) and isinstance(value.value, str):
         return value.value
     raise ConfigError(f"{name} without Spark takes {what} as a constant text.")
 
 
 def constant_whole(name: str, value: Expression, what: str) -> int:
     """The whole number that an argument must be at once. Raises ConfigError."""
-    if isinstance(value, Literal) and isinstance(value.value, int) and not isinstance(value.value, bool):
+    if isinstance(value, TypedLiteral) and isinstance(value.value, int) and not isinstance(value.value, bool):
         return value.value
     raise ConfigError(f"{name} without Spark takes {what} as a constant whole number.")
 

@@ -1,6 +1,6 @@
 """Functions of texts.
 
-Source: Spark's SQL reference, "String Functions"; org.apache.spark.unsafe.types.UTF8String (positions, ends).
+QuerySource: Spark's SQL reference, "String Functions"; org.apache.spark.unsafe.types.UTF8String (positions, ends).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from pyhudi.expressions.functions.registry import (
     same_type,
 )
 from pyhudi.expressions.regex import Regex, checked_regex, quoted_regex, replacement_of
-from pyhudi.expressions.tree import Call, Expression, Literal
+from pyhudi.expressions.tree import Expression, TypedCall, TypedLiteral
 from pyhudi.expressions.types import BINARY, BOOLEAN, INT, LONG, NOTHING, STRING, is_integral, is_nested, name_of
 from pyhudi.model.predicate import Column, Like
 
@@ -126,7 +126,7 @@ def _trim(function: str) -> Rule:
 
 def _pad(function: str) -> Rule:
     def rule(name: str, arguments: Arguments) -> Expression:
-        whole = [*arguments, Literal(" ", STRING)] if len(arguments) == 2 else list(arguments)
+        whole = [*arguments, TypedLiteral(" ", STRING)] if len(arguments) == 2 else list(arguments)
         if len(whole) != 3:
             raise ConfigError(f"{name} takes 2 or 3 arguments, found {len(arguments)}.")
         if not constant_text(name, whole[2], "what it pads with"):
@@ -140,7 +140,7 @@ def _substring(name: str, arguments: Arguments) -> Expression:
     if arguments and arguments[0].type == BINARY:
         raise ConfigError(f"{name} of a BINARY needs Spark.")
     text = "spark_substring({0}, CAST({1} AS BIGINT), CAST({2} AS BIGINT))"
-    return Row(text, STRING, (STRING, INT, INT), defaults=(Literal(2**31 - 1, INT),))(name, arguments)
+    return Row(text, STRING, (STRING, INT, INT), defaults=(TypedLiteral(2**31 - 1, INT),))(name, arguments)
 
 
 def concat(name: str, arguments: Arguments) -> Expression:
@@ -153,7 +153,7 @@ def concat(name: str, arguments: Arguments) -> Expression:
         parts = ", ".join(f"{{{at}}}" for at in range(len(values)))
         return call(name, f"CASE WHEN {null} THEN NULL ELSE list_concat({parts}) END", kind, *values)
     if not arguments:
-        return Literal("", STRING)
+        return TypedLiteral("", STRING)
     texts = [_text(name, value) for value in arguments]
     places = " || ".join(f"{{{at}}}" for at in range(len(texts)))
     return call(name, f"({places})", STRING, *texts, arrow="concat")
@@ -191,15 +191,15 @@ def like(name: str, value: Expression, pattern: Expression, escape: str = "\\") 
         value, pattern = (call("lower", "spark_lower({0})", STRING, side) for side in (value, pattern))
     if len(escape) != 1:
         raise ConfigError(f"LIKE takes one character after ESCAPE, found {escape!r}.")
-    if isinstance(pattern, Literal) and isinstance(pattern.value, str):
+    if isinstance(pattern, TypedLiteral) and isinstance(pattern.value, str):
         _check_pattern(pattern.value, escape)
     elif escape == "\\":
         return call(name, "spark_like({0}, {1})", BOOLEAN, value, pattern)
-    elif not isinstance(pattern, Literal):
+    elif not isinstance(pattern, TypedLiteral):
         raise ConfigError("LIKE with ESCAPE takes the pattern as a constant text without Spark.")
     quoted = "''" if escape == "'" else escape
     arrow = None
-    if name == "like" and escape == "\\" and isinstance(pattern, Literal) and isinstance(pattern.value, str):
+    if name == "like" and escape == "\\" and isinstance(pattern, TypedLiteral) and isinstance(pattern.value, str):
         arrow = f"match {Like(Column(()), pattern.value).regex()}"
     return call(name, f"({{0}} LIKE {{1}} ESCAPE '{quoted}')", BOOLEAN, value, pattern, arrow=arrow)
 
@@ -222,8 +222,8 @@ def _regex(template: str, result: pa.DataType, *, matches_empty: bool = False, g
         if not 2 <= len(arguments) <= most:
             raise ConfigError(f"{name} takes 2 to {most} arguments, found {len(arguments)}.")
         value = _text(name, arguments[0])
-        if isinstance(arguments[1], Literal) and arguments[1].value is None:
-            return Literal(None, result)
+        if isinstance(arguments[1], TypedLiteral) and arguments[1].value is None:
+            return TypedLiteral(None, result)
         regex = checked_regex(constant_text(name, arguments[1], "the regular expression"), matches_empty=matches_empty)
         number = group
         if group is not None and len(arguments) == 3:
@@ -325,7 +325,7 @@ def _formatted(name: str, specifier: re.Match[str], value: Expression, place: in
 
 
 def _template_of(shown: Expression) -> str:
-    assert isinstance(shown, Call)
+    assert isinstance(shown, TypedCall)
     return shown.form.duckdb
 
 
@@ -354,8 +354,8 @@ def _two_texts(text: str, result: pa.DataType = BOOLEAN) -> Row:
     return Row(text, result, (STRING, STRING))
 
 
-_REPLACE_DEFAULT: Sequence[Literal] = (Literal("", STRING),)
-_ONE = Literal(1, INT)
+_REPLACE_DEFAULT: Sequence[TypedLiteral] = (TypedLiteral("", STRING),)
+_ONE = TypedLiteral(1, INT)
 
 ROWS: Mapping[str, Rule] = {
     "length": _length("length({0})", "octet_length({0})"),

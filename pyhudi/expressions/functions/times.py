@@ -1,6 +1,6 @@
 """Functions and operators of dates, moments, local times and intervals.
 
-Source: Spark's SQL reference, "Date and Timestamp Functions"; java.time.LocalDateTime.until.
+QuerySource: Spark's SQL reference, "Date and Timestamp Functions"; java.time.LocalDateTime.until.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pyhudi.errors import ConfigError
 from pyhudi.expressions.casts import cast, implicit_cast
 from pyhudi.expressions.date_patterns import printed, read_time
 from pyhudi.expressions.functions.registry import Arguments, Row, Rule, call, constant_text, once
-from pyhudi.expressions.tree import Column, Expression, Literal
+from pyhudi.expressions.tree import Expression, TypedColumn, TypedLiteral
 from pyhudi.expressions.types import (
     DATE,
     DAYS,
@@ -105,7 +105,7 @@ def _date_part(name: str, arguments: Arguments) -> Expression:
 
 def unit_of(name: str, value: Expression) -> str:
     """The unit that a function's first argument names: a word without quotes. Raises ConfigError."""
-    if isinstance(value, Column) and len(value.path) == 1 and value.type == pa.null():
+    if isinstance(value, TypedColumn) and len(value.path) == 1 and value.type == pa.null():
         return value.path[0].upper()
     raise ConfigError(f"{name} takes a unit first, such as DAY.")
 
@@ -181,7 +181,7 @@ def _moved(sign: str, value: Expression, interval: Expression) -> Expression:
 _SINGULAR = {f"{unit}S": unit for unit in (*_MICROS, *_MONTHS)}
 
 
-def interval_of(number: str, unit: str) -> Literal:
+def interval_of(number: str, unit: str) -> TypedLiteral:
     """The constant of INTERVAL number unit. Raises ConfigError for other forms."""
     unit = _SINGULAR.get(unit.upper(), unit.upper())
     try:
@@ -189,12 +189,12 @@ def interval_of(number: str, unit: str) -> Literal:
     except ValueError:
         raise ConfigError(f"INTERVAL {number!r} {unit} needs Spark; a whole number of one unit is known.") from None
     if unit in ("DAY", "WEEK"):
-        return Literal(timedelta(days=value * (7 if unit == "WEEK" else 1)), DAYS)
+        return TypedLiteral(timedelta(days=value * (7 if unit == "WEEK" else 1)), DAYS)
     if unit in _MICROS:
-        return Literal(timedelta(microseconds=value * _MICROS[unit]), DAYS_TO_SECONDS)
+        return TypedLiteral(timedelta(microseconds=value * _MICROS[unit]), DAYS_TO_SECONDS)
     if unit in _MONTHS:
         months = pa.MonthDayNano((value * _MONTHS[unit], 0, 0))  # type: ignore[call-arg, arg-type]
-        return Literal(months, YEARS_TO_MONTHS)
+        return TypedLiteral(months, YEARS_TO_MONTHS)
     raise ConfigError(f"INTERVAL in {unit} needs Spark.")
 
 
@@ -263,7 +263,7 @@ def from_unixtime(zone: str, name: str, arguments: Arguments) -> Expression:
     seconds = implicit_cast(arguments[0], LONG)
     if seconds is None:
         raise ConfigError(f"{name} takes a whole number of seconds, found {name_of(arguments[0].type)}.")
-    return formatted(zone, name, [cast(seconds, MOMENT), Literal(pattern, STRING)])
+    return formatted(zone, name, [cast(seconds, MOMENT), TypedLiteral(pattern, STRING)])
 
 
 def _read(to: pa.DataType, *, tries: bool = False) -> Rule:
@@ -299,7 +299,7 @@ def _unix_timestamp(name: str, arguments: Arguments) -> Expression:
         raise ConfigError(f"{name} without arguments needs Spark.")
     whole = arguments
     if arguments[0].type == STRING and len(arguments) == 1:
-        whole = [arguments[0], Literal("yyyy-MM-dd HH:mm:ss", STRING)]
+        whole = [arguments[0], TypedLiteral("yyyy-MM-dd HH:mm:ss", STRING)]
     return _read(LONG)(name, whole)
 
 

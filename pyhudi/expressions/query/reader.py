@@ -14,9 +14,9 @@ from pyhudi.expressions.functions import AGGREGATES, WINDOWS
 from pyhudi.expressions.functions.aggregates import distinct, over, without_nulls
 from pyhudi.expressions.functions.conditions import condition
 from pyhudi.expressions.functions.registry import call, is_ordered_alike
-from pyhudi.expressions.query.scope import Scope
-from pyhudi.expressions.text import Reader
-from pyhudi.expressions.tree import Expression, Literal, Verbatim
+from pyhudi.expressions.query.scope import QueryScope
+from pyhudi.expressions.text import ExpressionReader
+from pyhudi.expressions.tree import Expression, TypedLiteral, Verbatim
 from pyhudi.expressions.types import BOOLEAN, INT, common_type, name_of
 
 if TYPE_CHECKING:
@@ -25,16 +25,18 @@ if TYPE_CHECKING:
 __all__ = ["QueryReader", "Subquery"]
 
 # A query in an expression: its DuckDB text and its columns.
-Subquery = Callable[["exp.Expr", Scope], "tuple[str, pa.Schema]"]
+Subquery = Callable[["exp.Expr", QueryScope], "tuple[str, pa.Schema]"]
 
 
-class QueryReader(Reader):
+class QueryReader(ExpressionReader):
     """Reads expressions in a scope.
 
     `aggregates`: whether there may be any here. `filters`: it is a WHERE, HAVING or ON, where IN (SELECT …) may stand.
     """
 
-    def __init__(self, scope: Scope, subquery: Subquery, *, aggregates: bool = False, filters: bool = False) -> None:
+    def __init__(
+        self, scope: QueryScope, subquery: Subquery, *, aggregates: bool = False, filters: bool = False
+    ) -> None:
         super().__init__(scope.resolve)
         self._scope, self._subquery = scope, subquery
         self._aggregates, self._filters = aggregates, filters
@@ -149,7 +151,7 @@ class QueryReader(Reader):
         if isinstance(value, str):
             return f"{value.upper()}{word}"
         number = self.read(value)  # type: ignore[arg-type]
-        if kind != "ROWS" or not isinstance(number, Literal) or number.type != INT or int(str(number.value)) < 0:
+        if kind != "ROWS" or not isinstance(number, TypedLiteral) or number.type != INT or int(str(number.value)) < 0:
             raise ConfigError("a window's frame takes constant numbers of rows without Spark.")
         return f"{number.value}{word}"
 

@@ -1,6 +1,6 @@
 """The sources that a query names, and which column a name in it means.
 
-Source: Spark's SQL reference, "Name Resolution".
+QuerySource: Spark's SQL reference, "Name Resolution".
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ import pyarrow as pa
 from pyhudi.errors import ConfigError
 from pyhudi.expressions.functions.nested import field_of
 from pyhudi.expressions.text import column_of_field
-from pyhudi.expressions.tree import Call, Expression, Form
+from pyhudi.expressions.tree import Expression, Form, TypedCall
 
-__all__ = ["Scope", "Source"]
+__all__ = ["QueryScope", "QuerySource"]
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class QuerySource:
     """A table, a subquery or the rows of a generator under the name by which a query knows it.
 
     `alias`: its name in DuckDB; `qualifier`: the parts of its name in the query, in small letters.
@@ -36,13 +36,13 @@ class Source:
 
 
 @dataclass
-class Scope:
+class QueryScope:
     """Sources in their order. `merged`: columns of a USING, each once, with the value that a name without a source
     has."""
 
-    outer: Scope | None = None
-    sources: list[Source] = field(default_factory=list)
-    hidden: list[Source] = field(default_factory=list)  # of a semi join: only its condition sees them
+    outer: QueryScope | None = None
+    sources: list[QuerySource] = field(default_factory=list)
+    hidden: list[QuerySource] = field(default_factory=list)  # of a semi join: only its condition sees them
     merged: dict[str, Expression] = field(default_factory=dict)
     aliases: dict[str, Expression] = field(default_factory=dict)
     aliases_first: bool = False
@@ -111,7 +111,7 @@ class Scope:
             shown = next(n for source in self.sources for n in source.schema.names if n.lower() == name)
             yield shown, value
 
-    def merge(self, names: Sequence[str], right: Source, side: str) -> None:
+    def merge(self, names: Sequence[str], right: QuerySource, side: str) -> None:
         """Take the columns of USING together. Raises ConfigError for types that differ."""
         for name in names:
             left = self.merged.get(name.lower()) or self._one(self.sources, name)
@@ -120,10 +120,10 @@ class Scope:
                 raise ConfigError(f"USING ({name}) of {left.type} and {other.type} needs ON with a cast.")
             value = other if side == "RIGHT" else left
             if side == "FULL":
-                value = Call(Form("coalesce", "coalesce({0}, {1})"), (left, other), left.type)
+                value = TypedCall(Form("coalesce", "coalesce({0}, {1})"), (left, other), left.type)
             self.merged[name.lower()] = value
 
-    def _one(self, sources: Sequence[Source], name: str) -> Expression:
+    def _one(self, sources: Sequence[QuerySource], name: str) -> Expression:
         columns = [
             column_of_field(one, source.alias)
             for source in sources

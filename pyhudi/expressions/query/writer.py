@@ -3,7 +3,7 @@
 Each query gives its text and the columns of its result as Spark types them. A clause that is not known to mean the same
 is refused by name.
 
-Source: Spark's SQL reference, "SELECT"; DuckDB's documentation, "SELECT".
+QuerySource: Spark's SQL reference, "SELECT"; DuckDB's documentation, "SELECT".
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from pyhudi.expressions.functions.conditions import condition
 from pyhudi.expressions.functions.registry import is_ordered_alike, same_type
 from pyhudi.expressions.query.generators import generated_rows
 from pyhudi.expressions.query.reader import QueryReader
-from pyhudi.expressions.query.scope import Scope, Source
-from pyhudi.expressions.tree import Expression, Literal, Verbatim
+from pyhudi.expressions.query.scope import QueryScope, QuerySource
+from pyhudi.expressions.tree import Expression, TypedLiteral, Verbatim
 from pyhudi.expressions.types import DAYS, DAYS_TO_SECONDS, YEARS_TO_MONTHS, common_type, name_of, spark_type
 from pyhudi.model.sql_text import call_name
 
@@ -78,10 +78,10 @@ class _Writer:
 
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
-        self._ctes: dict[str, Source] = {}
+        self._ctes: dict[str, QuerySource] = {}
         self._numbers = count(1)
 
-    def query(self, node: exp.Expr, outer: Scope | None) -> Result:
+    def query(self, node: exp.Expr, outer: QueryScope | None) -> Result:
         """The text and the columns of a query."""
         from sqlglot import exp
 
@@ -103,13 +103,13 @@ class _Writer:
         finally:
             self._ctes = before
 
-    def subquery(self, node: exp.Expr, scope: Scope) -> Result:
+    def subquery(self, node: exp.Expr, scope: QueryScope) -> Result:
         """A query in an expression: it sees the columns around it."""
         return self.query(node, scope)
 
     # ---- WITH, brackets, sets, values
 
-    def _with(self, node: exp.Expr, outer: Scope | None) -> str:
+    def _with(self, node: exp.Expr, outer: QueryScope | None) -> str:
         clause = node.args.get("with_")
         if clause is None:
             return ""
@@ -122,15 +122,15 @@ class _Writer:
             schema = _renamed(schema, names)
             alias = f"{cte.alias}__{next(self._numbers)}"
             parts.append(f"{quoted_name(alias)}({_names(schema)}) AS ({text})")
-            self._ctes[cte.alias.lower()] = Source(alias, (cte.alias.lower(),), schema)
+            self._ctes[cte.alias.lower()] = QuerySource(alias, (cte.alias.lower(),), schema)
         return f"WITH {', '.join(parts)} "
 
-    def _brackets(self, node: exp.Subquery, outer: Scope | None) -> Result:
+    def _brackets(self, node: exp.Subquery, outer: QueryScope | None) -> Result:
         text, schema = self.query(node.this, outer)
-        rest = self._end(node, Scope(outer), schema)
+        rest = self._end(node, QueryScope(outer), schema)
         return (f"SELECT * FROM ({text}){rest}" if rest else text), schema
 
-    def _set_operation(self, node: exp.SetOperation, outer: Scope | None) -> Result:
+    def _set_operation(self, node: exp.SetOperation, outer: QueryScope | None) -> Result:
         if node.args.get("by_name") or node.args.get("side") or node.args.get("kind"):
             raise ConfigError(f"{type(node).__name__.upper()} BY NAME needs Spark.")
         sides = [self.query(side, outer) for side in (node.this, node.expression)]
@@ -148,7 +148,7 @@ class _Writer:
         schema = pa.schema(list(zip(left.names, kinds, strict=True)))
         word = type(node).__name__.upper() + ("" if node.args.get("distinct") else " ALL")
         text = f" {word} ".join(f"({self._as_types(side, schema)})" for side in sides)
-        scope = Scope(outer, [Source("q", ("q",), schema)])
+        scope = QueryScope(outer, [QuerySource("q", ("q",), schema)])
         rest = self._end(node, scope, schema)
         return f"SELECT * FROM ({text}) AS q({_names(schema)}){rest}", schema
 
@@ -163,10 +163,10 @@ class _Writer:
         ]
         return f"SELECT {', '.join(values)} FROM ({text}) AS q({', '.join(numbers)})"
 
-    def _values(self, node: exp.Values, outer: Scope | None) -> Result:
+    def _values(self, node: exp.Values, outer: QueryScope | None) -> Result:
         from sqlglot import exp
 
-        reader = QueryReader(Scope(outer), self.subquery)
+        reader = QueryReader(QueryScope(outer), self.subquery)
         rows = [
             [reader.read(cell) for cell in (row.expressions if isinstance(row, exp.Tuple) else [row])]
             for row in node.expressions
@@ -181,11 +181,11 @@ class _Writer:
 
     # ---- SELECT
 
-    def _select(self, node: exp.Select, outer: Scope | None) -> Result:
+    def _select(self, node: exp.Select, outer: QueryScope | None) -> Result:
         strange = [name for name, value in node.args.items() if value and name not in _CLAUSES]
         if strange:
             raise ConfigError(f"the clause {strange[0].strip('_').upper()} of a query needs Spark.")
-        scope = Scope(outer)
+        scope = QueryScope(outer)
         sources = self._from(node, scope)
         columns, generator = self._columns(node, scope)
         sources += generator
@@ -208,7 +208,7 @@ class _Writer:
         rest = self._end(node, scope, schema)
         return f"SELECT {distinct}{shown}{sources}{where}{group}{having}{rest}", schema
 
-    def _columns(self, node: exp.Select, scope: Scope) -> tuple[list[tuple[str, Expression]], str]:
+    def _columns(self, node: exp.Select, scope: QueryScope) -> tuple[list[tuple[str, Expression]], str]:
         """Names and values of the result's columns, and the rows of a generator among them as a further source."""
         from sqlglot import exp
 
@@ -241,7 +241,7 @@ class _Writer:
             raise ConfigError("a query without columns.")
         return columns, generator
 
-    def _star(self, star: exp.Star, scope: Scope, qualifier: Sequence[str]) -> list[tuple[str, Expression]]:
+    def _star(self, star: exp.Star, scope: QueryScope, qualifier: Sequence[str]) -> list[tuple[str, Expression]]:
         if star.args.get("replace") or star.args.get("rename"):
             raise ConfigError("* REPLACE needs Spark.")
         left_out = {name.name.lower() for name in star.args.get("except_") or star.args.get("except") or []}
@@ -251,14 +251,14 @@ class _Writer:
             raise ConfigError(f"* EXCEPT names {', '.join(sorted(unknown))}, which is no column.")
         return [(name, value) for name, value in columns if name.lower() not in left_out]
 
-    def _filter(self, node: exp.Select, clause: str, scope: Scope) -> str:
+    def _filter(self, node: exp.Select, clause: str, scope: QueryScope) -> str:
         part = node.args.get(clause)
         if part is None:
             return ""
         reader = QueryReader(scope, self.subquery, aggregates=True, filters=True)
         return f" {clause.upper()} {duckdb_expression(condition(clause.upper(), reader.read(part.this)))}"
 
-    def _group(self, node: exp.Select, scope: Scope, columns: Sequence[tuple[str, Expression]]) -> str:
+    def _group(self, node: exp.Select, scope: QueryScope, columns: Sequence[tuple[str, Expression]]) -> str:
         from sqlglot import exp
 
         group = node.args.get("group")
@@ -297,7 +297,7 @@ class _Writer:
             parts = ", ".join(map(text, sets))
         return f" GROUP BY {parts}"
 
-    def _end(self, node: exp.Expr, scope: Scope, schema: pa.Schema) -> str:
+    def _end(self, node: exp.Expr, scope: QueryScope, schema: pa.Schema) -> str:
         """ORDER BY, LIMIT and OFFSET. SORT BY and CLUSTER BY order one partition, which the whole is here."""
         from sqlglot import exp
 
@@ -334,7 +334,7 @@ class _Writer:
 
     # ---- FROM
 
-    def _from(self, node: exp.Select, scope: Scope) -> str:
+    def _from(self, node: exp.Select, scope: QueryScope) -> str:
         clause = node.args.get("from_")
         if clause is None:
             if node.args.get("joins") or node.args.get("laterals"):
@@ -347,7 +347,7 @@ class _Writer:
             text += self._lateral(lateral, scope)
         return text
 
-    def _join(self, join: exp.Join, scope: Scope) -> str:
+    def _join(self, join: exp.Join, scope: QueryScope) -> str:
         from sqlglot import exp
 
         side, kind, method = (str(join.args.get(part) or "").upper() for part in ("side", "kind", "method"))
@@ -379,7 +379,7 @@ class _Writer:
             scope.sources.pop()
         return f" {word} JOIN {text}{on}" if word else f" JOIN {text}{on}"
 
-    def _source(self, node: exp.Expr, scope: Scope) -> str:
+    def _source(self, node: exp.Expr, scope: QueryScope) -> str:
         """A table, a subquery or VALUES in FROM: its text; it becomes a source of the scope."""
         from sqlglot import exp
 
@@ -401,7 +401,7 @@ class _Writer:
             raise ConfigError(f"{_shown(node)} after FROM needs Spark.")
         schema = _renamed(schema, columns)
         own = f"{name or qualifier[-1] or 'q'}__{next(self._numbers)}"
-        scope.sources.append(Source(own, qualifier, schema))
+        scope.sources.append(QuerySource(own, qualifier, schema))
         return f"{text} AS {quoted_name(own)}({_names(schema)})"
 
     def _table(self, node: exp.Table) -> tuple[str, pa.Schema, tuple[str, ...]]:
@@ -417,16 +417,16 @@ class _Writer:
         return text, schema, tuple(part.lower() for part in parts) or ("",)
 
     def _range(self, node: exp.Anonymous) -> Result:
-        reader = QueryReader(Scope(), self.subquery)
+        reader = QueryReader(QueryScope(), self.subquery)
         values = [reader.read(argument) for argument in node.expressions]
         if not 1 <= len(values) <= 3 or not all(
-            isinstance(value, Literal) and isinstance(value.value, int) for value in values
+            isinstance(value, TypedLiteral) and isinstance(value.value, int) for value in values
         ):
             raise ConfigError("range without Spark takes 1 to 3 constant whole numbers.")
-        numbers = ", ".join(str(value.value) for value in values if isinstance(value, Literal))
+        numbers = ", ".join(str(value.value) for value in values if isinstance(value, TypedLiteral))
         return f"(SELECT CAST(range AS BIGINT) FROM range({numbers}))", pa.schema([("id", pa.int64())])
 
-    def _lateral(self, node: exp.Lateral, scope: Scope) -> str:
+    def _lateral(self, node: exp.Lateral, scope: QueryScope) -> str:
         from sqlglot import exp
 
         if not isinstance(node.this, exp.Anonymous) or call_name(node.this) not in GENERATORS:
@@ -435,12 +435,12 @@ class _Writer:
         columns = [column.name for column in (alias.args.get("columns") if alias is not None else None) or []]
         name = alias.name if alias is not None else ""
         source, text = self._generator(node.this, scope, columns, bool(node.args.get("outer")))
-        scope.sources.append(Source(source.alias, (name.lower(),), source.schema))
+        scope.sources.append(QuerySource(source.alias, (name.lower(),), source.schema))
         return text
 
     def _generator(
-        self, node: exp.Anonymous, scope: Scope, names: Sequence[str], outer: bool | None
-    ) -> tuple[Source, str]:
+        self, node: exp.Anonymous, scope: QueryScope, names: Sequence[str], outer: bool | None
+    ) -> tuple[QuerySource, str]:
         """The rows of explode and others, as a join with what is made of each row."""
         name = call_name(node)
         reader = QueryReader(scope, self.subquery)
@@ -453,7 +453,7 @@ class _Writer:
         join = f" {word} LATERAL ({text}) AS {quoted_name(alias)}({_names(schema)}) ON true"
         if not scope.sources:
             join = f" FROM (SELECT 1){join}"
-        return Source(alias, (alias,), schema), join
+        return QuerySource(alias, (alias,), schema), join
 
 
 def _renamed(schema: pa.Schema, names: Sequence[str]) -> pa.Schema:
