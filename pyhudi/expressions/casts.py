@@ -1,6 +1,6 @@
 """Casts between Spark's types, in ANSI mode: what a type does not hold is an error, of `try_cast` NULL.
 
-QuerySource: Spark's SQL reference, "ANSI Compliance", "Cast"; java.lang.Double.toString.
+Source: Spark's SQL reference, "ANSI Compliance", "Cast"; java.lang.Double.toString.
 """
 
 from __future__ import annotations

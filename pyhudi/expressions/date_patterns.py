@@ -2,7 +2,7 @@
 
 A pattern with a letter that is not here is refused. Weeks and their years are refused by Spark as well.
 
-QuerySource: Spark's SQL reference, "Datetime Patterns".
+Source: Spark's SQL reference, "Datetime Patterns".
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 What differs: `.` and `$` know five ends of lines in Java, `\\s` knows the vertical tab, `\\b` letters beyond ASCII.
 Matches of nothing are counted otherwise when they are replaced or split at.
 
-QuerySource: java.util.regex.Pattern (Java 17); RE2's syntax.
+Source: java.util.regex.Pattern (Java 17); RE2's syntax.
 """
 
 from __future__ import annotations

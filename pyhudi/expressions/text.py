@@ -1,6 +1,6 @@
 """Spark's words to the typed tree: sqlglot reads the grammar, here names get their columns and functions their rows.
 
-QuerySource: Spark's SQL reference, "Literals", "Operators", "Functions".
+Source: Spark's SQL reference, "Literals", "Operators", "Functions".
 """
 
 from __future__ import annotations
@@ -13,27 +13,24 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from pyhudi.errors import ConfigError
+from pyhudi.expressions.calls import CallReader, shown
 from pyhudi.expressions.casts import cast
-from pyhudi.expressions.functions import rule_of
 from pyhudi.expressions.functions.conditions import case, compared, condition, is_in
-from pyhudi.expressions.functions.nested import LAMBDA_CONDITIONS, LAMBDAS, field_of, item_of, struct_of
+from pyhudi.expressions.functions.nested import field_of, item_of, struct_of
 from pyhudi.expressions.functions.numbers import negated
-from pyhudi.expressions.functions.registry import Row, call
+from pyhudi.expressions.functions.registry import call
 from pyhudi.expressions.functions.texts import like
-from pyhudi.expressions.functions.times import ZONED, extracted, interval_of, time_arithmetic
-from pyhudi.expressions.tree import Expression, Form, Lambda, TypedCall, TypedColumn, TypedLiteral, Verbatim
+from pyhudi.expressions.functions.times import extracted, interval_of, time_arithmetic
+from pyhudi.expressions.tree import Expression, Form, TypedCall, TypedColumn, TypedLiteral
 from pyhudi.expressions.types import (
     BINARY,
     BOOLEAN,
-    DATE,
     DOUBLE,
     INT,
     LONG,
-    MOMENT,
     NOTHING,
     STRING,
     is_integral,
-    name_of,
     read_cast,
     spark_type,
     type_of_text,
@@ -79,7 +76,6 @@ _PREDICATES = ("In", "Between", "Like", "ILike", "RegexpLike", "Is", "Not")
 # sqlglot and Spark bind these in different orders, so that they stand in brackets beside each other.
 _BITS = ("BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitwiseLeftShift", "BitwiseRightShift", "DPipe")
 _MIXED = {**dict.fromkeys(_BITS, (*_BITS, "Add", "Sub")), "Add": _BITS, "Sub": _BITS}
-_UNITS_FIRST = ("datediff", "date_diff", "timestampdiff", "dateadd", "date_add", "timestampadd")
 
 
 def of_schema(schema: pa.Schema) -> Resolve:
@@ -111,12 +107,12 @@ def column_of_field(field: pa.Field, source: str | None = None) -> Expression:
     return column if text is None else TypedCall(Form("cast", text), (column,), kind)
 
 
-class ExpressionReader:
+class ExpressionReader(CallReader):
     """Reads the trees of one scope of names. `zone`: the session's; `now`: the present moment, else the engine's."""
 
     def __init__(self, resolve: Resolve, zone: str = "UTC", now: datetime | None = None) -> None:
-        self._resolve, self._zone, self._now = resolve, zone, now
-        self._parameters: dict[str, Verbatim] = {}
+        super().__init__(zone, now)
+        self._resolve = resolve
 
     def read(self, node: exp.Expr) -> Expression:
         """The typed tree of sqlglot's. Raises ConfigError for what has no row, and for types that don't fit."""
@@ -186,15 +182,7 @@ class ExpressionReader:
 
     def other(self, node: exp.Expr) -> Expression:
         """What is no expression of one row's values: a query has more. Raises ConfigError."""
-        raise ConfigError(f"{_shown(node)} needs Spark.")
-
-    def special_function(self, name: str, node: exp.Anonymous) -> Expression | None:
-        """An aggregate, or another function that only a query has; None for others."""
-        return None
-
-    def arguments(self, node: exp.Anonymous) -> list[Expression]:
-        """The values of a call's arguments."""
-        return [self.read(argument) for argument in node.expressions]
+        raise ConfigError(f"{shown(node)} needs Spark.")
 
     # ---- names and literals
 
@@ -228,7 +216,7 @@ class ExpressionReader:
         """Texts that stand one after the other are one text."""
         values = [self.read(part) for part in node.expressions]
         if not all(isinstance(value, TypedLiteral) and isinstance(value.value, str) for value in values):
-            raise ConfigError(f"{_shown(node)} needs Spark.")
+            raise ConfigError(f"{shown(node)} needs Spark.")
         return TypedLiteral("".join(str(value.value) for value in values if isinstance(value, TypedLiteral)), STRING)
 
     def _interval(self, node: exp.Interval) -> Expression:
@@ -238,7 +226,7 @@ class ExpressionReader:
         is_negative = isinstance(number, exp.Neg)
         number = number.this if is_negative else number
         if not isinstance(number, exp.Literal) or not isinstance(unit, exp.Var):
-            raise ConfigError(f"{_shown(node)} needs Spark; INTERVAL with one whole number and one unit is known.")
+            raise ConfigError(f"{shown(node)} needs Spark; INTERVAL with one whole number and one unit is known.")
         return interval_of(f"-{number.name}" if is_negative else number.name, unit.name)
 
     # ---- operators
@@ -251,7 +239,7 @@ class ExpressionReader:
             return self._logic(sign, node)
         for side in (node.this, node.expression):
             if type(side) is not type(node) and type(side).__name__ in _MIXED.get(type(node).__name__, ()):
-                raise ConfigError(f"{_shown(node)}: write brackets around one of the two operators.")
+                raise ConfigError(f"{shown(node)}: write brackets around one of the two operators.")
         left, right = self._side(node.this), self._side(node.expression)
         if sign in ("+", "-"):
             moved = time_arithmetic(sign, left, right)
@@ -277,12 +265,12 @@ class ExpressionReader:
 
     def _side(self, node: exp.Expr) -> Expression:
         if type(node).__name__ in _PREDICATES:
-            raise ConfigError(f"{_shown(node)} stands beside an operator, where Spark wants brackets around it.")
+            raise ConfigError(f"{shown(node)} stands beside an operator, where Spark wants brackets around it.")
         return self.read(node)
 
     def _comparison(self, sign: str, node: exp.Expr) -> Expression:
         if any(type(side).__name__ in _COMPARISONS for side in (node.this, node.expression)):
-            raise ConfigError(f"{_shown(node)}: write brackets around one of the two comparisons.")
+            raise ConfigError(f"{shown(node)}: write brackets around one of the two comparisons.")
         return compared(sign, self._side(node.this), self._side(node.expression))
 
     def _negated(self, node: exp.Expr, value: Expression) -> Expression:
@@ -299,7 +287,7 @@ class ExpressionReader:
         elif isinstance(what, exp.Boolean):
             answer = compared("<=>", condition("IS", value), TypedLiteral(bool(what.this), BOOLEAN))
         else:
-            raise ConfigError(f"{_shown(node)} needs Spark.")
+            raise ConfigError(f"{shown(node)} needs Spark.")
         return self._function("not", [answer]) if is_negated or node.args.get("negate") else answer
 
     def _between(self, node: exp.Between) -> Expression:
@@ -322,7 +310,7 @@ class ExpressionReader:
             patterns = pattern.this.unnest()
             parts = patterns.expressions if isinstance(patterns, exp.Tuple) else [patterns]
             if isinstance(patterns, exp.Query):
-                raise ConfigError(f"{_shown(node)} needs Spark.")
+                raise ConfigError(f"{shown(node)} needs Spark.")
             word = "or" if isinstance(pattern, exp.Any) else "and"
             answers = [self._like(node, value, self.read(part), escape) for part in parts]
             answer = answers[0]
@@ -350,7 +338,7 @@ class ExpressionReader:
     def _cast(self, node: exp.Cast) -> Expression:
         to = type_of_text(node.to)
         if to is None or node.args.get("format") is not None:
-            raise ConfigError(f"{_shown(node)}: a cast to {node.to.sql('spark')} needs Spark.")
+            raise ConfigError(f"{shown(node)}: a cast to {node.to.sql('spark')} needs Spark.")
         value = self.read(node.this)
         if (
             isinstance(value, TypedLiteral)
@@ -361,123 +349,6 @@ class ExpressionReader:
             # It may be 5L, which counts its digits beside a decimal, or CAST(5 AS BIGINT), which does not.
             return TypedCall(Form("cast of a constant", "{0}", "cast"), (cast(value, to),), to)
         return cast(value, to, tries=bool(node.args.get("safe")))
-
-    # ---- functions
-
-    def _function(self, name: str, arguments: Sequence[Expression]) -> Expression:
-        if self._now is not None and name in ("now", "current_timestamp", "current_date", "curdate"):
-            return (
-                TypedLiteral(self._now, MOMENT)
-                if name in ("now", "current_timestamp")
-                else TypedLiteral(self._now.date(), DATE)
-            )
-        return rule_of(name)(name, arguments)
-
-    def _special(self, node: exp.Expr) -> Expression:
-        """Functions with words between their arguments."""
-        from sqlglot import exp
-
-        value = self.read(node.this)
-        if isinstance(node, exp.Trim):
-            characters = node.expression and self.read(node.expression)
-            side = (node.args.get("position") or "BOTH").upper()
-            if characters is None:
-                return self._function({"BOTH": "trim", "LEADING": "ltrim", "TRAILING": "rtrim"}[side], [value])
-            name = {"BOTH": "btrim", "LEADING": "ltrim", "TRAILING": "rtrim"}[side]
-            return self._function(name, [value, characters] if name == "btrim" else [characters, value])
-        if isinstance(node, exp.Substring):
-            parts = [node.args.get(part) for part in ("start", "length")]
-            return self._function("substring", [value, *(self.read(part) for part in parts if part is not None)])
-        if isinstance(node, exp.StrPosition):
-            return self._function("position", [self.read(node.args["substr"]), value])
-        rest = [self.read(node.expression), self.read(node.args["from_"])]
-        length = node.args.get("for_")
-        count = self._function("length", rest[:1]) if length is None else self.read(length)
-        text = "left({0}, greatest({2} - 1, 0)) || {1} || substring({0}, {2} + {3})"
-        return Row(text, STRING, (STRING, STRING, INT, INT))("overlay", [value, *rest, count])
-
-    def _call(self, name: str, node: exp.Anonymous) -> Expression:
-        from sqlglot import exp
-
-        special = self.special_function(name, node)
-        if special is not None:
-            return special
-        if name == "struct":
-            return self._struct(node)
-        if any(isinstance(argument, exp.Lambda) for argument in node.expressions):
-            return self._with_lambda(name, node)
-        if name in _UNITS_FIRST and len(node.expressions) == 3:
-            unit, *values = node.expressions
-            if not isinstance(unit, exp.Column) or len(unit.parts) != 1:
-                raise ConfigError(f"{name} takes a unit first, such as DAY.")
-            return rule_of(name)(name, [TypedColumn((unit.name,), NOTHING), *map(self.read, values)])
-        arguments = self.arguments(node)
-        if name in ZONED:
-            return ZONED[name](self._zone, name, arguments)
-        return self._function(name, arguments)
-
-    def _struct(self, node: exp.Anonymous) -> Expression:
-        from sqlglot import exp
-
-        fields = []
-        for at, part in enumerate(node.expressions, 1):
-            value = part.this if isinstance(part, exp.Alias) else part
-            name = part.alias if isinstance(part, exp.Alias) else ""
-            if not name and isinstance(value, exp.Column):
-                name = value.name
-            fields.append((name or f"col{at}", self.read(value)))
-        return struct_of("struct", fields)
-
-    def _with_lambda(self, name: str, node: exp.Anonymous) -> Expression:
-        from sqlglot import exp
-
-        if name in ("aggregate", "reduce") and len(node.expressions) == 3:
-            return self._reduced(name, node)
-        whole = [argument for argument in node.expressions if not isinstance(argument, exp.Lambda)]
-        functions = [argument for argument in node.expressions if isinstance(argument, exp.Lambda)]
-        if name not in LAMBDAS or len(whole) != 1 or len(functions) != 1 or node.expressions[0] is not whole[0]:
-            raise ConfigError(f"{name} with a function needs Spark; known are {', '.join(LAMBDAS)}.")
-        value = self.read(whole[0])
-        if not pa.types.is_list(value.type):
-            raise ConfigError(f"{name} takes an array, found {name_of(value.type)}.")
-        body = self._lambda(functions[0], [value.type.value_type, INT])
-        if name in LAMBDA_CONDITIONS and body.type != BOOLEAN:
-            raise ConfigError(f"{name} takes a condition, found {name_of(body.type)}.")
-        text, kind = LAMBDAS[name](value.type, body.type)
-        return TypedCall(Form(name, text), (value, body), kind)
-
-    def _reduced(self, name: str, node: exp.Anonymous) -> Expression:
-        """aggregate(array, start, (state, element) -> …): the state has one type all along."""
-        from sqlglot import exp
-
-        value, start = (self.read(argument) for argument in node.expressions[:2])
-        function = node.expressions[2]
-        if not isinstance(function, exp.Lambda) or not pa.types.is_list(value.type):
-            raise ConfigError(f"{name} takes an array, a start and a function of two parameters.")
-        body = self._lambda(function, [start.type, value.type.value_type], places=False)
-        if body.type != start.type or len(body.parameters) != 2:
-            raise ConfigError(f"{name}: the function gives {name_of(body.type)}, the start is {name_of(start.type)}.")
-        return TypedCall(Form(name, "list_reduce({0}, {2}, {1})"), (value, start, body), start.type)
-
-    def _lambda(self, node: exp.Lambda, kinds: Sequence[pa.DataType], *, places: bool = True) -> Lambda:
-        names = [parameter.name for parameter in node.expressions]
-        if len(names) > len(kinds) or len({name.lower() for name in names}) < len(names):
-            raise ConfigError(f"{_shown(node)}: a function of {len(names)} parameters needs Spark.")
-        hidden = {name.lower(): self._parameters.get(name.lower()) for name in names}
-        inner = [f"{name.lower()}__{len(self._parameters)}" for name in names]
-        for at, (name, kind) in enumerate(zip(names, kinds, strict=False)):
-            quoted = '"' + inner[at].replace('"', '""') + '"'
-            # DuckDB counts from 1, in BIGINT.
-            text = f"CAST({quoted} - 1 AS INTEGER)" if at and places else quoted
-            self._parameters[name.lower()] = Verbatim(text, kind)
-        try:
-            body = self.read(node.this)
-        finally:
-            for name, before in hidden.items():
-                self._parameters.pop(name, None)
-                if before is not None:
-                    self._parameters[name] = before
-        return Lambda(tuple(inner), body, body.type)
 
 
 def number_of_text(text: str) -> TypedLiteral:
@@ -497,8 +368,3 @@ def number_of_text(text: str) -> TypedLiteral:
     if precision > 38:
         raise ConfigError(f"the number {text:.50} has more than 38 digits.")
     return TypedLiteral(exact, pa.decimal128(precision, scale))
-
-
-def _shown(node: exp.Expr) -> str:
-    text: str = node.sql("spark").replace("\1", "")
-    return text if len(text) <= 100 else f"{text[:100]}…"

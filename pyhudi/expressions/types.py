@@ -4,7 +4,7 @@ A moment (Spark's TIMESTAMP) is `timestamp[us, UTC]`, a local time (TIMESTAMP_NT
 to seconds `duration[us]`, one of days alone `duration[s]`, an interval of years and months `month_day_nano_interval`,
 VOID `null`.
 
-QuerySource: Spark's SQL reference, "ANSI Compliance" (type promotion, store assignment), "Data Types".
+Source: Spark's SQL reference, "ANSI Compliance" (type promotion, store assignment), "Data Types".
 """
 
 from __future__ import annotations

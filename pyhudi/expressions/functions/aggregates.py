@@ -1,6 +1,6 @@
 """Aggregates, and functions of windows and generators.
 
-QuerySource: Spark's SQL reference, "Aggregate Functions", "Window Functions", "Generator Functions".
+Source: Spark's SQL reference, "Aggregate Functions", "Window Functions", "Generator Functions".
 """
 
 from __future__ import annotations

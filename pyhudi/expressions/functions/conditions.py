@@ -1,6 +1,6 @@
 """Comparisons, logic, CASE and functions of nulls.
 
-QuerySource: Spark's SQL reference, "ANSI Compliance" (type promotion), "NULL Semantics".
+Source: Spark's SQL reference, "ANSI Compliance" (type promotion), "NULL Semantics".
 """
 
 from __future__ import annotations

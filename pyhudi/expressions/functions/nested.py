@@ -1,6 +1,6 @@
 """Functions of arrays, maps and structs, and of JSON.
 
-QuerySource: Spark's SQL reference, "Array Functions", "Map Functions", "Struct Functions".
+Source: Spark's SQL reference, "Array Functions", "Map Functions", "Struct Functions".
 """
 
 from __future__ import annotations

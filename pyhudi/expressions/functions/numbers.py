@@ -1,6 +1,6 @@
 """Operators and functions of numbers.
 
-QuerySource: Spark's SQL reference, "ANSI Compliance", "Operators"; DecimalType's rules of precision and scale.
+Source: Spark's SQL reference, "ANSI Compliance", "Operators"; DecimalType's rules of precision and scale.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Functions of texts.
 
-QuerySource: Spark's SQL reference, "String Functions"; org.apache.spark.unsafe.types.UTF8String (positions, ends).
+Source: Spark's SQL reference, "String Functions"; org.apache.spark.unsafe.types.UTF8String (positions, ends).
 """
 
 from __future__ import annotations

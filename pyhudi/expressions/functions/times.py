@@ -1,6 +1,6 @@
 """Functions and operators of dates, moments, local times and intervals.
 
-QuerySource: Spark's SQL reference, "Date and Timestamp Functions"; java.time.LocalDateTime.until.
+Source: Spark's SQL reference, "Date and Timestamp Functions"; java.time.LocalDateTime.until.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from pyhudi.errors import ConfigError
 from pyhudi.expressions.casts import cast
-from pyhudi.expressions.duckdb import duckdb_expression, quoted_name
+from pyhudi.expressions.duckdb import duckdb_expression
 from pyhudi.expressions.functions import AGGREGATES, WINDOWS
 from pyhudi.expressions.functions.aggregates import distinct, over, without_nulls
 from pyhudi.expressions.functions.conditions import condition
@@ -163,8 +163,3 @@ class QueryReader(ExpressionReader):
         first = bool(node.args.get("nulls_first"))
         way = "DESC" if node.args.get("desc") else "ASC"
         return f"{duckdb_expression(value)} {way} NULLS {'FIRST' if first else 'LAST'}"
-
-
-def named(schema: pa.Schema) -> str:
-    """The columns of a schema as DuckDB's list of names."""
-    return ", ".join(quoted_name(name) for name in schema.names)

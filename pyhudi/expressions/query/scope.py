@@ -1,6 +1,6 @@
 """The sources that a query names, and which column a name in it means.
 
-QuerySource: Spark's SQL reference, "Name Resolution".
+Source: Spark's SQL reference, "Name Resolution".
 """
 
 from __future__ import annotations

@@ -3,38 +3,34 @@
 Each query gives its text and the columns of its result as Spark types them. A clause that is not known to mean the same
 is refused by name.
 
-QuerySource: Spark's SQL reference, "SELECT"; DuckDB's documentation, "SELECT".
+Source: Spark's SQL reference, "SELECT"; DuckDB's documentation, "SELECT".
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from itertools import count
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from pyhudi.errors import ConfigError
+from pyhudi.expressions.calls import shown
 from pyhudi.expressions.casts import cast
 from pyhudi.expressions.duckdb import duckdb_expression, quoted_name
 from pyhudi.expressions.functions import GENERATORS
 from pyhudi.expressions.functions.conditions import condition
 from pyhudi.expressions.functions.registry import is_ordered_alike, same_type
-from pyhudi.expressions.query.generators import generated_rows
 from pyhudi.expressions.query.reader import QueryReader
 from pyhudi.expressions.query.scope import QueryScope, QuerySource
-from pyhudi.expressions.tree import Expression, TypedLiteral, Verbatim
-from pyhudi.expressions.types import DAYS, DAYS_TO_SECONDS, YEARS_TO_MONTHS, common_type, name_of, spark_type
+from pyhudi.expressions.query.sources import Result, SourceWriter, Tables, names_of, renamed
+from pyhudi.expressions.tree import Expression, Verbatim
+from pyhudi.expressions.types import DAYS, DAYS_TO_SECONDS, YEARS_TO_MONTHS, common_type, name_of
 from pyhudi.model.sql_text import call_name
 
 if TYPE_CHECKING:
     from sqlglot import exp
 
 __all__ = ["duckdb_query"]
-
-# The columns of a table that a query names, and its name in DuckDB. Raises ConfigError.
-Tables = Callable[["exp.Table"], "tuple[str, pa.Schema]"]
-Result = tuple[str, pa.Schema]
 
 _CLAUSES = frozenset(
     [
@@ -73,13 +69,8 @@ def duckdb_query(tree: exp.Expr, tables: Tables) -> Result:
     return text, schema
 
 
-class _Writer:
-    """`tables`: gives the columns of the tables that the query names. `ctes`: queries of WITH, by their names."""
-
-    def __init__(self, tables: Tables) -> None:
-        self._tables = tables
-        self._ctes: dict[str, QuerySource] = {}
-        self._numbers = count(1)
+class _Writer(SourceWriter):
+    """Writes queries, from the innermost out."""
 
     def query(self, node: exp.Expr, outer: QueryScope | None) -> Result:
         """The text and the columns of a query."""
@@ -98,14 +89,10 @@ class _Writer:
                 case exp.Values():
                     text, schema = self._values(node, outer)
                 case _:
-                    raise ConfigError(f"{_shown(node)} is no query that is known without Spark.")
+                    raise ConfigError(f"{shown(node)} is no query that is known without Spark.")
             return f"{begin}{text}", schema
         finally:
             self._ctes = before
-
-    def subquery(self, node: exp.Expr, scope: QueryScope) -> Result:
-        """A query in an expression: it sees the columns around it."""
-        return self.query(node, scope)
 
     # ---- WITH, brackets, sets, values
 
@@ -119,9 +106,9 @@ class _Writer:
         for cte in clause.expressions:
             text, schema = self.query(cte.this, outer)
             names = [column.name for column in cte.args["alias"].args.get("columns") or []]
-            schema = _renamed(schema, names)
+            schema = renamed(schema, names)
             alias = f"{cte.alias}__{next(self._numbers)}"
-            parts.append(f"{quoted_name(alias)}({_names(schema)}) AS ({text})")
+            parts.append(f"{quoted_name(alias)}({names_of(schema)}) AS ({text})")
             self._ctes[cte.alias.lower()] = QuerySource(alias, (cte.alias.lower(),), schema)
         return f"WITH {', '.join(parts)} "
 
@@ -150,7 +137,7 @@ class _Writer:
         text = f" {word} ".join(f"({self._as_types(side, schema)})" for side in sides)
         scope = QueryScope(outer, [QuerySource("q", ("q",), schema)])
         rest = self._end(node, scope, schema)
-        return f"SELECT * FROM ({text}) AS q({_names(schema)}){rest}", schema
+        return f"SELECT * FROM ({text}) AS q({names_of(schema)}){rest}", schema
 
     def _as_types(self, side: Result, schema: pa.Schema) -> str:
         text, columns = side
@@ -177,7 +164,7 @@ class _Writer:
         schema = pa.schema([(f"col{at}", kind) for at, (_, kind) in enumerate(columns, 1)])
         cells = zip(*(values for values, _ in columns), strict=True)
         text = ", ".join(f"({', '.join(map(duckdb_expression, row))})" for row in cells)
-        return f"SELECT * FROM (VALUES {text}) AS v({_names(schema)})", schema
+        return f"SELECT * FROM (VALUES {text}) AS v({names_of(schema)})", schema
 
     # ---- SELECT
 
@@ -332,145 +319,10 @@ class _Writer:
             return f"{place} {end}"
         return reader.ordered(ordered)
 
-    # ---- FROM
-
-    def _from(self, node: exp.Select, scope: QueryScope) -> str:
-        clause = node.args.get("from_")
-        if clause is None:
-            if node.args.get("joins") or node.args.get("laterals"):
-                raise ConfigError("a query with a join and without FROM.")
-            return ""
-        text = f" FROM {self._source(clause.this, scope)}"
-        for join in node.args.get("joins") or []:
-            text += self._join(join, scope)
-        for lateral in node.args.get("laterals") or []:
-            text += self._lateral(lateral, scope)
-        return text
-
-    def _join(self, join: exp.Join, scope: QueryScope) -> str:
-        from sqlglot import exp
-
-        side, kind, method = (str(join.args.get(part) or "").upper() for part in ("side", "kind", "method"))
-        if isinstance(join.this, exp.Lateral):
-            return self._lateral(join.this, scope)
-        if method not in ("", "NATURAL") or kind not in ("", "INNER", "CROSS", "OUTER", "SEMI", "ANTI"):
-            raise ConfigError(f"{method} {kind} JOIN needs Spark.")
-        before = list(scope.sources)
-        text = self._source(join.this, scope)
-        right = scope.sources[-1]
-        names = [name.name for name in join.args.get("using") or []]
-        if method == "NATURAL":
-            others = {name.lower() for source in before for name in source.schema.names}
-            names = [name for name in right.schema.names if name.lower() in others]
-        word = "CROSS" if kind == "CROSS" else " ".join(part for part in (side, kind) if part not in ("INNER", "OUTER"))
-        word = kind if kind in ("SEMI", "ANTI") else word
-        on = ""
-        if names:
-            scope.sources.pop()
-            scope.merge(names, right, side)
-            scope.sources.append(right)
-            on = f" USING ({', '.join(quoted_name(name) for name in names)})"
-        elif join.args.get("on") is not None:
-            reader = QueryReader(scope, self.subquery, filters=True)
-            on = f" ON {duckdb_expression(condition('ON', reader.read(join.args['on'])))}"
-        elif word != "CROSS":
-            word, on = (word or "INNER"), " ON true"
-        if kind in ("SEMI", "ANTI"):
-            scope.sources.pop()
-        return f" {word} JOIN {text}{on}" if word else f" JOIN {text}{on}"
-
-    def _source(self, node: exp.Expr, scope: QueryScope) -> str:
-        """A table, a subquery or VALUES in FROM: its text; it becomes a source of the scope."""
-        from sqlglot import exp
-
-        if node.args.get("sample") or node.args.get("pivots"):
-            raise ConfigError("TABLESAMPLE and PIVOT need Spark.")
-        alias = node.args.get("alias")
-        name = alias.name if alias is not None else ""
-        columns = [column.name for column in (alias.args.get("columns") if alias is not None else None) or []]
-        inside = node.args.get("joins") or node.args.get("laterals")
-        if inside:
-            raise ConfigError("joins in brackets need Spark.")
-        if isinstance(node, exp.Table):
-            text, schema, qualifier = self._table(node)
-            qualifier = (name.lower(),) if name else qualifier
-        elif isinstance(node, exp.Subquery | exp.Values):
-            inner, schema = self.query(node.this if isinstance(node, exp.Subquery) else node, scope.outer)
-            text, qualifier = f"({inner})", (name.lower(),)
-        else:
-            raise ConfigError(f"{_shown(node)} after FROM needs Spark.")
-        schema = _renamed(schema, columns)
-        own = f"{name or qualifier[-1] or 'q'}__{next(self._numbers)}"
-        scope.sources.append(QuerySource(own, qualifier, schema))
-        return f"{text} AS {quoted_name(own)}({_names(schema)})"
-
-    def _table(self, node: exp.Table) -> tuple[str, pa.Schema, tuple[str, ...]]:
-        from sqlglot import exp
-
-        if isinstance(node.this, exp.Anonymous) and call_name(node.this) == "range":
-            return (*self._range(node.this), ("range",))
-        parts = [part.name for part in node.parts] if not isinstance(node.this, exp.Anonymous) else []
-        cte = self._ctes.get(parts[0].lower()) if len(parts) == 1 else None
-        if cte is not None:
-            return quoted_name(cte.alias), cte.schema, cte.qualifier
-        text, schema = self._tables(node)
-        return text, schema, tuple(part.lower() for part in parts) or ("",)
-
-    def _range(self, node: exp.Anonymous) -> Result:
-        reader = QueryReader(QueryScope(), self.subquery)
-        values = [reader.read(argument) for argument in node.expressions]
-        if not 1 <= len(values) <= 3 or not all(
-            isinstance(value, TypedLiteral) and isinstance(value.value, int) for value in values
-        ):
-            raise ConfigError("range without Spark takes 1 to 3 constant whole numbers.")
-        numbers = ", ".join(str(value.value) for value in values if isinstance(value, TypedLiteral))
-        return f"(SELECT CAST(range AS BIGINT) FROM range({numbers}))", pa.schema([("id", pa.int64())])
-
-    def _lateral(self, node: exp.Lateral, scope: QueryScope) -> str:
-        from sqlglot import exp
-
-        if not isinstance(node.this, exp.Anonymous) or call_name(node.this) not in GENERATORS:
-            raise ConfigError(f"LATERAL {_shown(node.this)} needs Spark.")
-        alias = node.args.get("alias")
-        columns = [column.name for column in (alias.args.get("columns") if alias is not None else None) or []]
-        name = alias.name if alias is not None else ""
-        source, text = self._generator(node.this, scope, columns, bool(node.args.get("outer")))
-        scope.sources.append(QuerySource(source.alias, (name.lower(),), source.schema))
-        return text
-
-    def _generator(
-        self, node: exp.Anonymous, scope: QueryScope, names: Sequence[str], outer: bool | None
-    ) -> tuple[QuerySource, str]:
-        """The rows of explode and others, as a join with what is made of each row."""
-        name = call_name(node)
-        reader = QueryReader(scope, self.subquery)
-        if len(node.expressions) != 1:
-            raise ConfigError(f"{name} takes 1 argument, found {len(node.expressions)}.")
-        text, schema = generated_rows(name, reader.read(node.expressions[0]))
-        schema = _renamed(schema, names)
-        alias = f"rows__{next(self._numbers)}"
-        word = "LEFT JOIN" if outer or name.endswith("_outer") else "JOIN"
-        join = f" {word} LATERAL ({text}) AS {quoted_name(alias)}({_names(schema)}) ON true"
-        if not scope.sources:
-            join = f" FROM (SELECT 1){join}"
-        return QuerySource(alias, (alias,), schema), join
-
-
-def _renamed(schema: pa.Schema, names: Sequence[str]) -> pa.Schema:
-    if not names:
-        return schema
-    if len(names) != len(schema):
-        raise ConfigError(f"{len(names)} names for {len(schema)} columns: {', '.join(names)}.")
-    return pa.schema(list(zip(names, schema.types, strict=True)))
-
-
-def _names(schema: pa.Schema) -> str:
-    return ", ".join(quoted_name(name) for name in schema.names)
-
 
 def _row_count(node: exp.Expr) -> int:
     if not node.name.isdigit():
-        raise ConfigError(f"LIMIT and OFFSET take a constant whole number, found {_shown(node)}.")
+        raise ConfigError(f"LIMIT and OFFSET take a constant whole number, found {shown(node)}.")
     return int(node.name)
 
 
@@ -479,18 +331,7 @@ def _column_name(column: exp.Expr) -> str:
     from sqlglot import exp
 
     if isinstance(column, exp.Column | exp.Dot | exp.Bracket | exp.Literal):
-        return column.name or _shown(column)
+        return column.name or shown(column)
     text = column.sql("spark", normalize_functions=False, comments=False).replace("\1", "")
     text = text.replace("count(*)", "count(1)").replace("COUNT(*)", "count(1)")
     return f"({text})" if isinstance(column, exp.Binary) else text
-
-
-def _shown(node: exp.Expr) -> str:
-    text: str = node.sql("spark").replace("\1", "")
-    return text if len(text) <= 100 else f"{text[:100]}…"
-
-
-def known_schema(schema: pa.Schema) -> pa.Schema:
-    """The columns as Spark reads them, without those that it can't."""
-    fields = [(one.name, spark_type(one.type)) for one in schema]
-    return pa.schema([(name, kind) for name, kind in fields if kind is not None])
