@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 import pyarrow as pa
 import pytest
 
-from pyhudi import ConfigError, HudiTable, TableError
+from pyhudi import ConfigError, HudiTable, TableError, write_hudi
 from pyhudi.queries.query import in_zone, parse_as_of
 
 UTC = timezone.utc
@@ -105,3 +105,13 @@ def test_with_a_session_a_moment_is_one_of_its_zone(tmp_path: Path, monkeypatch:
 
     assert [entry.instant_time for entry in shown] == [written.instant_time]
     assert table._handle.commit_time(there.replace(tzinfo=None)) == written.instant_time
+
+
+def test_a_log_block_of_the_very_instant_counts_and_later_ones_do_not(tmp_path: Path) -> None:
+    options = {"hoodie.write.table.version": "6", "hoodie.compact.inline": "false"}
+    for n in (1, 2, 3):
+        rows = pa.table({"id": [1], "n": [n]})
+        write_hudi(tmp_path / "t", rows, record_key="id", table_type="MERGE_ON_READ", options=options)
+    table = HudiTable.open(tmp_path / "t")
+    instants = [instant.requested_time for instant in table.timeline.completed()]
+    assert [table.at(instant).to_arrow(["n"])["n"].to_pylist() for instant in instants] == [[1], [2], [3]]
