@@ -40,6 +40,7 @@ __all__ = [
     "EngineValue",
     "Literal",
     "SqlValue",
+    "UnknownMeaning",
     "UnknownName",
     "columns_in",
     "path_of",
@@ -80,6 +81,10 @@ class UnknownName(ConfigError):
     """A text has a name that is not a column."""
 
 
+class UnknownMeaning(ConfigError):
+    """A text is an expression that is not known to mean what Spark says."""
+
+
 def sql_value(text: str, schema: pa.Schema, what: str, clock: Clock = _CLOCK) -> SqlValue:
     """The value that a text means for rows with these columns.
 
@@ -95,7 +100,7 @@ def sql_value(text: str, schema: pa.Schema, what: str, clock: Clock = _CLOCK) ->
     try:
         typed = typed_value(text, schema, now=now)
     except ConfigError as error:
-        raise ConfigError(f"{what}: {brief(text)}: {error}") from None
+        raise UnknownMeaning(f"{what}: {brief(text)}: {error}") from None
     expression = with_deep_stack(lambda: arrow_expression(typed))
     if expression is None or not _is_computed(expression, typed.type, schema, what):
         return EngineValue(text, what)

@@ -24,7 +24,7 @@ from pyhudi.model.predicate.limits import MAX_SQL_CHARS, NotUnderstood, brief, c
 from pyhudi.model.predicate.sql_terms import check_repeatable
 from pyhudi.queries.filters import Where, bind, to_arrow
 from pyhudi.queries.literals import in_zone
-from pyhudi.queries.sql_values import EngineValue, Literal, SqlValue, path_of, sql_value
+from pyhudi.queries.sql_values import EngineValue, Literal, SqlValue, UnknownMeaning, path_of, sql_value
 from pyhudi.schema.evolution import or_widen
 from pyhudi.schema.projection import project
 from pyhudi.schema.value_types import named_type, typed_nulls
@@ -107,6 +107,9 @@ def condition_of(where: Where, schema: pa.Schema, zone: tzinfo | None) -> pc.Exp
             raise
         try:
             value = sql_value(where, schema, "The condition")
+        except UnknownMeaning:
+            check_repeatable(where, "The condition")
+            raise
         except ConfigError:
             value = Literal(None)
         if isinstance(value, Literal):

@@ -408,6 +408,8 @@ ROWS: Mapping[str, Rule] = {
     "pow": Row("spark_power({0}, {1})", DOUBLE, (DOUBLE, DOUBLE)),
     "atan2": Row("atan2({0}, {1})", DOUBLE, (DOUBLE, DOUBLE)),
     "e": Row("CAST('2.718281828459045' AS DOUBLE)", DOUBLE),
+    "rand": Row("random()", DOUBLE),
+    "random": Row("random()", DOUBLE),
     "pi": Row("pi()", DOUBLE),
     "factorial": Row("CASE WHEN {0} BETWEEN 0 AND 20 THEN CAST(factorial({0}) AS BIGINT) END", LONG, (INT,)),
     "greatest": _extreme("greatest"),

@@ -423,6 +423,7 @@ ROWS: Mapping[str, Rule] = {
     ),
     "encode": _code,
     "decode": _code,
+    "uuid": Row("CAST(uuid() AS VARCHAR)", STRING),
     "url_encode": Row("spark_url_encode({0})", STRING, (STRING,)),
     "url_decode": Row("spark_url_decode({0})", STRING, (STRING,)),
     "find_in_set": _two_texts(
