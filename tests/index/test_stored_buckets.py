@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from pyhudi import HudiTable, write_hudi
-from pyhudi.errors import ConfigError, UnsupportedTable
+from pyhudi.errors import ConfigError, TableError, UnsupportedTable
 from pyhudi.model.buckets import TableBuckets
 from pyhudi.model.filenames import PARTITION_BUCKETS_FOLDER
 from pyhudi.view.file_system_view import FileSystemView
@@ -174,3 +174,16 @@ def test_an_empty_table_keeps_the_buckets_that_it_was_made_with(tmp_path: str) -
     table.update(set={"v": 3}, where="id = 'k7'")
     assert sorted(row["v"] for row in table.to_arrow().to_pylist()) == [2] * 19 + [3]
     assert len({name[:8] for name in table.to_arrow().column("_hoodie_file_name").to_pylist()} - {"00000000"}) == 2
+
+
+def test_two_file_groups_of_one_bucket_are_refused(tmp_path: Path) -> None:
+    options = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "1", "hoodie.metadata.enable": "false"}
+    write_hudi(tmp_path / "t", pa.table({"id": [1], "v": [1]}), record_key="id", options=options)
+    [base_file] = (tmp_path / "t").glob("*.parquet")
+    file_id, rest = base_file.name.split("_", 1)
+    other = f"{file_id[:9]}{'0' * 4}{file_id[13:]}"
+    assert other != file_id
+    (tmp_path / "t" / f"{other}_{rest}").write_bytes(base_file.read_bytes())
+
+    with pytest.raises(TableError, match="holds two file groups of one bucket"):
+        write_hudi(tmp_path / "t", pa.table({"id": [1], "v": [2]}), "upsert", record_key="id", options=options)
