@@ -115,9 +115,8 @@ def _list(form: str) -> Rule:
         kind = pa.list_(value.type)
         if name == "collect_set" and pa.types.is_map(value.type):
             raise ConfigError(f"{name} of maps is refused by Spark.")
-        text = (
-            f"coalesce(list_filter(list({form}{{0}}){{w}}, lambda e: e IS NOT NULL), CAST([] AS {duckdb_type(kind)}))"
-        )
+        values = f"list({form or '{d}'}{{0}}){{w}}"
+        text = f"coalesce(list_filter({values}, lambda e: e IS NOT NULL), CAST([] AS {duckdb_type(kind)}))"
         return call(name, text, kind, value, kind="aggregate")
 
     return rule
