@@ -79,6 +79,7 @@ def by_name(names: list[str], values: Any) -> list[Any]:
     return list(dict(zip(names, values, strict=True)).values())
 
 
+@pytest.mark.thorough
 def test_every_expression_and_query_has_sparks_answer_and_type_or_is_refused() -> None:
     session = DuckDbSession()
     t = pq.read_table(FOLDER / "rows.parquet")  # the queries name this variable
@@ -106,6 +107,7 @@ def test_every_expression_and_query_has_sparks_answer_and_type_or_is_refused() -
     assert right >= LEAST_RIGHT
 
 
+@pytest.mark.thorough
 def test_every_condition_chooses_sparks_rows_or_is_refused(tmp_path: Path) -> None:
     write_hudi(tmp_path / "t", pq.read_table(FOLDER / "rows.parquet"), record_key="id", table_name="t")
     table = HudiTable.open(tmp_path / "t")
