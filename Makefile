@@ -1,6 +1,6 @@
 # `make help` lists the targets. Each one makes .venv by itself; needed are python3 (3.10 or newer) and make.
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all room floors clusters sparks wheel sweeps servers fmt check judge judge-all stress simulate power bench fuzz docs changelog clean
+.PHONY: help demo test test-all room floors clusters sparks wheel sweeps servers fmt check judge judge-all stress simulate power bench fuzz fuzz-expressions docs changelog clean
 SHELL := /bin/bash
 PYTHON ?= python3
 PY := .venv/bin/python
@@ -116,6 +116,9 @@ bench: $(FOR_ALL)  ## measure: a Markdown table, and JSON in bench/results (ARGS
 
 fuzz: $(FOR_ALL)  ## damaged and hostile inputs for every decoder (ARGS="--seconds 60 --seed 1 --only where,logs")
 	@$(PY) -m fuzz $(ARGS)
+
+fuzz-expressions: $(FOR_ALL)  ## random expressions, by Spark and without it (ARGS="--seconds 600 --seed 2 --depth 3")
+	@$(JAVA) && $(PY) -m fuzz.expressions $(ARGS)
 
 docs: $(FOR_ALL)  ## the pages that are made from code, then all pages as a site, in the folder site
 	$(PY) -m pyhudi.model.options > docs/options.md

@@ -185,7 +185,11 @@ def main() -> int:
     from pyspark.sql import SparkSession
 
     warnings.simplefilter("ignore")
-    settings = {"spark.ui.enabled": "false", "spark.sql.session.timeZone": UTC, "spark.sql.shuffle.partitions": "1"}
+    settings: dict[str, bool | float | int | str | None] = {
+        "spark.ui.enabled": "false",
+        "spark.sql.session.timeZone": UTC,
+        "spark.sql.shuffle.partitions": "1",
+    }
     spark = SparkSession.builder.master("local[1]").config(map=settings).getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
     spark.createDataFrame(ROWS).coalesce(1).createOrReplaceTempView("rows")
@@ -212,9 +216,8 @@ def main() -> int:
             findings += 1
             print(f"{text}: {problem} {reason}", flush=True)
     spark.stop()
-    print(
-        f"seed {given.seed}: {played} expressions, {refused} refused here alone, {findings} findings, {rows.num_rows} rows"
-    )
+    counts = f"{played} expressions of {rows.num_rows} rows, {refused} refused here alone, {findings} findings"
+    print(f"seed {given.seed}: {counts}")
     return 1 if findings else 0
 
 
