@@ -30,6 +30,7 @@ from pyhudi.expressions.types import (
     LONG,
     NOTHING,
     STRING,
+    fields_named,
     is_integral,
     read_cast,
     spark_type,
@@ -85,8 +86,7 @@ def of_schema(schema: pa.Schema) -> Resolve:
         whole = ".".join(parts)
         if schema.get_field_index(whole) >= 0:
             return column_of_field(schema.field(whole))
-        matches = [field for field in schema if field.name == parts[0]]
-        matches = matches or [field for field in schema if field.name.lower() == parts[0].lower()]
+        matches = fields_named(schema, parts[0])
         if len(matches) != 1:
             raise ConfigError(f"there is no column {whole}.")
         value: Expression = column_of_field(matches[0])

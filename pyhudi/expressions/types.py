@@ -38,6 +38,7 @@ __all__ = [
     "common_type",
     "decimal_of",
     "duckdb_type",
+    "fields_named",
     "is_integral",
     "is_nested",
     "is_number",
@@ -78,6 +79,14 @@ _DUCKDB_NAMES: Mapping[pa.DataType, str] = {
     SHORT: "SMALLINT", INT: "INTEGER", LONG: "BIGINT", FLOAT: "FLOAT", DOUBLE: "DOUBLE", MOMENT: "TIMESTAMPTZ",
     LOCAL_TIME: "TIMESTAMP", DAYS: "INTERVAL", DAYS_TO_SECONDS: "INTERVAL", YEARS_TO_MONTHS: "INTERVAL",
 }  # fmt: skip
+
+
+def fields_named(fields: Iterable[pa.Field], name: str) -> list[pa.Field]:
+    """The fields of just this name, else those that differ from it in their case alone."""
+    every = list(fields)
+    return [field for field in every if field.name == name] or [
+        field for field in every if field.name.lower() == name.lower()
+    ]
 
 
 def spark_type(kind: pa.DataType) -> pa.DataType | None:

@@ -26,6 +26,7 @@ from pyhudi.errors import ConfigError
 from pyhudi.expressions.arrow import arrow_expression
 from pyhudi.expressions.text import ExpressionReader, of_schema
 from pyhudi.expressions.tree import Expression
+from pyhudi.expressions.types import fields_named
 from pyhudi.model.predicate.limits import MAX_WHERE_CHARS, brief, check_expressions
 from pyhudi.model.predicate.where_text import negative, number_of
 from pyhudi.model.sql_text import MisreadSql, query_of, with_deep_stack
@@ -196,8 +197,7 @@ def path_of(parts: Sequence[str], schema: pa.Schema) -> tuple[str, ...] | None:
     fields = list(schema)
     path = []
     for part in parts:
-        matches = [field for field in fields if field.name == part]
-        matches = matches or [field for field in fields if field.name.lower() == part.lower()]
+        matches = fields_named(fields, part)
         if len(matches) != 1:
             return None
         path.append(matches[0].name)

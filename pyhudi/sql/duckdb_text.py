@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["DuckDbText", "FunctionCall", "PathTable", "TimeTravel", "duckdb_text"]
 
 _QUERIES = keywords("SELECT WITH FROM VALUES TABLE INSERT CREATE (")
+_IN_QUERIES = frozenset(("SELECT", "WITH", "FROM", "VALUES", "TABLE"))
 _BEFORE_TABLES = ("FROM", "JOIN", "USING", "INTO", "UPDATE", "TABLE")
 
 
@@ -82,8 +83,9 @@ def duckdb_text(
     """
     if dialect not in ("spark", "duckdb"):
         raise ConfigError(f"dialect is {dialect!r}; expected 'spark' or 'duckdb'.")
-    first = tokens_of(text, 1)
-    if dialect == "duckdb" or not first or first[0].text.upper() not in _QUERIES:
+    words = [token.text.upper() for token in tokens_of(text)]
+    has_query = words[:1] != ["CREATE"] or not _IN_QUERIES.isdisjoint(words)
+    if dialect == "duckdb" or not words or words[0] not in _QUERIES or not has_query:
         return _own_statement(text)
     try:
         tree = query_of(text, calls_by_name=True)

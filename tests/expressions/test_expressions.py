@@ -87,6 +87,25 @@ def test_a_query_in_duckdbs_own_words_says_so() -> None:
         session.sql("SELECT 1", dialect="hive")
 
 
+def test_a_statement_that_is_no_query_is_duckdbs_and_windows_leave_nulls_out() -> None:
+    rows = ROWS
+    session = DuckDbSession()
+    session.sql("CREATE MACRO twice(x) AS 2 * x")
+    assert session.sql("SELECT twice(4) AS n", dialect="duckdb").to_arrow().to_pylist() == [{"n": 8}]
+    found = session.sql("SELECT first_value(n, true) OVER (ORDER BY n NULLS FIRST) AS f FROM rows").to_arrow()
+    assert sorted(map(str, found["f"].to_pylist())) == ["7", "None"]
+    assert rows.num_rows == 2
+
+
+def test_letters_of_ascii_and_of_others_are_mapped_as_java_maps_them() -> None:
+    texts = pa.table({"s": ["abC", None]}), pa.table({"s": ["abC", "straße", "İ", None]})
+    for rows in texts:
+        found = sql("SELECT upper(s) u, lower(s) l FROM rows").to_arrow()
+        expected = [None if text is None else text.upper() for text in rows["s"].to_pylist()]
+        assert found["u"].to_pylist() == expected
+    assert found["l"].to_pylist() == ["abc", "straße", "i̇", None]
+
+
 def test_a_decimal_below_one_as_text_has_its_zero() -> None:
     found = sql("SELECT 0.1 || '' AS a, cast(-0.25 AS STRING) AS b").to_arrow().to_pylist()
     assert found == [{"a": "0.1", "b": "-0.25"}]

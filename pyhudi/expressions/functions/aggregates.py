@@ -6,6 +6,7 @@ Source: Spark's SQL reference, "Aggregate Functions", "Window Functions", "Gener
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pyarrow as pa
 
@@ -40,6 +41,9 @@ from pyhudi.expressions.types import (
 )
 
 __all__ = ["AGGREGATES", "GENERATORS", "WINDOWS", "distinct", "over", "without_nulls"]
+
+
+_NO_NULLS = " FILTER ({0} IS NOT NULL)"
 
 
 def _aggregate(text: str, result: pa.DataType, *parameters: pa.DataType) -> Row:
@@ -149,7 +153,7 @@ def without_nulls(expression: Expression) -> Expression:
         raise ConfigError(f"IGNORE NULLS is not for {form.name}.")
     text = form.duckdb.replace("){w}", " IGNORE NULLS){w}")
     if form.kind == "aggregate":
-        text = form.duckdb.replace("{w}", " FILTER ({0} IS NOT NULL){w}")
+        text = form.duckdb.replace("{w}", f"{_NO_NULLS}{{w}}")
     return TypedCall(Form(f"{form.name} ignoring nulls", text, None, form.kind), expression.arguments, expression.type)
 
 
@@ -293,6 +297,8 @@ def over(expression: Expression, clause: str) -> Expression:
         raise ConfigError(f"{clause.split()[0]} needs an aggregate before it.")
     form = expression.form
     kind: Kind = "window" if clause.startswith("OVER") else form.kind
+    if kind == "window":  # DuckDB has no FILTER for these there
+        form = replace(form, duckdb=form.duckdb.replace(f"){_NO_NULLS}", " IGNORE NULLS)"))
     marker = "" if kind == "window" else "{w}"
     # The clause is DuckDB's text already: its braces are no places of arguments.
     text = form.duckdb.replace("{w}", f" {clause.replace('{', '{{')}{marker}")

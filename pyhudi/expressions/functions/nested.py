@@ -33,6 +33,7 @@ from pyhudi.expressions.types import (
     STRING,
     common_type,
     duckdb_type,
+    fields_named,
     is_integral,
     is_nested,
     name_of,
@@ -123,12 +124,10 @@ def _field(kind: pa.DataType, name: str) -> pa.Field:
 
 def _place_of(kind: pa.DataType, name: str) -> tuple[int, pa.Field]:
     assert isinstance(kind, pa.StructType), kind
-    fields = list(enumerate(kind))
-    matches = [pair for pair in fields if pair[1].name == name]
-    matches = matches or [pair for pair in fields if pair[1].name.lower() == name.lower()]
+    matches = fields_named(kind, name)
     if len(matches) != 1:
         raise ConfigError(f"{name_of(kind)} has {'no' if not matches else 'more than one'} field {name!r}.")
-    return matches[0]
+    return kind.get_field_index(matches[0].name), matches[0]
 
 
 def _map(name: str, arguments: Arguments) -> Expression:

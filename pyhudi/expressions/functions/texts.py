@@ -72,9 +72,15 @@ MACROS: Mapping[str, str] = {
 }
 
 
-def _by_python(function: Callable[[str], str]) -> Callable[[pa.ChunkedArray | pa.Array], pa.Array]:
+def _by_python(
+    function: Callable[[str], str], ascii_function: Callable[[pa.Array], pa.Array] | None = None
+) -> Callable[[pa.ChunkedArray | pa.Array], pa.Array]:
+    """A function in Python for each different text; Arrow's for texts of ASCII alone, which most columns have."""
+
     def kernel(values: pa.ChunkedArray | pa.Array) -> pa.Array:
         whole = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+        if ascii_function is not None and pc.all(pc.string_is_ascii(whole)).as_py() is not False:
+            return ascii_function(whole)
         different = whole.dictionary_encode()
         texts = [None if text is None else function(text) for text in different.dictionary.to_pylist()]
         return pa.array(texts, pa.string()).take(different.indices)
@@ -95,8 +101,8 @@ def _reversed(values: pa.ChunkedArray | pa.Array) -> pa.Array:
 
 # Functions of DuckDB's in Python: one text to one text. Java maps ß to SS, ﬁ to FI and İ to i̇, as Python does.
 KERNELS: Mapping[str, Callable[[pa.ChunkedArray | pa.Array], pa.Array]] = {
-    "spark_upper": _by_python(str.upper),
-    "spark_lower": _by_python(str.lower),
+    "spark_upper": _by_python(str.upper, pc.ascii_upper),
+    "spark_lower": _by_python(str.lower, pc.ascii_lower),
     "spark_initcap": _by_python(_capitalised),
     "spark_reverse": _reversed,
 }

@@ -14,6 +14,7 @@ from pyhudi.errors import ConfigError
 from pyhudi.expressions.functions.nested import field_of
 from pyhudi.expressions.text import column_of_field
 from pyhudi.expressions.tree import Expression, Form, TypedCall
+from pyhudi.expressions.types import fields_named
 
 __all__ = ["QueryScope", "QuerySource"]
 
@@ -42,7 +43,6 @@ class QueryScope:
 
     outer: QueryScope | None = None
     sources: list[QuerySource] = field(default_factory=list)
-    hidden: list[QuerySource] = field(default_factory=list)  # of a semi join: only its condition sees them
     merged: dict[str, Expression] = field(default_factory=dict)
     aliases: dict[str, Expression] = field(default_factory=dict)
     aliases_first: bool = False
@@ -76,12 +76,8 @@ class QueryScope:
         return alias
 
     def _columns(self, qualifier: Sequence[str], name: str) -> Iterator[Expression]:
-        for source in [*self.sources, *self.hidden]:
-            if not source.answers_to(qualifier):
-                continue
-            fields = [field for field in source.schema if field.name == name]
-            fields = fields or [field for field in source.schema if field.name.lower() == name.lower()]
-            for one in fields:
+        for source in self.sources:
+            for one in fields_named(source.schema, name) if source.answers_to(qualifier) else ():
                 yield column_of_field(one, source.alias)
 
     def star(self, qualifier: Sequence[str] = ()) -> list[tuple[str, Expression]]:
