@@ -5,7 +5,9 @@ Source: Spark's SQL reference, "ANSI Compliance", "Cast"; java.lang.Double.toStr
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from datetime import datetime
 from decimal import Decimal
 
 import pyarrow as pa
@@ -221,7 +223,9 @@ def cast(value: Expression, to: pa.DataType, *, tries: bool = False) -> Expressi
 
 
 def _constant(value: TypedLiteral, to: pa.DataType) -> TypedLiteral | None:
-    """A whole number as a wider one, at once."""
+    """A whole number as a wider one, a text of a date or a time as this, at once: files are skipped by constants."""
+    if isinstance(value.value, str) and to in (DATE, MOMENT, LOCAL_TIME):
+        return _time_of_text(value.value, to)
     number = value.value
     if isinstance(number, bool) or not isinstance(number, int):
         return None
@@ -232,6 +236,22 @@ def _constant(value: TypedLiteral, to: pa.DataType) -> TypedLiteral | None:
     if pa.types.is_decimal(to) and len(str(abs(number))) <= to.precision - to.scale:
         return TypedLiteral(Decimal(number), to)
     return None
+
+
+_PLAIN_TIME = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})(?:[ T](\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,6}))?)?)?")
+
+
+def _time_of_text(text: str, to: pa.DataType) -> TypedLiteral | None:
+    """The constant of a text without a zone; None for other forms. A moment without a zone is in the session's."""
+    match = _PLAIN_TIME.fullmatch(text)
+    if match is None:
+        return None
+    numbers = [int(part or 0) for part in match.groups()[:6]]
+    try:
+        time = datetime(*numbers, int((match[7] or "").ljust(6, "0")))  # type: ignore[arg-type, misc]
+    except ValueError:
+        return None
+    return TypedLiteral(time.date() if to == DATE else time, to)
 
 
 def _kernel(kind: pa.DataType, to: pa.DataType) -> str | None:

@@ -128,6 +128,7 @@ def _printed(pattern: str, letters: str, zone: str, has_zone: bool) -> str:
 
 
 # Letters: the regular expression of what they read, and what it makes of the text of its group.
+# {2,2} stands for {2}, which would be the place of an argument.
 _Reader = tuple[str, str]
 _READERS: Mapping[str, _Reader] = {
     "yyyy": (r"(\d{4,4})", "year"),

@@ -40,6 +40,7 @@ __all__ = [
     "duckdb_type",
     "fields_named",
     "is_integral",
+    "is_interval",
     "is_nested",
     "is_number",
     "is_time",
@@ -198,6 +199,11 @@ def is_number(kind: pa.DataType) -> bool:
 def is_time(kind: pa.DataType) -> bool:
     """Is it a date, a moment or a local time?"""
     return kind in (DATE, MOMENT, LOCAL_TIME)
+
+
+def is_interval(kind: pa.DataType) -> bool:
+    """Is it a type of intervals? They are for sums and comparisons alone."""
+    return kind in (DAYS, DAYS_TO_SECONDS, YEARS_TO_MONTHS)
 
 
 def is_nested(kind: pa.DataType) -> bool:

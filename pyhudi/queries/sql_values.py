@@ -26,7 +26,7 @@ from pyhudi.errors import ConfigError
 from pyhudi.expressions.arrow import arrow_expression
 from pyhudi.expressions.text import ExpressionReader, of_schema
 from pyhudi.expressions.tree import Expression
-from pyhudi.expressions.types import fields_named
+from pyhudi.expressions.types import fields_named, is_interval, name_of
 from pyhudi.model.predicate.limits import MAX_WHERE_CHARS, brief, check_expressions
 from pyhudi.model.predicate.where_text import negative, number_of
 from pyhudi.model.sql_text import MisreadSql, query_of, with_deep_stack
@@ -119,7 +119,10 @@ def typed_value(text: str, schema: pa.Schema, zone: str = "UTC", now: datetime |
     if not isinstance(query, exp.Select) or len(query.expressions) != 1:
         raise ConfigError("it is outside of Spark's grammar.")
     tree = query.expressions[0]
-    return with_deep_stack(lambda: ExpressionReader(of_schema(schema), zone, now).read(tree))
+    value = with_deep_stack(lambda: ExpressionReader(of_schema(schema), zone, now).read(tree))
+    if is_interval(value.type):
+        raise ConfigError(f"it is an {name_of(value.type)}, which no column holds.")
+    return value
 
 
 def _is_computed(expression: pc.Expression, kind: pa.DataType, schema: pa.Schema, what: str) -> bool:

@@ -45,6 +45,7 @@ def test_an_expression_has_the_type_that_spark_gives_it(text: str, kind: pa.Data
         ("5L + 1.5", "write 5"),
         ("greatest(n, s)", "greatest takes values of one type, found INT, STRING"),
         ("cast(d as int)", "DATE is not cast to INT"),
+        ("d - date'2024-01-01'", "INTERVAL DAY, which no column holds"),
     ],
 )
 def test_what_may_mean_something_else_is_refused_by_name(text: str, says: str) -> None:

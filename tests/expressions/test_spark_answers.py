@@ -14,17 +14,15 @@ import pyarrow.parquet as pq
 import pytest
 
 from pyhudi import ConfigError, DuckDbSession, HudiTable, write_hudi
-from tests.support.golden.folder import SHARED
 
 pytest.importorskip("duckdb")
-FOLDER = SHARED / "golden" / "expressions"
-pytestmark = pytest.mark.skipif(not FOLDER.exists(), reason="Spark's answers are not here")
+FOLDER = Path("golden") / "expressions"
 # Of the list in its present state; a change may raise them.
 LEAST_RIGHT, LEAST_RIGHT_CONDITIONS = 625, 79
 
 
-def answers() -> list[dict[str, Any]]:
-    with (FOLDER / "answers.jsonl").open() as lines:
+def answers(shared: Path) -> list[dict[str, Any]]:
+    with (shared / FOLDER / "answers.jsonl").open() as lines:
         return [json.loads(line) for line in lines]
 
 
@@ -80,11 +78,11 @@ def by_name(names: list[str], values: Any) -> list[Any]:
 
 
 @pytest.mark.thorough
-def test_every_expression_and_query_has_sparks_answer_and_type_or_is_refused() -> None:
+def test_every_expression_and_query_has_sparks_answer_and_type_or_is_refused(shared: Path) -> None:
     session = DuckDbSession()
-    t = pq.read_table(FOLDER / "rows.parquet")  # the queries name this variable
+    t = pq.read_table(shared / FOLDER / "rows.parquet")  # the queries name this variable
     right, wrong = 0, []
-    for answer in answers():
+    for answer in answers(shared):
         text = answer["text"]
         query = text if is_query(text) else f"SELECT id, {text} AS r FROM t ORDER BY id"
         try:
@@ -108,11 +106,11 @@ def test_every_expression_and_query_has_sparks_answer_and_type_or_is_refused() -
 
 
 @pytest.mark.thorough
-def test_every_condition_chooses_sparks_rows_or_is_refused(tmp_path: Path) -> None:
-    write_hudi(tmp_path / "t", pq.read_table(FOLDER / "rows.parquet"), record_key="id", table_name="t")
+def test_every_condition_chooses_sparks_rows_or_is_refused(tmp_path: Path, shared: Path) -> None:
+    write_hudi(tmp_path / "t", pq.read_table(shared / FOLDER / "rows.parquet"), record_key="id", table_name="t")
     table = HudiTable.open(tmp_path / "t")
     right, wrong = 0, []
-    for answer in answers():
+    for answer in answers(shared):
         text = answer["text"]
         if is_query(text) or ("error" not in answer and answer["types"][1:] != ["bool"]):
             continue

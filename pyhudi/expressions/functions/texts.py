@@ -54,6 +54,9 @@ MACROS: Mapping[str, str] = {
         "CASE WHEN s IS NULL OR d IS NULL THEN NULL WHEN n = 0 THEN error('split_part counts from 1.') "
         "WHEN d = '' THEN (CASE WHEN n IN (1, -1) THEN s ELSE '' END) ELSE split_part(s, d, n) END"
     ),
+    # DuckDB maps ASCII itself: there a text has as many bytes as letters.
+    "spark_upper_case(s)": "CASE WHEN strlen(s) = length(s) THEN upper(s) ELSE spark_upper(s) END",
+    "spark_lower_case(s)": "CASE WHEN strlen(s) = length(s) THEN lower(s) ELSE spark_lower(s) END",
     "spark_like(s, p)": (
         r"CASE WHEN regexp_matches(p, '(^|[^\\])(\\\\)*(\\[^_%\\]|\\$)') "
         r"THEN error('a pattern of LIKE in which \ escapes another character than _, % or \') "
@@ -194,7 +197,7 @@ def like(name: str, value: Expression, pattern: Expression, escape: str = "\\") 
     """LIKE, or ILIKE by its name. Raises ConfigError for a pattern that Spark refuses."""
     value, pattern = _text(name, value), _text(name, pattern)
     if name == "ilike":
-        value, pattern = (call("lower", "spark_lower({0})", STRING, side) for side in (value, pattern))
+        value, pattern = (call("lower", "spark_lower_case({0})", STRING, side) for side in (value, pattern))
     if len(escape) != 1:
         raise ConfigError(f"LIKE takes one character after ESCAPE, found {escape!r}.")
     if isinstance(pattern, TypedLiteral) and isinstance(pattern.value, str):
@@ -207,7 +210,9 @@ def like(name: str, value: Expression, pattern: Expression, escape: str = "\\") 
     arrow = None
     if name == "like" and escape == "\\" and isinstance(pattern, TypedLiteral) and isinstance(pattern.value, str):
         arrow = f"match {Like(Column(()), pattern.value).regex()}"
-    return call(name, f"({{0}} LIKE {{1}} ESCAPE '{quoted}')", BOOLEAN, value, pattern, arrow=arrow)
+    # Without ESCAPE DuckDB has quicker ways, and no character escapes another.
+    end = "" if isinstance(pattern.value, str) and escape not in pattern.value else f" ESCAPE '{quoted}'"
+    return call(name, f"({{0}} LIKE {{1}}{end})", BOOLEAN, value, pattern, arrow=arrow)
 
 
 def _check_pattern(pattern: str, escape: str) -> None:
@@ -370,10 +375,10 @@ ROWS: Mapping[str, Rule] = {
     "len": _length("length({0})", "octet_length({0})"),
     "octet_length": _length("strlen({0})", "octet_length({0})"),
     "bit_length": _length("8 * strlen({0})", "8 * octet_length({0})"),
-    "upper": Row("spark_upper({0})", STRING, (STRING,), "pyhudi_upper"),
-    "ucase": Row("spark_upper({0})", STRING, (STRING,), "pyhudi_upper"),
-    "lower": Row("spark_lower({0})", STRING, (STRING,), "pyhudi_lower"),
-    "lcase": Row("spark_lower({0})", STRING, (STRING,), "pyhudi_lower"),
+    "upper": Row("spark_upper_case({0})", STRING, (STRING,), "pyhudi_upper"),
+    "ucase": Row("spark_upper_case({0})", STRING, (STRING,), "pyhudi_upper"),
+    "lower": Row("spark_lower_case({0})", STRING, (STRING,), "pyhudi_lower"),
+    "lcase": Row("spark_lower_case({0})", STRING, (STRING,), "pyhudi_lower"),
     "initcap": Row("spark_initcap({0})", STRING, (STRING,)),
     "trim": Row("trim({0}, ' ')", STRING, (STRING,), "trim"),
     "btrim": _trim("trim"),

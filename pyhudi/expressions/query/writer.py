@@ -24,7 +24,7 @@ from pyhudi.expressions.query.reader import QueryReader
 from pyhudi.expressions.query.scope import QueryScope, QuerySource
 from pyhudi.expressions.query.sources import Result, SourceWriter, Tables, names_of, renamed
 from pyhudi.expressions.tree import Expression, Verbatim
-from pyhudi.expressions.types import DAYS, DAYS_TO_SECONDS, YEARS_TO_MONTHS, common_type, name_of
+from pyhudi.expressions.types import common_type, is_interval, name_of
 from pyhudi.model.sql_text import call_name
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def duckdb_query(tree: exp.Expr, tables: Tables) -> Result:
     """
     text, schema = _Writer(tables).query(tree, None)
     for one in schema:
-        if one.type in (DAYS, DAYS_TO_SECONDS, YEARS_TO_MONTHS):
+        if is_interval(one.type):
             raise ConfigError(f"the column {one.name} is an {name_of(one.type)}, which needs Spark as a result.")
     return text, schema
 
