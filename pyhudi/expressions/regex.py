@@ -68,10 +68,7 @@ class _Reader:
 
     def refused(self, what: str) -> ConfigError:
         """The error for a part of the pattern."""
-        return ConfigError(
-            f"the regular expression {self.pattern!r} has {what}, which needs Spark. With dialect='duckdb' a query is "
-            "DuckDB's own."
-        )
+        return ConfigError(f"the regular expression {self.pattern!r} has {what}, which needs Spark.")
 
     def read(self) -> None:
         """Read all of it."""

@@ -37,6 +37,7 @@ __all__ = [
     "ScanDataset",
     "SqlResult",
     "duckdb_errors",
+    "error_text",
     "open_duckdb",
     "relation",
     "shown_columns",
@@ -47,9 +48,15 @@ __all__ = [
 
 VIEW_PREFIX = "__hudi_"  # of names that a statement gives to rows while it runs
 _OWN_NAME = re.compile(rf'"?{VIEW_PREFIX}\d+"?\.?')
+_OWN_LINE = re.compile(r"\n+LINE \d+:[^\n]*(?:spark_|__\d+\"|CAST\()[^\n]*(?:\n.*)?$", re.DOTALL)
 _SHOWN_ROWS = 20
 _MACROS = ";\n".join(f"CREATE MACRO {call} AS {body}" for call, body in MACROS.items())
 _BATCH_ROWS = 65_536  # rows of DuckDB's result in memory at once: one batch of a write
+
+
+def error_text(error: Exception) -> str:
+    """DuckDB's error without names of ours, and without the line of a text that we made."""
+    return _OWN_LINE.sub("", _OWN_NAME.sub("", str(error))).strip()
 
 
 @contextmanager
@@ -63,7 +70,7 @@ def duckdb_errors(failures: list[HudiError]) -> Iterator[None]:
     except duckdb.Error as error:
         if failures:
             raise failures[-1] from error
-        raise ConfigError(f"DuckDB can't evaluate the statement: {_OWN_NAME.sub('', str(error))}") from error
+        raise ConfigError(f"DuckDB can't evaluate the statement: {error_text(error)}") from error
 
 
 def relation(frame: SqlFrame) -> duckdb.DuckDBPyRelation:

@@ -13,7 +13,7 @@ from pyhudi.errors import ConfigError
 from pyhudi.expressions.duckdb import duckdb_expression
 from pyhudi.model.sql_text import with_deep_stack
 from pyhudi.queries.sql_values import typed_value
-from pyhudi.sql.duckdb_frames import open_duckdb
+from pyhudi.sql.duckdb_frames import error_text, open_duckdb
 from pyhudi.table.dataset import whole_batches
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def evaluate(text: str, rows: pa.Table, zone: str = "UTC") -> pa.ChunkedArray:
         query = f"SELECT {expression} AS value FROM {_ROWS}"
         values: pa.ChunkedArray = connection.sql(query).to_arrow_table().column(0)
     except duckdb.Error as error:
-        raise ConfigError(f"DuckDB can't evaluate {text!r:.200}: {error}") from error
+        raise ConfigError(f"DuckDB can't evaluate {text!r:.200}: {error_text(error)}") from error
     finally:
         connection.unregister(_ROWS)
     return values if values.type == kind or pa.types.is_null(kind) else values.cast(kind)

@@ -54,7 +54,4 @@ def rule_of(name: str) -> Rule:
         return rule
     near = get_close_matches(name, [known for known in FUNCTIONS if known.isidentifier()], n=1)
     hint = f" Did you mean {near[0]}?" if near else ""
-    raise ConfigError(
-        f"the function {name} is not among those that mean the same without Spark.{hint} For a query in DuckDB's own "
-        "words say dialect='duckdb'."
-    )
+    raise ConfigError(f"the function {name} is not among those that mean the same without Spark.{hint}")
