@@ -1,4 +1,4 @@
-"""The page of a large table: seconds of the whole call of `HudiTable.report`, and the size of the page.
+"""The page of a large table: seconds of the whole call of `HudiTable.inspect.report`, and the size of the page.
 
 PYTHONPATH=. python -m bench.report_bench [--commits 1000] [--files 100000] [--repeats 5]
 """
@@ -27,7 +27,7 @@ def main() -> None:
         make_large_state(table, args.commits, args.files)
         for _ in range(args.repeats):
             wall, processor = time.perf_counter(), time.process_time()
-            HudiTable.open(table).report(page)
+            HudiTable.open(table).inspect.report(page)
             print(
                 f"{time.perf_counter() - wall:.2f} s ({time.process_time() - processor:.2f} s of processors), "
                 f"{page.stat().st_size / 1e6:.2f} MB",

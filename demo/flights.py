@@ -165,7 +165,7 @@ def by_month(frame: DataFrame) -> dict[int, tuple[int, float]]:
 
 def ask(spark: SparkSession, path: str) -> dict[str, Any]:
     table = pyhudi.HudiTable.open(path, spark=spark)
-    first = table.timeline.commits().instants[0].requested_time
+    first = table.state().timeline.commits().instants[0].requested_time
     now = spark.read.format("hudi").load(path)
     then = spark.read.format("hudi").option("as.of.instant", first).load(path)
     latest = now.groupBy("carrier").agg(F.count("*").alias("n"), F.avg("arr_delay").alias("late"))

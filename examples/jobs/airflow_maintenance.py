@@ -27,7 +27,7 @@ def lake_maintenance() -> None:
     def check() -> dict[str, object]:
         from pyhudi import HudiTable
 
-        health = HudiTable.open(TABLE).health()
+        health = HudiTable.open(TABLE).inspect.health()
         for finding in health.warnings:
             print(finding)
         return {"healthy": health.is_healthy, "commits": health.commits}

@@ -21,8 +21,8 @@ def rides(context: dg.AssetExecutionContext) -> dg.MaterializeResult:
 def clean_and_archive(context: dg.OpExecutionContext) -> None:
     table = HudiTable.open(TABLE)
     context.log.info(str(table.clean()))
-    context.log.info(str(table.archive()))
-    for finding in table.health().warnings:
+    context.log.info(str(table.maintenance.archive()))
+    for finding in table.inspect.health().warnings:
         context.log.warning(str(finding))
 
 

@@ -139,7 +139,7 @@ def broken_constraint(
         )
     return SchemaMismatch(
         f"{count:,} rows break the constraint {constraint.name!r} of the table, {constraint.text!r}, such as "
-        f"{row!r:.500}. Mend them, or take the constraint off: table.drop_constraint({constraint.name!r}). Nothing of "
+        f"{row!r:.500}. Mend them, or take the constraint off: table.constraints.drop({constraint.name!r}). Nothing of "
         "the write is visible."
     )
 

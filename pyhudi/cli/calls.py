@@ -1,9 +1,9 @@
 """Calls in Python, as messages of the library name them, in the words of the command line.
 
-    HudiTable.open(path).upgrade()              `pyhudi upgrade TABLE`
+    HudiTable.open(path).maintenance.upgrade()  `pyhudi upgrade TABLE`
     table.alter(AddColumn('fare', ...))         `pyhudi query "ALTER TABLE … ADD COLUMNS (fare …)"`
     mode='replace'                              --mode replace
-    table.drop_constraint('fare')               in Python table.drop_constraint('fare'), which no command does
+    table.constraints.drop('fare')              in Python table.constraints.drop('fare'), which no command does
 
 What the user typed stays as it is.
 """
@@ -21,9 +21,9 @@ __all__ = ["command_for", "in_commands"]
 _CALL = re.compile(r"table\.([\w.]+)\((.*)\)")
 _ARGUMENTS = r"\(((?:[^()]|\((?:[^()]|\([^()]*\))*\))*)\)"
 _NAMED = re.compile(
-    rf"(?<![\w.`])(?:(?:table\.|HudiTable\.open\([^()]*\)\.)([a-z_]+(?:\.[a-z_]+)?){_ARGUMENTS}(?!\.\w)"
-    rf"|HudiTable\.(?!open\b)([a-z_]+)(?:{_ARGUMENTS})?"
-    rf"|(?:pyhudi\.)?(write_hudi|import_table)\b(?:{_ARGUMENTS})?)"
+    rf"(?<![\w.`])(?:(?:table\.|HudiTable\.open\([^()]*\)\.)([a-z_]+(?:\.[a-z_]+){{0,2}}){_ARGUMENTS}(?!\.\w)"
+    rf"|HudiTable\.(?!open\b)([a-z_]+(?:\.[a-z_]+){{0,2}})(?:{_ARGUMENTS})?"
+    rf"|(?:pyhudi\.)?(write_hudi|import_table|repair_properties)\b(?:{_ARGUMENTS})?)"
 )
 _SETTING = re.compile(r"(?<![\w-])(mode|schema_mode|overwrite)=(?:'(\w+)'|True)")
 _VALUE = re.compile(r"(?:(\w+)=)?('[^']*'|\"[^\"]*\"|True|False|\d+)")
@@ -35,22 +35,22 @@ _CHANGES = {
 }
 _WORDS = {
     "create": "table create",
-    "create_index": "index create",
-    "build_indexes": "index build",
+    "indexes.create": "index create",
+    "indexes.build": "index build",
     "drop": "table drop",
-    "drop_index": "index drop",
+    "indexes.drop": "index drop",
     "history": "table history",
     "health": "table health",
     "import_table": "import",
     "repair_properties": "repair properties",
     "run_ttl": "ttl",
-    "savepoint": "savepoint create",
-    "delete_savepoint": "savepoint delete",
+    "savepoints.create": "savepoint create",
+    "savepoints.delete": "savepoint delete",
     "set_checkpoint": "checkpoint set",
     "set_properties": "config set",
     "write_hudi": "write",
 }
-_WRITES = ("upsert", "insert", "bulk_insert", "delete", "insert_overwrite", "insert_overwrite_table")
+_WRITES = ("upsert", "insert", "bulk_insert", "delete", "insert_overwrite")
 
 
 def command_for(call: str, table: str) -> str:
@@ -73,7 +73,8 @@ def in_commands(text: str, typed: Sequence[str]) -> str:
         *_, name = (one for one in (found[1], found[3], found[5]) if one)
         arguments = next((one for one in (found[2], found[4], found[6]) if one), "")
         table, rest = "TABLE", arguments
-        if found[3] and (path := re.match(r"'([^']*)'(?:, )?", arguments)):  # a call of the class takes the path
+        # A call of a function that takes a path: it is the first argument.
+        if (found[3] or found[5] == "repair_properties") and (path := re.match(r"'([^']*)'(?:, )?", arguments)):
             table, rest = shlex.quote(path[1]), arguments[path.end() :]
         words = _command(name, rest, table)
         return f"in Python {found[0]}" if words is None else f"`{words}`"
@@ -90,6 +91,9 @@ def in_commands(text: str, typed: Sequence[str]) -> str:
 
 def _command(name: str, arguments: str, table: str) -> str | None:
     """The words of the command for a call; None without one."""
+    name = name.removeprefix("maintenance.").removeprefix("inspect.")
+    if name == "overwrite":
+        return f"pyhudi write {table} FILES --mode overwrite"
     if name == "alter":
         change = _CHANGE.match(arguments)
         return f'pyhudi query "ALTER TABLE … {_CHANGES[change[1]].format(change[2]) if change else "…"}"'

@@ -14,7 +14,7 @@ def get(table: TablePath, /, *, key: str | None = None, common: CommonOptions = 
     Args:
         key: Its key in the commit; those of Hudi's Streamer without it.
     """
-    checkpoint = common.open(table).checkpoint(key)
+    checkpoint = common.open(table).inspect.checkpoint(key)
     return Reply(checkpoint, found_wrong=checkpoint.value is None)
 
 
@@ -35,7 +35,7 @@ def set_checkpoint(
     """
     opened = common.open(table)
     if not consent.dry_run:
-        now = opened.checkpoint(key)
+        now = opened.inspect.checkpoint(key)
         consent.ask(lambda: f"now:  {now}\nthen: {value}", "Set the checkpoint?")
-    checkpoint = opened.set_checkpoint(value, key=key, dry_run=consent.dry_run, options=common.options)
+    checkpoint = opened.maintenance.set_checkpoint(value, key=key, dry_run=consent.dry_run, options=common.options)
     return Reply(checkpoint, f"would set {value} ({checkpoint.key})" if consent.dry_run else None)

@@ -35,7 +35,7 @@ class Properties(ResultList[Property]):
 
 def list_properties(table: TablePath, /, *, common: CommonOptions = COMMON) -> Reply:
     """The properties of a table."""
-    properties = common.open(table).describe().properties
+    properties = common.open(table).inspect.describe().properties
     return Reply(Properties(Property(key, value) for key, value in properties.items()))
 
 
@@ -60,8 +60,12 @@ def set_properties(
     """
     opened, pairs = common.open(table), pairs_of("config set", properties)
     if not consent.dry_run:
-        consent.ask(lambda: opened.set_properties(pairs, dry_run=True, options=common.options), "Set them?", _changes)
-    return Reply(opened.set_properties(pairs, dry_run=consent.dry_run, options=common.options))
+        consent.ask(
+            lambda: opened.maintenance.set_properties(pairs, dry_run=True, options=common.options),
+            "Set them?",
+            _changes,
+        )
+    return Reply(opened.maintenance.set_properties(pairs, dry_run=consent.dry_run, options=common.options))
 
 
 def unset(
@@ -79,6 +83,6 @@ def unset(
     """
     opened = common.open(table)
     if not consent.dry_run:
-        plan = partial(opened.set_properties, unset=keys, dry_run=True, options=common.options)
+        plan = partial(opened.maintenance.set_properties, unset=keys, dry_run=True, options=common.options)
         consent.ask(plan, "Remove them?", _changes)
-    return Reply(opened.set_properties(unset=keys, dry_run=consent.dry_run, options=common.options))
+    return Reply(opened.maintenance.set_properties(unset=keys, dry_run=consent.dry_run, options=common.options))

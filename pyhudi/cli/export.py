@@ -64,10 +64,10 @@ def export(
         )
     opened = common.open(table)
     if copy:
-        made = opened.copy_to(file, as_of, storage_options=common.storage_options)
+        made = opened.maintenance.copy_to(file, as_of, storage_options=common.storage_options)
         return Reply(Exported(made.path, made.files, "files", made.instant_time, made.size_bytes))
     if instants:
-        written = opened.history.export(file)
+        written = opened.inspect.export_instants(file)
     else:
         names = None if columns is None else [name.strip() for name in columns.split(",")]
         written = opened.export(file, names, where, as_of, options=common.options)
@@ -90,5 +90,5 @@ def report(table: TablePath, file: str, /, *, common: CommonOptions = COMMON) ->
     Args:
         file: The HTML file on this machine, which is overwritten.
     """
-    written = common.open(table).report(file, options=common.options)
+    written = common.open(table).inspect.report(file, options=common.options)
     return Reply(WrittenFile(str(written)))

@@ -10,7 +10,7 @@ __all__ = ["build", "create", "drop", "list_indexes"]
 
 def list_indexes(table: TablePath, /, *, common: CommonOptions = COMMON) -> Reply:
     """The indexes of a table."""
-    return Reply(common.open(table).indexes())
+    return Reply(common.open(table).indexes.list())
 
 
 def create(
@@ -36,7 +36,7 @@ def create(
         schedule: Leave the plan on the timeline, for `pyhudi index build`.
     """
     names = () if columns is None else tuple(part.strip() for part in columns.split(","))
-    built = common.open(table).create_index(
+    built = common.open(table).indexes.create(
         name,
         columns=names,
         index_type=index_type,
@@ -50,7 +50,7 @@ def create(
 
 def build(table: TablePath, /, *, common: CommonOptions = COMMON) -> Reply:
     """Build the indexes whose plans wait."""
-    return Reply(common.open(table).build_indexes(options=common.options))
+    return Reply(common.open(table).indexes.build(options=common.options))
 
 
 def drop(table: TablePath, name: str, /, *, consent: ConsentOptions = CONSENT, common: CommonOptions = COMMON) -> Reply:
@@ -60,10 +60,10 @@ def drop(table: TablePath, name: str, /, *, consent: ConsentOptions = CONSENT, c
         name: Its name.
     """
     opened = common.open(table)
-    going = opened.drop_index(name, dry_run=True, options=common.options)
+    going = opened.indexes.drop(name, dry_run=True, options=common.options).partitions
     if not consent.dry_run:
         consent.ask(lambda: ", ".join(going), "Drop it?")
-        going = opened.drop_index(name, options=common.options)
-    indexes = opened.indexes()
+        going = opened.indexes.drop(name, options=common.options).partitions
+    indexes = opened.indexes.list()
     stay = type(indexes)(one for one in indexes if one.name not in going)
     return Reply(stay, f"would drop {', '.join(going)}; these would stay:\n{stay}" if consent.dry_run else None)

@@ -146,7 +146,7 @@ class Common:
         from pyhudi.storage import open_storage
 
         if self.spark is not None:
-            return self.open(table).state
+            return self.open(table).state()
         return MetaClient.load(open_storage(self.path(table), self.storage_options))
 
     def session(self) -> SparkSession | None:

@@ -29,7 +29,7 @@ def orphans(table: TablePath, /, *, consent: ConsentOptions = CONSENT, common: C
 
     Exit code 3 where --dry-run finds some, as for all repairs.
     """
-    return _mended(partial(common.open(table).repair.orphans, options=common.options), consent)
+    return _mended(partial(common.open(table).maintenance.repair.orphans, options=common.options), consent)
 
 
 def duplicates(
@@ -45,7 +45,7 @@ def duplicates(
     Args:
         partition: Path of a partition to look at; all without it. May be given several times.
     """
-    mend = partial(common.open(table).repair.duplicates, partitions=partition, options=common.options)
+    mend = partial(common.open(table).maintenance.repair.duplicates, partitions=partition, options=common.options)
     return _mended(mend, consent)
 
 
@@ -53,12 +53,12 @@ def partition_metadata(
     table: TablePath, /, *, consent: ConsentOptions = CONSENT, common: CommonOptions = COMMON
 ) -> Reply:
     """Write missing or wrong partition metadata."""
-    return _mended(partial(common.open(table).repair.partition_metadata, options=common.options), consent)
+    return _mended(partial(common.open(table).maintenance.repair.partition_metadata, options=common.options), consent)
 
 
 def empty_instants(table: TablePath, /, *, consent: ConsentOptions = CONSENT, common: CommonOptions = COMMON) -> Reply:
     """Mend instants whose files are empty or damaged."""
-    return _mended(partial(common.open(table).repair.empty_instants, options=common.options), consent)
+    return _mended(partial(common.open(table).maintenance.repair.empty_instants, options=common.options), consent)
 
 
 def properties(
@@ -74,10 +74,10 @@ def properties(
     Args:
         set: KEY=VALUE: a property that counts before all others. May be given several times.
     """
-    from pyhudi import HudiTable
+    from pyhudi import repair_properties
 
     mend = partial(
-        HudiTable.repair_properties,
+        repair_properties,
         common.path(table),
         properties=pairs_of("--set", set),
         options=common.options,
@@ -101,19 +101,21 @@ def rename_partition(
         old: Path of the partition.
         new: Its new path, where there must be no rows.
     """
-    return _mended(partial(common.open(table).repair.rename_partition, old, new, options=common.options), consent)
+    return _mended(
+        partial(common.open(table).maintenance.repair.rename_partition, old, new, options=common.options), consent
+    )
 
 
 def deprecated_partition(
     table: TablePath, /, *, consent: ConsentOptions = CONSENT, common: CommonOptions = COMMON
 ) -> Reply:
     """Move rows without a value from `default` to the default partition of today."""
-    return _mended(partial(common.open(table).repair.deprecated_partition, options=common.options), consent)
+    return _mended(partial(common.open(table).maintenance.repair.deprecated_partition, options=common.options), consent)
 
 
 def log_checksums(table: TablePath, /, *, consent: ConsentOptions = CONSENT, common: CommonOptions = COMMON) -> Reply:
     """Keep what damaged log files still hold."""
-    return _mended(partial(common.open(table).repair.log_checksums, options=common.options), consent)
+    return _mended(partial(common.open(table).maintenance.repair.log_checksums, options=common.options), consent)
 
 
 def _mended(repair: Callable[..., RepairResult], consent: ConsentOptions) -> Reply:

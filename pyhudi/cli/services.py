@@ -85,7 +85,7 @@ def log_compact(
     Args:
         dry_run: Only show what would be compacted.
     """
-    return Reply(common.open(table).log_compact(**planned.arguments(dry_run, common.options)))
+    return Reply(common.open(table).maintenance.log_compact(**planned.arguments(dry_run, common.options)))
 
 
 def cluster(
@@ -139,7 +139,7 @@ def archive(table: TablePath, /, *, dry_run: bool = False, common: CommonOptions
     Args:
         dry_run: Only show which.
     """
-    return Reply(common.open(table).archive(dry_run=dry_run, options=common.options))
+    return Reply(common.open(table).maintenance.archive(dry_run=dry_run, options=common.options))
 
 
 def ttl(table: TablePath, /, *, consent: ConsentOptions = CONSENT, common: CommonOptions = COMMON) -> Reply:
@@ -150,8 +150,8 @@ def ttl(table: TablePath, /, *, consent: ConsentOptions = CONSENT, common: Commo
     opened = common.open(table)
     if not consent.dry_run:
         consent.ask(
-            lambda: opened.run_ttl(dry_run=True, options=common.options),
+            lambda: opened.maintenance.run_ttl(dry_run=True, options=common.options),
             "Delete these partitions?",
             lambda plan: plan.expired,
         )
-    return Reply(opened.run_ttl(dry_run=consent.dry_run, options=common.options))
+    return Reply(opened.maintenance.run_ttl(dry_run=consent.dry_run, options=common.options))

@@ -86,13 +86,13 @@ def create(
         storage_options=common.storage_options,
         options=common.options,
     )
-    return Reply(created.describe())
+    return Reply(created.inspect.describe())
 
 
 def drop(table: TablePath, /, *, consent: ConsentOptions = CONSENT, common: CommonOptions = COMMON) -> Reply:
     """Delete a table: its rows, its history, its folder."""
     opened = common.open(table)
-    described = opened.describe()
+    described = opened.inspect.describe()
     if not consent.dry_run:
         consent.ask(lambda: described, "Delete this table for good?")
         opened.drop()
@@ -102,7 +102,7 @@ def drop(table: TablePath, /, *, consent: ConsentOptions = CONSENT, common: Comm
 
 def schema(table: TablePath, /, *, common: CommonOptions = COMMON) -> Reply:
     """The columns of a table."""
-    return Reply([TableColumn(field.name, str(field.type), field.nullable) for field in common.open(table).schema])
+    return Reply([TableColumn(field.name, str(field.type), field.nullable) for field in common.open(table).schema()])
 
 
 def files(table: TablePath, /, *, common: CommonOptions = COMMON) -> Reply:
@@ -142,7 +142,7 @@ def history(
 
 def stats(table: TablePath, /, *, common: CommonOptions = COMMON) -> Reply:
     """Sizes of files, and what each commit wrote."""
-    return Reply(common.open(table).stats())
+    return Reply(common.open(table).inspect.stats())
 
 
 def diff(table: TablePath, since: str, until: str | None = None, /, *, common: CommonOptions = COMMON) -> Reply:
@@ -152,7 +152,7 @@ def diff(table: TablePath, since: str, until: str | None = None, /, *, common: C
         since: The earlier one: its instant time, or a date or time.
         until: The later one; the newest commit without it.
     """
-    return Reply(common.open(table).diff(since, until))
+    return Reply(common.open(table).inspect.diff(since, until))
 
 
 def health(table: TablePath, /, *, deep: bool = False, common: CommonOptions = COMMON) -> Reply:
@@ -163,7 +163,7 @@ def health(table: TablePath, /, *, deep: bool = False, common: CommonOptions = C
     Args:
         deep: Also what each repair would mend; this reads keys, log files and history.
     """
-    report = common.open(table).health(deep=deep, options=common.options)
+    report = common.open(table).inspect.health(deep=deep, options=common.options)
     findings = tuple(replace(one, run=command_for(one.run, report.table)) for one in report.findings)
     return Reply(replace(report, findings=findings), found_wrong=not report.is_healthy)
 
@@ -184,7 +184,7 @@ def timeline(
         action: Only this one: commit, deltacommit, replacecommit, clean, rollback, savepoint and so on.
         pending: Only those that are not completed.
     """
-    instants = common.open(table).timeline
+    instants = common.open(table).state().timeline
     shown = [
         one
         for one in (instants.pending() if pending else instants)

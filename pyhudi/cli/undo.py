@@ -10,7 +10,7 @@ __all__ = ["create_savepoint", "delete_savepoint", "list_savepoints", "restore",
 
 def list_savepoints(table: TablePath, /, *, common: CommonOptions = COMMON) -> Reply:
     """The savepoints of a table, oldest first."""
-    return Reply(common.open(table).savepoints())
+    return Reply(common.open(table).savepoints.list())
 
 
 def create_savepoint(
@@ -30,7 +30,7 @@ def create_savepoint(
         comment: Why.
     """
     opened = common.open(table)
-    return Reply(opened.savepoint(instant, user=user, comment=comment, options=common.options))
+    return Reply(opened.savepoints.create(instant, user=user, comment=comment, options=common.options))
 
 
 def delete_savepoint(
@@ -47,13 +47,16 @@ def delete_savepoint(
         instant: The saved commit.
     """
     opened = common.open(table)
-    going = opened.delete_savepoint(instant, dry_run=True, options=common.options)
+    going = opened.savepoints.delete(instant, dry_run=True, options=common.options)
     if not consent.dry_run:
-        consent.ask(opened.savepoints, f"Delete the savepoint of {going}?")
-        opened.delete_savepoint(instant, options=common.options)
-    savepoints = opened.savepoints()
-    stay = type(savepoints)(one for one in savepoints if one.instant_time != going)
-    return Reply(stay, f"would delete the savepoint of {going}; these would stay:\n{stay}" if consent.dry_run else None)
+        consent.ask(opened.savepoints.list, f"Delete the savepoint of {going.instant_time}?")
+        opened.savepoints.delete(instant, options=common.options)
+    savepoints = opened.savepoints.list()
+    stay = type(savepoints)(one for one in savepoints if one.instant_time != going.instant_time)
+    return Reply(
+        stay,
+        f"would delete the savepoint of {going.instant_time}; these would stay:\n{stay}" if consent.dry_run else None,
+    )
 
 
 def restore(

@@ -29,8 +29,12 @@ def upgrade(
     """
     opened = common.open(table)
     if not consent.dry_run:
-        consent.ask(partial(opened.upgrade, to, dry_run=True, options=common.options), "Upgrade the table?", _changes)
-    return Reply(opened.upgrade(to, dry_run=consent.dry_run, options=common.options))
+        consent.ask(
+            partial(opened.maintenance.upgrade, to, dry_run=True, options=common.options),
+            "Upgrade the table?",
+            _changes,
+        )
+    return Reply(opened.maintenance.upgrade(to, dry_run=consent.dry_run, options=common.options))
 
 
 def downgrade(
@@ -44,9 +48,11 @@ def downgrade(
     opened = common.open(table)
     if not consent.dry_run:
         consent.ask(
-            lambda: opened.downgrade(to, dry_run=True, options=common.options), "Downgrade the table?", _changes
+            lambda: opened.maintenance.downgrade(to, dry_run=True, options=common.options),
+            "Downgrade the table?",
+            _changes,
         )
-    return Reply(opened.downgrade(to, dry_run=consent.dry_run, options=common.options))
+    return Reply(opened.maintenance.downgrade(to, dry_run=consent.dry_run, options=common.options))
 
 
 def change_type(
@@ -62,6 +68,8 @@ def change_type(
     opened = common.open(table)
     if not consent.dry_run:
         consent.ask(
-            lambda: opened.change_type(to, dry_run=True, options=common.options), "Change the table's type?", _changes
+            lambda: opened.maintenance.change_type(to, dry_run=True, options=common.options),
+            "Change the table's type?",
+            _changes,
         )
-    return Reply(opened.change_type(to, dry_run=consent.dry_run, options=common.options))
+    return Reply(opened.maintenance.change_type(to, dry_run=consent.dry_run, options=common.options))

@@ -53,7 +53,7 @@ def write(
     path = common.path(table)
     schema = None
     if mode != "replace" and HudiTable.exists(path, storage_options=common.storage_options):
-        schema = common.open(table).schema
+        schema = common.open(table).schema()
     written = write_hudi(
         path,
         rows_of_files(files, format, schema, encoding),

@@ -303,7 +303,7 @@ class TableConfig(Result):
             if version > max(versions):
                 advice = "Use a newer release of PyHudi, or downgrade the table with Apache Hudi."
             elif version in READABLE_VERSIONS:
-                advice = "Take it to a higher version first: HudiTable.open(path).upgrade()."
+                advice = "Take it to a higher version first: HudiTable.open(path).maintenance.upgrade()."
             else:
                 advice = "Upgrade the table with Apache Hudi (hoodie.write.auto.upgrade) first."
             raise UnsupportedTable(

@@ -212,8 +212,8 @@ def check_query_type(query_type: str) -> None:
     """Raise ConfigError for an unknown query type, or one that this release does not support."""
     if query_type == "cdc":
         raise ConfigError(
-            "query_type='cdc' is said in two words: query_type='incremental' with incremental_format='cdc' "
-            "(hoodie.datasource.query.incremental.format), or HudiTable.changes(since, format='cdc')."
+            "query_type='cdc' is HudiTable.changes(since, format='cdc'); by options it is an incremental query with "
+            "hoodie.datasource.query.incremental.format=cdc."
         )
     if query_type not in QUERY_TYPES:
         near = get_close_matches(query_type, QUERY_TYPES, n=1)

@@ -136,7 +136,7 @@ class TableHealth(Result):
 
 
 def health(context: ActionContext, deep: bool = False) -> TableHealth:
-    """The health of a table: see `HudiTable.health`. Raises the errors of listing the table."""
+    """The health of a table: see `HudiTable.inspect.health`. Raises the errors of listing the table."""
     return health_and_files(context, deep)[0]
 
 
@@ -286,7 +286,7 @@ def _about_statistics(meta: MetaClient, fault: HudiError | None) -> Iterator[Fin
         if name not in listed and is_of_use and is_supported_in(name, config.table_version):
             what = "files" if name == MetadataKind.COLUMN_STATS.value.prefix else "partitions"
             text = f"no {name}: filters skip no {what} by their values"
-            yield Finding("note", "statistics", text, f"table.create_index({name!r})")
+            yield Finding("note", "statistics", text, f"table.indexes.create({name!r})")
             return
 
 
@@ -366,7 +366,7 @@ def _about_timeline(commits: int, context: ActionContext) -> Iterator[Finding]:
     limit = context.options.archiving.commits_kept_max
     if commits > 2 * limit:
         text = f"{commits:,} commits on the active timeline, which every reader lists; archiving keeps {limit:,}"
-        yield Finding("warning", "timeline", text, "table.archive()")
+        yield Finding("warning", "timeline", text, "table.maintenance.archive()")
 
 
 def _about_damage(view: FileSystemView, context: ActionContext, deep: bool) -> Iterator[Finding]:

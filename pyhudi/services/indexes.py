@@ -146,7 +146,7 @@ def create_index(
     index_type: str | None = None,
     expression: Call | None = None,
 ) -> IndexInfo:
-    """Build an index. See `HudiTable.create_index`."""
+    """Build an index. See `HudiTable.indexes.create`."""
     index = index_request(name, columns, index_type, expression)
     with context.locked():
         now, definition = prepared(context, index)
@@ -160,7 +160,7 @@ def index_info(meta: MetaClient, partition: str) -> IndexInfo:
 
 
 def drop_index(context: ActionContext, name: str, *, dry_run: bool = False) -> tuple[str, ...]:
-    """Remove an index. See `HudiTable.drop_index`."""
+    """Remove an index. See `HudiTable.indexes.drop`."""
     if dry_run:
         return _partitions_of(name, context.meta, read_index_definitions(context.meta.storage))
     with context.locked():

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.metadata_participant import METADATA_TABLE
 from pyhudi.actions.undo.checks import check_not_being_undone
-from pyhudi.errors import ConfigError, TableError
+from pyhudi.errors import ConfigError, CorruptFile, TableError
 from pyhudi.interrupts import uninterrupted
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.instant import ActionKind, Instant, State
@@ -102,16 +102,24 @@ def savepoint(context: ActionContext, instant_time: str | None = None, user: str
     return _described(committed.instant, committed.body)
 
 
-def delete_savepoint(context: ActionContext, instant_time: str, *, dry_run: bool = False) -> str:
-    """Release a saved commit; return its instant time. Raises TableError when it has no savepoint."""
+def delete_savepoint(context: ActionContext, instant_time: str, *, dry_run: bool = False) -> Savepoint:
+    """Release a saved commit; return what its savepoint was. Raises TableError when it has no savepoint."""
     if dry_run:
-        return _savepoint_of(instant_time, context.meta).requested_time
+        return _readable(_savepoint_of(instant_time, context.meta), context.meta)
     with context.locked():
         context = context.reloaded()
         saved = _savepoint_of(instant_time, context.meta)
+        deleted = _readable(saved, context.meta)
         archive_out_of_turn(context, instant_time)
         drop_savepoint(saved, context.meta)
-        return saved.requested_time
+        return deleted
+
+
+def _readable(saved: Instant, meta: MetaClient) -> Savepoint:
+    """What a savepoint is; one whose body is damaged can be deleted as well."""
+    with suppress(CorruptFile):
+        return next(one for one in load_savepoints(meta) if one.instant_time == saved.requested_time)
+    return Savepoint(saved.requested_time, saved.completion_time or "", "", "", 0, 0)
 
 
 def _savepoint_of(instant_time: str, meta: MetaClient) -> Instant:

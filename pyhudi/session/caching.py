@@ -50,7 +50,7 @@ def cached_view(spark: SparkSession, table: NamedTable) -> str | None:
     """The view with the table's present rows, if they are cached."""
     with _lock:
         cached = _cached.get(spark, {}).get(_key(table))
-    return None if cached is None or cached.commits != table.table.timeline.commits() else cached.view
+    return None if cached is None or cached.commits != table.table.state().timeline.commits() else cached.view
 
 
 def cache_statement(spark: SparkSession, session: SqlSession, text: str, reads_ours: Callable[[str], bool]) -> bool:
@@ -118,7 +118,7 @@ def _cache(spark: SparkSession, table: NamedTable, cache: Callable[[str], object
     """Cache a table's rows by Spark's own words."""
     view = f"pyhudi_cached_{_CLOCK.new_uuid().replace('-', '')}"
     query_type = "read_optimized" if table.is_read_optimized else None
-    table.table.scan(query_type=query_type).to_spark(spark).createOrReplaceTempView(view)
+    table.table.scan(query_type=query_type).to_spark(spark=spark).createOrReplaceTempView(view)
     try:
         cache(view)
     except BaseException:
@@ -126,7 +126,7 @@ def _cache(spark: SparkSession, table: NamedTable, cache: Callable[[str], object
         raise
     _forget(spark, table)
     with _lock:
-        _cached.setdefault(spark, {})[_key(table)] = _Cached(view, table.table.timeline.commits())
+        _cached.setdefault(spark, {})[_key(table)] = _Cached(view, table.table.state().timeline.commits())
     return True
 
 
@@ -155,4 +155,4 @@ def _forget(spark: SparkSession, table: NamedTable) -> bool:
 
 
 def _key(table: NamedTable) -> tuple[str, bool]:
-    return table.table.state.storage.root.rstrip("/"), table.is_read_optimized
+    return table.table.state().storage.root.rstrip("/"), table.is_read_optimized

@@ -85,7 +85,7 @@ def save_frame(
             assert entry.location is not None
             table = session.find_table(name)
             if table is not None:
-                check_properties(name, entry.properties, table.table.config)
+                check_properties(name, entry.properties, table.table.state().config)
             write_frame(df, entry.location, {**entry.properties, **hudi_options}, "append", partition_by)
             return
     _create(session, name, df, hudi_options, path, partition_by, or_replace=entry is not None)

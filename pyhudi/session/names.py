@@ -90,7 +90,7 @@ def function_frame(spark: SparkSession, session: SqlSession, function: str, argu
     rows = rows_of_function(function, [*first, *values], lambda text: _table(session, text))
     if isinstance(rows, pa.Table):
         return SparkEngine(spark).from_arrow(rows)
-    return rows.to_spark(spark)
+    return rows.to_spark(spark=spark)
 
 
 def _name_text(text: str) -> str:
@@ -242,7 +242,7 @@ def _relation(spark: SparkSession, session: SqlSession, reference: Reference, de
         return view
     moment = None if reference.as_of is None else {AS_OF: _moment(spark, reference.as_of)}
     query_type = "read_optimized" if table.is_read_optimized else None
-    return table.table.scan(query_type=query_type, options=moment).to_spark(spark)
+    return table.table.scan(query_type=query_type, options=moment).to_spark(spark=spark)
 
 
 def _frame_of_view(

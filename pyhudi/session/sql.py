@@ -41,8 +41,8 @@ from pyhudi.sql.tokens import Reader, keywords, tokens_of
 from pyhudi.storage.clock import SystemClock
 from pyhudi.table import HudiTable
 from pyhudi.table.calls import open_place
+from pyhudi.table.save import create
 from pyhudi.table.scan import Scan
-from pyhudi.table.write import create
 from pyhudi.timeline.table_properties import table_exists
 
 __all__ = ["SparkSqlSession", "as_frame", "frame_of_name", "hudi_aware_sql", "hudi_aware_table", "name_of", "schema_of"]
@@ -145,10 +145,10 @@ class SparkSqlSession:
             self.spark.catalog.dropTempView(name)
 
     def frame_of(self, table: NamedTable, columns: Sequence[str] | None = None) -> SqlFrame:
-        return SqlFrame(table.table.scan(columns).to_spark(self.spark))
+        return SqlFrame(table.table.scan(columns).to_spark(spark=self.spark))
 
     def frame_of_scan(self, scan: Scan) -> SqlFrame:
-        return SqlFrame(scan.to_spark(self.spark))
+        return SqlFrame(scan.to_spark(spark=self.spark))
 
     def create_view(self, name: str, frame: SqlFrame, *, replace: bool, is_global: bool) -> None:
         df = as_frame(frame)

@@ -40,7 +40,7 @@ from pyhudi.spark.worker_python import name_own_python
 from pyhudi.storage import open_storage
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import Clock, SystemClock
-from pyhudi.table.write import write
+from pyhudi.table.save import write
 from pyhudi.timeline.table_properties import table_exists
 
 __all__ = ["CHECKPOINT", "BatchWriter", "query_of_checkpoint", "query_of_thread", "write_batches_to"]

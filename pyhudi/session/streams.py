@@ -282,7 +282,7 @@ def table_to_stream_to(
 def _take_back(session: SparkSqlSession, name: TableName, is_new: bool) -> None:
     entry = session.catalog.find(name)
     table = None if entry is None or entry.location is None or not is_new else session.open(entry.location)
-    if table is not None and not table.timeline.instants:
+    if table is not None and not table.state().timeline.instants:
         table.drop()
     session.catalog.forget(name)
 

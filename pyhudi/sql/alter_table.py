@@ -90,7 +90,7 @@ class AlterColumns:
         options = options_of(session, table)
         column_changes = (change for column in self.columns for change in column.changes(session))
         changes = [
-            *(change for change in column_changes if not _says_nothing(change, table.table.schema)),
+            *(change for change in column_changes if not _says_nothing(change, table.table.schema())),
             *self.changes,
         ]
         if not changes:
@@ -129,7 +129,7 @@ class AlterProperties:
         comment = self.set.get("comment", entry.comment)
         set_ = {key: value for key, value in self.set.items() if key != "comment"}
         properties = {**others, **set_}
-        config = our_table(session, self.name).table.config
+        config = our_table(session, self.name).table.state().config
         check_change(self.name, set_, entry.properties, properties, config)
         _update(session, self.name, replace(entry, properties=properties, comment=comment))
         return session.frame_from(NO_ROWS)
@@ -199,8 +199,8 @@ def _update(session: SqlSession, name: TableName, entry: CatalogEntry | None = N
     if name.path is not None:
         return
     table = our_table(session, name).table
-    fields = [field.partition(":")[0] for field in table.config.partition_fields]
-    session.catalog.update(entry or _entry(session, name), table.schema, fields)
+    fields = [field.partition(":")[0] for field in table.state().config.partition_fields]
+    session.catalog.update(entry or _entry(session, name), table.schema(), fields)
 
 
 # ---- reading it

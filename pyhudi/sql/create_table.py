@@ -159,7 +159,7 @@ class CreateTable:
 
     def _register_existing(self, session: SqlSession, place: str, table: HudiTable) -> None:
         """A name for an existing table. Every clause of the statement must agree with the table."""
-        schema, config = table.schema, table.config
+        schema, config = table.schema(), table.state().config
         fields = tuple(name.partition(":")[0] for name in config.partition_fields)
         if self.columns is not None:
             column_names = set(schema.names)

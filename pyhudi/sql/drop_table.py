@@ -61,7 +61,7 @@ class TruncateTable:
         table = our_table(session, self.name).table
         options = dict(session.settings)
         if self.partition is None:
-            table.truncate(options=options)
+            table.delete_partitions(matching="*", options=options)
         else:
             paths = matching_paths(table, [self.partition])
             if paths:

@@ -22,7 +22,7 @@ from pyhudi.model.keys import META_COLUMNS
 from pyhudi.result import plain
 from pyhudi.sql.session import SqlFrame
 from pyhudi.table.dataset import HudiDataset
-from pyhudi.table.libraries import polars_frame
+from pyhudi.table.readable import polars_frame
 from pyhudi.table.scan import Scan
 from pyhudi.text_table import html_lines, html_table, text_table
 

@@ -47,8 +47,8 @@ from pyhudi.storage import open_storage
 from pyhudi.table import HudiTable, write_hudi
 from pyhudi.table.dataset import whole_batches
 from pyhudi.table.input import TableInput, to_arrow_rows
+from pyhudi.table.save import create
 from pyhudi.table.scan import Scan
-from pyhudi.table.write import create
 
 __all__ = ["DuckDbSession", "sql"]
 
@@ -155,7 +155,7 @@ class DuckDbSession:
         table = self.open(location) if location is not None and opened is None else opened
         if location is None or table is None:
             return None
-        storage = None if opened is None else opened.state.storage
+        storage = None if opened is None else opened.state().storage
         return NamedTable(name, location, table, self._catalog.details(name)[0], storage=storage)
 
     def open(self, location: str) -> HudiTable | None:
@@ -223,7 +223,7 @@ class DuckDbSession:
 
     def frame_of(self, table: NamedTable, columns: Sequence[str] | None = None) -> SqlFrame:
         """A snapshot of a table, meta columns among its columns when they are named."""
-        names = list(columns) if columns is not None else table.table.schema.names
+        names = list(columns) if columns is not None else table.table.schema().names
         return self.frame_of_scan(table.table.scan(names))
 
     def frame_of_scan(self, scan: Scan) -> SqlFrame:

@@ -61,7 +61,7 @@ class CreateIndex:
             strange = sorted(self.options.keys() - hudi_options.keys())
             raise ConfigError(f"CREATE INDEX {self.name}: OPTIONS has the unknown key {strange[0]!r:.100}.")
         index_type = None if self.kind is None else self.kind.lower()
-        self.table.table.create_index(
+        self.table.table.indexes.create(
             self.name,
             columns=() if expression or self._is_of_keys(index_type) else self.columns,
             index_type=index_type,
@@ -74,7 +74,7 @@ class CreateIndex:
         """Whether it is an index of the record keys. Raises ConfigError when its columns are others."""
         if (index_type or self.name) not in _OF_KEYS:
             return False
-        keys = self.table.table.config.record_key_fields
+        keys = self.table.table.state().config.record_key_fields
         if self.columns != keys:
             raise ConfigError(
                 f"CREATE INDEX {self.name}: this index is of the record key ({', '.join(keys) or 'generated'}), found "
@@ -109,7 +109,7 @@ class DropIndex:
     def run(self, session: SqlSession) -> SqlFrame:
         """Drop the index. Raises ConfigError for an unknown name, unless IF EXISTS is there."""
         if not (self.if_exists and _index_of(self.table, self.name) is None):
-            self.table.table.drop_index(self.name, options=session.settings)
+            self.table.table.indexes.drop(self.name, options=session.settings)
         return session.frame_from(NO_ROWS)
 
 
@@ -123,7 +123,7 @@ class ShowIndexes:
         """The indexes: their names, types, and columns with commas."""
         rows = [
             {"index_name": one.name, "index_type": one.kind, "col_name": self._columns(one)}
-            for one in self.table.table.indexes()
+            for one in self.table.table.indexes.list()
         ]
         return session.frame_from(pa.Table.from_pylist(rows, _COLUMNS))
 
@@ -210,4 +210,4 @@ def _table(reader: Reader, session: SqlSession) -> NamedTable | None:
 def _index_of(table: NamedTable, name: str) -> IndexInfo | None:
     """The index with this name, or with this partition of the metadata table."""
     names = (name, *(f"{prefix}{name}" for prefix in _PREFIXES))
-    return next((one for one in table.table.indexes() if one.name in names), None)
+    return next((one for one in table.table.indexes.list() if one.name in names), None)

@@ -54,10 +54,10 @@ def matching_paths(table: HudiTable, specs: Sequence[PartitionSpec]) -> list[str
 
     Raises: ConfigError for a column that the table is not partitioned by.
     """
-    config = table.config
+    config = table.state().config
     fields = [name.partition(":")[0] for name in config.partition_fields]
     by_position = [_by_position(spec, fields, config) for spec in specs]
-    partitions = table.partitions()
+    partitions = table.inspect.partitions()
     partitions = partitions.filter(pc.greater(partitions.column("files"), 0))
     paths = []
     for path in map(str, partitions.column("partition_path").to_pylist()):

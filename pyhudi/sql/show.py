@@ -73,7 +73,7 @@ class Show:
         raise ConfigError(f"SQL: {self.name} has no column {name}; its columns are {', '.join(schema.names)}.")
 
     def _create_statement(self, table: NamedTable, entry: CatalogEntry | None) -> pa.Table:
-        columns = ",\n  ".join(column_text(field) for field in table.table.schema)
+        columns = ",\n  ".join(column_text(field) for field in table.table.schema())
         fields = ", ".join(map(quoted, _partition_fields(table)))
         properties = ",\n  ".join(f"{literal(k)} = {literal(v)}" for k, v in sorted(_properties(table).items()))
         lines = [f"CREATE TABLE {self.name} (\n  {columns})", "USING hudi"]
@@ -89,7 +89,7 @@ class Show:
 
     def _partitions(self, table: NamedTable, entry: CatalogEntry | None) -> pa.Table:
         """The paths of the partitions, in the table's own form, as in Hudi."""
-        if not table.table.config.partition_fields:
+        if not table.table.state().config.partition_fields:
             return _table(("partition",), [])
         paths = matching_paths(table.table, [] if self.partition is None else [self.partition])
         return _table(("partition",), [(path,) for path in sorted(paths)])
@@ -103,11 +103,11 @@ class Show:
 
 
 def _properties(table: NamedTable) -> dict[str, str]:
-    return {**sql_properties(table.table.config), **table.properties}
+    return {**sql_properties(table.table.state().config), **table.properties}
 
 
 def _partition_fields(table: NamedTable) -> list[str]:
-    return [name.partition(":")[0] for name in table.table.config.partition_fields]
+    return [name.partition(":")[0] for name in table.table.state().config.partition_fields]
 
 
 def _details(table: NamedTable, entry: CatalogEntry | None) -> list[tuple[str, str]]:

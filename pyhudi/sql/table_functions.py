@@ -81,7 +81,7 @@ def rows_of_function(
         return table.scan(query_type=texts[0])
     if function == "hudi_table_changes":
         times = dict(zip((BEGIN, END), texts[1:], strict=False))
-        return table.scan(query_type="incremental", incremental_format=texts[0], options=times)
+        return table.changes(format=texts[0], options=times)
     if function == "hudi_query_timeline":
         return query_timeline(table, archived=bool(texts) and texts[0].lower() == "true")
     if function == "hudi_filesystem_view":
@@ -114,7 +114,7 @@ def _check(function: str, texts: Sequence[str]) -> None:
 
 def query_timeline(table: HudiTable, *, archived: bool = False) -> pa.Table:
     """`hudi_query_timeline`: the instants, with the totals of commits. `archived`: also those of the history."""
-    meta = table.state
+    meta = table.state()
     rows = [_instant_row(meta, instant) for instant in meta.timeline]
     if archived:
         active = set(meta.timeline.instants)
@@ -183,7 +183,7 @@ def file_system_view(table: HudiTable, pattern: str = "*") -> pa.Table:
 
 
 def _slices(table: HudiTable, pattern: str) -> Iterator[tuple[object, ...]]:
-    meta = table.state
+    meta = table.state()
     view = read_consistently(meta, view_with_replaced)
     for path, groups in view.groups.items():
         if not matches(path, pattern):

@@ -114,7 +114,7 @@ def options_of(session: SqlSession, table: NamedTable) -> dict[str, object]:
 
     Raises: ConfigError, as `check_properties`.
     """
-    check_properties(table.name, table.properties, table.table.config)
+    check_properties(table.name, table.properties, table.table.state().config)
     return {**session.settings, **_hudi_properties(table.properties), **table.options}
 
 

@@ -11,58 +11,42 @@ from pyhudi.errors import ConfigError, TableError
 from pyhudi.model.instant import Instant
 from pyhudi.queries.filters import Where
 from pyhudi.queries.query import AsOf, check_not_cleaned, commit_at
+from pyhudi.table.aliases import no_attribute
 from pyhudi.table.calls import Options, TableHandle, in_session_zone
+from pyhudi.table.readable import Readable
 from pyhudi.table.scan import Scan, scan
-
-if TYPE_CHECKING:
-    import duckdb
-    import pandas as pd
-    import polars as pl
-
-    from pyhudi.spark.names import SparkDataFrame, SparkSession
-    from pyhudi.table.dataset import HudiDataset
 
 __all__ = ["TableAt"]
 
 _WRITES = frozenset(
     [
-        "add_constraint",
         "add_files",
         "alter",
-        "archive",
-        "build_indexes",
         "bulk_insert",
         "clean",
         "cluster",
         "compact",
-        "create_index",
+        "constraints",
         "delete",
         "delete_partitions",
-        "delete_savepoint",
-        "delete_where",
-        "downgrade",
         "drop",
-        "drop_constraint",
-        "drop_index",
+        "indexes",
         "insert",
         "insert_overwrite",
-        "insert_overwrite_table",
-        "log_compact",
+        "maintenance",
         "merge",
+        "metadata",
         "overwrite",
         "restore",
         "rollback",
-        "run_ttl",
-        "savepoint",
-        "truncate",
+        "savepoints",
         "update",
-        "upgrade",
         "upsert",
     ]
 )
 
 
-class TableAt:
+class TableAt(Readable):
     """The rows of a table as a reader saw them at one moment. Later writes don't change it; it can't be written."""
 
     def __init__(self, handle: TableHandle, commit: Instant) -> None:
@@ -106,7 +90,6 @@ class TableAt:
         """When that commit was complete; None where the table's version does not store it."""
         return self._commit.completion_time
 
-    @property
     def schema(self) -> pa.Schema:
         """The data columns of then."""
         return self.scan(meta_columns=False).schema
@@ -120,77 +103,14 @@ class TableAt:
         options: Options | None = None,
     ) -> Scan:
         """A query of the table as of the moment. For the arguments see `HudiTable.scan`."""
-        return scan(
-            self._handle, columns, where, self.instant_time, None, None, None, None, None, options, meta_columns
-        )
+        return scan(self._handle, columns, where, self.instant_time, None, None, options, meta_columns)
 
-    def count(self, where: Where = None) -> int:
-        """How many rows there were, or how many that pass `where`."""
-        return self.scan(where=where).count()
-
-    def head(self, n: int = 5, *, meta_columns: bool = False) -> pa.Table:
-        """The first `n` rows in the order of the files, with the data columns. Files after them are not read."""
-        return self.scan(meta_columns=meta_columns).head(n)
+    def _selected(self, columns: Sequence[str] | None, where: Where, meta_columns: bool | None) -> Scan:
+        return self.scan(columns, where, meta_columns=meta_columns is not False)
 
     def files(self) -> pa.Table:
-        """The files of then: columns of `HudiTable.files`."""
+        """The files of then: columns of `inspect.files()`."""
         return self.scan().files()
-
-    def to_batches(
-        self, columns: Sequence[str] | None = None, where: Where = None, *, meta_columns: bool = True
-    ) -> pa.RecordBatchReader:
-        """`scan(...).to_batches()`."""
-        return self.scan(columns, where, meta_columns=meta_columns).to_batches()
-
-    def to_arrow(
-        self, columns: Sequence[str] | None = None, where: Where = None, *, meta_columns: bool = True
-    ) -> pa.Table:
-        """`scan(...).to_arrow()`."""
-        return self.scan(columns, where, meta_columns=meta_columns).to_arrow()
-
-    def to_pandas(
-        self, columns: Sequence[str] | None = None, where: Where = None, *, meta_columns: bool = True
-    ) -> pd.DataFrame:
-        """`scan(...).to_pandas()`."""
-        return self.scan(columns, where, meta_columns=meta_columns).to_pandas()
-
-    def to_polars(
-        self, columns: Sequence[str] | None = None, where: Where = None, *, meta_columns: bool = True
-    ) -> pl.DataFrame:
-        """`scan(...).to_polars()`."""
-        return self.scan(columns, where, meta_columns=meta_columns).to_polars()
-
-    def to_duckdb(
-        self, columns: Sequence[str] | None = None, where: Where = None, *, meta_columns: bool = True
-    ) -> duckdb.DuckDBPyRelation:
-        """`scan(...).to_duckdb()`."""
-        return self.scan(columns, where, meta_columns=meta_columns).to_duckdb()
-
-    def to_dataset(
-        self, columns: Sequence[str] | None = None, where: Where = None, *, meta_columns: bool = True
-    ) -> HudiDataset:
-        """`scan(...).to_dataset()`."""
-        return self.scan(columns, where, meta_columns=meta_columns).to_dataset()
-
-    def to_polars_lazy(
-        self, columns: Sequence[str] | None = None, where: Where = None, *, meta_columns: bool = True
-    ) -> pl.LazyFrame:
-        """`scan(...).to_polars_lazy()`."""
-        return self.scan(columns, where, meta_columns=meta_columns).to_polars_lazy()
-
-    def to_spark(self, spark: SparkSession | None = None) -> SparkDataFrame:
-        """`scan().to_spark()`."""
-        return self.scan().to_spark(spark)
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """Lets polars, DuckDB and others take the rows."""
-        return self.scan().__arrow_c_stream__(requested_schema)
-
-    def __len__(self) -> int:
-        return self.count()
-
-    def __bool__(self) -> bool:
-        return True
 
     if not TYPE_CHECKING:
 
@@ -201,7 +121,7 @@ class TableAt:
                     f"{self.path} as of {self.instant_time} is for reading; {name} changes the table as it is now: "
                     f"HudiTable.open({self.path!r}).{name}(...)."
                 )
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            raise no_attribute(self, name)
 
     def __repr__(self) -> str:
         return f"TableAt({self.path!r}, {self.instant_time!r})"

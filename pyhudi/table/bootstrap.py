@@ -11,7 +11,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -48,16 +47,12 @@ from pyhudi.schema.projection import project
 from pyhudi.storage import open_storage, with_sync
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import Clock, SystemClock
-from pyhudi.table.arguments import WriteArguments
+from pyhudi.table.argument_errors import checked_call
 from pyhudi.table.calls import Options, PathLike, calling, open_place
 from pyhudi.table.data_files import check_in_no_table, data_files
-from pyhudi.table.named_arguments import named
 from pyhudi.table.replacement import replace_table
-from pyhudi.table.write import write
+from pyhudi.table.save import write
 from pyhudi.timeline.table_properties import table_exists
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
 
 __all__ = ["FULL_RECORD", "METADATA_ONLY", "bootstrap", "bootstrap_by_options", "is_bootstrap"]
 
@@ -94,7 +89,7 @@ class _Source:
     differing: str = ""  # the first column whose type differs between files
 
 
-@named
+@checked_call
 def bootstrap(
     source: PathLike,
     path: PathLike | Storage,
@@ -109,7 +104,6 @@ def bootstrap(
     overwrite: bool = False,
     storage_options: Mapping[str, object] | None = None,
     options: Options | None = None,
-    **more: Unpack[WriteArguments],
 ) -> WriteResult:
     """Make a table of a folder of Parquet or ORC files; by default without copying them.
 
@@ -122,12 +116,12 @@ def bootstrap(
         regex: `mode` is for partitions whose whole path matches; others have the other mode.
         overwrite: replace a table that is at `path` when the new one is complete; else TableExists is raised. What a
             dead bootstrap left is always removed.
-        options: Hudi's own keys, `hoodie.bootstrap.mode.selector` among them; `more`: Python names of options.
+        options: Hudi's own keys, `hoodie.bootstrap.mode.selector` among them.
     Raises:  ConfigError, SchemaMismatch, TableExists, and other HudiErrors.
     """
     columns = {"record_key": record_key, "partition_by": partition_by, "ordering": ordering}
     table = {"table_name": table_name, "table_type": table_type}
-    merged = merged_options(options, {**columns, **table, **more})
+    merged = merged_options(options, {**columns, **table})
     storage = path if isinstance(path, Storage) else open_place(path, storage_options, None)
     folder = open_storage(source, storage_options or dict(getattr(storage, "_options", ())))
     return _bootstrap(folder, storage, _modes(merged, mode, regex), overwrite, merged)

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import os
 import re
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import tzinfo
 from functools import partial
-from typing import TYPE_CHECKING, Generic, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
 from pyhudi.completed import naming_completed
 from pyhudi.errors import ConfigError, StaleRead
@@ -32,7 +31,6 @@ from pyhudi.model.options import (
 from pyhudi.model.options.queries import METADATA, SCHEMA_HISTORY
 from pyhudi.model.options.services import LAYOUT, SORT_COLUMNS
 from pyhudi.progress_line import Logged, working
-from pyhudi.result import EntryT, ResultList
 from pyhudi.storage import open_storage, with_sync
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import Clock, SystemClock
@@ -48,7 +46,6 @@ if TYPE_CHECKING:
     from pyhudi.spark.names import SparkSession
 
 __all__ = [
-    "CalledList",
     "Options",
     "PathLike",
     "TableHandle",
@@ -72,6 +69,7 @@ Result = TypeVar("Result")
 Options: TypeAlias = Mapping[str, object]
 PathLike: TypeAlias = str | os.PathLike[str]
 _SYSTEM_CLOCK = SystemClock()
+_NONE: Options = {}
 _INSTANT_TIME = re.compile(r"\d{14}|\d{17}", re.ASCII)
 _OF_READS_ALONE = frozenset({METADATA, SCHEMA_HISTORY.key})  # to a write they say more than how it reads
 
@@ -177,12 +175,12 @@ class TableHandle:
         self.meta = self.meta.reload()
         return self.meta
 
-    def options(self, options: Options | None, more: Options) -> dict[str, object]:
-        """The options of a call that writes: Hudi's keys (`options`), and options by their Python names (`more`).
+    def options(self, options: Options | None, arguments: Options = _NONE) -> dict[str, object]:
+        """The options of a call that writes: Hudi's keys (`options`), and arguments that are options (None: not given).
 
         Raises: ConfigError for unknown keys.
         """
-        merged = merged_options(options, more)
+        merged = merged_options(options, arguments)
         check_names(merged, OptionScope.WRITE, self.session_options)
         own = canonical_keys(merged)
         reading = known_options(self.reading, OptionScope.WRITE)
@@ -212,14 +210,14 @@ class TableHandle:
         self,
         service: Callable[[ActionContext], Result],
         options: Options | None,
-        more: Options,
+        arguments: Options = _NONE,
         *,
         dry_run: bool = False,
         admit: Callable[[ActionContext], None] = admit_writable,
         is_run_again: bool = True,
     ) -> Result:
-        """Call a table service. `options`, `more`: as in `options`; the rest: as in `serve`."""
-        parsed = self.write_options(self.options(options, more))
+        """Call a table service. `options`, `arguments`: as in `options`; the rest: as in `serve`."""
+        parsed = self.write_options(self.options(options, arguments))
         call = partial(serve, self.storage, service, parsed, dry_run=dry_run, admit=admit, is_run_again=is_run_again)
         return with_engine(self.spark, parsed, call)
 
@@ -230,11 +228,11 @@ class TableHandle:
         schedule_only: bool,
         instant_time: str | None,
         options: Options | None,
-        more: Options,
+        arguments: Options = _NONE,
     ) -> Result:
         """Call a table service whose plans can wait on the timeline."""
         run = partial(service, dry_run=dry_run, schedule_only=schedule_only, instant_time=instant_time)
-        return self.serve(run, options, more, dry_run=dry_run)
+        return self.serve(run, options, arguments, dry_run=dry_run)
 
     def commit_time(self, time: AsOf) -> str:
         """The instant time of the commit that a caller names, by a time of its own or by a moment.
@@ -252,29 +250,6 @@ class TableHandle:
         text = str(time).strip()
         completed = [i.requested_time for i in meta.timeline.commits() if i.completion_time == text]
         return completed[0] if completed and meta.timeline.find(text) is None else text
-
-
-class CalledList(ABC, Generic[EntryT]):
-    """A list that is loaded at each look. It prints and counts as the whole list does."""
-
-    def __init__(self, handle: TableHandle) -> None:
-        """Use the property of the table."""
-        self._handle = handle
-
-    @abstractmethod
-    def __call__(self) -> ResultList[EntryT]: ...
-
-    def __iter__(self) -> Iterator[EntryT]:
-        return iter(self())
-
-    def __len__(self) -> int:
-        return len(self())
-
-    def __repr__(self) -> str:
-        return repr(self())
-
-    def _repr_html_(self) -> str:
-        return self()._repr_html_()
 
 
 class WithHandle(Protocol):
@@ -311,7 +286,6 @@ def undo(
     instant_time: AsOf | None,
     to: AsOf | None,
     options: Options | None,
-    more: Options,
     dry_run: bool = False,
 ) -> RollbackResult:
     """`HudiTable.rollback`."""
@@ -327,18 +301,18 @@ def undo(
     undone = None if instant_time is None else handle.commit_time(instant_time)
     target = None if to is None else handle.commit_time(to)
     call = partial(roll_back, instant_time=undone, to=target, dry_run=dry_run)
-    return handle.serve(call, options, more, dry_run=dry_run, is_run_again=False)
+    return handle.serve(call, options, dry_run=dry_run, is_run_again=False)
 
 
 def change_version(
-    handle: TableHandle, to: int, upwards: bool, options: Options | None, more: Options, dry_run: bool
+    handle: TableHandle, to: int, upwards: bool, options: Options | None, dry_run: bool
 ) -> VersionChange:
-    """`HudiTable.upgrade` and `downgrade`."""
+    """`HudiTable.maintenance.upgrade` and `downgrade`."""
     from pyhudi.services.versions import upgrade
 
     change = partial(upgrade.change_version, target=to, upwards=upwards, dry_run=dry_run)
     return handle.serve(
-        change, options, more, dry_run=dry_run, admit=partial(upgrade.admit_version, target=to, upwards=upwards)
+        change, options, dry_run=dry_run, admit=partial(upgrade.admit_version, target=to, upwards=upwards)
     )
 
 

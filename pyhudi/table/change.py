@@ -32,7 +32,8 @@ from pyhudi.schema.changes import SchemaChange
 from pyhudi.table.calls import Options, TableHandle, WithHandle, session_zone, with_engine
 from pyhudi.table.input import TableInput, is_spark_frame, to_arrow_rows
 from pyhudi.table.reports import data_schema
-from pyhudi.table.write import change_table, write_rows
+from pyhudi.table.save import write_rows
+from pyhudi.table.write import change_table
 
 __all__ = [
     "STREAMER_KEYS",
@@ -57,7 +58,6 @@ def update(
     set_: Mapping[str, object] | None,
     values: Mapping[str, object] | None,
     options: Options | None,
-    more: Options,
 ) -> WriteResult:
     """`HudiTable.update`."""
     if set_ is None and values is None:
@@ -69,21 +69,19 @@ def update(
         raise ConfigError(f"update names {', '.join(twice)} in set= and in values=; give each column once.")
     assigned |= {name: Constant(value) if isinstance(value, str) else value for name, value in constants.items()}
     clause = Clause(When.NOT_MATCHED_BY_SOURCE, "update", None, assigned)
-    return _change_rows(handle, ChangeRows((clause,), where), handle.options(options, more), "UPDATE")
+    return _change_rows(handle, ChangeRows((clause,), where), handle.options(options), "UPDATE")
 
 
-def delete(
-    handle: TableHandle, data: TableInput | None, where: Where, options: Options | None, more: Options
-) -> WriteResult:
+def delete(handle: TableHandle, data: TableInput | None, where: Where, options: Options | None) -> WriteResult:
     """`HudiTable.delete`."""
     if (data is None) == (where is None):
         raise ConfigError("delete takes rows with the keys to delete, or where=; give one of them.")
     if isinstance(data, str):
         raise ConfigError(f"delete takes rows with the keys to delete, found a text; delete(where={data!r}) filters.")
     if data is not None:
-        return write_rows(handle, data, "delete", options, more)
+        return write_rows(handle, data, "delete", options)
     change = ChangeRows((Clause(When.NOT_MATCHED_BY_SOURCE, "delete"),), where)
-    return _change_rows(handle, change, handle.options(options, more), "DELETE")
+    return _change_rows(handle, change, handle.options(options), "DELETE")
 
 
 def _change_rows(handle: TableHandle, change: ChangeRows, options: Options, word: str) -> WriteResult:
@@ -103,10 +101,9 @@ def delete_partitions(
     partitions: str | Iterable[str],
     matching: str | Iterable[str],
     options: Options | None,
-    more: Options,
 ) -> WriteResult:
     """`HudiTable.delete_partitions`."""
-    write_options = handle.options(options, more)
+    write_options = handle.options(options)
     write_options.setdefault("hoodie.datasource.write.operation", "delete_partition")
     parsed = handle.write_options(write_options)
     action = DeletePartitions(_names(partitions), _names(matching))
@@ -145,18 +142,17 @@ def alter(
     changes: tuple[SchemaChange, ...],
     schema_on_read: bool | None,
     options: Options | None,
-    more: Options,
 ) -> WriteResult:
     """`HudiTable.alter`."""
     if not changes:
-        raise ConfigError("alter takes changes of columns, such as pyhudi.schema.changes.AddColumn; found none.")
+        raise ConfigError("alter takes changes of columns, such as pyhudi.schema.AddColumn; found none.")
     others = [change for change in changes if not isinstance(change, SchemaChange)]
     if others:
         raise ConfigError(
-            f"alter takes changes of columns, such as AddColumn('tip', pa.float64()) of pyhudi.schema.changes; found "
+            f"alter takes changes of columns, such as AddColumn('tip', pa.float64()) of pyhudi.schema; found "
             f"{others[0]!r:.100}. SQL text is for pyhudi.sql: ALTER TABLE ... ADD COLUMNS (...)."
         )
-    parsed = handle.write_options(handle.options(options, more))
+    parsed = handle.write_options(handle.options(options))
     return _change(handle, AlterSchema(changes, schema_on_read), parsed)
 
 
@@ -217,7 +213,7 @@ class Checkpoint(Result):
 
 
 def checkpoint(handle: TableHandle, key: str | None) -> Checkpoint:
-    """`HudiTable.checkpoint`."""
+    """`TableInspection.checkpoint`."""
     keys = STREAMER_KEYS if key is None else (key,)
     for entry in load_table_history(handle.fresh()):
         for name in keys:
@@ -227,9 +223,9 @@ def checkpoint(handle: TableHandle, key: str | None) -> Checkpoint:
 
 
 def set_checkpoint(
-    handle: TableHandle, value: str, key: str | None, dry_run: bool, options: Options | None, more: Options
+    handle: TableHandle, value: str, key: str | None, dry_run: bool, options: Options | None
 ) -> Checkpoint:
-    """`HudiTable.set_checkpoint`."""
+    """`Maintenance.set_checkpoint`."""
     name = key or checkpoint(handle, None).key or STREAMER_KEYS[-1]
     if not name.strip() or "=" in name:
         raise ConfigError(f"{name!r:.100} is no key of a checkpoint.")
@@ -237,5 +233,5 @@ def set_checkpoint(
         return Checkpoint(None, name, value)
     extra = {_PREFIX: name, name: value, "hoodie.allow.empty.commit": "true"}
     empty = data_schema(handle.fresh()).empty_table()
-    write_rows(handle, empty, "bulk_insert", {**(options or {}), **extra}, more)
+    write_rows(handle, empty, "bulk_insert", {**(options or {}), **extra})
     return checkpoint(handle, name)

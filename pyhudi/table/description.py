@@ -1,4 +1,4 @@
-"""What a table is, from its properties and its timeline: `HudiTable.describe`; and its files, as plain columns.
+"""What a table is, from its properties and its timeline: `HudiTable.inspect.describe`; and its files, as plain columns.
 
 It does without Arrow and most of the library: a command that only looks at a table starts in a fraction of a second.
 """
@@ -64,7 +64,7 @@ class TableDescription(Result):
 
 
 def describe(path: str | os.PathLike[str], storage_options: Mapping[str, object] | None = None) -> TableDescription:
-    """`HudiTable.open(path).describe()`, which loads a tenth of the library.
+    """`HudiTable.open(path).inspect.describe()`, which loads a tenth of the library.
 
     Raises: TableNotFound, UnsupportedTable, CorruptFile, StorageError.
     """
@@ -96,7 +96,7 @@ def described(root: str, config: TableConfig, timeline: Timeline) -> TableDescri
 
 
 def file_columns(meta: MetaClient) -> dict[str, list[Json]]:
-    """The columns of `HudiTable.files`."""
+    """The columns of `HudiTable.inspect.files`."""
     newest = list(read_consistently(meta, FileSystemView.load).newest_parts())
     return {
         "partition_path": [path for path, _, _ in newest],
@@ -109,7 +109,7 @@ def file_columns(meta: MetaClient) -> dict[str, list[Json]]:
 
 
 def partition_columns(meta: MetaClient) -> dict[str, list[Json]]:
-    """The columns of `HudiTable.partitions`."""
+    """The columns of `HudiTable.inspect.partitions`."""
     totals = list(read_consistently(meta, FileSystemView.load).partition_totals())
     return {
         "partition_path": [path for path, _, _, _ in totals],

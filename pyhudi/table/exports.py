@@ -213,7 +213,7 @@ _BEGINS_WITH_TIME = re.compile(r"(\d{14}|\d{17})(?!\d)", re.ASCII)
 
 
 def copy_table(handle: TableHandle, commit: Instant, target: Storage) -> TableCopy:
-    """`HudiTable.copy_to`."""
+    """`HudiTable.maintenance.copy_to`."""
     from pyhudi.services.metadata_table import rebuild_metadata
 
     meta = handle.meta

@@ -1,256 +1,199 @@
-"""Groups of a table: `table.history`, a list that is called or looked at; `table.repair`, `table.lock_audit`."""
+"""Groups of a table with one noun each: `table.savepoints`, `table.indexes`, `table.constraints`."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Collection
+import builtins
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from pyhudi.actions.open_table import table_lock
-from pyhudi.errors import ConfigError
-from pyhudi.locks import hold
-from pyhudi.locks.audit import (
-    AuditCleanup,
-    AuditStatus,
-    AuditValidation,
-    audit_status,
-    clean_audit,
-    set_audit,
-    validate_audit,
-)
-from pyhudi.model.instant import ActionKind
-from pyhudi.model.options import OptionScope, WriteOptions, check_names
-from pyhudi.queries.history import History, HistoryEntry
-from pyhudi.queries.query import AsOf
-from pyhudi.services.repair import REPAIRS
-from pyhudi.storage import with_sync
-from pyhudi.storage.clock import SystemClock
-from pyhudi.table.arguments import RewriteArguments
-from pyhudi.table.calls import CalledList, Options, PathLike, TableHandle
-from pyhudi.table.exports import EXPORTED_ACTIONS, ExportedFile, export_instants
-from pyhudi.table.named_arguments import named, named_methods
+from pyhudi.result import Result
+from pyhudi.table.argument_errors import checked_methods
+from pyhudi.table.calls import Options, TableHandle
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from pyhudi.queries.query import AsOf
+    from pyhudi.services.indexes import IndexInfo, IndexList
+    from pyhudi.services.savepoint import Savepoint, Savepoints
 
-    import pandas as pd
-    import pyarrow as pa
-    from typing_extensions import Unpack
-
-    from pyhudi.services.repair.result import RepairResult
-    from pyhudi.storage.base import Storage
-
-__all__ = ["HistoryGroup", "LockAudit", "TableRepairs", "properties_repaired"]
+__all__ = ["Constraint", "IndexRemoval", "TableConstraints", "TableIndexes", "TableSavepoints"]
 
 
-class HistoryGroup(CalledList[HistoryEntry]):
-    """What happened to a table: `table.history()` loads it, whole or a stretch; it prints as the whole does."""
-
-    @named
-    def __call__(
-        self,
-        limit: int | None = None,
-        *,
-        archived: bool = True,
-        since: AsOf | None = None,
-        until: AsOf | None = None,
-    ) -> History:
-        """The newest `limit` instants (None: all), newest first; prints as a table.
-
-        Args:
-            archived: also those that archiving took off the active timeline.
-            since, until: only instant times in this range, both ends included: moments as `as_of` of `scan` takes them,
-                so a date is its first moment. With them a long history is read in part.
-        """
-        from pyhudi.table.reports import history
-
-        return history(self._handle, limit, archived, since, until)
-
-    def export(self, folder: PathLike, *, actions: Collection[str] = EXPORTED_ACTIONS) -> ExportedFile:
-        """Write the bodies of the completed instants on the active timeline to a folder of this machine, as JSON.
-
-        Args:   actions: of the instants. Raises: ConfigError for an unknown one.
-        """
-        return export_instants(self._handle.fresh(), os.fspath(folder), actions)
-
-    def to_arrow(self) -> pa.Table:
-        """The whole history: its entries as rows, their fields as columns."""
-        return self().to_arrow()
-
-    def to_pandas(self) -> pd.DataFrame:
-        """`to_arrow` as a pandas DataFrame."""
-        return self().to_pandas()
-
-
-@named_methods
-class TableRepairs:
-    """The repairs of a table. `dry_run=True`, the default, only returns what is damaged and what would be done."""
+@checked_methods
+class TableSavepoints:
+    """Saved commits: cleaning leaves their files, and `HudiTable.restore` takes the table back to one."""
 
     def __init__(self, handle: TableHandle) -> None:
-        """Use `table.repair`."""
+        """Use `HudiTable.savepoints`."""
         self._handle = handle
 
-    def orphans(
-        self, *, dry_run: bool = True, options: Options | None = None, **more: Unpack[RewriteArguments]
-    ) -> RepairResult:
-        """Delete data files that no completed instant owns, such as those of a rollback that died, by one clean.
+    def list(self) -> Savepoints:
+        """The savepoints, oldest first; prints as a table."""
+        from pyhudi.services.savepoint import load_savepoints
 
-        Files of pending writes stay, and those older than the archived timeline reaches.
-        Raises: WriteConflict while a restore or another clean is running.
-        """
-        return self._call("orphans", dry_run, options, more)
+        return load_savepoints(self._handle.fresh())
 
-    def duplicates(
+    def create(
         self,
+        instant_time: AsOf | None = None,
         *,
-        partitions: Sequence[str] | None = None,
-        dry_run: bool = True,
+        user: str = "",
+        comment: str = "",
         options: Options | None = None,
-        **more: Unpack[RewriteArguments],
-    ) -> RepairResult:
-        """Keep one row of each key, by the table's merge rules, in one commit. Keys are compared in their partition; in
-        the table, where it has a record index that is not partitioned, or the options name a global index.
+    ) -> Savepoint:
+        """Save a commit (None: the newest): cleaning leaves its files, and `restore` can take the table back to it.
 
-        Args:   partitions: paths, the only ones to look at; None: all.
-        Raises: WriteConflict when another write completed meanwhile, or a waiting plan rewrites the file groups;
-            ConfigError for buckets whose options are missing.
+        Raises: TableError when there is no such commit, it is saved already, or files of it were cleaned.
         """
-        paths = None if partitions is None else tuple(path.strip("/") for path in partitions)
-        call = partial(REPAIRS.load("duplicates"), dry_run=dry_run, partitions=paths)
-        return self._handle.serve(call, options, dict(more), dry_run=dry_run)
+        from pyhudi.services.savepoint import savepoint
 
-    def partition_metadata(
-        self, *, dry_run: bool = True, options: Options | None = None, **more: Unpack[RewriteArguments]
-    ) -> RepairResult:
-        """Write missing or wrong `.hoodie_partition_metadata`, without which rows of a folder don't count."""
-        return self._call("partition_metadata", dry_run, options, more)
+        saved = None if instant_time is None else self._handle.commit_time(instant_time)
+        return self._handle.serve(partial(savepoint, instant_time=saved, user=user, comment=comment), options)
 
-    def empty_instants(
-        self,
-        *,
-        actions: Sequence[str] | None = None,
-        dry_run: bool = True,
-        options: Options | None = None,
-        **more: Unpack[RewriteArguments],
-    ) -> RepairResult:
-        """Mend instants whose files are empty or damaged. Completed writes with data files are shown, and stay.
+    def delete(self, instant_time: AsOf, *, dry_run: bool = False, options: Options | None = None) -> Savepoint:
+        """Delete the savepoint of a commit; the commit stays until cleaning needs it no more.
 
-        Args:   actions: words of the timeline such as "clean", the only ones to look at; None: all.
-        Raises: ConfigError for no such action.
+        Args:    dry_run: only look it up.
+        Raises:  TableError when the commit has no savepoint.
         """
-        call = partial(REPAIRS.load("empty_instants"), dry_run=dry_run, actions=_kinds(actions))
-        return self._handle.serve(call, options, dict(more), dry_run=dry_run)
+        from pyhudi.services.savepoint import delete_savepoint
 
-    def deprecated_partition(
-        self, *, dry_run: bool = True, options: Options | None = None, **more: Unpack[RewriteArguments]
-    ) -> RepairResult:
-        """Move rows without a partition value from `default` to `__HIVE_DEFAULT_PARTITION__`, in one commit.
-
-        Raises: WriteConflict as `duplicates`.
-        """
-        return self._call("deprecated_partition", dry_run, options, more)
-
-    def log_checksums(
-        self, *, dry_run: bool = True, options: Options | None = None, **more: Unpack[RewriteArguments]
-    ) -> RepairResult:
-        """Find log files that lack bytes of completed writes; write anew what their file groups still hold, in one
-        commit. Raises: WriteConflict as `duplicates`.
-        """
-        return self._call("log_checksums", dry_run, options, more)
-
-    def rename_partition(
-        self,
-        old: str,
-        new: str,
-        *,
-        dry_run: bool = True,
-        options: Options | None = None,
-        **more: Unpack[RewriteArguments],
-    ) -> RepairResult:
-        """Give the rows of a partition the values of another path, in one commit.
-
-        Args:   old, new: partition paths; there must be no rows in `new`.
-        Raises: TableError for a partition without rows, or a new one with some; ConfigError for a path that the
-            partition columns can't have; WriteConflict as `duplicates`.
-        """
-        from pyhudi.services.repair.partitions import rename_partition
-
-        call = partial(rename_partition, old=old, new=new, dry_run=dry_run)
-        return self._handle.serve(call, options, dict(more), dry_run=dry_run)
-
-    def properties(
-        self, *, properties: Mapping[str, str] | None = None, dry_run: bool = True, options: Options | None = None
-    ) -> RepairResult:
-        """Make damaged `hoodie.properties` again, under the table's lock. `HudiTable.repair_properties` does it for a
-        table that can't be opened.
-
-        Args:   properties: those that count before all others.
-        Raises: ConfigError when files don't show enough; LockTimeout.
-        """
-        handle = self._handle
-        given = {**handle.session_options(), **handle.options(options, {})}
-        return properties_repaired(handle.storage, properties, dry_run, given)
-
-    def _call(self, name: str, dry_run: bool, options: Options | None, more: RewriteArguments) -> RepairResult:
-        call = partial(REPAIRS.load(name), dry_run=dry_run)
-        return self._handle.serve(call, options, dict(more), dry_run=dry_run)
+        service = partial(delete_savepoint, instant_time=self._handle.commit_time(instant_time), dry_run=dry_run)
+        return self._handle.serve(service, options, dry_run=dry_run)
 
     def __repr__(self) -> str:
-        names = [name for name in vars(type(self)) if not name.startswith("_")]
-        return f"Repairs({', '.join(names)})"
+        return repr(self.list())
 
 
-class LockAudit:
-    """The audit of the storage-based lock: who held it, and how long. Real Hudi 1.1 and later writes and reads it."""
+@dataclass(frozen=True, slots=True, repr=False)
+class IndexRemoval(Result):
+    """`name`: as it was given. `partitions`: of the metadata table, that went or would go."""
+
+    name: str
+    partitions: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.name}: {', '.join(self.partitions) or 'nothing'} taken out of the metadata table"
+
+
+@checked_methods
+class TableIndexes:
+    """The indexes of the metadata table, which every write keeps up."""
 
     def __init__(self, handle: TableHandle) -> None:
-        """Use `table.lock_audit`."""
-        self._storage = handle.storage
+        """Use `HudiTable.indexes`."""
+        self._handle = handle
 
-    def status(self) -> AuditStatus:
-        """Is the audit on, and how many journals are there? Raises: CorruptFile for a switch that can't be read."""
-        return audit_status(self._storage)
+    def list(self) -> IndexList:
+        """The indexes that the metadata table has, and those that are being built; prints as a table."""
+        from pyhudi.services.indexes import load_indexes
 
-    def enable(self) -> AuditStatus:
-        """From now on every writer that takes the table's storage-based lock leaves a journal."""
-        return set_audit(self._storage, True)
+        return load_indexes(self._handle.fresh())
 
-    def disable(self) -> AuditStatus:
-        """No more journals; those that are there stay, see `cleanup`."""
-        return set_audit(self._storage, False)
+    def create(
+        self,
+        name: str,
+        *,
+        columns: str | Sequence[str] = (),
+        index_type: str | None = None,
+        expression: str | None = None,
+        while_writing: bool = False,
+        schedule_only: bool = False,
+        options: Options | None = None,
+    ) -> IndexInfo:
+        """Build an index of the metadata table, which every later write keeps up.
 
-    def validate(self) -> AuditValidation:
-        """Read the journals: did two writers hold the lock at once, and did each give it back?"""
-        return validate_audit(self._storage, SystemClock())
+        Other writers wait for the table's lock meanwhile, unless `while_writing` says that they go on. A table without
+        a metadata table gets one.
 
-    def cleanup(self, days: int = 7, *, dry_run: bool = False) -> AuditCleanup:
-        """Delete journals that were last written more than so many days ago.
-
-        Args:   dry_run: only say which. Raises: ConfigError for less than 0 days.
+        Args:
+            name: of a secondary or expression index; of the others their type: `record_index`, `column_stats`,
+                `partition_stats`, `bloom_filters`.
+            columns: of a secondary index the one that it finds rows by; of column_stats those that get statistics.
+            index_type: None: the type that the name is, else `secondary_index`; of an expression index `column_stats`,
+                which is what None means then, or `bloom_filters`.
+            expression: of an expression index the function of a column whose values it knows, as SQL text:
+                "from_unixtime(ts, 'yyyy-MM-dd')". Times are those of UTC.
+            while_writing: the table is read without its lock; needs a lock that all writers share, and version 8.
+            schedule_only: leave the plan on the timeline, for `build` of any process.
+            options: Hudi's own keys, such as `hoodie.metadata.global.record.level.index.min.filegroup.count`.
+        Raises: ConfigError when there is such an index, or the table can't have it; WriteConflict when the lock was
+            lost. Nothing has an index then that it did not have before.
         """
-        return clean_audit(self._storage, SystemClock(), days, dry_run=dry_run)
+        from pyhudi.table.metadata import build_index
+
+        return build_index(self._handle, name, columns, index_type, expression, while_writing, schedule_only, options)
+
+    def build(self, *, options: Options | None = None) -> builtins.tuple[IndexInfo, ...]:
+        """Build the indexes whose plans wait, while writers go on: those of `schedule_only`, those whose builders died,
+        and those that Apache Hudi has scheduled.
+
+        Raises: WriteConflict when another process builds one of them.
+        """
+        from pyhudi.services.index_building import build_waiting
+
+        return self._handle.serve(build_waiting, options)
+
+    def drop(self, name: str, *, dry_run: bool = False, options: Options | None = None) -> IndexRemoval:
+        """Take an index out of the metadata table, by the name that it was made with, or that of its partition.
+
+        Args:    dry_run: only say what would go.
+        Raises:  ConfigError when there is none of that name, or another index needs it.
+        """
+        from pyhudi.services.indexes import drop_index
+
+        service = partial(drop_index, name=name, dry_run=dry_run)
+        return IndexRemoval(name, self._handle.serve(service, options, dry_run=dry_run))
 
     def __repr__(self) -> str:
-        return repr(self.status())
+        return repr(self.list())
 
 
-def _kinds(actions: Sequence[str] | None) -> frozenset[ActionKind] | None:
-    words = {kind.value: kind for kind in ActionKind}
-    strange = sorted(set(actions or ()) - words.keys())
-    if strange:
-        raise ConfigError(f"actions are {', '.join(words)}; found {strange[0]!r:.100}.")
-    return None if actions is None else frozenset(words[action] for action in actions)
+@dataclass(frozen=True, slots=True, repr=False)
+class Constraint(Result):
+    """A CHECK constraint: no write of PyHudi's brings rows for which `condition` is false."""
+
+    name: str
+    condition: str
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.condition}"
 
 
-def properties_repaired(
-    storage: Storage, properties: Mapping[str, str] | None, dry_run: bool, options: Options | None
-) -> RepairResult:
-    """`HudiTable.repair_properties`."""
-    from pyhudi.services.repair.properties import repair_properties
+@checked_methods
+class TableConstraints:
+    """The CHECK constraints of the table."""
 
-    check_names(options or {}, OptionScope.WRITE)
-    parsed, clock = WriteOptions.parse(options or {}), SystemClock()
-    storage = with_sync(storage, parsed.storage_sync)
-    lock = hold(table_lock(parsed, storage, clock), parsed.lock.wait_timeout_s)
-    return repair_properties(storage, clock, lock, properties, dry_run=dry_run)
+    def __init__(self, handle: TableHandle) -> None:
+        """Use `HudiTable.constraints`."""
+        self._handle = handle
+
+    def list(self) -> dict[str, str]:
+        """The constraints: name → SQL condition."""
+        from pyhudi.actions.constraints import constraints_of
+
+        return constraints_of(self._handle.fresh().config)
+
+    def add(self, name: str, condition: str, *, options: Options | None = None) -> Constraint:
+        """Let no write of PyHudi's bring rows for which a condition is false; unknown, as of null, passes.
+
+        Args:   condition: SQL text over the table's columns, such as `"fare > 0"`.
+        Raises: SchemaMismatch when rows of the table break it; ConfigError for a name that is taken, and a condition
+            that the columns can't answer.
+        """
+        from pyhudi.services.constraints import add_constraint
+
+        self._handle.serve(partial(add_constraint, name=name, condition=condition), options)
+        return Constraint(name, self.list().get(name, condition))
+
+    def drop(self, name: str, *, options: Options | None = None) -> Constraint:
+        """Take a constraint off. Raises ConfigError when there is none of that name."""
+        from pyhudi.services.constraints import drop_constraint
+
+        condition = self.list().get(name, "")
+        self._handle.serve(partial(drop_constraint, name=name), options)
+        return Constraint(name, condition)
+
+    def __repr__(self) -> str:
+        return repr(self.list())

@@ -28,15 +28,14 @@ from pyhudi.model.options import OptionScope, check_names, merged_options
 from pyhudi.schema.projection import project
 from pyhudi.storage import open_storage
 from pyhudi.storage.base import Storage
-from pyhudi.table.arguments import WriteArguments
+from pyhudi.table.argument_errors import checked_call
 from pyhudi.table.calls import Options, PathLike, TableHandle, open_place, session_options
 from pyhudi.table.data_files import check_in_no_table, data_files
-from pyhudi.table.named_arguments import named
-from pyhudi.table.write import write, write_rows
+from pyhudi.table.save import write, write_rows
 from pyhudi.timeline.table_properties import table_exists
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack
+    pass
 
 __all__ = ["KINDS", "add_files", "import_table"]
 
@@ -55,7 +54,7 @@ class _Snapshot:
     partition_columns: tuple[str, ...]
 
 
-@named
+@checked_call
 def import_table(
     source: PathLike,
     path: PathLike | Storage,
@@ -69,7 +68,6 @@ def import_table(
     source_options: Mapping[str, str] | None = None,
     storage_options: Mapping[str, object] | None = None,
     options: Options | None = None,
-    **more: Unpack[WriteArguments],
 ) -> WriteResult:
     """Copy the current snapshot of an Iceberg or Delta table into a new Hudi table, in one commit.
 
@@ -79,7 +77,7 @@ def import_table(
         record_key: the key fields; None: Hudi's generated keys.
         partition_by: the partition fields; None: the columns by whose values the source is partitioned.
         source_options: options of the other library for the source's store.
-        options: Hudi's own keys; `more`: Python names of options.
+        options: Hudi's own keys.
     Returns: the result of the bulk insert.
     Raises:  ConfigError for an unknown kind and a missing library (`pip install 'pyhudi[iceberg]'`, `'pyhudi[delta]'`),
              TableExists, StorageError when the library can't read the source.
@@ -94,7 +92,7 @@ def import_table(
     snapshot = (_iceberg if kind == "iceberg" else _delta)(place, dict(source_options or {}))
     columns = {"record_key": record_key, "ordering": ordering, "operation": "bulk_insert"}
     columns["partition_by"] = partition_by if partition_by is not None else list(snapshot.partition_columns) or None
-    merged = merged_options(options, {**columns, "table_name": table_name, "table_type": table_type, **more})
+    merged = merged_options(options, {**columns, "table_name": table_name, "table_type": table_type})
     check_names(merged, OptionScope.WRITE, lambda: session_options(None))
     result = write(storage, snapshot.rows, merged, "error", None)
     assert result is not None
@@ -231,13 +229,12 @@ def add_files(
     operation: str,
     storage_options: Mapping[str, object] | None,
     options: Options | None,
-    more: Options,
 ) -> WriteResult:
     """`HudiTable.add_files`."""
     if operation not in _OPERATIONS:
         raise ConfigError(f"add_files adds rows by {', '.join(_OPERATIONS)}; found operation={operation!r}.")
     meta = handle.fresh()
-    return write_rows(handle, _rows_of(_files(paths, storage_options or {}), meta), operation, options, more)
+    return write_rows(handle, _rows_of(_files(paths, storage_options or {}), meta), operation, options)
 
 
 def _files(paths: object, options: Mapping[str, object]) -> list[_ParquetFile]:

@@ -23,9 +23,9 @@ from pyhudi.queries.filters import Where
 from pyhudi.queries.sql_values import tree_of
 from pyhudi.registry import Registry
 from pyhudi.storage.base import Storage
+from pyhudi.table.argument_errors import checked_methods
 from pyhudi.table.calls import Options, session_options, session_zone
 from pyhudi.table.input import TableInput, is_spark_frame, rows_to_write
-from pyhudi.table.named_arguments import named_methods
 from pyhudi.table.write import change_table
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ _MERGES_ON: Registry[Callable[[Merge], WriteResult]] = Registry("merge", {"SQL":
 
 
 @dataclass(frozen=True, slots=True)
-@named_methods
+@checked_methods
 class Merge:
     """A merge that has been described and not run yet. Each method returns a new one with one more clause.
 

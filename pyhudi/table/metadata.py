@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -18,12 +17,8 @@ from pyhudi.result import Result, ResultList
 from pyhudi.services.index_building import run_index_plan, schedule_index
 from pyhudi.services.indexes import IndexInfo, create_index, index_info, index_request
 from pyhudi.services.metadata_table import MetadataRebuild, drop_metadata, rebuild_metadata
-from pyhudi.table.arguments import ActionArguments
+from pyhudi.table.argument_errors import checked_methods
 from pyhudi.table.calls import Options, TableHandle
-from pyhudi.table.named_arguments import named_methods
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
 
 __all__ = ["MetadataPartition", "MetadataPartitionStats", "MetadataStats", "TableMetadata", "build_index"]
 
@@ -71,12 +66,15 @@ class MetadataStats(ResultList[MetadataPartitionStats]):
 
 
 @dataclass(frozen=True, slots=True)
-@named_methods
+@checked_methods
 class TableMetadata:
-    """The metadata table at one moment."""
+    """The metadata table, as it is at each call."""
 
-    _meta: MetaClient
     _handle: TableHandle
+
+    @property
+    def _meta(self) -> MetaClient:
+        return self._handle.fresh()
 
     def __repr__(self) -> str:
         return f"TableMetadata({self._meta.storage.root}: {', '.join(self.partitions) or 'no metadata table'})"
@@ -139,7 +137,6 @@ class TableMetadata:
         *,
         dry_run: bool = False,
         options: Options | None = None,
-        **more: Unpack[ActionArguments],
     ) -> MetadataRebuild:
         """Build the metadata table anew, or partitions of it, from the table's files.
 
@@ -151,7 +148,7 @@ class TableMetadata:
         Raises: ConfigError for partitions unknown to this release or to the table's version.
         """
         service = partial(rebuild_metadata, partitions=partitions, dry_run=dry_run)
-        return self._handle.serve(service, options, more, dry_run=dry_run)
+        return self._handle.serve(service, options, dry_run=dry_run)
 
     def drop(
         self,
@@ -159,7 +156,6 @@ class TableMetadata:
         *,
         dry_run: bool = False,
         options: Options | None = None,
-        **more: Unpack[ActionArguments],
     ) -> tuple[str, ...]:
         """Take the metadata table out, or partitions of it: readers list folders then. A write with
         `hoodie.metadata.enable=true` makes a new one.
@@ -169,7 +165,7 @@ class TableMetadata:
         Raises:  ConfigError when there is no such partition.
         """
         service = partial(drop_metadata, partitions=partitions, dry_run=dry_run)
-        return self._handle.serve(service, options, more, dry_run=dry_run)
+        return self._handle.serve(service, options, dry_run=dry_run)
 
 
 def build_index(
@@ -181,16 +177,15 @@ def build_index(
     while_writing: bool,
     schedule_only: bool,
     options: Options | None,
-    more: Options,
 ) -> IndexInfo:
-    """`HudiTable.create_index`."""
+    """`TableIndexes.create`."""
     names = (columns,) if isinstance(columns, str) else tuple(columns)
     call = None if expression is None else parse_call(expression)
     if not while_writing and not schedule_only:
         run = partial(create_index, name=name, columns=names, index_type=index_type, expression=call)
-        return handle.serve(run, options, more)
+        return handle.serve(run, options)
     index = index_request(name, names, index_type, call)
-    plan = handle.serve(partial(schedule_index, index=index), options, more)
+    plan = handle.serve(partial(schedule_index, index=index), options)
     if not schedule_only:
-        return handle.serve(partial(run_index_plan, instant_time=plan.requested_time), options, more)
+        return handle.serve(partial(run_index_plan, instant_time=plan.requested_time), options)
     return index_info(handle.fresh(), index.partition)

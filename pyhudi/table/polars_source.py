@@ -60,7 +60,7 @@ class LazyRows(Protocol):
 
 
 def polars_source(scan: LazyRows) -> LazyFrame:
-    """`Scan.to_polars_lazy`."""
+    """`Scan.to_polars(lazy=True)`."""
     return register_io_source(_Source(scan), schema=_frame(scan.schema.empty_table()).schema)
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import tzinfo
+from datetime import timezone, tzinfo
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -39,13 +39,15 @@ from pyhudi.model.options.operation import SCHEMA_MODE
 from pyhudi.model.predicate import Predicate, columns_of, is_opaque, parse_where
 from pyhudi.model.predicate.tree import calls_of
 from pyhudi.queries.filters import Where, bind, to_arrow
+from pyhudi.queries.query import Query
 from pyhudi.queries.skip.paths import PathColumns
 from pyhudi.schema.projection import project
 from pyhudi.storage.base import Storage
 from pyhudi.table.calls import Options, TableHandle, session_options, session_zone
 from pyhudi.table.input import TableInput, is_spark_frame, to_arrow_rows
+from pyhudi.table.save import write, write_rows
 from pyhudi.table.scan import Scan
-from pyhudi.table.write import change_table, write, write_rows
+from pyhudi.table.write import change_table
 from pyhudi.timeline.table_properties import table_exists
 
 if TYPE_CHECKING:
@@ -60,12 +62,12 @@ _RUNS = 5  # of a change whose rows were read before it: others may write in bet
 
 
 def overwrite(
-    handle: TableHandle, data: TableInput, where: Where, options: Options | None, more: Options
+    handle: TableHandle, data: TableInput, where: Where, options: Options | None, arguments: Options
 ) -> WriteResult:
     """`HudiTable.overwrite`."""
     if where is None:
-        return write_rows(handle, data, "insert_overwrite_table", options, more)
-    return _replaced(handle.storage, data, where, handle.options(options, more), handle.spark)
+        return write_rows(handle, data, "insert_overwrite_table", options, arguments)
+    return _replaced(handle.storage, data, where, handle.options(options, arguments), handle.spark)
 
 
 def write_where(
@@ -253,7 +255,7 @@ def _without_keys(
     for run in range(_RUNS):
         now = meta.reload()
         zone = session_zone(spark)
-        old = Scan(now, columns=META_COLUMNS, where=where, spark=spark if zone is not None else None).to_arrow()
+        old = Scan(now, Query(META_COLUMNS, parse_where(where), zone or timezone.utc)).to_arrow()
         data_names = now.table_schema().names
         new = project(engine.collect(frame).select(_data_columns(engine.schema(frame))), now.table_schema(), exact=True)
         rows = pa.concat_tables(

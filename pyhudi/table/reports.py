@@ -86,14 +86,14 @@ def history(handle: TableHandle, limit: int | None, archived: bool, since: AsOf 
 
 
 def health(handle: TableHandle, options: Options | None, deep: bool) -> TableHealth:
-    """`HudiTable.health`."""
+    """`HudiTable.inspect.health`."""
     from pyhudi.services.health import health
 
     return handle.serve(partial(health, deep=deep), options, {}, dry_run=True, admit=lambda context: None)
 
 
 def report(handle: TableHandle, path: str | os.PathLike[str] | None, options: Options | None) -> Report | str:
-    """`HudiTable.report`."""
+    """`HudiTable.inspect.report`."""
     from pyhudi.report.facts import table_facts
     from pyhudi.report.html import Report, report_html
     from pyhudi.services.health import health_and_files
@@ -101,7 +101,7 @@ def report(handle: TableHandle, path: str | os.PathLike[str] | None, options: Op
     if path is not None and "://" in os.fspath(path):
         raise ConfigError(
             f"report({os.fspath(path)!r}) would write to another store; expected a path of this machine. Write the "
-            "page here and copy it, or take its text: table.report().html."
+            "page here and copy it, or take its text: table.inspect.report().html."
         )
 
     def looked_at(context: ActionContext) -> tuple[TableHealth, FileSystemView, MetaClient]:
@@ -116,12 +116,12 @@ def report(handle: TableHandle, path: str | os.PathLike[str] | None, options: Op
 
 
 def files(meta: MetaClient) -> pa.Table:
-    """`HudiTable.files`."""
+    """`HudiTable.inspect.files`."""
     return pa.table(file_columns(meta), schema=FILES_SCHEMA)
 
 
 def partitions(meta: MetaClient) -> pa.Table:
-    """`HudiTable.partitions`."""
+    """`HudiTable.inspect.partitions`."""
     return pa.table(partition_columns(meta), schema=PARTITIONS_SCHEMA)
 
 

@@ -347,7 +347,8 @@ def load_replaced_groups(meta: MetaClient, completed: Iterable[Instant]) -> froz
             if body == _NOTHING_KNOWN:
                 warn_caller(
                     f"{meta.storage.root}: the file of replacecommit {instant.requested_time} is empty, so rows that "
-                    "it replaced or deleted may be back. table.repair.empty_instants() shows what can be done."
+                    "it replaced or deleted may be back. table.maintenance.repair.empty_instants() shows what can be "
+                    "done."
                 )
             for partition, file_ids in (body.partition_to_replace_file_ids or {}).items():
                 replaced.update(FileGroupId(partition, file_id) for file_id in file_ids)

@@ -62,17 +62,17 @@ def row(number: int, **other: Any) -> dict[str, Any]:
 
 
 def rows(table: HudiTable, **query: Any) -> dict[str, dict[str, Any]]:
-    names = table.schema.names
+    names = table.schema().names
     return {found["id"]: found for found in table.scan(names, **query).to_arrow().to_pylist()}
 
 
 def history(table: HudiTable) -> tuple[InternalSchema, ...]:
-    meta = table.state
+    meta = table.state()
     return load_schema_history(meta.storage, meta.config, meta.timeline)
 
 
 def last_body(table: HudiTable) -> CommitMetadata:
-    meta = table.state
+    meta = table.state()
     last = meta.timeline.last_commit()
     assert last is not None
     return meta.commits.metadata(last)
@@ -115,8 +115,8 @@ def test_the_same_changes_make_the_history_and_the_rows_of_real_hudi(golden: Any
     ours = history(table)
     assert [(s.max_column_id, s.columns) for s in ours] == [(s.max_column_id, s.columns) for s in theirs]
     expected = {found["id"]: found for found in description["expected"]["snapshot"]}
-    assert rows(table) == {key: {name: found[name] for name in table.schema.names} for key, found in expected.items()}
-    assert table.schema.names == HudiTable.open(path).schema.names
+    assert rows(table) == {key: {name: found[name] for name in table.schema().names} for key, found in expected.items()}
+    assert table.schema().names == HudiTable.open(path).schema().names
     real = HudiTable.open(path)
     fields = [json.loads(last_body(each).extra_metadata["schema"])["fields"] for each in (table, real)]
     assert [field["name"] for field in fields[0]] == [field["name"] for field in fields[1]]
@@ -145,7 +145,7 @@ def test_changes_and_writes_take_turns(version: str, table_type: str, tmp_path: 
         "list": [{"number": 3}],
     }
     changed = {**rows(table)["k1"], "title": "changed", "ts": 2, "at": {"x": 9, "z": 1.5, "y": "z"}}
-    table.upsert(pa.Table.from_pylist([changed], table.schema))
+    table.upsert(pa.Table.from_pylist([changed], table.schema()))
     table.alter(DropColumn("v"))
     table.alter(AddColumn("v", pa.int32()))
     table.update("id = 'k2'", set={"v": 7})
@@ -154,7 +154,7 @@ def test_changes_and_writes_take_turns(version: str, table_type: str, tmp_path: 
     }
     assert rows(table) == expected
     if table_type == "MERGE_ON_READ":
-        table.log_compact(options={"hoodie.log.compaction.blocks.threshold": "1"})
+        table.maintenance.log_compact(options={"hoodie.log.compaction.blocks.threshold": "1"})
         assert rows(table) == expected
         table.compact()
     table.cluster()
@@ -169,7 +169,7 @@ def test_rows_with_new_columns_and_wider_types_add_a_schema_to_the_history(versi
     wider = pa.schema(
         [
             pa.field(f.name, pa.int64()) if f.name == "v" else f
-            for f in [*table.schema, pa.field("new", pa.struct([pa.field("a", pa.date32())]))]
+            for f in [*table.schema(), pa.field("new", pa.struct([pa.field("a", pa.date32())]))]
         ]
     )
     result = table.upsert(pa.Table.from_pylist([{**rows(table)["k0"], "ts": 2, "v": 2**40, "new": {"a": None}}], wider))
@@ -190,9 +190,9 @@ def test_new_columns_at_the_end_wider_numbers_and_comments_need_no_history(versi
     table = made(tmp_path, version)
     table.alter(AddColumn("new", pa.string()), ChangeType("v", pa.int64()), SetComment("name", "of the thing"))
     assert history(table) == ()
-    assert table.schema.names == [*COLUMNS.names, "new"]
+    assert table.schema().names == [*COLUMNS.names, "new"]
     assert rows(table)["k1"] == row(1, new=None)
-    assert table.schema.field("v").type == pa.int64()
+    assert table.schema().field("v").type == pa.int64()
     fields = json.loads(last_body(table).extra_metadata["schema"])["fields"]
     assert [field["doc"] for field in fields if field["name"] == "name"] == ["of the thing"]
 
@@ -203,7 +203,7 @@ def test_a_change_that_is_rolled_back_leaves_nothing(version: str, tmp_path: Pat
     table.alter(RenameColumn("name", "title"))
     table.alter(DropColumn("at"))
     table.rollback()
-    assert table.schema.names == [name if name != "name" else "title" for name in COLUMNS.names]
+    assert table.schema().names == [name if name != "name" else "title" for name in COLUMNS.names]
     assert len(history(table)) == 2
     table.rollback()
     assert history(table) == ()
@@ -262,7 +262,7 @@ def test_names_are_found_whatever_their_case(tmp_path: Path) -> None:
 def test_an_ordering_column_may_become_a_wider_number(tmp_path: Path) -> None:
     table = made(tmp_path)
     table.alter(ChangeType("ts", pa.float64()), DropNotNull("v"))
-    table.upsert(pa.Table.from_pylist([row(0, ts=1.5, v=50), row(1, ts=0.5, v=60)], table.schema))
+    table.upsert(pa.Table.from_pylist([row(0, ts=1.5, v=50), row(1, ts=0.5, v=60)], table.schema()))
     assert (rows(table)["k0"]["v"], rows(table)["k1"]["v"]) == (50, 1)
 
 
@@ -285,7 +285,7 @@ def test_a_change_gives_way_to_a_compaction_that_was_planned_meanwhile(
         table.alter(RenameColumn("name", "title"), options={"hoodie.write.num.retries.on.conflict.failures": "0"})
     monkeypatch.undo()
     table.compact()
-    assert table.schema.names == COLUMNS.names
+    assert table.schema().names == COLUMNS.names
     assert rows(table)["k1"]["v"] == 70
     table.alter(RenameColumn("name", "title"))
     assert rows(table)["k1"]["title"] == "n1"

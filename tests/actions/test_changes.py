@@ -69,10 +69,10 @@ def test_random_changes_end_like_a_dict(
 def test_files_without_matching_rows_stay_as_they_are(table_type: str):
     changed = Changed(table_type, 9, "ts")
     changed.upsert(*(row(number) for number in range(8)))
-    before = changed.table.files()
+    before = changed.table.inspect.files()
     result = changed.table.update("v > 100", values={"note": "x"})
     assert (result.updated, result.files_rewritten, result.log_files_written) == (0, 0, 0)
-    assert changed.table.files() == before
+    assert changed.table.inspect.files() == before
     assert changed.table.delete(where="v = 3").partitions == ("y",)
 
 
@@ -122,7 +122,7 @@ def test_rows_of_a_table_with_generated_keys_can_be_updated_and_deleted():
     table = HudiTable.create(f"memory://changes-{next(NAMES)}", SCHEMA, table_name="t", options=OPTIONS)
     table.insert(pa.Table.from_pylist([row(number) for number in range(4)], SCHEMA))
     assert table.update("id = 'k1'", values={"note": "u"}).updated == 1
-    assert table.delete_where("id = 'k2'").deleted == 1
+    assert table.delete(where="id = 'k2'").deleted == 1
     found = table.to_arrow(["id", "note"]).sort_by("id").to_pylist()
     assert found == [{"id": "k0", "note": "n0"}, {"id": "k1", "note": "u"}, {"id": "k3", "note": "n3"}]
     with pytest.raises(ConfigError, match="no key fields"):

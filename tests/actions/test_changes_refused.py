@@ -67,11 +67,11 @@ def test_what_cannot_be_meant_is_refused_and_changes_nothing(what: str):
     call, error, words = MERGES[what]
     changed = Changed("COPY_ON_WRITE", 9, "ts")
     changed.upsert(row(1), row(2), row(3))
-    commits = len(changed.table.timeline.commits())
+    commits = len(changed.table.state().timeline.commits())
     with pytest.raises(error, match=words):
         call(changed.table)
-    assert len(changed.table.timeline.commits()) == commits
-    assert not changed.table.timeline.pending()
+    assert len(changed.table.state().timeline.commits()) == commits
+    assert not changed.table.state().timeline.pending()
     changed.check()
 
 
@@ -114,7 +114,7 @@ def test_a_change_that_makes_a_required_column_null_is_refused_until_the_column_
         NULLS[what](table)
     assert table.to_arrow(["id", "v", "s"]).to_pylist() == [{"id": "a", "v": 1, "s": {"x": 1}}]
     table.update(set={"w": 7})
-    assert table.schema == REQUIRED
+    assert table.schema() == REQUIRED
 
     table.alter(DropNotNull("v"), DropNotNull("s.x"))
     NULLS[what](table)

@@ -53,9 +53,9 @@ def test_a_merger_of_rows_does_the_same_and_compaction_too(tmp_path: Path, versi
 
     assert table.to_arrow(list(expected[0])).to_pylist() == expected
     if table_type == "MERGE_ON_READ":
-        assert sum(table.files()["log_files"].to_pylist()) == 2
+        assert sum(table.inspect.files()["log_files"].to_pylist()) == 2
         table.compact()
-        assert sum(table.files()["log_files"].to_pylist()) == 0
+        assert sum(table.inspect.files()["log_files"].to_pylist()) == 0
         assert table.scan(list(expected[0]), query_type="read_optimized").to_arrow().to_pylist() == expected
 
 
@@ -117,7 +117,7 @@ def test_undoing_and_keeping_house_need_no_merger(tmp_path: Path, table_type: st
     table = table_of(tmp_path / "t", BY_ROWS, NewestParts.strategy_id, table_type=table_type)
     for seq, state in enumerate(("created", "changed", "paid"), 1):
         table.upsert(orders.event("o1", seq, state))
-    first = table.timeline.commits().instants[0].requested_time
+    first = table.state().timeline.commits().instants[0].requested_time
     opened = HudiTable.open(tmp_path / "t")
 
     def states() -> list[str]:
@@ -126,10 +126,10 @@ def test_undoing_and_keeping_house_need_no_merger(tmp_path: Path, table_type: st
     opened.clean()
     opened.rollback()
     assert states() == ["changed"]
-    opened.savepoint(first)
+    opened.savepoints.create(first)
     opened.restore(first)
     assert states() == ["created"]
-    opened.archive()
+    opened.maintenance.archive()
     assert states() == ["created"]
 
 
@@ -149,7 +149,7 @@ def test_deleting_partitions_needs_no_merger(tmp_path: Path, table_type: str) ->
     by_rows = orders.event("o9", 1, "lost")
     write_hudi(tmp_path / "t", by_rows, operation="delete_partition")
     assert table.to_arrow(["order_id"])["order_id"].to_pylist() == ["o2"]
-    opened.truncate()
+    opened.delete_partitions(matching="*")
     assert table.to_arrow().num_rows == 0
 
 
@@ -209,8 +209,8 @@ def test_a_write_can_t_change_the_strategy(tmp_path: Path) -> None:
 
 def test_rows_of_a_merged_table_don_t_move_between_partitions(tmp_path: Path) -> None:
     table = table_of(tmp_path / "t", BY_ROWS, NewestParts.strategy_id, partition_by="state", index="GLOBAL_SIMPLE")
-    table.upsert(orders.event("o1", 1, "created", order="x"), index="GLOBAL_SIMPLE")
+    table.upsert(orders.event("o1", 1, "created", order="x"), options={"hoodie.index.type": "GLOBAL_SIMPLE"})
 
     with pytest.raises(UnsupportedTable, match="another partition"):
-        table.upsert(orders.event("o1", 2, "paid", payment="y"), index="GLOBAL_SIMPLE")
+        table.upsert(orders.event("o1", 2, "paid", payment="y"), options={"hoodie.index.type": "GLOBAL_SIMPLE"})
     assert table.to_arrow(["state"]).to_pylist() == [{"state": "created"}]

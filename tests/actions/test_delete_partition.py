@@ -105,17 +105,23 @@ def test_a_partition_that_a_pending_compaction_reads_stays() -> None:
 
 
 def test_partitions_are_deleted_and_the_table_is_emptied_by_the_table_object(tmp_path: Any) -> None:
-    write_hudi(tmp_path / "t", rows_of(*START), record_key="id", partition_by="p", hive_style=True)
+    write_hudi(
+        tmp_path / "t",
+        rows_of(*START),
+        record_key="id",
+        partition_by="p",
+        options={"hoodie.datasource.write.hive_style_partitioning": True},
+    )
     table = HudiTable.open(tmp_path / "t")
 
     table.delete_partitions(f"p={DAYS[0]}")
     assert sorted(table.to_arrow(["id"]).column(0).to_pylist()) == ["b", "c"]
     result = table.delete_partitions("p=nowhere", matching=["p=2024-01*", "q=*"])
     assert result.partitions == (f"p={DAYS[1]}",)
-    first = table.timeline.first_time
-    table.truncate()
+    first = table.state().timeline.first_time
+    table.delete_partitions(matching="*")
     assert table.to_arrow().num_rows == 0
-    assert table.to_arrow(as_of=first).num_rows == 3
+    assert table.at(first).to_arrow().num_rows == 3
     with pytest.raises(ConfigError, match="No partitions"):
         table.delete_partitions([])
     with pytest.raises(ConfigError, match=r"no partition 'p=2024\*'.*matching"):
@@ -127,7 +133,7 @@ def test_partitions_are_deleted_and_the_table_is_emptied_by_the_table_object(tmp
 def test_a_table_without_partitions_is_emptied(tmp_path: Any) -> None:
     write_hudi(tmp_path / "t", pa.table({"id": ["a"], "v": [1]}), record_key="id")
     table = HudiTable.open(tmp_path / "t")
-    table.truncate()
+    table.delete_partitions(matching="*")
     assert table.to_arrow().num_rows == 0
     table.upsert(pa.table({"id": ["b"], "v": [2]}))
     assert table.to_arrow(["id"]).column(0).to_pylist() == ["b"]
@@ -153,7 +159,7 @@ def test_a_partition_that_is_called_like_a_pattern_goes_alone(name: str, style: 
     value = "*" if style else name
     table.bulk_insert(("a", value, 1, 1), ("b", "x", 1, 2), ("c", "2024", 1, 3))
     opened = HudiTable(table.meta)
-    assert name in opened.partitions().column("partition_path").to_pylist()
+    assert name in opened.inspect.partitions().column("partition_path").to_pylist()
 
     assert opened.delete_partitions([name]).partitions == (name,)
 
@@ -190,7 +196,13 @@ NAMES = {
 def test_slashes_and_the_style_of_a_name_do_not_matter(path: str, name: str, door: str, tmp_path: Any) -> None:
     fields = "y,m" if path.count("/") else "y"
     rows = [{"id": 1, "y": "2022", "m": "01"}, {"id": 2, "y": "2023", "m": "01"}]
-    write_hudi(tmp_path / "t", rows, record_key="id", partition_by=fields, hive_style="=" in path)
+    write_hudi(
+        tmp_path / "t",
+        rows,
+        record_key="id",
+        partition_by=fields,
+        options={"hoodie.datasource.write.hive_style_partitioning": "=" in path},
+    )
     table = HudiTable.open(tmp_path / "t")
     if door == "path":
         result = table.delete_partitions(name)
@@ -209,7 +221,13 @@ def test_slashes_and_the_style_of_a_name_do_not_matter(path: str, name: str, doo
 @pytest.mark.parametrize("door", ["pattern", "option"])
 def test_a_partition_that_is_not_there_is_warned_of_and_makes_no_commit(name: str, door: str, tmp_path: Any) -> None:
     rows = [{"id": 1, "y": "2022"}, {"id": 2, "y": "2023"}]
-    write_hudi(tmp_path / "t", rows, record_key="id", partition_by="y", hive_style=True)
+    write_hudi(
+        tmp_path / "t",
+        rows,
+        record_key="id",
+        partition_by="y",
+        options={"hoodie.datasource.write.hive_style_partitioning": True},
+    )
     table = HudiTable.open(tmp_path / "t")
     options = {"hoodie.datasource.write.partitions.to.delete": name}
     delete = {
@@ -221,8 +239,8 @@ def test_a_partition_that_is_not_there_is_warned_of_and_makes_no_commit(name: st
     assert result is not None
     assert result.instant_time == ""
     now = HudiTable.open(tmp_path / "t")
-    assert now.timeline.commits() == table.timeline.commits()
-    assert not now.timeline.pending().instants
+    assert now.state().timeline.commits() == table.state().timeline.commits()
+    assert not now.state().timeline.pending().instants
     assert sorted(now.to_arrow(["id"])["id"].to_pylist()) == [1, 2]
     with pytest.warns(UserWarning, match="no partition 'y=2021'"):
         assert table.delete_partitions("y=2021").instant_time == ""
@@ -230,11 +248,17 @@ def test_a_partition_that_is_not_there_is_warned_of_and_makes_no_commit(name: st
 
 def test_a_folder_above_partitions_is_no_partition_and_those_in_it_are_named(tmp_path: Any) -> None:
     rows = [{"id": 1, "y": "2022", "m": "01"}]
-    write_hudi(tmp_path / "t", rows, record_key="id", partition_by="y,m", hive_style=True)
+    write_hudi(
+        tmp_path / "t",
+        rows,
+        record_key="id",
+        partition_by="y,m",
+        options={"hoodie.datasource.write.hive_style_partitioning": True},
+    )
     table = HudiTable.open(tmp_path / "t")
     with pytest.warns(UserWarning, match="Near are: 'y=2022/m=01'"):
         table.delete_partitions("y=2022/")
     assert table.delete_partitions(matching="y=2022/*").partitions == ("y=2022/m=01",)
-    table.truncate()
+    table.delete_partitions(matching="*")
     with pytest.warns(UserWarning, match="No partition of the table has any"):
         table.delete_partitions("y=2022/m=01")

@@ -51,7 +51,7 @@ LOST = {
 
 
 @pytest.mark.parametrize("name", LOST)
-@pytest.mark.parametrize("operation", ["upsert", "bulk_insert", "insert_overwrite_table"])
+@pytest.mark.parametrize("operation", ["upsert", "bulk_insert", "overwrite"])
 @pytest.mark.parametrize("is_stream", [False, True], ids=["table", "stream"])
 def test_a_value_with_more_digits_than_its_column_is_refused(name: str, operation: str, is_stream: bool) -> None:
     table, rows = made(), whole(name, LOST[name])
@@ -59,7 +59,7 @@ def test_a_value_with_more_digits_than_its_column_is_refused(name: str, operatio
     with pytest.raises(SchemaMismatch, match=rf"'{name}(\.at)?' is of type .* with all its digits\. (Round|Cast)"):
         getattr(table, operation)(data)
     assert table.count() == 0
-    assert not table.timeline.commits()
+    assert not table.state().timeline.commits()
 
 
 def test_upserts_of_some_columns_and_updates_refuse_them_too() -> None:
@@ -78,7 +78,7 @@ def test_a_new_table_refuses_nanoseconds_too_and_takes_round_ones() -> None:
         write_hudi("memory://digits-new", pa.table({"id": [1], "local": LOST["local"]}), record_key="id")
     frame = pd.DataFrame({"id": [1], "local": pd.to_datetime([NANOS]).floor("us")})
     write_hudi("memory://digits-new", frame, record_key="id", options=OPTIONS)
-    assert HudiTable("memory://digits-new").schema.field("local").type == pa.timestamp("us")
+    assert HudiTable("memory://digits-new").schema().field("local").type == pa.timestamp("us")
 
 
 def test_whole_values_of_finer_types_are_taken() -> None:

@@ -19,7 +19,12 @@ SCHEMA = pa.schema([("id", pa.string()), ("p", pa.string()), ("a", pa.string())]
 def table(request: pytest.FixtureRequest, tmp_path: Path) -> HudiTable:
     # As after CREATE TABLE, the schema at creation has the partition column.
     return HudiTable.create(
-        tmp_path / "t", SCHEMA, record_key="id", partition_by="p", drop_partition_columns=True, table_type=request.param
+        tmp_path / "t",
+        SCHEMA,
+        record_key="id",
+        partition_by="p",
+        table_type=request.param,
+        options={"hoodie.datasource.write.drop.partition.columns": True},
     )
 
 
@@ -39,7 +44,7 @@ def test_services_and_filters_find_the_columns_in_the_path(table: HudiTable) -> 
     table.upsert([{"id": "1", "p": "x", "a": "old"}, {"id": "2", "p": "y", "a": "old"}])
     table.update("p = 'x'", values={"a": "set"})
     table.delete(where="p = 'y'")
-    if table.config.is_merge_on_read:
+    if table.state().config.is_merge_on_read:
         table.compact()
     table.cluster()
 
@@ -65,7 +70,11 @@ def test_below_version_5_it_is_nothing_and_nothing_is_pruned_by_it(version: str,
 def test_a_value_that_the_path_could_not_tell_is_refused_before_anything_is_written(tmp_path: Path) -> None:
     schema = SCHEMA.append(pa.field("q", pa.string()))
     table = HudiTable.create(
-        tmp_path / "t", schema, record_key="id", partition_by=["p", "q"], drop_partition_columns=True
+        tmp_path / "t",
+        schema,
+        record_key="id",
+        partition_by=["p", "q"],
+        options={"hoodie.datasource.write.drop.partition.columns": True},
     )
     table.upsert([{"id": "1", "p": "x", "q": "y", "a": "kept"}])
 
@@ -73,4 +82,4 @@ def test_a_value_that_the_path_could_not_tell_is_refused_before_anything_is_writ
         table.upsert([{"id": "2", "p": "x/x", "q": "y", "a": "refused"}])
 
     assert rows(table) == [("1", "x", "kept")]
-    assert len(table.timeline.instants) == 1
+    assert len(table.state().timeline.instants) == 1

@@ -16,7 +16,7 @@ from pyhudi.model.filenames import PROPERTIES_PATH
 from pyhudi.storage.local import LocalStorage
 from pyhudi.storage.memory import MemoryStorage
 from pyhudi.table import write as write_table
-from pyhudi.table.write import write
+from pyhudi.table.save import write
 from pyhudi.timeline.table_properties import table_exists
 from tests.support.tables.small import SCHEMA, TestTable, rows_of
 from tests.support.writers.dying import died_before_completing
@@ -43,7 +43,7 @@ def test_a_first_write_with_a_null_key_leaves_nothing(
 
     assert files(tmp_path / "t") == []
     write_hudi(tmp_path / "t", NULL_KEY, operation, record_key="k", **kind)
-    assert HudiTable.open(tmp_path / "t").config.record_key_fields == ("k",)
+    assert HudiTable.open(tmp_path / "t").state().config.record_key_fields == ("k",)
     assert HudiTable.open(tmp_path / "t").scan().count() == 2
 
 
@@ -82,7 +82,7 @@ def test_a_table_that_was_made_with_columns_stays(tmp_path: Path) -> None:
     with pytest.raises(KeyGenError):
         table.upsert(NULL_KEY)
 
-    assert HudiTable.open(tmp_path / "t").schema.names[-3:] == ["id", "k", "p"]
+    assert HudiTable.open(tmp_path / "t").schema().names[-3:] == ["id", "k", "p"]
     with pytest.raises(ConfigError, match="was made with 'id'"):
         write_hudi(tmp_path / "t", NULL_KEY, record_key="k")
     with pytest.raises(TableExists):

@@ -77,7 +77,7 @@ class Three:
             elif verb == "delete where":
                 table.delete(where=key, options=self.options)
             elif table is self.mor:
-                table.log_compact(options={**self.options, "hoodie.log.compaction.blocks.threshold": "2"})
+                table.maintenance.log_compact(options={**self.options, "hoodie.log.compaction.blocks.threshold": "2"})
         if verb != "log_compact":
             self.compacted.compact(options=AT_ONCE)
 

@@ -17,6 +17,7 @@ from pyhudi.model.options import WriteOptions
 from pyhudi.services.cluster.calls import cluster
 from pyhudi.storage.memory import MemoryStorage
 from pyhudi.table.calls import serve
+from tests.support.arguments import arguments
 from tests.support.tables.small import DEFAULTS, TestTable, rollback_write, rows_of
 from tests.support.writers.interrupted import InterruptedEngine
 
@@ -201,7 +202,7 @@ def test_the_table_object_overwrites(tmp_path: Any) -> None:
     assert table.to_arrow(["id"]).column(0).to_pylist() == ["c", "n"] or sorted(ids(table)) == ["c", "n"]
     table.insert_overwrite(rows_of(("m", "x", 1, 5)), partitions=["x", "y"])
     assert ids(table) == ["m"]
-    table.insert_overwrite_table([{"id": "q", "p": "z", "ts": 1, "v": 1}])
+    table.overwrite([{"id": "q", "p": "z", "ts": 1, "v": 1}])
     assert ids(table) == ["q"]
 
 
@@ -229,11 +230,11 @@ def test_what_mode_overwrite_does(
     keys = {"record_key": "id", "partition_by": "p", "ordering": "ts"}
     write_hudi(tmp_path / "t", rows_of(*START), **keys)
 
-    write_hudi(tmp_path / "t", rows_of(("n", "x", 1, 5)), **{"mode": "overwrite", **keys, **options})
+    write_hudi(tmp_path / "t", rows_of(("n", "x", 1, 5)), **arguments({"mode": "overwrite"}, keys, options))
 
     table = HudiTable.open(tmp_path / "t")
     assert ids(table) == expected
-    assert len(table.timeline) == (2 if keeps_history else 1)
+    assert len(table.state().timeline) == (2 if keeps_history else 1)
 
 
 @pytest.mark.parametrize("operation", ["delete", "delete_partition"])

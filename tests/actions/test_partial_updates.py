@@ -107,7 +107,7 @@ def test_log_compaction_keeps_partial_updates_partial():
     for value in ("a", "b", "c"):
         changed.update("p = 'x'", lambda row: row["p"] == "x", {"note": value}, note=value)
         changed.update("v = 2", lambda row: row["v"] == 2, {"tags": [value]}, tags=[value])
-    changed.table.log_compact(options={"hoodie.log.compaction.blocks.threshold": "2"})
+    changed.table.maintenance.log_compact(options={"hoodie.log.compaction.blocks.threshold": "2"})
     changed.check()
     changed.table.compact()
     changed.check()

@@ -128,7 +128,7 @@ def test_a_write_can_t_change_how_a_table_merges(tmp_path: Path, version: int) -
     with pytest.raises(ConfigError, match="was made with"):
         table.upsert(rows, options={PAYLOAD: NON_DEFAULTS})
     with pytest.raises(ConfigError, match=r"merges by|was made with"):
-        table.upsert(rows, merge_mode="COMMIT_TIME_ORDERING")
+        table.upsert(rows, options={"hoodie.write.record.merge.mode": "COMMIT_TIME_ORDERING"})
     table.upsert(rows, options={PAYLOAD: PARTIAL})
 
 
@@ -250,7 +250,7 @@ def test_a_table_stores_of_its_payload_class_what_real_hudi_stores(
         options={PAYLOAD: payload},
     )  # fmt: skip
 
-    assert about_merging(table.config.properties) == about_merging(theirs.properties)
+    assert about_merging(table.state().config.properties) == about_merging(theirs.properties)
 
 
 def about_merging(properties: Mapping[str, str]) -> dict[str, str]:

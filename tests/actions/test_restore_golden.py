@@ -97,7 +97,7 @@ def test_a_restore_does_what_real_hudi_did(golden: Golden, version: str) -> None
     assert differences(description["expected"]["as_of"][time], table.to_arrow()) == []
     after = restored["expected"]["snapshot_after_restore"]
     assert differences(after, table.to_arrow()) == []
-    last = max(i.requested_time for i in HudiTable.open(theirs).timeline.commits())
+    last = max(i.requested_time for i in HudiTable.open(theirs).state().timeline.commits())
     assert names(path) == {name for name in names(theirs) if not written_since(name, last)}
 
 

@@ -38,11 +38,11 @@ def test_its_columns_stay_for_every_reader_and_the_next_write(version: int, tmp_
     rows = [{"id": 1, "city": "oslo", "fare": 1.5}]
     write_hudi(path, rows, record_key="id", partition_by="city", table_version=version)
     table = HudiTable.open(path)
-    columns = table.schema
+    columns = table.schema()
 
     table.rollback()
 
-    assert table.schema == columns
+    assert table.schema() == columns
     assert table.scan(meta_columns=False).to_arrow().schema == columns
     assert table.scan(where="fare > 1").to_arrow().num_rows == 0
     described = sql("DESCRIBE rides", {"rides": path}).to_arrow().to_pylist()
@@ -62,4 +62,4 @@ def test_a_rollback_of_a_later_write_notes_no_columns(tmp_path: Path) -> None:
 
     table.rollback()
 
-    assert table.state.config.create_schema is None
+    assert table.state().config.create_schema is None

@@ -113,11 +113,11 @@ def test_every_service_leaves_the_rows_as_they_are(version: str) -> None:
     table = altered(version)
     hudi = HudiTable(table.meta)
     services = (
-        partial(hudi.log_compact, options={"hoodie.log.compaction.blocks.threshold": "1"}),
+        partial(hudi.maintenance.log_compact, options={"hoodie.log.compaction.blocks.threshold": "1"}),
         partial(hudi.cluster, sort_columns="title"),
         hudi.clean,
-        hudi.archive,
-        hudi.savepoint,
+        hudi.maintenance.archive,
+        hudi.savepoints.create,
     )
     for service in services:
         service()
@@ -140,7 +140,7 @@ def test_changes_by_filters_and_merges_find_columns_by_id(version: str, clustere
     hudi.merge(source).when_matched_update_all().when_not_matched_insert_all().execute()
     expected = [("a", "merged", 8, "em"), ("c", "new", 5_000_000_000, "e2"), ("d", "new", 3, None), ROWS[4]]
     assert rows(table) == [*expected, ("m", "tm", 9, None)]
-    hudi.truncate()
+    hudi.delete_partitions(matching="*")
     assert rows(table) == []
 
 
@@ -196,11 +196,11 @@ def test_files_of_older_schemas_are_rewritten_by_column_id(golden: Any, version:
     """Real Hudi's: b was written with `name` and a number `extra`; one was renamed, one dropped and added as text."""
     path, description = golden(version, "evolution_schema_on_read")
     table = HudiTable.open(path)
-    names = table.schema.names
+    names = table.schema().names
     before = {row["id"]: {name: row[name] for name in names} for row in description["expected"]["snapshot"]}
-    last = table.timeline.last_commit()
+    last = table.state().timeline.last_commit()
     assert last is not None
-    real = table.state.commits.metadata(last).extra_metadata
+    real = table.state().commits.metadata(last).extra_metadata
 
     result = table.upsert(
         [{"id": "n", "title": "tn", "v": 6_000_000_000, "extra": "en", "ts": 9, "p": "y"}],
@@ -211,9 +211,9 @@ def test_files_of_older_schemas_are_rewritten_by_column_id(golden: Any, version:
     found = {row["id"]: row for row in table.scan(names).to_arrow().to_pylist()}
     new = {"id": "n", "title": "tn", "v": 6_000_000_000, "extra": "en", "ts": 9, "p": "y"}
     assert found == {key: row for key, row in {**before, "n": new}.items() if key != "c"}
-    written = table.state.timeline.find(result.instant_time)
+    written = table.state().timeline.find(result.instant_time)
     assert written is not None
-    body = table.state.commits.metadata(written)
+    body = table.state().commits.metadata(written)
     assert any(stat.prev_commit != "null" for stat in body.stats()), "an older file was rewritten"
     for entry in ("schema", "latest_schema"):
         assert body.extra_metadata[entry] == real[entry], "word for word as real Hudi's writes"

@@ -25,7 +25,7 @@ def table(tmp_path: Path, request: pytest.FixtureRequest) -> HudiTable:
 
 
 def last(table: HudiTable, identifier: str = "default_single_writer") -> int | None:
-    return last_batch(MetaClient.load(table.state.storage), identifier)
+    return last_batch(MetaClient.load(table.state().storage), identifier)
 
 
 def test_the_newest_commit_that_names_the_stream_has_its_last_batch(table: HudiTable) -> None:
@@ -41,7 +41,7 @@ def test_the_newest_commit_that_names_the_stream_has_its_last_batch(table: HudiT
 def test_the_commit_says_it_as_real_hudi_does(table: HudiTable) -> None:
     """Real Hudi 0.15.0 and 1.2.0 write this text for the batches of a stream."""
     table.upsert(ROW, options={BATCH_ID: "0", "hoodie.datasource.write.commitmeta.key.prefix": "x"})
-    meta = MetaClient.load(table.state.storage)
+    meta = MetaClient.load(table.state().storage)
     newest = meta.timeline.last_commit()
     assert newest is not None
     assert meta.commits.metadata(newest).extra_metadata[SINK_CHECKPOINT] == '{"default_single_writer":"0"}'
@@ -53,7 +53,7 @@ def test_a_batch_is_found_when_others_have_archived_its_commit(table: HudiTable)
     table.upsert(ROW, options={BATCH_ID: "3", **archiving})
     for _ in range(9):
         table.upsert(ROW, options=archiving)
-    active = MetaClient.load(table.state.storage)
+    active = MetaClient.load(table.state().storage)
     assert all(not active.commits.metadata(i).extra_metadata.get(SINK_CHECKPOINT) for i in active.timeline.commits())
     assert last(table) == 3
 
@@ -71,7 +71,7 @@ def test_of_two_writers_of_one_batch_the_second_gives_way(table: HudiTable, monk
     monkeypatch.setattr(runner, "_complete", overtaken)
     with pytest.raises(WriteConflict, match="has brought batch 5"):
         table.upsert(ROW, options={BATCH_ID: "5", "hoodie.clean.failed.writes.policy": "LAZY"})
-    assert len(table.timeline.commits()) == 1
+    assert len(table.state().timeline.commits()) == 1
     table.upsert(ROW, options={BATCH_ID: "6"})
     assert last(table) == 6
 
@@ -88,7 +88,7 @@ QUERY = "hoodie.pyhudi.streaming.query.id"
 
 def written(table: HudiTable, batch_id: int, query: str | None, identifier: str = "default_single_writer") -> bool:
     stream = StreamOptions(batch_id=batch_id, identifier=identifier, query=query)
-    return is_written(MetaClient.load(table.state.storage), stream, batch_id)
+    return is_written(MetaClient.load(table.state().storage), stream, batch_id)
 
 
 def test_streams_without_a_name_are_told_apart_by_their_queries(table: HudiTable) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,7 @@ def rows(*values: tuple[int, str, float]) -> list[dict[str, Any]]:
     return [{"id": number, "city": city, "fare": fare} for number, city, fare in values]
 
 
-def upsert(path: Path, *values: tuple[int, str, float], **options: object) -> None:
+def upsert(path: Path, *values: tuple[int, str, float], options: Mapping[str, object] | None = None) -> None:
     HudiTable.open(path).upsert(rows(*values), options=options)
 
 
@@ -78,24 +79,24 @@ BEFORE = [(1, "a", 1.5), (2, "b", 2.5)]
 )
 def test_a_query_decides_whether_the_write_stays(path: Path, options: dict[str, object], passes: bool) -> None:
     if passes:
-        upsert(path, (2, "b", 9.5), (3, "c", 3.0), **options)
+        upsert(path, (2, "b", 9.5), (3, "c", 3.0), options=options)
         assert content(path) == [(1, "a", 1.5), (2, "b", 9.5), (3, "c", 3.0)]
     else:
         with pytest.raises(ValidationFailed, match="expected"):
-            upsert(path, (2, "b", 9.5), (3, "c", 3.0), **options)
+            upsert(path, (2, "b", 9.5), (3, "c", 3.0), options=options)
         assert content(path) == BEFORE
-    assert not HudiTable.open(path).timeline.pending().instants
+    assert not HudiTable.open(path).state().timeline.pending().instants
 
 
 @pytest.mark.thorough
 def test_the_error_names_the_validator_what_was_expected_and_what_was_found(path: Path) -> None:
     with pytest.raises(ValidationFailed) as error:
-        upsert(path, (2, "b", -1.0), **by(VALUE, "SELECT count(*) FROM <TABLE_NAME> WHERE fare < 0#0"))
+        upsert(path, (2, "b", -1.0), options=by(VALUE, "SELECT count(*) FROM <TABLE_NAME> WHERE fare < 0#0"))
     assert f"fails {VALUE}, 'SELECT count(*) FROM <TABLE_NAME> WHERE fare < 0#0': expected 0, found 1" in str(
         error.value
     )
     with pytest.raises(ValidationFailed) as error:
-        upsert(path, (2, "z", 1.0), **by(EQUAL, "SELECT city FROM <TABLE_NAME>"))
+        upsert(path, (2, "z", 1.0), options=by(EQUAL, "SELECT city FROM <TABLE_NAME>"))
     assert "only before: [{'city': 'b'}]; only after: [{'city': 'z'}]" in str(error.value)
 
 
@@ -107,9 +108,9 @@ def test_a_function_gets_the_table_before_and_after(path: Path) -> None:
         seen.append(ids)  # type: ignore[arg-type]
         return len(ids[1]) <= 3
 
-    upsert(path, (3, "c", 3.0), **{"hoodie.precommit.validators": look})
+    upsert(path, (3, "c", 3.0), options={"hoodie.precommit.validators": look})
     with pytest.raises(ValidationFailed, match=r"look: expected true, found False"):
-        upsert(path, (4, "d", 4.0), **{"hoodie.precommit.validators": [look]})
+        upsert(path, (4, "d", 4.0), options={"hoodie.precommit.validators": [look]})
     assert seen == [([1, 2], [1, 2, 3]), ([1, 2, 3], [1, 2, 3, 4])]
     assert len(content(path)) == 3
 
@@ -125,11 +126,11 @@ def broken(before: Scan, after: Scan) -> None:
 
 def test_a_function_by_its_name(path: Path) -> None:
     named = {"hoodie.precommit.validators": f"{__name__}:fares_are_positive"}
-    upsert(path, (3, "c", 3.0), **named)
+    upsert(path, (3, "c", 3.0), options=named)
     with pytest.raises(ValidationFailed, match="1 fares of 3 are not positive"):
-        upsert(path, (2, "c", 0.0), **named)
+        upsert(path, (2, "c", 0.0), options=named)
     with pytest.raises(ValidationFailed, match="AssertionError: never right"):
-        upsert(path, (2, "c", 0.0), **{"hoodie.precommit.validators": f"{__name__}:broken"})
+        upsert(path, (2, "c", 0.0), options={"hoodie.precommit.validators": f"{__name__}:broken"})
 
 
 @pytest.mark.thorough
@@ -139,7 +140,7 @@ def test_deletes_and_other_changes_are_validated_too(path: Path) -> None:
     with pytest.raises(ValidationFailed, match="found 1"):
         table.delete(where="id = 1", options=keeps_all)
     with pytest.raises(ValidationFailed, match="found 1"):
-        table.insert_overwrite_table(rows((7, "x", 1.0)), options=keeps_all)
+        table.overwrite(rows((7, "x", 1.0)), options=keeps_all)
     table.update("id = 1", values={"fare": 2.5}, options=keeps_all)
     assert content(path) == [(1, "a", 2.5), (2, "b", 2.5)]
 
@@ -157,7 +158,7 @@ def test_warn_log_only_warns(path: Path) -> None:
         "hoodie.precommit.validators.failure.policy": "WARN_LOG"
     }
     with pytest.warns(UserWarning, match="expected 0, found 3"):
-        upsert(path, (3, "c", 3.0), **options)
+        upsert(path, (3, "c", 3.0), options=options)
     assert len(content(path)) == 3
 
 
@@ -183,7 +184,7 @@ def test_what_can_not_run_is_refused_before_anything_is_written(
 )
 def test_a_query_that_fails_takes_the_write_back(path: Path, query: str) -> None:
     with pytest.raises(ConfigError):
-        upsert(path, (3, "c", 3.0), **by(VALUE, query))
+        upsert(path, (3, "c", 3.0), options=by(VALUE, query))
     assert content(path) == BEFORE
 
 

@@ -93,7 +93,7 @@ def test_commands_that_look_answer_on_every_table_of_real_hudi(
 ) -> None:
     path, _ = golden(version, name)
     table = HudiTable.open(path)
-    first, newest = next(iter(table.timeline.commits())).requested_time, table.timeline.last_commit()
+    first, newest = next(iter(table.state().timeline.commits())).requested_time, table.state().timeline.last_commit()
     assert newest is not None
 
     look(run, path, [*READING, *REPAIRS])
@@ -102,7 +102,9 @@ def test_commands_that_look_answer_on_every_table_of_real_hudi(
     instants = run("export", path, tmp_path / "instants", "--instants")
     rows = run("export", path, tmp_path / "rows.parquet")
 
-    assert instants["items"] == len([one for one in table.timeline.completed() if one.action.value in EXPORTED_ACTIONS])
+    assert instants["items"] == len(
+        [one for one in table.state().timeline.completed() if one.action.value in EXPORTED_ACTIONS]
+    )
     assert rows["items"] == pq.read_metadata(tmp_path / "rows.parquet").num_rows == table.count()
 
 
@@ -172,7 +174,7 @@ def test_rows_come_from_standard_input(run: Run, table: HudiTable, monkeypatch: 
 def test_a_file_whose_format_nobody_knows_is_refused_before_anything_is_written(run: Run, table: HudiTable) -> None:
     assert "--format" in run("write", table.path, "rows.xyz", code=1)
     assert "There is no file" in run("write", table.path, "rows.csv", code=1)
-    assert len(table.timeline.commits()) == 2
+    assert len(table.state().timeline.commits()) == 2
 
 
 @pytest.mark.thorough
@@ -207,7 +209,7 @@ def test_a_plan_is_shown_and_nothing_happens_without_a_yes(run: Run, table: Hudi
 def test_a_plan_to_take_something_away_is_refused_as_the_call_is(run: Run, table: HudiTable) -> None:
     run("index create", table.path, "record_index")
     saved = run("savepoint create", table.path)["instant_time"]
-    table.create_index("by_city", columns=["city"])
+    table.indexes.create("by_city", columns=["city"])
     before = sorted(table.metadata.partitions)
 
     for words, more, why in (
@@ -225,13 +227,13 @@ def test_a_plan_to_take_something_away_is_refused_as_the_call_is(run: Run, table
     assert run("savepoint delete", table.path, saved, "--dry-run") == []
     assert run("metadata drop", table.path, "--partitions", "record_index", "--dry-run") == ["record_index"]
     assert sorted(table.metadata.partitions) == before
-    assert [one.instant_time for one in table.savepoints()] == [saved]
+    assert [one.instant_time for one in table.savepoints.list()] == [saved]
     assert [one["name"] for one in run("index drop", table.path, "by_city", "--yes")] == stay
 
 
 @pytest.mark.thorough
 def test_a_write_is_rolled_back_and_a_savepoint_restored(run: Run, table: HudiTable) -> None:
-    first, second = table.timeline.commits()
+    first, second = table.state().timeline.commits()
     run("savepoint create", table.path, first.requested_time, "--comment", "before")
     write_hudi(table.path, ROWS.slice(1, 1))
 
@@ -253,9 +255,9 @@ def test_properties_are_set_with_a_difference_and_a_copy_of_the_file(run: Run, t
 
     assert changed["differences"] == [{"key": "my.key", "before": None, "after": "v=1"}]
     assert Path(table.path, changed["backup"]).read_text() == before
-    assert table.config.properties["my.key"] == "v=1"
+    assert table.state().config.properties["my.key"] == "v=1"
     assert run("config unset", table.path, "my.key", "--yes")["differences"][0]["after"] is None
-    assert "my.key" not in table.config.properties
+    assert "my.key" not in table.state().config.properties
     assert "use change_type" in run("config set", table.path, "hoodie.table.type=X", "--yes", code=1)
     assert "how the table's files are written" in run(
         "config set", table.path, "hoodie.table.recordkey.fields=x", "--yes", code=1
@@ -332,9 +334,9 @@ def test_versions_go_down_and_up(run: Run, table: HudiTable) -> None:
 
     assert planned["dry_run"]
     assert [(one["source"], one["target"]) for one in planned["steps"]] == [(9, 8), (8, 6)]
-    assert table.config.table_version == 9
+    assert table.state().config.table_version == 9
     assert run("downgrade", table.path, "--to", 6, "--yes")["target"] == 6
-    assert table.config.table_version == 6
+    assert table.state().config.table_version == 6
     assert run("upgrade", table.path, "--yes")["target"] == 9
 
 
@@ -371,7 +373,7 @@ def test_bash_completes_commands_and_options(run: Run, tmp_path: Path) -> None:
 
 @pytest.mark.thorough
 def test_two_commits_are_compared(run: Run, table: HudiTable) -> None:
-    first, second = (one.requested_time for one in table.timeline.commits())
+    first, second = (one.requested_time for one in table.state().timeline.commits())
     table.upsert(ROWS.slice(0, 1).append_column("tip", pa.array([1.0])), schema_mode="merge")
 
     updated = run("table diff", table.path, first, second)
@@ -399,7 +401,7 @@ def test_write_amplification_is_that_of_the_procedure(run: Run, table: HudiTable
 def test_rows_are_exported_as_of_a_commit_and_written_back(
     run: Run, table: HudiTable, tmp_path: Path, name: str
 ) -> None:
-    first = next(iter(table.timeline.commits())).requested_time
+    first = next(iter(table.state().timeline.commits())).requested_time
 
     run("export", table.path, tmp_path / name, "--as-of", first, "--where", "city = 'rome'")
     written = run("write", tmp_path / "copy", tmp_path / name, "--record-key", "id")
@@ -417,7 +419,7 @@ def test_instants_are_exported_as_json(run: Run, table: HudiTable, tmp_path: Pat
 
 @pytest.mark.thorough
 def test_a_table_is_copied_as_of_a_commit(run: Run, table: HudiTable, tmp_path: Path) -> None:
-    first = next(iter(table.timeline.commits())).requested_time
+    first = next(iter(table.state().timeline.commits())).requested_time
 
     copied = run("export", table.path, tmp_path / "copy", "--copy", "--as-of", first)
 

@@ -107,7 +107,7 @@ def test_what_the_command_line_prints_can_be_written_again(
 ) -> None:
     table = HudiTable.create(tmp_path / "t", VALUES, record_key="id")
     table.upsert(pa.Table.from_pylist(ROWS, VALUES))
-    other = HudiTable.create(tmp_path / "other", table.schema, record_key="id")
+    other = HudiTable.create(tmp_path / "other", table.schema(), record_key="id")
 
     assert main(["head", str(table.path), f"--{form}"]) == 0
     file = tmp_path / f"rows.{form}"
@@ -125,7 +125,7 @@ def test_an_exported_csv_file_can_be_written_again(tmp_path: Path) -> None:
     table.upsert(pa.Table.from_pylist(ROWS, VALUES))
     table.export(tmp_path / "rows.csv")
 
-    read = rows_of_files([str(tmp_path / "rows.csv")], None, table.schema)().read_all()
+    read = rows_of_files([str(tmp_path / "rows.csv")], None, table.schema())().read_all()
 
     assert sorted(read.to_pylist(), key=lambda row: row["id"]) == ROWS
 

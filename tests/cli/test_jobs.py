@@ -47,7 +47,7 @@ def test_the_care_of_one_night_compacts_cleans_and_looks(tmp_path: Path, environ
     ended = run(["bash", "-c", command], environment)
 
     assert ended.returncode == 0, ended.stderr
-    assert HudiTable.open(path).files()["log_files"].to_pylist() == [0]
+    assert HudiTable.open(path).inspect.files()["log_files"].to_pylist() == [0]
     assert run(["bash", "-c", command.replace(str(path), str(tmp_path / "none"))], environment).returncode == 1
 
 

@@ -38,7 +38,7 @@ def test_a_stopped_write_leaves_the_table_as_it_was(tmp_path: Path, number: sign
         command, env={**os.environ, "PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
         until = time.monotonic() + 120
-        while not list(path.glob(".hoodie/timeline/*.inflight")) or len(HudiTable.open(path).timeline) < 2:
+        while not list(path.glob(".hoodie/timeline/*.inflight")) or len(HudiTable.open(path).state().timeline) < 2:
             assert process.poll() is None, process.communicate()
             assert time.monotonic() < until
             time.sleep(0.02)
@@ -51,7 +51,7 @@ def test_a_stopped_write_leaves_the_table_as_it_was(tmp_path: Path, number: sign
     assert err.count("\n") == 1
     table = HudiTable.open(path)
     assert table.count() == 1
-    assert len(table.timeline.pending()) == 0
+    assert len(table.state().timeline.pending()) == 0
     assert len(list(path.rglob("*.parquet"))) - len(list(path.glob(".hoodie/**/*.parquet"))) == 1
 
 
@@ -85,7 +85,7 @@ def test_a_signal_after_the_commit_ends_with_a_code_of_its_own_and_names_the_ins
         for one, handler in handlers.items():
             signal.signal(one, handler)
 
-    (newest,) = HudiTable.open(path).timeline.commits().instants[1:]
+    (newest,) = HudiTable.open(path).state().timeline.commits().instants[1:]
     out, err = capsys.readouterr()
     assert (code, out) == (5, "")
     assert err == (

@@ -59,12 +59,12 @@ def test_indexes_that_are_built_beside_two_writers_have_every_row(tmp_path: Path
         writer.start()
     handle = HudiTable.open(path)
     for name, what in INDEXES.items():
-        handle.create_index(name, while_writing=True, options=OPTIONS, **what)
+        handle.indexes.create(name, while_writing=True, options=OPTIONS, **what)
     done.set()
     for writer in writers:
         writer.join()
     assert failed == []
-    meta = HudiTable.open(path).state
+    meta = HudiTable.open(path).state()
     assert validate(meta) == ()
     found = MetadataTable.open(meta)
     assert found is not None

@@ -70,7 +70,7 @@ def test_a_write_that_completes_after_a_later_one_is_in_the_ranges_of_an_express
     table.failed_writes_policy = "LAZY"
     table.insert(("a", "x", 1, 0))
     table.insert(("b", "x", 1, DAY_S))
-    HudiTable(table.meta).create_index("day", expression="from_unixtime(v, 'yyyy-MM-dd')")
+    HudiTable(table.meta).indexes.create("day", expression="from_unixtime(v, 'yyyy-MM-dd')")
     assert _days(table) == [("1970-01-01", "1970-01-02")]
 
     _upsert_around(table, ("a", "x", 2, 9 * DAY_S), ("b", "x", 2, 2 * DAY_S))

@@ -35,8 +35,8 @@ GLOBAL = {**ON, "metadata_global_record_level_index_enable": "true", "index_type
 PARTITIONED = {**ON, "metadata_record_level_index_enable": "true", "index_type": "RECORD_LEVEL_INDEX"}
 # Kinds of which a partition is made by name.
 BY_NAME: Mapping[MetadataKind, Callable[[HudiTable], object]] = {
-    MetadataKind.SECONDARY_INDEX: lambda table: table.create_index("by_v", columns="v"),
-    MetadataKind.EXPRESSION_INDEX: lambda table: table.create_index("day", expression="from_unixtime(ts, 'yyyy')"),
+    MetadataKind.SECONDARY_INDEX: lambda table: table.indexes.create("by_v", columns="v"),
+    MetadataKind.EXPRESSION_INDEX: lambda table: table.indexes.create("day", expression="from_unixtime(ts, 'yyyy')"),
 }
 # What of a record tells when it was written, and not what is so.
 WHEN = {MetadataKind.BLOOM_FILTERS: "timestamp", MetadataKind.RECORD_INDEX: "instantTime"}

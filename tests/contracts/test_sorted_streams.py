@@ -140,17 +140,31 @@ def test_a_sorted_bulk_insert_of_a_large_stream_stores_what_one_of_a_table_store
     random = np.random.default_rng(2)
     ids = random.permutation(3000)
     rows = pa.table({"id": [f"{n:05d}" for n in ids], "p": [f"p{n % 4}" for n in ids], "v": ids})
-    write_hudi(tmp_path / "table", rows, "bulk_insert", record_key="id", partition_by="p", sort_mode=sort_mode)
+    write_hudi(
+        tmp_path / "table",
+        rows,
+        "bulk_insert",
+        record_key="id",
+        partition_by="p",
+        options={"hoodie.bulkinsert.sort.mode": sort_mode},
+    )
 
     monkeypatch.setattr(local, "SORT_BYTES", 20_000)
     stream = batches_of(rows, 100)
-    write_hudi(tmp_path / "stream", stream, "bulk_insert", record_key="id", partition_by="p", sort_mode=sort_mode)
+    write_hudi(
+        tmp_path / "stream",
+        stream,
+        "bulk_insert",
+        record_key="id",
+        partition_by="p",
+        options={"hoodie.bulkinsert.sort.mode": sort_mode},
+    )
 
     of_table, of_stream = (HudiTable.open(tmp_path / name) for name in ("table", "stream"))
     assert of_stream.to_arrow(["id", "p", "v"]).sort_by("id") == of_table.to_arrow(["id", "p", "v"]).sort_by("id")
-    for file in of_stream.files()["path"].to_pylist():
+    for file in of_stream.inspect.files()["path"].to_pylist():
         stored = pq.read_table(tmp_path / "stream" / file, columns=["id"])["id"].to_pylist()
         if sort_mode != "PARTITION_PATH_REPARTITION":
             assert stored == sorted(stored)
     if "REPARTITION" in sort_mode:
-        assert of_stream.files().num_rows == 4, "a partition is one task's"
+        assert of_stream.inspect.files().num_rows == 4, "a partition is one task's"

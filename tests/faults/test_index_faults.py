@@ -35,23 +35,23 @@ FEW = {key: text for key, text in OPTIONS.items() if "filegroup" in key}
 
 
 def create(table: TestTable) -> None:
-    HudiTable(table.meta).create_index("by_v", columns="v", options=FEW)
+    HudiTable(table.meta).indexes.create("by_v", columns="v", options=FEW)
 
 
 def drop(table: TestTable) -> None:
-    HudiTable(table.meta).drop_index("by_v")
+    HudiTable(table.meta).indexes.drop("by_v")
 
 
 def schedule(table: TestTable) -> None:
-    HudiTable(table.meta).create_index("by_v", columns="v", schedule_only=True, options=FEW)
+    HudiTable(table.meta).indexes.create("by_v", columns="v", schedule_only=True, options=FEW)
 
 
 def build(table: TestTable) -> None:
-    HudiTable(table.meta).build_indexes(options=FEW)
+    HudiTable(table.meta).indexes.build(options=FEW)
 
 
 def names(table: TestTable) -> list[str]:
-    return [one.name for one in HudiTable(table.meta).indexes()]
+    return [one.name for one in HudiTable(table.meta).indexes.list()]
 
 
 @pytest.mark.parametrize("act", [create, drop])
@@ -148,7 +148,7 @@ def test_an_index_is_built_while_a_clean_is_at_work_or_has_died(name: str) -> No
     deletions = [n for n, (verb, path) in enumerate(at_once.memory.log, 1) if verb == "delete" and path[0] in "xy"]
     assert dies(table, partial(cleaned, table), "after", deletions[1])
 
-    HudiTable(table.meta).create_index(name, options=FEW)
+    HudiTable(table.meta).indexes.create(name, options=FEW)
 
     assert validate(table.meta) == ()
     cleaned(table)

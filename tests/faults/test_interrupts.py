@@ -160,7 +160,7 @@ def test_an_interrupt_names_the_instants_that_are_complete_and_no_others(error: 
 def test_an_interrupted_service_names_what_it_completed() -> None:
     acts: list[tuple[TestTable, Callable[[HudiTable], object]]] = [
         (merge_on_read(CHANGE), lambda t: t.compact(options=MANY_WRITERS)),
-        (made(CHANGE), lambda t: t.savepoint(options=MANY_WRITERS)),
+        (made(CHANGE), lambda t: t.savepoints.create(options=MANY_WRITERS)),
     ]
     for table, act in acts:
         numbers = set()
@@ -216,10 +216,10 @@ SERVICES: dict[str, tuple[Callable[[], TestTable], Callable[[HudiTable], object]
         lambda t: t.clean(options={**MANY_WRITERS, **ONE_VERSION}),
         [("a", "x", 3, 12), *START[1:]],
     ),
-    "savepoint": (made, lambda t: t.savepoint(options=MANY_WRITERS), START),
+    "savepoint": (made, lambda t: t.savepoints.create(options=MANY_WRITERS), START),
     "index": (
         indexed,
-        lambda t: t.create_index("by_v", columns="v", options={**MANY_WRITERS, **INDEXED}),
+        lambda t: t.indexes.create("by_v", columns="v", options={**MANY_WRITERS, **INDEXED}),
         START,
     ),
 }

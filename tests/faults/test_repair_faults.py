@@ -28,7 +28,7 @@ from pyhudi.services.repair.partitions import rename_partition
 from pyhudi.services.repair.result import RepairResult
 from pyhudi.storage.clock import FixedClock
 from pyhudi.table.calls import serve
-from pyhudi.table.groups import properties_repaired
+from pyhudi.table.repairs import repair_properties
 from pyhudi.timeline.table_properties import load_table_config, table_exists
 from tests.support.tables.small import TestTable, rows_of
 from tests.support.writers.dying import deaths, on_clone
@@ -219,7 +219,7 @@ def test_properties_are_as_they_were_or_whole_and_the_next_repair_ends_it(backup
     given = {key: text for key, text in whole.items() if any(name in key for name in ("merge", "ordering", "payload"))}
 
     def mend(table: TestTable, dry_run: bool = False) -> RepairResult:
-        return properties_repaired(table.storage, given, dry_run, None)
+        return repair_properties(table.storage, properties=given, dry_run=dry_run)
 
     for attempt, where in deaths(table, mend):
         assert table_exists(attempt.storage), where

@@ -16,7 +16,7 @@ from pyhudi.meta_client import MetaClient
 from pyhudi.queries.validation import validate
 from pyhudi.storage.memory import MemoryStorage
 from pyhudi.storage.staged_table import StagedTable
-from pyhudi.table.write import create
+from pyhudi.table.save import create
 from tests.support.tables.small import TestTable
 from tests.support.writers.dying import READING, dies, places_to_die
 

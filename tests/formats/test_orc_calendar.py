@@ -64,7 +64,10 @@ def test_a_bootstrap_of_such_a_file_makes_no_table_or_one_whose_old_days_are_ref
 
 def test_old_days_of_own_files_stay(tmp_path: Path) -> None:
     table = HudiTable.create(
-        tmp_path, pa.schema([("id", pa.string()), ("v", pa.date32())]), record_key="id", base_file_format="ORC"
+        tmp_path,
+        pa.schema([("id", pa.string()), ("v", pa.date32())]),
+        record_key="id",
+        options={"hoodie.table.base.file.format": "ORC"},
     )
     table.upsert([{"id": "a", "v": OLD}])
     assert table.to_arrow(["v"]).to_pylist() == [{"v": OLD}]

@@ -197,8 +197,8 @@ def test_files_that_are_added_or_bootstrapped_keep_their_days_and_moments(tmp_pa
             tables.append(HudiTable.open(tmp_path / f"{source}_{mode}"))
         for table in tables:
             assert table.to_arrow(expected.column_names).sort_by("id").cast(expected.schema) == expected, table.path
-            assert pa.types.is_timestamp(table.schema.field("t").type)
-            assert table.schema.field("t").type.tz == "UTC"
+            assert pa.types.is_timestamp(table.schema().field("t").type)
+            assert table.schema().field("t").type.tz == "UTC"
 
 
 def test_the_command_line_writes_what_spark_would_read(tmp_path: Path) -> None:

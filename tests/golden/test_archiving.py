@@ -45,12 +45,12 @@ def every_table() -> list[object]:
 def test_archiving_changes_no_read(golden: Golden, version: str, name: str) -> None:
     path, _ = golden(version, name)
     table = HudiTable.open(path)
-    times = [None, *(instant.requested_time for instant in table.timeline.commits())]
+    times = [None, *(instant.requested_time for instant in table.state().timeline.commits())]
     if len(times) < 4:
         return  # nothing would be archived
     before, known = {time: rows(table, time) for time in times}, archived(path)
     try:
-        result = table.archive(options=KEEP)
+        result = table.maintenance.archive(options=KEEP)
     except UnsupportedTable:
         return  # not written in this release
 
@@ -63,7 +63,7 @@ def test_archiving_changes_no_read(golden: Golden, version: str, name: str) -> N
 def rows(table: HudiTable, time: str | None) -> list[str]:
     """All rows, or by what name the read was refused."""
     try:
-        return sorted(map(repr, table.to_arrow(as_of=time).to_pylist()))
+        return sorted(map(repr, table.scan(as_of=time).to_arrow().to_pylist()))
     except HudiError as error:
         return [type(error).__name__]
 

@@ -31,7 +31,7 @@ def rows(path: Path) -> list[str]:
 
 
 def file_groups(path: Path) -> int:
-    return sum(HudiTable.open(path).partitions().column("files").to_pylist())
+    return sum(HudiTable.open(path).inspect.partitions().column("files").to_pylist())
 
 
 @pytest.mark.filterwarnings("ignore:.*metadata table.*")
@@ -60,11 +60,13 @@ def test_a_plan_of_real_hudi_is_run_as_it_stands(golden: Golden, version: str, n
     path, _ = golden(version, name)
     before = rows(path)
     table = HudiTable.open(path)
-    (plan,) = (i for i in table.timeline.pending() if i.action in (ActionKind.CLUSTERING, ActionKind.REPLACECOMMIT))
+    (plan,) = (
+        i for i in table.state().timeline.pending() if i.action in (ActionKind.CLUSTERING, ActionKind.REPLACECOMMIT)
+    )
     (run,) = table.cluster(instant_time=plan.requested_time).runs
     assert run.instant_time == plan.requested_time
     assert rows(path) == before
-    assert not HudiTable.open(path).timeline.pending().instants
+    assert not HudiTable.open(path).state().timeline.pending().instants
     read = HudiTable.open(path).scan(columns=["name", "_hoodie_file_name"]).to_arrow().to_pylist()
     names = [row["name"] for row in read if run.instant_time in row["_hoodie_file_name"]]
     assert names, "rows of the plan are in the new files"
@@ -77,13 +79,15 @@ def test_what_a_clustering_records_is_what_real_hudi_records(golden: Golden, ver
     theirs = _recorded(golden(version, "g2_clustering_executed")[0])
     path, _ = golden(version, "g2_clustering_pending")
     table = HudiTable.open(path)
-    (plan,) = (i for i in table.timeline.pending() if i.action in (ActionKind.CLUSTERING, ActionKind.REPLACECOMMIT))
+    (plan,) = (
+        i for i in table.state().timeline.pending() if i.action in (ActionKind.CLUSTERING, ActionKind.REPLACECOMMIT)
+    )
     table.cluster(instant_time=plan.requested_time)
     assert _recorded(path) == theirs
 
 
 def _recorded(path: Path) -> Any:
-    meta = HudiTable.open(path).state
+    meta = HudiTable.open(path).state()
     instant = next(i for i in meta.timeline.completed() if i.action is ActionKind.REPLACECOMMIT)
     body = meta.commits.metadata(instant)
     ignored = {"path", "file_id", "total_write_bytes", "file_size_in_bytes", "create_time_ms", "scan_time_ms"}
@@ -100,7 +104,7 @@ def _recorded(path: Path) -> Any:
 @pytest.mark.parametrize("version", WRITERS)
 def test_a_plan_is_written_as_real_hudi_writes_it(golden: Golden, version: str) -> None:
     path, _ = golden(version, "g2_clustering_pending")
-    meta = HudiTable.open(path).state
+    meta = HudiTable.open(path).state()
     folder = path / meta.config.timeline_path
     requested = ("clustering.requested", "replacecommit.requested")
     (theirs,) = [file for file in folder.iterdir() if file.name.endswith(requested)]
@@ -150,7 +154,7 @@ def test_buckets_of_real_hudi_are_resized_again(golden: Golden, version: str) ->
     grown = file_groups(path)
     assert grown > 7
     table = HudiTable.open(path)
-    read = table.scan().to_arrow().select([f.name for f in table.state.table_schema()])
+    read = table.scan().to_arrow().select([f.name for f in table.state().table_schema()])
     table.upsert(read, options={**engine, "hoodie.compact.inline": "false"})
     keys = HudiTable.open(path).scan(columns=["id", "p"]).to_arrow().to_pylist()
     assert len(keys) == len(before)

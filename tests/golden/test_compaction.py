@@ -29,7 +29,7 @@ def rows(path: Path, query_type: str = "snapshot") -> list[str]:
 
 
 def log_files(path: Path) -> int:
-    return sum(HudiTable.open(path).partitions().column("log_files").to_pylist())
+    return sum(HudiTable.open(path).inspect.partitions().column("log_files").to_pylist())
 
 
 @pytest.mark.filterwarnings("ignore:.*metadata table.*")
@@ -61,9 +61,9 @@ def test_a_log_compaction_changes_no_row(golden: Golden, version: str, name: str
     options = {"hoodie.log.compaction.blocks.threshold": 2}
     if (version, name) in LOGS_REFUSED:
         with pytest.raises(WriteConflict):
-            HudiTable.open(path).log_compact(options=options)
+            HudiTable.open(path).maintenance.log_compact(options=options)
         return
-    HudiTable.open(path).log_compact(options=options)
+    HudiTable.open(path).maintenance.log_compact(options=options)
     assert rows(path) == before
     assert rows(path, "read_optimized") == optimised
 
@@ -75,7 +75,7 @@ def test_a_plan_of_real_hudi_is_run_as_it_stands(golden: Golden, version: str, n
     path, _ = golden(version, name)
     before = rows(path)
     table = HudiTable.open(path)
-    (plan,) = (i for i in table.timeline.pending() if i.action is ActionKind.COMPACTION)
+    (plan,) = (i for i in table.state().timeline.pending() if i.action is ActionKind.COMPACTION)
     logs = log_files(path)
     result = table.compact(instant_time=plan.requested_time)
     assert rows(path) == before
@@ -108,7 +108,7 @@ def test_the_stats_of_a_compaction_are_those_of_real_hudi(golden: Golden, versio
 def _stats(path: Path) -> dict[str, dict[str, Any]]:
     """File id → stat of the first compaction of a table."""
     table = HudiTable.open(path)
-    meta = table.state
+    meta = table.state()
     first = next(i for i in meta.timeline.completed() if i.action is ActionKind.COMMIT)
     body = meta.commits.metadata(first)
     assert (body.operation_type, body.compacted) == ("COMPACT", True)

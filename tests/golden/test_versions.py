@@ -47,7 +47,7 @@ def tables() -> list[Any]:
 def reads_of(table: HudiTable) -> Reads:
     """The snapshot (under None) and every time travel; a refusal by its name. Compactions change the files' names."""
     reads: Reads = {}
-    for time in (None, *(instant.requested_time for instant in table.timeline.commits())):
+    for time in (None, *(instant.requested_time for instant in table.state().timeline.commits())):
         try:
             rows = table.scan(as_of=time).to_arrow()
             names = [name for name in rows.column_names if name != "_hoodie_file_name"]
@@ -70,10 +70,12 @@ def test_rows_of_real_hudis_tables_stay(version: str, name: str, golden: Any) ->
         table = HudiTable.open(folder)
     except UnsupportedTable:
         pytest.skip("PyHudi does not read it")
-    before, config = reads_of(table), table.config
+    before, config = reads_of(table), table.state().config
     alike = True
     for target in PATHS[config.table_version]:
-        change = table.upgrade if target > table.config.table_version else table.downgrade
+        change = (
+            table.maintenance.upgrade if target > table.state().config.table_version else table.maintenance.downgrade
+        )
         refusal = next((text for part, text in REFUSED.items() if part in name), None)
         if refusal is not None:
             with pytest.raises(UnsupportedTable, match=refusal):
@@ -82,14 +84,14 @@ def test_rows_of_real_hudis_tables_stay(version: str, name: str, golden: Any) ->
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", MetadataTableRemoved)
             change(target, options={**COMPLEX_KEYS, **given_up(name)})
-        alike = alike and merge_alike(config, table.config)
+        alike = alike and merge_alike(config, table.state().config)
         after = reads_of(table)
-        assert table.config.table_version == target
+        assert table.state().config.table_version == target
         assert after[None] == before[None]
         assert {time: after[time] for time in before if alike or time is None} == {
             time: rows for time, rows in before.items() if alike or time is None
         }
-        assert {i.requested_time for i in table.timeline} >= {time for time in before if time is not None}
+        assert {i.requested_time for i in table.state().timeline} >= {time for time in before if time is not None}
         assert Path(folder, ".hoodie", "hoodie.properties").is_file()
 
 

@@ -71,12 +71,12 @@ def test_the_examples_that_take_a_readers_own_table_run(tmp_path: Path) -> None:
     write_hudi(path, ROWS, record_key="id", partition_by="city", table_version=6)
 
     assert run_examples("docs/versions", {}, {"HudiTable": HudiTable, "path": path})
-    assert HudiTable.open(path).config.table_version == 6
+    assert HudiTable.open(path).state().config.table_version == 6
 
     assert run_examples(
         "docs/concurrency", {"/data/trips": path}, {"HudiTable": HudiTable, "write_hudi": write_hudi, "changes": ROWS}
     )
-    assert len(HudiTable.open(path).timeline.commits().instants) == 2
+    assert len(HudiTable.open(path).state().timeline.commits().instants) == 2
 
 
 def test_the_examples_of_writing_and_calling_run(tmp_path: Path) -> None:

@@ -9,11 +9,25 @@ import sys
 import pytest
 
 import pyhudi
+import pyhudi.results
+import pyhudi.schema
 from tests.support.source import ROOT, modules
 
 
-def test_public_names_are_sorted():
+def test_public_names_are_sorted_and_within_their_budget():
     assert pyhudi.__all__ == sorted(pyhudi.__all__)
+    assert len(pyhudi.__all__) <= 40, "results are in pyhudi.results, changes of columns in pyhudi.schema"
+    assert len([name for name in dir(pyhudi.HudiTable) if not name.startswith("_")]) <= 45, "one in, one out"
+
+
+@pytest.mark.parametrize("module", [pyhudi.results, pyhudi.schema])
+def test_every_result_and_change_can_be_imported_and_says_what_it_is(module):
+    assert module.__all__ == sorted(module.__all__)
+    for name in module.__all__:
+        assert (getattr(module, name).__doc__ or "").strip(), name
+        if name not in pyhudi.__all__:
+            with pytest.raises(AttributeError, match=f"It is {module.__name__}.{name} now"):
+                getattr(pyhudi, name)
 
 
 @pytest.mark.parametrize("name", [name for name in pyhudi.__all__ if name not in ("enable", "disable")])
@@ -47,7 +61,7 @@ def test_the_front_desk_works_where_pyspark_is_not():
 
 def test_reading_a_table_loads_no_write_and_no_service(tmp_path):
     pyhudi.write_hudi(tmp_path / "t", [{"id": 1}], record_key="id")
-    look = "t = pyhudi.HudiTable.open(sys.argv[1]); t.files(), t.scan().to_arrow()"
+    look = "t = pyhudi.HudiTable.open(sys.argv[1]); t.inspect.files(), t.scan().to_arrow()"
     code = f"import sys, pyhudi; {look}; print(*sys.modules)"
     command = [sys.executable, "-c", code, tmp_path / "t"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=True)
@@ -57,7 +71,10 @@ def test_reading_a_table_loads_no_write_and_no_service(tmp_path):
     assert (
         not {f"pyhudi.services.{name}" for name in ("compact.compaction", "cluster.calls", "clean.cleaning")} & loaded
     )
-    assert not {"pyhudi.table.write", "pyhudi.table.bootstrap", "pyhudi.services.versions.upgrade"} & loaded
+    assert (
+        not {"pyhudi.table.write", "pyhudi.table.save", "pyhudi.table.bootstrap", "pyhudi.services.versions.upgrade"}
+        & loaded
+    )
 
 
 def test_listing_the_files_of_a_table_on_the_command_line_loads_no_arrow(tmp_path):
@@ -75,7 +92,7 @@ def test_the_health_and_the_page_of_a_table_load_no_pandas(tmp_path):
     # PyArrow imports pandas, where there is one, with the first array that is made of Python's values.
     options = {"hoodie.metadata.enable": "false"}
     pyhudi.write_hudi(tmp_path / "t", [{"id": 1}], record_key="id", options=options)
-    look = "t = pyhudi.HudiTable.open(sys.argv[1]); t.health(), t.report()"
+    look = "t = pyhudi.HudiTable.open(sys.argv[1]); t.inspect.health(), t.inspect.report()"
     code = f"import sys, pyhudi; {look}; print(*sys.modules)"
     command = [sys.executable, "-c", code, tmp_path / "t"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=True)

@@ -83,9 +83,9 @@ table = HudiTable.open("/tmp/t")
 table.clean(commits_retained="few")
 table.clean(record_key="id")
 table.upsert([], recordkey="id")
-table.upsert([], record_key=7)
+table.upsert([], schema_mode=7)
 write_hudi("/tmp/t", [], primary_key="id")
-table.maintenance.archive(max_commits=3, lock_wait_ms=10)
+table.maintenance.archive(max_commits=3)
 """
 WRONG_LINES = [3, 4, 5, 6, 7]
 

@@ -140,11 +140,11 @@ def test_who_overwrites_the_whole_table_may_give_it_another_number_of_buckets(by
 def test_a_table_that_goes_back_to_other_buckets_is_written_by_those(how: str, tmp_path: Path) -> None:
     path = tmp_path / "t"
     rows = [{"id": f"k{number}", "v": 1} for number in range(100)]
-    first = write_hudi(path, rows, record_key="id", index="BUCKET", buckets=8)
+    first = write_hudi(path, rows, record_key="id", index="BUCKET", options={"hoodie.bucket.index.num.buckets": 8})
     assert first is not None
-    write_hudi(path, rows[:50], mode="overwrite", index="BUCKET", buckets=4)
+    write_hudi(path, rows[:50], mode="overwrite", index="BUCKET", options={"hoodie.bucket.index.num.buckets": 4})
     table = HudiTable.open(path)
-    assert table.config.buckets == TableBuckets(4)
+    assert table.state().config.buckets == TableBuckets(4)
     if how == "restore":
         table.restore(first.instant_time)
     else:
@@ -167,7 +167,7 @@ def test_an_overwrite_without_index_options_keeps_the_buckets(by_hudi: bool) -> 
 def test_an_empty_table_keeps_the_buckets_that_it_was_made_with(tmp_path: str) -> None:
     path = f"{tmp_path}/t"
     schema = pa.schema([("id", pa.string()), ("v", pa.int64())])
-    HudiTable.create(path, schema, record_key="id", index="BUCKET", buckets=3)
+    HudiTable.create(path, schema, record_key="id", index="BUCKET", options={"hoodie.bucket.index.num.buckets": 3})
     for value in (1, 2):
         write_hudi(path, [{"id": f"k{n}", "v": value} for n in range(20)])
     table = HudiTable.open(path)

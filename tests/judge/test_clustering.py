@@ -77,7 +77,7 @@ def call(judge: Judge, table: Path, hudi: str, operation: str, order: str = "") 
 
 
 def file_groups(table: Path) -> int:
-    return sum(HudiTable.open(str(table)).partitions().column("files").to_pylist())
+    return sum(HudiTable.open(str(table)).inspect.partitions().column("files").to_pylist())
 
 
 @pytest.mark.parametrize(("version", "table_type"), TABLES)

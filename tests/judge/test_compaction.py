@@ -57,7 +57,7 @@ def test_pyhudi_and_real_hudi_run_each_others_compactions(version: int, judge: J
 
     for ts in (90, 91):
         upsert(table, story, range(40, 50), ts)
-    assert ours.log_compact(options={"hoodie.log.compaction.blocks.threshold": 2}).runs
+    assert ours.maintenance.log_compact(options={"hoodie.log.compaction.blocks.threshold": 2}).runs
     upsert(table, story, range(45, 55), 92)
     returned = judge.rows(table, hudi)
     assert_pyhudi_reads(table, returned, "PyHudi merged log blocks")

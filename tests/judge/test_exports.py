@@ -43,12 +43,12 @@ def test_real_hudi_reads_checks_and_writes_a_copy_of_an_earlier_state(
     table, hudi = tmp_path / "t", HUDI_OF_TABLE_VERSION[version]
     for step in story.steps:
         write(table, story, step)
-    commits = [commit.requested_time for commit in HudiTable.open(table).timeline.commits()]
+    commits = [commit.requested_time for commit in HudiTable.open(table).state().timeline.commits()]
     middle = commits[len(commits) // 2]
     rows = judge.rows(table, hudi, as_of=middle)
     assert rows
 
-    HudiTable.open(table).copy_to(tmp_path / "copy", middle)
+    HudiTable.open(table).maintenance.copy_to(tmp_path / "copy", middle)
     shutil.rmtree(table)
 
     copy = tmp_path / "copy"
@@ -68,7 +68,7 @@ def test_real_hudi_finds_nothing_wrong_in_a_copy_of_a_table_of_its_own(
 ) -> None:
     path, _ = golden(version, name)
 
-    HudiTable.open(path).copy_to(tmp_path / "copy")
+    HudiTable.open(path).maintenance.copy_to(tmp_path / "copy")
 
     assert sorted(map(str, judge.rows(tmp_path / "copy", version))) == sorted(map(str, judge.rows(path, version)))
     # Hudi 0.15.0 leaves log files out when it compacts where a plan waits, in its own table as well.

@@ -36,7 +36,7 @@ def upsert(table: Path, story: Story, numbers: range, ts: int) -> None:
 def check_days(table: Path) -> None:
     """Every base file of the newest slices has its range of the days, whoever wrote the record."""
     handle = HudiTable.open(str(table))
-    found = MetadataTable.open(handle.state)
+    found = MetadataTable.open(handle.state())
     assert found is not None
     assert set(found.partitions) >= INDEXES
     stats = {
@@ -61,9 +61,9 @@ def test_real_hudi_goes_on_with_indexes_of_expressions_and_values_and_so_does_py
     table, kept = tmp_path / "table", tmp_path / "kept"
     upsert(table, story, range(12), 1)
     handle = HudiTable.open(str(table))
-    handle.create_index("day", expression="date_format(day, 'yyyy-MM-dd')", options=FEW)
-    handle.create_index("low", index_type="bloom_filters", expression="lower(region)", options=FEW)
-    handle.create_index("by_note", columns="note", options=FEW)
+    handle.indexes.create("day", expression="date_format(day, 'yyyy-MM-dd')", options=FEW)
+    handle.indexes.create("low", index_type="bloom_filters", expression="lower(region)", options=FEW)
+    handle.indexes.create("by_note", columns="note", options=FEW)
     upsert(table, story, range(6, 18), 2)
     check_days(table)
     assert_pyhudi_reads(table, judge.rows(table, hudi), "PyHudi reads what it wrote")
@@ -79,6 +79,6 @@ def test_real_hudi_goes_on_with_indexes_of_expressions_and_values_and_so_does_py
     check_days(kept)
     upsert(kept, story, range(3, 9), 50)
     check_days(kept)
-    assert validate(HudiTable.open(str(kept)).state) == ()
+    assert validate(HudiTable.open(str(kept)).state()) == ()
     assert_pyhudi_reads(kept, judge.rows(kept, hudi), "PyHudi reads what it wrote on")
     judge.check(kept, hudi, steps=["open", "metadata_files", "metadata_index"], options=OPTIONS)

@@ -135,7 +135,7 @@ def test_each_lists_and_continues_the_history_of_the_other(
     for ts in range(10, 18):
         upsert(table, story, range(ts, ts + 6), ts, **({**KEEP, "hoodie.archive.automatic": "true"} if ts > 14 else {}))
     ours = HudiTable.open(str(table))
-    ours.archive(options=KEEP)
+    ours.maintenance.archive(options=KEEP)
     ours_archived = history(table)
     assert len(ours_archived) >= 4
     assert hudis_history(judge, table, version) == ours_archived
@@ -150,7 +150,7 @@ def test_each_lists_and_continues_the_history_of_the_other(
     assert both == hudis_history(judge, table, version)
 
     for ts in range(30, 35):
-        upsert(table, story, range(ts, ts + 4), ts, **KEEP, **{"hoodie.archive.automatic": "true"})
+        upsert(table, story, range(ts, ts + 4), ts, **{**KEEP, "hoodie.archive.automatic": "true"})
     again = history(table)
     assert len(again) > len(both)
     assert again == hudis_history(judge, table, version)
@@ -161,7 +161,7 @@ def test_each_lists_and_continues_the_history_of_the_other(
             judge, table, version, "call show_timeline(table => '{table}', showArchived => true, limit => 1000)"
         )
         times = {row["instant_time"] for row in shown}
-        active = {i.requested_time for i in ours.timeline}
+        active = {i.requested_time for i in ours.state().timeline}
         assert times == active | {i.requested_time for i in all_archived(table)}
 
 
@@ -180,7 +180,7 @@ def test_each_restores_what_the_other_saved(
     ours = HudiTable.open(str(table))
     saved = judge.rows(table, hudi)
     no_metadata_table(table, version)
-    point = ours.savepoint(user="ann", comment="before")
+    point = ours.savepoints.create(user="ann", comment="before")
     assert [
         row["savepoint_time"] for row in sql(judge, table, version, "call show_savepoints(table => '{table}')")
     ] == [point.instant_time]
@@ -195,14 +195,14 @@ def test_each_restores_what_the_other_saved(
     assert same(judge.rows(table, hudi), saved), f"Hudi {hudi} restored a savepoint of PyHudi"
     assert_pyhudi_reads(table, saved, f"Hudi {hudi} restored a savepoint of PyHudi")
 
-    ours.delete_savepoint(point.instant_time)
+    ours.savepoints.delete(point.instant_time)
     upsert(table, story, range(3, 9), 15)
-    newest = ours.timeline.last_commit()
+    newest = ours.state().timeline.last_commit()
     assert newest is not None
     saved = judge.rows(table, hudi)
     call = f"call create_savepoint(table => '{{table}}', commit_time => '{newest.requested_time}')"
     sql(judge, table, version, call)
-    assert [s.instant_time for s in ours.savepoints()] == [newest.requested_time]
+    assert [s.instant_time for s in ours.savepoints.list()] == [newest.requested_time]
     hudi_upserts(judge, table, story, range(5), 16)
     for ts in (17, 18):
         upsert(table, story, range(ts - 10, ts), ts)
@@ -212,7 +212,7 @@ def test_each_restores_what_the_other_saved(
     assert len(result.rolled_back) >= 4
     assert_pyhudi_reads(table, saved, f"PyHudi restored a savepoint of Hudi {hudi}")
     assert same(judge.rows(table, hudi), saved), f"PyHudi restored a savepoint of Hudi {hudi}"
-    assert len(ours.timeline.of([ActionKind.RESTORE])) == 2
+    assert len(ours.state().timeline.of([ActionKind.RESTORE])) == 2
     options = {**QUIET, **(BY_VALUE if version < 8 else {})}
     judge.check(table, hudi, steps=["open", "read", "upsert", "delete", "rollback"], options=options)
     upsert(table, story, range(10, 20), 30)
@@ -238,7 +238,7 @@ def test_both_archive_the_same_instants_with_the_same_contents(version: int, jud
             HudiTable.open(str(table)).rollback()
     shutil.copytree(table, theirs)
 
-    HudiTable.open(str(table)).archive(options={**KEEP, **COMPACTING})
+    HudiTable.open(str(table)).maintenance.archive(options={**KEEP, **COMPACTING})
     options = "retain_commits => 1, min_commits => 2, max_commits => 3, enable_metadata => false"
     sql(judge, theirs, version, f"call archive_commits(table => '{{table}}', {options})")
 

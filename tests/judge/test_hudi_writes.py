@@ -82,7 +82,7 @@ def test_the_table_with_a_stale_metadata_table_is_never_left_behind(version: int
     written_by_hudi(story, judge, table)
     for turn in range(3):
         step = Step("upsert", rows(range(400 + turn * 10, 410 + turn * 10), 99))
-        write_hudi(str(table), story.data(step), **{"hoodie.metadata.enable": "false"})
+        write_hudi(str(table), story.data(step), options={"hoodie.metadata.enable": "false"})
         with_metadata, by_listing = judge.rows(table, hudi), judge.rows(table, hudi, metadata=False)
         assert with_metadata == by_listing
         judge.write(
@@ -97,7 +97,7 @@ def test_every_point_in_time_of_hudis_table_reads_equal(version: int, judge: Jud
     story, hudi, table = story_of(version, partitioned=False), HUDI_OF_TABLE_VERSION[version], tmp_path / "t"
     written_by_hudi(story, judge, table)
     ours = HudiTable.open(str(table))
-    for instant in ours.timeline.commits():
+    for instant in ours.state().timeline.commits():
         theirs = judge.rows(table, hudi, as_of=instant.requested_time)
         found = differences(theirs, ours.scan(as_of=instant.requested_time).to_arrow())
         assert not found, f"as of {instant.requested_time}: {found[:6]}"

@@ -32,7 +32,7 @@ def test_real_hudi_reads_what_these_changes_wrote(kind: str, judge: Judge, tmp_p
         tmp_path / "t", SCHEMA, record_key="id", partition_by="city", ordering="ts", table_type=kind
     )
     table.upsert([row(f"k{n}", "oslo" if n % 2 else "rome", n) for n in range(8)])
-    table.add_constraint("small", "n < 1000")
+    table.constraints.add("small", "n < 1000")
     expected = {f"k{n}": (f"k{n}", "oslo" if n % 2 else "rome", n, f"note k{n}") for n in range(8)}
 
     table.upsert([{"id": "k1", "city": "oslo", "n": 100, "ts": 6}, {"id": "k9", "city": "oslo", "n": 9, "ts": 6}])
@@ -58,9 +58,9 @@ def test_real_hudi_reads_what_these_changes_wrote(kind: str, judge: Judge, tmp_p
     expected["k20"] = ("k20", "bonn", 40, "FILE")
     assert judged(judge, table) == sorted(expected.values(), key=lambda one: one[0]), "added files, updated by SQL"
     judge.check(Path(table.path), HUDI_OF_TABLE_VERSION[9], steps=["read", "as_of", "upsert"])
-    assert table.constraints() == {"small": "n < 1000"}, "Hudi leaves the constraints alone"
+    assert table.constraints.list() == {"small": "n < 1000"}, "Hudi leaves the constraints alone"
 
-    table.drop_constraint("small")
+    table.constraints.drop("small")
     table.overwrite(pa.table({"id": ["a"], "city": ["rome"], "ts": [1], "price": [1.5]}), schema_mode="overwrite")
     (one,) = judge.rows(Path(table.path), HUDI_OF_TABLE_VERSION[9])
     assert {name: one[name] for name in one if not name.startswith("_")} == {

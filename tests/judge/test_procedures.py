@@ -67,7 +67,7 @@ def in_order(rows: list[dict[str, Any]]) -> list[str]:
 @pytest.mark.parametrize(("version", "name"), TABLES)
 def test_calls_return_hudis_columns_and_rows(judge: Judge, golden: Golden, version: str, name: str):
     path, _ = golden(version, name)
-    last = HudiTable.open(path).timeline.last_commit()
+    last = HudiTable.open(path).state().timeline.last_commit()
     assert last is not None
     for file in path.rglob("*"):
         os.utime(file, (1_700_000_000, 1_700_000_000))  # unzipping took more than the second that is shown

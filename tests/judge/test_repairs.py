@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pyhudi import HudiTable, write_hudi
+from pyhudi import HudiTable, repair_properties, write_hudi
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.services.repair.result import RepairResult
 from tests.support.golden.folder import Golden
@@ -52,7 +52,7 @@ class Mended:
 
     @property
     def is_merge_on_read(self) -> bool:
-        return self.ours.config.is_merge_on_read
+        return self.ours.state().config.is_merge_on_read
 
     @property
     def timeline(self) -> Path:
@@ -80,7 +80,7 @@ class Mended:
 
     def arrow(self, *rows: Row) -> pa.Table:
         """Rows as PyHudi takes them."""
-        schema = pa.schema([one for one in self.ours.schema if one.name not in META_COLUMNS])
+        schema = pa.schema([one for one in self.ours.schema() if one.name not in META_COLUMNS])
         columns = [pa.array([row[one.name] for row in rows]).cast(one.type) for one in schema]
         return pa.Table.from_arrays(columns, schema=schema)
 
@@ -93,7 +93,7 @@ class Mended:
         assert self.read() == self.held, where
         assert self.our_rows() == self.held, where
         row = self.newer(self.one())
-        types = {one.name: str(one.type) for one in self.ours.schema if one.name not in META_COLUMNS}
+        types = {one.name: str(one.type) for one in self.ours.schema() if one.name not in META_COLUMNS}
         ddl = ", ".join(f"{name} {DDL_TYPES[kind.removeprefix('large_')]}" for name, kind in types.items())
         self.judge.write(
             self.path, self.hudi, options={**self.options, **NEVER}, schema=ddl,
@@ -131,14 +131,14 @@ def orphans(table: Mended) -> None:
     base = max(table.path.glob("*/*.parquet"), key=lambda file: file.name.rpartition("_")[2])
     file_id, _, rest = base.name.split("_")
     shutil.copy(base, base.with_name(f"{file_id}_9-9-9_{rest}"))
-    done(table.ours.repair.orphans(dry_run=False))
+    done(table.ours.maintenance.repair.orphans(dry_run=False))
     assert not base.with_name(f"{file_id}_9-9-9_{rest}").exists()
 
 
 def duplicates(table: Mended) -> None:
     row = table.newer(table.one())
     table.ours.bulk_insert(table.arrow(row), options=table.ours_options)
-    done(table.ours.repair.duplicates(dry_run=False, options=table.ours_options))
+    done(table.ours.maintenance.repair.duplicates(dry_run=False, options=table.ours_options))
     table.hold(row)
 
 
@@ -147,7 +147,7 @@ def partition_metadata(table: Mended) -> None:
     file = next(table.path.glob("*/.hoodie_partition_metadata"))
     file.unlink()
     assert len(table.our_rows()) < len(table.held)
-    done(table.ours.repair.partition_metadata(dry_run=False))
+    done(table.ours.maintenance.repair.partition_metadata(dry_run=False))
 
 
 def empty_instants(table: Mended) -> None:
@@ -166,20 +166,20 @@ def empty_instants(table: Mended) -> None:
         table.ours.clean(options={"hoodie.clean.commits.retained": "1"})
         file = max(table.timeline.glob("*.clean"))
     file.write_bytes(b"")
-    done(table.ours.repair.empty_instants(dry_run=False))
+    done(table.ours.maintenance.repair.empty_instants(dry_run=False))
 
 
 def properties(table: Mended) -> None:
-    config = dict(table.ours.config.properties)
+    config = dict(table.ours.state().config.properties)
     names = ("precombine", "ordering", "merge", "payload", "bucket", "index.type")
     (table.path / ".hoodie/hoodie.properties").unlink()
     given = {key: text for key, text in config.items() if any(name in key for name in names)}
-    done(HudiTable.repair_properties(table.path, properties=given, dry_run=False))
+    done(repair_properties(table.path, properties=given, dry_run=False))
 
 
 def rename_partition(table: Mended) -> None:
     old, new = table.one()[table.partition], "2031-07-07"
-    done(table.ours.repair.rename_partition(old, new, dry_run=False, options=table.ours_options))
+    done(table.ours.maintenance.repair.rename_partition(old, new, dry_run=False, options=table.ours_options))
     for row in list(table.held.values()):
         if row[table.partition] == old:
             del table.held[table.place(row)]
@@ -193,7 +193,7 @@ def deprecated_partition(table: Mended) -> None:
     folder = (table.path / "__HIVE_DEFAULT_PARTITION__").rename(table.path / "default")
     for base in folder.glob("*.parquet"):
         write_again(base, lambda rows: with_partition_path(rows, "default"))
-    done(table.ours.repair.deprecated_partition(dry_run=False, options=table.ours_options))
+    done(table.ours.maintenance.repair.deprecated_partition(dry_run=False, options=table.ours_options))
     table.hold(row)
 
 
@@ -203,7 +203,7 @@ def log_checksums(table: Mended) -> None:
     table.ours.upsert(table.arrow(row), options={**table.ours_options, **NEVER})
     log = next(file for file in table.path.glob("*/.*log*") if before.get(file) != file.stat().st_size)
     log.write_bytes(log.read_bytes()[:-40] + bytes(40))
-    done(table.ours.repair.log_checksums(dry_run=False, options=table.ours_options))
+    done(table.ours.maintenance.repair.log_checksums(dry_run=False, options=table.ours_options))
 
 
 def double_in_a_file(table: Mended) -> None:
@@ -212,7 +212,7 @@ def double_in_a_file(table: Mended) -> None:
     base = max(table.path.glob("*/*.parquet"), key=lambda file: file.name.rpartition("_")[2])
     write_again(base, lambda rows: pa.concat_tables([rows, rows.slice(0, 1)]))
     assert table.ours.count() == len(table.held) + 1
-    done(table.ours.repair.duplicates(dry_run=False, options=table.ours_options))
+    done(table.ours.maintenance.repair.duplicates(dry_run=False, options=table.ours_options))
 
 
 Damage = Callable[[Mended], None]
@@ -227,7 +227,7 @@ def play(table: Mended, damages: tuple[Damage, ...]) -> None:
     for damage in damages:
         damage(table)
         table.hudi_goes_on(damage.__name__)
-    by_value = BY_VALUE if table.ours.config.table_version < 8 else {}
+    by_value = BY_VALUE if table.ours.state().config.table_version < 8 else {}
     table.judge.check(
         table.path, table.hudi, steps=MOR_STEPS if table.is_merge_on_read else COW_STEPS,
         options={**by_value, **{key: text for key, text in table.options.items() if "bucket" in key or "index" in key}},

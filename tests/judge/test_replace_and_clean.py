@@ -71,13 +71,13 @@ class Turns:
 
     def expect_equal_history(self, where: str) -> None:
         """Both read the same as of every instant that is left to read."""
-        for instant in [i.requested_time for i in self.ours.timeline.commits()][-3:]:
+        for instant in [i.requested_time for i in self.ours.state().timeline.commits()][-3:]:
             theirs = self.judge.rows(self.path, self.hudi, as_of=instant)
             found = differences(theirs, self.ours.scan(as_of=instant).to_arrow())
             assert not found, f"{where}, as of {instant}: {found[:6]}"
 
     def cleans(self) -> list[str]:
-        return [i.requested_time for i in self.ours.timeline.completed() if i.action is ActionKind.CLEAN]
+        return [i.requested_time for i in self.ours.state().timeline.completed() if i.action is ActionKind.CLEAN]
 
     def files(self, region: str) -> list[str]:
         folder = self.path / region

@@ -48,7 +48,7 @@ def test_real_hudi_reads_and_writes_a_table_whose_type_was_changed_there_and_bac
     for number, kind in enumerate((target, source)):
         before = judge.rows(table, hudi)
 
-        changed = HudiTable.open(table).change_type(kind, options=merging)
+        changed = HudiTable.open(table).maintenance.change_type(kind, options=merging)
 
         assert changed.target == kind
         returned = judge.rows(table, hudi)
@@ -72,8 +72,8 @@ def test_a_range_from_before_a_table_became_merge_on_read_has_the_rows_of_real_h
     for step in story.steps:
         write(tmp_path / "t", story, step)
     table = HudiTable.open(tmp_path / "t")
-    table.change_type("MERGE_ON_READ", options=BY_VALUE if version < 8 else {})
-    commits = table.timeline.commits()
+    table.maintenance.change_type("MERGE_ON_READ", options=BY_VALUE if version < 8 else {})
+    commits = table.state().timeline.commits()
     times = [str(i.completion_time if version >= 8 else i.requested_time) for i in commits]
     for begin, end in pairwise(times):
         after = str(int(begin) + 1) if hudi == "1.0.2" else begin  # 1.0.2 has the commit at the begin once more
@@ -99,7 +99,7 @@ def test_hudi_below_1_2_deletes_by_sql_once_the_new_type_has_a_delta_commit(
     if whose == "ours":
         for step in story.steps:
             write(table, story, step)
-        HudiTable.open(table).change_type("mor", options=BY_VALUE if version < 8 else {})
+        HudiTable.open(table).maintenance.change_type("mor", options=BY_VALUE if version < 8 else {})
     else:
         rows = [{"id": f"k{n}", "region": "x", "ts": 10 + n % 2} for n in range(4)]
         step = {"operation": "bulk_insert", "rows": rows}

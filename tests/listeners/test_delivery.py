@@ -124,7 +124,7 @@ def test_a_reporter_that_fails_anywhere_fails_no_write(tmp_path: Path, kind: typ
 
     table = HudiTable.open(tmp_path)
     assert table.count() == 2
-    assert len(table.timeline.pending()) == 0
+    assert len(table.state().timeline.pending()) == 0
     assert any(name.endswith("commit.totalRecordsWritten") for name in pyhudi.metrics())
 
 
@@ -142,7 +142,7 @@ def test_a_function_hears_after_heartbeat_and_lock_have_ended_from_a_copy(tmp_pa
     assert seen == [([], False, 1)]
     assert result.inserted == 1
     write(tmp_path, 2)
-    assert HudiTable.open(tmp_path).schema.names == ["id", "v"]
+    assert HudiTable.open(tmp_path).schema().names == ["id", "v"]
 
 
 def test_a_function_hears_of_a_replaced_table_when_the_new_one_is_there_and_not_at_all_when_it_never_is(

@@ -128,7 +128,7 @@ def test_cleans_rollbacks_clusterings_and_archiving_are_counted(tmp_path: Path) 
     table = HudiTable.open(tmp_path / "t")
     table.clean(options=_service(given) | {"hoodie.clean.commits.retained": 1})
     table.cluster(options=_service(given))
-    table.archive(options=_service(given))
+    table.maintenance.archive(options=_service(given))
     table.rollback(options=_service(given))
     found = pyhudi.metrics()
     assert found["p.clean.numFilesDeleted"] == 1
@@ -143,8 +143,8 @@ def test_a_restore_counts_as_a_rollback_and_leaves_none_waiting(tmp_path: Path) 
     given = options()
     write_hudi(tmp_path / "t", rows(1), options=given)
     table = HudiTable.open(tmp_path / "t")
-    time = table.timeline.last_commit().requested_time  # type: ignore[union-attr]
-    table.savepoint(options=_service(given))
+    time = table.state().timeline.last_commit().requested_time  # type: ignore[union-attr]
+    table.savepoints.create(options=_service(given))
     write_hudi(tmp_path / "t", rows(1, v=2), options=given)
     write_hudi(tmp_path / "t", rows(1, v=3), options=given)
 

@@ -232,14 +232,14 @@ def test_writes_of_a_table_leave_journals_that_are_in_order(tmp_path: Path) -> N
     options = {"hoodie.write.lock.provider": "STORAGE"}
     write_hudi(tmp_path / "t", [{"id": 1}], record_key="id", options=options)
     table = HudiTable.open(tmp_path / "t")
-    table.lock_audit.enable()
+    table.maintenance.lock_audit.enable()
 
     table.upsert([{"id": 2}], options=options)
     table.upsert([{"id": 1}], options=options)
 
-    status = table.lock_audit.status()
+    status = table.maintenance.lock_audit.status()
     assert status.enabled
     assert status.files >= 2
-    assert table.lock_audit.validate().issues == ()
-    assert table.lock_audit.disable().files == status.files
-    assert len(table.lock_audit.cleanup(0).files) == status.files
+    assert table.maintenance.lock_audit.validate().issues == ()
+    assert table.maintenance.lock_audit.disable().files == status.files
+    assert len(table.maintenance.lock_audit.cleanup(0).files) == status.files

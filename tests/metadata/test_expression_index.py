@@ -82,9 +82,9 @@ def indexed(version: str, kind: str, *rows: Row) -> Clustered:
     """A table with an expression index of days, of a column of seconds; copy-on-write with one of a text, too."""
     table = Clustered(version, kind, **ON)
     table.bulk_insert(*rows)
-    HudiTable(table.meta).create_index("day", expression="from_unixtime(v, 'yyyy-MM-dd')")
+    HudiTable(table.meta).indexes.create("day", expression="from_unixtime(v, 'yyyy-MM-dd')")
     if kind == "COPY_ON_WRITE":
-        HudiTable(table.meta).create_index("up", index_type="bloom_filters", expression="upper(p)")
+        HudiTable(table.meta).indexes.create("up", index_type="bloom_filters", expression="upper(p)")
     return table
 
 

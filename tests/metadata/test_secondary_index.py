@@ -62,7 +62,7 @@ def indexed(version: str, kind: str, *rows: Row) -> Clustered:
     table = Clustered(version, kind, index_type="GLOBAL_RECORD_LEVEL_INDEX", **ON, **FEW)
     table.bulk_insert(*rows)
     for name, column in (("by_v", "v"), ("by_p", "p")):
-        HudiTable(table.meta).create_index(name, columns=column)
+        HudiTable(table.meta).indexes.create(name, columns=column)
     return table
 
 
@@ -149,7 +149,7 @@ def test_an_instant_from_before_an_index_was_built_can_be_rolled_back(version: s
     table.bulk_insert(("a", "x", 1, 10), ("b", "y", 1, 20))
     table.upsert(("a", "x", 2, 11), ("c", "x", 2, 30))
     for name, column in (("by_v", "v"), ("by_p", "p")):
-        HudiTable(table.meta).create_index(name, columns=column)
+        HudiTable(table.meta).indexes.create(name, columns=column)
     HudiTable(table.meta).rollback()
     assert table.rows(("id", "v")) == [("a", 10), ("b", 20)]
     check(table, "taken back")

@@ -61,8 +61,8 @@ def test_indexes_of_values_and_expressions_are_there_in_version_9() -> None:
     table = table_of("8", metadata_global_record_level_index_enable="true")
     table.bulk_insert(("a", "x", 1, 10), ("b", "y", 1, 20))
     handle = HudiTable(table.meta)
-    handle.create_index("by_v", columns="v")
-    handle.create_index("day", expression="from_unixtime(v, 'yyyy-MM-dd')")
+    handle.indexes.create("by_v", columns="v")
+    handle.indexes.create("day", expression="from_unixtime(v, 'yyyy-MM-dd')")
     take_to(table.storage, 9)
     indexes = {"expr_index_day", "secondary_index_by_v"}
     assert indexes <= set(table.meta.config.metadata_partitions)

@@ -57,7 +57,7 @@ def test_a_table_can_be_read_as_of_each_commit_and_moments_between(tmp_path: Pat
     second = table.upsert([{"id": 1, "v": 2}, {"id": 2, "v": 2}])
 
     def values(as_of: Any) -> list[int]:
-        return table.to_arrow(["v"], as_of=as_of)["v"].to_pylist()
+        return table.at(as_of).to_arrow(["v"])["v"].to_pylist()
 
     assert values(first.instant_time) == [1]
     assert values(second.instant_time) == [2, 2]
@@ -68,11 +68,11 @@ def test_a_table_can_be_read_as_of_each_commit_and_moments_between(tmp_path: Pat
 def test_a_moment_before_the_first_commit_is_an_error_that_names_it(tmp_path: Path) -> None:
     table = HudiTable.create(tmp_path / "t", pa.schema([("id", pa.int64())]), record_key="id")
     with pytest.raises(TableError, match="no commit yet"):
-        table.to_arrow(as_of="2100-01-01")
+        table.scan(as_of="2100-01-01").to_arrow()
     first = table.insert([{"id": 1}])
 
     with pytest.raises(TableError, match=f"the first commit is {first.instant_time}"):
-        table.to_arrow(as_of="2001-01-01")
+        table.scan(as_of="2001-01-01").to_arrow()
 
 
 def test_a_column_added_later_is_not_in_earlier_moments(tmp_path: Path) -> None:
@@ -113,5 +113,5 @@ def test_a_log_block_of_the_very_instant_counts_and_later_ones_do_not(tmp_path: 
         rows = pa.table({"id": [1], "n": [n]})
         write_hudi(tmp_path / "t", rows, record_key="id", table_type="MERGE_ON_READ", options=options)
     table = HudiTable.open(tmp_path / "t")
-    instants = [instant.requested_time for instant in table.timeline.completed()]
+    instants = [instant.requested_time for instant in table.state().timeline.completed()]
     assert [table.at(instant).to_arrow(["n"])["n"].to_pylist() for instant in instants] == [[1], [2], [3]]

@@ -79,7 +79,7 @@ class Life:
             table.delete_partitions([self.random.choice("xyz")])
         elif word == "cluster":
             table.cluster()
-        elif table.config.is_merge_on_read:
+        elif table.state().config.is_merge_on_read:
             table.compact()
 
     def _row(self, number: int) -> dict[str, Any]:

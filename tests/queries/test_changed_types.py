@@ -26,8 +26,9 @@ def trips(ids: str, fare: float) -> pa.Table:
 def three_commits(path: Path, table_type: str, version: int) -> tuple[HudiTable, list[str]]:
     """A table that logs changes, and the times of its commits: an insert, an update, a delete."""
     options = {"hoodie.metadata.enable": False}
-    first = write_hudi(path, trips("abc", 1.0), record_key="id", table_type=table_type, table_version=version, cdc=True,
-                       options=options)  # fmt: skip
+    options |= {"hoodie.table.cdc.enabled": True}
+    kind = {"table_type": table_type, "table_version": version}
+    first = write_hudi(path, trips("abc", 1.0), record_key="id", options=options, **kind)
     second = write_hudi(path, trips("ab", 2.0))
     table = HudiTable.open(path)
     third = table.delete(where="id = 'c'")
@@ -54,7 +55,7 @@ def test_each_range_is_the_same_once_the_type_has_changed_and_after_the_next_wri
     assert [[row["id"] for row in rows] for rows in before[:4]] == [["a", "b", "c"], ["a", "b"], [], ["a", "b"]]
     assert ["".join(str(change["op"]) for change in changes) for changes in before[4:]] == ["iii", "uu", "d", "iiiuud"]
 
-    table.change_type(target)
+    table.maintenance.change_type(target)
 
     assert told(table, times) == before
     write_hudi(table.path, trips("a", 9.0))
@@ -65,12 +66,12 @@ def test_each_range_is_the_same_once_the_type_has_changed_and_after_the_next_wri
 @pytest.mark.parametrize("version", [6, 9])
 def test_batches_of_a_stream_end_at_commits_from_before_the_type_changed(tmp_path: Path, version: int) -> None:
     table, _ = three_commits(tmp_path / "t", "COPY_ON_WRITE", version)
-    table.change_type("MERGE_ON_READ")
-    commits = table.timeline.commits()
+    table.maintenance.change_type("MERGE_ON_READ")
+    commits = table.state().timeline.commits()
     times = [str(i.completion_time if version >= 8 else i.requested_time) for i in commits]
 
     ends, begin = [], ""
-    while (end := end_of_batch(table.state, begin, IncrementalOptions(), SourceOptions(max_commits=1))) != begin:
+    while (end := end_of_batch(table.state(), begin, IncrementalOptions(), SourceOptions(max_commits=1))) != begin:
         ends.append(end)
         begin = end
 
@@ -79,7 +80,7 @@ def test_batches_of_a_stream_end_at_commits_from_before_the_type_changed(tmp_pat
 
 def test_commits_from_before_the_type_changed_are_no_compactions_to_show(tmp_path: Path) -> None:
     table, _ = three_commits(tmp_path / "t", "COPY_ON_WRITE", 9)
-    table.change_type("MERGE_ON_READ")
+    table.maintenance.change_type("MERGE_ON_READ")
     assert call("show_compaction", table.path).num_rows == 0
     write_hudi(table.path, trips("a", 9.0))
 

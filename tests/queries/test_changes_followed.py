@@ -77,7 +77,12 @@ def test_a_table_that_follows_the_changes_is_always_equal(
 def test_changes_by_filters_and_merges_are_found_too(tmp_path: Path, table_type: str, mode: str) -> None:
     """On merge-on-read tables these write the changed columns only."""
     schema = pa.schema([("id", pa.string()), ("p", pa.string()), ("ts", pa.int64()), ("v", pa.int64())])
-    more = {"cdc": True, "cdc_logging_mode": mode, "table_type": table_type, "partition_by": "p"}
+    more = {
+        "cdc": True,
+        "options": {"hoodie.table.cdc.supplemental.logging.mode": mode},
+        "table_type": table_type,
+        "partition_by": "p",
+    }
     table = HudiTable.create(tmp_path / "t", schema, record_key="id", ordering="ts", **more)
     table.insert(rows_of(A1, B1, C1))
     table.update("id = 'a'", set={"v": 9})

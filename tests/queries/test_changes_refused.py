@@ -98,16 +98,9 @@ def test_a_commit_that_names_a_file_of_somebody_else_is_not_believed(path: str) 
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ({"query_type": "cdc"}, "incremental_format='cdc'"),
-        ({"incremental_format": "cdc"}, "with a query of type snapshot: give query_type='incremental'"),
-        ({"query_type": "incremental", "begin": "earliest", "incremental_format": "avro"}, "expected 'latest_state'"),
+        ({"format": "avro"}, "expected 'latest_state'"),
         (
-            {
-                "query_type": "incremental",
-                "begin": "earliest",
-                "incremental_format": "cdc",
-                "options": {"hoodie.datasource.query.incremental.format": "latest_state"},
-            },
+            {"format": "cdc", "options": {"hoodie.datasource.query.incremental.format": "latest_state"}},
             "is given twice",
         ),
     ],
@@ -115,4 +108,6 @@ def test_a_commit_that_names_a_file_of_somebody_else_is_not_believed(path: str) 
 def test_what_can_not_be_meant_is_refused(tmp_path: Path, arguments: dict[str, Any], says: str) -> None:
     table = HudiTable.create(tmp_path / "t", pa.schema([("id", pa.string())]), record_key="id", cdc=True)
     with pytest.raises(ConfigError, match=says):
-        table.scan(**arguments)
+        table.changes(**arguments)
+    with pytest.raises(ConfigError, match=r"HudiTable\.changes\(since, format='cdc'\)"):
+        table.scan(query_type="cdc")

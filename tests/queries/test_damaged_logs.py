@@ -22,7 +22,7 @@ def test_a_query_warns_once_of_a_damaged_log_file_and_returns_the_rows_without_i
     tmp_path: Path, version: str, kind: str
 ) -> None:
     log = damaged(tmp_path, kind, version)
-    instant = HudiTable.open(tmp_path).timeline.last_commit()
+    instant = HudiTable.open(tmp_path).state().timeline.last_commit()
     assert instant is not None
     with pytest.warns(UserWarning, match="is damaged") as caught:
         assert values(tmp_path) == OLD
@@ -72,7 +72,7 @@ def test_several_slices_that_are_read_side_by_side_warn_of_each_file_in_the_call
 def test_what_was_committed_before_the_damaged_file_is_read_without_a_word(tmp_path: Path, kind: str) -> None:
     damaged(tmp_path, kind)
     table = HudiTable.open(tmp_path)
-    first = table.timeline.instants[0].requested_time
+    first = table.state().timeline.instants[0].requested_time
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert table.scan(["id"], as_of=first).to_arrow().num_rows == len(OLD)

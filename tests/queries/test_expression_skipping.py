@@ -77,7 +77,7 @@ def spread(version: str, kind: str) -> Clustered:
         )
         table.delete((f"l{number}", "xy"[number % 2])) if kind == "COPY_ON_WRITE" else None
     handle = HudiTable(table.meta)
-    handle.create_index("day", expression="from_unixtime(v, 'yyyy-MM-dd')")
+    handle.indexes.create("day", expression="from_unixtime(v, 'yyyy-MM-dd')")
     if kind == "MERGE_ON_READ":
         for number in range(8):
             table.upsert((f"l{number}", "xy"[number % 2], 2, number * 60 * DAY + 7))
@@ -120,8 +120,8 @@ def test_bloom_filters_of_an_expression_leave_out_files_and_no_rows(version: str
     for number in range(8):
         table.bulk_insert((f"Key{number}", "xy"[number % 2], 1, number), (f"Other{number}", "x", 1, -1))
     handle = HudiTable(table.meta)
-    handle.create_index("low", index_type="bloom_filters", expression="lower(id)")
-    handle.create_index("next", index_type="bloom_filters", expression="length(id)")
+    handle.indexes.create("low", index_type="bloom_filters", expression="lower(id)")
+    handle.indexes.create("next", index_type="bloom_filters", expression="length(id)")
     table.upsert(("Key3", "y", 2, 30), ("Key8", "z", 1, 8))
     for where, least in (
         ("lower(id) = 'key3'", 9),
@@ -180,7 +180,7 @@ def test_random_filters_by_functions_return_with_indexes_what_they_return_withou
         "upper(id)": ["A0", "C1", "J2"],
     }
     for number, call in enumerate(calls):
-        handle.create_index(f"i{number}", expression=call)
+        handle.indexes.create(f"i{number}", expression=call)
     for ts in range(2, 5):
         table.bulk_insert(*((f"{key}-{ts}", *rest) for key, *rest in some(3, ts)))
         table.upsert(*some(4, ts))

@@ -258,7 +258,7 @@ for where in (*numbers, "(" * 3_000_000, "s = '" + "y'" * 3_000_001, LONG_LIST):
 DOORS: dict[str, Callable[[HudiTable, Any], object]] = {
     "scan": lambda table, where: table.scan(where=where).to_arrow(),
     "count": lambda table, where: table.scan(where=where).count(),
-    "delete": lambda table, where: table.delete_where(where),
+    "delete": lambda table, where: table.delete(where=where),
     "update": lambda table, where: table.update(set={"v": 1}, where=where),
     "merge": lambda table, where: table.merge([{"id": 1, "v": 5}]).when_matched_update_all(where).execute(),
 }

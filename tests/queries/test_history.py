@@ -38,7 +38,7 @@ def table_with(path: Path, version: int, writes: int) -> HudiTable:
 def test_archived_instants_stay_in_the_history(tmp_path: Path, version: int) -> None:
     table = table_with(tmp_path, version, 7)
     before = table.history()
-    assert table.archive(options=KEEP).archived
+    assert table.maintenance.archive(options=KEEP).archived
 
     after = table.history()
 
@@ -61,7 +61,7 @@ def test_archived_instants_stay_in_the_history(tmp_path: Path, version: int) -> 
 @pytest.mark.thorough
 def test_the_newest_instants_are_listed_without_a_look_at_the_archive(tmp_path: Path) -> None:
     table = table_with(tmp_path, 9, 6)
-    table.archive(options=KEEP)
+    table.maintenance.archive(options=KEEP)
     for path in (tmp_path / "t/.hoodie/timeline/history").iterdir():
         path.write_bytes(b"damaged")
     assert len(table.history(limit=2)) == 2
@@ -71,7 +71,7 @@ def test_the_newest_instants_are_listed_without_a_look_at_the_archive(tmp_path: 
 def test_what_cleaning_took_is_said_and_reading_it_fails(tmp_path: Path) -> None:
     table = table_with(tmp_path, 9, 3)
     first = table.history()[-1].instant_time
-    table.savepoint(first)
+    table.savepoints.create(first)
     table.upsert([{"id": "a", "v": 9}], options=BY_HAND)
     table.clean(options={"hoodie.clean.commits.retained": "1"})
 
@@ -116,12 +116,12 @@ def test_histories_of_real_hudi_say_what_real_hudi_can_read(
 def test_a_read_past_a_savepoint_has_the_columns_of_then(tmp_path: Path, version: int) -> None:
     table = table_with(tmp_path, version, 1)
     first = table.history()[-1].instant_time
-    table.savepoint(first)
+    table.savepoints.create(first)
     wider = table.upsert([{"id": "a", "v": 1, "w": "new"}], options=BY_HAND).instant_time
     for n in range(2):
         table.upsert([{"id": f"b{n}", "v": 2, "w": "x", "y": 1.5}], options=BY_HAND)
     keep = {"hoodie.keep.min.commits": "1", "hoodie.keep.max.commits": "2", "hoodie.archive.beyond.savepoint": "true"}
-    table.archive(options={**KEEP, **keep})
+    table.maintenance.archive(options={**KEEP, **keep})
     assert [e.instant_time for e in table.history() if e.is_archived][-1] == wider
 
     assert [row["w"] for row in table.scan(as_of=wider).to_arrow().to_pylist() if row["id"] == "a"] == ["new"]
@@ -135,7 +135,7 @@ def test_a_read_as_of_an_archived_commit_has_the_columns_of_then(tmp_path: Path,
     table.upsert([{"id": "b", "v": 2, "w": "x", "y": 1.5}], options=BY_HAND)
     table.upsert([{"id": "c", "v": 2, "w": "x", "y": 1.5}], options=BY_HAND)
     first = table.history()[-1].instant_time
-    table.archive(options={**KEEP, "hoodie.keep.min.commits": "1", "hoodie.keep.max.commits": "2"})
+    table.maintenance.archive(options={**KEEP, "hoodie.keep.min.commits": "1", "hoodie.keep.max.commits": "2"})
 
     def columns(time: str) -> list[str]:
         return [name for name in table.scan(as_of=time).to_arrow().column_names if not name.startswith("_hoodie")]

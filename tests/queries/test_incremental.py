@@ -71,7 +71,7 @@ def test_rows_of_partial_updates_of_real_hudi_are_whole_as_of_the_end_of_the_ran
     """Real Hudi fails where the range lacks the insert; its snapshots of these moments say what the rows are."""
     path, description = golden("1.2.0", "g2_merge_partial")
     table, found = HudiTable.open(path), []
-    commits = {i.completion_time: i.requested_time for i in table.timeline.commits()}
+    commits = {i.completion_time: i.requested_time for i in table.state().timeline.commits()}
     failed = [query for query in description["expected"]["incremental"] if "error" in query]
     for query in failed:
         changes = table.changes(query["begin"], query["end"])
@@ -271,19 +271,19 @@ def test_filters_and_patterns_of_paths_leave_rows_out() -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ({"begin": "soon"}, "begin='soon' is no moment"),
-        ({"begin": "20240102", "end": "20240101"}, "is no moment"),
-        ({"begin": "20240102000000", "end": "20240101000000"}, "is before begin"),
-        ({"begin": "earliest", "as_of": "2024-01-01"}, "give end='2024-01-01' instead"),
-        ({"begin": "earliest", "incremental_format": "cdc"}, "does not log changes"),
-        ({"begin": "earliest", "options": {"hoodie.datasource.read.incr.table.version": "6"}}, "incr.table.version"),
-        ({"begin": "earliest", "options": {"hoodie.datasource.read.end.instanttime": "x"}}, "end='x' is no moment"),
+        ({"since": "soon"}, "since='soon' is no moment"),
+        ({"since": "20240102", "until": "20240101"}, "is no moment"),
+        ({"since": "20240102000000", "until": "20240101000000"}, "is before begin"),
+        ({"options": {"as.of.instant": "2024-01-01"}}, "give end='2024-01-01' instead"),
+        ({"format": "cdc"}, "does not log changes"),
+        ({"options": {"hoodie.datasource.read.incr.table.version": "6"}}, "incr.table.version"),
+        ({"options": {"hoodie.datasource.read.end.instanttime": "x"}}, "end='x' is no moment"),
     ],
 )
 def test_a_range_that_can_not_be_meant_is_refused(tmp_path: Path, arguments: dict[str, Any], says: str) -> None:
     table = HudiTable.create(tmp_path / "t", pa.schema([("id", pa.string())]), record_key="id")
     with pytest.raises(ConfigError, match=says):
-        table.scan(query_type="incremental", **arguments)
+        table.changes(**arguments)
 
 
 @pytest.mark.thorough
@@ -302,7 +302,7 @@ def test_a_range_of_partial_updates_has_the_rows_that_a_snapshot_has_of_its_comm
     table.update("id IN ('k2', 'k3')", set={"a": 30, "ts": 2}, options=in_part)
     table.upsert([{"id": "k2", "ts": 3, "a": 40, "b": 40}, {"id": "k9", "ts": 1, "a": 9, "b": 9}])
     table.update("id = 'k9'", set={"b": 90}, options=in_part)
-    writes = [i for i in table.timeline.commits() if i.action is ActionKind.DELTACOMMIT]
+    writes = [i for i in table.state().timeline.commits() if i.action is ActionKind.DELTACOMMIT]
     for first, begin in enumerate(writes):
         for last in range(first + 1, len(writes)):
             names = ", ".join(f"'{i.requested_time}'" for i in writes[first + 1 : last + 1])
@@ -389,7 +389,7 @@ def test_a_write_that_ran_for_weeks_is_in_the_range_in_which_it_completed_when_i
     for n in range(5):
         table.upsert((f"k{n}", "x", 1, n))
     keep = {"hoodie.keep.min.commits": 2, "hoodie.keep.max.commits": 3, "hoodie.clean.commits.retained": 1}
-    assert HudiTable(table.meta).archive(options=keep).archived
+    assert HudiTable(table.meta).maintenance.archive(options=keep).archived
     assert slow.instant_time not in {i.requested_time for i in table.meta.timeline}
 
     before, after = completed_time(now_ms - 2 * day_ms), completed_time(now_ms - day_ms // 2)

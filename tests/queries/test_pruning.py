@@ -37,7 +37,7 @@ def test_numbers_of_a_partition_with_leading_zeros_are_those_in_its_files(tmp_pa
     write_hudi(tmp_path / "t", rows, record_key="id", partition_by="n", table_type=table_type, options=options)
     table = HudiTable.open(tmp_path / "t")
 
-    assert table.partitions()["partition_path"].to_pylist() == ["007", "012"]
+    assert table.inspect.partitions()["partition_path"].to_pylist() == ["007", "012"]
     assert sorted(table.to_arrow(["n"])["n"].to_pylist()) == [7, 12, 1007]
     for n in (7, 1007, 12):
         assert table.to_arrow(["id"], f"n = {n}")["id"].to_pylist() == [str(n)]

@@ -129,6 +129,6 @@ def test_every_step_says_how_many_files_it_skipped_and_by_what(kind: str) -> Non
         "2 by the paths of partitions (1 pruned)",
         "1 by the record index (columns id, p)",
     ]
-    found.create_index("by_v", columns="v")
+    found.indexes.create("by_v", columns="v")
     found = HudiTable(table.meta)
     assert steps("v = 30", **unique) == ["3 by secondary indexes (column v)"]

@@ -22,7 +22,7 @@ def indexed(version: str = "9", kind: str = "COPY_ON_WRITE") -> Clustered:
     """Three file groups, each with the values of its own, and 7 in two of them."""
     table = Clustered(version, kind, index_type="GLOBAL_RECORD_LEVEL_INDEX", **ON)
     table.bulk_insert(("a", "x", 1, 1), ("b", "x", 1, 7), ("c", "y", 1, 7), ("d", "y", 1, 2), ("e", "z", 1, 3))
-    HudiTable(table.meta).create_index("by_v", columns="v")
+    HudiTable(table.meta).indexes.create("by_v", columns="v")
     return table
 
 

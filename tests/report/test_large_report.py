@@ -26,7 +26,7 @@ def test_a_report_lists_a_large_table_once_and_takes_less_than_a_hundred_bytes_a
         return load(meta, **options)  # type: ignore[arg-type]
 
     monkeypatch.setattr(FileSystemView, "load", counted)
-    page = HudiTable.open(tmp_path).report(tmp_path / "page.html")
+    page = HudiTable.open(tmp_path).inspect.report(tmp_path / "page.html")
 
     assert len(listed) == 1
     (data,) = re.findall(r'id="data">([A-Za-z0-9+/=]+)</script>', Path(str(page)).read_text("utf-8"))

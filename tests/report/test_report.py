@@ -29,7 +29,7 @@ HOSTILE = "</script><img src=x onerror=document.title=1>"
 
 
 def html_of(table: pyhudi.HudiTable) -> str:
-    report = table.report()
+    report = table.inspect.report()
     assert not isinstance(report, str)
     return report.html
 
@@ -52,16 +52,18 @@ def _table(tmp_path: Path) -> pyhudi.HudiTable:
 
 def test_the_page_says_what_the_table_says(table: pyhudi.HudiTable, tmp_path: Path) -> None:
     path = tmp_path / "t.html"
-    assert table.report(path) == str(path)
+    assert table.inspect.report(path) == str(path)
 
     facts = facts_of(path.read_text("utf-8"))
 
     assert [row[0] for row in facts["timeline"]] == [entry.instant_time for entry in table.history()]
     assert [row[5:8] for row in facts["timeline"]] == [[0, 1, 0], [3, 0, 0]]
-    assert sorted(row[0] for row in facts["partitions"]) == sorted(table.partitions()["partition_path"].to_pylist())
+    assert sorted(row[0] for row in facts["partitions"]) == sorted(
+        table.inspect.partitions()["partition_path"].to_pylist()
+    )
     files = facts["files"]
     first = [sum(files["slices"][:group]) for group in range(len(files["id"]))]
-    assert [files["base"][at] for at in first] == table.files()["size_bytes"].to_pylist()
+    assert [files["base"][at] for at in first] == table.inspect.files()["size_bytes"].to_pylist()
     assert sum(files["base"]) == sum(file.stat().st_size for file in (tmp_path / "t").rglob("*.parquet"))
     assert [change for _, change in facts["schema_changes"]] == ["more added as string"]
     assert ["hoodie.table.recordkey.fields", "id"] in facts["properties"]
@@ -77,7 +79,7 @@ def test_the_page_has_older_slices_and_the_schema_changes_of_archived_commits(tm
         for n, more in enumerate((["first"], ["first", "second"], ["first", "second"], ["first", "second", "third"]))
     ]
     limits = {"hoodie.keep.min.commits": "2", "hoodie.keep.max.commits": "3", "hoodie.clean.commits.retained": "1"}
-    table.archive(options={**options, **limits})
+    table.maintenance.archive(options={**options, **limits})
     assert [entry.is_archived for entry in table.history()][-3:] == [True] * 3
 
     facts = facts_of(html_of(table))
@@ -94,7 +96,7 @@ def test_the_page_has_older_slices_and_the_schema_changes_of_archived_commits(tm
 
 
 def test_without_a_path_a_notebook_shows_the_page(table: pyhudi.HudiTable) -> None:
-    report = table.report()
+    report = table.inspect.report()
     assert not isinstance(report, str)
     assert report._repr_html_().startswith('<iframe srcdoc="&lt;!doctype html&gt;')
     assert len(repr(report)) < 200
@@ -109,15 +111,15 @@ def test_the_hosts_garbage_collector_stays_as_it_is(
     for name in ("disable", "enable", "freeze", "set_threshold"):
         monkeypatch.setattr(gc, name, refused)
 
-    assert table.report(tmp_path / "t.html") == str(tmp_path / "t.html")
-    table.health()
-    table.files()
-    table.stats()
+    assert table.inspect.report(tmp_path / "t.html") == str(tmp_path / "t.html")
+    table.inspect.health()
+    table.inspect.files()
+    table.inspect.stats()
 
 
 def test_a_page_for_another_store_is_refused(table: pyhudi.HudiTable) -> None:
     with pytest.raises(pyhudi.ConfigError, match="expected a path of this machine"):
-        table.report("s3a://lake/t.html")
+        table.inspect.report("s3a://lake/t.html")
 
 
 def test_hostile_text_can_not_leave_the_data() -> None:
@@ -133,7 +135,7 @@ def test_secrets_among_the_properties_are_hidden(table: pyhudi.HudiTable, tmp_pa
     properties = tmp_path / "t" / ".hoodie" / "hoodie.properties"
     properties.write_text(properties.read_text() + "\nhoodie.my.password=hunter2\n")
 
-    facts = facts_of(str(getattr(pyhudi.HudiTable.open(str(tmp_path / "t")).report(), "html")))  # noqa: B009
+    facts = facts_of(str(getattr(pyhudi.HudiTable.open(str(tmp_path / "t")).inspect.report(), "html")))  # noqa: B009
 
     assert ["hoodie.my.password", "(hidden)"] in facts["properties"]
     assert "hunter2" not in json.dumps(facts)
@@ -155,7 +157,7 @@ def test_rows_size_the_last_write_and_health_come_first(table: pyhudi.HudiTable,
 
     assert [name for name, _, _ in figures] == ["rows", "size", "last write", "health"]
     assert figures[0] == ("rows", "3", "")
-    assert figures[1][1] == readable_bytes(sum(table.files()["size_bytes"].to_pylist()))
+    assert figures[1][1] == readable_bytes(sum(table.inspect.files()["size_bytes"].to_pylist()))
     assert figures[2][2] == "upsert: 0 inserted, 1 updated, 0 deleted"
     assert figures[2][1].startswith(f"{parse_instant_time(str(last.completion_time), None):%Y-%m-%d %H:%M:%S} ")
     assert figures[3][1] == "healthy"
@@ -167,7 +169,7 @@ def test_rows_of_small_log_files_are_merged_and_counted(tmp_path: Path) -> None:
     table = pyhudi.HudiTable.open(tmp_path)
     table.upsert(pa.table({"id": ["a"], "n": [7]}))
     table.delete(where="id = 'b'")
-    assert table.files()["log_files"].to_pylist() == [2]
+    assert table.inspect.files()["log_files"].to_pylist() == [2]
 
     assert figures_of(html_of(table))[0][:2] == ("rows", "2")
 
@@ -189,7 +191,7 @@ def test_where_a_count_costs_much_the_page_says_so(
 
 
 def test_a_page_is_made_of_a_table_with_a_damaged_file_and_says_what_is_damaged(table: pyhudi.HudiTable) -> None:
-    damaged = Path(table.path) / str(table.files()["path"][0])
+    damaged = Path(table.path) / str(table.inspect.files()["path"][0])
     damaged.write_bytes(b"PAR1")
 
     rows, value, why = figures_of(html_of(table))[0]
@@ -240,7 +242,7 @@ def test_on_a_phone_no_word_is_broken_and_the_page_does_not_scroll_sideways(tmp_
     options |= {"hoodie.metadata.enable": "false"}
     pyhudi.write_hudi(tmp_path, rows, record_key="id", partition_by="city", table_type="MERGE_ON_READ", options=options)
     table = pyhudi.HudiTable.open(tmp_path)
-    report = table.report()
+    report = table.inspect.report()
     assert not isinstance(report, str)
     words = """
     <script>(async () => {
@@ -323,7 +325,7 @@ def test_a_browser_shows_each_tab_sorts_searches_and_changes_its_colours(
 
     assert out["Writes"] > 3000  # three charts
     assert all(out[tab] > 20 for tab in ("Overview", "Timeline", "Files", "Partitions", "Schema", "Properties"))
-    assert out["up"] == sorted(table.partitions()["partition_path"].to_pylist())
+    assert out["up"] == sorted(table.inspect.partitions()["partition_path"].to_pylist())
     assert out["down"] == out["up"][::-1]
     assert out["search"] == ["oslo"]
     assert (out["newest"], out["slices"], out["newest_again"]) == (3, 4, 3)

@@ -338,5 +338,5 @@ def test_an_untyped_null_at_any_depth_takes_the_type_that_the_table_has_there(
     write_hudi(tmp_path, typed.empty_table(), record_key="id", table_type=table_type)
     write_hudi(tmp_path, pa.Table.from_pylist(rows, untyped), operation)
     table = HudiTable.open(tmp_path)
-    assert table.schema.equals(typed)
+    assert table.schema().equals(typed)
     assert sorted(table.to_arrow(typed.names).to_pylist(), key=lambda row: row["id"]) == rows

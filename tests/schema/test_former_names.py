@@ -95,7 +95,7 @@ def test_an_open_writer_does_not_bring_a_dropped_column_back(write: str) -> None
 
     with pytest.raises(SchemaMismatch, match=f"'v': the table dropped it at {change.instant_time}.*AddColumn"):
         WRITES[write](table, {**WHOLE, "v": 9, "ts": 2})
-    assert "v" not in table.schema.names
+    assert "v" not in table.schema().names
 
 
 def test_a_name_inside_a_struct_counts_too_and_a_new_column_of_a_dropped_name_is_added_by_alter() -> None:
@@ -117,7 +117,7 @@ def test_a_column_that_a_write_dropped_comes_back_only_where_its_writer_allows_d
     result = HudiTable.open(table.path).upsert([{**rest, "id": 2}], options=drops)
     with pytest.raises(SchemaMismatch, match=f"'v': the table dropped it at {result.instant_time}"):
         table.upsert([{**WHOLE, "v": 9, "ts": 2}])
-    assert "v" not in table.schema.names
+    assert "v" not in table.schema().names
 
     table.upsert([{**WHOLE, "v": 9, "ts": 2}], options=drops)
     assert table.to_arrow(["v"], "id = 1").to_pylist() == [{"v": 9}]

@@ -90,7 +90,7 @@ def test_one_renamed_column_is_read_alone_filtered_and_counted(tmp_path: Path) -
 
 def test_before_the_change_the_old_names_hold(tmp_path: Path) -> None:
     table = written(tmp_path / "t", "avro")
-    before = list(table.timeline.commits())[1].requested_time
+    before = list(table.state().timeline.commits())[1].requested_time
 
     found = table.scan(["id", "a", "b"], as_of=before).to_arrow().sort_by("id").to_pylist()
     assert found == [

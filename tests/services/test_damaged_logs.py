@@ -16,7 +16,7 @@ GIVE_UP = {"hoodie.pyhudi.rewrite.damaged.logs": "true"}
 ALL_BLOCKS = {"hoodie.log.compaction.blocks.threshold": "1"}
 REWRITES: dict[str, Callable[[HudiTable, dict[str, str]], object]] = {
     "compact": lambda table, more: table.compact(options=more),
-    "log compact": lambda table, more: table.log_compact(options={**ALL_BLOCKS, **more}),
+    "log compact": lambda table, more: table.maintenance.log_compact(options={**ALL_BLOCKS, **more}),
     "cluster": lambda table, more: table.cluster(options=more),
     "update": lambda table, more: table.update("id = 'b'", set={"v": 1}, options={**OPTIONS, **more}),
     "merge": lambda table, more: (
@@ -56,10 +56,10 @@ def test_a_damaged_log_file_of_a_table_of_version_6_is_not_compacted(tmp_path: P
 @pytest.mark.parametrize("kind", DAMAGES)
 def test_a_change_refuses_to_write_rows_of_a_damaged_slice_back(tmp_path: Path, kind: str, rewrite: str) -> None:
     damaged(tmp_path, kind)
-    commits = HudiTable.open(tmp_path).timeline.commits()
+    commits = HudiTable.open(tmp_path).state().timeline.commits()
     with pytest.raises(DamagedLog, match=r"hoodie\.pyhudi\.rewrite\.damaged\.logs"):
         REWRITES[rewrite](HudiTable.open(tmp_path), {})
-    assert HudiTable.open(tmp_path).timeline.commits() == commits
+    assert HudiTable.open(tmp_path).state().timeline.commits() == commits
 
 
 @pytest.mark.parametrize("rewrite", REWRITES)
@@ -89,7 +89,7 @@ def test_a_plan_that_waited_while_a_log_file_was_damaged_is_not_run(tmp_path: Pa
     table = HudiTable.open(tmp_path)
     plan = {"compact": table.compact, "cluster": table.cluster}.get(rewrite)
     if plan is None:
-        table.log_compact(schedule_only=True, options=ALL_BLOCKS)
+        table.maintenance.log_compact(schedule_only=True, options=ALL_BLOCKS)
     else:
         plan(schedule_only=True)
     log = log_files(tmp_path)[-1]
@@ -105,8 +105,8 @@ def test_a_plan_that_waited_while_a_log_file_was_damaged_is_not_run(tmp_path: Pa
 def test_a_table_with_a_damaged_log_file_keeps_its_version(tmp_path: Path, kind: str) -> None:
     damaged(tmp_path, kind, "6", updates=2)
     with pytest.raises(DamagedLog):
-        HudiTable.open(tmp_path).upgrade()
-    assert HudiTable.open(tmp_path).config.table_version == 6
+        HudiTable.open(tmp_path).maintenance.upgrade()
+    assert HudiTable.open(tmp_path).state().config.table_version == 6
 
 
 def test_a_write_over_a_damaged_log_file_is_complete_and_its_compaction_is_not(tmp_path: Path) -> None:

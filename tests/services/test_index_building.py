@@ -53,11 +53,11 @@ def table_for(name: str, version: str = "9", kind: str = "COPY_ON_WRITE") -> Clu
 
 
 def schedule(table: Clustered, name: str) -> None:
-    HudiTable(table.meta).create_index(name, schedule_only=True, options=FEW, **INDEXES[name])
+    HudiTable(table.meta).indexes.create(name, schedule_only=True, options=FEW, **INDEXES[name])
 
 
 def build(table: Clustered) -> list[str]:
-    return [one.name for one in HudiTable(table.meta).build_indexes(options=FEW)]
+    return [one.name for one in HudiTable(table.meta).indexes.build(options=FEW)]
 
 
 def partition(table: Clustered) -> str:
@@ -133,7 +133,7 @@ def test_what_writers_do_between_reading_the_table_and_the_end_is_in_the_index(
     table = table_for(name, version, kind)
     acts: list[Callable[[Clustered], object]] = [lambda t: t.upsert(("x", "x", 1, 7)), _rolls_back, changes]
     _between(monkeypatch, table, acts)
-    HudiTable(table.meta).create_index(name, while_writing=True, options=FEW, **INDEXES[name])
+    HudiTable(table.meta).indexes.create(name, while_writing=True, options=FEW, **INDEXES[name])
     assert len(acts) == 1  # the second one took back what was read: it is read again, and changes came then
     check(table)
 
@@ -199,7 +199,7 @@ def test_what_can_t_be_built_while_writers_go_on_is_refused_and_leaves_nothing()
         schedule(table, "record_index")
     table = table_for("by_v")
     with pytest.raises(ConfigError, match="is of one column"):
-        HudiTable(table.meta).create_index("by_v", while_writing=True)
+        HudiTable(table.meta).indexes.create("by_v", while_writing=True)
     assert not table.meta.timeline.pending().instants
     assert not table.meta.config.metadata_partitions_inflight
     with pytest.raises(TableError, match="no index waits to be built as of 1"):
@@ -211,7 +211,7 @@ def test_an_index_that_waits_can_be_dropped_and_is_made_once() -> None:
     schedule(table, "up")
     with pytest.raises(ConfigError, match="already"):
         schedule(table, "up")
-    HudiTable(table.meta).drop_index("up")
+    HudiTable(table.meta).indexes.drop("up")
     assert build(table) == []
     assert not table.meta.timeline.pending().instants
     rows: list[Row] = [("a", "x", 2, 11)]

@@ -23,13 +23,13 @@ def table_of(version: str, **options: str) -> TestTable:
 
 
 def names(table: TestTable) -> list[str]:
-    return [one.name for one in HudiTable(table.meta).indexes()]
+    return [one.name for one in HudiTable(table.meta).indexes.list()]
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_table_without_a_metadata_table_gets_one_with_the_index(version: str) -> None:
     table = table_of(version)
-    made = HudiTable(table.meta).create_index("record_index")
+    made = HudiTable(table.meta).indexes.create("record_index")
     assert (made.name, made.is_built) == ("record_index", True)
     assert table.meta.config.metadata_partitions == ("files", "record_index")
     table.upsert(("a", "x", 2, 11))
@@ -41,13 +41,13 @@ def test_a_table_without_a_metadata_table_gets_one_with_the_index(version: str) 
 def test_statistics_are_made_of_the_named_columns_and_dropped_again(version: str) -> None:
     table = table_of(version)
     handle = HudiTable(table.meta)
-    handle.create_index("column_stats", columns=["v"])
-    handle.create_index("bloom_filters")
+    handle.indexes.create("column_stats", columns=["v"])
+    handle.indexes.create("bloom_filters")
     assert names(table) == ["bloom_filters", "column_stats"]
     table.upsert(("a", "x", 2, 11))
     assert validate(table.meta) == ()
-    handle.drop_index("column_stats")
-    handle.drop_index("bloom_filters")
+    handle.indexes.drop("column_stats")
+    handle.indexes.drop("bloom_filters")
     assert names(table) == []
     assert table.rows(("id", "v")) == [("a", 11), ("b", 20)]
 
@@ -55,7 +55,7 @@ def test_statistics_are_made_of_the_named_columns_and_dropped_again(version: str
 @pytest.mark.parametrize("version", VERSIONS)
 def test_the_timeline_says_what_was_indexed_up_to_where(version: str) -> None:
     table = table_of(version)
-    HudiTable(table.meta).create_index("record_index")
+    HudiTable(table.meta).indexes.create("record_index")
     (instant,) = table.meta.timeline.of([ActionKind.INDEXING])
     assert instant.is_completed
     plan = table.meta.reader.index_plan(instant)
@@ -69,13 +69,13 @@ def test_the_timeline_says_what_was_indexed_up_to_where(version: str) -> None:
 def test_a_dropped_index_can_be_made_again_and_knows_what_came_between() -> None:
     table = table_of("9")
     handle = HudiTable(table.meta)
-    handle.create_index("record_index")
-    handle.create_index("by_v", columns="v")
+    handle.indexes.create("record_index")
+    handle.indexes.create("by_v", columns="v")
     table.upsert(("a", "x", 2, 11))
-    handle.drop_index("by_v")
+    handle.indexes.drop("by_v")
     assert "secondary_index_by_v" not in read_index_definitions(table.storage).by_name
     table.upsert(("a", "x", 3, 12))
-    handle.create_index("by_v", columns="v")
+    handle.indexes.create("by_v", columns="v")
     table.upsert(("b", "y", 3, 12))
     assert validate(table.meta) == ()
 
@@ -92,31 +92,31 @@ def test_what_can_t_be_made_is_refused_by_name_and_nothing_is_written() -> None:
         ("record_index", ["v"], "is not of columns"),
     ):
         with pytest.raises(ConfigError, match=message):
-            handle.create_index(name, columns=columns)
+            handle.indexes.create(name, columns=columns)
     assert before == sorted(entry.path for entry in table.storage.walk(""))
     assert not table.meta.config.metadata_partitions
-    handle.create_index("record_index")
+    handle.indexes.create("record_index")
     with pytest.raises(ConfigError, match="already"):
-        handle.create_index("record_index")
+        handle.indexes.create("record_index")
     with pytest.raises(ConfigError, match="no index 'nothing'; it has: record_index"):
-        handle.drop_index("nothing")
-    handle.create_index("by_v", columns="v")
+        handle.indexes.drop("nothing")
+    handle.indexes.create("by_v", columns="v")
     with pytest.raises(ConfigError, match="secondary_index_by_v need the record index"):
-        handle.drop_index("record_index")
+        handle.indexes.drop("record_index")
 
 
 def test_a_secondary_index_of_a_table_below_version_8_is_refused() -> None:
     table = table_of("6")
     handle = HudiTable(table.meta)
-    handle.create_index("record_index")
+    handle.indexes.create("record_index")
     with pytest.raises(ConfigError, match="secondary indexes begin with 8"):
-        handle.create_index("by_v", columns="v")
+        handle.indexes.create("by_v", columns="v")
 
 
 def test_indexes_print_as_a_table() -> None:
     table = table_of("9")
-    HudiTable(table.meta).create_index("column_stats", columns=["v"])
-    header, _, line = repr(HudiTable(table.meta).indexes()).splitlines()
+    HudiTable(table.meta).indexes.create("column_stats", columns=["v"])
+    header, _, line = repr(HudiTable(table.meta).indexes.list()).splitlines()
     assert header.split() == ["index", "type", "columns", "function", "state"]
     assert line.split()[-3:] == ["v", "column_stats", "built"]
 
@@ -124,7 +124,7 @@ def test_indexes_print_as_a_table() -> None:
 @pytest.mark.parametrize("version", ["8", "9"])
 def test_the_table_s_properties_say_where_hudi_finds_the_definitions(version: str) -> None:
     table = table_of(version)
-    HudiTable(table.meta).create_index("column_stats")
+    HudiTable(table.meta).indexes.create("column_stats")
     properties = table.meta.config.properties
     assert properties["hoodie.table.index.defs.path"] == ".hoodie/.index_defs/index.json"
     assert table.storage.stat(properties["hoodie.table.index.defs.path"]) is not None

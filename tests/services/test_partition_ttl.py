@@ -122,14 +122,14 @@ def test_a_strategy_of_ones_own_is_refused() -> None:
 def test_the_table_object_expires_partitions(tmp_path: Any) -> None:
     write_hudi(tmp_path / "t", rows_of(("a", "x", 1, 1)), record_key="id", partition_by="p")
     table = HudiTable.open(tmp_path / "t")
-    assert not table.run_ttl(dry_run=True, options={DAYS: 1}).expired
-    assert not table.run_ttl(options={DAYS: 1}).expired
+    assert not table.maintenance.run_ttl(dry_run=True, options={DAYS: 1}).expired
+    assert not table.maintenance.run_ttl(options={DAYS: 1}).expired
     metadata = tmp_path / "t" / "x" / ".hoodie_partition_metadata"
     old = (datetime.now(timezone.utc) - timedelta(days=3)).strftime("%Y%m%d%H%M%S000")
     text = metadata.read_text()
     metadata.write_text(text.replace(text.partition("commitTime=")[2][:17], old))
     by_creation = {DAYS: 1, "hoodie.partition.ttl.management.strategy.type": "KEEP_BY_CREATION_TIME"}
-    assert [found.since for found in table.run_ttl(options=by_creation).expired] == [old]
+    assert [found.since for found in table.maintenance.run_ttl(options=by_creation).expired] == [old]
     assert table.to_arrow().num_rows == 0
 
 

@@ -32,11 +32,11 @@ def copies(table: HudiTable) -> list[Path]:
 
 
 def test_keys_are_set_replaced_and_removed_at_once_and_the_file_before_is_kept(table: HudiTable) -> None:
-    table.set_properties({"my.old": "1", "my.gone": "x"})
+    table.maintenance.set_properties({"my.old": "1", "my.gone": "x"})
     before = file_of(table).read_bytes()
-    others = {key: value for key, value in table.config.properties.items() if not key.startswith("my.")}
+    others = {key: value for key, value in table.state().config.properties.items() if not key.startswith("my.")}
 
-    changed = table.set_properties({"my.old": "2", "my.new": "3"}, unset=["my.gone", "my.never"])
+    changed = table.maintenance.set_properties({"my.old": "2", "my.new": "3"}, unset=["my.gone", "my.never"])
 
     assert changed.differences == (
         PropertyDifference("my.gone", "x", None),
@@ -45,26 +45,26 @@ def test_keys_are_set_replaced_and_removed_at_once_and_the_file_before_is_kept(t
     )
     assert changed.backup is not None
     assert Path(table.path, changed.backup).read_bytes() == before
-    assert table.config.properties == {**others, "my.old": "2", "my.new": "3"}
+    assert table.state().config.properties == {**others, "my.old": "2", "my.new": "3"}
     assert HudiTable.open(table.path).count() == 2
 
 
 @pytest.mark.parametrize("value", ["", "a=b", "a: b", " led by blanks", "zwei\nZeilen", "ü€😀", "back\\slash", "#no!"])
 def test_every_text_comes_back_as_it_was_given_in_the_form_of_javas_properties(table: HudiTable, value: str) -> None:
-    table.set_properties({"my.key": value, f"odd key: {value.strip() or 'x'}": "v"})
+    table.maintenance.set_properties({"my.key": value, f"odd key: {value.strip() or 'x'}": "v"})
 
     stored = parse_properties(file_of(table).read_bytes(), "here")
     assert stored["my.key"] == value
-    assert HudiTable.open(table.path).config.properties["my.key"] == value
+    assert HudiTable.open(table.path).state().config.properties["my.key"] == value
     assert stored[f"odd key: {value.strip() or 'x'}"] == "v"
 
 
 def test_a_dry_run_and_a_change_to_what_is_there_write_nothing(table: HudiTable) -> None:
-    table.set_properties({"my.key": "1"})
+    table.maintenance.set_properties({"my.key": "1"})
     before, kept = file_of(table).read_bytes(), copies(table)
 
-    planned = table.set_properties({"my.key": "2"}, dry_run=True)
-    same = table.set_properties({"my.key": "1"}, unset=["my.never"])
+    planned = table.maintenance.set_properties({"my.key": "2"}, dry_run=True)
+    same = table.maintenance.set_properties({"my.key": "1"}, unset=["my.never"])
 
     assert planned.differences == (PropertyDifference("my.key", "1", "2"),)
     assert (planned.dry_run, planned.backup) == (True, None)
@@ -80,7 +80,9 @@ def test_what_says_how_files_are_written_is_refused(tmp_path: Path, key: str, re
     before = file_of(table).read_bytes()
 
     with pytest.raises(ConfigError, match="Nothing was changed"):
-        table.set_properties({"my.key": "1"} if removes else {"my.key": "1", key: "x"}, unset=[key] if removes else [])
+        table.maintenance.set_properties(
+            {"my.key": "1"} if removes else {"my.key": "1", key: "x"}, unset=[key] if removes else []
+        )
 
     assert (file_of(table).read_bytes(), copies(table)) == (before, [])
 
@@ -104,7 +106,7 @@ def test_what_is_no_property_is_refused(
     before = file_of(table).read_bytes()
 
     with pytest.raises(ConfigError, match=message):
-        table.set_properties(properties, unset=unset)
+        table.maintenance.set_properties(properties, unset=unset)
 
     assert (file_of(table).read_bytes(), copies(table)) == (before, [])
 
@@ -114,7 +116,7 @@ def test_a_disk_that_refuses_leaves_the_properties_as_they_were(
 ) -> None:
     write_hudi(tmp_path / "t", ROWS, record_key="id")
     table = HudiTable.open(tmp_path / "t")
-    before = table.config.properties
+    before = table.state().config.properties
     for name in ("create_synced", "create_new", "write"):
         with monkeypatch.context() as patch:
             whole = getattr(LocalStorage, name)
@@ -126,10 +128,10 @@ def test_a_disk_that_refuses_leaves_the_properties_as_they_were(
 
             patch.setattr(LocalStorage, name, failing)
             with pytest.raises(StorageError, match="full"):
-                table.set_properties({"my.key": "1"})
-        assert HudiTable.open(table.path).config.properties == before, name
-    assert table.set_properties({"my.key": "1"}).differences
-    assert table.config.properties["my.key"] == "1"
+                table.maintenance.set_properties({"my.key": "1"})
+        assert HudiTable.open(table.path).state().config.properties == before, name
+    assert table.maintenance.set_properties({"my.key": "1"}).differences
+    assert table.state().config.properties["my.key"] == "1"
 
 
 def test_the_lock_is_waited_for(tmp_path: Path) -> None:
@@ -137,6 +139,6 @@ def test_the_lock_is_waited_for(tmp_path: Path) -> None:
     table = HudiTable.open(tmp_path / "t")
     storage = LocalStorage(table.path)
     with hold(open_lock(LockOptions("FILESYSTEM"), storage), 5), pytest.raises(LockTimeout):
-        table.set_properties({"my.key": "1"}, options={"hoodie.write.lock.wait_time_ms": "50"})
+        table.maintenance.set_properties({"my.key": "1"}, options={"hoodie.write.lock.wait_time_ms": "50"})
 
-    assert "my.key" not in table.config.properties
+    assert "my.key" not in table.state().config.properties

@@ -26,17 +26,17 @@ def test_a_merge_on_read_table_becomes_copy_on_write_with_all_rows_in_files_of_c
     table = HudiTable.open(path)
     before = rows(table)
 
-    planned = table.change_type("cow", dry_run=True)
-    changed = table.change_type("cow")
+    planned = table.maintenance.change_type("cow", dry_run=True)
+    changed = table.maintenance.change_type("cow")
 
     assert planned.file_groups == 2
     assert changed.file_groups == 2
-    assert table.config.table_type == "COPY_ON_WRITE"
+    assert table.state().config.table_type == "COPY_ON_WRITE"
     assert rows(table) == before
     # Apache Hudi sees commits and replace commits of such a table only.
-    commits = {one.requested_time for one in table.timeline.commits() if one.action.value != "deltacommit"}
-    assert {row["instant_time"] for row in table.files().to_pylist()} <= commits
-    assert set(table.files()["log_files"].to_pylist()) == {0}
+    commits = {one.requested_time for one in table.state().timeline.commits() if one.action.value != "deltacommit"}
+    assert {row["instant_time"] for row in table.inspect.files().to_pylist()} <= commits
+    assert set(table.inspect.files()["log_files"].to_pylist()) == {0}
     write_hudi(path, ROWS.slice(1, 1).set_column(2, "fare", pa.array([8.0])))
     assert rows(table) == [{**row, "fare": 8.0} if row["id"] == "b" else row for row in before]
 
@@ -46,11 +46,11 @@ def test_a_copy_on_write_table_becomes_merge_on_read_and_takes_log_files(tmp_pat
     write_hudi(path, ROWS, record_key="id")
     table = HudiTable.open(path)
 
-    changed = table.change_type("MERGE_ON_READ")
+    changed = table.maintenance.change_type("MERGE_ON_READ")
     write_hudi(path, ROWS.slice(0, 1).set_column(2, "fare", pa.array([9.0])))
 
     assert (changed.source, changed.target) == ("COPY_ON_WRITE", "MERGE_ON_READ")
-    assert table.files()["log_files"].to_pylist() == [1]
+    assert table.inspect.files()["log_files"].to_pylist() == [1]
     assert rows(table)[0]["fare"] == 9.0
 
 
@@ -61,16 +61,26 @@ def test_a_table_of_version_6_that_becomes_merge_on_read_stores_how_its_logs_mer
     tmp_path: Path, payload: str | None, fare: float
 ) -> None:
     path = tmp_path / "t"
-    write_hudi(path, ROWS, record_key="id", ordering="fare", table_version=6, payload_class=payload)
+    write_hudi(
+        path,
+        ROWS,
+        record_key="id",
+        ordering="fare",
+        table_version=6,
+        options={"hoodie.datasource.write.payload.class": payload} if payload else {},
+    )
     table = HudiTable.open(path)
-    assert "hoodie.compaction.payload.class" not in table.config.properties
+    assert "hoodie.compaction.payload.class" not in table.state().config.properties
 
-    table.change_type("mor", options={"hoodie.datasource.write.payload.class": payload} if payload else {})
+    table.maintenance.change_type("mor", options={"hoodie.datasource.write.payload.class": payload} if payload else {})
 
-    stored = {key: text for key, text in table.config.properties.items() if key.startswith("hoodie.compaction.")}
-    write_hudi(tmp_path / "new", ROWS, record_key="id", ordering="fare", table_version=6, payload_class=payload,
-               table_type="MERGE_ON_READ")  # fmt: skip
-    made = HudiTable.open(tmp_path / "new").config.properties
+    stored = {
+        key: text for key, text in table.state().config.properties.items() if key.startswith("hoodie.compaction.")
+    }
+    kind = {"record_key": "id", "ordering": "fare", "table_version": 6, "table_type": "MERGE_ON_READ"}
+    options = {"hoodie.datasource.write.payload.class": payload} if payload else {}
+    write_hudi(tmp_path / "new", ROWS, options=options, **kind)
+    made = HudiTable.open(tmp_path / "new").state().config.properties
     assert stored == {key: text for key, text in made.items() if key.startswith("hoodie.compaction.")} != {}
     for late in (9.0, 1.0):
         write_hudi(path, ROWS.slice(0, 1).set_column(2, "fare", pa.array([late])))
@@ -82,5 +92,5 @@ def test_another_type_is_refused_and_its_own_changes_nothing(tmp_path: Path) -> 
     table = HudiTable.open(tmp_path / "t")
 
     with pytest.raises(ConfigError, match="COPY_ON_WRITE or MERGE_ON_READ"):
-        table.change_type("parquet")
-    assert str(table.change_type("cow")).endswith("is COPY_ON_WRITE already")
+        table.maintenance.change_type("parquet")
+    assert str(table.maintenance.change_type("cow")).endswith("is COPY_ON_WRITE already")

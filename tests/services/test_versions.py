@@ -120,9 +120,9 @@ def test_a_way_that_is_none_is_refused(source: int, target: int, upwards: bool) 
 def test_up_is_not_down() -> None:
     table = HudiTable(copy_on_write("6").meta)
     with pytest.raises(ConfigError, match="can't be downgraded to version 8"):
-        table.downgrade(8)
+        table.maintenance.downgrade(8)
     with pytest.raises(ConfigError, match="can't be upgraded to version 6"):
-        HudiTable(copy_on_write("8").meta).upgrade(6)
+        HudiTable(copy_on_write("8").meta).maintenance.upgrade(6)
 
 
 def test_what_version_8_can_not_say_is_refused_before_anything_moves() -> None:

@@ -192,7 +192,7 @@ def _base_files(path: str) -> Iterator[tuple[str, pa.Table]]:
 
 def files_of(path: str) -> list[tuple[str, int]]:
     """Of each file group in the order of the partitions: its partition and how many log files it has."""
-    files = pyhudi.HudiTable.open(path).files()
+    files = pyhudi.HudiTable.open(path).inspect.files()
     return sorted((row["partition_path"], row["log_files"]) for row in files.to_pylist())
 
 

@@ -74,13 +74,13 @@ def test_commands_that_change_a_table_do_it_with_the_session(spark: SparkSession
     for words, more in CHANGING.items():
         run(words, table.path, *more, "--spark", "")
 
-    assert table.config.table_type == "COPY_ON_WRITE"
+    assert table.state().config.table_type == "COPY_ON_WRITE"
     assert sorted(table.to_arrow(["id"])["id"].to_pylist()) == ["a", "b", "c"]
 
 
 @pytest.mark.thorough
 def test_the_rest_runs_with_a_session_too(spark: SparkSession, run: Run, table: HudiTable, tmp_path: Path) -> None:
-    first, second = (commit.requested_time for commit in table.timeline.commits())
+    first, second = (commit.requested_time for commit in table.state().timeline.commits())
     (tmp_path / "rows.csv").write_text("id,city,fare\nd,bonn,9\n")
 
     assert run("table diff", table.path, first, second, "--spark", "")["commits"] == [second]

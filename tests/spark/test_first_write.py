@@ -63,7 +63,7 @@ def test_after_a_null_key_the_next_first_write_takes_another_key(spark: Any, tmp
         write_frame(frame, path, {**OPTIONS, "hoodie.datasource.write.recordkey.field": "k"}, "error")
     write_frame(frame, path, OPTIONS, "error")
 
-    assert pyhudi.HudiTable.open(path).config.record_key_fields == ("id",)
+    assert pyhudi.HudiTable.open(path).state().config.record_key_fields == ("id",)
 
 
 @pytest.mark.thorough

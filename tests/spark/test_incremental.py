@@ -37,8 +37,8 @@ def three_commits(folder: Path, table_type: str) -> tuple[HudiTable, str, str]:
     table.upsert([{"id": n, "v": 10 + n, "ts": 2} for n in range(2)])
     table.upsert([{"id": 1, "v": 21, "ts": 3}])
     if table_type == BECAME:
-        table.change_type("mor")
-    first, second, _ = (str(i.completion_time) for i in table.timeline.commits())
+        table.maintenance.change_type("mor")
+    first, second, _ = (str(i.completion_time) for i in table.state().timeline.commits())
     return table, first, second
 
 
@@ -78,7 +78,7 @@ def changed(folder: Path, table_type: str) -> HudiTable:
     table.upsert([{"id": 0, "v": 10, "ts": 2}])
     table.delete([{"id": 1}])
     if table_type == BECAME:
-        table.change_type("mor")
+        table.maintenance.change_type("mor")
     return table
 
 

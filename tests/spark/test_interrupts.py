@@ -65,7 +65,7 @@ try:
 except BaseException as error:
     print("got", type(error).__name__)
 pyhudi.write_hudi(sys.argv[1], rows(6), options=options)
-timeline = pyhudi.HudiTable.open(sys.argv[1]).timeline
+timeline = pyhudi.HudiTable.open(sys.argv[1]).state().timeline
 print("rows", spark.read.format("hudi").load(sys.argv[1]).count(), "pending", len(timeline.pending()))
 """
 

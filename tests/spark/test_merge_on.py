@@ -99,7 +99,7 @@ def test_a_dataframe_merges_on_a_condition_as_arrow_rows_do(
     assert rows(by_spark) == rows(without)
     counts = (result.operation, result.inserted, result.updated, result.deleted)
     assert counts == (expected.operation, expected.inserted, expected.updated, expected.deleted)
-    assert len(by_spark.timeline.commits()) == 2
+    assert len(by_spark.state().timeline.commits()) == 2
 
 
 @pytest.mark.thorough
@@ -122,12 +122,12 @@ def test_every_clause_does_what_it_says(spark: Any, tmp_path: Path) -> None:
 @pytest.mark.thorough
 def test_options_of_the_call_and_a_place_of_any_name_are_taken(spark: Any, tmp_path: Path) -> None:
     table = made(tmp_path / "it`s {a} table", "COPY_ON_WRITE", spark)
-    table.add_constraint("small", "n < 1000")
+    table.constraints.add("small", "n < 1000")
     source = spark.createDataFrame(SOURCE, COLUMNS)
     options = {"hoodie.pyhudi.engine": "spark", "hoodie.parquet.compression.codec": "zstd"}
     by_tasks = table.merge(source, on="t.id = s.ref", options=options)
     assert by_tasks.when_matched_update({"n": "s.ref"}).execute().updated == 3
-    rome = table.files().filter(pc.field("partition_path") == "rome")["path"][0].as_py()
+    rome = table.inspect.files().filter(pc.field("partition_path") == "rome")["path"][0].as_py()
     assert pq.read_metadata(f"{table.path}/{rome}").row_group(0).column(0).compression == "ZSTD"
     assert [row["n"] for row in rows(table)][:4] == [0, 1, 2, 3]
 

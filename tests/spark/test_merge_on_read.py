@@ -102,7 +102,7 @@ def test_spark_compacts_and_every_query_answers_as_before(spark: Any, tmp_path: 
     base_rows = scanned(path, query_type="read_optimized")
     table = HudiTable.open(path, spark=spark)
 
-    compacted = table.log_compact(options={**BY_SPARK, "hoodie.log.compaction.blocks.threshold": "2"})
+    compacted = table.maintenance.log_compact(options={**BY_SPARK, "hoodie.log.compaction.blocks.threshold": "2"})
     assert compacted.runs
     assert contents(path) == merged
     assert found(spark, path) == scanned(path)

@@ -21,18 +21,19 @@ MERGER = f"{NewestParts.__module__}:NewestParts"
 def test_rows_written_and_read_by_spark_are_merged_by_the_caller_s_class(
     tmp_path: Path, spark: Any, table_type: str
 ) -> None:
-    table = HudiTable.create(
-        tmp_path / "t", SCHEMA, spark=spark, record_key="order_id", ordering="seq", table_type=table_type,
-        engine="spark",
-        options={
-            "hoodie.write.record.merge.mode": "CUSTOM",
-            "hoodie.write.record.merge.strategy.id": NewestParts.strategy_id,
-            CLASSES: MERGER,
-        },
-    )  # fmt: skip
+    options = {
+        "hoodie.write.record.merge.mode": "CUSTOM",
+        "hoodie.write.record.merge.strategy.id": NewestParts.strategy_id,
+        CLASSES: MERGER,
+        "hoodie.pyhudi.engine": "spark",
+    }
+    keys = {"record_key": "order_id", "ordering": "seq", "table_type": table_type}
+    table = HudiTable.create(tmp_path / "t", SCHEMA, spark=spark, options=options, **keys)
     events = [("o", 3, "paid", None, None, "card", 3), ("o", 1, "created", "lamp", 1, None, None)]
     for event in events:
-        table.upsert(spark.createDataFrame([event], spark_from_arrow(SCHEMA)), engine="spark")
+        table.upsert(
+            spark.createDataFrame([event], spark_from_arrow(SCHEMA)), options={"hoodie.pyhudi.engine": "spark"}
+        )
 
     found = collect_arrow(read_frame(spark, str(tmp_path / "t"), {CLASSES: MERGER}))
 

@@ -40,7 +40,7 @@ def test_dataframes_go_the_ways_of_deltalake(spark: Any, tmp_path: Path, options
     assert merge.execute().updated == 1
     assert rows(table)[-1] == (4, "rome", 106, None)
 
-    table.add_constraint("positive", "n > 0")
+    table.constraints.add("positive", "n > 0")
     before = rows(table)
     with pytest.raises(SchemaMismatch, match="1 rows break the constraint 'positive'"):
         table.upsert(

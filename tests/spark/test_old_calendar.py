@@ -45,7 +45,7 @@ def test_old_days_are_the_same_for_spark_and_pyhudi(kind: str, in_utc: Any, tmp_
     assert texts(in_utc.read.parquet(str(source))) == expected
     for mode in ("METADATA_ONLY", "FULL_RECORD"):
         pyhudi.bootstrap(source, tmp_path / mode, record_key="id", mode=mode)
-    added = HudiTable.create(tmp_path / "added", HudiTable.open(tmp_path / "FULL_RECORD").schema, record_key="id")
+    added = HudiTable.create(tmp_path / "added", HudiTable.open(tmp_path / "FULL_RECORD").schema(), record_key="id")
     added.add_files(source)
     # A base file of a table that Spark itself has written in this mode.
     own = tmp_path / "own"

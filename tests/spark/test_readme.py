@@ -42,7 +42,7 @@ OPTIONS = {"hoodie.table.name": "trips", "hoodie.datasource.write.recordkey.fiel
 @pytest.mark.thorough
 def test_the_examples_of_reading_and_overwriting_run_with_a_session(spark: Any, tmp_path: Path) -> None:
     write_hudi(tmp_path / "taxis", ROWS, record_key="id")
-    mark = HudiTable.open(tmp_path / "taxis").timeline.last_commit()
+    mark = HudiTable.open(tmp_path / "taxis").state().timeline.last_commit()
     assert mark is not None
     given = {
         "spark": spark,

@@ -17,7 +17,7 @@ BY_SPARK = {"hoodie.pyhudi.engine": "spark"}
 
 
 def keys(path: str, as_of: str | None = None) -> list[str]:
-    return sorted(HudiTable.open(path).to_arrow(["id"], as_of=as_of).column(0).to_pylist())
+    return sorted(HudiTable.open(path).at(as_of).to_arrow(["id"]).column(0).to_pylist())
 
 
 def ids(start: int, stop: int, *partitions: str) -> list[str]:
@@ -36,7 +36,7 @@ def test_spark_tasks_overwrite_and_delete_partitions(spark: Any, tmp_path: Path)
 
     write("bulk_insert", rows(0, 200, 1))
     partitions = sorted(set(rows(0, 200, 1).column("day").to_pylist()))
-    first = HudiTable.open(path).timeline.latest_time
+    first = HudiTable.open(path).state().timeline.latest_time
     only = rows(300, 360, 1).filter(_of(partitions[0]))
     result = write("insert_overwrite", only)
     assert result.inserted == len(only)
@@ -51,7 +51,7 @@ def test_spark_tasks_overwrite_and_delete_partitions(spark: Any, tmp_path: Path)
     cleaned = table.clean(options={"hoodie.clean.commits.retained": 1, **BY_SPARK})
     assert cleaned.runs[0].files_deleted >= 2
     assert keys(path) == ids(400, 450)
-    table.truncate(options=BY_SPARK)
+    table.delete_partitions(matching="*", options=BY_SPARK)
     assert keys(path) == []
 
 
@@ -74,7 +74,7 @@ def test_a_script_overwrites_as_with_hudi(engine: str, spark: Any, tmp_path: Pat
         writer = more.write.format("hudi").options(**{**options, OPERATION: "insert_overwrite_table"})
         writer.mode("overwrite").save(path)
         assert keys(path) == ids(100, 120)
-        assert len(HudiTable.open(path).timeline) == 2, "the table and its history stay"
+        assert len(HudiTable.open(path).state().timeline) == 2, "the table and its history stay"
         # Rows may be read from the very table that they overwrite.
         again = spark.read.format("hudi").load(path).where("id < 'k00110'")
         again.write.format("hudi").options(**{**options, OPERATION: "insert_overwrite_table"}).mode("append").save(path)

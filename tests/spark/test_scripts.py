@@ -127,7 +127,7 @@ def test_overwrite_makes_a_new_table_with_new_options(hudi: Any, path: str) -> N
     trips(hudi, [("x", "rome", 1, 0.5)]).write.format("hudi").options(**other).mode("overwrite").save(path)
 
     assert rows(hudi.read.format("hudi").load(path)) == [("x", "rome", 1, 0.5)]
-    assert pyhudi.HudiTable.open(path).config.table_name == "other"
+    assert pyhudi.HudiTable.open(path).state().config.table_name == "other"
     assert not (Path(path) / "rome").exists()
 
 
@@ -180,7 +180,7 @@ def test_session_wide_options_stand_behind_those_of_the_call(hudi: Any, path: st
         hudi.conf.unset("spark.hoodie.datasource.write.hive_style_partitioning")
 
     assert (Path(path) / "city=rome").is_dir()
-    assert pyhudi.HudiTable.open(path).config.record_key_fields == ("id",)
+    assert pyhudi.HudiTable.open(path).state().config.record_key_fields == ("id",)
 
 
 def test_an_unknown_option_warns_with_the_nearest_known_one(hudi: Any, path: str) -> None:
@@ -330,7 +330,7 @@ def test_calls_without_a_meaning_for_hudi_are_refused(hudi: Any, path: str) -> N
 
 @pytest.mark.thorough
 def test_the_data_source_reads_a_table_with_nothing_enabled(spark: Any, path: str) -> None:
-    pyhudi.write_hudi(path, trips(spark, FIRST), **OPTIONS)
+    pyhudi.write_hudi(path, trips(spark, FIRST), options=OPTIONS)
 
     whole = spark.read.format("hudi").load(path)
     narrow = spark.read.format("hudi").option("columns", "id, fare").load(path)
@@ -356,7 +356,7 @@ def test_the_data_source_refuses_to_write_and_names_the_switch(spark: Any, path:
 
 @pytest.mark.thorough
 def test_a_table_takes_frames_and_arrow_and_gives_frames(spark: Any, path: str) -> None:
-    pyhudi.write_hudi(path, trips(spark, FIRST), spark=spark, **OPTIONS)
+    pyhudi.write_hudi(path, trips(spark, FIRST), spark=spark, options=OPTIONS)
     table = pyhudi.HudiTable.open(path, spark=spark)
 
     result = table.upsert(trips(spark, [("a", "rome", 2, 10.0)]))
@@ -443,13 +443,13 @@ def test_patterns_behind_a_tables_folder_and_a_save_without_a_name_work_as_they_
     options = {key: value for key, value in OPTIONS.items() if key != "hoodie.table.name"}
     frame = trips(hudi, FIRST)
     frame.write.format("hudi").options(**options).save(path)
-    assert HudiTable.open(path).config.table_name == "trips"
+    assert HudiTable.open(path).state().config.table_name == "trips"
     hudi.conf.set("spark.hoodie.table.name", "of_the_session")
     try:
         frame.write.format("hudi").options(**options).mode("overwrite").save(f"{path}_2")
     finally:
         hudi.conf.unset("spark.hoodie.table.name")
-    assert HudiTable.open(f"{path}_2").config.table_name == "of_the_session"
+    assert HudiTable.open(f"{path}_2").state().config.table_name == "of_the_session"
 
     for pattern in ("/*", "/*/*", "/**", "/*/*/*/", "/*/*.parquet"):
         assert rows(hudi.read.format("hudi").load(path + pattern)) == sorted(FIRST)

@@ -66,7 +66,7 @@ def updated(folder: Path, rows: int = 3) -> tuple[HudiTable, str]:
     table = HudiTable.create(folder / "t", SCHEMA, record_key="id", ordering="ts", partition_by=["day"])
     table.insert([row(number, 1) for number in range(6)])
     table.upsert([row(number, 2) for number in range(rows)])
-    return table, str(next(iter(table.timeline.commits())).completion_time)
+    return table, str(next(iter(table.state().timeline.commits())).completion_time)
 
 
 def load(spark: Any, table: HudiTable, begin: str, **options: Any) -> Any:

@@ -28,7 +28,7 @@ def table(tmp_path: Path) -> HudiTable:
 
 def test_a_call_returns_a_frame_of_hudis_columns(sql: Any, table: HudiTable) -> None:
     found = sql.sql(f"CALL show_commits(table => '{table.path}', limit => 5)")
-    times = [instant.requested_time for instant in table.timeline.commits()]
+    times = [instant.requested_time for instant in table.state().timeline.commits()]
     assert [row["commit_time"] for row in found.collect()] == times[::-1]
     assert dict(found.dtypes)["total_errors"] == "bigint"
     by_function = f"CALL system.show_commits('{table.path}', 5)"
@@ -40,7 +40,7 @@ def test_a_call_returns_a_frame_of_hudis_columns(sql: Any, table: HudiTable) -> 
 
 @pytest.mark.thorough
 def test_a_call_names_a_query_in_the_session(sql: Any, table: HudiTable) -> None:
-    first = table.timeline.commits().instants[0].requested_time
+    first = table.state().timeline.commits().instants[0].requested_time
     ask = f"CALL copy_to_temp_view(table => '{table.path}', view_name => 'as_it_was', as_of_instant => '{first}')"
     assert sql.sql(ask).collect()[0]["status"] == 0
     try:

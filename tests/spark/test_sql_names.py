@@ -83,7 +83,7 @@ def test_enable_names_the_settings_of_hudis_jar_that_have_to_go_where_there_is_n
 def test_a_table_is_made_described_and_dropped_with_its_files(sql: Any) -> None:
     sql.sql(CREATE.format(name="made", more="COMMENT 'it''s mine'"))
     path = place_of(sql, "made")
-    config = pyhudi.HudiTable.open(path).config
+    config = pyhudi.HudiTable.open(path).state().config
 
     assert (config.record_key_fields, config.partition_fields, config.ordering_fields) == (("id",), ("day",), ("ts",))
     assert (config.is_merge_on_read, config.hive_style_partitioning, config.table_name) == (True, True, "made")
@@ -98,7 +98,7 @@ def test_a_table_is_made_described_and_dropped_with_its_files(sql: Any) -> None:
     sql.sql("DROP TABLE made")
     assert not pyhudi.HudiTable.exists(path)
     sql.sql(statement.replace("CREATE TABLE made", "CREATE TABLE again"))
-    assert pyhudi.HudiTable.open(path).schema.names == ["id", "name", "ts", "day"]
+    assert pyhudi.HudiTable.open(path).schema().names == ["id", "name", "ts", "day"]
     assert pyhudi.HudiTable.exists(path)
 
 
@@ -186,7 +186,7 @@ def test_a_query_makes_a_table_and_replaces_one(sql: Any, tmp_path: Path) -> Non
     assert len(rows(sql, "SELECT id FROM chosen")) == 3
     sql.sql("CREATE OR REPLACE TABLE chosen USING hudi TBLPROPERTIES (primaryKey='k') AS SELECT 7 AS k")
     assert rows(sql, "SELECT k FROM chosen") == [(7,)]
-    assert pyhudi.HudiTable.open(str(path)).config.record_key_fields == ("k",)
+    assert pyhudi.HudiTable.open(str(path)).state().config.record_key_fields == ("k",)
 
 
 @pytest.mark.thorough
@@ -228,7 +228,7 @@ def test_columns_properties_partitions_and_the_name_are_altered(sql: Any) -> Non
     sql.sql("ALTER TABLE altered ADD COLUMNS (s STRUCT<p: INT, q: DECIMAL(5,2)> COMMENT 'new' AFTER name)")
     sql.sql("ALTER TABLE altered RENAME COLUMN x TO y")
     sql.sql("ALTER TABLE altered DROP COLUMNS (s.q)")
-    schema = pyhudi.HudiTable.open(path).schema
+    schema = pyhudi.HudiTable.open(path).schema()
     assert schema.names == ["id", "name", "s", "ts", "day", "y"]
     assert str(schema.field("s").type) == "struct<p: int32>"
     assert rows(sql, "SELECT id, name, s, y FROM altered") == [(1, "a", None, None), (2, "b", None, None)]
@@ -298,7 +298,7 @@ def test_frames_in_braces_change_rows(sql: Any, trips: str) -> None:
 
 @pytest.mark.thorough
 def test_earlier_moments_are_read(sql: Any, trips: str) -> None:
-    instant = pyhudi.HudiTable.open(trips).timeline.commits().instants[0]
+    instant = pyhudi.HudiTable.open(trips).state().timeline.commits().instants[0]
     first = instant.requested_time
 
     assert rows(sql, f"SELECT id FROM trips TIMESTAMP AS OF '{first}'") == [(1,), (2,)]
@@ -445,7 +445,7 @@ def test_frames_are_saved_as_tables(sql: Any) -> None:
     frame.writeTo("saved").overwritePartitions()
     assert rows(sql, "SELECT id, day FROM saved") == [(1, "d1"), (2, "d2")]
     frame.writeTo("saved").using("hudi").tableProperty("primaryKey", "name").createOrReplace()
-    assert pyhudi.HudiTable.open(place_of(sql, "saved")).config.record_key_fields == ("name",)
+    assert pyhudi.HudiTable.open(place_of(sql, "saved")).state().config.record_key_fields == ("name",)
     frame.select("id", "name", "ts", "day").write.insertInto("saved")
     assert rows(sql, "SELECT id FROM saved") == [(1,), (1,), (2,), (2,)]
     frame.select("day", "ts", "name", "id").writeTo("saved").append()
@@ -517,7 +517,7 @@ def test_a_table_is_saved_under_a_name_that_is_not_its_own(sql: Any) -> None:
     sql.sql("UPDATE saved_as SET name = 'u' WHERE id = 1")
     assert rows(sql, "SELECT id, name FROM saved_as") == [(1, "u"), (2, "y"), (3, "z")]
     place = place_of(sql, "saved_as")
-    assert pyhudi.HudiTable.open(place).config.table_name == "other"
+    assert pyhudi.HudiTable.open(place).state().config.table_name == "other"
     frame.write.format("hudi").options(**options).mode("append").save(place)
     frame.write.format("hudi").options(**options).mode("overwrite").saveAsTable("saved_as")
     assert rows(sql, "SELECT id, name FROM saved_as") == [(1, "x"), (2, "y")]

@@ -87,7 +87,7 @@ def values(table: HudiTable) -> dict[int, int]:
 
 def batches(table: HudiTable) -> list[str | None]:
     """What the commits say of the stream, oldest first."""
-    meta = table.state
+    meta = table.state()
     return [meta.commits.metadata(instant).extra_metadata.get(SINK_CHECKPOINT) for instant in meta.timeline.commits()]
 
 
@@ -129,7 +129,7 @@ def test_format_hudi_is_the_same_writer(spark: Any, tmp_path: Path, source: Sour
         run(writer.queryName("to_hudi"), checkpoint, str(path))
     table = HudiTable.open(path)
     assert values(table) == {1: 1, 2: 2}
-    assert table.config.partition_fields == ("ts",)
+    assert table.state().config.partition_fields == ("ts",)
     assert batches(table) == ['{"default_single_writer":"0"}']
     assert table.metadata.partitions == ("column_stats", "files", "partition_stats")
     assert table.metadata.validate() == ()
@@ -222,7 +222,7 @@ def test_a_batch_is_read_again_as_it_was_and_hudis_offsets_are_in_the_checkpoint
     table = small_table(tmp_path / "t")
     upsert(table, (1, 1))
     assert follow(spark, table, tmp_path, {}) == [[1]]
-    first = table.timeline.last_commit()
+    first = table.state().timeline.last_commit()
     assert first is not None
     offset = (tmp_path / "checkpoint/offsets/0").read_text().splitlines()[-1]
     assert json.loads(offset) == {"offsetCommitTime": first.completion_time}
@@ -237,7 +237,7 @@ def test_a_stream_begins_where_it_is_told(spark: Any, tmp_path: Path) -> None:
     table = small_table(tmp_path / "t")
     upsert(table, (1, 1))
     upsert(table, (2, 2))
-    first = str(table.timeline.commits().instants[0].completion_time)
+    first = str(table.state().timeline.commits().instants[0].completion_time)
     with enabled(spark):  # the session's readStream knows the older name of the format as well
         stream = spark.readStream.format("org.apache.hudi").option(START, first).load(table.path)
         run(stream.writeStream.foreachBatch(Seen(tmp_path / "seen")), tmp_path / "other")
@@ -285,7 +285,7 @@ def batch(spark: Any, *rows: tuple[int, int], ts: int = 1) -> Any:
 
 
 def actions(table: HudiTable) -> list[str]:
-    return [instant.action.value for instant in table.timeline.completed()]
+    return [instant.action.value for instant in table.state().timeline.completed()]
 
 
 @pytest.mark.thorough
@@ -302,7 +302,7 @@ def test_compaction_and_cleaning_run_beside_the_batches(spark: Any, tmp_path: Pa
     write = pyhudi.write_batches_to(path, options)
     for number in range(7):
         write(batch(spark, (1, number), (2, number), ts=number), number)
-        storage = HudiTable.open(path).state.storage
+        storage = HudiTable.open(path).state().storage
         wait_for_services(storage, 60)
     table = HudiTable.open(path)
     done = actions(table)
@@ -325,7 +325,7 @@ def test_a_service_that_fails_stops_the_stream_before_the_next_batch(
     monkeypatch.setattr(stream_services, "compact_waiting", fail)
     write = pyhudi.write_batches_to(path, {**WRITE, "hoodie.datasource.write.table.type": "MERGE_ON_READ"})
     write(batch(spark, (1, 1)), 0)
-    wait_for_services(HudiTable.open(path).state.storage, 60)
+    wait_for_services(HudiTable.open(path).state().storage, 60)
     with pytest.raises(TableError, match=r"service next to the stream has failed.*the disk is full"):
         write(batch(spark, (2, 2)), 1)
     assert values(HudiTable.open(path)) == {1: 1}
@@ -506,7 +506,7 @@ def test_a_clustering_that_a_batch_has_planned_runs_beside_the_next(spark: Any, 
     write = pyhudi.write_batches_to(path, {**options, "hoodie.datasource.write.operation": "insert"})
     for number in range(3):
         write(batch(spark, (number, number)), number)
-        wait_for_services(HudiTable.open(path).state.storage, 60)
+        wait_for_services(HudiTable.open(path).state().storage, 60)
     table = HudiTable.open(path)
     assert "replacecommit" in actions(table)
     assert values(table) == {0: 0, 1: 1, 2: 2}

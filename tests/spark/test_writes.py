@@ -70,7 +70,7 @@ def test_every_sort_mode_of_bulk_insert_stores_all_rows(sort_mode: str, spark: A
         (f"k{i:05}" for i in range(500)), key=lambda key: (int(key[1:]) % 3, key)
     )
     if sort_mode != "NONE":
-        for data in pyhudi.HudiTable.open(tmp_path / "t").files().to_pylist():
+        for data in pyhudi.HudiTable.open(tmp_path / "t").inspect.files().to_pylist():
             keys = (
                 pa.parquet.read_table(tmp_path / "t" / data["path"], columns=["_hoodie_record_key"])
                 .column(0)
@@ -103,11 +103,11 @@ def test_a_small_input_is_evaluated_once(spark: Any, tmp_path: Path) -> None:
 
 
 def test_inputs_over_the_limit_go_to_spark_and_under_it_do_not(spark: Any, tmp_path: Path, monkeypatch: Any) -> None:
-    from pyhudi.table import write
+    from pyhudi.table import save
 
     used: list[str] = []
-    real = write.write_table
-    monkeypatch.setattr(write, "write_table", lambda s, f, e, o: used.append(type(e).__name__) or real(s, f, e, o))
+    real = save.write_table
+    monkeypatch.setattr(save, "write_table", lambda s, f, e, o: used.append(type(e).__name__) or real(s, f, e, o))
     frame = SparkEngine(spark).from_arrow(rows(0, 40, 1))
     path = str(tmp_path / "t")
 
@@ -239,8 +239,8 @@ def test_a_null_in_a_required_column_is_refused_and_a_nullable_column_without_nu
             write_frame(made.from_arrow(nulls), path, {**options, OPERATION: operation})
     table = HudiTable.open(path)
     assert table.scan().count() == 20
-    assert not table.schema.field("amount").nullable
-    assert not table.timeline.pending()
+    assert not table.schema().field("amount").nullable
+    assert not table.state().timeline.pending()
 
 
 @pytest.mark.parametrize("hive", ["true", "false"])

@@ -24,8 +24,8 @@ CHOOSING: dict[str, Callable[[HudiTable], object]] = {
     "delete": lambda table: table.delete(where="v > 1 AND random() < 0.5"),
     "update": lambda table: table.update("v < rand(7)", set={"v": "0.0"}),
     "overwrite": lambda table: table.overwrite(ROWS[:1], where="uuid() > 'a'"),
-    "constraint": lambda table: table.add_constraint("c", "v < rand()"),
-    "constraint of no column": lambda table: table.add_constraint("c", "rand() < 2"),
+    "constraint": lambda table: table.constraints.add("c", "v < rand()"),
+    "constraint of no column": lambda table: table.constraints.add("c", "rand() < 2"),
     "merge": lambda table: table.merge(ROWS[:1]).when_matched_delete("Rand () < 0.5").execute(),
     "merge on a condition": lambda table: (
         table.merge(ROWS[:1], on="source.id = target.id AND rand() < 0.5").when_matched_delete().execute()
@@ -56,7 +56,7 @@ def test_a_function_of_chance_chooses_no_rows(table: HudiTable, door: str) -> No
         CHOOSING[door](table)
 
     assert table.scan(meta_columns=False).to_arrow().to_pylist() == ROWS
-    assert table.constraints() == {}
+    assert table.constraints.list() == {}
 
 
 def test_moments_columns_of_these_names_and_queries_of_their_own_are_no_chance(tmp_path: Path) -> None:

@@ -77,7 +77,7 @@ def test_structs_and_lists_come_whole_also_out_of_the_middle_of_a_file(session: 
 @pytest.mark.thorough
 def test_time_travel_shows_the_table_as_it_was(session: DuckDbSession, rides: Path):
     table = HudiTable.open(rides)
-    before = table.timeline.last_commit()
+    before = table.state().timeline.last_commit()
     assert before is not None
     table.delete(where="id = 'a'")
     for clause in ("TIMESTAMP AS OF", "VERSION AS OF", "FOR SYSTEM_TIME AS OF"):
@@ -252,8 +252,8 @@ def test_tables_are_made_named_filled_and_dropped_in_a_folder(tmp_path: Path):
         "USING hudi PARTITIONED BY (day) TBLPROPERTIES (primaryKey = 'id')"
     )
     table = HudiTable.open(tmp_path / "days")
-    assert table.config.record_key_fields == ("id",)
-    assert table.config.partition_fields == ("day",)
+    assert table.state().config.record_key_fields == ("id",)
+    assert table.state().config.partition_fields == ("day",)
     session.sql("CREATE TABLE two USING hudi TBLPROPERTIES (primaryKey = 'id') AS SELECT 'a' AS id, 1 AS n")
     assert session.sql("SELECT id, n FROM two").to_arrow().to_pylist() == [{"id": "a", "n": 1}]
     session.sql("DROP TABLE two")
@@ -339,7 +339,7 @@ def test_a_table_is_altered_and_keeps_its_properties_while_the_session_lasts(tmp
     session.sql("ALTER TABLE t RENAME COLUMN x TO y")
     session.sql("ALTER TABLE t DROP COLUMN s")
     assert session.sql("SELECT id, y FROM t").to_arrow().to_pylist() == [{"id": "a", "y": None}]
-    assert HudiTable.open(tmp_path / "t").schema.field("y").type == pa.int64()
+    assert HudiTable.open(tmp_path / "t").schema().field("y").type == pa.int64()
 
     session.sql("ALTER TABLE t SET TBLPROPERTIES ('note' = 'mine', 'hoodie.parquet.compression.codec' = 'zstd')")
     session.sql("ALTER TABLE t RENAME TO u")
@@ -348,7 +348,7 @@ def test_a_table_is_altered_and_keeps_its_properties_while_the_session_lasts(tmp
     session.sql("ALTER TABLE u UNSET TBLPROPERTIES ('note')")
     assert session.sql("SHOW TBLPROPERTIES u ('note')").to_arrow()["value"].to_pylist() != ["mine"]
     session.sql("INSERT INTO u VALUES ('b', 1)")
-    (path,) = HudiTable.open(tmp_path / "t").files()["path"].to_pylist()
+    (path,) = HudiTable.open(tmp_path / "t").inspect.files()["path"].to_pylist()
     (file,) = ds.dataset(tmp_path / "t" / path, format="parquet").get_fragments()
     assert file.metadata.row_group(0).column(0).compression == "ZSTD"
 
@@ -356,7 +356,7 @@ def test_a_table_is_altered_and_keeps_its_properties_while_the_session_lasts(tmp
 @pytest.mark.thorough
 def test_nothing_but_the_users_own_names_shows_and_views_do_not_pile_up(session: DuckDbSession, rides: Path):
     path = f"hudi.`{rides}`"
-    first = pyhudi.HudiTable.open(rides).timeline.commits().instants[0].requested_time
+    first = pyhudi.HudiTable.open(rides).state().timeline.commits().instants[0].requested_time
     results = []
     for number in range(120):
         results.append(session.sql(f"SELECT id FROM rides WHERE fare > {number}"))

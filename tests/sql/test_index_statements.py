@@ -8,6 +8,7 @@ import pytest
 
 import pyhudi
 from pyhudi import ConfigError, DuckDbSession, HudiTable, TableNotFound
+from pyhudi.table.groups import TableIndexes
 from tests.support.golden.folder import Golden
 
 
@@ -76,7 +77,7 @@ def test_a_wrong_statement_is_refused(session: DuckDbSession, text: str, message
 
 def test_options_of_an_expression_are_one_call(session: DuckDbSession, monkeypatch: pytest.MonkeyPatch):
     asked: list[dict[str, object]] = []
-    monkeypatch.setattr(HudiTable, "create_index", lambda table, name, **given: asked.append(given))
+    monkeypatch.setattr(TableIndexes, "create", lambda indexes, name, **given: asked.append(given))
     session.sql(
         "CREATE INDEX d ON t USING column_stats (ts) "
         "OPTIONS (expr = 'from_unixtime', format = 'yyyy-MM-dd', hoodie.x = 1)"

@@ -59,7 +59,7 @@ def test_fields_go_by_name_where_the_columns_do_and_by_place_elsewhere_at_every_
         session.sql(statement)
     by = [BY_NAME, BY_NAME, BY_PLACE, BY_PLACE, BY_PLACE]
     assert rows(place) == [filled(number, person) for number, person in enumerate(by, 1)]
-    assert pyhudi.HudiTable.open(place).schema.equals(SCHEMA)
+    assert pyhudi.HudiTable.open(place).schema().equals(SCHEMA)
 
 
 def test_overwrite_follows_the_rules_of_insert(place: str) -> None:

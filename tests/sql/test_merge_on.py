@@ -44,7 +44,7 @@ def test_rows_meet_by_a_condition(table: HudiTable, on: str) -> None:
 
     assert (result.operation, result.updated, result.inserted) == ("MERGE", 1, 0)
     assert rows(table) == [(1, "oslo", 11), (2, "oslo", 2), (3, "rome", 3)]
-    assert len(table.timeline.commits()) == 2
+    assert len(table.state().timeline.commits()) == 2
 
 
 @pytest.mark.thorough

@@ -29,7 +29,7 @@ def made(path: Path, kind: str = "COPY_ON_WRITE", writes: int = 3, options: Mapp
 
 
 def times(table: HudiTable) -> list[str]:
-    return [instant.requested_time for instant in table.timeline.commits()]
+    return [instant.requested_time for instant in table.state().timeline.commits()]
 
 
 def stored(table: HudiTable) -> set[int]:
@@ -53,7 +53,7 @@ def test_savepoints_are_made_restored_and_given_free(tmp_path: Path):
     table = made(tmp_path / "t")
     first, second, _ = times(table)
     assert answer(pyhudi.call("create_savepoint", table, commit_time=first, user="me", comments="why")) == [(True,)]
-    assert table.savepoints()[0].comment == "why"
+    assert table.savepoints.list()[0].comment == "why"
     assert answer(pyhudi.call("create_savepoint", table, commit_time=second)) == [(True,)]
     assert answer(pyhudi.call("show_savepoints", table)) == [(second,), (first,)]
     with pytest.raises(ConfigError, match="no savepoint"):
@@ -75,7 +75,7 @@ def test_compactions_are_planned_executed_and_named(tmp_path: Path):
         pyhudi.call("run_compaction", table, op="execute", instants="20200101000000000")
     assert answer(pyhudi.call("run_compaction", table, op="execute", instants=time)) == [(time, 3, "COMPLETED")]
     assert answer(pyhudi.call("run_compaction", table, op="run")) == []
-    assert sum(table.partitions().column("log_files").to_pylist()) == 0
+    assert sum(table.inspect.partitions().column("log_files").to_pylist()) == 0
     with pytest.raises(ConfigError, match="op is one of run"):
         pyhudi.call("run_compaction", table, op="sometime")
 
@@ -161,7 +161,7 @@ def test_markers_of_writes_that_are_done_are_deleted(tmp_path: Path):
 
 def test_markers_of_a_pending_write_stay_for_its_rollback(golden: Golden):
     path, _ = golden("1.2.0", "failed_write_direct")
-    pending = next(instant.requested_time for instant in HudiTable.open(path).timeline.pending())
+    pending = next(instant.requested_time for instant in HudiTable.open(path).state().timeline.pending())
     with pytest.raises(ConfigError, match="Roll it back first"):
         pyhudi.call("delete_marker", path, instant_time=pending)
 
@@ -185,7 +185,7 @@ def test_a_clustering_that_waits_is_taken_back(tmp_path: Path):
     ((time, *_),) = answer(pyhudi.call("run_clustering", table, op="schedule"))
     ((shown, _),) = answer(pyhudi.call("run_rollback_inflight_tableservice", table, pending_instant=str(time)))
     assert shown == time
-    assert table.timeline.pending().find(str(time)) is None
+    assert table.state().timeline.pending().find(str(time)) is None
 
 
 @pytest.mark.thorough
@@ -261,7 +261,7 @@ def test_a_key_has_one_row_in_the_partition_that_is_named(tmp_path: Path):
 def test_lost_properties_come_from_a_file(tmp_path: Path):
     table = made(tmp_path / "t")
     file = tmp_path / "t/.hoodie/hoodie.properties"
-    before, whole = table.to_arrow(), dict(table.config.properties)
+    before, whole = table.to_arrow(), dict(table.state().config.properties)
     (tmp_path / "new.properties").write_bytes(file.read_bytes() + b"hoodie.mine=1\n")
     file.unlink()
 
@@ -269,7 +269,7 @@ def test_lost_properties_come_from_a_file(tmp_path: Path):
         pyhudi.call("repair_overwrite_hoodie_props", tmp_path / "t", new_props_file_path=tmp_path / "new.properties")
     )
     assert ("hoodie.mine", None, "1") in changed
-    assert {**whole, "hoodie.mine": "1"} == HudiTable.open(tmp_path / "t").config.properties
+    assert {**whole, "hoodie.mine": "1"} == HudiTable.open(tmp_path / "t").state().config.properties
     assert HudiTable.open(tmp_path / "t").to_arrow() == before
 
 
@@ -277,9 +277,9 @@ def test_lost_properties_come_from_a_file(tmp_path: Path):
 def test_versions_go_up_and_down(tmp_path: Path, words: tuple[str, str]):
     table = made(tmp_path / "t")
     assert answer(pyhudi.call("downgrade_table", table, to_version=words[0])) == [(True,)]
-    assert table.config.table_version == 8
+    assert table.state().config.table_version == 8
     assert answer(pyhudi.call("upgrade_table", table, to_version=words[1])) == [(True,)]
-    assert table.config.table_version == 9
+    assert table.state().config.table_version == 9
     with pytest.raises(ConfigError, match="8 or EIGHT"):
         pyhudi.call("upgrade_table", table, to_version="newest")
 
@@ -343,7 +343,7 @@ def bootstrapped(source: Path, **more: str | int | bool) -> HudiTable:
 def test_a_folder_of_files_becomes_a_table_whose_rows_stay_there(exported: Path):
     table = bootstrapped(exported)
     assert table.to_arrow(["id", "p"]).to_pylist() == [{"id": f"k{n}", "p": "x"} for n in range(3)]
-    assert table.config.properties["hoodie.table.name"] == "t"
+    assert table.state().config.properties["hoodie.table.name"] == "t"
     shown = pyhudi.call("show_bootstrap_mapping", path=str(table.path), filter="partition = 'p=x'")
     assert shown.column("source_file").to_pylist() == [f"file:{exported}/p=x/a.parquet"]
     assert pyhudi.call("show_bootstrap_mapping", table, filter="partition = 'p=y'").num_rows == 0
@@ -357,7 +357,7 @@ def test_a_bootstrap_by_sql_takes_properties_below_options_below_arguments(expor
         "hoodie.write.table.version=6\n"
     )
     table = bootstrapped(exported, props_file_path=str(file), options="hoodie.write.table.version=8")
-    assert (table.config.table_version, table.config.ordering_fields) == (8, ("ts",))
+    assert (table.state().config.table_version, table.state().config.ordering_fields) == (8, ("ts",))
     assert pyhudi.call("show_bootstrap_mapping", table).num_rows == 0  # its rows are copies
     again = bootstrapped(
         exported,
@@ -365,7 +365,7 @@ def test_a_bootstrap_by_sql_takes_properties_below_options_below_arguments(expor
         selector_class="MetadataOnlyBootstrapModeSelector",
         bootstrap_overwrite=True,
     )
-    assert again.config.table_version == 6
+    assert again.state().config.table_version == 6
     assert pyhudi.call("show_bootstrap_mapping", again).num_rows == 1
 
 

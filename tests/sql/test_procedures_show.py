@@ -133,7 +133,7 @@ def test_file_views_show_all_slices_and_the_newest_ones(golden: Golden, version:
     path, _ = golden(version, "g2_compaction_executed")
     newest = pyhudi.call("show_fsview_latest", path, limit=-1)
     table = HudiTable.open(path)
-    assert sorted(column(newest, "file_id")) == sorted(column(table.files(), "file_id"))
+    assert sorted(column(newest, "file_id")) == sorted(column(table.inspect.files(), "file_id"))
     for row in newest.to_pylist():
         if row["data_file"]:
             assert Path(row["data_file"].removeprefix("file:")).stat().st_size == row["data_file_size"]
@@ -281,7 +281,7 @@ def test_a_copy_that_went_on_is_behind_and_ahead(golden: Golden, tmp_path: Path)
     (same,) = column(pyhudi.call("commits_compare", path, path=str(copy)), "compare_detail")
     assert "is ahead by 0 commits" in same
     table = HudiTable.open(copy)
-    time = table.upsert(table.to_arrow(table.schema.names).slice(0, 1)).instant_time
+    time = table.upsert(table.to_arrow(table.schema().names).slice(0, 1)).instant_time
     (behind,) = column(pyhudi.call("commits_compare", path, path=str(copy)), "compare_detail")
     assert f"is behind by 1 commits. Commits to catch up - [{time}]" in behind
     (ahead,) = column(pyhudi.call("commits_compare", copy, path=str(path)), "compare_detail")

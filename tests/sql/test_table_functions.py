@@ -17,7 +17,7 @@ def test_the_timeline_has_a_row_for_each_instant_with_what_commits_wrote(golden:
     path, _ = golden(version, "history_a_mor")
     table = HudiTable.open(path)
     found = query_timeline(table)
-    assert found.num_rows == len(table.timeline)
+    assert found.num_rows == len(table.state().timeline)
     names = {file.name for file in path.rglob("*") if ".hoodie" in file.parts}
     assert set(found.column("File_Name").to_pylist()) <= names
     everything = query_timeline(table, archived=True)

@@ -104,7 +104,7 @@ def test_a_statement_may_give_the_table_a_name_that_is_not_the_catalogs(
     session.sql("INSERT INTO named VALUES (1)")
     session.sql("DELETE FROM named WHERE id = 2")
     assert session.sql("SELECT id FROM named").to_arrow().to_pylist() == [{"id": 1}]
-    assert pyhudi.HudiTable.open(tmp_path / "named").config.table_name == "other"
+    assert pyhudi.HudiTable.open(tmp_path / "named").state().config.table_name == "other"
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ def test_changes_of_single_rows_are_told_with_their_own_images(tmp_path: Path) -
     session.sql("UPDATE t SET v = concat(v, '!') WHERE id = 1")
     session.sql("DELETE FROM t WHERE id = 1 AND ts = 1")
     table = HudiTable.open(str(place))
-    times = [instant.completion_time for instant in table.timeline.commits().instants]
+    times = [instant.completion_time for instant in table.state().timeline.commits().instants]
     changes = session.sql(f"SELECT op, before, after FROM hudi_table_changes('t', 'cdc', '{times[1]}')").to_arrow()
     kinds = sorted((row["op"], '"v":"a' in row["before"].replace(" ", "")) for row in changes.to_pylist())
     assert kinds == [("d", True), ("u", False), ("u", True)]

@@ -77,7 +77,7 @@ def test_links_behind_links_are_followed_while_each_folder_is_there_once(table: 
     (disks[0] / "x").symlink_to(disks[1] / "x")
 
     assert [info.path for info in LocalStorage(str(table)).walk("more")] != []
-    assert sorted(HudiTable.open(table).partitions()["partition_path"].to_pylist()) == ["more/x", "y"]
+    assert sorted(HudiTable.open(table).inspect.partitions()["partition_path"].to_pylist()) == ["more/x", "y"]
 
 
 @pytest.mark.parametrize("target", [".", "..", "/", "x", ".hoodie", "y/.."])

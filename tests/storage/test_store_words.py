@@ -80,12 +80,14 @@ def server(start_server: StartServer, monkeypatch: pytest.MonkeyPatch, tmp_path:
 def test_a_table_is_written_and_read_with_the_words_of_each_library(server: tuple[str, str, str], library: str) -> None:
     place, options = f"s3://lake/words-{library.lower()}", SPELLINGS[library](*server)
     has_metadata_table = library == "s3fs"  # which takes most of the requests
-    write_hudi(place, ROWS, record_key="id", storage_options=options, metadata_table=has_metadata_table)
+    write_hudi(
+        place, ROWS, record_key="id", storage_options=options, options={"hoodie.metadata.enable": has_metadata_table}
+    )
     write_hudi(place, [{"id": "b", "v": 2}], storage_options=options)
     assert HudiTable.exists(place, storage_options=options)
     table = HudiTable.open(place, storage_options=options)
     assert sorted(table.to_arrow()["v"].to_pylist()) == [1, 2]
-    assert server[2] not in repr(table) + repr(table.state.storage)
+    assert server[2] not in repr(table) + repr(table.state().storage)
     pytest.importorskip("duckdb")
     assert pyhudi.sql("SELECT sum(v) AS v FROM t", {"t": table}).to_arrow().to_pylist() == [{"v": 3}]
     merge = table.merge([{"w": 2}], on="target.v = source.w").when_matched_update({"v": "target.v + 5"})
@@ -213,7 +215,7 @@ def _lives(place: str, options: Mapping[str, object], secret: str | None = None)
     table = HudiTable.open(place, storage_options=options)
     table.compact()
     assert sorted(table.to_arrow()["v"].to_pylist()) == [2, 5]
-    assert secret is None or secret not in repr(table) + repr(table.state.storage)
+    assert secret is None or secret not in repr(table) + repr(table.state().storage)
     table.drop()
     assert not HudiTable.exists(place, storage_options=options)
 

@@ -148,7 +148,7 @@ def test_files_whose_names_are_no_text_are_not_the_tables(tmp_path: Path) -> Non
 
     write_hudi(tmp_path, [{"id": "b", "p": "x"}])
     assert sorted(HudiTable.open(tmp_path).to_arrow(["id"])["id"].to_pylist()) == ["a", "b"]
-    assert HudiTable.open(tmp_path).partitions().num_rows == 1
+    assert HudiTable.open(tmp_path).inspect.partitions().num_rows == 1
 
 
 @pytest.mark.parametrize("options", [{"fs.s3a.endpoint": 7}, {7: "x"}, {"fs.s3a.secret.key": "SECRET\ud800"}])

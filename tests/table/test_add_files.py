@@ -48,9 +48,9 @@ def test_partition_columns_come_from_the_names_of_folders(table: HudiTable, tmp_
 
     result = table.add_files(tmp_path / "in")
 
-    assert (result.inserted, len(table.timeline.commits())) == (3, 1)
+    assert (result.inserted, len(table.state().timeline.commits())) == (3, 1)
     assert rows(table) == [(1, "new york", 7, 1.0), (2, "new york", 7, 2.0), (3, "rome", 8, 3.0)]
-    assert table.partitions()["partition_path"].to_pylist() == ["new york/7", "rome/8"]
+    assert table.inspect.partitions()["partition_path"].to_pylist() == ["new york/7", "rome/8"]
     assert {file: file.read_bytes() for file in (tmp_path / "in").rglob("*.parquet")} == kept
 
 
@@ -159,7 +159,7 @@ def test_files_of_a_bucket_are_added_with_its_options(table: HudiTable, tmp_path
         (3, "rome", 8, 3.0),
         (4, "oslo", 9, 4.0),
     ]
-    assert len(table.timeline.commits()) == 2
+    assert len(table.state().timeline.commits()) == 2
     with pytest.raises(ConfigError, match="there is no file or folder 's3://lake/other'"):
         table.add_files("s3://lake/other", storage_options=s3.options)
 
@@ -184,7 +184,7 @@ def test_a_file_that_breaks_in_the_middle_leaves_the_table_as_it_was(
         table.add_files(source, storage_options=options)
 
     assert rows(table) == [(9, "oslo", 1, 1.0)]
-    assert len(table.timeline.commits()) == 1
+    assert len(table.state().timeline.commits()) == 1
     open_storage(source, options).write("b.parquet", whole)
     assert table.add_files(source, storage_options=options).inserted == 2000
 

@@ -35,7 +35,7 @@ def test_a_table_at_a_moment_has_the_rows_and_columns_of_then(table: HudiTable) 
     changed(table)
     for moment in (begin, then, then.isoformat()):
         at = table.at(moment)
-        assert (at.instant_time, at.schema, at.count(), len(at)) == (begin, SCHEMA, 6, 6)
+        assert (at.instant_time, at.schema(), at.count(), len(at)) == (begin, SCHEMA, 6, 6)
         assert sorted(at.to_arrow()["id"].to_pylist()) == [0, 1, 2, 3, 4, 5]
         assert at.count("id < 2") == 2
         assert at.head(2).num_rows == 2
@@ -106,6 +106,6 @@ def test_a_dry_run_refuses_what_the_run_would_refuse(table: HudiTable) -> None:
     first, _ = changed(table)
     with pytest.raises(TableError, match="later writes are complete"):
         table.rollback(first, dry_run=True)
-    table.savepoint(first)
+    table.savepoints.create(first)
     with pytest.raises(TableError, match="later commits have savepoints"):
         table.restore(begin, dry_run=True)

@@ -107,7 +107,7 @@ def test_partitions_whose_path_matches_are_left_where_they_are_and_others_are_co
 ) -> None:
     pyhudi.bootstrap(source, tmp_path / "t", record_key="id", mode="METADATA_ONLY", regex="city=r.*")
     table = HudiTable.open(tmp_path / "t")
-    assert [instant.requested_time for instant in table.timeline] == ["00000000000001"]
+    assert [instant.requested_time for instant in table.state().timeline] == ["00000000000001"]
     assert rows(table) == expected(source)
     assert [file.source_partition for file in read_index(open_storage(tmp_path / "t"))] == ["city=rome"]
     shutil.rmtree(source / "city=oslo")
@@ -154,7 +154,7 @@ def test_partitions_of_orc_files_are_written_and_served(tmp_path: Path, mode: st
     known = [
         {"id": f"k{n:02}", "v": n * 1.5, "tags": [str(n)], "city": "rome" if n < 10 else "oslo"} for n in range(15)
     ]
-    assert table.config.base_file_format == "ORC"
+    assert table.state().config.base_file_format == "ORC"
     assert rows(table) == known
     assert rows(table, where="city = 'oslo' AND v > 16") == known[11:]
 

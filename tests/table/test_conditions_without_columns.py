@@ -34,7 +34,7 @@ ROADS: dict[str, Callable[[HudiTable, str], int]] = {
     "head": lambda table, where: table.scan(where=where).head(9).num_rows,
     "dataset": lambda table, where: table.scan(where=where).to_dataset().count_rows(),
     "fragments": lambda table, where: sum(f.count_rows() for f in table.to_dataset(where=where).get_fragments()),
-    "polars": lambda table, where: table.scan(where=where).to_polars_lazy().select("id").collect().height,
+    "polars": lambda table, where: table.scan(where=where).to_polars(lazy=True).select("id").collect().height,
     "DuckDB": lambda table, where: len(table.scan(where=where).to_duckdb().fetchall()),
 }
 
@@ -110,7 +110,7 @@ def test_what_all_rows_fulfil_changes_each(tmp_path: Path, where: str) -> None:
 def test_a_constraint_that_no_row_fulfils_is_broken_by_every_row(tmp_path: Path, condition: str) -> None:
     table = made(tmp_path / "t")
     with pytest.raises(ConfigError, match="names no column"):
-        table.add_constraint("none", condition)
+        table.constraints.add("none", condition)
 
     table = stored(table, "none", condition)
 
@@ -120,7 +120,7 @@ def test_a_constraint_that_no_row_fulfils_is_broken_by_every_row(tmp_path: Path,
 
 def stored(table: HudiTable, name: str, condition: str) -> HudiTable:
     """The table with a constraint of an earlier release, which took conditions without a column."""
-    update_table_config(table.state.storage, {CONSTRAINT_PREFIX + name: condition})
+    update_table_config(table.state().storage, {CONSTRAINT_PREFIX + name: condition})
     return HudiTable.open(table.path)
 
 

@@ -23,8 +23,8 @@ def table(tmp_path: Path, request: pytest.FixtureRequest) -> HudiTable:
         tmp_path / "t", SCHEMA, record_key="id", partition_by="city", table_type=request.param, ordering="id"
     )
     made.upsert(ROWS)
-    made.add_constraint("fare_positive", "fare > 0")
-    made.add_constraint("tip-small", "tip <= fare / 2 AND upper(city) <> 'LIMA'")
+    made.constraints.add("fare_positive", "fare > 0")
+    made.constraints.add("tip-small", "tip <= fare / 2 AND upper(city) <> 'LIMA'")
     return made
 
 
@@ -54,7 +54,7 @@ WRITES: dict[str, Callable[[HudiTable], object]] = {
 
 def test_constraints_are_kept_and_listed(table: HudiTable) -> None:
     again = HudiTable.open(table.path)
-    assert again.constraints() == {
+    assert again.constraints.list() == {
         "fare_positive": "fare > 0",
         "tip-small": "tip <= fare / 2 AND upper(city) <> 'LIMA'",
     }
@@ -63,11 +63,11 @@ def test_constraints_are_kept_and_listed(table: HudiTable) -> None:
 @pytest.mark.thorough
 @pytest.mark.parametrize("write", WRITES)
 def test_no_write_brings_rows_that_break_a_constraint(table: HudiTable, write: str) -> None:
-    before, commits = rows(table), len(table.timeline.commits())
+    before, commits = rows(table), len(table.state().timeline.commits())
     with pytest.raises(SchemaMismatch, match=r"break the constraint '(fare_positive|tip-small)'.*such as .'id': "):
         WRITES[write](table)
     assert rows(table) == before
-    assert len(table.timeline.commits()) == commits
+    assert len(table.state().timeline.commits()) == commits
 
 
 def test_the_error_says_how_many_rows_and_shows_one(table: HudiTable) -> None:
@@ -91,14 +91,14 @@ def test_rows_that_keep_the_constraints_are_written(table: HudiTable) -> None:
 
 def test_rows_of_the_table_must_keep_a_new_constraint(table: HudiTable) -> None:
     with pytest.raises(SchemaMismatch, match=r"1 rows of the table break the constraint 'cheap'.*'fare': 20\.0"):
-        table.add_constraint("cheap", "fare < 10")
-    assert "cheap" not in table.constraints()
+        table.constraints.add("cheap", "fare < 10")
+    assert "cheap" not in table.constraints.list()
 
 
 def test_a_constraint_that_is_dropped_holds_no_more(table: HudiTable) -> None:
-    table.drop_constraint("fare_positive")
+    table.constraints.drop("fare_positive")
     table.upsert(BAD)
-    assert list(table.constraints()) == ["tip-small"]
+    assert list(table.constraints.list()) == ["tip-small"]
     assert table.scan().count() == 4
 
 
@@ -123,20 +123,20 @@ def test_a_column_of_a_constraint_can_t_go(table: HudiTable) -> None:
 )
 def test_what_is_no_constraint_is_refused(table: HudiTable, name: str, condition: str, says: str) -> None:
     with pytest.raises(ConfigError, match=says):
-        table.add_constraint(name, condition)
-    assert len(table.constraints()) == 2
+        table.constraints.add(name, condition)
+    assert len(table.constraints.list()) == 2
 
 
 def test_an_unknown_constraint_can_t_be_dropped(table: HudiTable) -> None:
     with pytest.raises(ConfigError, match="there is no constraint 'nope'; there are: fare_positive, tip-small"):
-        table.drop_constraint("nope")
+        table.constraints.drop("nope")
 
 
 def test_rows_that_delete_keys_are_not_checked(tmp_path: Path) -> None:
     schema = pa.schema([*SCHEMA, ("_hoodie_is_deleted", pa.bool_())])
     table = HudiTable.create(tmp_path / "t", schema, record_key="id")
     table.upsert([{**row, "_hoodie_is_deleted": False} for row in ROWS])
-    table.add_constraint("fare_positive", "fare > 0")
+    table.constraints.add("fare_positive", "fare > 0")
     table.upsert([{"id": 1, "city": "", "fare": -1.0, "tip": None, "_hoodie_is_deleted": True}])
     assert table.scan().count() == 1
 
@@ -147,7 +147,7 @@ def test_a_write_that_a_constraint_overtakes_is_checked_by_it(tmp_path: Path) ->
     table.upsert([{"id": 1, "fare": 1.0}])
 
     def batches() -> Iterator[pa.RecordBatch]:
-        HudiTable.open(table.path).add_constraint("fare_positive", "fare > 0")
+        HudiTable.open(table.path).constraints.add("fare_positive", "fare > 0")
         yield pa.RecordBatch.from_pylist([{"id": 2, "fare": -1.0}], schema)
 
     with pytest.raises(SchemaMismatch, match="'fare_positive'"):

@@ -129,7 +129,7 @@ def test_a_fragment_is_a_file_slice_that_another_process_reads(trips: HudiTable)
 
 
 def test_fragments_of_changes_are_read_one_by_one(trips: HudiTable) -> None:
-    dataset = trips.scan(query_type="incremental", begin="earliest").to_dataset()
+    dataset = trips.changes().to_dataset()
     rows = pa.concat_tables(part.to_table(columns=["id"]) for part in dataset.get_fragments())
     assert sorted(rows["id"].to_pylist()) == expected()
 
@@ -197,8 +197,8 @@ def test_polars_queries_a_dataset_and_a_table(trips: HudiTable, asked: list[tupl
     city = pl.col("city") == "c"
     assert pl.scan_pyarrow_dataset(dataset).filter(city, pl.col("n") < 0).select("id").collect().rows() == [(5,)]
     assert asked == [(["id", "city", "n"], 1)]
-    assert trips.to_polars_lazy().filter(city).select(pl.len()).collect().item() == 100
-    assert trips.to_polars_lazy(["id"]).head(3).collect().shape == (3, 1)
+    assert trips.to_polars(lazy=True).filter(city).select(pl.len()).collect().item() == 100
+    assert trips.to_polars(["id"], lazy=True).head(3).collect().shape == (3, 1)
     assert pl.DataFrame(trips).height == N
     assert pl.DataFrame(trips.scan(["id"])).shape == (N, 1)
 

@@ -60,16 +60,16 @@ def test_a_copy_of_hudis_tables_has_the_rows_of_then_and_a_metadata_table_that_i
 ) -> None:
     path, _ = golden(version, name)
     table = HudiTable.open(path)
-    commits = [commit.requested_time for commit in table.timeline.commits()]
+    commits = [commit.requested_time for commit in table.state().timeline.commits()]
     for number, time in enumerate(commits):
         try:
-            rows = table.to_arrow(as_of=time)
+            rows = table.at(time).to_arrow()
         except TableError:
             with pytest.raises(TableError, match="cleaning has removed"):
-                table.copy_to(tmp_path / str(number), time)
+                table.maintenance.copy_to(tmp_path / str(number), time)
             continue
 
-        copied = table.copy_to(tmp_path / str(number), time)
+        copied = table.maintenance.copy_to(tmp_path / str(number), time)
 
         copy = HudiTable.open(copied.path)
         assert as_rows(copy.to_arrow()) == as_rows(rows)
@@ -85,10 +85,10 @@ def test_a_copy_is_written_to_and_served_without_the_table_that_it_is_of(
     tmp_path: Path, version: int, table_type: str
 ) -> None:
     table = written(tmp_path / "t", table_type, version)
-    second = table.timeline.commits().instants[1].requested_time
-    rows = as_rows(table.to_arrow(as_of=second))
+    second = table.state().timeline.commits().instants[1].requested_time
+    rows = as_rows(table.at(second).to_arrow())
 
-    table.copy_to(tmp_path / "copy", second)
+    table.maintenance.copy_to(tmp_path / "copy", second)
     shutil.rmtree(tmp_path / "t")
     copy = HudiTable.open(tmp_path / "copy")
 
@@ -109,14 +109,14 @@ def test_a_copy_is_written_to_and_served_without_the_table_that_it_is_of(
 @pytest.mark.thorough
 def test_nothing_older_than_the_copy_can_be_read_in_it(tmp_path: Path) -> None:
     table = written(tmp_path / "t")
-    first, second, _ = (commit.requested_time for commit in table.timeline.commits())
+    first, second, _ = (commit.requested_time for commit in table.state().timeline.commits())
 
-    table.copy_to(tmp_path / "copy", second)
+    table.maintenance.copy_to(tmp_path / "copy", second)
 
     copy = HudiTable.open(tmp_path / "copy")
-    assert [commit.requested_time for commit in copy.timeline.commits()] == [first, second]
+    assert [commit.requested_time for commit in copy.state().timeline.commits()] == [first, second]
     with pytest.raises(TableError, match="cleaning has removed"):
-        copy.to_arrow(as_of=first)
+        copy.at(first).to_arrow()
     with pytest.raises(RangeNotReadable):
         copy.changes(since="earliest", until=first).to_arrow()
     with pytest.raises(TableError):
@@ -127,23 +127,25 @@ def test_nothing_older_than_the_copy_can_be_read_in_it(tmp_path: Path) -> None:
 @pytest.mark.thorough
 def test_savepoints_stay_where_their_files_are(tmp_path: Path) -> None:
     table = written(tmp_path / "t")
-    first, second, _ = (commit.requested_time for commit in table.timeline.commits())
-    table.savepoint(first)
+    first, second, _ = (commit.requested_time for commit in table.state().timeline.commits())
+    table.savepoints.create(first)
 
-    table.copy_to(tmp_path / "copy", second)
-    table.copy_to(tmp_path / "saved", first)
+    table.maintenance.copy_to(tmp_path / "copy", second)
+    table.maintenance.copy_to(tmp_path / "saved", first)
 
-    assert [commit.requested_time for commit in HudiTable.open(tmp_path / "copy").timeline.commits()] == [second]
+    assert [commit.requested_time for commit in HudiTable.open(tmp_path / "copy").state().timeline.commits()] == [
+        second
+    ]
     for name, count in (("copy", 9), ("saved", 9)):
         copy = HudiTable.open(tmp_path / name)
-        assert list(copy.savepoints()) == []
+        assert list(copy.savepoints.list()) == []
         assert copy.count() == count
 
 
 def test_log_blocks_of_later_commits_stay_out_of_a_copy(tmp_path: Path) -> None:
     """Below version 8 they may be in the same log file: once archiving has passed them they would count."""
     table = written(tmp_path / "t", "MERGE_ON_READ", 6)
-    _, second, third = (commit.requested_time for commit in table.timeline.commits())
+    _, second, third = (commit.requested_time for commit in table.state().timeline.commits())
     logs = [path for path in data_files(tmp_path / "t") if ".log." in path.name]
     older = next(path for path in logs if second.encode() in path.read_bytes())
     newer = next(path for path in logs if third.encode() in path.read_bytes() and path.parent == older.parent)
@@ -151,7 +153,7 @@ def test_log_blocks_of_later_commits_stay_out_of_a_copy(tmp_path: Path) -> None:
     older.write_bytes(before + newer.read_bytes())  # as Hudi appends where the file system can
     newer.unlink()
 
-    table.copy_to(tmp_path / "copy", second)
+    table.maintenance.copy_to(tmp_path / "copy", second)
 
     assert (tmp_path / "copy" / older.relative_to(tmp_path / "t")).read_bytes() == before
     copied = data_files(tmp_path / "copy")
@@ -164,11 +166,11 @@ def test_a_copy_needs_a_folder_of_its_own(tmp_path: Path) -> None:
     (tmp_path / "full" / "file").write_text("x")
 
     with pytest.raises(ConfigError, match="not empty"):
-        table.copy_to(tmp_path / "full")
+        table.maintenance.copy_to(tmp_path / "full")
     with pytest.raises(TableExists):
-        table.copy_to(tmp_path / "t")
+        table.maintenance.copy_to(tmp_path / "t")
     with pytest.raises(TableError, match="no commit yet"):
-        HudiTable.create(tmp_path / "new", table.schema, record_key="id").copy_to(tmp_path / "copy")
+        HudiTable.create(tmp_path / "new", table.schema(), record_key="id").maintenance.copy_to(tmp_path / "copy")
     assert (tmp_path / "full" / "file").read_text() == "x"
 
 
@@ -184,11 +186,11 @@ def test_a_copy_that_fails_leaves_nothing_behind(tmp_path: Path, monkeypatch: py
 
     monkeypatch.setattr(exports, step, failing)
     with pytest.raises(StorageError, match="full"):
-        table.copy_to(tmp_path / "copy")
+        table.maintenance.copy_to(tmp_path / "copy")
 
     assert list((tmp_path / "copy").iterdir()) == []
     monkeypatch.undo()
-    table.copy_to(tmp_path / "copy")
+    table.maintenance.copy_to(tmp_path / "copy")
     assert HudiTable.open(tmp_path / "copy").count() == 9
 
 
@@ -205,14 +207,14 @@ def test_a_file_that_cleaning_takes_away_meanwhile_fails_the_copy(
 
     monkeypatch.setattr(exports, "_copy", cleaned)
     with pytest.raises(TableError, match="cleaning ran meanwhile"):
-        table.copy_to(tmp_path / "copy")
+        table.maintenance.copy_to(tmp_path / "copy")
     assert not HudiTable.exists(tmp_path / "copy")
 
 
 def test_a_copy_goes_to_another_store(tmp_path: Path) -> None:
     table = written(tmp_path / "t")
 
-    copied = table.copy_to("memory://copied")
+    copied = table.maintenance.copy_to("memory://copied")
 
     assert as_rows(HudiTable.open("memory://copied").to_arrow()) == as_rows(table.to_arrow())
     assert copied.path == "memory://copied"
@@ -221,7 +223,7 @@ def test_a_copy_goes_to_another_store(tmp_path: Path) -> None:
 @pytest.mark.parametrize("suffix", ["parquet", "csv", "arrow"])
 def test_rows_go_to_a_file_of_another_format(tmp_path: Path, suffix: str) -> None:
     table = written(tmp_path / "t")
-    first = table.timeline.commits().instants[0].requested_time
+    first = table.state().timeline.commits().instants[0].requested_time
 
     exported = table.export(tmp_path / f"rows.{suffix}", ["id", "ts"], "city = 'a'", first)
 
@@ -241,11 +243,11 @@ def test_rows_go_to_a_file_of_another_format(tmp_path: Path, suffix: str) -> Non
 def test_instants_are_json_in_a_folder(tmp_path: Path) -> None:
     table = written(tmp_path / "t")
 
-    exported = table.history.export(tmp_path / "out")
+    exported = table.inspect.export_instants(tmp_path / "out")
 
     assert exported.items == 3
     bodies = [json.loads(path.read_text()) for path in sorted((tmp_path / "out").iterdir())]
     assert [body["operationType"] for body in bodies] == ["UPSERT"] * 3
     with pytest.raises(ConfigError, match="no action 'commits'"):
-        table.history.export(tmp_path / "out", actions=["commits"])
-    assert table.history.export(tmp_path / "cleans", actions=["clean"]).items == 0
+        table.inspect.export_instants(tmp_path / "out", actions=["commits"])
+    assert table.inspect.export_instants(tmp_path / "cleans", actions=["clean"]).items == 0

@@ -74,7 +74,7 @@ def test_text_in_every_form_is_stored_as_text_as_key_partition_order_and_value(
     table.delete(rows_of(made, ["b"], "any").select(["id", "p"]))
     table.merge(rows_of(made, ["a"], "two")).when_matched_update({"v": "source.v"}).execute()
 
-    assert table.schema.field("v").type == table.schema.field("s").type[0].type == pa.string()
+    assert table.schema().field("v").type == table.schema().field("s").type[0].type == pa.string()
     found = table.to_arrow([*first.column_names]).sort_by("id").to_pylist()
     assert found == [{**expected("a", "one"), "v": "two"}, expected("c", None), expected("d", None)]
 

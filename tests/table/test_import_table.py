@@ -29,7 +29,7 @@ def test_a_delta_table_comes_without_its_deleted_rows_and_with_its_partitions(tm
 
     assert (result.operation, result.inserted) == ("BULK_INSERT", 2)
     assert rows(tmp_path / "t") == ROWS.slice(0, 2).to_pylist()
-    assert HudiTable.open(tmp_path / "t").partitions()["partition_path"].to_pylist() == ["oslo", "rome"]
+    assert HudiTable.open(tmp_path / "t").inspect.partitions()["partition_path"].to_pylist() == ["oslo", "rome"]
     with pytest.raises(TableExists):
         pyhudi.import_table(tmp_path / "d", tmp_path / "t", "delta")
 
@@ -49,7 +49,7 @@ def test_an_iceberg_table_comes_as_its_newest_metadata_says(tmp_path: Path) -> N
     pyhudi.import_table(tmp_path / "i", tmp_path / "t", record_key="id")
 
     assert rows(tmp_path / "t") == ROWS.slice(0, 2).to_pylist()
-    assert HudiTable.open(tmp_path / "t").partitions()["partition_path"].to_pylist() == ["oslo", "rome"]
+    assert HudiTable.open(tmp_path / "t").inspect.partitions()["partition_path"].to_pylist() == ["oslo", "rome"]
 
 
 def test_what_is_no_table_of_a_known_kind_is_refused(tmp_path: Path) -> None:

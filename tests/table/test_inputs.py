@@ -145,7 +145,7 @@ def test_unsigned_numbers_of_64_bits_are_decimals_or_the_tables_integers(tmp_pat
     numbers = pa.table({"id": ["a", "b"], "n": pa.array([largest, None], pa.uint64())})
     write_hudi(tmp_path / "t", numbers, record_key="id")
     table = HudiTable.open(tmp_path / "t")
-    assert table.schema.field("n").type == pa.decimal128(20, 0)
+    assert table.schema().field("n").type == pa.decimal128(20, 0)
     table.upsert(numbers.to_reader())
     assert set(table.to_arrow(["n"])["n"].to_pylist()) == {Decimal(largest), None}
 
@@ -155,14 +155,14 @@ def test_unsigned_numbers_of_64_bits_are_decimals_or_the_tables_integers(tmp_pat
     assert signed.to_arrow(["n"], "id = 'a'")["n"].to_pylist() == [7]
     with pytest.raises(SchemaMismatch, match="n"):
         signed.upsert(numbers)
-    assert signed.schema.field("n").type == pa.int64()
+    assert signed.schema().field("n").type == pa.int64()
 
 
 def test_a_pandas_index_that_is_called_like_a_column_is_one(tmp_path: Path) -> None:
     frame = pd.DataFrame({"n": [1, 2]}, index=pd.MultiIndex.from_tuples([("a", "x"), ("b", "y")], names=["id", "day"]))
     write_hudi(tmp_path / "t", frame, record_key="id", partition_by=["day"])
     table = HudiTable.open(tmp_path / "t")
-    assert set(table.schema.names) == {"id", "day", "n"}
+    assert set(table.schema().names) == {"id", "day", "n"}
     table.upsert(frame.assign(n=[3, 4]))
     assert sorted(table.to_arrow(["id", "day", "n"]).to_pylist(), key=str) == [
         {"id": "a", "day": "x", "n": 3},
@@ -175,4 +175,4 @@ def test_a_pandas_index_that_is_called_like_a_column_is_one(tmp_path: Path) -> N
 def test_a_pandas_index_of_another_name_is_left_out(tmp_path: Path) -> None:
     frame = pd.DataFrame({"id": ["a"], "n": [1]}, index=pd.Index([9], name="row"))
     write_hudi(tmp_path / "t", frame, record_key="id")
-    assert HudiTable.open(tmp_path / "t").schema.names == ["id", "n"]
+    assert HudiTable.open(tmp_path / "t").schema().names == ["id", "n"]

@@ -149,12 +149,12 @@ def test_every_door_takes_keys_by_their_values(tmp_path: Path, door: str, kind: 
     assert rows(table) == [("1", 5, 9, 8), ("2", 6, 9, 8)]
 
 
-@pytest.mark.parametrize("operation", ["insert", "bulk_insert", "insert_overwrite", "insert_overwrite_table"])
+@pytest.mark.parametrize("operation", ["insert", "bulk_insert", "insert_overwrite", "overwrite"])
 def test_inserts_and_overwrites_spell_keys_as_the_table_does(tmp_path: Path, operation: str) -> None:
     table = made(tmp_path, pa.int64(), 1)
     getattr(table, operation)(pa.table({"id": [2.0], "p": [5.0], "v": [9], "w": [9]}))
     assert rows(table)[-1] == ("2", 5, 9, 9)
-    assert table.partitions().column("partition_path").to_pylist() == ["5"]
+    assert table.inspect.partitions().column("partition_path").to_pylist() == ["5"]
     assert table.upsert(pa.table({"id": [2], "p": [5], "v": [7], "w": [7]})).inserted == 0
 
 

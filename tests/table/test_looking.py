@@ -185,9 +185,9 @@ def test_a_log_file_is_merged_before_rows_are_counted(tmp_path: Path) -> None:
 
 
 def test_counting_a_table_of_before_and_an_empty_one(table: HudiTable) -> None:
-    first = table.timeline.commits().instants[0].requested_time
-    table.truncate()
-    assert (len(table), table.count(as_of=first)) == (0, 300)
+    first = table.state().timeline.commits().instants[0].requested_time
+    table.delete_partitions(matching="*")
+    assert (len(table), table.at(first).count()) == (0, 300)
     assert table  # an empty table is a table
     assert table.scan()
     assert table.head().num_rows == 0
@@ -210,7 +210,7 @@ def test_a_table_is_a_relation_of_duckdb_that_is_read_again_each_time(table: Hud
     ]  # fmt: skip
     assert relation.filter("id = 7").fetchall() == relation.filter("id = 7").fetchall() == [(7, "oslo")]
     with duckdb.connect() as connection:
-        assert table.scan(["id"], limit=4).to_duckdb(connection).count("*").fetchall() == [(4,)]
+        assert table.scan(["id"], limit=4).to_duckdb(connection=connection).count("*").fetchall() == [(4,)]
 
 
 @pytest.mark.parametrize(
@@ -240,7 +240,7 @@ _DOORS: dict[str, Callable[..., Any]] = {
     "to_batches": lambda table, **more: table.to_batches(**more).read_all().column_names,
     "to_pandas": lambda table, **more: list(table.to_pandas(**more).columns),
     "to_polars": lambda table, **more: table.to_polars(**more).columns,
-    "to_polars_lazy": lambda table, **more: table.to_polars_lazy(**more).collect().columns,
+    "to_polars(lazy=True)": lambda table, **more: table.to_polars(**more, lazy=True).collect().columns,
     "to_duckdb": lambda table, **more: table.to_duckdb(**more).columns,
     "to_dataset": lambda table, **more: table.to_dataset(**more).to_table().column_names,
     "at": lambda table, **more: table.at(table.history()[0].instant_time).to_arrow(**more).column_names,

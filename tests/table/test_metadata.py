@@ -110,7 +110,7 @@ def test_partition_values_of_rows_that_stay_are_compared_as_the_files_hold_them(
     write_hudi(tmp_path / "t", pa.table({"id": ["a", "b"], "p": ["y", "y"]}), options=options)
     table = HudiTable.open(tmp_path / "t")
     if by_record:
-        table.create_index("of_p", columns="p")
+        table.indexes.create("of_p", columns="p")
 
     assert table.scan(["id", "p"]).to_arrow().sort_by("id").to_pylist() == rows.to_pylist()
     assert "partition_stats" in table.metadata.partitions
@@ -168,7 +168,7 @@ def test_a_sample_looks_at_some_file_groups_only_and_finds_what_is_wrong_there(
         metadata_global_record_level_index_enable="true",
         index_type="GLOBAL_RECORD_LEVEL_INDEX",
     )
-    HudiTable(table.meta).create_index("by_v", columns="v")
+    HudiTable(table.meta).indexes.create("by_v", columns="v")
     table.upsert(("a", "x", 3, 13))
     assert validate(table.meta, sample=1) == ()
     found = MetadataTable.open(table.meta)

@@ -110,7 +110,7 @@ def test_strict_takes_the_columns_of_the_table_and_no_others(write: str) -> None
     with pytest.raises(SchemaMismatch, match=r"'n': the table has int32, the data int64; schema_mode='strict'"):
         getattr(table, write)(wide, schema_mode="strict")
     getattr(table, write)([{**WHOLE, "ts": 2}], options={"hoodie.pyhudi.schema.mode": "strict"})
-    assert table.schema.equals(COLUMNS)
+    assert table.schema().equals(COLUMNS)
     assert set(table.to_arrow(["ts"]).column("ts").to_pylist()) <= {1, 2}
 
 

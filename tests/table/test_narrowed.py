@@ -34,6 +34,6 @@ def test_a_narrowed_scan_refuses_what_a_scan_refuses(tmp_path: Path):
 def test_the_state_of_a_table_is_that_of_now(tmp_path: Path):
     pyhudi.write_hudi(tmp_path / "t", ROWS, record_key="id")
     table = HudiTable.open(tmp_path / "t")
-    before = table.state
+    before = table.state()
     pyhudi.write_hudi(tmp_path / "t", ROWS, record_key="id")
-    assert (len(before.timeline), len(table.state.timeline)) == (1, 2)
+    assert (len(before.timeline), len(table.state().timeline)) == (1, 2)

@@ -11,6 +11,7 @@ import pytest
 from pyhudi import DuckDbSession, HudiTable, write_hudi
 from pyhudi.meta_client import MetaClient
 from pyhudi.storage import open_storage
+from tests.support.arguments import arguments
 from tests.support.golden.folder import Golden
 from tests.support.tables.rides import ROWS, SCHEMA
 
@@ -24,25 +25,25 @@ ALL = (*OF_FILES, "partition_stats")
 
 
 def written(place: Path, **options: object) -> HudiTable:
-    write_hudi(place, ROWS, **options)
+    write_hudi(place, ROWS, **arguments(options))
     return HudiTable.open(place)
 
 
 def made_first(place: Path, **options: object) -> HudiTable:
-    table = HudiTable.create(place, SCHEMA, **options)
+    table = HudiTable.create(place, SCHEMA, **arguments(options))
     assert table.metadata.partitions == ()
     table.upsert(ROWS)
     return HudiTable.open(place)
 
 
 def replaced(place: Path, **options: object) -> HudiTable:
-    write_hudi(place, ROWS[:1], **options, **OFF)
-    write_hudi(place, ROWS, mode="replace", **options)
+    write_hudi(place, ROWS[:1], **arguments(options, OFF))
+    write_hudi(place, ROWS, mode="replace", **arguments(options))
     return HudiTable.open(place)
 
 
 def inserted_by_sql(place: Path, **options: object) -> HudiTable:
-    HudiTable.create(place, SCHEMA, **options)
+    HudiTable.create(place, SCHEMA, **arguments(options))
     source = written(place.parent / "source", **KEYS).path
     statement = "INSERT INTO rides (id, city, v, ts) SELECT id, city, v, ts FROM source"
     DuckDbSession({"rides": place, "source": source}).sql(statement)
@@ -66,7 +67,7 @@ def test_a_new_table_has_the_metadata_table_that_hudi_s_writers_make(
     table = make(tmp_path / "rides", **keys)
     assert table.metadata.partitions == partitions
     assert table.metadata.validate() == ()
-    assert not table.config.metadata_to_build
+    assert not table.state().config.metadata_to_build
     assert table.to_arrow().num_rows == len(ROWS)
 
 
@@ -111,7 +112,7 @@ def test_a_first_write_that_wants_none_leaves_none(tmp_path: Path, recwarn: pyte
     assert not recwarn.list
     table.upsert(ROWS)
     assert HudiTable.open(table.path).metadata.partitions == ()
-    assert not HudiTable.open(table.path).config.metadata_to_build
+    assert not HudiTable.open(table.path).state().config.metadata_to_build
 
 
 @pytest.mark.parametrize("version", [6, 8, 9])
@@ -122,7 +123,7 @@ def test_a_table_without_rows_can_be_served_and_upgraded_before_its_first_write(
     table.clean()
     table.compact()
     if version < 9:
-        table.upgrade()
+        table.maintenance.upgrade()
     table = HudiTable.open(table.path)
     table.upsert(ROWS)
     found = HudiTable.open(table.path)

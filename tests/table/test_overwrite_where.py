@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from pyhudi import ConfigError, HudiTable, SchemaMismatch, write_hudi
+from tests.support.arguments import arguments
 
 SCHEMA = pa.schema([("id", pa.int64()), ("city", pa.string()), ("fare", pa.float64()), ("ts", pa.int64())])
 ROWS = [
@@ -23,7 +24,7 @@ KINDS = ["COPY_ON_WRITE", "MERGE_ON_READ"]
 
 def made(tmp_path: Path, kind: str, **more: Any) -> HudiTable:
     table = HudiTable.create(
-        tmp_path / "t", SCHEMA, **{"record_key": "id", "partition_by": "city", "table_type": kind, **more}
+        tmp_path / "t", SCHEMA, **arguments({"record_key": "id", "partition_by": "city", "table_type": kind}, more)
     )
     table.upsert(ROWS[:4]) if more.get("record_key", "id") else table.insert(ROWS[:4])
     table.upsert(ROWS[4:]) if more.get("record_key", "id") else table.insert(ROWS[4:])
@@ -41,7 +42,7 @@ def row(id: int, city: str, fare: float, ts: int = 9) -> dict[str, object]:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("hive", [False, True])
 def test_a_filter_of_partitions_overwrites_these_partitions_whole(tmp_path: Path, kind: str, hive: bool) -> None:
-    table = made(tmp_path, kind, hive_style=hive, ordering="ts")
+    table = made(tmp_path, kind, ordering="ts", options={"hoodie.datasource.write.hive_style_partitioning": hive})
     table.overwrite([row(3, "rome", 0.5, ts=1)], where="city = 'rome' OR city = 'bonn'")
 
     assert rows(table) == [(1, "oslo", 1.0), (2, "oslo", 20.0), (3, "rome", 0.5)]

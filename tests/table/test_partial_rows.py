@@ -8,7 +8,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from pyhudi import ConfigError, HudiTable, KeyGenError, RenameColumn, SchemaMismatch
+from pyhudi import ConfigError, HudiTable, KeyGenError, SchemaMismatch
+from pyhudi.schema import RenameColumn
 
 SCHEMA = pa.schema(
     [("id", pa.int64()), ("city", pa.string()), ("n", pa.int64()), ("note", pa.string()), ("ts", pa.int64())]
@@ -147,7 +148,7 @@ def test_an_overwrite_of_the_whole_table_says_whether_it_means_nulls_or_other_co
     table.overwrite(row, options={"hoodie.write.set.null.for.missing.columns": "true"})
     assert rows(table) == [(7, None, None, None)]
     table.overwrite(row, schema_mode="overwrite")
-    assert table.schema.names == ["id", "city"]
+    assert table.schema().names == ["id", "city"]
 
 
 def test_an_insert_into_the_log_files_of_buckets_loses_no_stored_values(tmp_path: Path) -> None:
@@ -177,7 +178,7 @@ def test_a_new_column_is_added_while_missing_ones_stay(
     result = table.upsert(pytest.importorskip("pandas").DataFrame(data) if from_pandas else data)
 
     assert (result.inserted, result.updated) == (1, 1)
-    assert table.schema.names == [*SCHEMA.names, "tip"]
+    assert table.schema().names == [*SCHEMA.names, "tip"]
     expected = {1: ("a", None), 2: ("b", 0.5), 3: ("c", None), 9: (None, 1.5)}
     assert notes_and_tips(table) == expected
     table.upsert([{"id": 1, "city": "oslo", "tip": 2.0}])
@@ -215,7 +216,7 @@ def test_a_column_of_another_kind_changes_nothing(tmp_path: Path, kind: str) -> 
     table = made(tmp_path, kind)
     with pytest.raises(SchemaMismatch, match="note"):
         table.upsert([{"id": 2, "city": "oslo", "note": 7, "tip": 0.5}])
-    assert (len(table.history()), table.schema.names) == (1, SCHEMA.names)
+    assert (len(table.history()), table.schema().names) == (1, SCHEMA.names)
 
 
 @pytest.mark.parametrize("operation", ["insert", "bulk_insert", "insert_overwrite"])

@@ -154,9 +154,11 @@ def test_a_table_whose_files_are_a_merge_tree_is_refused_for_reading_and_writing
 
 def after(table: HudiTable) -> datetime:
     """A moment after the newest commit."""
-    commit = table.timeline.last_commit()
+    commit = table.state().timeline.last_commit()
     assert commit is not None
-    return parse_instant_time(commit.completion_time or "", table.config.timeline_zone) + timedelta(milliseconds=1)
+    return parse_instant_time(commit.completion_time or "", table.state().config.timeline_zone) + timedelta(
+        milliseconds=1
+    )
 
 
 @pytest.mark.thorough
@@ -175,9 +177,9 @@ def test_a_table_goes_back_to_a_moment(tmp_path: Path, version: int) -> None:
         undo()
         assert values(table) == {"a": 1}
     first = table.history()[-1].instant_time
-    assert table.savepoint(moment).instant_time == first
-    table.delete_savepoint(moment)
-    assert list(table.savepoints()) == []
+    assert table.savepoints.create(moment).instant_time == first
+    table.savepoints.delete(moment)
+    assert list(table.savepoints.list()) == []
 
 
 def test_the_completion_time_of_a_commit_names_it_too(table: HudiTable) -> None:
@@ -195,8 +197,8 @@ def test_the_completion_time_of_a_commit_names_it_too(table: HudiTable) -> None:
         (lambda table: table.restore(None), ConfigError, "is no moment"),
         (lambda table: table.restore("20010101000000000"), TableError, "no completed commit 20010101000000000"),
         (lambda table: table.rollback("2026-11-25"), ConfigError, r"rollback\(to=...\) or restore"),
-        (lambda table: table.savepoint("soon"), ConfigError, "is no moment"),
-        (lambda table: table.delete_savepoint("2100-01-01"), TableError, "has no savepoint"),
+        (lambda table: table.savepoints.create("soon"), ConfigError, "is no moment"),
+        (lambda table: table.savepoints.delete("2100-01-01"), TableError, "has no savepoint"),
     ],
 )
 def test_a_time_that_means_no_commit_is_refused(

@@ -87,15 +87,15 @@ PREDICATES = {
 def test_a_filter_keeps_the_rows_that_polars_keeps_in_memory(trips: HudiTable, name: str) -> None:
     predicate = PREDICATES[name]
     in_memory = trips.to_polars().filter(predicate).sort("id")
-    assert trips.to_polars_lazy().filter(predicate).collect().sort("id").equals(in_memory)
-    in_columns = trips.to_polars_lazy().filter(predicate).select("id").collect()
+    assert trips.to_polars(lazy=True).filter(predicate).collect().sort("id").equals(in_memory)
+    in_columns = trips.to_polars(lazy=True).filter(predicate).select("id").collect()
     assert sorted(in_columns["id"]) == sorted(in_memory["id"])
 
 
 def test_columns_filters_and_limits_reach_the_files(
     trips: HudiTable, read: list[tuple[list[str], int, int | None]]
 ) -> None:
-    frame = trips.to_polars_lazy()
+    frame = trips.to_polars(lazy=True)
     assert frame.filter(c("city") == "oslo", c("n") > 10).select("id").collect().height > 0
     assert read.pop() == (["id", "city", "n"], 1, None)
     assert frame.select("id").head(3).collect().height == 3
@@ -105,7 +105,7 @@ def test_columns_filters_and_limits_reach_the_files(
 
 @pytest.mark.thorough
 def test_a_limit_counts_before_a_later_filter_and_after_an_earlier_one(trips: HudiTable) -> None:
-    frame = trips.to_polars_lazy()
+    frame = trips.to_polars(lazy=True)
     assert frame.head(10).filter(c("id") >= 0).collect().height == 10
     assert frame.filter(c("city") == "rome").head(10).collect()["city"].to_list() == ["rome"] * 10
     assert frame.head(40).filter(c("city") != "bern").collect().height == 0
@@ -113,9 +113,9 @@ def test_a_limit_counts_before_a_later_filter_and_after_an_earlier_one(trips: Hu
 
 def test_a_lazy_frame_can_be_pickled(trips: HudiTable) -> None:
     pytest.importorskip("cloudpickle", reason="polars pickles functions by cloudpickle")
-    frame = pickle.loads(pickle.dumps(trips.to_polars_lazy()))
+    frame = pickle.loads(pickle.dumps(trips.to_polars(lazy=True)))
     assert frame.select(c("id").sum()).collect().item() == N * (N - 1) // 2
 
 
 def test_a_limited_scan_is_a_lazy_frame_too(trips: HudiTable) -> None:
-    assert trips.scan(limit=7).to_polars_lazy().select("id").collect().height == 7
+    assert trips.scan(limit=7).to_polars(lazy=True).select("id").collect().height == 7

@@ -51,7 +51,7 @@ MISTAKES: dict[str, tuple[Any, str]] = {
     "a misspelt filter": (lambda t: t.scan(where="pric > 1"), "'pric', which the table does not have"),
     "a text for columns": (lambda t: t.scan("price"), "is one text; give a list"),
     "a relation of no columns": (lambda t: t.scan(columns=[]).to_duckdb(), r"columns=\[\] names none.*count"),
-    "a constraint of no column": (lambda t: t.add_constraint("x", "length('a') < 2"), "names no column.*fare > 0"),
+    "a constraint of no column": (lambda t: t.constraints.add("x", "length('a') < 2"), "names no column.*fare > 0"),
 }
 
 
@@ -78,13 +78,13 @@ def test_no_rows_change_nothing_in_a_table_that_is_there() -> None:
 
 @pytest.mark.parametrize(("short", "word"), [("mor", "MERGE_ON_READ"), ("COW", "COPY_ON_WRITE")])
 def test_table_types_have_short_names(short: str, word: str) -> None:
-    assert made(f"short-{short}", table_type=short).config.table_type == word
+    assert made(f"short-{short}", table_type=short).state().config.table_type == word
 
 
 def test_to_pandas_names_the_package_where_pandas_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     table = made("pandas")
     find = importlib.util.find_spec
-    for module in ("pyhudi.table.libraries.find_spec", "pyhudi.result.find_spec"):
+    for module in ("pyhudi.table.readable.find_spec", "pyhudi.result.find_spec"):
         monkeypatch.setattr(module, lambda name: None if name == "pandas" else find(name))
     for call in (table.to_pandas, table.history().to_pandas):
         with pytest.raises(MissingLibrary, match=r"to_pandas needs pandas.*pip install pandas"):
@@ -160,7 +160,7 @@ def test_fields_of_a_struct_that_differ_only_by_case_are_refused(door: str) -> N
     table = made(f"twins-{door}")
     with pytest.raises(SchemaMismatch, match=r"'s\.(element\.)?a' and 's\.(element\.)?A' differ only by case"):
         TWINS[door](table)
-    assert table.schema.equals(COLUMNS)
+    assert table.schema().equals(COLUMNS)
     assert not HudiTable.exists("memory://mistakes-new")
 
 
@@ -168,7 +168,7 @@ def test_a_table_whose_only_write_apache_hudi_rolled_back_says_why_it_has_no_col
     write_hudi("memory://mistakes-undone", ROWS, record_key="id", options=OPTIONS)
     table = HudiTable("memory://mistakes-undone")
     table.rollback()
-    update_table_config(table.state.storage, remove=["hoodie.table.create.schema"])  # Hudi notes none
+    update_table_config(table.state().storage, remove=["hoodie.table.create.schema"])  # Hudi notes none
     assert table.count() == 0
     with pytest.raises(HudiError, match=r"no data columns: no write of rows is complete, or the only one was rolled"):
         table.to_arrow(["id"])

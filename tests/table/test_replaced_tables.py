@@ -142,7 +142,7 @@ def test_what_others_wrote_meanwhile_is_replaced_and_who_is_not_through_writes_t
     writer.join()
 
     assert rows(place) == [{"id": 3, "p": "x", "v": 3}, {"id": 9, "p": "x", "v": 9}]
-    assert validate(MetaClient.load(HudiTable.open(place).state.storage)) == ()
+    assert validate(MetaClient.load(HudiTable.open(place).state().storage)) == ()
 
 
 class CopiesNothing(MemoryStorage):
@@ -178,7 +178,7 @@ def switched() -> MemoryStorage:
 def test_a_reader_goes_on_while_a_dead_replacement_is_put_in_its_place() -> None:
     storage = switched()
     table = HudiTable(MetaClient.load(storage))
-    assert isinstance(table.state.storage, StagedTable)
+    assert isinstance(table.state().storage, StagedTable)
     scan = table.scan(columns=["id"])
     assert table.path == storage.root
 
@@ -219,7 +219,7 @@ def test_every_change_finishes_a_dead_replacement_first(act: str) -> None:
     elif act == "service":
         table.clean()
     else:
-        table.alter(pyhudi.AddColumn("w", pa.int32()))
+        table.alter(pyhudi.schema.AddColumn("w", pa.int32()))
 
     assert rows(storage) == (OLD if act == "replace" else [{"id": 9, "p": "z", "v": 9}])
     assert MetaClient.load(storage).storage is storage
@@ -262,7 +262,7 @@ def test_of_two_that_replace_a_table_at_once_the_first_one_wins(place: Path) -> 
 
     assert rows(place) == other
     assert not [path for path in (place / ".hoodie/.temp").rglob("*") if path.is_file()]
-    assert validate(HudiTable.open(place).state) == ()
+    assert validate(HudiTable.open(place).state()) == ()
 
 
 def test_a_replacement_that_is_not_of_this_release_is_not_taken_for_one(place: Path) -> None:

@@ -19,18 +19,18 @@ CALLS = {
     "CompactionResult": "table.compact()",
     "ClusteringResult": "table.cluster()",
     "CleanResult": "table.clean(dry_run=True)",
-    "ArchiveResult": "table.archive(dry_run=True)",
-    "Savepoint": "table.savepoint()",
-    "TtlResult": "table.run_ttl(dry_run=True)",
+    "ArchiveResult": "table.maintenance.archive(dry_run=True)",
+    "Savepoint": "table.savepoints.create()",
+    "TtlResult": "table.maintenance.run_ttl(dry_run=True)",
     "MetadataRebuild": "table.metadata.rebuild(dry_run=True)",
-    "RestoreResult": "table.restore(table.savepoints()[0].instant_time)",
+    "RestoreResult": "table.restore(table.savepoints.list()[0].instant_time)",
     "RollbackResult": "table.rollback(table.upsert(rows).instant_time)",
-    "VersionChange": "table.downgrade(8)",
+    "VersionChange": "table.maintenance.downgrade(8)",
     "HistoryEntry": "table.history()[0]",
-    "IndexInfo": "table.indexes()[0]",
-    "TableHealth": "table.health()",
-    "Timeline": "table.timeline",
-    "TableConfig": "table.config",
+    "IndexInfo": "table.indexes.list()[0]",
+    "TableHealth": "table.inspect.health()",
+    "Timeline": "table.state().timeline",
+    "TableConfig": "table.state().config",
 }
 
 
@@ -73,27 +73,27 @@ def test_instants_file_groups_and_mappings_are_plain_values(results: dict[str, R
 
 def test_lists_of_history_savepoints_and_indexes_are_tables_for_arrow_and_pandas(tmp_path: Path) -> None:
     table = _table(tmp_path / "t")
-    saved = table.savepoint(comment="<b>before</b>").instant_time
+    saved = table.savepoints.create(comment="<b>before</b>").instant_time
     history = table.history().to_arrow()
     assert history.column("action").to_pylist() == ["savepoint", "deltacommit", "deltacommit"]
     assert history.schema.field("extra").type == pa.map_(pa.string(), pa.string())
     assert table.history().to_pandas()["rows_inserted"].tolist() == [0, 0, 2]
-    assert table.savepoints().to_arrow().column("instant_time").to_pylist() == [saved]
-    assert table.savepoints().to_dicts()[0]["comment"] == "<b>before</b>"
-    assert "<td>&lt;b&gt;before&lt;/b&gt;</td>" in table.savepoints()._repr_html_()
-    assert table.indexes().to_arrow().schema.field("columns").type == pa.list_(pa.string())
+    assert table.savepoints.list().to_arrow().column("instant_time").to_pylist() == [saved]
+    assert table.savepoints.list().to_dicts()[0]["comment"] == "<b>before</b>"
+    assert "<td>&lt;b&gt;before&lt;/b&gt;</td>" in table.savepoints.list()._repr_html_()
+    assert table.indexes.list().to_arrow().schema.field("columns").type == pa.list_(pa.string())
     assert json.loads(table.history().to_json()) == table.history().to_dicts()
 
 
 def test_an_empty_list_has_its_columns_all_the_same(tmp_path: Path) -> None:
-    savepoints = _table(tmp_path / "t").savepoints().to_arrow()
+    savepoints = _table(tmp_path / "t").savepoints.list().to_arrow()
     assert (savepoints.num_rows, savepoints.column_names[0]) == (0, "instant_time")
 
 
 def test_the_table_at_a_moment_and_an_empty_timeline_are_one_line(tmp_path: Path) -> None:
     table = _table(tmp_path / "t")
-    assert repr(table.state).startswith(f"MetaClient({tmp_path / 't'}, 't': MERGE_ON_READ, version 9, key id, ")
-    assert repr(table.state).endswith(": 2 deltacommit)")
+    assert repr(table.state()).startswith(f"MetaClient({tmp_path / 't'}, 't': MERGE_ON_READ, version 9, key id, ")
+    assert repr(table.state()).endswith(": 2 deltacommit)")
     assert repr(Timeline()) == "Timeline(no instants)"
 
 
@@ -104,7 +104,7 @@ def test_a_scan_shows_its_query_in_a_notebook_and_escapes_it(tmp_path: Path) -> 
 
 
 def test_a_long_timeline_shows_its_newest_instants_in_a_notebook(tmp_path: Path) -> None:
-    timeline = _table(tmp_path / "t").timeline
+    timeline = _table(tmp_path / "t").state().timeline
     newest = timeline.instants[-1].requested_time
     long = Timeline(tuple(timeline.instants[:1] * 200) + timeline.instants[1:])
     assert long._repr_html_().index(newest) < long._repr_html_().index(timeline.instants[0].requested_time)

@@ -50,7 +50,7 @@ def test_an_overwrite_from_python_keeps_the_history_and_is_undone_by_restore(
     assert result is not None
     assert stored(table) == [("c", "y", 3), ("d", "z", 1)], "rows of one key are combined, as an upsert combines them"
     assert result.operation.lower() == "insert_overwrite_table"
-    assert (table.config.table_type, table.config.table_version) == (table_type, version)
+    assert (table.state().config.table_type, table.state().config.table_version) == (table_type, version)
     assert table.scan(as_of=first.instant_time).count() == 2
     table.restore(table.history()[1].instant_time)
     assert stored(table) == [("a", "x", 2), ("b", "y", 1)]

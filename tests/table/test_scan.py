@@ -39,7 +39,14 @@ def partitioned(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPat
     path = tmp_path_factory.mktemp("table") / "t"
     data = pa.Table.from_pylist(ROWS, schema=SCHEMA).append_column("row", pa.array(range(len(ROWS))))
     for start in range(0, len(ROWS), 30):
-        write_hudi(path, data.slice(start, 30), "insert", record_key="row", partition_by=request.param, url_encode=True)
+        write_hudi(
+            path,
+            data.slice(start, 30),
+            "insert",
+            record_key="row",
+            partition_by=request.param,
+            options={"hoodie.datasource.write.partitionpath.urlencode": True},
+        )
     return HudiTable.open(path)
 
 
@@ -56,7 +63,13 @@ def test_a_filtered_scan_returns_the_rows_that_plain_python_keeps(partitioned: H
 
 def test_partitions_that_cannot_match_are_not_read(tmp_path: Path) -> None:
     rows = [{"id": i, "city": "abc"[i % 3], "day": date(2024, 1, 1 + i % 2)} for i in range(12)]
-    write_hudi(tmp_path / "t", rows, record_key="id", partition_by="city,day", hive_style=True)
+    write_hudi(
+        tmp_path / "t",
+        rows,
+        record_key="id",
+        partition_by="city,day",
+        options={"hoodie.datasource.write.hive_style_partitioning": True},
+    )
     table = HudiTable.open(tmp_path / "t")
 
     scan = table.scan(["id"], "city = 'a' AND day > DATE '2024-01-01'")
@@ -167,7 +180,14 @@ def test_a_scan_checks_names_at_once_and_opens_no_file_before_rows_are_asked_for
 def many_files(tmp_path_factory: pytest.TempPathFactory) -> HudiTable:
     path = tmp_path_factory.mktemp("many") / "t"
     data = pa.table({"id": range(20_000), "p": [i % 10 for i in range(20_000)]})
-    write_hudi(path, data, "bulk_insert", record_key="id", partition_by="p", bloom_filter=False)
+    write_hudi(
+        path,
+        data,
+        "bulk_insert",
+        record_key="id",
+        partition_by="p",
+        options={"hoodie.parquet.bloom.filter.enabled": False},
+    )
     return HudiTable.open(path)
 
 
@@ -183,7 +203,7 @@ def test_the_order_of_rows_does_not_depend_on_threads(many_files: HudiTable) -> 
 def test_a_stream_that_is_left_early_stops_its_threads(many_files: HudiTable) -> None:
     from pyhudi.queries.snapshot import read_batches
 
-    plan, storage = many_files.scan().plan, many_files.state.storage
+    plan, storage = many_files.scan().plan, many_files.state().storage
     stream: Iterator[pa.RecordBatch] = read_batches(plan, storage, threads=3, batch_rows=10)
     next(stream)
     stream.close()  # type: ignore[attr-defined]
@@ -196,7 +216,7 @@ def test_batches_are_small_and_never_empty(many_files: HudiTable) -> None:
     from pyhudi.queries.snapshot import read_batches
 
     scan = many_files.scan(where="id < 100")
-    batches = list(read_batches(scan.plan, many_files.state.storage, batch_rows=64))
+    batches = list(read_batches(scan.plan, many_files.state().storage, batch_rows=64))
 
     assert sum(batch.num_rows for batch in batches) == 100
     assert all(0 < batch.num_rows <= 64 for batch in batches)
@@ -217,7 +237,7 @@ def test_an_arrow_expression_filters_each_row(many_files: HudiTable) -> None:
 def test_counting_rows_reads_footers_only(tmp_path: Path) -> None:
     write_hudi(tmp_path / "t", [{"id": i} for i in range(7)], record_key="id")
     table = HudiTable.open(tmp_path / "t")
-    file = tmp_path / "t" / table.files()["path"][0].as_py()
+    file = tmp_path / "t" / table.inspect.files()["path"][0].as_py()
     data = bytearray(file.read_bytes())
     data[4:200] = b"\0" * 196  # the first pages
     file.write_bytes(data)
@@ -230,7 +250,7 @@ def test_counting_rows_reads_footers_only(tmp_path: Path) -> None:
 def test_an_unreadable_file_is_named(tmp_path: Path, damage: bytes | None) -> None:
     write_hudi(tmp_path / "t", [{"id": i} for i in range(7)], record_key="id")
     table = HudiTable.open(tmp_path / "t")
-    name = table.files()["path"][0].as_py()
+    name = table.inspect.files()["path"][0].as_py()
     file = tmp_path / "t" / name
     file.write_bytes(file.read_bytes()[:-100] if damage is None else damage)
 
@@ -331,7 +351,8 @@ def test_slash_separated_dates_come_back_as_they_were_written(
     values: tuple[Any, ...], literal: str, table_type: str, hive_style: bool, tmp_path: Path
 ) -> None:
     rows = [{"id": number, "d": value, "v": 1} for number, value in enumerate(values)]
-    more = {"partition_by": "d", "table_type": table_type, "hive_style": hive_style, "options": SLASHES}
+    options = {**SLASHES, "hoodie.datasource.write.hive_style_partitioning": hive_style}
+    more = {"partition_by": "d", "table_type": table_type, "options": options}
     write_hudi(tmp_path / "t", rows, record_key="id", **more)
     write_hudi(tmp_path / "t", [{**rows[0], "v": 2}])
     table = HudiTable.open(tmp_path / "t")

@@ -60,7 +60,7 @@ def test_a_limit_holds_for_streams_and_counts_too(logged: HudiTable, tmp_path: P
 
 
 def test_query_type_and_moment_may_be_given_by_hudis_keys(logged: HudiTable) -> None:
-    first = logged.timeline.commits().instants[0].requested_time
+    first = logged.state().timeline.commits().instants[0].requested_time
     old = sorted(row["v"] for row in ROWS)
 
     assert values(logged, options={AS_OF: first}) == old

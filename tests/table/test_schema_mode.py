@@ -37,10 +37,10 @@ def test_an_overwrite_gives_the_table_the_columns_of_the_data(tmp_path: Path, ki
     before = table.history()[0].instant_time
     table.overwrite(NEW, schema_mode="overwrite")
 
-    assert table.schema.equals(NEW.schema)
+    assert table.schema().equals(NEW.schema)
     assert rows(table, "n", "ts", "more") == [("a", "x", 1.5, 1), ("b", "y", 2.5, 2)]
     assert table.to_arrow(["id"], "n = 'y' AND ts > 2.0").to_pylist() == [{"id": "b"}]
-    assert table.at(before).schema.equals(SCHEMA)
+    assert table.at(before).schema().equals(SCHEMA)
     assert rows(table.at(before), "n", "ts") == [(1, 1, 5), (2, 2, 5)]
     table.upsert(pa.table({"n": ["z"], "id": ["b"], "city": ["bonn"], "ts": [9.5], "more": [3]}))
     table.delete(where="id = 'a'")
@@ -54,16 +54,16 @@ def test_write_hudi_has_the_mode_too_and_restore_undoes_it(tmp_path: Path) -> No
     table = made(tmp_path)
     before = table.history()[0].instant_time
     write_hudi(table.path, NEW, mode="overwrite", schema_mode="overwrite")
-    assert table.schema.equals(NEW.schema)
+    assert table.schema().equals(NEW.schema)
     table.restore(before)
-    assert table.schema.equals(SCHEMA)
+    assert table.schema().equals(SCHEMA)
     assert rows(table, "n") == [(1, 1), (2, 2)]
 
 
 def test_by_default_columns_are_merged(tmp_path: Path) -> None:
     table = made(tmp_path)
     table.overwrite([{**ROWS[0], "more": 7}])
-    assert table.schema.names == [*SCHEMA.names, "more"]
+    assert table.schema().names == [*SCHEMA.names, "more"]
     with pytest.raises(SchemaMismatch):
         table.overwrite(NEW, schema_mode="merge")
 
@@ -89,10 +89,10 @@ def test_what_does_not_go_is_refused(tmp_path: Path, write: Any, says: str) -> N
 
 def test_constraints_and_a_schema_history_hold_columns(tmp_path: Path) -> None:
     table = made(tmp_path)
-    table.add_constraint("small", "n < 10")
+    table.constraints.add("small", "n < 10")
     with pytest.raises(ConfigError, match="The constraint 'small'"):
         table.overwrite(NEW.drop_columns("n"), schema_mode="overwrite")
-    table.drop_constraint("small")
+    table.constraints.drop("small")
     table.alter(RenameColumn("n", "m"))
     with pytest.raises(ConfigError, match="schema history"):
         table.overwrite(NEW, schema_mode="overwrite")

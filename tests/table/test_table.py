@@ -38,13 +38,20 @@ def test_a_new_table_is_empty_and_has_its_schema(tmp_path: Path) -> None:
     path = tmp_path / "rides"
     assert not HudiTable.exists(path)
 
-    table = HudiTable.create(path, SCHEMA, record_key="id", partition_by=["city"], ordering="ts", hive_style=True)
+    table = HudiTable.create(
+        path,
+        SCHEMA,
+        record_key="id",
+        partition_by=["city"],
+        ordering="ts",
+        options={"hoodie.datasource.write.hive_style_partitioning": True},
+    )
 
     assert HudiTable.exists(path)
-    assert table.schema == SCHEMA
-    assert table.config.table_name == "rides"
-    assert table.config.record_key_fields == ("id",)
-    assert table.config.hive_style_partitioning
+    assert table.schema() == SCHEMA
+    assert table.state().config.table_name == "rides"
+    assert table.state().config.record_key_fields == ("id",)
+    assert table.state().config.hive_style_partitioning
     assert table.to_arrow().schema.names == [
         "_hoodie_commit_time",
         "_hoodie_commit_seqno",
@@ -53,7 +60,7 @@ def test_a_new_table_is_empty_and_has_its_schema(tmp_path: Path) -> None:
         "_hoodie_file_name",
         *SCHEMA.names,
     ]
-    assert (table.scan().count(), table.history(), table.files().num_rows) == (0, [], 0)
+    assert (table.scan().count(), table.history(), table.inspect.files().num_rows) == (0, [], 0)
 
 
 @pytest.mark.parametrize("version", [6, 8, 9])
@@ -61,7 +68,7 @@ def test_tables_of_all_writable_versions(tmp_path: Path, version: int) -> None:
     table = HudiTable.create(tmp_path / "t", SCHEMA, record_key="id", table_version=version)
     table.insert(ROWS)
 
-    assert HudiTable.open(tmp_path / "t").config.table_version == version
+    assert HudiTable.open(tmp_path / "t").state().config.table_version == version
     assert ids(table) == [0, 1, 2, 3, 4, 5]
 
 
@@ -107,7 +114,7 @@ def test_writes_tell_what_they_did(table: HudiTable) -> None:
 
 def test_history_is_newest_first_and_prints_as_a_table(table: HudiTable) -> None:
     second = table.upsert(
-        [{"id": 1, "city": "b", "v": 9.0, "ts": 2}], **{"hoodie.datasource.write.commitmeta.key.prefix": "_"}
+        [{"id": 1, "city": "b", "v": 9.0, "ts": 2}], options={"hoodie.datasource.write.commitmeta.key.prefix": "_"}
     )
 
     history = table.history()
@@ -126,7 +133,7 @@ def test_history_is_newest_first_and_prints_as_a_table(table: HudiTable) -> None
 
 
 def test_files_and_partitions_are_arrow_tables(table: HudiTable) -> None:
-    files, partitions = table.files(), table.partitions()
+    files, partitions = table.inspect.files(), table.inspect.partitions()
 
     assert partitions["partition_path"].to_pylist() == ["a", "b"]
     assert partitions["files"].to_pylist() == [1, 1]
@@ -198,17 +205,16 @@ def test_the_first_write_makes_the_table(tmp_path: Path) -> None:
     table = HudiTable.open(tmp_path / "trips")
     assert result is not None
     assert result.inserted == 6
-    assert table.config.table_name == "trips"
-    assert table.config.ordering_fields == ("ts",)
+    assert table.state().config.table_name == "trips"
+    assert table.state().config.ordering_fields == ("ts",)
 
 
-def test_hudis_own_keys_and_python_names_are_the_same_options(tmp_path: Path) -> None:
+def test_hudis_own_keys_and_arguments_are_the_same_options(tmp_path: Path) -> None:
     options = {"hoodie.datasource.write.recordkey.field": "id", "hoodie.table.name": "named"}
     write_hudi(tmp_path / "a", ROWS, options=options)
-    write_hudi(tmp_path / "b", ROWS, **options)  # type: ignore[arg-type]
     write_hudi(tmp_path / "c", ROWS, record_key="id", table_name="named")
 
-    configs = [HudiTable.open(tmp_path / name).config for name in "abc"]
+    configs = [HudiTable.open(tmp_path / name).state().config for name in "ac"]
     assert {config.table_name for config in configs} == {"named"}
     assert {config.record_key_fields for config in configs} == {("id",)}
 
@@ -248,7 +254,7 @@ def test_save_modes(tmp_path: Path) -> None:
     write_hudi(path, ROWS[:2], record_key="id", partition_by="city", mode="replace")
 
     table = HudiTable.open(path)
-    assert table.config.partition_fields == ("city",)
+    assert table.state().config.partition_fields == ("city",)
     assert (ids(table), len(table.history())) == ([0, 1], 1)
 
 
@@ -285,7 +291,7 @@ def test_wrong_options_are_found_before_an_overwrite_deletes_anything(table: Hud
 
 def test_an_option_that_contradicts_the_table_is_refused(table: HudiTable) -> None:
     with pytest.raises(ConfigError, match="city"):
-        table.upsert(ROWS, record_key="city")
+        table.upsert(ROWS, options={"hoodie.datasource.write.recordkey.field": "city"})
 
     assert len(table.history()) == 1
 

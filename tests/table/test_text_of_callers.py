@@ -48,10 +48,10 @@ CALLS: dict[str, Callable[[HudiTable], object]] = {
         [ROW], options={"hoodie.datasource.write.commitmeta.key.prefix": "_", "_note": HALF}
     ),
     "no key of an option": lambda table: table.upsert([ROW], options={7: "x"}),  # type: ignore[dict-item]
-    "user": lambda table: table.savepoint(user=HALF),
-    "comment": lambda table: table.savepoint(comment=HALF),
-    "no comment": lambda table: table.savepoint(comment=b"x"),  # type: ignore[arg-type]
-    "instant": lambda table: table.savepoint(HALF),
+    "user": lambda table: table.savepoints.create(user=HALF),
+    "comment": lambda table: table.savepoints.create(comment=HALF),
+    "no comment": lambda table: table.savepoints.create(comment=b"x"),  # type: ignore[arg-type]
+    "instant": lambda table: table.savepoints.create(HALF),
     "write to undo": lambda table: table.rollback(HALF),
     "selected column": lambda table: table.scan([HALF]).to_arrow(),
     "moment": lambda table: table.scan(as_of=HALF).to_arrow(),

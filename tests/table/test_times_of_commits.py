@@ -46,7 +46,6 @@ def test_a_range_of_times_that_a_user_has_seen_begins_and_ends_with_these_commit
         assert ids(table.changes(since=since)) == [7, 8, 30]
         assert ids(table.changes(since, until=second.instant_time)) == [7]
         assert ids(table.changes(since, until=second.completion_time)) == [7]
-        assert ids(table.scan(query_type="incremental", begin=since, end=second.instant_time)) == [7]
     assert ids(table.changes(since=second.instant_time)) == [8, 30]
     assert ids(table.changes(since=third.instant_time)) == []
     assert ids(table.changes(since=table.changes(since=first.instant_time).checkpoint)) == []
@@ -72,21 +71,21 @@ def test_a_table_is_read_as_of_any_time_of_a_commit_that_a_user_has_seen(
 
     for write, values in zip(writes, ((1, 1), (2, 1), (2, 3)), strict=True):
         for as_of in (write.instant_time, int(write.instant_time), write.completion_time):
-            rows_then = table.to_arrow(["id", "v"], where="id in (7, 8)", as_of=as_of).sort_by("id")
+            rows_then = table.at(as_of).to_arrow(["id", "v"], where="id in (7, 8)").sort_by("id")
             assert tuple(rows_then["v"].to_pylist()) == values
 
 
 def test_a_moment_in_the_middle_of_a_write_is_before_it(tmp_path: Path) -> None:
     table, (first, second, _) = three_writes(tmp_path, 9, "COPY_ON_WRITE")
-    zone = table.config.timeline_zone
+    zone = table.state().config.timeline_zone
     middle = parse_instant_time(second.instant_time, zone) + timedelta(milliseconds=1)
     assert first.completion_time < second.instant_time < second.completion_time
 
-    assert table.to_arrow(["v"], where="id = 7", as_of=middle)["v"].to_pylist() == [1]
+    assert table.at(middle).to_arrow(["v"], where="id = 7")["v"].to_pylist() == [1]
     assert ids(table.changes(since=middle)) == [7, 8, 30]
     early = parse_instant_time(first.instant_time, zone) + timedelta(milliseconds=1)
     with pytest.raises(Exception, match=f"the first commit is {first.instant_time}"):
-        table.to_arrow(as_of=early)
+        table.scan(as_of=early).to_arrow()
     after = datetime.now(timezone.utc) + timedelta(seconds=1)
     assert ids(table.changes(since=after)) == []
     assert table.scan(as_of=after).count() == 21
@@ -104,10 +103,10 @@ def test_a_time_of_an_archived_commit_means_the_commit(version: str) -> None:
     )
     results = [table.upsert((f"k{n}", "x", 1, n)) for n in range(8)]
     opened = HudiTable(table.meta)
-    opened.archive(
+    opened.maintenance.archive(
         options={"hoodie.keep.min.commits": 2, "hoodie.keep.max.commits": 3, "hoodie.clean.commits.retained": 1}
     )
-    times = [i.requested_time for i in opened.timeline.commits()]
+    times = [i.requested_time for i in opened.state().timeline.commits()]
     assert results[2].instant_time not in times
 
     assert ids(opened.changes(since=results[2].instant_time)) == [f"k{n}" for n in range(3, 8)]
@@ -117,7 +116,7 @@ def test_a_time_of_an_archived_commit_means_the_commit(version: str) -> None:
 def test_tables_are_followed_from_a_time_of_a_commit(tmp_path: Path) -> None:
     table, (first, _, _) = three_writes(tmp_path / "t", 9, "COPY_ON_WRITE")
 
-    zone = table.config.timeline_zone
+    zone = table.state().config.timeline_zone
     for number, since in enumerate((first.instant_time, parse_instant_time(first.completion_time, zone))):
         step = follow({"t": tmp_path / "t"}, checkpoint=tmp_path / f"c{number}", since=since).next()
         assert step is not None

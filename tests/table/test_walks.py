@@ -18,7 +18,7 @@ from tests.support.source import ROOT
 _PACKAGE = str(Path(pyhudi.__file__).parent) + "/"
 _WRITES = ("create_new", "create_synced", "delete", "delete_tree", "make_folder", "open_output", "write", "sync")
 _READS = ("open_input", "list", "walk", "file_names_in")
-_STOPS_MAX = {"upsert": 22, "read": 15, "metadata": 10}
+_STOPS_MAX = {"upsert": 22, "read": 16, "metadata": 10}
 
 
 def _write(path: Path, table_type: str, *, metadata: bool) -> None:

@@ -160,7 +160,7 @@ def test_a_circle_of_symbolic_links_is_an_error_not_an_endless_walk(tmp_path: Pa
     (tmp_path / "table" / "circle").symlink_to(tmp_path / "table")
 
     with pytest.raises(StorageError, match="symbolic links"):
-        table.partitions()
+        table.inspect.partitions()
 
 
 @pytest.mark.parametrize(("seconds", "in_parallel"), [(0.0, False), (0.05, True)], ids=["quick disk", "slow disk"])

@@ -129,7 +129,7 @@ CALLS = (
     ),
     Family(
         group="Versions",
-        doc="A write never changes a table's version; `HudiTable.upgrade` and `HudiTable.downgrade` do.",
+        doc="A write never changes a table's version; `maintenance.upgrade` and `maintenance.downgrade` do.",
         keys="write.auto.upgrade=true",
         accepted={"write.auto.upgrade": "false"},
     ),

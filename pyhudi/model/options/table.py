@@ -99,7 +99,7 @@ class TableOptions:
 
 @dataclass(frozen=True, slots=True)
 class VersionOptions:
-    """Options of `HudiTable.upgrade` and `HudiTable.downgrade`."""
+    """Options of `HudiTable.maintenance.upgrade` and `HudiTable.maintenance.downgrade`."""
 
     skip_default_partition_validation: bool = option(
         "hoodie.skip.default.partition.validation",

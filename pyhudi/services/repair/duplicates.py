@@ -38,7 +38,7 @@ from pyhudi.view.file_system_view import FileSystemView
 
 __all__ = ["duplicates"]
 
-_RUN = "table.repair.duplicates(dry_run=False)"
+_RUN = "table.maintenance.repair.duplicates(dry_run=False)"
 _KEY, _SLICE = "key", "slice"
 _BETWEEN = "\x1f"
 _SEQUENCE_NUMBER = r"_(?P<task>\d{1,18})_(?P<row>\d{1,18})$"

@@ -41,7 +41,7 @@ from pyhudi.transaction.instants import drop
 
 __all__ = ["empty_instants", "find_empty_instants"]
 
-_RUN = "table.repair.empty_instants(dry_run=False)"
+_RUN = "table.maintenance.repair.empty_instants(dry_run=False)"
 _UNDO, _DROP, _WRITE = "undo it", "take it off the timeline", "write it again, without content"
 _SCHEMA_KEYS = ("schema", "latest_schema")
 

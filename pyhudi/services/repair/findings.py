@@ -1,4 +1,4 @@
-"""What repairs would mend, as findings of `table.health()`: by names alone, or by a dry run of each repair.
+"""What repairs would mend, as findings of `table.inspect.health()`: by names alone, or by a dry run of each repair.
 
 Source: docs/repairs.md, "Found by health".
 """
@@ -69,4 +69,4 @@ def _some(names: Iterable[str]) -> str:
 
 
 def _call(name: str) -> str:
-    return f"table.repair.{name}(dry_run=False)"
+    return f"table.maintenance.repair.{name}(dry_run=False)"

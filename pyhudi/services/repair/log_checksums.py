@@ -24,7 +24,7 @@ from pyhudi.view.file_system_view import FileSystemView
 
 __all__ = ["log_checksums"]
 
-_RUN = "table.repair.log_checksums(dry_run=False)"
+_RUN = "table.maintenance.repair.log_checksums(dry_run=False)"
 
 
 def log_checksums(context: ActionContext, *, dry_run: bool = True) -> RepairResult:

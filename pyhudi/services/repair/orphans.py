@@ -38,7 +38,7 @@ from pyhudi.transaction.instants import request
 
 __all__ = ["orphans"]
 
-_RUN = "table.repair.orphans(dry_run=False)"
+_RUN = "table.maintenance.repair.orphans(dry_run=False)"
 
 
 def orphans(context: ActionContext, *, dry_run: bool = True) -> RepairResult:

@@ -21,7 +21,7 @@ from pyhudi.view.file_system_view import is_partition_metadata
 
 __all__ = ["partition_metadata"]
 
-_RUN = "table.repair.partition_metadata(dry_run=False)"
+_RUN = "table.maintenance.repair.partition_metadata(dry_run=False)"
 _MISSING, _WRONG = "no partition metadata: its rows don't count", "its partition metadata is wrong"
 _NO_COMMIT = "00000000000000000"  # as Hudi writes it in a table without commits
 

@@ -29,7 +29,7 @@ from pyhudi.view.file_system_view import FileSystemView
 __all__ = ["deprecated_partition", "rename_partition"]
 
 _PLAIN_GENERATORS = ("SIMPLE", "COMPLEX")
-_RUN = "table.repair.deprecated_partition(dry_run=False)"
+_RUN = "table.maintenance.repair.deprecated_partition(dry_run=False)"
 
 
 def rename_partition(context: ActionContext, old: str, new: str, *, dry_run: bool = True) -> RepairResult:
@@ -42,7 +42,7 @@ def rename_partition(context: ActionContext, old: str, new: str, *, dry_run: boo
     meta, root = context.meta, context.meta.storage.root
     config = meta.config
     old, new = old.strip("/"), new.strip("/")
-    run = f"table.repair.rename_partition({old!r}, {new!r}, dry_run=False)"
+    run = f"table.maintenance.repair.rename_partition({old!r}, {new!r}, dry_run=False)"
     if not config.partition_fields or (config.key_generator or "").upper() not in _PLAIN_GENERATORS:
         raise ConfigError(
             f"{root}: the values of a partition's columns are not those of its path (key generator "

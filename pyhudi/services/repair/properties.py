@@ -83,7 +83,7 @@ def repair_properties(
 
 
 def _repaired(storage: Storage, clock: Clock, given: Mapping[str, str] | None, dry_run: bool) -> RepairResult:
-    run = f"HudiTable.repair_properties({storage.root!r}, dry_run=False)"
+    run = f"pyhudi.repair_properties({storage.root!r}, dry_run=False)"
     damaged, is_whole = _read(storage, PROPERTIES_PATH)
     if is_whole and not given:
         return RepairResult(storage.root, "properties", run=run)

@@ -173,8 +173,8 @@ class _ReplaceGroups(InsertOverwrite[SlotPlan]):
             if hit is not None:
                 raise WriteConflict(
                     f"{context.meta.storage.root}: a plan that waits is going to rewrite the file group {hit} in "
-                    f"{path!r}. Nothing was changed; run the plan (table.health() names it) or take it back, then "
-                    "repair again."
+                    f"{path!r}. Nothing was changed; run the plan (table.inspect.health() names it) or take it back, "
+                    "then repair again."
                 )
         return super().schedule(context)
 

@@ -59,7 +59,7 @@ def _change_once(
     session: SqlSession, table: NamedTable, operation: str, query_of: Callable[[Target], ChangeQuery]
 ) -> WriteResult:
     target = Target(table)
-    commits = table.table.timeline.commits()
+    commits = table.table.state().timeline.commits()
     query = query_of(target)
     options = options_of(session, table)
 
@@ -70,7 +70,7 @@ def _change_once(
     if query.columns is None:
         return write(session.query(query.text("")))
     frame = session.frame_of(table, query.columns)
-    if table.table.timeline.commits() != commits:
+    if table.table.state().timeline.commits() != commits:
         raise OutdatedRows(f"{table.location}: another write completed while the statement was planned.")
     with session.view_of(frame) as view:
         return write(session.query(query.text(view)))

@@ -184,7 +184,7 @@ class Insert:
             name: Reader(value.text, value.tokens, value.at, value.stop).value() for name, value in static.items()
         }
         config = target.config
-        for path in cast_("list[str]", self.table.table.partitions().column("partition_path").to_pylist()):
+        for path in cast_("list[str]", self.table.table.inspect.partitions().column("partition_path").to_pylist()):
             stored = partition_values(
                 path,
                 config.partition_fields,

@@ -70,7 +70,7 @@ def merge_on(merge: Merge) -> WriteResult:
 def _run(merge: Merge, target: NamedTable, session: SqlSession) -> WriteResult:
     frame = _frame(merge.source, target, session)
     columns = [name for name in session.columns_of(frame).names if name not in META_COLUMNS]
-    texts = _Texts(target.table.config, tuple(target.table.schema.names), tuple(columns))
+    texts = _Texts(target.table.state().config, tuple(target.table.schema().names), tuple(columns))
     with session.view_of(frame) as view:
         lines = [f"USING {view} AS source ON {texts.of(str(merge.on), None, 'on')}"]
         lines += [texts.clause(clause) for clause in merge.clauses]
@@ -83,7 +83,7 @@ def _frame(source: TableInput, target: NamedTable, session: SqlSession) -> SqlFr
     """The rows of the source as the session's."""
     if is_spark_frame(source):
         return SqlFrame(source)
-    rows = to_arrow_rows(source, target.table.schema)
+    rows = to_arrow_rows(source, target.table.schema())
     return session.frame_from(rows.read_all() if isinstance(rows, pa.RecordBatchReader) else rows)
 
 

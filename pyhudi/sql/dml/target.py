@@ -63,7 +63,7 @@ class Target:
     @lazy_property
     def config(self) -> TableConfig:
         """The table's properties."""
-        return self.table.table.config
+        return self.table.table.state().config
 
     @lazy_property
     def schema(self) -> pa.Schema:
@@ -75,7 +75,7 @@ class Target:
     @lazy_property
     def _stored(self) -> pa.Schema:
         """The data columns in the table's own order."""
-        return self.table.table.schema
+        return self.table.table.schema()
 
     @lazy_property
     def keys(self) -> tuple[str, ...]:

@@ -32,7 +32,7 @@ def _run_clean(call: ProcedureCall) -> Rows:
             .instant_time
             for instant in call.meta.timeline.pending().of([ActionKind.CLEAN])
         ]
-    meta = call.table.state
+    meta = call.table.state()
     cleans = [clean for clean in meta.timeline.completed().of([ActionKind.CLEAN]) if clean.requested_time in times]
     for instant in cleans:
         body = meta.reader.clean_metadata(instant)

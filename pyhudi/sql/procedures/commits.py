@@ -134,7 +134,7 @@ def _show_commit_extra_metadata(call: ProcedureCall) -> Rows:
 
 def _commits_compare(call: ProcedureCall) -> Rows:
     other = call.table_called(call.text("path"))
-    commits, other_commits = call.meta.timeline.commits(), other.state.timeline.commits()
+    commits, other_commits = call.meta.timeline.commits(), other.state().timeline.commits()
     newest = (commits.last_commit(), other_commits.last_commit())
     last, other_last = (instant.requested_time if instant else "" for instant in newest)
     is_behind = last < other_last

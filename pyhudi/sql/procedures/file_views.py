@@ -125,7 +125,7 @@ def _view(call: ProcedureCall, *, replaced: bool = False) -> FileSystemView:
         ]
         return FileSystemView.load(meta, as_of=max(times, default=""))
 
-    return read_consistently(call.table.state, load)
+    return read_consistently(call.table.state(), load)
 
 
 def _completed(instant: Instant, call: ProcedureCall) -> Instant:

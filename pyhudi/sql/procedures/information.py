@@ -96,18 +96,18 @@ def _set_audit_lock(call: ProcedureCall) -> Rows:
     state = call.text("state").lower()
     if state not in ("enabled", "disabled"):
         raise ConfigError(f"{call.procedure}: state is enabled or disabled, found {state!r:.100}.")
-    audit = call.table.lock_audit
+    audit = call.table.maintenance.lock_audit
     status = audit.enable() if state == "enabled" else audit.disable()
     return [(_named(call), state, str(status))]
 
 
 def _show_audit_lock_status(call: ProcedureCall) -> Rows:
-    status = call.table.lock_audit.status()
+    status = call.table.maintenance.lock_audit.status()
     return [(_named(call), status.enabled, status.switch, status.folder)]
 
 
 def _validate_audit_lock(call: ProcedureCall) -> Rows:
-    validation = call.table.lock_audit.validate()
+    validation = call.table.maintenance.lock_audit.validate()
     outcome = "FAILED" if validation.has_errors else "WARNING" if validation.issues else "PASSED"
     details = ", ".join(map(str, validation.issues)) or str(validation)
     return [(_named(call), outcome, validation.files, len(validation.issues), details)]
@@ -115,7 +115,7 @@ def _validate_audit_lock(call: ProcedureCall) -> Rows:
 
 def _cleanup_audit_lock(call: ProcedureCall) -> Rows:
     days, dry_run = call.number("age_days") or 0, call.flag("dry_run")
-    cleaned = call.table.lock_audit.cleanup(days, dry_run=dry_run)
+    cleaned = call.table.maintenance.lock_audit.cleanup(days, dry_run=dry_run)
     return [(_named(call), len(cleaned.files), dry_run, days, str(cleaned))]
 
 

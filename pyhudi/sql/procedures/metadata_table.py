@@ -124,7 +124,7 @@ def _column_stats(call: ProcedureCall) -> Iterator[tuple[str, str, str, pa.Scala
         )
     prefixes = [path.strip() for path in call.text("partition").split(",") if path.strip()]
     columns = [name.strip() for name in call.text("targetColumns").split(",") if name.strip()]
-    types = {field.name: field.type for field in call.table.schema}
+    types = {field.name: field.type for field in call.table.schema()}
     places = {
         name: file_slice.group.partition_path
         for file_slice in FileSystemView.load(call.meta).all_slices()

@@ -134,7 +134,7 @@ class ProcedureCall:
     @lazy_property
     def meta(self) -> MetaClient:
         """The table's state at the first look."""
-        return self.table.state
+        return self.table.state()
 
     @property
     def storage(self) -> Storage:

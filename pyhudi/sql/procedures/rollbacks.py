@@ -43,22 +43,22 @@ def _rollback_to_instant(call: ProcedureCall) -> Rows:
 
 def _create_savepoint(call: ProcedureCall) -> Rows:
     time = call.text("commit_time") or None
-    call.table.savepoint(time, user=call.text("user"), comment=call.text("comments"), options=call.options)
+    call.table.savepoints.create(time, user=call.text("user"), comment=call.text("comments"), options=call.options)
     return [(True,)]
 
 
 def _show_savepoints(call: ProcedureCall) -> Rows:
-    return [(savepoint.instant_time,) for savepoint in reversed(call.table.savepoints())]
+    return [(savepoint.instant_time,) for savepoint in reversed(call.table.savepoints.list())]
 
 
 def _delete_savepoint(call: ProcedureCall) -> Rows:
-    call.table.delete_savepoint(_saved(call), options=call.options)
+    call.table.savepoints.delete(_saved(call), options=call.options)
     return [(True,)]
 
 
 def _rollback_to_savepoint(call: ProcedureCall) -> Rows:
     time = _saved(call)
-    if time not in {savepoint.instant_time for savepoint in call.table.savepoints()}:
+    if time not in {savepoint.instant_time for savepoint in call.table.savepoints.list()}:
         raise ConfigError(f"{call.procedure}: {call.table.path} has no savepoint {time!r:.100}.")
     call.table.restore(time, options=call.options)
     return [(True,)]
@@ -67,7 +67,7 @@ def _rollback_to_savepoint(call: ProcedureCall) -> Rows:
 def _saved(call: ProcedureCall) -> str:
     """The savepoint of `instant_time`, or the newest one. Raises ConfigError without a savepoint."""
     time = call.text("instant_time")
-    times = [savepoint.instant_time for savepoint in call.table.savepoints()]
+    times = [savepoint.instant_time for savepoint in call.table.savepoints.list()]
     if not time and not times:
         raise ConfigError(f"{call.procedure}: {call.table.path} has no savepoint.")
     return time or max(times)

@@ -24,7 +24,7 @@ _LAYOUTS = {"linear": "LINEAR", "z-order": "ZORDER", "zorder": "ZORDER", "hilber
 
 def _compactions(call: ProcedureCall, times: Sequence[str] | None = None) -> Iterator[Row]:
     """The compactions of the timeline, newest first; `times`: only these."""
-    for instant in reversed(call.table.state.timeline.instants):
+    for instant in reversed(call.table.state().timeline.instants):
         if (times is None or instant.requested_time in times) and _is_compaction(instant, call):
             pending = Instant(instant.requested_time, ActionKind.COMPACTION, instant.state)
             plan = call.meta.reader.compaction_plan(pending)
@@ -58,7 +58,7 @@ def _run_compaction(call: ProcedureCall) -> Rows:
 
 
 def _clusterings(call: ProcedureCall, times: Sequence[str] | None = None) -> Iterator[Row]:
-    meta = call.table.state
+    meta = call.table.state()
     for instant in reversed(meta.timeline.instants):
         if times is not None and instant.requested_time not in times:
             continue
@@ -85,7 +85,7 @@ def _run_clustering(call: ProcedureCall) -> Rows:
         options["hoodie.clustering.plan.strategy.partition.regex.pattern"] = call.text("partition_regex_pattern")
     if call.text("order"):
         names = [name.strip() for name in call.text("order").split(",")]
-        unknown = [name for name in names if name.lower() not in map(str.lower, call.table.schema.names)]
+        unknown = [name for name in names if name.lower() not in map(str.lower, call.table.schema().names)]
         if unknown:
             raise ConfigError(f"{call.procedure}: {call.table.path} has no column {unknown[0]!r:.100} to sort by.")
         options[SORT_COLUMNS] = ",".join(names)
@@ -136,7 +136,7 @@ def _run(
 
 
 def _pending(call: ProcedureCall, action: ActionKind) -> list[str]:
-    meta = call.table.state
+    meta = call.table.state()
     if action is ActionKind.COMPACTION:
         return [i.requested_time for i in meta.timeline.pending() if i.action is action]
     return [i.requested_time for i in meta.timeline.pending() if meta.reader.clustering_plan(i) is not None]
@@ -162,7 +162,7 @@ def _run_ttl(call: ProcedureCall) -> Rows:
     days = call.number("retain_days")
     if days is not None:
         options["hoodie.partition.ttl.strategy.days.retain"] = str(days)
-    return [(partition.partition_path,) for partition in call.table.run_ttl(options=options).expired]
+    return [(partition.partition_path,) for partition in call.table.maintenance.run_ttl(options=options).expired]
 
 
 def _archive_commits(call: ProcedureCall) -> Rows:
@@ -171,7 +171,7 @@ def _archive_commits(call: ProcedureCall) -> Rows:
         "hoodie.keep.max.commits": str(call.number("max_commits")),
         "hoodie.clean.commits.retained": str(call.number("retain_commits")),
     }
-    call.table.archive(options={**call.options, **limits})
+    call.table.maintenance.archive(options={**call.options, **limits})
     return [(0,)]
 
 

@@ -8,7 +8,7 @@ from pyhudi.model.options.queries import AS_OF, BEGIN, END
 from pyhudi.services.repair.result import PropertyItem
 from pyhudi.sql.procedures.procedure import Procedure, ProcedureCall, Rows, table_name_of
 from pyhudi.sql.session import SqlSession
-from pyhudi.table import HudiTable
+from pyhudi.table.repairs import repair_properties
 from pyhudi.table.scan import Scan
 from pyhudi.view.file_system_view import listed_partitions
 
@@ -41,7 +41,7 @@ def _truncate_table(call: ProcedureCall) -> Rows:
     if paths:
         call.table.delete_partitions(paths, options=call.options)
     else:
-        call.table.truncate(options=call.options)
+        call.table.delete_partitions(matching="*", options=call.options)
     return []  # as Hudi answers
 
 
@@ -49,9 +49,9 @@ def _truncate_table(call: ProcedureCall) -> Rows:
 
 
 def _add_partition_metadata(call: ProcedureCall) -> Rows:
-    """The partitions, and what `table.repair.partition_metadata` finds or mends."""
+    """The partitions, and what `table.maintenance.repair.partition_metadata` finds or mends."""
     whole = {path for path, _ in listed_partitions(call.storage)}
-    result = call.table.repair.partition_metadata(dry_run=call.flag("dry_run"), options=call.options)
+    result = call.table.maintenance.repair.partition_metadata(dry_run=call.flag("dry_run"), options=call.options)
     damaged = {item.where for item in result.items}
     for path in sorted(whole | damaged):
         if path in damaged:
@@ -74,7 +74,7 @@ def _migrate_partition_metadata(call: ProcedureCall) -> Rows:
 
 
 def _repair_cleans(call: ProcedureCall) -> Rows:
-    call.table.repair.empty_instants(actions=["clean"], dry_run=False, options=call.options)
+    call.table.maintenance.repair.empty_instants(actions=["clean"], dry_run=False, options=call.options)
     return [(True,)]
 
 
@@ -85,7 +85,9 @@ def _deduplicate(call: ProcedureCall) -> Rows:
                 f"{call.procedure} mends the table itself, in one commit and by its merge rules: leave out {name}."
             )
     path = call.text("duplicated_partition_path")
-    result = call.table.repair.duplicates(partitions=[path], dry_run=call.flag("dry_run"), options=call.options)
+    result = call.table.maintenance.repair.duplicates(
+        partitions=[path], dry_run=call.flag("dry_run"), options=call.options
+    )
     return [(str(result),)]
 
 
@@ -94,11 +96,11 @@ def _overwrite_properties(call: ProcedureCall) -> Rows:
     properties = call.properties_at(call.text("new_props_file_path"))
     path = table_name_of(call.text("table")).path
     if path is not None and call.handle is None:
-        result = HudiTable.repair_properties(
+        result = repair_properties(
             path, properties=properties, dry_run=False, options=call.options, storage_options=call.storage_options
         )
     else:
-        result = call.table.repair.properties(properties=properties, dry_run=False, options=call.options)
+        result = call.table.maintenance.repair.properties(properties=properties, dry_run=False, options=call.options)
     return [(item.where, item.before, item.after) for item in result.items if isinstance(item, PropertyItem)]
 
 
@@ -106,12 +108,12 @@ def _overwrite_properties(call: ProcedureCall) -> Rows:
 
 
 def _upgrade(call: ProcedureCall) -> Rows:
-    call.table.upgrade(_version(call), options=call.options)
+    call.table.maintenance.upgrade(_version(call), options=call.options)
     return [(True,)]
 
 
 def _downgrade(call: ProcedureCall) -> Rows:
-    call.table.downgrade(_version(call), options=call.options)
+    call.table.maintenance.downgrade(_version(call), options=call.options)
     return [(True,)]
 
 

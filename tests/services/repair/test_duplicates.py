@@ -21,15 +21,15 @@ def test_one_row_of_each_key_stays_by_the_ordering_column(tmp_path: Path, versio
     table.bulk_insert(rows(("a", "x", 9, 99), ("c", "y", 0, 1), ("d", "y", 1, 4), ("d", "y", 2, 5)))
     assert len(read(table)) == 7
 
-    plan = table.repair.duplicates()
+    plan = table.maintenance.repair.duplicates()
     assert [item.where for item in plan.items] == ["x", "y"]
-    commits = len(table.timeline.commits())
-    mended(table.repair.duplicates(dry_run=False))
+    commits = len(table.state().timeline.commits())
+    mended(table.maintenance.repair.duplicates(dry_run=False))
 
     assert read(table) == [("a", "x", 9, 99), ("b", "x", 1, 20), ("c", "y", 1, 30), ("d", "y", 2, 5)]
-    assert len(table.timeline.commits()) == commits + 1
+    assert len(table.state().timeline.commits()) == commits + 1
     assert is_right(table)
-    assert table.repair.duplicates(dry_run=False).items == ()
+    assert table.maintenance.repair.duplicates(dry_run=False).items == ()
 
 
 def test_without_an_ordering_column_the_newest_row_stays(tmp_path: Path) -> None:
@@ -39,7 +39,7 @@ def test_without_an_ordering_column_the_newest_row_stays(tmp_path: Path) -> None
     table.bulk_insert(rows(("a", "x", 3, 2)))
     table.bulk_insert(rows(("a", "x", 5, 3)))
 
-    mended(table.repair.duplicates(dry_run=False))
+    mended(table.maintenance.repair.duplicates(dry_run=False))
 
     assert read(table) == [("a", "x", 5, 3)]
 
@@ -59,7 +59,7 @@ def test_of_many_rows_of_one_commit_that_row_stays_which_an_upsert_of_them_keeps
     getattr(table, operation)(many)
     right.upsert(many)
 
-    mended(table.repair.duplicates(dry_run=False))
+    mended(table.maintenance.repair.duplicates(dry_run=False))
 
     assert read(table) == read(right) == [("a", "x", 5, 11), ("z", "x", 1, 0)]
 
@@ -88,7 +88,7 @@ def test_sequence_numbers_of_other_writers_are_compared_as_numbers(
     texts = pa.array([number if number is None else f"{time}_{number}" for number in numbers], pa.string())
     pq.write_table(stored.set_column(1, stored.schema.field(1), texts), base)
 
-    mended(table.repair.duplicates(dry_run=False))
+    mended(table.maintenance.repair.duplicates(dry_run=False))
 
     assert read(table) == [("a", "x", 1, 1), ("b", "x", 1, right)]
 
@@ -98,7 +98,7 @@ def test_file_groups_without_duplicates_are_not_rewritten(tmp_path: Path) -> Non
     table.bulk_insert(rows(("a", "x", 9, 99)))
     before = {path.name for path in (tmp_path / "y").glob("*.parquet")}
 
-    mended(table.repair.duplicates(dry_run=False))
+    mended(table.maintenance.repair.duplicates(dry_run=False))
 
     assert {path.name for path in (tmp_path / "y").glob("*.parquet")} == before
 
@@ -107,10 +107,10 @@ def test_file_groups_without_duplicates_are_not_rewritten(tmp_path: Path) -> Non
 def test_the_record_index_finds_the_rows_that_stay(tmp_path: Path) -> None:
     table = table_of(tmp_path, "9")
     table.bulk_insert(rows(("a", "x", 9, 99)))
-    mended(table.repair.duplicates(dry_run=False))
-    table.create_index("record_index")
+    mended(table.maintenance.repair.duplicates(dry_run=False))
+    table.indexes.create("record_index")
     table.bulk_insert(rows(("b", "x", 8, 88)))
-    mended(table.repair.duplicates(dry_run=False))
+    mended(table.maintenance.repair.duplicates(dry_run=False))
 
     table.upsert(rows(("b", "x", 9, 77)), options={"hoodie.index.type": "RECORD_INDEX"})
 
@@ -129,16 +129,16 @@ def test_a_key_in_two_partitions_stays_in_one_where_the_index_is_global(
 ) -> None:
     table = table_of(tmp_path, version, kind)
     table.bulk_insert(rows(("a", "y", 9, 99), ("b", "z", 0, 1), ("c", "x", 1, 31)))
-    assert table.repair.duplicates().items == ()  # in their partitions all keys are single
+    assert table.maintenance.repair.duplicates().items == ()  # in their partitions all keys are single
 
-    (plan,) = table.repair.duplicates(options=GLOBAL).items
+    (plan,) = table.maintenance.repair.duplicates(options=GLOBAL).items
     assert (plan.where, plan.problem[:36]) == ("", "3 keys have 6 rows in 5 file groups ")
     assert "3 partitions (x, y, z)" in plan.problem
-    mended(table.repair.duplicates(dry_run=False, options=GLOBAL))
+    mended(table.maintenance.repair.duplicates(dry_run=False, options=GLOBAL))
 
     assert read(table) == [("a", "y", 9, 99), ("b", "x", 1, 20), ("c", "x", 1, 31)]  # of equal ones the later commit's
     assert is_right(table)
-    assert table.repair.duplicates(options=GLOBAL).items == ()
+    assert table.maintenance.repair.duplicates(options=GLOBAL).items == ()
 
 
 @pytest.mark.thorough
@@ -148,12 +148,12 @@ def test_a_record_index_says_that_keys_are_single_in_the_table(
 ) -> None:
     table = table_of(tmp_path, "9")
     table.bulk_insert(rows(("a", "y", 9, 99)))
-    table.create_index("record_index")
+    table.indexes.create("record_index")
 
-    assert bool(table.repair.duplicates(options=options).items) == is_found
-    found = [one.run for one in table.health(deep=True).findings if one.about == "damage"]
-    assert found == ["table.repair.duplicates(dry_run=False)"]
-    mended(table.repair.duplicates(dry_run=False))
+    assert bool(table.maintenance.repair.duplicates(options=options).items) == is_found
+    found = [one.run for one in table.inspect.health(deep=True).findings if one.about == "damage"]
+    assert found == ["table.maintenance.repair.duplicates(dry_run=False)"]
+    mended(table.maintenance.repair.duplicates(dry_run=False))
 
     assert read(table) == [("a", "y", 9, 99), *START[1:]]
     assert is_right(table)
@@ -166,8 +166,8 @@ def test_a_partitioned_record_index_allows_a_key_in_every_partition(tmp_path: Pa
     table = table_of(tmp_path, "9", options={"hoodie.metadata.record.level.index.enable": "true"})
     table.bulk_insert(rows(("a", "y", 9, 99)))
 
-    assert "record_index" in table.config.metadata_partitions
-    assert table.repair.duplicates().items == ()
+    assert "record_index" in table.state().config.metadata_partitions
+    assert table.maintenance.repair.duplicates().items == ()
 
 
 @pytest.mark.thorough
@@ -176,15 +176,15 @@ def test_many_keys_are_looked_at_a_share_at_a_time(tmp_path: Path, monkeypatch: 
     write_hudi(tmp_path, many, **KEYS)
     table = HudiTable.open(tmp_path)
     table.bulk_insert(rows(*((f"k{number}", "x", 2, 2) for number in range(0, 500, 2))))
-    whole = table.repair.duplicates()
+    whole = table.maintenance.repair.duplicates()
     monkeypatch.setattr("pyhudi.services.repair.duplicates._KEYS_AT_ONCE", 100)
 
-    shared = table.repair.duplicates()
+    shared = table.maintenance.repair.duplicates()
     assert shared.items[0].problem.startswith("250 keys have 500 rows in 2 file groups")
     assert shared.items[0].action == whole.items[0].action
-    mended(table.repair.duplicates(dry_run=False))
+    mended(table.maintenance.repair.duplicates(dry_run=False))
     assert sum(row[3] for row in read(table)) == 250 + 2 * 250
-    assert table.repair.duplicates().items == ()
+    assert table.maintenance.repair.duplicates().items == ()
 
 
 BUCKETS = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "2"}
@@ -216,9 +216,9 @@ def test_keys_are_found_in_their_buckets_after_repairs(
         table.compact(options={"hoodie.compact.inline.max.delta.commits": "1"})
     with_a_row_twice(table, tmp_path)
 
-    mended(table.repair.duplicates(dry_run=False))
+    mended(table.maintenance.repair.duplicates(dry_run=False))
     assert read(table) == START
-    mended(table.repair.rename_partition("x", "z", dry_run=False))
+    mended(table.maintenance.repair.rename_partition("x", "z", dry_run=False))
 
     table.upsert(rows(("a", "z", 5, 1), ("a", "x", 5, 2), ("c", "y", 5, 3)))
     table.upsert(rows(("a", "x", 6, 4)))
@@ -229,11 +229,11 @@ def test_keys_are_found_in_their_buckets_after_repairs(
 @pytest.mark.parametrize("options", [BUCKETS, RINGS])
 def test_buckets_whose_options_nobody_gives_are_not_rewritten(tmp_path: Path, options: dict[str, str]) -> None:
     table = table_of_buckets(tmp_path, "9", options, "MERGE_ON_READ")
-    table.set_properties(unset=[*options])
+    table.maintenance.set_properties(unset=[*options])
 
     with pytest.raises(ConfigError, match=r"hoodie\.index\.type=BUCKET"):
-        table.repair.rename_partition("x", "z", dry_run=False)
-    mended(table.repair.rename_partition("x", "z", dry_run=False, options=options))
+        table.maintenance.repair.rename_partition("x", "z", dry_run=False)
+    mended(table.maintenance.repair.rename_partition("x", "z", dry_run=False, options=options))
     assert read(table)[0] == ("a", "z", 1, 10)
 
 
@@ -243,13 +243,13 @@ def test_a_ring_of_a_rewrite_counts_after_its_commit_is_archived(tmp_path: Path)
     table.upsert(rows(("a", "x", 1, 10)))
     table.compact(options={"hoodie.compact.inline.max.delta.commits": "1"})
     with_a_row_twice(table, tmp_path)
-    time = str(mended(table.repair.duplicates(dry_run=False)).instant_time)
+    time = str(mended(table.maintenance.repair.duplicates(dry_run=False)).instant_time)
     for number in range(6):
         table.upsert(rows(("c", "y", 2 + number, 30)))
     few = {"hoodie.keep.max.commits": "3", "hoodie.keep.min.commits": "2", "hoodie.clean.commits.retained": "1"}
     table.clean(options=few)
-    table.archive(options=few)
-    assert table.timeline.find(time) is None
+    table.maintenance.archive(options=few)
+    assert table.state().timeline.find(time) is None
 
     table.upsert(rows(("a", "x", 9, 9)))
     assert read(table) == [("a", "x", 9, 9), START[1], ("c", "y", 7, 30)]
@@ -262,4 +262,4 @@ def test_a_waiting_plan_for_a_file_group_is_a_conflict(tmp_path: Path) -> None:
     assert table.compact(schedule_only=True, options={"hoodie.compact.inline.max.delta.commits": "1"}).scheduled
 
     with pytest.raises(WriteConflict, match="plan that waits"):
-        table.repair.duplicates(dry_run=False)
+        table.maintenance.repair.duplicates(dry_run=False)

@@ -8,8 +8,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from pyhudi import AddColumn, HudiTable, RenameColumn
+from pyhudi import HudiTable
 from pyhudi.meta_client import MetaClient
+from pyhudi.schema import AddColumn, RenameColumn
 from pyhudi.storage import open_storage
 from tests.support.tables.repaired import START, VERSIONS, is_right, mended, read, rows, table_of
 
@@ -70,12 +71,12 @@ def test_rows_that_a_damaged_replacecommit_deleted_stay_deleted(
     if not content:
         assert len(read(table)) == 4  # what readers make of it meanwhile
 
-    plan = table.repair.empty_instants()
+    plan = table.maintenance.repair.empty_instants()
     assert plan.items[0].action.startswith("write it again: it replaced ")
-    mended(table.repair.empty_instants(dry_run=False))
+    mended(table.maintenance.repair.empty_instants(dry_run=False))
 
     assert read(table) == read(HudiTable.open(tmp_path)) == [*right, ("d", "x", 1, 40)]
-    assert table.repair.empty_instants().items == ()
+    assert table.maintenance.repair.empty_instants().items == ()
     assert is_right(table)
     table.upsert(rows(("e", "y", 1, 50)))
     assert ("a", "x", 1, 10) not in read(table)
@@ -89,7 +90,7 @@ def test_without_a_metadata_table_it_is_left_alone_and_said(tmp_path: Path, vers
     file = completed(tmp_path, version, "replacecommit")
     file.write_bytes(content)
 
-    result = HudiTable.open(tmp_path).repair.empty_instants(dry_run=False)
+    result = HudiTable.open(tmp_path).maintenance.repair.empty_instants(dry_run=False)
 
     assert (result.is_done, result.to_mend, file.read_bytes()) == (False, (), content)
     assert "what it replaced is unknown, so those rows are back. Put its file back from a copy; or" in str(result)
@@ -117,7 +118,7 @@ def test_merged_records_of_the_metadata_table_do_not_tell_what_was_replaced(tmp_
     table.upsert(rows(("d", "y", 1, 40)), options=often)
     completed(tmp_path, "9", "replacecommit").write_bytes(b"")
 
-    result = HudiTable.open(tmp_path).repair.empty_instants(dry_run=False)
+    result = HudiTable.open(tmp_path).maintenance.repair.empty_instants(dry_run=False)
 
     assert (result.is_done, len(result.items)) == (False, 1)
     assert "what it replaced is unknown" in result.items[0].problem
@@ -136,13 +137,13 @@ def test_a_damaged_clustering_is_written_again_from_its_plan(tmp_path: Path, ver
     if not content:
         assert len(read(table)) > len(right)  # each row of x twice
 
-    mended(table.repair.empty_instants(dry_run=False))
+    mended(table.maintenance.repair.empty_instants(dry_run=False))
 
     assert read(table) == right
     assert is_right(table)
     table.rollback(file.name[:17])  # its files go, too
     assert read(table) == right
-    assert table.repair.orphans().items == ()
+    assert table.maintenance.repair.orphans().items == ()
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -151,7 +152,7 @@ def test_an_overwrite_with_rows_is_left_alone_and_said(tmp_path: Path, version: 
     table.overwrite(rows(("d", "x", 1, 40)), where="p = 'x'")
     completed(tmp_path, version, "replacecommit").write_bytes(b"")
 
-    result = HudiTable.open(tmp_path).repair.empty_instants(dry_run=False)
+    result = HudiTable.open(tmp_path).maintenance.repair.empty_instants(dry_run=False)
 
     assert (result.is_done, result.to_mend) == (False, ())
     assert "data files are of it, whose rows count; what it replaced is unknown" in result.items[0].problem
@@ -163,7 +164,7 @@ def test_log_blocks_below_version_8_are_rows_of_the_damaged_write(tmp_path: Path
     file = completed(tmp_path, "6", "deltacommit")
     file.write_bytes(b"")
 
-    result = HudiTable.open(tmp_path).repair.empty_instants(dry_run=False)
+    result = HudiTable.open(tmp_path).maintenance.repair.empty_instants(dry_run=False)
 
     assert (result.is_done, file.read_bytes()) == (False, b"")
     assert result.items[0].problem.endswith("1 data files are of it, whose rows count")
@@ -175,7 +176,7 @@ def test_a_damaged_change_of_the_schema_is_left_alone_and_said(tmp_path: Path, v
     table.alter(AddColumn("more", pa.int32()))
     completed(tmp_path, version, "commit").write_bytes(b"")
 
-    result = HudiTable.open(tmp_path).repair.empty_instants(dry_run=False)
+    result = HudiTable.open(tmp_path).maintenance.repair.empty_instants(dry_run=False)
 
     assert result.is_done is False
     assert "it may have changed the table's schema. Put its file back from a copy" in result.items[0].problem
@@ -185,15 +186,15 @@ def test_a_damaged_change_of_the_schema_is_left_alone_and_said(tmp_path: Path, v
 def test_a_commit_without_files_keeps_the_schema_before_it(tmp_path: Path, content: bytes) -> None:
     table = table_of(tmp_path, "9")
     table.alter(RenameColumn("v", "vv"))
-    before = meta_of(tmp_path).commits.latest_schema_json(table.timeline)
+    before = meta_of(tmp_path).commits.latest_schema_json(table.state().timeline)
     table.delete(rows(("nobody", "x", 1, 1)), options={"hoodie.allow.empty.commit": "true"})
     file = completed(tmp_path, "9", "commit")
     file.write_bytes(content)
 
     table = HudiTable.open(tmp_path)
-    mended(table.repair.empty_instants(dry_run=False))
+    mended(table.maintenance.repair.empty_instants(dry_run=False))
 
-    body = meta_of(tmp_path).commits.metadata(table.timeline.commits().instants[-1])
+    body = meta_of(tmp_path).commits.metadata(table.state().timeline.commits().instants[-1])
     assert body.schema_json == before
     assert "latest_schema" in body.extra_metadata
     assert table.to_arrow(["vv"]).column("vv").to_pylist() == [10, 20, 30]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from pyhudi import HudiTable, write_hudi
+from pyhudi import HudiTable, repair_properties, write_hudi
 from pyhudi.errors import LockTimeout
 from pyhudi.locks import hold, open_lock
 from pyhudi.model.options import WriteOptions
@@ -20,14 +20,14 @@ SETS = """
 import sys
 from pyhudi import HudiTable
 for number in range(12):
-    HudiTable.open(sys.argv[1]).set_properties({f"hoodie.by.set.{sys.argv[2]}.{number}": "x"})
+    HudiTable.open(sys.argv[1]).maintenance.set_properties({f"hoodie.by.set.{sys.argv[2]}.{number}": "x"})
 """
 REPAIRS = """
 import sys
-from pyhudi import HudiTable
+from pyhudi import repair_properties
 for number in range(12):
     given = {f"hoodie.by.repair.{sys.argv[2]}.{number}": "x"}
-    HudiTable.repair_properties(sys.argv[1], properties=given, dry_run=False)
+    repair_properties(sys.argv[1], properties=given, dry_run=False)
 """
 SHORT = {"hoodie.write.lock.wait_time_ms": "100"}
 
@@ -49,7 +49,7 @@ def test_no_change_of_two_processes_is_lost(table: HudiTable, scripts: tuple[str
     said = [process.communicate()[1] for process in running]
 
     assert [process.returncode for process in running] == [0, 0], said
-    found = HudiTable.open(table.path).config.properties
+    found = HudiTable.open(table.path).state().config.properties
     assert sum(key.startswith("hoodie.by.") for key in found) == 24
 
 
@@ -58,13 +58,13 @@ def test_a_change_waits_for_the_lock_and_a_dry_run_does_not(table: HudiTable) ->
     before = storage.read(".hoodie/hoodie.properties")
     more = {"hoodie.more": "x"}
     with hold(open_lock(WriteOptions.parse({}).lock, storage), 5):
-        assert table.repair.properties(properties=more).items
-        assert table.set_properties(more, dry_run=True).differences
+        assert table.maintenance.repair.properties(properties=more).items
+        assert table.maintenance.set_properties(more, dry_run=True).differences
         with pytest.raises(LockTimeout):
-            table.repair.properties(properties=more, dry_run=False, options=SHORT)
+            table.maintenance.repair.properties(properties=more, dry_run=False, options=SHORT)
         with pytest.raises(LockTimeout):
-            HudiTable.repair_properties(table.path, properties=more, dry_run=False, options=SHORT)
+            repair_properties(table.path, properties=more, dry_run=False, options=SHORT)
         with pytest.raises(LockTimeout):
-            table.set_properties(more, options=SHORT)
+            table.maintenance.set_properties(more, options=SHORT)
     assert storage.read(".hoodie/hoodie.properties") == before
-    assert table.repair.properties(properties=more, dry_run=False, options=SHORT).is_done
+    assert table.maintenance.repair.properties(properties=more, dry_run=False, options=SHORT).is_done

@@ -31,4 +31,4 @@ def kept(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def pending(table: Path) -> list[str]:
-    return [instant.requested_time for instant in HudiTable.open(str(table)).timeline.pending()]
+    return [instant.requested_time for instant in HudiTable.open(str(table)).state().timeline.pending()]

@@ -63,14 +63,14 @@ def _without(rows: Rows, *, key: str = "", partition: str = "") -> Rows:
 
 
 def _saved(table: HudiTable) -> str:
-    saved = [one.requested_time for one in table.timeline if one.action.value == "savepoint"]
+    saved = [one.requested_time for one in table.state().timeline if one.action.value == "savepoint"]
     if not saved:
         raise TableError("another task has deleted the savepoint")
     return saved[0]
 
 
 def _second(table: HudiTable) -> str:
-    commits = table.timeline.commits().instants
+    commits = table.state().timeline.commits().instants
     if len(commits) < 2:
         raise TableError("other tasks have taken back all but one commit")
     return commits[-2].requested_time
@@ -116,38 +116,40 @@ ACTIONS: Mapping[str, Action] = {
         lambda rows, name: _without(rows, partition="y"),
     ),
     "overwrite of the table": Action(
-        lambda table, name, options: table.insert_overwrite_table(_rows(_new(name)), options=options),
+        lambda table, name, options: table.overwrite(_rows(_new(name)), options=options),
         lambda rows, name: _new(name),
     ),
     "compaction": Action(lambda table, name, options: table.compact(options=options), merge_on_read=True),
     "clustering": Action(lambda table, name, options: table.cluster(options=options)),
     "cleaning": Action(lambda table, name, options: table.clean(options=options)),
-    "archiving": Action(lambda table, name, options: table.archive(options=options)),
+    "archiving": Action(lambda table, name, options: table.maintenance.archive(options=options)),
     "index": Action(
-        lambda table, name, options: table.create_index(
+        lambda table, name, options: table.indexes.create(
             "day", expression="from_unixtime(n, 'yyyy-MM-dd')", options=options
         ),
         versions=frozenset({9}),
     ),
     "index while writing": Action(
-        lambda table, name, options: table.create_index("record_index", while_writing=True, options=options),
+        lambda table, name, options: table.indexes.create("record_index", while_writing=True, options=options),
         versions=frozenset({8, 9}),
     ),
     "rollback": Action(lambda table, name, options: table.rollback(options=options), undoes=True),
     "rollback to": Action(lambda table, name, options: table.rollback(to=_second(table), options=options), undoes=True),
     "restore": Action(lambda table, name, options: table.restore(_saved(table), options=options), undoes=True),
-    "savepoint": Action(lambda table, name, options: table.savepoint(options=options)),
+    "savepoint": Action(lambda table, name, options: table.savepoints.create(options=options)),
     "delete of a savepoint": Action(
-        lambda table, name, options: table.delete_savepoint(_saved(table), options=options)
+        lambda table, name, options: table.savepoints.delete(_saved(table), options=options)
     ),
     "change of type": Action(
-        lambda table, name, options: table.change_type(
-            "cow" if table.config.is_merge_on_read else "mor", options=options
+        lambda table, name, options: table.maintenance.change_type(
+            "cow" if table.state().config.is_merge_on_read else "mor", options=options
         )
     ),
     "change of version": Action(
         lambda table, name, options: (
-            table.upgrade(9, options=options) if table.config.table_version < 9 else table.downgrade(8, options=options)
+            table.maintenance.upgrade(9, options=options)
+            if table.state().config.table_version < 9
+            else table.maintenance.downgrade(8, options=options)
         )
     ),
 }

@@ -155,7 +155,7 @@ def _prepared(version: int, merge_on_read: bool, indexed: bool) -> MemoryStorage
         for name in (SAVED, "s2"):
             table.upsert(rows[:3], options={**OPTIONS, _BATCH: f"base {name}"})
             if name == SAVED:
-                table.savepoint(options=dict(OPTIONS))
+                table.savepoints.create(options=dict(OPTIONS))
 
     with simulated(world):
         make()
@@ -307,7 +307,7 @@ def _undone(meta: MetaClient) -> set[str]:
 def _heal(history: _History) -> None:
     """An hour later, plans that wait are run, and the next write mends what deaths have left."""
     table = _table(history.storage)
-    if any(pending_clusterings(table.state)):
+    if any(pending_clusterings(table.state())):
         with suppress(StalePlan):  # another task changed its file groups; the plan is dropped now
             table.cluster(options=dict(OPTIONS))
     ACTIONS["upsert"].call(table, _LAST, {**OPTIONS, _BATCH: _LAST})

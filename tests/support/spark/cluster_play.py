@@ -100,7 +100,7 @@ class Table:
         assert found.to_pydict() == pa.table(expected).to_pydict(), (
             f"{self.path} {moment}: {found.num_rows} rows, or not those expected"
         )
-        left = leftovers(self.storage) or self.open().repair.orphans().items
+        left = leftovers(self.storage) or self.open().maintenance.repair.orphans().items
         assert not left, f"{self.path} {moment}: {left}"
 
     def _read(self) -> pa.Table:
@@ -133,7 +133,7 @@ def life(table: Table) -> None:
     table.check("after the upsert")
     opened = table.open()
     if table.table_type == "MERGE_ON_READ":
-        assert any(opened.files().column("log_files").to_pylist()), "the upsert left nothing to compact"
+        assert any(opened.inspect.files().column("log_files").to_pylist()), "the upsert left nothing to compact"
         assert opened.compact().runs[0].file_slices >= 3
         table.check("after compaction")
     (run,) = opened.cluster(options={"hoodie.clustering.plan.strategy.sort.columns": "v"}).runs
@@ -151,7 +151,10 @@ def steps(table: Table) -> Iterator[tuple[str, Callable[[], object]]]:
     yield "delete", lambda: table.write("delete", range(200, 400), 3)
     yield "insert", lambda: table.write("insert", range(900, 1_200), 4)
     if table.table_type == "MERGE_ON_READ":
-        yield "log compaction", lambda: table.open().log_compact(min_log_blocks=2)
+        yield (
+            "log compaction",
+            lambda: table.open().maintenance.log_compact(options={"hoodie.log.compaction.blocks.threshold": 2}),
+        )
     yield "update", lambda: table.update(range(400, 700), 5)
     if table.table_type == "MERGE_ON_READ":
         yield "compaction", lambda: table.open().compact()

@@ -35,7 +35,7 @@ class Compacted(MergeOnRead):
         return serve(self.storage, run, parsed, self.engine, dry_run=more.get("dry_run", False), clock=self.clock)
 
     def log_compact(self, **more: Any) -> CompactionResult:
-        return self.compact(LOG_COMPACTION, **{"log_compaction_blocks_threshold": "2", **more})
+        return self.compact(LOG_COMPACTION, log_compaction_blocks_threshold="2", **more)
 
     def start(self) -> Compacted:
         """Three rows in two partitions, then an update, a delete and a late row in log files."""

@@ -163,7 +163,7 @@ class LifeTable:
         """Compare the newest rows, and keep them as those of the commits that are new."""
         assert self.read() == self.rows, "the newest rows"
         newest = max(self.rows_at, default="")
-        for instant in self.table.state.timeline.commits():
+        for instant in self.table.state().timeline.commits():
             time = instant.requested_time
             if time > newest:
                 self.rows_at[time] = dict(self.rows)
@@ -173,7 +173,7 @@ class LifeTable:
 
     def look_around(self) -> None:
         """Compare moments that can be read, what came between two, a filter's rows; and look at the metadata table."""
-        meta = self.table.state
+        meta = self.table.state()
         commits = [instant.requested_time for instant in meta.timeline.commits()]
         if meta.config.metadata_partitions:
             assert self.table.metadata.validate(options=self.reading) == ()
@@ -258,7 +258,7 @@ class LifeTable:
         """The rows are those of the newest commit that is left."""
         for key, row in self.rows.items():
             self.deleted[key] = max(row["ts"], self.deleted.get(key, row["ts"]))
-        commits = [instant.requested_time for instant in self.table.state.timeline.commits()]
+        commits = [instant.requested_time for instant in self.table.state().timeline.commits()]
         self.rows_at = {time: rows for time, rows in self.rows_at.items() if time <= max(commits)}
         self.rows = dict(self.rows_at[max(commits)])
 

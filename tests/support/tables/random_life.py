@@ -164,7 +164,7 @@ class RandomLife(LifeTable):
 
     def insert_overwrite_table(self) -> None:
         rows = self.batch()
-        self.table.insert_overwrite_table(self.arrow(rows), options=self.options)
+        self.table.overwrite(self.arrow(rows), options=self.options)
         self.rows = {row["id"]: row for row in rows}
 
     def delete_partition(self) -> None:
@@ -180,7 +180,7 @@ class RandomLife(LifeTable):
 
     def log_compact(self) -> None:
         if self.in_logs:
-            self.table.log_compact(options={**self.options, "hoodie.log.compaction.blocks.threshold": "2"})
+            self.table.maintenance.log_compact(options={**self.options, "hoodie.log.compaction.blocks.threshold": "2"})
 
     def cluster(self) -> None:
         if self.options["hoodie.index.type"] != "BUCKET":
@@ -201,37 +201,39 @@ class RandomLife(LifeTable):
             "hoodie.archive.beyond.savepoint": self.choice.choice(["true", "false"]),
             "hoodie.timeline.compaction.batch.size": "2",
         }
-        self.table.archive(options={**self.options, **options})
+        self.table.maintenance.archive(options={**self.options, **options})
 
     def savepoint(self) -> None:
         if self.rows_at:
-            self.table.savepoint(options=self.options)
+            self.table.savepoints.create(options=self.options)
 
     def free_savepoints(self) -> None:
-        for saved in self.table.savepoints():
-            self.table.delete_savepoint(saved.instant_time, options=self.options)
+        for saved in self.table.savepoints.list():
+            self.table.savepoints.delete(saved.instant_time, options=self.options)
 
     def rollback(self) -> None:
-        if len(self.table.state.timeline.commits()) > 1:
+        if len(self.table.state().timeline.commits()) > 1:
             self.table.rollback(options=self.options)
             self.go_back()
 
     def restore(self) -> None:
-        commits = [instant.requested_time for instant in self.table.state.timeline.commits()]
+        commits = [instant.requested_time for instant in self.table.state().timeline.commits()]
         if commits:
             self.table.restore(self.choice.choice(commits[-3:]), options=self.options)
             self.go_back()
 
     def build_index(self) -> None:
         name = self.choice.choice(["column_stats", "bloom_filters", "record_index"])
-        there = {index.name for index in self.table.indexes()}  # a call that makes the metadata table makes some, too
+        there = {
+            index.name for index in self.table.indexes.list()
+        }  # a call that makes the metadata table makes some, too
         if self.rows and there and name not in there and self.options["hoodie.metadata.enable"] == "true":
-            self.table.create_index(name, options=self.options)
+            self.table.indexes.create(name, options=self.options)
 
     def drop_index(self) -> None:
-        there = [index.name for index in self.table.indexes() if index.name in ("column_stats", "bloom_filters")]
+        there = [index.name for index in self.table.indexes.list() if index.name in ("column_stats", "bloom_filters")]
         if there and self.options["hoodie.metadata.enable"] == "true":  # else the call takes the metadata table out
-            self.table.drop_index(self.choice.choice(there), options=self.options)
+            self.table.indexes.drop(self.choice.choice(there), options=self.options)
 
     def switch_metadata(self) -> None:
         if self.options["hoodie.index.type"] != "GLOBAL_RECORD_LEVEL_INDEX":
@@ -247,6 +249,6 @@ class RandomLife(LifeTable):
             return
         if now == 6 and self.by_value and not self.in_logs:
             return
-        change = self.table.upgrade if to > now else self.table.downgrade
+        change = self.table.maintenance.upgrade if to > now else self.table.maintenance.downgrade
         change(to, options={**self.options, "hoodie.write.table.version": str(now)})
         self.options = {**self.options, "hoodie.write.table.version": str(to)}

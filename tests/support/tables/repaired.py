@@ -27,7 +27,7 @@ START = [("a", "x", 1, 10), ("b", "x", 1, 20), ("c", "y", 1, 30)]
 
 def table_of(path: Path, version: str, kind: str = "COPY_ON_WRITE", **more: Any) -> HudiTable:
     options = {"hoodie.write.table.version": version, "hoodie.compact.inline": "false", **more.pop("options", {})}
-    write_hudi(path, rows(*START), table_type=kind, options=options, **{**KEYS, **more})
+    write_hudi(path, rows(*START), **{**KEYS, **more}, table_type=kind, options=options)
     return HudiTable.open(path)
 
 

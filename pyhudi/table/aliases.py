@@ -1,10 +1,13 @@
-"""Words of delta-rs, PyIceberg, delta-spark, pandas and Hudi's Spark bundle, and PyHudi's words for the same things."""
+"""Words of other libraries, of Hudi's Spark bundle and of earlier releases, and PyHudi's words for the same things."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from difflib import get_close_matches
 
-__all__ = ["argument_like", "no_attribute"]
+from pyhudi.model.options import KEYWORDS
+
+__all__ = ["RENAMED", "argument_like", "no_attribute", "option_like"]
 
 # Our argument → what others call it, in lower case without "_". Of several the first that a call takes is meant.
 _ARGUMENTS: Mapping[str, str] = {
@@ -20,9 +23,7 @@ _ARGUMENTS: Mapping[str, str] = {
     "columns": "selectedfields select fields projection cols usecols",
     "as_of": "version timestamp snapshotid versionasof timestampasof asoftimestamp asofinstant asofversion snapshot",
     "to": "version timestamp snapshotid target instant instanttime versionasof",
-    "begin": "startingversion startingtimestamp fromsnapshot begininstanttime beginsnapshotid",
     "since": "startingversion startingtimestamp fromsnapshot begin begininstanttime start",
-    "end": "endingversion endingtimestamp endinstanttime endsnapshotid",
     "until": "endingversion endingtimestamp end endinstanttime",
     "set": "updates newvalues values assignments",
     "values": "updates newvalues set",
@@ -52,13 +53,12 @@ _ARGUMENTS: Mapping[str, str] = {
     "hive_style": "hivestylepartitioning",
     "compression": "codec compressioncodec",
     "format": "incrementalformat",
-    "incremental_format": "format changedatafeed readchangefeed",
 }
 
 # Words that are not our arguments, or only of another call.
 _ADVICE: Mapping[str, str] = {
     "mode": "A save mode goes with rows and a path: write_hudi(path, data, mode='overwrite'); for a table that is "
-    "open, insert_overwrite_table(data).",
+    "open, overwrite(data).",
     "operation": "The method is the operation; write_hudi(path, data, 'bulk_insert') takes it as an argument.",
     "overwriteschema": "write_hudi(path, data, mode='overwrite', schema_mode='overwrite') takes the data's columns.",
     "mergeschema": "Columns that are new in the data are added as they come.",
@@ -67,6 +67,9 @@ _ADVICE: Mapping[str, str] = {
     "snapshotproperties": "Options that begin with an underscore go into the commit: options={'_name': 'text'}.",
     "usermetadata": "Options that begin with an underscore go into the commit: options={'_name': 'text'}.",
     "writerproperties": "What it would hold has arguments: compression, compression_level, max_file_size_bytes, ...",
+    "begin": "A range of commits is HudiTable.changes(since, until).",
+    "end": "A range of commits is HudiTable.changes(since, until).",
+    "incrementalformat": "Changes are HudiTable.changes(since, until, format='cdc').",
     "sourcealias": "The sides of a merge are always called source and target.",
     "targetalias": "The sides of a merge are always called source and target.",
     "casesensitive": "Names match whatever their case, as in Spark.",
@@ -75,32 +78,66 @@ _ADVICE: Mapping[str, str] = {
     "enforceretentionduration": "Nothing is to be enforced: the policy's number says how long files stay.",
 }
 
+# A name of HudiTable up to release 0.1 → how it is called now.
+RENAMED: Mapping[str, str] = {
+    "add_constraint": "constraints.add(name, condition)",
+    "archive": "maintenance.archive()",
+    "build_indexes": "indexes.build()",
+    "change_type": "maintenance.change_type(to)",
+    "checkpoint": "inspect.checkpoint()",
+    "config": "state().config",
+    "copy_to": "maintenance.copy_to(path)",
+    "create_index": "indexes.create(name)",
+    "delete_savepoint": "savepoints.delete(instant_time)",
+    "delete_where": "delete(where=...)",
+    "describe": "inspect.describe()",
+    "diff": "inspect.diff(since, until)",
+    "downgrade": "maintenance.downgrade(to)",
+    "drop_constraint": "constraints.drop(name)",
+    "drop_index": "indexes.drop(name)",
+    "files": "inspect.files()",
+    "health": "inspect.health()",
+    "insert_overwrite_table": "overwrite(data)",
+    "lock_audit": "maintenance.lock_audit",
+    "log_compact": "maintenance.log_compact()",
+    "partitions": "inspect.partitions()",
+    "repair": "maintenance.repair",
+    "repair_properties": "pyhudi.repair_properties(path)",
+    "report": "inspect.report(path)",
+    "run_ttl": "maintenance.run_ttl()",
+    "savepoint": "savepoints.create(instant_time)",
+    "set_checkpoint": "maintenance.set_checkpoint(value)",
+    "set_properties": "maintenance.set_properties(properties)",
+    "stats": "inspect.stats()",
+    "timeline": "state().timeline",
+    "to_polars_lazy": "to_polars(lazy=True)",
+    "truncate": 'delete_partitions(matching="*")',
+    "upgrade": "maintenance.upgrade(to)",
+}
+
 # Our method or property → what others call it.
 _ATTRIBUTES: Mapping[str, str] = {
     "to_arrow": "to_pyarrow_table to_pyarrow read_arrow arrow",
     "to_dataset": "to_pyarrow_dataset dataset",
     "scan": "read query select filter load load_as_version",
     "insert": "append write",
-    "insert_overwrite_table": "overwrite",
     "clean": "vacuum expire_snapshots remove_orphan_files",
     "cluster": "optimize z_order zorder rewrite_data_files",
     "compact": "compaction rewrite",
     "history": "snapshots versions commits log",
-    "timeline": "version metadata_log",
-    "config": "properties table_config configuration table_properties",
+    "state": "version metadata_log properties table_config configuration table_properties",
     "alter": "update_schema add_columns add_column evolve_schema alter_table",
     "rollback": "undo rollback_to_snapshot rollback_to_version",
     "restore": "restore_to_version rollback_to_savepoint manage_snapshots",
     "changes": "load_cdf cdf incremental read_changes table_changes",
-    "files": "file_uris get_files get_add_actions inspect data_files",
-    "partitions": "partition_values get_partitions",
+    "inspect": "file_uris get_files get_add_actions data_files partition_values get_partitions",
     "delete": "delete_rows remove",
     "merge": "merge_into",
     "path": "table_uri location base_path uri",
     "drop": "drop_table delete_table",
     "create": "create_table createifnotexists create_or_replace",
     "exists": "is_hudi_table is_deltatable table_exists",
-    "savepoints": "tags list_savepoints",
+    "savepoints": "tags list_savepoints manage_snapshots",
 }
 
 
@@ -129,10 +166,22 @@ def argument_like(word: str, arguments: Collection[str]) -> str | None:
     return f"Did you mean {ours!r}?" if ours else _ADVICE.get(plain)
 
 
+def option_like(word: str) -> str | None:
+    """The key of the option that a neighbour's word, or one that is nearly ours, names; None for an unknown word."""
+    same = [name for name in KEYWORDS if _plain(name) == _plain(word)]
+    near = get_close_matches(word, KEYWORDS, n=1, cutoff=0.85)
+    ours = next((name for name in (*same, *_OUR_ARGUMENTS.get(_plain(word), ()), *near) if name in KEYWORDS), None)
+    return KEYWORDS[ours] if ours else None
+
+
 def no_attribute(table: object, name: str) -> AttributeError:
-    """The error for an attribute that a table does not have; for a neighbour's word it names ours."""
-    ours = [each for each in _OUR_ATTRIBUTES.get(_plain(name), ()) if hasattr(type(table), each)]
-    hint = f". What others call {name} is {' or '.join(ours)} here." if ours else ""
+    """The error for an attribute that a table does not have; for one of an earlier release, or another
+    library's word, it names ours.
+    """
+    now = RENAMED.get(name)
+    ours = [now] if now else [each for each in _OUR_ATTRIBUTES.get(_plain(name), ()) if hasattr(type(table), each)]
+    words = f"It is {now} now" if now else f"What others call {name} is {' or '.join(ours)} here"
+    hint = f". {words}." if ours else ""
     # Without a name and an object Python adds no guess to ours.
     error = AttributeError(f"{type(table).__name__!r} object has no attribute {name!r}{hint}")
     if not ours:
