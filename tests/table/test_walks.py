@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
+from types import FrameType
 
 import pyarrow as pa
 import pytest
@@ -18,6 +20,8 @@ from tests.support.source import ROOT
 _PACKAGE = str(Path(pyhudi.__file__).parent) + "/"
 _WRITES = ("create_new", "create_synced", "delete", "delete_tree", "make_folder", "open_output", "write", "sync")
 _READS = ("open_input", "list", "walk", "file_names_in")
+# Files of PyHudi with a call on the stack, for three rows in a warm process. These may fall, and not grow.
+_FILES_MAX = {"upsert": 204, "read": 113, "compact": 177}
 _STOPS_MAX = {"upsert": 22, "read": 16, "metadata": 10}
 
 
@@ -86,3 +90,46 @@ def test_the_metadata_table_is_written_through_the_files_that_the_page_lists(tmp
     since_commit = files[files.index("transaction/commit.py") :]
     assert since_commit == _listed("An update of the metadata table, from the commit on")
     assert len(since_commit) <= _STOPS_MAX["metadata"]
+
+
+def _files_entered(call: Callable[[], object]) -> set[str]:
+    """Files of PyHudi in which a function is called, on any thread."""
+    files = set[str]()
+
+    def entered(frame: FrameType, event: str, _: object) -> None:
+        if event == "call" and frame.f_code.co_filename.startswith(_PACKAGE):
+            files.add(frame.f_code.co_filename.removeprefix(_PACKAGE))
+
+    threading.setprofile(entered)
+    sys.setprofile(entered)
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+        threading.setprofile(None)  # type: ignore[arg-type]
+    return files
+
+
+@pytest.mark.metadata_table
+def test_no_more_files_are_on_the_stack_of_a_call_than_before(tmp_path: Path) -> None:
+    options = {"hoodie.compact.inline": "false"}
+    rows = pa.table({"id": ["a", "b", "c"], "v": [1, 2, 3], "ts": [1, 1, 1], "p": ["x", "y", "x"]})
+    tables = {}
+    for kind in ("COPY_ON_WRITE", "MERGE_ON_READ"):
+        for name in ("warm", "counted"):  # the first calls of a process import and fill caches
+            keys = {"record_key": "id", "ordering": "ts", "partition_by": "p", "table_type": kind}
+            write_hudi(tmp_path / kind / name, rows, options=options, **keys)
+            table = tables[kind] = HudiTable.open(tmp_path / kind / name)
+            table.upsert(rows, options=options)
+            table.to_arrow()
+            if kind == "MERGE_ON_READ":
+                table.compact()
+                table.upsert(rows, options=options)
+
+    counts = {
+        "upsert": len(_files_entered(lambda: tables["COPY_ON_WRITE"].upsert(rows))),
+        "read": len(_files_entered(lambda: tables["MERGE_ON_READ"].to_arrow())),
+        "compact": len(_files_entered(lambda: tables["MERGE_ON_READ"].compact())),
+    }
+
+    assert {name: count for name, count in counts.items() if count > _FILES_MAX[name]} == {}
