@@ -31,7 +31,7 @@ def gauges_of(done: ActionDone, *, log_blocks: bool) -> dict[str, float]:
         case CommitMetadata():
             numbers |= _of_commit(done.body, done, log_blocks)
         case CleanMetadata():
-            numbers["numFilesDeleted"] = sum(len(cleaned.deleted) for cleaned in done.body.partitions.values())
+            numbers["numFilesDeleted"] = done.body.files_deleted
         case RollbackMetadata():
             numbers["numFilesDeleted"] = done.body.total_files_deleted
     gauges = {f"{done.action}.{name}": value for name, value in numbers.items()}

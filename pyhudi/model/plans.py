@@ -268,6 +268,10 @@ class CleanMetadata:
     partitions: Mapping[str, CleanedPartition]
     extra_metadata: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def files_deleted(self) -> int:
+        return sum(len(partition.deleted) for partition in self.partitions.values())
+
 
 @dataclass(frozen=True, slots=True)
 class IndexPlan:

@@ -18,7 +18,8 @@ from pyhudi.meta_client import MetaClient
 from pyhudi.model.commit import CommitMetadata
 from pyhudi.model.instant import Instant, State
 from pyhudi.model.options.queries import BEGIN, END
-from pyhudi.sql.procedures.file_views import log_sizes, matches, view_with_replaced
+from pyhudi.sql.procedures.files import log_sizes, matches, view_with_replaced
+from pyhudi.sql.procedures.history import CommitRow
 from pyhudi.sql.tokens import Constant
 from pyhudi.timeline.archived_timeline import load_archived_timeline
 from pyhudi.timeline.listing import instant_path
@@ -121,7 +122,7 @@ def query_timeline(table: HudiTable, *, archived: bool = False) -> pa.Table:
         for entry in load_archived_timeline(meta.storage, meta.config).instants():
             if entry.instant not in active:
                 body = entry.commit() if entry.instant.action.is_commit else None
-                rows.append(_row(meta, entry.instant, _UNKNOWN if body is None else _totals(body)))
+                rows.append(_row(meta, entry.instant, _UNKNOWN if body is None else _totals(entry.instant, body)))
     columns = zip(*sorted(rows, key=lambda row: str(row[0])), strict=True) if rows else [[] for _ in _TIMELINE]
     arrays = [pa.array(list(values), field.type) for values, field in zip(columns, _TIMELINE, strict=True)]
     return pa.table(arrays, schema=_TIMELINE)
@@ -130,7 +131,7 @@ def query_timeline(table: HudiTable, *, archived: bool = False) -> pa.Table:
 def _instant_row(meta: MetaClient, instant: Instant) -> tuple[object, ...]:
     is_write = instant.is_completed and instant.action.is_commit
     none = _NO_WRITE if instant.is_completed else _UNKNOWN
-    return _row(meta, instant, _totals(meta.commits.metadata(instant)) if is_write else none)
+    return _row(meta, instant, _totals(instant, meta.commits.metadata(instant)) if is_write else none)
 
 
 def _row(meta: MetaClient, instant: Instant, totals: tuple[int, ...]) -> tuple[object, ...]:
@@ -140,16 +141,9 @@ def _row(meta: MetaClient, instant: Instant, totals: tuple[int, ...]) -> tuple[o
     return (*head, *totals)
 
 
-def _totals(body: CommitMetadata) -> tuple[int, ...]:
-    stats = body.stats()
-    return (
-        sum(stat.total_write_bytes for stat in stats),
-        sum((stat.prev_commit or "null").lower() != "null" for stat in stats),
-        len(body.partition_to_write_stats),
-        sum(stat.num_writes for stat in stats),
-        sum(stat.num_update_writes for stat in stats),
-        sum(stat.total_write_errors for stat in stats),
-    )
+def _totals(instant: Instant, body: CommitMetadata) -> tuple[int, ...]:
+    row = CommitRow.of(instant, body)
+    return row.bytes_written, row.files_updated, row.partitions, row.rows_written, row.rows_updated, row.errors
 
 
 def metadata_records(table: HudiTable) -> pa.Table:

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from pyhudi.errors import PathNotFound
 from pyhudi.formats.timeline.clean_plans import decode_clean_metadata, decode_clean_plan
-from pyhudi.formats.timeline.instant_files import decode_commit, decode_rollback_plan
+from pyhudi.formats.timeline.instant_files import decode_commit, decode_rollback_metadata, decode_rollback_plan
 from pyhudi.formats.timeline.plans import decode_clustering_plan, decode_compaction_plan, decode_index_plan
-from pyhudi.formats.timeline.savepoints import decode_restore_plan, decode_savepoint
+from pyhudi.formats.timeline.savepoints import decode_restore_metadata, decode_restore_plan, decode_savepoint
 from pyhudi.model.commit import CommitMetadata
 from pyhudi.model.filenames import pending_actions
 from pyhudi.model.instant import Instant, State
@@ -23,7 +23,9 @@ from pyhudi.model.plans import (
     ClusteringPlan,
     CompactionPlan,
     IndexPlan,
+    RestoreMetadata,
     RestorePlan,
+    RollbackMetadata,
     RollbackPlan,
     SavepointMetadata,
 )
@@ -110,6 +112,12 @@ class TimelineReader:
 
     def clean_metadata(self, instant: Instant) -> CleanMetadata:
         return decode_clean_metadata(*self._body(instant, State.COMPLETED))
+
+    def rollback_metadata(self, instant: Instant) -> RollbackMetadata:
+        return decode_rollback_metadata(*self._body(instant, State.COMPLETED))
+
+    def restore_metadata(self, instant: Instant) -> RestoreMetadata:
+        return decode_restore_metadata(*self._body(instant, State.COMPLETED))
 
     def savepoint_metadata(self, instant: Instant) -> SavepointMetadata:
         return decode_savepoint(*self._body(instant, State.COMPLETED))

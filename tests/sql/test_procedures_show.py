@@ -189,8 +189,12 @@ def test_broken_base_files_are_found_and_deleted_on_request(golden: Golden):
     broken.write_bytes(b"PAR1")
     assert column(pyhudi.call("show_invalid_parquet", path), "path") == [f"file:{broken}"]
     assert pyhudi.call("show_invalid_parquet", path, partitions="2024-01-02").num_rows == 0
+    other = sorted(path.glob("2024-01-02/*.parquet"))[0]
+    other.write_bytes(b"PAR1")
+    assert pyhudi.call("show_invalid_parquet", path, needDelete=True, limit=1).num_rows == 1
+    assert [broken.exists(), other.exists()].count(True) == 1  # no file is deleted that is not shown
     pyhudi.call("show_invalid_parquet", path, needDelete=True)
-    assert not broken.exists()
+    assert not any(file.exists() for file in (broken, other))
 
 
 def test_folders_are_counted_with_all_that_is_below(tmp_path: Path):

@@ -110,7 +110,7 @@ def encode_clean_metadata(metadata: CleanMetadata) -> bytes:
         {
             "startCleanTime": metadata.start_time,
             "timeTakenInMillis": metadata.time_taken_ms,
-            "totalFilesDeleted": sum(len(partition.deleted) for partition in metadata.partitions.values()),
+            "totalFilesDeleted": metadata.files_deleted,
             "earliestCommitToRetain": metadata.earliest,
             "lastCompletedCommitTimestamp": metadata.last_commit,
             "partitionMetadata": partitions,

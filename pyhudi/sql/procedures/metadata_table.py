@@ -2,44 +2,48 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyhudi.errors import ConfigError
 from pyhudi.metadata.listing import listed_files
 from pyhudi.metadata.partitions.stats_columns import bounds
 from pyhudi.metadata.table import MetadataTable
-from pyhudi.sql.procedures.procedure import Procedure, ProcedureCall, Rows
+from pyhudi.sql.procedures.procedure import TABLE, ProcedureCall, Row, Rows, procedure
 from pyhudi.view.file_system_view import FileSystemView
 
-__all__ = ["PROCEDURES"]
-
-_TABLE = "table string, path string, filter string="
+_TABLE = f"{TABLE}, filter string="
+_COLUMNS = f"{TABLE}, partition string, targetColumns string, filter string="
 _STATS = "column_stats"
 _PERCENTILES = (50, 75, 95, 99)
 
 
-def _create(call: ProcedureCall) -> Rows:
+@procedure("table string!", "result string")
+def create_metadata_table(call: ProcedureCall) -> Rows:
+    """Make the metadata table."""
     if call.meta.config.metadata_partitions:
-        raise ConfigError(f"{call.procedure}: {call.table.path} has a metadata table. Call init_metadata_table.")
+        raise call.error(f"{call.table.path} has a metadata table. Call init_metadata_table.")
     built = call.table.metadata.rebuild(options={**call.options, "hoodie.metadata.enable": "true"})
     return [(f"Created Metadata Table in {_folder(call)} ({', '.join(built.partitions)})",)]
 
 
-def _init(call: ProcedureCall) -> Rows:
+@procedure("table string!, read_only boolean=false", "result string")
+def init_metadata_table(call: ProcedureCall) -> Rows:
+    """Build the metadata table anew; with read_only only look whether there is one."""
     if not call.meta.config.metadata_partitions:
-        raise ConfigError(f"{call.procedure}: {call.table.path} has no metadata table. Call create_metadata_table.")
+        raise call.error(f"{call.table.path} has no metadata table. Call create_metadata_table.")
     if call.flag("read_only"):
         return [(f"Opened Metadata Table in {_folder(call)}",)]
     call.table.metadata.rebuild(options=call.options)
     return [(f"Initialized Metadata Table in {_folder(call)}",)]
 
 
-def _delete(call: ProcedureCall) -> Rows:
+@procedure("table string!", "result string")
+def delete_metadata_table(call: ProcedureCall) -> Rows:
+    """Take the metadata table out."""
     call.table.metadata.drop(options=call.options)
     return [(f"Removed Metadata Table from {_folder(call)}",)]
 
@@ -51,49 +55,49 @@ def _folder(call: ProcedureCall) -> str:
 def _open(call: ProcedureCall) -> MetadataTable:
     table = MetadataTable.open(call.meta)
     if table is None:
-        raise ConfigError(f"{call.procedure}: {call.table.path} has no metadata table. Call create_metadata_table.")
+        raise call.error(f"{call.table.path} has no metadata table. Call create_metadata_table.")
     return table
 
 
 # ---- its contents
 
 
-def _show_partitions(call: ProcedureCall) -> Rows:
+@procedure(_TABLE, "partition string")
+def show_metadata_table_partitions(call: ProcedureCall) -> Rows:
+    """The table's partitions, as the metadata table lists them."""
     return [(path,) for path in sorted(listed_files(_open(call)))]
 
 
-def _show_files(call: ProcedureCall) -> Rows:
+@procedure(f"{TABLE}, partition string=, limit integer=100, filter string=", "file_path string")
+def show_metadata_table_files(call: ProcedureCall) -> Rows:
+    """The files of a partition, as the metadata table lists them; without a partition those of all."""
     path = call.text("partition")
-    if call.meta.config.partition_fields and not path:
-        files = listed_files(_open(call))
-        return call.limited((file.name,) for names in files.values() for file in names)
-    return call.limited((file.name,) for file in listed_files(_open(call), [path]).get(path, ()))
+    files = listed_files(_open(call), None if call.meta.config.partition_fields and not path else [path])
+    return ((file.name,) for names in files.values() for file in names)
 
 
-def _show_stats(call: ProcedureCall) -> Rows:
-    table = MetadataTable.open(call.meta)
-    if table is None:
-        return
-    for name in table.partitions:
-        slices = table.slices(name)
-        sizes = {
-            "totalBaseFileSizeInBytes": sum(s.base_file.size_bytes for s in slices if s.base_file is not None),
-            "totalLogFileSizeInBytes": sum(log.size_bytes for s in slices for log in s.log_files),
-            "baseFileCount": sum(s.base_file is not None for s in slices),
-            "logFileCount": sum(len(s.log_files) for s in slices),
-        }
-        yield from ((f"{name}.{key}", str(value)) for key, value in sizes.items())
+@procedure(_TABLE, "stat_key string, stat_value string")
+def show_metadata_table_stats(call: ProcedureCall) -> Rows:
+    """Files and bytes of the metadata table's own partitions."""
+    for one in call.table.metadata.stats():
+        yield f"{one.partition}.totalBaseFileSizeInBytes", str(one.base_bytes)
+        yield f"{one.partition}.totalLogFileSizeInBytes", str(one.log_bytes)
+        yield f"{one.partition}.baseFileCount", str(one.base_files)
+        yield f"{one.partition}.logFileCount", str(one.log_files)
 
 
-def _validate(call: ProcedureCall) -> Rows:
-    table = _open(call)
+@procedure(
+    "table string!, verbose boolean=false",
+    "partition string, file_name string, is_present_in_fs boolean, is_present_in_metadata boolean, fs_size long, "
+    "metadata_size long",
+)
+def validate_metadata_table_files(call: ProcedureCall) -> Rows:
+    """Files that the metadata table lists wrongly; with verbose all."""
+    listed = listed_files(_open(call))
     view = FileSystemView.load(call.meta)
-    metadata_sizes = {
-        path: {file.name: file.size_bytes for file in files} for path, files in listed_files(table).items()
-    }
-    for path in sorted({*view.partitions(), *metadata_sizes}):
+    for path in sorted({*view.partitions(), *listed}):
         visible_files = dict(_visible(view, path))
-        metadata_files = metadata_sizes.get(path, {})
+        metadata_files = {file.name: file.size_bytes for file in listed.get(path, ())}
         is_all_visible = metadata_files.keys() <= visible_files.keys()
         stored_files = {} if is_all_visible else {e.name: e.size_bytes for e in call.storage.list(path)}
         for name in sorted({*visible_files, *metadata_files}):
@@ -104,11 +108,10 @@ def _validate(call: ProcedureCall) -> Rows:
 
 
 def _visible(view: FileSystemView, path: str) -> Iterator[tuple[str, int]]:
-    for group in view.groups.get(path, ()):
-        for file_slice in group.slices:
-            if file_slice.base_file is not None:
-                yield file_slice.base_file.name, file_slice.base_file.size_bytes
-            yield from ((log.name, log.size_bytes) for log in file_slice.log_files if log.size_bytes)
+    for file_slice in (file_slice for group in view.groups.get(path, ()) for file_slice in group.slices):
+        if file_slice.base_file is not None:
+            yield file_slice.base_file.name, file_slice.base_file.size_bytes
+        yield from ((log.name, log.size_bytes) for log in file_slice.log_files if log.size_bytes)
 
 
 # ---- column statistics
@@ -118,18 +121,17 @@ def _column_stats(call: ProcedureCall) -> Iterator[tuple[str, str, str, pa.Scala
     """Partition path, file, column, smallest and greatest value and nulls, for the files of the newest slices."""
     table = _open(call)
     if _STATS not in table.partitions:
-        raise ConfigError(
-            f"{call.procedure}: the metadata table of {call.table.path} has no column statistics. "
-            f"CREATE INDEX {_STATS} ON … USING {_STATS}."
+        raise call.error(
+            f"the metadata table of {call.table.path} has no column statistics. CREATE INDEX {_STATS} ON … USING "
+            f"{_STATS}."
         )
-    prefixes = [path.strip() for path in call.text("partition").split(",") if path.strip()]
-    columns = [name.strip() for name in call.text("targetColumns").split(",") if name.strip()]
+    prefixes, columns = call.texts("partition"), call.texts("targetColumns")
     types = {field.name: field.type for field in call.table.schema()}
     places = {
-        name: file_slice.group.partition_path
+        file_slice.base_file.name: file_slice.group.partition_path
         for file_slice in FileSystemView.load(call.meta).all_slices()
-        if not prefixes or file_slice.group.partition_path.startswith(tuple(prefixes))
-        for name in ((file_slice.base_file.name,) if file_slice.base_file is not None else ())
+        if file_slice.base_file is not None
+        and (not prefixes or file_slice.group.partition_path.startswith(tuple(prefixes)))
     }
     stats = table.records(_STATS).column("ColumnStatsMetadata").combine_chunks()
     for at in range(len(stats)):
@@ -144,7 +146,9 @@ def _column_stats(call: ProcedureCall) -> Iterator[tuple[str, str, str, pa.Scala
             yield places[name], name, column, least, greatest, record["nullCount"]
 
 
-def _show_column_stats(call: ProcedureCall) -> Rows:
+@procedure(_COLUMNS, "file_name string, column_name string, min_value string, max_value string, null_number long")
+def show_metadata_table_column_stats(call: ProcedureCall) -> Rows:
+    """Column statistics of the newest base files; partitions by the beginnings of their paths."""
     for _, name, column, least, greatest, nulls in _column_stats(call):
         yield name, column, _text(least), _text(greatest), nulls
 
@@ -153,12 +157,17 @@ def _text(value: pa.Scalar) -> str | None:
     return str(value.as_py()) if value.is_valid else None
 
 
-def _show_overlap(call: ProcedureCall) -> Rows:
-    counts: dict[str, int] = defaultdict(int)
-    for file_slice in FileSystemView.load(call.meta).all_slices():
-        counts[file_slice.group.partition_path] += 1
+@procedure(
+    _COLUMNS,
+    "Partition path string, Field name string, Average overlap double, Maximum file overlap integer, "
+    "Total file number integer, 50% overlap integer, 75% overlap integer, 95% overlap integer, "
+    "99% overlap integer, Total value number integer",
+)
+def show_metadata_column_stats_overlap(call: ProcedureCall) -> Rows:
+    """How many files' ranges of a column lie over each other: what data skipping can do."""
+    counts = Counter(one.group.partition_path for one in FileSystemView.load(call.meta).all_slices())
     ordered = sorted(_column_stats(call), key=lambda one: (one[2], one[0]))
-    rows = []
+    rows: list[Row] = []
     for (column, path), group in groupby(ordered, key=lambda one: (one[2], one[0])):
         ranges = [(one[3].as_py(), one[4].as_py()) for one in group if one[3].is_valid and one[4].is_valid]
         if ranges:
@@ -194,61 +203,3 @@ def _deepest(ranges: Sequence[tuple[object, object]]) -> int:
         depth += -1 if is_end else 1
         most = max(most, depth)
     return most
-
-
-PROCEDURES = (
-    Procedure.of("create_metadata_table", "table string!", "result string", _create, "Make the metadata table."),
-    Procedure.of(
-        "init_metadata_table",
-        "table string!, read_only boolean=false",
-        "result string",
-        _init,
-        "Build the metadata table anew; with read_only only look whether there is one.",
-    ),
-    Procedure.of("delete_metadata_table", "table string!", "result string", _delete, "Take the metadata table out."),
-    Procedure.of(
-        "show_metadata_table_partitions",
-        _TABLE,
-        "partition string",
-        _show_partitions,
-        "The table's partitions, as the metadata table lists them.",
-    ),
-    Procedure.of(
-        "show_metadata_table_files",
-        "table string, path string, partition string=, limit integer=100, filter string=",
-        "file_path string",
-        _show_files,
-        "The files of a partition, as the metadata table lists them; without a partition those of all.",
-    ),
-    Procedure.of(
-        "show_metadata_table_stats",
-        _TABLE,
-        "stat_key string, stat_value string",
-        _show_stats,
-        "Files and bytes of the metadata table's own partitions.",
-    ),
-    Procedure.of(
-        "validate_metadata_table_files",
-        "table string!, verbose boolean=false",
-        "partition string, file_name string, is_present_in_fs boolean, is_present_in_metadata boolean, fs_size long, "
-        "metadata_size long",
-        _validate,
-        "Files that the metadata table lists wrongly; with verbose all.",
-    ),
-    Procedure.of(
-        "show_metadata_table_column_stats",
-        "table string, path string, partition string, targetColumns string, filter string=",
-        "file_name string, column_name string, min_value string, max_value string, null_number long",
-        _show_column_stats,
-        "Column statistics of the newest base files; partitions by the beginnings of their paths.",
-    ),
-    Procedure.of(
-        "show_metadata_column_stats_overlap",
-        "table string, path string, partition string, targetColumns string, filter string=",
-        "Partition path string, Field name string, Average overlap double, Maximum file overlap integer, "
-        "Total file number integer, 50% overlap integer, 75% overlap integer, 95% overlap integer, "
-        "99% overlap integer, Total value number integer",
-        _show_overlap,
-        "How many files' ranges of a column lie over each other: what data skipping can do.",
-    ),
-)

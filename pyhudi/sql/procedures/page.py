@@ -52,26 +52,15 @@ _REFUSED = "These of Hudi's have no counterpart here; the call says why."
 def _section(procedure: Procedure) -> str:
     arguments = ", ".join(map(_argument, procedure.arguments)) or "none"
     columns = ", ".join(f"`{field.name}`" for field in procedure.columns)
-    lines = [
-        f"## {procedure.name}",
-        "",
-        _lines(procedure.about),
-        "",
-        _item(f"- arguments: {arguments}"),
-        _item(f"- columns: {columns}"),
-        "",
-        "",
-    ]
-    return "\n".join(lines)
+    items = _item(f"- arguments: {arguments}") + "\n" + _item(f"- columns: {columns}")
+    return f"## {procedure.name}\n\n{_lines(procedure.about)}\n\n{items}\n\n"
 
 
 def _argument(argument: Argument) -> str:
     if argument.required:
         return f"`{argument.name}` (required)"
-    if argument.default in (None, ""):
-        return f"`{argument.name}`"
-    default = str(argument.default).lower() if isinstance(argument.default, bool) else str(argument.default)
-    return f"`{argument.name}` = `{default}`"
+    default = f" = `{argument.default_text}`" if argument.default_text else ""
+    return f"`{argument.name}`{default}"
 
 
 def _lines(text: str) -> str:

@@ -1,19 +1,24 @@
-"""A procedure (arguments, columns of its result, the function that makes the rows), and one call of it.
+"""A procedure (arguments, columns of its result, the function that answers), and one call of it.
 
-One line of words declares the arguments and one the columns, as in Hudi's `CALL help`:
+A procedure is a row over a function. One line of words declares the arguments and one the columns, as in Hudi's
+`CALL help`:
 
     "table string!, limit integer=10"        `!`: required; `=`: the default, none without
-    "commit_time string, total_errors long"
+    "commit_time string = instant.requested_time, total_errors long = errors"
+
+A column with `=` is the attribute of what the function returns for a row; the others are its tuples' items.
 
 Source: Apache Hudi 1.2.0, `CALL help(cmd => '…')`.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import TYPE_CHECKING, TypeAlias
+from operator import attrgetter
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 import pyarrow as pa
 
@@ -32,26 +37,17 @@ from pyhudi.table import HudiTable
 if TYPE_CHECKING:
     from pyhudi.sql.session import SqlSession
 
-__all__ = ["Argument", "Procedure", "ProcedureCall", "Row", "Rows", "rows_as_table", "table_name_of"]
+__all__ = ["TABLE", "Argument", "Procedure", "ProcedureCall", "Row", "Rows", "procedure", "table_name_of"]
 
 
 Row: TypeAlias = tuple[object, ...]
-Rows: TypeAlias = Iterable[Row]
+Rows: TypeAlias = Iterable[object]  # tuples, or values that have the columns as attributes
+Answer: TypeAlias = Callable[["ProcedureCall"], Rows]
+
+TABLE = "table string, path string"  # a table by its name or its path
 
 # Rows of one answer: this many file slices or write stats fit into some 100 MB of Python objects.
 MAX_PROCEDURE_ROWS = 1_000_000
-
-
-def rows_as_table(columns: pa.Schema, rows: Rows) -> pa.Table:
-    """Rows as a table of these columns. Raises ConfigError for more than MAX_PROCEDURE_ROWS."""
-    answer = list(islice(rows, MAX_PROCEDURE_ROWS + 1))
-    if len(answer) > MAX_PROCEDURE_ROWS:
-        raise ConfigError(f"The answer has more than {MAX_PROCEDURE_ROWS:,} rows; give a limit.")
-    values = list(zip(*answer, strict=True)) or [() for _ in columns]
-    return pa.table([pa.array(value, field.type) for value, field in zip(values, columns, strict=True)], schema=columns)
-
-
-_NONE = "none"
 
 
 @dataclass(frozen=True)
@@ -73,6 +69,10 @@ class ProcedureCall:
         """A text; "" without the argument."""
         return str(self.values.get(name, ""))
 
+    def texts(self, name: str) -> list[str]:
+        """The texts between commas, without blanks around them; empty ones are left out."""
+        return [text.strip() for text in self.text(name).split(",") if text.strip()]
+
     def number(self, name: str) -> int | None:
         """A whole number; None without the argument."""
         value = self.values.get(name)
@@ -81,45 +81,51 @@ class ProcedureCall:
     def flag(self, name: str) -> bool:
         return bool(self.values.get(name, False))
 
-    def limited(self, rows: Iterable[Row]) -> Iterator[Row]:
+    def limited(self, rows: Rows) -> Iterator[object]:
         """The first `limit` rows; all with a limit below zero, none with one of zero."""
         limit = self.number("limit")
-        for place, row in enumerate(rows):
-            if limit is not None and 0 <= limit <= place:
-                return
-            yield row
+        return islice(rows, None if limit is None or limit < 0 else limit)
 
     @property
     def options(self) -> dict[str, str]:
         """The session's options, and those of the argument `options`, `k=v,k=v`."""
         options = dict(self.session.settings) if self.session is not None else {}
-        for pair in filter(None, (part.strip() for part in self.text("options").split(","))):
+        for pair in self.texts("options"):
             key, assigned, value = pair.partition("=")
             if not assigned:
-                raise ConfigError(
-                    f"{self.procedure}: options is a text of key=value, with commas; found {pair!r:.200}."
-                )
+                raise self.error(f"options is a text of key=value, with commas; found {pair!r:.200}.")
             options[key.strip()] = value.strip()
         return options
+
+    def options_of(self, keys: Mapping[str, str]) -> dict[str, str]:
+        """`options`, and by their keys the arguments that have a value. `keys`: argument → key."""
+        return {**self.options, **{key: str(self.values[name]) for name, key in keys.items() if name in self.values}}
 
     def properties_at(self, path: str) -> dict[str, str]:
         """The properties in a file at any store."""
         folder, _, name = path.rpartition("/")
-        return parse_properties(
-            open_storage(folder or ".", self.storage_options).read(name, PROPERTIES_BYTES_MAX), path
-        )
+        data = open_storage(folder or ".", self.storage_options).read(name, PROPERTIES_BYTES_MAX)
+        return parse_properties(data, path)
+
+    def error(self, text: str) -> ConfigError:
+        """The error of a wrong argument."""
+        return ConfigError(f"{self.procedure}: {text}")
 
     # ---- the table
+
+    @property
+    def table_name(self) -> str:
+        """`table` or `path`, "" without either."""
+        return self.text("table") or self.text("path")
 
     @lazy_property
     def table(self) -> HudiTable:
         """The table that `table` or `path` names. Raises ConfigError without either argument, TableNotFound."""
         if self.handle is not None:
             return self.handle
-        name = self.text("table") or self.text("path")
-        if not name:
+        if not self.table_name:
             raise ConfigError(f"{self.procedure} needs the argument table, or path.")
-        return self.table_called(name)
+        return self.table_called(self.table_name)
 
     def table_called(self, text: str) -> HudiTable:
         """The table of a name, or at a path. Raises TableNotFound."""
@@ -140,10 +146,10 @@ class ProcedureCall:
     def storage(self) -> Storage:
         return self.meta.storage
 
-    def commits(self) -> list[tuple[Instant, CommitMetadata]]:
+    def commits(self) -> Iterator[tuple[Instant, CommitMetadata]]:
         """The completed commits of the active timeline with their bodies, newest first."""
-        instants = reversed(self.meta.timeline.commits().instants)
-        return [(instant, self.meta.commits.metadata(instant)) for instant in instants]
+        for instant in reversed(self.meta.timeline.commits().instants):
+            yield instant, self.meta.commits.metadata(instant)
 
     def completed(self, *actions: ActionKind) -> list[Instant]:
         """The completed instants of some actions, newest first."""
@@ -154,25 +160,22 @@ class ProcedureCall:
         instant = self.meta.timeline.commits().find(instant_time)
         if instant is None:
             last = self.meta.timeline.last_commit()
-            raise ConfigError(
-                f"{self.procedure}: {self.table.path} has no completed commit {instant_time!r:.100} on its active "
-                f"timeline; its newest is {last.requested_time if last is not None else _NONE}."
+            newest = "none" if last is None else last.requested_time
+            raise self.error(
+                f"{self.table.path} has no completed commit {instant_time!r:.100} on its active timeline; its newest "
+                f"is {newest}."
             )
         return instant, self.meta.commits.metadata(instant)
+
+
+_NAME_PART = re.compile("`((?:[^`]|``)*)`|([^.`]+)")
 
 
 def table_name_of(text: str) -> TableName:
     """A table's name in a text: with dots and backticks, or a path."""
     if ("/" in text or ":" in text) and "`" not in text:
         return TableName(("hudi", text))
-    parts: list[str] = []
-    rest = text
-    while rest:
-        end = rest.find("`", 1) + 1 if rest.startswith("`") else (rest + ".").index(".")
-        part = rest[: end or len(rest)]
-        parts.append(part[1:-1].replace("``", "`") if part.startswith("`") else part)
-        rest = rest[end or len(rest) :].removeprefix(".")
-    return TableName(tuple(parts))
+    return TableName(tuple(quoted.replace("``", "`") or plain for quoted, plain in _NAME_PART.findall(text)))
 
 
 _TYPES: dict[str, pa.DataType] = {
@@ -198,9 +201,8 @@ class Argument:
         """An argument from its words, `limit integer=10`."""
         words, assigned, default = text.partition("=")
         name, kind = words.split()
-        required = kind.endswith("!")
-        kind = kind.rstrip("!")
-        return cls(name, kind, required, _value_of(default, kind) if assigned else None)
+        argument = cls(name, kind.rstrip("!"), kind.endswith("!"), None)
+        return cls(name, kind, False, argument.value(default, name)) if assigned else argument
 
     def value(self, constant: Constant, procedure: str) -> str | int | bool | None:
         """A constant as a value of this argument. Raises ConfigError for one of another type."""
@@ -215,39 +217,58 @@ class Argument:
             return int(text)
         raise ConfigError(f"{procedure}: {self.name} takes {self.kind} values, found {text!r:.100}.")
 
+    @property
+    def default_text(self) -> str | None:
+        """The default as SQL writes it; None for none."""
+        return str(self.default).lower() if isinstance(self.default, bool) else self._default_as(str)
+
     def __str__(self) -> str:
-        ending = "!" if self.required else "" if self.default is None else f"={_shown(self.default)}"
-        return f"{self.name} {self.kind}{ending}"
+        default = self.default_text if isinstance(self.default, bool) else self._default_as(repr)
+        return f"{self.name} {self.kind}{'!' if self.required else '' if default is None else f'={default}'}"
+
+    def _default_as(self, written: Callable[[object], str]) -> str | None:
+        return None if self.default is None else written(self.default)
 
 
 @dataclass(frozen=True, slots=True)
 class Procedure:
-    """A procedure of `CALL`. `run` gives the rows, in the order of `columns`. `about`: one line for the docs."""
+    """A procedure of `CALL`. `about`: one line for the docs. `attributes`: those of the function's rows that are the
+    columns; () for tuples. `is_limited`: the argument `limit` cuts the rows.
+    """
 
     name: str
     arguments: tuple[Argument, ...]
     columns: pa.Schema
-    run: Callable[[ProcedureCall], Rows]
+    answer: Answer
     about: str
+    attributes: tuple[str, ...] = ()
+    is_limited: bool = True
 
-    @classmethod
-    def of(cls, name: str, arguments: str, columns: str, run: Callable[[ProcedureCall], Rows], about: str) -> Procedure:
-        """A procedure from its words."""
-        argument_list = tuple(Argument.of(words) for words in arguments.split(", ")) if arguments else ()
-        return cls(name, argument_list, _columns(columns), run, about)
+    def rows(self, call: ProcedureCall) -> pa.Table:
+        """The answer to a call. Raises ConfigError for more than MAX_PROCEDURE_ROWS rows."""
+        rows = call.limited(self.answer(call)) if self.is_limited else self.answer(call)
+        answer = list(
+            islice(map(attrgetter(*self.attributes), rows) if self.attributes else rows, MAX_PROCEDURE_ROWS + 1)
+        )
+        if len(answer) > MAX_PROCEDURE_ROWS:
+            raise ConfigError(f"The answer has more than {MAX_PROCEDURE_ROWS:,} rows; give a limit.")
+        values = list(zip(*cast("list[Row]", answer), strict=True)) or [() for _ in self.columns]
+        arrays = [pa.array(value, field.type) for value, field in zip(values, self.columns, strict=True)]
+        return pa.table(arrays, schema=self.columns)
 
     def values(self, positional: Sequence[Constant], by_name: Mapping[str, Constant]) -> dict[str, str | int | bool]:
         """The values of a call, with defaults. An argument without a value and a default is absent.
 
         Raises: ConfigError for an unknown, missing or doubled argument, and for a value of a wrong type.
         """
+        takes = f"It takes ({', '.join(map(str, self.arguments))})."
         if len(positional) > len(self.arguments):
-            raise ConfigError(f"{self.name} takes at most {len(self.arguments)} arguments. {self._takes()}")
+            raise ConfigError(f"{self.name} takes at most {len(self.arguments)} arguments. {takes}")
         arguments = {argument.name.lower(): argument for argument in self.arguments}
         constants: dict[str, Constant] = dict(zip(arguments, positional, strict=False))
         for name, value in by_name.items():
             if name.lower() not in arguments:
-                raise ConfigError(f"{self.name} has no argument {name!r:.100}. {self._takes()}")
+                raise ConfigError(f"{self.name} has no argument {name!r:.100}. {takes}")
             if name.lower() in constants:
                 raise ConfigError(f"{self.name}: the argument {name} is given twice.")
             constants[name.lower()] = value
@@ -258,24 +279,22 @@ class Procedure:
             if value is not None:
                 values[argument.name] = value
             elif argument.required:
-                raise ConfigError(f"{self.name} needs the argument {argument.name}. {self._takes()}")
+                raise ConfigError(f"{self.name} needs the argument {argument.name}. {takes}")
         return values
 
-    def _takes(self) -> str:
-        return f"It takes ({', '.join(map(str, self.arguments))})."
+
+def procedure(arguments: str, columns: str, *, is_limited: bool = True) -> Callable[[Answer], Procedure]:
+    """Makes a procedure of the function that answers its calls, and is named and described as it."""
+    argument_list = tuple(Argument.of(words) for words in arguments.split(", ")) if arguments else ()
+    words, _, paths = zip(*(column.partition(" = ") for column in columns.split(", ")), strict=True)
+    schema = pa.schema([_column(*text.rsplit(" ", 1)) for text in words])
+
+    def made(answer: Answer) -> Procedure:
+        about = " ".join((answer.__doc__ or "").split())
+        return Procedure(answer.__name__, argument_list, schema, answer, about, tuple(filter(None, paths)), is_limited)
+
+    return made
 
 
-def _columns(text: str) -> pa.Schema:
-    fields = []
-    for words in text.split(", "):
-        name, kind = words.rsplit(" ", 1)
-        fields.append(pa.field(name, _TYPES[kind.rstrip("!")], nullable=not kind.endswith("!")))
-    return pa.schema(fields)
-
-
-def _value_of(text: str, kind: str) -> str | int | bool:
-    return text == "true" if kind == "boolean" else text if kind == "string" else int(text)
-
-
-def _shown(value: str | int | bool) -> str:
-    return str(value).lower() if isinstance(value, bool) else repr(value) if isinstance(value, str) else str(value)
+def _column(name: str, kind: str) -> pa.Field:
+    return pa.field(name, _TYPES[kind.rstrip("!")], nullable=not kind.endswith("!"))

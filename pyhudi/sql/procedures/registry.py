@@ -9,26 +9,15 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from types import ModuleType
 
 import pyarrow as pa
 
 from pyhudi.errors import ConfigError
 from pyhudi.model.predicate import parse_where
 from pyhudi.queries.filters import bind, to_arrow
-from pyhudi.sql.procedures import (
-    bootstraps,
-    cleans,
-    commits,
-    file_views,
-    information,
-    log_files,
-    metadata_table,
-    rollbacks,
-    services,
-    table_data,
-    timeline,
-)
-from pyhudi.sql.procedures.procedure import Procedure, ProcedureCall, Rows, rows_as_table
+from pyhudi.sql.procedures import changes, files, history, metadata_table, services
+from pyhudi.sql.procedures.procedure import Procedure, ProcedureCall, Rows, procedure
 from pyhudi.sql.session import SqlFrame, SqlSession
 from pyhudi.sql.tokens import Constant, Reader, SqlToken, constant_of
 from pyhudi.table import HudiTable
@@ -51,7 +40,9 @@ REFUSED: Mapping[str, str] = {
 }
 
 
-def _help(call: ProcedureCall) -> Rows:
+@procedure("cmd string", "result string")
+def help(call: ProcedureCall) -> Rows:
+    """The procedures, or arguments and columns of one."""
     name = call.text("cmd").lower()
     if name:
         return [(_description(procedure_called(name)),)]
@@ -65,56 +56,27 @@ def _help(call: ProcedureCall) -> Rows:
 
 
 _WIDTH = 30  # of a column of the text
+_TYPE_NAMES = {"int32": "integer", "int64": "long", "double": "double", "bool": "boolean", "string": "string"}
 
 
-def _description(procedure: Procedure) -> str:
-    def line(*cells: object) -> str:
-        return "".join(f"\t{cell!s:<{_WIDTH}}" for cell in cells) + "\n"
-
-    arguments = [
-        line(
-            one.name,
-            one.kind,
-            "null"
-            if one.default is None
-            else str(one.default).lower()
-            if isinstance(one.default, bool)
-            else one.default,
-            str(one.required).lower(),
-        )
-        for one in procedure.arguments
-    ]
-    names = {"int32": "integer", "int64": "long", "double": "double", "bool": "boolean", "string": "string"}
-    columns = [
-        line(field.name, names[str(field.type)], str(field.nullable).lower(), "{}") for field in procedure.columns
-    ]
-    return "".join(
-        [
-            "parameters:\n", line("param", "type_name", "default_value", "required"), *arguments,
-            "outputType:\n", line("name", "type_name", "nullable", "metadata"), *columns,
-        ]
-    )  # fmt: skip
+def _description(one: Procedure) -> str:
+    arguments = [(arg.name, arg.kind, arg.default_text or "null", str(arg.required).lower()) for arg in one.arguments]
+    columns = [(col.name, _TYPE_NAMES[str(col.type)], str(col.nullable).lower(), "{}") for col in one.columns]
+    return (
+        f"parameters:\n{_lines(('param', 'type_name', 'default_value', 'required'), *arguments)}"
+        f"outputType:\n{_lines(('name', 'type_name', 'nullable', 'metadata'), *columns)}"
+    )
 
 
-HELP = Procedure.of("help", "cmd string", "result string", _help, "The procedures, or arguments and columns of one.")
+def _lines(*rows: Sequence[str]) -> str:
+    return "".join("".join(f"\t{cell:<{_WIDTH}}" for cell in row) + "\n" for row in rows)
+
+
+_TOPICS: tuple[ModuleType, ...] = (history, services, changes, files, metadata_table)
 
 PROCEDURES: Mapping[str, Procedure] = {
-    procedure.name: procedure
-    for procedure in (
-        HELP,
-        *commits.PROCEDURES,
-        *timeline.PROCEDURES,
-        *rollbacks.PROCEDURES,
-        *services.PROCEDURES,
-        *cleans.PROCEDURES,
-        *metadata_table.PROCEDURES,
-        *information.PROCEDURES,
-        *file_views.PROCEDURES,
-        *log_files.PROCEDURES,
-        *table_data.PROCEDURES,
-        *bootstraps.PROCEDURES,
-    )
-}
+    one.name: one for topic in _TOPICS for one in vars(topic).values() if isinstance(one, Procedure)
+} | {"help": help}
 
 
 def procedure_called(name: str) -> Procedure:
@@ -144,7 +106,7 @@ class CallProcedure:
     def run(self, session: SqlSession) -> SqlFrame:
         """Call it; its rows are the statement's."""
         values = self.procedure.values(self.positional, self.by_name)
-        rows = _run(ProcedureCall(self.procedure.name, values, session), self.procedure)
+        rows = self.procedure.rows(ProcedureCall(self.procedure.name, values, session))
         condition = str(values.get("filter", "")).strip()
         if not condition:
             return session.frame_from(rows)
@@ -209,13 +171,9 @@ def call(
         by_name[key] = table.path if isinstance(table, HudiTable) else os.fspath(table)
     values = definition.values((), by_name)
     handle = table if isinstance(table, HudiTable) and "table" in names else None
-    rows = _run(ProcedureCall(definition.name, values, None, handle, storage_options or {}), definition)
+    rows = definition.rows(ProcedureCall(definition.name, values, None, handle, storage_options or {}))
     condition = str(values.get("filter", "")).strip()
     return _filtered(rows, condition) if condition else rows
-
-
-def _run(call: ProcedureCall, procedure: Procedure) -> pa.Table:
-    return rows_as_table(procedure.columns, procedure.run(call))
 
 
 def _filtered(rows: pa.Table, condition: str) -> pa.Table:
