@@ -24,7 +24,6 @@ from pyhudi.model.options import (
     OptionScope,
     OptionSpec,
     ReadOptions,
-    Support,
     WriteOptions,
 )
 from tests.support.source import attribute_chains, modules
@@ -34,10 +33,7 @@ PARSE: dict[OptionScope, Callable[[dict[str, str]], Any]] = {
     OptionScope.READ: ReadOptions.parse,
 }
 HONOURED = [
-    pytest.param(spec, scope, id=f"{spec.key}-{scope.value}")
-    for spec in OPTIONS
-    if spec.support is Support.HONOURED
-    for scope in sorted(spec.scopes)
+    pytest.param(spec, scope, id=f"{spec.key}-{scope.value}") for spec in OPTIONS for scope in sorted(spec.scopes)
 ]
 # Options that say something about another one only.
 NEEDED = {

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 import warnings
 from collections import Counter
 from dataclasses import dataclass, field, fields, is_dataclass
@@ -26,9 +28,11 @@ from pyhudi.model.options import (
 )
 from pyhudi.model.options.concurrency import RETRIES_BY_DEFAULT, ConcurrencyOptions
 from pyhudi.model.options.declare import specs_of
+from pyhudi.model.options.not_honoured import options_not_honoured
 from tests.support.source import modules
 
 KEY = "hoodie.datasource.write.recordkey.field"
+ALL = (*OPTIONS, *options_not_honoured())
 
 
 @dataclass(frozen=True)
@@ -58,7 +62,7 @@ class Table:
 
 
 def test_every_option_has_a_key_a_kind_and_a_doc_line():
-    for spec in OPTIONS:
+    for spec in ALL:
         assert spec.key.startswith("hoodie.") or spec.key == "as.of.instant"
         assert isinstance(spec.kind, Kind), spec.key
         assert spec.doc.endswith("."), spec.key
@@ -66,14 +70,25 @@ def test_every_option_has_a_key_a_kind_and_a_doc_line():
         assert spec.group
 
 
+def test_the_options_that_are_not_honoured_are_read_when_a_key_is_unknown_and_not_before():
+    code = (
+        "import pyhudi.model.options.not_honoured as rows; from pyhudi.model.options import WriteOptions;"
+        "write = lambda **more: WriteOptions.parse({'hoodie.table.name': 't', 'path': '/t', **more});"
+        "size = lambda: rows.options_not_honoured.cache_info().currsize;"
+        "write(); before = size(); write(**{'hoodie.x': 1}); print(before, size())"
+    )
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "0 1\n"
+
+
 def test_no_key_or_spelling_stands_twice():
-    spellings = [spelling for spec in OPTIONS for spelling in (spec.key, *spec.aliases)]
+    spellings = [spelling for spec in ALL for spelling in (spec.key, *spec.aliases)]
     assert len(spellings) == len(set(spellings))
 
 
 def test_every_default_of_an_honoured_option_is_a_value_of_it():
     for spec in OPTIONS:
-        if spec.support is Support.HONOURED and spec.default is not None:
+        if spec.default is not None:
             assert spec.normalise(spec.default) == spec.default, spec.key
 
 
@@ -122,7 +137,7 @@ def test_giving_the_default_of_the_page_is_the_same_as_giving_nothing():
     unlike: dict[str, set[str]] = {}
     for spec in OPTIONS:
         for scope in spec.scopes:
-            if spec.support is Support.HONOURED and spec.default is not None:
+            if spec.default is not None:
                 given = leaves(parses[scope]({spec.key: spec.default}))
                 names = {name for name in given if given[name] != plain[scope][name]}
                 names -= {"explicit", "keygen_options"} | {name for name in names if name.endswith("_is_given")}
@@ -133,11 +148,11 @@ def test_giving_the_default_of_the_page_is_the_same_as_giving_nothing():
 def test_every_class_that_declares_options_is_in_the_catalogue():
     declared = {spec.key for kind in (WriteOptions, ReadOptions) for spec in specs_of(kind)}
     without_a_field = {"hoodie.layout.optimize.enable", "hoodie.schema.on.read.enable"}
-    assert declared | without_a_field == {spec.key for spec in OPTIONS if spec.support is Support.HONOURED}
+    assert declared | without_a_field == {spec.key for spec in OPTIONS}
 
 
 def test_every_key_of_an_honoured_option_is_written_down_once():
-    spellings = {text for spec in OPTIONS if spec.support is Support.HONOURED for text in (spec.key, *spec.aliases)}
+    spellings = {text for spec in OPTIONS for text in (spec.key, *spec.aliases)}
     written = Counter(
         node.value
         for path, tree in modules().items()

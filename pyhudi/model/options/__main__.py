@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Iterable
 
 from pyhudi.model.options.catalogue import OPTIONS
+from pyhudi.model.options.not_honoured import options_not_honoured
 from pyhudi.model.options.spec import OptionSpec, Support
 
 __all__ = ["options_page"]
@@ -63,10 +64,9 @@ anything is written, except where the value (in brackets) says what PyHudi does 
 
 def options_page() -> str:
     """The whole page in Markdown, with a line feed at the end."""
-    honoured = [spec for spec in OPTIONS if spec.support is Support.HONOURED]
-    parts = [_HEAD, *_first_table(honoured), _RULES]
-    for group in dict.fromkeys(spec.group for spec in honoured):
-        parts.append(_honoured_table(group, [spec for spec in honoured if spec.group == group]))
+    parts = [_HEAD, *_first_table(OPTIONS), _RULES]
+    for group in dict.fromkeys(spec.group for spec in OPTIONS):
+        parts.append(_honoured_table(group, [spec for spec in OPTIONS if spec.group == group]))
     parts += [_REST, *_rest(Support.NO_EFFECT), _REFUSED, *_rest(Support.REFUSED)]
     return "".join(parts)
 
@@ -97,7 +97,7 @@ def _honoured_table(group: str, specs: Iterable[OptionSpec]) -> str:
 
 
 def _rest(support: Support) -> Iterable[str]:
-    specs = [spec for spec in OPTIONS if spec.support is support]
+    specs = [spec for spec in options_not_honoured() if spec.support is support]
     for group in dict.fromkeys(spec.group for spec in specs):
         of_group = [spec for spec in specs if spec.group == group]
         keys = ", ".join(_key_with_accepted(spec) for spec in of_group)

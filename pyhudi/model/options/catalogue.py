@@ -1,8 +1,8 @@
 """The catalogue: every key that PyHudi knows, and `resolve`, the only place where text keys are checked.
 
 It has Hudi's documented keys with their older spellings, and ours (`hoodie.pyhudi.*`). Honoured options come from the
-classes that declare them, the others from two data modules. docs/options.md is printed from here (`python -m
-pyhudi.model.options`), in this order.
+classes that declare them, the others from a data file (`not_honoured.py`). docs/options.md is printed from here
+(`python -m pyhudi.model.options`), in this order.
 """
 
 from __future__ import annotations
@@ -18,10 +18,9 @@ from pyhudi.model.options.concurrency import LOCK_PROVIDER, ConcurrencyOptions, 
 from pyhudi.model.options.declare import is_own_class, key_of, own_rows, topic
 from pyhudi.model.options.files import DamageOptions, FileOptions
 from pyhudi.model.options.index import INDEX_TYPE, BucketOptions, IndexOptions
-from pyhudi.model.options.known_calls import CALLS
-from pyhudi.model.options.known_platform import PLATFORM
 from pyhudi.model.options.merging import MemoryOptions, MergerOptions, MergingOptions
 from pyhudi.model.options.metadata import MetadataOptions
+from pyhudi.model.options.not_honoured import Catalogue
 from pyhudi.model.options.operation import (
     COMMIT_METADATA_PREFIX,
     CommitOptions,
@@ -85,14 +84,14 @@ OPTIONS: tuple[OptionSpec, ...] = (
     *topic("Statements of SQL", StatementOptions),
     *topic("Reading", QueryOptions, SCHEMA_HISTORY),
     *topic("Streams", StreamOptions, SourceOptions),
-    *(spec for family in (*CALLS, *PLATFORM) for spec in family.specs()),
 )
 # Python names of the options that people type most: `write_hudi(..., record_key="id")`.
 KEYWORDS: Mapping[str, str] = MappingProxyType(
     {spec.keyword: spec.key for spec in sorted(OPTIONS, key=lambda spec: spec.keyword or "") if spec.keyword}
 )
 
-_BY_KEY: dict[str, OptionSpec] = {key: spec for spec in OPTIONS for key in (spec.key, *spec.aliases)}
+_HONOURED: dict[str, OptionSpec] = {key: spec for spec in OPTIONS for key in (spec.key, *spec.aliases)}
+_BY_KEY = Catalogue(_HONOURED)
 
 _PYTHON_NAMES = {**KEYWORDS, **{name: key_of(QueryOptions, name) for name in ("as_of", "query_type")}}
 
@@ -161,7 +160,7 @@ def _rows(classes: Iterable[tuple[OptionSpec, str]]) -> Mapping[str, OptionSpec]
     declared: dict[str, OptionSpec] = {}
     for asking, name in classes:
         for row in own_rows(asking.key, name):
-            honoured = next((key for key in (row.key, *row.aliases) if _is_honoured(key)), None)
+            honoured = next((key for key in (row.key, *row.aliases) if key in _HONOURED), None)
             if honoured is not None:
                 raise ConfigError(
                     f"{asking.key}={name}: the class declares {honoured}, which is an option of PyHudi's. Give the "
@@ -175,10 +174,6 @@ def _own_classes(options: Mapping[str, object]) -> list[tuple[OptionSpec, str]]:
     """The named user's classes, each with the option that names it."""
     named = ((spec, text_of(options.get(key)).strip()) for spec in _OWN_CLASSES for key in (spec.key, *spec.aliases))
     return [(spec, name) for spec, name in named if is_own_class(name)]
-
-
-def _is_honoured(key: str) -> bool:
-    return key in _BY_KEY and _BY_KEY[key].support is Support.HONOURED
 
 
 def _normalised(

@@ -6,8 +6,8 @@ Keys, defaults and older spellings are Hudi's (1.2, with other spellings of 0.15
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import Enum
 
 from pyhudi.errors import ConfigError
@@ -15,7 +15,6 @@ from pyhudi.errors import ConfigError
 __all__ = [
     "ON_READ",
     "ON_READ_AND_WRITE",
-    "Family",
     "HudiOptionWarning",
     "Kind",
     "OptionScope",
@@ -126,47 +125,6 @@ class OptionSpec:
         return ConfigError(f"{self.key}: expected {expected}, found {text!r}. See docs/options.md.")
 
 
-@dataclass(frozen=True, slots=True)
-class Family:
-    """Options that this release knows but does not honour, in a compact notation.
-
-    `keys` holds words `[!]key[=default][<older spelling]...`, each key without its `hoodie.`. A key with `!` would
-    change a table's contents or guarantees: any value but the default and the accepted ones is refused. The others
-    affect speed or housekeeping: a value outside `accepted` causes a warning, and `doc` describes our behaviour.
-    `accepted`: key without `hoodie.` → values (lower case, blanks between them).
-    """
-
-    group: str
-    doc: str
-    keys: str
-    accepted: Mapping[str, str] = field(default_factory=dict)
-    scopes: frozenset[OptionScope] = frozenset({OptionScope.WRITE})
-
-    def specs(self) -> Iterator[OptionSpec]:
-        """One row of the option table for each key."""
-        for word in self.keys.split():
-            names, has_default, default = word.lstrip("!").partition("=")
-            if has_default:
-                default, *aliases = default.split("<")
-            else:
-                names, *aliases = names.split("<")
-            refused = word.startswith("!")
-            accepted = set(self.accepted.get(names, "").split())
-            if refused:
-                accepted |= {default.lower()} if has_default else {""}
-            yield OptionSpec(
-                key=f"hoodie.{names}",
-                kind=_shown_kind(default),
-                default=default if has_default else None,
-                doc=self.doc,
-                group=self.group,
-                aliases=tuple(f"hoodie.{alias}" for alias in aliases),
-                support=Support.REFUSED if refused else Support.NO_EFFECT,
-                accepted=frozenset(accepted),
-                scopes=self.scopes,
-            )
-
-
 def text_of(value: object) -> str:
     """A Python value as option text: True → "true", a list or tuple → its items with commas, None → "", a function →
     "module:name".
@@ -180,14 +138,3 @@ def text_of(value: object) -> str:
     if callable(value):
         return f"{getattr(value, '__module__', '')}:{getattr(value, '__qualname__', type(value).__qualname__)}"
     return str(value)
-
-
-def _shown_kind(default: str) -> Kind:
-    """The kind of the default; a value of an option that is not honoured is never used."""
-    if default in ("true", "false"):
-        return Kind.FLAG
-    if default.lstrip("-").isdigit():
-        return Kind.INTEGER
-    if default.replace(".", "", 1).isdigit():
-        return Kind.NUMBER
-    return Kind.TEXT
