@@ -28,6 +28,7 @@ from pyhudi.errors import ConfigError, CorruptFile, UnsupportedTable
 __all__ = [
     "FOREIGN_ERRORS",
     "as_corrupt",
+    "as_corrupt_file",
     "check_inflated",
     "check_text",
     "check_text_column",
@@ -50,6 +51,18 @@ FOREIGN_ERRORS = (
     zlib.error,
 )
 _SAID_CHARS = 500  # of the original message: it may quote the file
+
+
+@contextmanager
+def as_corrupt_file(where: str, format_name: str) -> Iterator[None]:
+    """Turn pyarrow's errors about bytes into CorruptFile with the file's name."""
+    try:
+        yield
+    except FOREIGN_ERRORS as error:
+        raise CorruptFile(
+            f"{where}: not a readable {format_name} file: {error} Restore the file from a copy of the table, or roll "
+            "the write back that made it."
+        ) from error
 
 
 @contextmanager

@@ -19,8 +19,9 @@ from pyhudi.filegroup.write import merge
 from pyhudi.filegroup.write.merge import merge_file
 from pyhudi.filegroup.write.new_files import create_files
 from pyhudi.formats.base import BaseFileOptions, new_base_file, open_base_file
-from pyhudi.formats.base.parquet_chunks import ChunkSource, groups_of
-from pyhudi.formats.base.parquet_footer import CompactReader, read_footer
+from pyhudi.formats.parquet.chunks import ChunkSource, groups_of
+from pyhudi.formats.parquet.footer import read_footer
+from pyhudi.formats.parquet.thrift import CompactReader
 from pyhudi.formats.stored_ranges import ranges_from_bytes
 from pyhudi.model.commit import WriteStatus
 from pyhudi.model.keys import CHANGE, FILE_NAME, IS_DELETE, PARTITION_PATH, RECORD_KEY

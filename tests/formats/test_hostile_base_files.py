@@ -14,8 +14,9 @@ import pytest
 from pyhudi.errors import CorruptFile
 from pyhudi.formats.base import open_base_file
 from pyhudi.formats.base.base import MAX_ROWS, check_outline
-from pyhudi.formats.base.parquet_footer import CompactReader, _Chunk, read_footer
 from pyhudi.formats.base.ranges import Ranges, row_groups_that_may_match
+from pyhudi.formats.parquet.footer import _Chunk, read_footer
+from pyhudi.formats.parquet.thrift import CompactReader
 from pyhudi.model.predicate import Column, may_match, parse_where
 from pyhudi.storage.memory import MemoryStorage
 from tests.support.values.limits import output_within

@@ -17,8 +17,8 @@ from hypothesis import given, settings
 
 from pyhudi import ConfigError, CorruptFile, HudiError, HudiTable, write_hudi
 from pyhudi.errors import PathNotFound
-from pyhudi.formats.base.parquet_footer import read_footer
 from pyhudi.formats.base.ranges import row_groups_that_may_match
+from pyhudi.formats.parquet.footer import read_footer
 from pyhudi.model.predicate import Predicate, may_match, parse_where
 from pyhudi.queries.filters import bind
 from tests.support.sweeps import examples

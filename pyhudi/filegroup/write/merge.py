@@ -5,8 +5,8 @@ filtered out, and the incoming rows that replace them follow the batch, so that 
 statistics stay narrow; rows with new keys come last. Remaining rows keep their meta columns, except for the file name.
 Row groups without matches are copied as they are stored, without being decoded; where rows change in some columns only,
 the chunks of the others are.
-Source: docs/formats/base-files.md, "Meta columns", "Copied row groups"; docs/formats/merging.md, "Two versions of a
-key"; docs/formats/timeline.md, "Commit metadata".
+Source: docs/formats/base-files.md, "Meta columns"; docs/formats/parquet.md, "Copied row groups";
+docs/formats/merging.md, "Two versions of a key"; docs/formats/timeline.md, "Commit metadata".
 """
 
 from __future__ import annotations

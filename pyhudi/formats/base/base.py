@@ -13,7 +13,6 @@ Source: docs/formats/base-files.md, "Parquet layouts", "Footer".
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from types import TracebackType
@@ -28,7 +27,6 @@ from pyhudi.errors import ConfigError, CorruptFile, PathNotFound, SchemaMismatch
 from pyhudi.formats.avro.schema import storable
 from pyhudi.formats.base.ranges import RangeTest
 from pyhudi.formats.column_stats import ColumnRange
-from pyhudi.formats.damage import FOREIGN_ERRORS
 from pyhudi.model.filenames import may_be_skeleton
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.registry import Registry
@@ -45,7 +43,6 @@ __all__ = [
     "BaseFileReader",
     "BaseFileWriter",
     "Footer",
-    "as_corrupt_file",
     "check_outline",
     "close_quietly",
     "extension_of",
@@ -293,18 +290,6 @@ def open_stored(storage: Storage, path: str) -> pa.NativeFile:
         raise PathNotFound(
             f"{storage.root}/{path} does not exist, though the table had it a moment ago. A cleaner or a rollback may "
             "have removed it since: load the table again (a new scan). If it stays away, restore it from a copy."
-        ) from error
-
-
-@contextmanager
-def as_corrupt_file(where: str, format_name: str) -> Iterator[None]:
-    """Turn pyarrow's errors about bytes into CorruptFile with the file's name."""
-    try:
-        yield
-    except FOREIGN_ERRORS as error:
-        raise CorruptFile(
-            f"{where}: not a readable {format_name} file: {error} Restore the file from a copy of the table, or roll "
-            "the write back that made it."
         ) from error
 
 

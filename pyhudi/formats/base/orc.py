@@ -28,7 +28,6 @@ from pyhudi.formats.base.base import (
     BaseFileOptions,
     BaseFileReader,
     Footer,
-    as_corrupt_file,
     check_outline,
     close_quietly,
     file_schema,
@@ -40,6 +39,7 @@ from pyhudi.formats.base.orc_tail import HeldTail, user_metadata
 from pyhudi.formats.base.parquet_calendar import tells_calendar
 from pyhudi.formats.base.ranges import RangeTest
 from pyhudi.formats.column_stats import ColumnRange, RangesOfRows, column_type
+from pyhudi.formats.damage import as_corrupt_file
 from pyhudi.storage.base import Storage, as_storage_error
 
 __all__ = ["AVRO_SCHEMA_KEY", "OrcFormat", "OrcReader", "OrcWriter"]

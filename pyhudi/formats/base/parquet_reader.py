@@ -20,13 +20,14 @@ import pyarrow.parquet as pq
 
 from pyhudi.arrow.kinds import has_struct
 from pyhudi.errors import CorruptFile
-from pyhudi.formats.base.base import BATCH_ROWS, Footer, as_corrupt_file, check_outline, fit, open_stored, rows_among
+from pyhudi.formats.base.base import BATCH_ROWS, Footer, check_outline, fit, open_stored, rows_among
 from pyhudi.formats.base.parquet_calendar import OldCalendar, old_calendar
-from pyhudi.formats.base.parquet_chunks import ChunkSource, groups_of
-from pyhudi.formats.base.parquet_footer import ParquetFooter, check_column_names, read_footer
-from pyhudi.formats.base.parquet_pages import PagedColumn, paged_column, rows_of_pages
 from pyhudi.formats.base.ranges import FooterRanges, RangeTest, ranges_of_file, row_groups_that_may_match
 from pyhudi.formats.column_stats import ColumnRange
+from pyhudi.formats.damage import as_corrupt_file
+from pyhudi.formats.parquet.chunks import ChunkSource, groups_of
+from pyhudi.formats.parquet.footer import ParquetFooter, check_column_names, read_footer
+from pyhudi.formats.parquet.pages import PagedColumn, paged_column, rows_of_pages
 from pyhudi.storage.base import Storage
 from pyhudi.storage.file_cache import get_or_load_in_state, load_on_second_use, settled_state, state_of
 

@@ -26,11 +26,11 @@ import pyarrow.parquet as pq
 from pyhudi.errors import ConfigError, CorruptFile
 from pyhudi.formats.base.base import BaseFileOptions, BaseFileReader, Footer, close_quietly, fit
 from pyhudi.formats.base.parquet_calendar import old_calendar
-from pyhudi.formats.base.parquet_chunks import ChunkFile, ChunkSource, Picked, elements_of
-from pyhudi.formats.base.parquet_footer import ParquetFooter, read_footer
 from pyhudi.formats.base.parquet_reader import AVRO_SCHEMA_KEY, ParquetReader
 from pyhudi.formats.base.ranges import FooterRanges, nan_columns, ranges_of_file
 from pyhudi.formats.column_stats import ColumnRange, column_type
+from pyhudi.formats.parquet.chunks import ChunkFile, ChunkSource, Picked, elements_of
+from pyhudi.formats.parquet.footer import ParquetFooter, read_footer
 from pyhudi.storage.base import Storage, as_storage_error
 from pyhudi.storage.synced_file import begin_sync
 

@@ -29,7 +29,6 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pyhudi.arrow.buffers import buffer_numbers
-from pyhudi.formats.base.parquet_footer import ParquetFooter, Place, leaf_positions
 from pyhudi.formats.column_stats import (
     ColumnRange,
     Plain,
@@ -39,6 +38,7 @@ from pyhudi.formats.column_stats import (
     joined,
     values_of,
 )
+from pyhudi.formats.parquet.footer import ParquetFooter, Place, leaf_positions
 from pyhudi.model.predicate import Column, ValueRange
 
 __all__ = [

@@ -18,8 +18,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pyhudi.errors import CorruptFile
-from pyhudi.formats.base.parquet_footer import ParquetFooter, Place, read_footer
 from pyhudi.formats.damage import FOREIGN_ERRORS
+from pyhudi.formats.parquet.footer import ParquetFooter, Place, read_footer
 from pyhudi.formats.timeline.schemas import body_schema
 from pyhudi.storage.base import Storage, as_storage_error
 

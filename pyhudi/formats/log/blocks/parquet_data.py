@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 from pyhudi.arrow.kinds import has_struct
 from pyhudi.errors import CorruptFile
 from pyhudi.formats.base.parquet_calendar import old_calendar
-from pyhudi.formats.base.parquet_footer import ParquetFooter, check_column_names
 from pyhudi.formats.damage import as_corrupt, check_inflated
+from pyhudi.formats.parquet.footer import ParquetFooter, check_column_names
 
 __all__ = ["decode", "encode"]
 

@@ -5,7 +5,7 @@
 
 Columns whose pages have the same rows share one such file. This works only for columns with one value or null per row
 and an unambiguous codec; for others the row group is read up to the last row.
-Source: docs/formats/base-files.md, "Pages"; the Parquet format.
+Source: docs/formats/parquet.md, "Pages"; the Parquet format.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pyhudi.formats.base.parquet_footer import PHYSICAL_TYPES, CompactReader, CompactWriter, ParquetFooter
+from pyhudi.formats.parquet.footer import PHYSICAL_TYPES, ParquetFooter
+from pyhudi.formats.parquet.thrift import CompactReader, CompactWriter
 
 __all__ = ["PagedColumn", "paged_column", "rows_of_pages"]
 

@@ -8,7 +8,7 @@
 So rows that do not change are neither decoded nor encoded. The order of the rows that a row group may declare is left
 out. Chunks that lie in another file or are encrypted can't be copied.
 
-Source: docs/formats/base-files.md, "Copied row groups"; the Parquet format.
+Source: docs/formats/parquet.md, "Copied row groups"; the Parquet format.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pyhudi.errors import CorruptFile
-from pyhudi.formats.base.base import as_corrupt_file
-from pyhudi.formats.base.parquet_footer import I16, I32, I64, LIST, STRUCT, CompactReader, CompactWriter, read_footer
+from pyhudi.formats.damage import as_corrupt_file
+from pyhudi.formats.parquet.footer import read_footer
+from pyhudi.formats.parquet.thrift import I16, I32, I64, LIST, STRUCT, CompactReader, CompactWriter
 
 __all__ = ["ChunkFile", "ChunkSource", "Group", "Picked", "elements_of", "groups_of"]
 
