@@ -21,25 +21,26 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pyhudi.errors import CorruptFile
+from pyhudi.formats.parquet.structs import (
+    MAGIC,
+    ColumnChunk,
+    ColumnMetaData,
+    FileMetaData,
+    RowGroupEntry,
+    SizeStatistics,
+    Statistics,
+)
 from pyhudi.formats.parquet.thrift import FALSE, STRUCT, CompactReader
 from pyhudi.lazy_property import lazy_property
 
 __all__ = ["PHYSICAL_TYPES", "ParquetFooter", "Place", "check_column_names", "leaf_positions", "read_footer"]
 
 
-_MAGIC = b"PAR1"
 _END_BYTES = 8  # the footer's length and the magic
 _TAIL_BYTES = 64 << 10  # read first, as in pyarrow: most footers are within
 # Parquet's types in the order of their numbers, with the bytes of a value; those of the last two differ.
 _TYPES = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "INT96": 12, "FLOAT": 4, "DOUBLE": 8, "BYTE_ARRAY": 0}
 PHYSICAL_TYPES = {name: number for number, name in enumerate([*_TYPES, "FIXED_LEN_BYTE_ARRAY"])}
-# Field numbers: of FileMetaData, RowGroup, ColumnChunk, ColumnMetaData, Statistics, SizeStatistics.
-_ROW_GROUPS, _COLUMNS = 4, 1
-_METADATA, _ENCRYPTION = 3, 8
-_TYPE, _PATH, _STATISTICS, _SIZES = 1, 3, 12, 16
-_BOUNDS = (1, 2, 5, 6)
-_EXACT = (7, 8)  # is the greatest, is the least bound an actual value? Else it is a truncated bound around all values
-_TEXT_BYTES, _LEVELS = 1, (2, 3)
 Place = tuple[int, int]  # row group, column
 
 
@@ -124,13 +125,13 @@ def read_footer(source: pa.NativeFile) -> ParquetFooter:
     """The footer of an open file. Raises pyarrow's errors for a damaged one."""
     size = source.size()
     tail = _last(source, min(size, _TAIL_BYTES))
-    length = int.from_bytes(tail[-_END_BYTES : -len(_MAGIC)], "little")
-    if not tail.endswith(_MAGIC) or not 0 < length <= size - _END_BYTES:
+    length = int.from_bytes(tail[-_END_BYTES : -len(MAGIC)], "little")
+    if not tail.endswith(MAGIC) or not 0 < length <= size - _END_BYTES:
         return ParquetFooter(pq.read_metadata(source), b"")  # which raises the right error
     if length > len(tail) - _END_BYTES:
         tail = _last(source, length + _END_BYTES)
     thrift = tail[-length - _END_BYTES : -_END_BYTES]
-    alone = pa.BufferReader(_MAGIC + thrift + tail[-_END_BYTES:])
+    alone = pa.BufferReader(MAGIC + thrift + tail[-_END_BYTES:])
     return ParquetFooter(pq.read_metadata(alone), thrift)
 
 
@@ -154,22 +155,22 @@ def _last(source: pa.NativeFile, count: int) -> bytes:
 
 
 def _chunks(footer: CompactReader) -> Iterator[tuple[Place, _Chunk]]:
-    for _ in footer.fields_of(_ROW_GROUPS):
+    for _ in footer.fields_of(FileMetaData.ROW_GROUPS):
         for group in footer.elements():
-            for _ in footer.fields_of(_COLUMNS):
+            for _ in footer.fields_of(RowGroupEntry.COLUMNS):
                 for index in footer.elements():
                     yield (group, index), _chunk(footer)
 
 
 def _first_paths(footer: CompactReader) -> Iterator[str | None]:
     """The paths of the columns in the first row group; None for a column without one."""
-    for _ in footer.fields_of(_ROW_GROUPS):
+    for _ in footer.fields_of(FileMetaData.ROW_GROUPS):
         for _ in footer.elements():
-            for _ in footer.fields_of(_COLUMNS):
+            for _ in footer.fields_of(RowGroupEntry.COLUMNS):
                 for _ in footer.elements():
                     path = None
-                    for _ in footer.fields_of(_METADATA):
-                        for _ in footer.fields_of(_PATH):
+                    for _ in footer.fields_of(ColumnChunk.METADATA):
+                        for _ in footer.fields_of(ColumnMetaData.PATH):
                             path = ".".join(footer.binary().decode("utf-8", "replace") for _ in footer.elements())
                     yield path
             return
@@ -177,15 +178,15 @@ def _first_paths(footer: CompactReader) -> Iterator[str | None]:
 
 def _chunk(footer: CompactReader) -> _Chunk:
     chunk = _Chunk()
-    for part in footer.fields_of(_METADATA, _ENCRYPTION):
-        if part == _ENCRYPTION:
+    for part in footer.fields_of(ColumnChunk.METADATA, ColumnChunk.CRYPTO_METADATA):
+        if part == ColumnChunk.CRYPTO_METADATA:
             chunk.is_encrypted = True
             footer.skip(STRUCT)
             continue
-        for name in footer.fields_of(_TYPE, _STATISTICS, _SIZES):
-            if name == _TYPE:
+        for name in footer.fields_of(ColumnMetaData.TYPE, ColumnMetaData.STATISTICS, ColumnMetaData.SIZES):
+            if name == ColumnMetaData.TYPE:
                 chunk.value_type = footer.integer()
-            elif name == _STATISTICS:
+            elif name == ColumnMetaData.STATISTICS:
                 _take_statistics(footer, chunk)
             else:
                 _take_sizes(footer, chunk)
@@ -194,20 +195,20 @@ def _chunk(footer: CompactReader) -> _Chunk:
 
 def _take_statistics(footer: CompactReader, chunk: _Chunk) -> None:
     for name, kind in footer.fields():
-        if name in _BOUNDS:
+        if name in Statistics.BOUNDS:
             chunk.bounds.append(len(footer.binary()))
         else:
-            chunk.is_cut |= name in _EXACT and kind == FALSE
+            chunk.is_cut |= name in Statistics.IS_EXACT and kind == FALSE
             footer.skip(kind)
 
 
 def _take_sizes(footer: CompactReader, chunk: _Chunk) -> None:
-    for name in footer.fields_of(_TEXT_BYTES, *_LEVELS):
-        if name == _TEXT_BYTES:
+    for name in footer.fields_of(SizeStatistics.TEXT_BYTES, *SizeStatistics.LEVELS):
+        if name == SizeStatistics.TEXT_BYTES:
             chunk.counts_text = True
             footer.integer()
             continue
         levels = footer.elements()
-        chunk.levels[_LEVELS.index(name)] = len(levels)
+        chunk.levels[SizeStatistics.LEVELS.index(name)] = len(levels)
         for _ in levels:
             footer.integer()

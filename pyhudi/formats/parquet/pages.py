@@ -21,22 +21,36 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pyhudi.formats.parquet.footer import PHYSICAL_TYPES, ParquetFooter
-from pyhudi.formats.parquet.thrift import CompactReader, CompactWriter
+from pyhudi.formats.parquet.structs import (
+    MAGIC,
+    ColumnChunk,
+    ColumnMetaData,
+    FileMetaData,
+    PageHeader,
+    RowGroupEntry,
+    SchemaElement,
+    framed,
+)
+from pyhudi.formats.parquet.thrift import (
+    CompactReader,
+    Fields,
+    encoded,
+    i32,
+    i64,
+    integers,
+    struct,
+    structs,
+    text,
+    texts,
+)
 
 __all__ = ["PagedColumn", "paged_column", "rows_of_pages"]
 
 Rows = npt.NDArray[np.int64]
 
-_MAGIC = b"PAR1"
 _CODECS = {"UNCOMPRESSED": 0, "SNAPPY": 1, "GZIP": 2, "BROTLI": 4, "ZSTD": 6}  # LZ4 has two forms of one name
 _HEADER_BYTES = 4 << 10  # of a page, with the least and the greatest value; longer ones are not parsed
-# Field numbers: of PageHeader, and of the headers of data pages in it.
-_TYPE, _PACKED_SIZE, _V1, _V2 = 1, 3, 5, 8
-_DATA, _DICTIONARY, _DATA_V2 = 0, 2, 3  # types of pages
-_VALUES = 1
-# Of FileMetaData, SchemaElement, RowGroup, ColumnChunk and ColumnMetaData.
-_SCHEMA = 2
-_PLAIN, _RLE, _RLE_DICTIONARY = 0, 3, 8
+_PLAIN, _RLE, _RLE_DICTIONARY = 0, 3, 8  # encodings
 
 
 class _Page(NamedTuple):
@@ -76,13 +90,13 @@ def _first_row(page: _Page) -> int:
 
 @dataclass(frozen=True, slots=True)
 class PagedColumn:
-    """A column chunk, and its footer entries as bytes: `element`, its schema element; `about`, the fields of its
-    metadata that do not depend on its pages.
+    """A column chunk, and what a footer says of it: `element`, its schema element; `about`, the fields of its metadata
+    that do not depend on its pages.
     """
 
     name: str
     element: bytes
-    about: bytes
+    about: Fields
     pages: _Pages
 
     @property
@@ -127,9 +141,9 @@ def _page_places(source: pa.NativeFile, chunk: pq.ColumnChunkMetaData, rows: int
         size = header.at + packed
         if packed < 0 or position + size > end:
             return None
-        if kind == _DICTIONARY and dictionary is None and not data:
+        if kind == PageHeader.DICTIONARY and dictionary is None and not data:
             dictionary = position, size
-        elif kind in (_DATA, _DATA_V2) and values > 0:
+        elif kind in (PageHeader.DATA, PageHeader.DATA_V2) and values > 0:
             data.append(_Page(first, values, position, size))
             first += values
         else:
@@ -142,13 +156,13 @@ def _page_header(header: CompactReader) -> tuple[int, int, int]:
     """Type of a page, bytes after its header, and number of values in a data page."""
     kind = packed = -1
     values = 0
-    for name in header.fields_of(_TYPE, _PACKED_SIZE, _V1, _V2):
-        if name == _TYPE:
+    for name in header.fields_of(PageHeader.TYPE, PageHeader.STORED_BYTES, PageHeader.V1, PageHeader.V2):
+        if name == PageHeader.TYPE:
             kind = header.integer()
-        elif name == _PACKED_SIZE:
+        elif name == PageHeader.STORED_BYTES:
             packed = header.integer()
         else:
-            for _ in header.fields_of(_VALUES):
+            for _ in header.fields_of(PageHeader.VALUES):
                 values = header.integer()
     return kind, packed, values
 
@@ -159,7 +173,7 @@ def flat_elements(thrift: bytes) -> Mapping[str, bytes]:
     Args:    thrift: a footer. Raises: LookupError, ValueError, RecursionError for a damaged one.
     """
     footer = CompactReader(thrift)
-    for _ in footer.fields_of(_SCHEMA):
+    for _ in footer.fields_of(FileMetaData.SCHEMA):
         elements = [_element(footer) for _ in footer.elements()]
         return dict(_flat(elements))
     return {}
@@ -174,10 +188,10 @@ class _Element(NamedTuple):
 
 def _element(footer: CompactReader) -> _Element:
     start, name, children, is_repeated = footer.at, "", 0, False
-    for number in footer.fields_of(3, 4, 5):
-        if number == 3:
-            is_repeated = footer.integer() == 2
-        elif number == 4:
+    for number in footer.fields_of(SchemaElement.REPETITION, SchemaElement.NAME, SchemaElement.CHILDREN):
+        if number == SchemaElement.REPETITION:
+            is_repeated = footer.integer() == SchemaElement.REPEATED
+        elif number == SchemaElement.NAME:
             name = footer.binary().decode()
         else:
             children = footer.integer()
@@ -237,7 +251,7 @@ def _positions(ranges: Sequence[tuple[int, int]], rows: Rows) -> Rows:
 
 
 def _small_file(source: pa.NativeFile, group: Sequence[tuple[PagedColumn, Sequence[_Page]]], rows: int) -> bytes:
-    parts, position = [_MAGIC], len(_MAGIC)
+    parts, position = [MAGIC], len(MAGIC)
     chunks: list[bytes] = []
     for column, pages in group:
         start = position
@@ -251,44 +265,43 @@ def _small_file(source: pa.NativeFile, group: Sequence[tuple[PagedColumn, Sequen
         dictionary = None if column.pages.dictionary is None else start
         first_data = start + (0 if column.pages.dictionary is None else column.pages.dictionary[1])
         chunks.append(_column_chunk(column, rows, position - start, first_data, dictionary))
-    footer = _footer([column.element for column, _ in group], chunks, rows, position - len(_MAGIC))
-    return b"".join((*parts, footer, len(footer).to_bytes(4, "little"), _MAGIC))
+    footer = _footer([column.element for column, _ in group], chunks, rows, position - len(MAGIC))
+    return b"".join((*parts, framed(footer)))
 
 
-def _about(name: str, physical_type: int, codec: int) -> bytes:
-    about = CompactWriter()
-    about.integer(1, physical_type)
-    about.integers(2, [_PLAIN, _RLE, _RLE_DICTIONARY])
-    about.texts(3, [name])
-    about.integer(4, codec)
-    return about.fields()
+def _about(name: str, physical_type: int, codec: int) -> Fields:
+    return {
+        ColumnMetaData.TYPE: i32(physical_type),
+        ColumnMetaData.ENCODINGS: integers([_PLAIN, _RLE, _RLE_DICTIONARY]),
+        ColumnMetaData.PATH: texts([name]),
+        ColumnMetaData.CODEC: i32(codec),
+    }
 
 
 def _column_chunk(column: PagedColumn, rows: int, size: int, first_data: int, dictionary: int | None) -> bytes:
-    about = CompactWriter(column.about, last=4)
-    about.long(5, rows)
-    about.long(6, size)
-    about.long(7, size)
-    about.long(9, first_data)
+    about = column.about | {
+        ColumnMetaData.VALUES: i64(rows),
+        ColumnMetaData.PLAIN_BYTES: i64(size),
+        ColumnMetaData.STORED_BYTES: i64(size),
+        ColumnMetaData.DATA_PAGE: i64(first_data),
+    }
     if dictionary is not None:
-        about.long(11, dictionary)
-    chunk = CompactWriter()
-    chunk.long(2, 0)
-    chunk.struct(3, about.end())
-    return chunk.end()
+        about[ColumnMetaData.DICTIONARY_PAGE] = i64(dictionary)
+    return encoded({ColumnChunk.OFFSET: i64(0), ColumnChunk.METADATA: struct(about)})
 
 
 def _footer(elements: Sequence[bytes], chunks: Sequence[bytes], rows: int, size: int) -> bytes:
-    root = CompactWriter()
-    root.text(4, "schema")
-    root.integer(5, len(elements))
-    group = CompactWriter()
-    group.structs(1, chunks)
-    group.long(2, size)
-    group.long(3, rows)
-    footer = CompactWriter()
-    footer.integer(1, 2)
-    footer.structs(2, [root.end(), *elements])
-    footer.long(3, rows)
-    footer.structs(4, [group.end()])
-    return footer.end()
+    root = encoded({SchemaElement.NAME: text("schema"), SchemaElement.CHILDREN: i32(len(elements))})
+    group = {
+        RowGroupEntry.COLUMNS: structs(chunks),
+        RowGroupEntry.PLAIN_BYTES: i64(size),
+        RowGroupEntry.ROWS: i64(rows),
+    }
+    return encoded(
+        {
+            FileMetaData.VERSION: i32(2),
+            FileMetaData.SCHEMA: structs([root, *elements]),
+            FileMetaData.ROWS: i64(rows),
+            FileMetaData.ROW_GROUPS: structs([encoded(group)]),
+        }
+    )

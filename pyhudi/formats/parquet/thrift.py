@@ -5,16 +5,35 @@ Source: the compact protocol of Apache Thrift.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-__all__ = ["FALSE", "I16", "I32", "I64", "LIST", "STRUCT", "CompactReader", "CompactWriter"]
+__all__ = [
+    "FALSE",
+    "STRUCT",
+    "CompactReader",
+    "Fields",
+    "Value",
+    "encoded",
+    "i16",
+    "i32",
+    "i64",
+    "integers",
+    "number_in",
+    "struct",
+    "structs",
+    "text",
+    "texts",
+]
+
+Value = tuple[int, bytes]  # the type of a field, and its encoded value
+Fields = dict[int, Value]  # of a struct, by their numbers
 
 
 _VARINT_BYTES = 10  # 64 bits, seven to a byte
 # Types of the compact protocol.
-_BYTE, _DOUBLE, _BINARY, LIST, _SET, _MAP, STRUCT = 3, 7, 8, 9, 10, 11, 12
-I16, I32, I64 = 4, 5, 6
-_INTEGERS = frozenset({I16, I32, I64})
+_BYTE, _DOUBLE, _BINARY, _LIST, _SET, _MAP, STRUCT = 3, 7, 8, 9, 10, 11, 12
+_I16, _I32, _I64 = 4, 5, 6
+_INTEGERS = frozenset({_I16, _I32, _I64})
 _LONGEST_STEP = 15  # between numbers of fields; after a longer one the number follows
 _LONG_LIST = 15  # with so many elements or more, the number follows
 _TRUE, FALSE = 1, 2
@@ -43,6 +62,17 @@ class CompactReader:
             else:
                 self.skip(kind)
 
+    def struct(self) -> Fields:
+        """A struct, its values as they are encoded. Raises LookupError, ValueError, RecursionError."""
+        fields: Fields = {}
+        for number, kind in self.fields():
+            start = self.at
+            self.skip(kind)
+            if self.at > len(self.data):
+                raise LookupError("a field beyond the end")
+            fields[number] = kind, self.data[start : self.at]
+        return fields
+
     def elements(self) -> range:
         """Numbers of the elements of a list; the caller moves over each."""
         return range(self._list_head()[0])
@@ -65,7 +95,7 @@ class CompactReader:
         elif kind == STRUCT:
             for _, part in self.fields():
                 self.skip(part)
-        elif kind in (LIST, _SET):
+        elif kind in (_LIST, _SET):
             count, part = self._list_head()
             for _ in range(count):
                 self._skip_element(part)
@@ -103,81 +133,71 @@ class CompactReader:
         raise ValueError("a number of more than 64 bits")
 
 
-class CompactWriter:
-    """The fields of one struct, in the order of their numbers.
-
-    Args:    begun: `fields` of another writer, to continue; last: the number of their last field.
-    """
-
-    def __init__(self, begun: bytes = b"", last: int = 0) -> None:
-        self._parts = [begun]
-        self._last = last
-
-    def integer(self, number: int, value: int) -> None:
-        """An i32."""
-        self.raw(number, I32, _varint(_zigzag(value)))
-
-    def long(self, number: int, value: int) -> None:
-        """An i64."""
-        self.raw(number, I64, _varint(_zigzag(value)))
-
-    def text(self, number: int, value: str) -> None:
-        """A string."""
-        self.raw(number, _BINARY, _binary(value))
-
-    def struct(self, number: int, value: bytes) -> None:
-        """Another struct, as its `end` returned it."""
-        self.raw(number, STRUCT, value)
-
-    def integers(self, number: int, values: Sequence[int]) -> None:
-        """A list of i32."""
-        self._list(number, I32, [_varint(_zigzag(value)) for value in values])
-
-    def texts(self, number: int, values: Sequence[str]) -> None:
-        """A list of strings."""
-        self._list(number, _BINARY, [_binary(value) for value in values])
-
-    def structs(self, number: int, values: Sequence[bytes]) -> None:
-        """A list of structs."""
-        self._list(number, STRUCT, values)
-
-    def fields(self) -> bytes:
-        """The fields so far."""
-        return b"".join(self._parts)
-
-    def end(self) -> bytes:
-        """The struct."""
-        return b"".join((*self._parts, b"\x00"))
-
-    def raw(self, number: int, kind: int, value: bytes) -> None:
-        """A value as `CompactReader.skip` moves over it."""
-        step = number - self._last
-        head = bytes([step << 4 | kind]) if 0 < step <= _LONGEST_STEP else bytes([kind]) + self.number(number)
-        self._parts += [head, value]
-        self._last = number
-
-    @staticmethod
-    def number(value: int) -> bytes:
-        """The encoded value of an integer."""
-        return _varint(_zigzag(value))
-
-    @staticmethod
-    def struct_list(structs: Sequence[bytes]) -> bytes:
-        """The encoded value of a list of structs."""
-        return _encoded_list(STRUCT, structs)
-
-    def _list(self, number: int, kind: int, values: Sequence[bytes]) -> None:
-        self.raw(number, LIST, _encoded_list(kind, values))
+def encoded(fields: Mapping[int, Value]) -> bytes:
+    """A struct of these fields."""
+    parts, last = [], 0
+    for number in sorted(fields):
+        kind, value = fields[number]
+        step = number - last
+        head = bytes([step << 4 | kind]) if 0 < step <= _LONGEST_STEP else bytes([kind]) + _number(number)
+        parts += [head, value]
+        last = number
+    return b"".join((*parts, b"\x00"))
 
 
-def _encoded_list(kind: int, values: Sequence[bytes]) -> bytes:
+def number_in(fields: Mapping[int, Value], number: int) -> int:
+    """An integer of a struct, 0 where it is absent."""
+    return CompactReader(fields[number][1]).integer() if number in fields else 0
+
+
+def i16(value: int) -> Value:
+    """An integer of 16 bits."""
+    return _I16, _number(value)
+
+
+def i32(value: int) -> Value:
+    """An integer of 32 bits."""
+    return _I32, _number(value)
+
+
+def i64(value: int) -> Value:
+    """An integer of 64 bits."""
+    return _I64, _number(value)
+
+
+def text(value: str) -> Value:
+    """A string."""
+    return _BINARY, _binary(value)
+
+
+def struct(fields: Mapping[int, Value]) -> Value:
+    """A struct."""
+    return STRUCT, encoded(fields)
+
+
+def integers(values: Sequence[int]) -> Value:
+    """A list of i32."""
+    return _list(_I32, [_number(value) for value in values])
+
+
+def texts(values: Sequence[str]) -> Value:
+    """A list of strings."""
+    return _list(_BINARY, [_binary(value) for value in values])
+
+
+def structs(values: Sequence[bytes]) -> Value:
+    """A list of encoded structs."""
+    return _list(STRUCT, values)
+
+
+def _list(kind: int, values: Sequence[bytes]) -> Value:
     count = len(values)
     head = bytes([count << 4 | kind]) if count < _LONG_LIST else bytes([_LONG_LIST << 4 | kind]) + _varint(count)
-    return head + b"".join(values)
+    return _LIST, head + b"".join(values)
 
 
-def _zigzag(value: int) -> int:
-    return value << 1 if value >= 0 else (-value << 1) - 1
+def _number(value: int) -> bytes:
+    return _varint(value << 1 if value >= 0 else (-value << 1) - 1)
 
 
 def _varint(value: int) -> bytes:
