@@ -62,7 +62,7 @@ def check_others(
         statuses,
         groups_replaced_by(body),
         conflict_strategy(options),
-        logs_are_parted=now.config.table_version >= 8,
+        logs_are_parted=now.config.format.has_own_log_files,
     )
     times_at_first = {instant.requested_time for instant in began.meta.timeline}
     if options.concurrency.is_non_blocking and body.operation_type != OperationType.BULK_INSERT:

@@ -41,7 +41,7 @@ from pyhudi.model.filenames import (
     LogFileName,
 )
 from pyhudi.model.instant import ActionKind
-from pyhudi.model.new_table import LATER_KINDS, NewTable, new_table_properties
+from pyhudi.model.new_table import NewTable, new_table_properties
 from pyhudi.model.options import WriteOptions
 from pyhudi.model.options.declare import key_of
 from pyhudi.model.options.metadata import MetadataOptions
@@ -137,7 +137,7 @@ def _metadata_partitions(config: TableConfig, options: WriteOptions) -> tuple[st
     if metadata.enable is False:
         return ()
     is_named = metadata.enable or key_of(MetadataOptions, "column_stats") in options.explicit
-    if config.table_version < LATER_KINDS and not is_named:
+    if not config.format.has_partition_stats and not is_named:
         metadata = replace(metadata, column_stats=False)
     return partitions_of_options(config, metadata)
 

@@ -318,7 +318,7 @@ def table_rules(context: ActionContext) -> MergeRules:
     otherwise than the table.
     """
     config, options = context.meta.config, context.options
-    if config.table_version < 8 and config.payload_class is None and config.merge_strategy_id is None:
+    if not config.format.stores_merging and config.payload_class is None and config.merge_strategy_id is None:
         properties = {
             "hoodie.compaction.payload.class": options.payload_class,
             "hoodie.record.merge.mode": None if options.payload_class else options.merge_mode,
@@ -343,5 +343,5 @@ def input_rules(context: ActionContext) -> MergeRules:
         return rules
     # Hudi 0.x keeps the row with the greater ordering value within a batch, whatever the payload class does later.
     fields = rules.ordering_fields if rules.by_ordering else ordering_fields(context)
-    by_value = rules.mode == EVENT_TIME_ORDERING or context.meta.config.table_version < 8
+    by_value = rules.mode == EVENT_TIME_ORDERING or not context.meta.config.format.combines_input_by_mode
     return MergeRules(EVENT_TIME_ORDERING, fields) if by_value and fields else _LATEST

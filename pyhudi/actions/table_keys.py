@@ -55,7 +55,6 @@ __all__ = [
 PROBE_TIME = "19700101000000000"  # placeholder for the instant time while columns are checked, before it is drawn
 
 _ENCODING = "hoodie.table.complex.keygenerator.encoding"
-_ENCODING_FROM_VERSION = 9  # from this version on Hudi always writes `f:v`
 _SAMPLED_KEYS = 1000
 
 
@@ -164,7 +163,7 @@ def _with_stored_form(
     stored = detect_single_key_encoding(_sample_keys(context), config.record_key_fields[0])
     if stored is None:
         return generator
-    if config.table_version >= _ENCODING_FROM_VERSION and stored == "VALUE_ONLY":
+    if config.format.prefixes_single_complex_key and stored == "VALUE_ONLY":
         raise KeyGenError(
             f"{context.meta.storage.root}: the table has version {config.table_version} and the key generator COMPLEX "
             f"with one key field, so every writer spells its keys '{config.record_key_fields[0]}:value', but its files "

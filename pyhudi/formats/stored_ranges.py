@@ -23,6 +23,7 @@ import pyarrow.compute as pc
 
 from pyhudi.arrow.kinds import is_bytes, is_text
 from pyhudi.formats.column_stats import ColumnRange, Plain
+from pyhudi.model.table_format import TableFormat
 
 __all__ = [
     "OLD_DECIMAL",
@@ -180,9 +181,9 @@ def rows_of_files(
         *(pa.array(counts, pa.int64()) for counts in (values, nulls, stored, plain)),
         is_deleted,
     ]
-    if table_version >= 8:
+    if TableFormat(table_version).has_tight_bounds:
         columns.append(pa.repeat(pa.scalar(value=True), count) if tight else is_deleted)
-    if table_version >= 9:
+    if TableFormat(table_version).has_value_types:
         kind = schema.field("valueType").type
         types = [pa.array(ordinals, pa.int32()), pa.array(infos, pa.string())]
         columns.append(pa.StructArray.from_arrays(types, fields=[kind.field(0), kind.field(1)]))
@@ -232,15 +233,16 @@ def _in_union(union: pa.DataType, numbers: Sequence[int | None], values: Sequenc
 @cache
 def stats_schema(table_version: int) -> pa.Schema:
     """The columns of these rows: the fields of `ColumnStatsMetadata` in the metadata table's schema."""
+    table_format = TableFormat(table_version)
     wrapped: list[pa.DataType] = [
         pa.bool_(), pa.int32(), pa.int64(), pa.float32(), pa.float64(), pa.binary(), pa.string(), pa.int32(),
-        OLD_DECIMAL, pa.time64("us"), pa.int64(), *([pa.int32()] if table_version >= 8 else []),
+        OLD_DECIMAL, pa.time64("us"), pa.int64(), *([pa.int32()] if table_format.has_tight_bounds else []),
     ]  # fmt: skip
     members = [
         pa.field(f"member{number}", pa.struct([pa.field("value", kind, nullable=False)]))
         for number, kind in enumerate(wrapped)
     ]
-    if table_version >= 9:
+    if table_format.has_value_types:
         values = pa.list_(pa.field("element", pa.struct(members)))
         members = [*members, pa.field(f"member{len(members)}", pa.struct([pa.field("wrappedValues", values)]))]
     bound = pa.struct(members)
@@ -253,9 +255,9 @@ def stats_schema(table_version: int) -> pa.Schema:
         *(pa.field(name, pa.int64()) for name in counts),
         pa.field("isDeleted", pa.bool_(), nullable=False),
     ]
-    if table_version >= 8:
+    if table_format.has_tight_bounds:
         fields.append(pa.field("isTightBound", pa.bool_(), nullable=False))
-    if table_version >= 9:
+    if table_format.has_value_types:
         kind = [pa.field("typeOrdinal", pa.int32(), nullable=False), pa.field("additionalInfo", pa.string())]
         fields.append(pa.field("valueType", pa.struct(kind)))
     return pa.schema(fields)
@@ -285,7 +287,7 @@ def _form(kind: pa.DataType, table_version: int) -> tuple[int | None, _Type]:
     From version 9 on there are the physical values, decimals as unscaled numbers in as few bytes as possible. Below it,
     dates and decimals have separate members.
     """
-    is_new = table_version >= 9
+    is_new = TableFormat(table_version).has_value_types
     info = f"{kind.precision},{kind.scale}" if pa.types.is_decimal(kind) else None
     value_type = (_DECIMAL_TYPE if info else _ordinal(kind), info)
     if info:

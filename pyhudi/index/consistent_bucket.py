@@ -43,6 +43,7 @@ from pyhudi.model.file_group import FileGroupId
 from pyhudi.model.filenames import data_path, hashing_folder, hashing_path
 from pyhudi.model.keys import LOCATION, PARTITION_PATH, RECORD_KEY
 from pyhudi.model.table_config import TableConfig
+from pyhudi.model.table_format import TableFormat
 from pyhudi.storage.base import Storage
 from pyhudi.storage.paths import parent
 
@@ -133,7 +134,7 @@ def move_markers(storage: Storage, table_version: int) -> None:
     """
     for partition_path, instant_time in _all_rings(storage):
         above, below = (_marker_path(partition_path, instant_time, version) for version in (8, 6))
-        source, target = (below, above) if table_version >= 8 else (above, below)
+        source, target = (below, above) if TableFormat(table_version).marks_rings_beside_them else (above, below)
         if storage.stat(source) is not None:
             _make_marker(storage, target)
             storage.delete(source)
@@ -164,7 +165,7 @@ def delete_rings(storage: Storage, instant_time: str) -> None:
 
 
 def _marker_path(partition_path: str, instant_time: str, table_version: int) -> str:
-    folder = hashing_folder(partition_path) if table_version >= 8 else partition_path
+    folder = hashing_folder(partition_path) if TableFormat(table_version).marks_rings_beside_them else partition_path
     return data_path(folder, f"{instant_time}{_MARKER}")
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from pyhudi.errors import ConfigError
 from pyhudi.keygen.partition_path import PathStyle
+from pyhudi.model.table_format import TableFormat
 
 __all__ = ["TIMEBASED_PREFIXES", "KeySettings", "infer", "option_text", "parse_settings", "split_fields"]
 
@@ -109,7 +110,7 @@ def _single_field_prefix(options: Mapping[str, str], version: int) -> bool:
         if stored not in ("FIELD_PREFIXED", "VALUE_ONLY"):
             raise ConfigError(f"{STORED_COMPLEX_ENCODING} is {stored!r}; expected FIELD_PREFIXED or VALUE_ONLY.")
         return stored == "FIELD_PREFIXED"
-    return version >= CURRENT_VERSION or not _flag(options, NEW_COMPLEX_ENCODING)
+    return TableFormat(version).prefixes_single_complex_key or not _flag(options, NEW_COMPLEX_ENCODING)
 
 
 def _timebased(options: Mapping[str, str]) -> Mapping[str, str]:

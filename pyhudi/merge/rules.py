@@ -167,7 +167,7 @@ def _of_payload(payload: str, config: TableConfig) -> MergeRules:
         return rules
     if partial_update:
         rules = replace(rules, stamped_by_newer=True, later_deletes=frozenset({Place.FILE}))
-    if config.table_version >= 8:
+    if config.format.orders_log_deletes:
         return rules
     # In Hudi 0.x, deletes in log files have an ordering value only among the log records themselves.
     fills_in = EVERYWHERE if partial_update else _STORED

@@ -41,7 +41,6 @@ from pyhudi.model.instant import (
     next_instant_time,
     parse_instant_time,
 )
-from pyhudi.model.new_table import BY_COMPLETION
 from pyhudi.model.plans import CompactionPlan
 from pyhudi.storage.base import Storage
 from pyhudi.transaction.instants import drop, request_at, start
@@ -82,7 +81,7 @@ def compact_archived(table: MetadataTable) -> MetadataTable:
     Raises: MetadataTableDamaged when they can't be compacted now.
     """
     active = {i.requested_time for i in table.meta.timeline}
-    if table.data.config.table_version < BY_COMPLETION or not active:
+    if not table.data.config.format.orders_by_completion or not active:
         return table
     archived = [s for name in table.partitions for s in table.slices(name) if s.base_instant not in active]
     if not archived:
@@ -114,7 +113,7 @@ def run_pending_compactions(table: MetadataTable) -> MetadataTable:
         try:
             slices = with_committed_bytes(table.meta, slices_of(plan.operations, table.meta), find_missing=False)
         except TableError as error:
-            if table.data.config.table_version < BY_COMPLETION:
+            if not table.data.config.format.orders_by_completion:
                 raise MetadataTableDamaged(f"{table.meta.storage.root}: {error}") from error
             table = _dropped(table, requested)
             continue
@@ -126,7 +125,7 @@ def settle_pending_compactions(table: MetadataTable) -> MetadataTable:
     """Settle pending plans before the files they name are deleted. From version 8 on a plan does not begin a new slice,
     so it is taken off the timeline; below, new log files belong to the next slice, so the plan is executed.
     """
-    if table.data.config.table_version < BY_COMPLETION:
+    if not table.data.config.format.orders_by_completion:
         return run_pending_compactions(table)
     for instant in table.meta.timeline.pending().of([ActionKind.COMPACTION]):
         plan = table.meta.reader.compaction_plan(instant)
@@ -140,7 +139,7 @@ def settle_pending_compactions(table: MetadataTable) -> MetadataTable:
 def _delta_commits(table: MetadataTable) -> int:
     """Delta commits since the last compaction, those that built partitions included."""
     since = _last_compaction(table)
-    by_completion = table.data.config.table_version >= BY_COMPLETION
+    by_completion = table.data.config.format.orders_by_completion
     deltas = (i for i in table.meta.timeline.completed() if i.action is ActionKind.DELTACOMMIT)
     when = (max(i.requested_time, i.completion_time or "") if by_completion else i.requested_time for i in deltas)
     return sum(time > since for time in when)
@@ -155,7 +154,7 @@ def _instant_time(table: MetadataTable) -> str | None:
     """The instant time of a compaction now; None when there can be none."""
     pending = {i.requested_time for i in table.data.timeline.pending()}
     deltas = [i for i in table.meta.timeline.completed() if i.action is ActionKind.DELTACOMMIT]
-    if table.data.config.table_version < BY_COMPLETION:
+    if not table.data.config.format.orders_by_completion:
         last = max(i.requested_time for i in deltas)
         return None if any(one <= last for one in pending) else service_time(table, _SUFFIX)
     dead = [i.requested_time for i in deltas if i.requested_time in pending]
@@ -171,7 +170,7 @@ def service_time(table: MetadataTable, suffix: str) -> str | None:
     that instant exists already.
     """
     times_in_use = _taken(table)
-    if table.data.config.table_version < BY_COMPLETION:
+    if not table.data.config.format.orders_by_completion:
         deltas = (i for i in table.meta.timeline.completed() if i.action is ActionKind.DELTACOMMIT)
         time = max(i.requested_time for i in deltas) + suffix
         return None if time in times_in_use else time
@@ -188,7 +187,7 @@ def _taken(table: MetadataTable) -> frozenset[str]:
 def _compactable(table: MetadataTable, partition: str, instant_time: str) -> Iterator[FileSlice]:
     """The slices with log files, without the log files that must not be merged."""
     late = frozenset[str]()
-    if table.data.config.table_version >= BY_COMPLETION:
+    if table.data.config.format.orders_by_completion:
         late = frozenset(i.requested_time for i in table.meta.timeline if (i.completion_time or "9") >= instant_time)
     for slice in table.slices(partition):
         logs = tuple(log for log in slice.log_files if log.instant_time not in late)

@@ -31,7 +31,6 @@ from pyhudi.model.instant import (
     format_instant_time,
     next_instant_time,
 )
-from pyhudi.model.new_table import OWN_LOG_FILES
 from pyhudi.transaction.commit import commit_part
 from pyhudi.transaction.instants import request_at, start
 
@@ -178,7 +177,7 @@ def _writing(
 def next_log_name(table: MetadataTable, slice: FileSlice, instant_time: str) -> LogFileName:
     """From version 8 on the instant's own file; below, the slice's next version, counted over the folder's files."""
     group = slice.group
-    if table.data.config.table_version >= OWN_LOG_FILES:
+    if table.data.config.format.has_own_log_files:
         return LogFileName(group.file_id, instant_time, 1, _TOKEN)
     names = (LogFileName.parse(entry.name) for entry in table.meta.storage.list(group.partition_path))
     of_group = (name for name in names if name is not None and name.file_id == group.file_id)

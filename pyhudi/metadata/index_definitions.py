@@ -15,6 +15,7 @@ from pyhudi.formats.timeline.bodies import Fields, fields_of
 from pyhudi.metadata.schema import MetadataKind
 from pyhudi.model.filenames import INDEX_DEFINITIONS_PATH
 from pyhudi.model.predicate.tree import Call
+from pyhudi.model.table_format import TableFormat
 from pyhudi.storage.base import Storage
 
 __all__ = [
@@ -91,7 +92,11 @@ class IndexDefinitions:
 def column_stats_definition(table_version: int, columns: Sequence[str]) -> IndexDefinition:
     """The definition of column statistics, from table version 8 on. Partition statistics have none."""
     name = MetadataKind.COLUMN_STATS.value.prefix
-    return IndexDefinition(name, name, name, tuple(columns), version="V2" if table_version >= 9 else None)
+    return IndexDefinition(name, name, name, tuple(columns), version=_version(table_version))
+
+
+def _version(table_version: int) -> str | None:
+    return "V2" if TableFormat(table_version).has_versioned_definitions else None
 
 
 def is_partitioned_record_index(definitions: IndexDefinitions) -> bool:
@@ -102,15 +107,13 @@ def is_partitioned_record_index(definitions: IndexDefinitions) -> bool:
 
 def secondary_index_definition(table_version: int, name: str, column: str) -> IndexDefinition:
     """The definition of a secondary index. `name`: its partition's name."""
-    version = "V2" if table_version >= 9 else None
-    return IndexDefinition(name, "secondary_index", "identity", (column,), version=version)
+    return IndexDefinition(name, "secondary_index", "identity", (column,), version=_version(table_version))
 
 
 def expression_index_definition(table_version: int, name: str, kind: str, call: Call) -> IndexDefinition:
     """The definition of an expression index. `name`: its partition; `kind`: `column_stats` or `bloom_filters`."""
-    version = "V2" if table_version >= 9 else None
     options = {EXPRESSION_OPTION: call.function, **dict(call.options)}
-    return IndexDefinition(name, kind, call.function, (str(call.column),), options, version)
+    return IndexDefinition(name, kind, call.function, (str(call.column),), options, _version(table_version))
 
 
 def read_index_definitions(storage: Storage) -> IndexDefinitions:

@@ -28,7 +28,7 @@ from pyhudi.model.commit import WriteStat
 from pyhudi.model.filenames import INDEX_DEFINITIONS_PATH, METADATA_TABLE_FOLDER
 from pyhudi.model.instant import Instant
 from pyhudi.model.merge_mode import PAYLOAD_STRATEGY_ID
-from pyhudi.model.new_table import BY_COMPLETION, CHECKSUM_KEY, table_checksum
+from pyhudi.model.new_table import CHECKSUM_KEY, table_checksum
 from pyhudi.model.table_config import METADATA_PARTITIONS, METADATA_PARTITIONS_INFLIGHT
 from pyhudi.storage.subfolder import Subfolder
 from pyhudi.timeline.table_properties import create_table, update_table_config
@@ -69,7 +69,7 @@ def _properties(data: MetaClient) -> Mapping[str, str]:
         "hoodie.compaction.payload.class": _PAYLOAD,
         "hoodie.datasource.write.drop.partition.columns": "false",
     }
-    if version >= 8:
+    if data.config.format.stores_merging:
         properties |= {
             "hoodie.table.initial.version": str(version),
             "hoodie.table.keygenerator.type": "HOODIE_TABLE_METADATA",
@@ -185,7 +185,7 @@ def _next_build_time(table: MetadataTable) -> str:
     from 010 on.
     """
     times_in_use = {instant.requested_time for instant in table.meta.timeline}
-    if table.data.config.table_version >= BY_COMPLETION:
+    if table.data.config.format.orders_by_completion:
         times = (f"{number:017d}" for number in count())
     else:
         completed = (i.requested_time for i in table.data.timeline if i.is_completed)

@@ -37,7 +37,7 @@ from pyhudi.arrow.buffers import is_ascending, order_of_bytes
 from pyhudi.engine.sorted_ranges import SortedRanges
 from pyhudi.java.hashes import java_string_hash
 from pyhudi.metadata.schema import MetadataKind, kind_of
-from pyhudi.model.new_table import SECONDARY_BY_VALUE
+from pyhudi.model.table_format import TableFormat
 
 __all__ = [
     "ALL_PARTITIONS_KEY",
@@ -195,7 +195,7 @@ def groups_by_prefix(file_ids: Iterable[str]) -> Mapping[str, list[str]]:
 
 def group_numbers(partition: str, keys: pa.Array, groups: int, table_version: int) -> npt.NDArray[np.int32]:
     """The number of the file group, among `groups`, that each key belongs to."""
-    by_value = kind_of(partition) is MetadataKind.SECONDARY_INDEX and table_version >= SECONDARY_BY_VALUE
+    by_value = kind_of(partition) is MetadataKind.SECONDARY_INDEX and TableFormat(table_version).shards_pairs_by_value
     return shards(keys, groups, by_secondary_value=by_value)
 
 

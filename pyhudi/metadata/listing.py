@@ -30,7 +30,6 @@ from pyhudi.model.commit import TableChange, WriteStat
 from pyhudi.model.file_group import FileSlice
 from pyhudi.model.filenames import LogFileName, data_path
 from pyhudi.model.instant import ActionKind, Instant
-from pyhudi.model.new_table import BY_COMPLETION
 from pyhudi.storage.base import FileInfo
 from pyhudi.storage.file_cache import FILES, settled_state
 from pyhudi.view.file_system_view import FileSystemView
@@ -55,7 +54,7 @@ def missing_instants(table: MetadataTable) -> tuple[str, ...]:
             continue
         if instant.requested_time in completed or (oldest is not None and instant.requested_time < oldest):
             continue  # archived there
-        when = instant.completion_time if table.data.config.table_version >= BY_COMPLETION else instant.requested_time
+        when = instant.completion_time if table.data.config.format.orders_by_completion else instant.requested_time
         if built is None or when is None or when > built:
             missing.append(instant.requested_time)
     return tuple(missing)
@@ -65,7 +64,7 @@ def _built(table: MetadataTable) -> str | None:
     """How far the listing that built `files` reaches: a completion time; below version 8 its latest instant. None when
     that was archived.
     """
-    by_completion = table.data.config.table_version >= BY_COMPLETION
+    by_completion = table.data.config.format.orders_by_completion
     times = []
     for instant in table.meta.timeline:
         time = instant.requested_time

@@ -21,6 +21,7 @@ from pyhudi.formats.avro.schema import arrow_from_avro, without_meta
 from pyhudi.formats.timeline.bodies import AvroObject, AvroType
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.model.table_config import TableConfig
+from pyhudi.model.table_format import TableFormat
 
 __all__ = [
     "MetadataKind",
@@ -200,7 +201,7 @@ def _fields(table_version: int) -> list[AvroObject]:
         _optional("ColumnStatsMetadata", _column_stats(table_version)),
         _optional("recordIndexMetadata", _record_index(table_version)),
     ]
-    if table_version >= 8:
+    if TableFormat(table_version).has_secondary_indexes:
         is_deleted = _record("HoodieSecondaryIndexInfo", [_field("isDeleted", "boolean")])
         fields.append(_optional("SecondaryIndexMetadata", is_deleted))
     return fields
@@ -213,10 +214,10 @@ def _bloom_filter() -> AvroObject:
 
 
 def _column_stats(table_version: int) -> AvroObject:
-    wrappers = _WRAPPERS if table_version >= 8 else _WRAPPERS[:-1]
+    wrappers = _WRAPPERS if TableFormat(table_version).has_tight_bounds else _WRAPPERS[:-1]
     names: list[AvroType] = [name for name, _ in wrappers]
     defined: list[AvroType] = [_record(name, [_field("value", avro)]) for name, avro in wrappers]
-    if table_version >= 9:
+    if TableFormat(table_version).has_value_types:
         items: AvroObject = {"type": "array", "items": ["null", *names]}
         defined.append(_record("ArrayWrapper", [_optional("wrappedValues", items)]))
         names = [*names, "ArrayWrapper"]
@@ -228,9 +229,9 @@ def _column_stats(table_version: int) -> AvroObject:
         *(_optional(name, "long") for name in ("valueCount", "nullCount", "totalSize", "totalUncompressedSize")),
         _field("isDeleted", "boolean"),
     ]
-    if table_version >= 8:
+    if TableFormat(table_version).has_tight_bounds:
         fields.append({**_field("isTightBound", "boolean"), "default": False})
-    if table_version >= 9:
+    if TableFormat(table_version).has_value_types:
         value_type = [_field("typeOrdinal", "int"), _optional("additionalInfo", _STRING)]
         fields.append(_optional("valueType", _record("HoodieValueTypeInfo", value_type)))
     return _record("HoodieMetadataColumnStats", fields)
@@ -246,7 +247,8 @@ def _record_index(table_version: int) -> AvroObject:
         _optional("instantTime", "long"),
         {**_field("fileIdEncoding", "int"), "default": 0},
     ]
-    return _record("HoodieRecordIndexInfo", [*fields, _optional("position", "long")] if table_version >= 8 else fields)
+    position = [_optional("position", "long")] if TableFormat(table_version).has_index_positions else []
+    return _record("HoodieRecordIndexInfo", [*fields, *position])
 
 
 def _record(name: str, fields: list[AvroObject]) -> AvroObject:

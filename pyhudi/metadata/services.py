@@ -45,7 +45,6 @@ from pyhudi.model.commit import OperationType, WriteStat
 from pyhudi.model.file_group import FileSlice
 from pyhudi.model.filenames import data_path, instant_of
 from pyhudi.model.instant import ActionKind, Instant, next_instant_time
-from pyhudi.model.new_table import BY_COMPLETION, LOG_COMPACTED_STATISTICS
 from pyhudi.model.options.metadata import MetadataOptions
 from pyhudi.model.plans import (
     KEEP_LATEST_COMMITS,
@@ -125,7 +124,7 @@ def _is_due(table: MetadataTable, commits: Sequence[Instant], deltas_min: int) -
 
 def _instant_time(table: MetadataTable, commits: Sequence[Instant]) -> str | None:
     times_in_use = {i.requested_time for meta in (table.meta, table.data) for i in meta.timeline}
-    if table.data.config.table_version < BY_COMPLETION:
+    if not table.data.config.format.orders_by_completion:
         time = max(i.requested_time for i in commits if i.action is ActionKind.DELTACOMMIT) + _CLEAN_SUFFIX
         return None if time in times_in_use else time
     time = completion_time_after(table, "")
@@ -228,7 +227,7 @@ def _may_change(table: MetadataTable) -> bool:
 def _due(table: MetadataTable, partition: str, blocks_min: int) -> Iterator[tuple[FileSlice, Sequence[LogBlock]]]:
     """Slices with enough blocks, of more than one instant: a merged block is not merged again alone."""
     is_counted = kind_of(partition) is MetadataKind.COLUMN_STATS
-    if is_counted and table.data.config.table_version < LOG_COMPACTED_STATISTICS:
+    if is_counted and not table.data.config.format.compacts_logs_of_statistics:
         return
     for slice in table.slices(partition):
         logs = replace(slice, base_file=None)

@@ -28,7 +28,6 @@ from pyhudi.metadata.schema import MetadataKind, kind_of, record_fields
 from pyhudi.model.file_group import FileSlice, LogFile
 from pyhudi.model.filenames import METADATA_TABLE_FOLDER, BaseFileName
 from pyhudi.model.instant import INSTANT_TIME_DIGITS, ActionKind, Instant
-from pyhudi.model.new_table import BY_COMPLETION, OWN_LOG_FILES, SECONDARY_BY_VALUE
 from pyhudi.storage.subfolder import Subfolder
 from pyhudi.view.committed_logs import with_committed_bytes
 from pyhudi.view.file_system_view import FileSystemView
@@ -130,7 +129,8 @@ class MetadataTable:
         """
         unchecked = {slice.group.file_id: slice for slice in slices}
         # `files` is built anew only with the whole table.
-        is_built_alone = self.data.config.table_version < BY_COMPLETION and partition != MetadataKind.FILES.value.prefix
+        by_completion = self.data.config.format.orders_by_completion
+        is_built_alone = not by_completion and partition != MetadataKind.FILES.value.prefix
         for instant in self._base_file_writers:
             for stat in self.meta.commits.metadata(instant).partition_to_write_stats.get(partition, ()):
                 name = BaseFileName.parse((stat.path or "").rpartition("/")[2])
@@ -146,7 +146,7 @@ class MetadataTable:
                 return
 
     def _when(self, instant: Instant) -> str:
-        by_completion = self.data.config.table_version >= BY_COMPLETION
+        by_completion = self.data.config.format.orders_by_completion
         return (instant.completion_time or "") if by_completion else instant.requested_time
 
     def _began(self, slice: FileSlice) -> str:
@@ -157,7 +157,7 @@ class MetadataTable:
         """The slices without log files that were deleted when their partition was built anew; older instants still name
         them.
         """
-        if self.data.config.table_version < OWN_LOG_FILES:
+        if not self.data.config.format.has_own_log_files:
             return tuple(slices)  # names say the slice
         completed = {i.requested_time: i.completion_time or "" for i in self.meta.timeline}
 
@@ -219,7 +219,7 @@ class MetadataTable:
         From version 9 on only file groups that may have them are opened. Raises: MetadataTableDamaged, CorruptFile.
         """
         prefixes = [secondary_key_prefix(value) for value in values]
-        if self.data.config.table_version < SECONDARY_BY_VALUE:
+        if not self.data.config.format.shards_pairs_by_value:
             return self.with_prefixes(partition, prefixes)
         ids = [slice.group.file_id for slice in self.slices(partition)]
         numbers = group_numbers(partition, pa.array(prefixes, pa.string()), len(ids), self.data.config.table_version)
@@ -261,7 +261,7 @@ class MetadataTable:
             return instant_time in self._own_completed
         if instant_time in self._data_completed or instant_time in self._rolled_back_here:
             return True
-        if self.data.config.table_version >= BY_COMPLETION:
+        if self.data.config.format.orders_by_completion:
             # It is completed here (else its files would not be listed), so the only question is whether it is pending
             # there.
             return instant_time not in self._data_pending

@@ -14,7 +14,6 @@ from pyhudi.metadata.table import FIRST_BUILD, SOLO, MetadataTable
 from pyhudi.model.commit import OperationType
 from pyhudi.model.filenames import META_FOLDER, LogFileName, instant_of
 from pyhudi.model.instant import INSTANT_TIME_DIGITS, ActionKind, Instant
-from pyhudi.model.new_table import BY_COMPLETION, OWN_LOG_FILES
 from pyhudi.storage.base import FileInfo
 from pyhudi.transaction.undo import take_off
 
@@ -30,7 +29,7 @@ def is_compacted(table: MetadataTable, instant_time: str) -> bool:
     compactions = [i.requested_time for i in table.meta.timeline.completed() if _is_compaction(table, i)]
     if not instants:
         return instant_time < oldest
-    by_completion = table.data.config.table_version >= BY_COMPLETION
+    by_completion = table.data.config.format.orders_by_completion
     when = (instants[0].completion_time or "") if by_completion else instant_time
     return instants[0].is_completed and any(compaction > when for compaction in compactions)
 
@@ -53,7 +52,7 @@ def is_built_of(table: MetadataTable, partition: str, instant_time: str) -> bool
     Whether an instant without a delta commit here was complete is unknown: that it had begun is enough.
     """
     completed = {i.requested_time: i.completion_time or "" for i in table.meta.timeline if i.is_completed}
-    if table.data.config.table_version < OWN_LOG_FILES:
+    if not table.data.config.format.has_own_log_files:
         return any(instant_time <= build[:INSTANT_TIME_DIGITS] for build in _builds(table, partition))
     when = completed.get(instant_time, instant_time)
     return any(completed.get(build, "") > when for build in _builds(table, partition))
@@ -87,7 +86,7 @@ def forget(table: MetadataTable, instant_time: str) -> bool:
 
 def files_written_by(table: MetadataTable, instant_time: str) -> Iterator[str]:
     """Paths of the files that an instant of the metadata table has made."""
-    by_name = table.data.config.table_version >= OWN_LOG_FILES
+    by_name = table.data.config.format.has_own_log_files
     for folder in table.meta.storage.list(""):
         if not folder.is_dir or folder.name == META_FOLDER:
             continue

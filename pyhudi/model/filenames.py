@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from pyhudi.model.instant import ActionKind, State
+from pyhudi.model.table_format import TimelineLayout
 
 __all__ = [
     "AUXILIARY_FOLDER",
@@ -220,6 +221,11 @@ _PENDING_NAMES = {
 }
 
 
+@cache  # a timeline has many names
+def _names_times(layout_version: int) -> bool:
+    return TimelineLayout(layout_version).names_completion_times
+
+
 def pending_actions(action: ActionKind) -> tuple[ActionKind, ...]:
     """The actions that may name the pending files of an instant that completes as `action`."""
     return _PENDING_NAMES.get(action, (action,))
@@ -238,19 +244,19 @@ class InstantFileName:
         """The file's name in timeline layout 1 or 2."""
         action = self.action
         if self.state is State.COMPLETED:
-            both = layout_version >= 2 and self.completion_time is not None
+            both = _names_times(layout_version) and self.completion_time is not None
             times = f"{self.requested_time}_{self.completion_time}" if both else self.requested_time
             return f"{times}.{action.completed_as.value}"
         if self.state is State.INFLIGHT and action is ActionKind.COMMIT:
             return f"{self.requested_time}.inflight"  # the oldest form: no action in it, in both layouts
-        if layout_version < 2 and action is ActionKind.CLUSTERING:
+        if action is ActionKind.CLUSTERING and not TimelineLayout(layout_version).names_clusterings:
             action = ActionKind.REPLACECOMMIT
         return f"{self.requested_time}.{action.value}.{self.state.name.lower()}"
 
     @classmethod
     def parse(cls, name: str, layout_version: int) -> InstantFileName | None:
         """The parts of an instant file's name, None for other files in the folder."""
-        if layout_version >= 2:
+        if _names_times(layout_version):
             match = _L2_NAME.fullmatch(name)
             requested, completion, action_part, state_part = match.groups() if match else ("", None, "", None)
         else:

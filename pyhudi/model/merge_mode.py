@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pyhudi.errors import ConfigError
+from pyhudi.model.table_format import TableFormat
 
 __all__ = [
     "BUILT_IN_STRATEGY_IDS",
@@ -127,6 +128,7 @@ def infer_merge_mode(
     the strategy id decides before the payload class; version 9 stores the mode. Raises ConfigError for an unknown mode
     and for one that payload class or strategy id contradict.
     """
+    table_format = TableFormat(table_version)
     if mode is not None:
         mode = mode.upper()
         if mode not in MERGE_MODES:
@@ -134,13 +136,13 @@ def infer_merge_mode(
     if payload_class is None and strategy_id is None:
         if mode is not None:
             return mode
-        if table_version < 8 and not is_merge_on_read:
+        if not table_format.stores_merging and not is_merge_on_read:
             return COMMIT_TIME_ORDERING
         return EVENT_TIME_ORDERING if has_ordering else COMMIT_TIME_ORDERING
     # Version 9 may still have an id from before its upgrade, next to the mode, which counts.
-    if table_version >= 9 and mode is not None and payload_class is None:
+    if table_format.merges_by_stored_mode and mode is not None and payload_class is None:
         return mode
-    payload_first = payload_class is not None and (table_version != 8 or strategy_id is None)
+    payload_first = payload_class is not None and (not table_format.prefers_strategy_id or strategy_id is None)
     if payload_first:
         inferred = mode_of_payload(str(payload_class))
     else:

@@ -1,12 +1,10 @@
-"""Properties of a new table with their checksum, and the first table versions of the metadata table's rules.
+"""Properties of a new table with their checksum.
 
 `new_table_properties` gives the keys that Hudi's DataFrame writer stores, version by version. The checksum in
-`hoodie.properties` hashes the table's name only (`table_checksum`). Each rule of the metadata table has one name here,
-with the first table version that follows it.
+`hoodie.properties` hashes the table's name only (`table_checksum`).
 
 Source: docs/formats/table-config.md, "New tables", "Checksum"; docs/formats/merging.md, "What properties say",
-"Mode of a table", "Payload classes"; docs/formats/metadata-table.md, "Timeline", "Which blocks count", "Partitions",
-"Index definitions", "Secondary index", "Taking back", "Built while writers go on", "Log compaction".
+"Mode of a table", "Payload classes".
 """
 
 from __future__ import annotations
@@ -34,20 +32,11 @@ from pyhudi.model.merge_mode import (
     mode_of_payload,
     payload_class_name,
 )
+from pyhudi.model.table_format import TableFormat
 
 __all__ = [
-    "BUILT_BESIDE_WRITERS",
-    "BY_COMPLETION",
     "CHECKSUM_KEY",
     "CREATE_SCHEMA",
-    "DELETE_BLOCKS",
-    "INDEX_DEFINITIONS",
-    "LATER_KINDS",
-    "LOG_COMPACTED_STATISTICS",
-    "OWN_LOG_FILES",
-    "RECORD_INDEX_DEFINITION",
-    "SECONDARY_BY_VALUE",
-    "SECONDARY_NULLS",
     "WRITABLE_VERSIONS",
     "NewTable",
     "has_valid_checksum",
@@ -57,16 +46,6 @@ __all__ = [
 
 
 CREATE_SCHEMA = "hoodie.table.create.schema"
-BY_COMPLETION = 8  # order by completion times; below by instant times, whose last three digits tell the kind
-BUILT_BESIDE_WRITERS = 8  # a base file of a build lies below earlier log files
-OWN_LOG_FILES = 8  # each delta commit has log files with its instant in their names; below they name their slice
-DELETE_BLOCKS = 8  # records of deleted files are deleted; below, new records mark them as deleted
-LOG_COMPACTED_STATISTICS = 9  # Hudi 1.0 reads log-compacted blocks next to the merged ones: counts are doubled
-INDEX_DEFINITIONS = 8  # `.hoodie/.index_defs` lists the columns with statistics
-LATER_KINDS = 8  # statistics of partitions, secondary and expression indexes
-RECORD_INDEX_DEFINITION = 9  # the definitions include the record index
-SECONDARY_BY_VALUE = 9  # the value alone determines the file group of a pair
-SECONDARY_NULLS = 9  # rows without a value have a record, and dates are numbers of days
 
 
 CHECKSUM_KEY = "hoodie.table.checksum"
@@ -134,13 +113,13 @@ def new_table_properties(table: NewTable) -> dict[str, str]:
     merge settings, and several ordering fields below version 9.
     """
     _check(table)
-    version = table.table_version
+    version, table_format = table.table_version, TableFormat(table.table_version)
     properties = {
         "hoodie.table.name": table.table_name,
         "hoodie.table.type": table.table_type,
         "hoodie.table.version": str(version),
-        "hoodie.timeline.layout.version": "2" if version >= 8 else "1",
-        "hoodie.archivelog.folder": "history" if version >= 8 else "archived",
+        "hoodie.timeline.layout.version": str(table_format.layout.version),
+        "hoodie.archivelog.folder": "history" if table_format.layout.has_history_tree else "archived",
         "hoodie.table.base.file.format": table.base_file_format.upper(),
         "hoodie.table.timeline.timezone": table.timezone,
         CDC_ENABLED: _flag(table.cdc_enabled),
@@ -153,21 +132,23 @@ def new_table_properties(table: NewTable) -> dict[str, str]:
     }
     if table.cdc_enabled:
         properties[LOGGING_MODE] = table.cdc_logging_mode.upper()
-    if version >= 8:
+    if table_format.stores_initial_version:
         properties["hoodie.table.initial.version"] = str(version)
         properties["hoodie.timeline.path"] = "timeline"
         properties["hoodie.timeline.history.path"] = "history"
         properties["hoodie.table.multiple.base.file.formats.enable"] = "false"
-    if version >= 9:
+    if table_format.stores_partition_extractor:
         properties["hoodie.table.format"] = "native"
         properties["hoodie.table.partition_extractor_class"] = _EXTRACTORS + _partition_extractor(table)
-    if table.database_name or version < 8:
+    if table.database_name or not table_format.leaves_out_empty_database:
         properties["hoodie.database.name"] = table.database_name or ""
     if table.record_key_fields:
         properties["hoodie.table.recordkey.fields"] = ",".join(table.record_key_fields)
     if table.ordering_fields:
-        key = "hoodie.table.ordering.fields" if version >= 9 else "hoodie.table.precombine.field"
-        properties[key] = ",".join(table.ordering_fields)
+        has_many = table_format.has_many_ordering_fields
+        properties["hoodie.table.ordering.fields" if has_many else "hoodie.table.precombine.field"] = ",".join(
+            table.ordering_fields
+        )
     if table.buckets is not None:
         properties |= table.buckets.properties()
     if table.create_schema:
@@ -190,7 +171,7 @@ def _check(table: NewTable) -> None:
         raise ConfigError(f"The table type is {table.table_type!r}; expected COPY_ON_WRITE or MERGE_ON_READ.")
     if table.timezone not in ("LOCAL", "UTC"):
         raise ConfigError(f"hoodie.table.timeline.timezone is {table.timezone!r}; expected LOCAL or UTC.")
-    if len(table.ordering_fields) > 1 and table.table_version < 9:
+    if len(table.ordering_fields) > 1 and not TableFormat(table.table_version).has_many_ordering_fields:
         raise ConfigError(
             f"A table of version {table.table_version} has one ordering field, but {', '.join(table.ordering_fields)} "
             f"were given. Give one, or make the table with hoodie.write.table.version=9."
@@ -199,7 +180,7 @@ def _check(table: NewTable) -> None:
 
 def _stored_partition_fields(table: NewTable) -> tuple[str, ...]:
     """The partition fields to store; types of the custom key generator only from version 8 on."""
-    if table.table_version >= 8:
+    if TableFormat(table.table_version).stores_field_types:
         return table.partition_fields
     return tuple(entry.partition(":")[0] for entry in table.partition_fields)
 
@@ -219,19 +200,20 @@ def _key_generator(table: NewTable) -> dict[str, str]:
     kind = key_generator_type(table.key_generator)
     is_built_in = kind in KEY_GENERATOR_CLASSES
     properties: dict[str, str] = {}
-    if table.table_version >= 8:
+    table_format = TableFormat(table.table_version)
+    if table_format.stores_key_generator_type:
         properties["hoodie.table.keygenerator.type"] = kind if is_built_in else USER_PROVIDED
-    if table.table_version < 8 or not is_built_in:
+    if not (table_format.stores_key_generator_type and is_built_in):
         properties["hoodie.table.keygenerator.class"] = KEY_GENERATOR_CLASSES.get(kind, table.key_generator)
     if kind == "TIMESTAMP":
         # Version 6 keeps the formats and zones but not the type of the input.
         properties |= {
             key: value
             for key, value in table.keygen_properties.items()
-            if table.table_version >= 8 or not key.endswith(".timestamp.type")
+            if table_format.stores_field_types or not key.endswith(".timestamp.type")
         }
     # Otherwise only the extractor class of version 9 with one partition field indicates it.
-    if table.slash_dates and (table.table_version < 9 or len(table.partition_fields) != 1):
+    if table.slash_dates and not (table_format.stores_partition_extractor and len(table.partition_fields) == 1):
         properties[_SLASH_DATES_KEY] = "true"
     if table.consistent_timestamps:
         # Hudi does not store it, so a later write without the option would give every row a second key.
@@ -240,7 +222,7 @@ def _key_generator(table: NewTable) -> dict[str, str]:
 
 
 def _merging(table: NewTable) -> dict[str, str]:
-    if table.table_version == 9:
+    if TableFormat(table.table_version).merges_by_stored_mode:
         return _merging_of_version_9(table)
     mode = infer_merge_mode(
         table_version=table.table_version,
@@ -250,7 +232,7 @@ def _merging(table: NewTable) -> dict[str, str]:
         strategy_id=table.merge_strategy_id,
         has_ordering=bool(table.ordering_fields),
     )
-    if table.table_version < 8:
+    if not TableFormat(table.table_version).stores_merging:
         if table.merge_strategy_id is not None and table.merge_strategy_id.lower() not in BUILT_IN_STRATEGY_IDS:
             raise ConfigError(
                 f"hoodie.record.merge.strategy.id is {table.merge_strategy_id}, but from a table of version "

@@ -16,6 +16,7 @@ from pyhudi.model.change_logs import CDC_ENABLED, DATA_BEFORE_AFTER, LOGGING_MOD
 from pyhudi.model.keys import USER_PROVIDED, key_generator_type
 from pyhudi.model.merge_mode import infer_merge_mode
 from pyhudi.model.new_table import CREATE_SCHEMA, WRITABLE_VERSIONS, NewTable, new_table_properties
+from pyhudi.model.table_format import TableFormat, TimelineLayout
 from pyhudi.result import Result
 from pyhudi.shown_text import without_credentials
 from pyhudi.text_table import html_pairs
@@ -108,7 +109,17 @@ class TableConfig(Result):
     @property
     def layout_version(self) -> int:
         """Timeline layout, 1 or 2."""
-        return self._integer("hoodie.timeline.layout.version", 2 if self.table_version >= 8 else 1)
+        return self._integer("hoodie.timeline.layout.version", self.format.layout.version)
+
+    @property
+    def format(self) -> TableFormat:
+        """What the version means."""
+        return TableFormat(self.table_version)
+
+    @property
+    def layout(self) -> TimelineLayout:
+        """What the timeline layout means."""
+        return TimelineLayout(self.layout_version)
 
     @property
     def base_file_format(self) -> str:
@@ -124,14 +135,14 @@ class TableConfig(Result):
     @property
     def timeline_path(self) -> str:
         """Folder of the active timeline, relative to the table."""
-        if self.layout_version < 2:
+        if not self.layout.has_own_folder:
             return ".hoodie"
         return f".hoodie/{self.properties.get('hoodie.timeline.path') or 'timeline'}"
 
     @property
     def history_path(self) -> str:
         """Folder of the archived timeline, relative to the table."""
-        if self.layout_version < 2:
+        if not self.layout.has_own_folder:
             return f".hoodie/{self.properties.get('hoodie.archivelog.folder') or 'archived'}"
         return f"{self.timeline_path}/{self.properties.get('hoodie.timeline.history.path') or 'history'}"
 
@@ -298,7 +309,7 @@ class TableConfig(Result):
         return self.check_readable()
 
     def _check_version(self, versions: tuple[int, ...], verb: str) -> None:
-        version, layout = self.table_version, self.layout_version
+        version = self.table_version
         if version not in versions:
             if version > max(versions):
                 advice = "Use a newer release of PyHudi, or downgrade the table with Apache Hudi."
@@ -310,10 +321,10 @@ class TableConfig(Result):
                 f"The table {self.table_name!r} has version {version}; this release of PyHudi {verb} versions "
                 f"{', '.join(map(str, versions))}. {advice}"
             )
-        if layout != (2 if version >= 8 else 1):
+        if self.layout != self.format.layout:
             raise UnsupportedTable(
-                f"The table {self.table_name!r} has version {version} and timeline layout {layout}, which do not "
-                f"belong together (layout 2 from version 8 on). An upgrade stopped half-way: finish it with Hudi."
+                f"The table {self.table_name!r} has version {version} and timeline layout {self.layout_version}, which "
+                "do not belong together (layout 2 from version 8 on). An upgrade stopped half-way: finish it with Hudi."
             )
 
     def _partition_entries(self) -> tuple[str, ...]:

@@ -27,6 +27,7 @@ from pyhudi.merge.combine import single_array
 from pyhudi.model.change_logs import AFTER, BEFORE, CHANGE_COLUMNS, DELETE, INSERT, LOGGED_KEY, OP, UPDATE
 from pyhudi.model.file_group import FileSlice
 from pyhudi.model.keys import RECORD_KEY
+from pyhudi.model.table_format import TableFormat
 from pyhudi.queries.schema import with_path_values
 from pyhudi.schema.column_mapping import file_columns
 from pyhudi.schema.projection import project
@@ -249,7 +250,7 @@ class _Reader:
         """Below version 8 a log file has blocks of several commits: those until this one count, or those before it."""
         merge = self._reading.merge
         rules: BlockRules = merge.blocks
-        if rules.table_version >= 8:
+        if TableFormat(rules.table_version).has_own_log_files:
             return merge
         until = self._change.instant_time
         return replace(merge, blocks=replace(rules, latest_instant=_just_before(until) if before else until))

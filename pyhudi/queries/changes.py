@@ -93,7 +93,7 @@ def changes_of_commits(meta: MetaClient, writes: Sequence[tuple[Instant, CommitM
 class _Finder:
     def __init__(self, meta: MetaClient) -> None:
         self._meta = meta
-        self._is_before_8 = meta.config.table_version < 8
+        self._is_before_8 = not meta.config.format.has_own_log_files
         self._looks_up = meta.config.logging_mode != DATA_BEFORE_AFTER
         self._partitions: dict[str, Mapping[str, FileGroup]] = {}
         self._needed: dict[str, Instant] = {}

@@ -119,7 +119,7 @@ def load_table_history(
     """
     readable_history = load_readable_history(meta)
     count = None if limit is None else max(0, limit)
-    if archived and count is not None and meta.config.layout_version >= 2:
+    if archived and count is not None and meta.config.layout.has_history_tree:
         # What is archived is older than the first instant that is not: no need to look at it for the newest ones.
         first = meta.timeline.active_since
         newest = [i for i in meta.timeline if first is not None and i.requested_time >= first]

@@ -99,7 +99,7 @@ def files_of_commits(meta: MetaClient, writes: Sequence[tuple[Instant, CommitMet
             partitions = {group.partition_path for group in _take_out(groups, replaced)}
             _add(groups, named, instant, (s for s in body.stats() if _folder(s.path) in partitions))
         else:
-            _compact(groups, named, instant, body.stats(), by_completion=meta.config.table_version >= 8)
+            _compact(groups, named, instant, body.stats(), by_completion=meta.config.format.orders_by_completion)
     sizes = _sizes(meta, groups.values())
     missing = {path: named[path] for path, size in sizes.items() if size is None}
     there = {path: size for path, size in sizes.items() if size is not None}
@@ -249,7 +249,7 @@ class WholeSlices:
         if newest is None:
             return None
         committed = with_committed_bytes(meta, (newest,))[0]
-        if meta.config.table_version < 8:
+        if not meta.config.format.has_own_log_files:
             return committed
         return replace(committed, log_files=tuple(log for log in committed.log_files if self._is_in_time(log, rules)))
 

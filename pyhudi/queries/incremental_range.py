@@ -137,7 +137,7 @@ def time_of_range(name: str, moment: AsOf, meta: MetaClient, options: Incrementa
     if _is_earliest(moment):
         return EARLIEST
     time = _moment(name, moment, meta)
-    by_completion = meta.config.table_version >= 8 or options.holes == "USE_TRANSITION_TIME"
+    by_completion = meta.config.format.orders_by_completion or options.holes == "USE_TRANSITION_TIME"
     instants = meta.timeline.completed().instants
     if any(time == (i.completion_time if by_completion else i.requested_time) for i in instants):
         return time  # also the checkpoint of the last range
@@ -208,7 +208,7 @@ def active_commits(requested: IncrementalRange, meta: MetaClient) -> tuple[list[
 
 
 def _by_completion(requested: IncrementalRange, meta: MetaClient) -> bool:
-    return meta.config.table_version >= 8 or requested.options.holes == "USE_TRANSITION_TIME"
+    return meta.config.format.orders_by_completion or requested.options.holes == "USE_TRANSITION_TIME"
 
 
 def not_readable(

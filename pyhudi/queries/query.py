@@ -105,7 +105,7 @@ def as_of_time(as_of: AsOf, meta: MetaClient) -> str:
     time = parse_as_of(as_of, meta.config.timeline_zone)
     commits = meta.timeline.commits()
     running = [i.requested_time for i in commits if i.requested_time <= time < (i.completion_time or "")]
-    if not running or meta.config.table_version < 8 or commits.find(time) is not None:
+    if not running or not meta.config.format.orders_by_completion or commits.find(time) is not None:
         return time
     completed = [i.requested_time for i in commits if (i.completion_time or time) <= time]
     return max(completed, default=str(int(running[0]) - 1))

@@ -246,7 +246,7 @@ def _is_pending_log(meta: MetaClient, path: str) -> bool:
     """Whether only pending writes have written a log file, so that the metadata table does not know it yet. Below table
     version 8 the name of a log file does not tell its writer; its blocks do.
     """
-    if meta.config.table_version >= 8 or LogFileName.parse(path.rpartition("/")[2]) is None:
+    if meta.config.format.has_own_log_files or LogFileName.parse(path.rpartition("/")[2]) is None:
         return False
     pending = {instant.requested_time for instant in meta.timeline.pending()}
     newest = max((instant.requested_time for instant in meta.timeline), default="")

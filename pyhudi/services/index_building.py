@@ -43,8 +43,8 @@ from pyhudi.metadata.schema import file_group_id, kind_of
 from pyhudi.metadata.sorted_runs import spilled
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.instant import ActionKind, Instant
-from pyhudi.model.new_table import BUILT_BESIDE_WRITERS
 from pyhudi.model.plans import IndexPlan
+from pyhudi.model.table_format import TableFormat
 from pyhudi.services.indexes import IndexInfo, IndexRequest, index_info, prepared
 from pyhudi.transaction.commit import commit_locked
 from pyhudi.transaction.instants import drop, request
@@ -65,10 +65,10 @@ def schedule_index(context: ActionContext, index: IndexRequest) -> Instant:
     with context.locked():
         now, definition = prepared(context, index)
         meta, name = now.meta, index.partition
-        if meta.config.table_version < BUILT_BESIDE_WRITERS:
+        if not meta.config.format.builds_beside_writers:
             raise ConfigError(
                 f"{meta.storage.root}: indexes are built while writers go on from table version "
-                f"{BUILT_BESIDE_WRITERS} on."
+                f"{TableFormat.builds_beside_writers.first} on."
             )
         before = read_index_definitions(meta.storage)
         if definition is not None:

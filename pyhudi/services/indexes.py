@@ -38,9 +38,9 @@ from pyhudi.metadata.removal import drop_partitions
 from pyhudi.metadata.schema import MetadataKind, keeps_record_index
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.instant import ActionKind, Instant
-from pyhudi.model.new_table import LATER_KINDS
 from pyhudi.model.plans import IndexPlan
 from pyhudi.model.predicate import Call
+from pyhudi.model.table_format import TableFormat
 from pyhudi.result import Result, ResultList
 from pyhudi.transaction.commit import commit_locked
 from pyhudi.transaction.instants import drop, drop_if_pending, request, start
@@ -224,8 +224,10 @@ def _checked(meta: MetaClient, index: IndexRequest) -> IndexDefinition | None:
     unknown = [column for column in columns if column.partition(".")[0] not in names]
     if unknown:
         raise ConfigError(f"{root} has no column {', '.join(unknown)}; it has {', '.join(names)}.")
-    if partition == _PARTITION_STATS and config.table_version < LATER_KINDS:
-        raise ConfigError(f"{root}: statistics of partitions are of tables from version {LATER_KINDS} on.")
+    if partition == _PARTITION_STATS and not config.format.has_partition_stats:
+        raise ConfigError(
+            f"{root}: statistics of partitions are of tables from version {TableFormat.has_partition_stats.first} on."
+        )
     if partition == _RECORD_INDEX and not config.populate_meta_fields:
         raise ConfigError(f"{root}: a record index is of tables that store their keys (hoodie.populate.meta.fields).")
     if index.expression is not None:

@@ -91,7 +91,7 @@ def _holds_only(storage: Storage, path: str, instant_time: str) -> bool:
 
 def _listed(instant: Instant, plan: CompactionPlan, meta: MetaClient) -> Iterator[str]:
     """Files of the instant by their names. Below version 8 log files with that name belong to other writers."""
-    own_logs = instant.action is ActionKind.LOGCOMPACTION and meta.config.table_version >= 8
+    own_logs = instant.action is ActionKind.LOGCOMPACTION and meta.config.format.has_own_log_files
     for path in dict.fromkeys(operation.partition_path for operation in plan.operations):
         for info in meta.storage.list(path):
             name = BaseFileName.parse(info.name) or (LogFileName.parse(info.name) if own_logs else None)

@@ -93,7 +93,7 @@ def change_type(context: ActionContext, to: str, *, dry_run: bool = False) -> Ty
 def _merging(context: ActionContext, target: str) -> dict[str, str]:
     """How log records of a table below version 8 merge, which each write of a copy-on-write table says for itself."""
     config, options = context.meta.config, context.options
-    if target != "MERGE_ON_READ" or config.table_version >= 8 or config.payload_class or config.merge_strategy_id:
+    if target != "MERGE_ON_READ" or config.format.stores_merging or config.payload_class or config.merge_strategy_id:
         return {}
     return merging_of_version_6_logs(options.payload_class, options.merge_mode)
 

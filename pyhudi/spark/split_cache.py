@@ -19,6 +19,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from pyhudi.merge.rules import MergeRules
+from pyhudi.model.table_format import TableFormat
 from pyhudi.queries.plan import ReadPlan, ReadSlice
 from pyhudi.schema.internal import InternalSchema
 from pyhudi.storage.base import Storage
@@ -28,7 +29,6 @@ __all__ = ["SplitCache", "SplitKey", "split_key"]
 
 _ENTRIES = 4
 _BYTES = 64 << 20  # of all entries together; the largest may have half of it
-_WHOLE_FILES = 8  # from this version on log files count as a whole; before, the timeline decides for each block
 
 Split = TypeVar("Split")
 
@@ -56,7 +56,7 @@ def split_key(spark: SparkSession, plan: ReadPlan, reads: Sequence[ReadSlice]) -
              files whose state is unknown or may be changing.
     """
     spec = plan.merge
-    if spec is None or not plan.keeps_all_rows or spec.blocks.table_version < _WHOLE_FILES:
+    if spec is None or not plan.keeps_all_rows or not TableFormat(spec.blocks.table_version).has_own_log_files:
         return None
     if spec.whole is not None or spec.blocks.instants is not None:
         return None

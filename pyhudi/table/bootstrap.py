@@ -43,6 +43,7 @@ from pyhudi.meta_client import MetaClient
 from pyhudi.model.filenames import new_file_id
 from pyhudi.model.instant import ActionKind
 from pyhudi.model.options import WriteOptions, canonical_keys, merged_options
+from pyhudi.model.table_format import TableFormat
 from pyhudi.schema.projection import project
 from pyhudi.storage import open_storage, with_sync
 from pyhudi.storage.base import Storage
@@ -330,8 +331,10 @@ def _write_skeletons(
     storage = with_sync(storage, options.storage_sync)
     # As in Hudi: the columns that statistics are about lie in files that are not the table's own.
     options = replace(options, metadata=replace(options.metadata, column_stats=False, partition_stats=False))
-    is_old = options.table_version < 8
-    index = {"hoodie.bootstrap.index.class": _INDEX_CLASS} if is_old else {"hoodie.bootstrap.index.type": "HFILE"}
+    has_index_type = TableFormat(options.table_version).names_bootstrap_index_type
+    index = (
+        {"hoodie.bootstrap.index.type": "HFILE"} if has_index_type else {"hoodie.bootstrap.index.class": _INDEX_CLASS}
+    )
     properties = {BASE_PATH_KEY: source.root, **_INDEX, **index}
     engine = as_engine(LocalEngine())
     create_from_options(storage, options, clock, more=properties)

@@ -226,7 +226,7 @@ def copy_table(handle: TableHandle, commit: Instant, target: Storage) -> TableCo
     to_build = {METADATA_TO_BUILD: ",".join(names)} if meta.config.metadata_partitions else {}
     with working("copy", target.root) as work, _removed_on_error(target):
         history = meta.config.history_path
-        manifest = load_manifest(meta.storage, history) if meta.config.layout_version >= 2 else None
+        manifest = load_manifest(meta.storage, history) if meta.config.layout.has_history_tree else None
         data = list(_data_parts(meta, commit))
         parts = [*data, *_meta_parts(meta, commit, manifest)]
         _copy(parts, meta.storage, target)
@@ -264,7 +264,7 @@ def _data_parts(meta: MetaClient, commit: Instant) -> Iterator[_Part]:
     """The files of the slices that the commit's readers saw, and what makes their folders partitions."""
     listed = dict(listed_partitions(meta.storage))
     view = FileSystemView.load(meta, as_of=commit.requested_time, listed=listed)
-    is_appended_to = meta.config.table_version < 8
+    is_appended_to = not meta.config.format.has_own_log_files
     for partition in view.partitions():
         slices = view.slices(partition)
         logs = {log.path for one in slices for log in one.log_files}
@@ -298,7 +298,7 @@ def _timeline_parts(meta: MetaClient, commit: Instant) -> list[_Part]:
         is_passed = one.requested_time in saved and one.requested_time < since
         if one.action is ActionKind.SAVEPOINT or is_passed:
             continue
-        if one.is_completed or (meta.config.table_version < 8 and one.action is ActionKind.DELTACOMMIT):
+        if one.is_completed or (not meta.config.format.has_own_log_files and one.action is ActionKind.DELTACOMMIT):
             newest[one.requested_time, one.action] = one.state
         elif one.action is ActionKind.COMPACTION:
             newest[one.requested_time, one.action] = State.REQUESTED

@@ -217,7 +217,7 @@ class ArchivedTimeline(Protocol):
 
 def load_archived_timeline(storage: Storage, config: TableConfig) -> ArchivedTimeline:
     """The archived timeline of a table; nothing is read yet. It is empty if the table has archived nothing."""
-    return archive_log(storage, config) if config.layout_version < 2 else lsm_history(storage, config)
+    return lsm_history(storage, config) if config.layout.has_history_tree else archive_log(storage, config)
 
 
 def archive_log(storage: Storage, config: TableConfig) -> ArchiveLog:

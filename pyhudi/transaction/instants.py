@@ -162,7 +162,7 @@ class TimelineWriter:
                     f"{instant.requested_time} is complete, but it may not outlast a power cut. "
                     f"{type(error).__name__}: {error}"
                 )
-        if self.config.layout_version < 2:
+        if not self.config.layout.names_completion_times:
             # In layout 1 the file's time is the only completion time.
             moment = parse_instant_time(completion_time, self.config.timeline_zone)
             with suppress(Exception):  # the write is visible already; it then completed a few milliseconds later

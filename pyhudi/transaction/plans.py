@@ -33,8 +33,6 @@ PlanT = TypeVar("PlanT")
 ResultT = TypeVar("ResultT")
 AnyContext = TypeVar("AnyContext", bound=TableContext, contravariant=True)
 
-_EMPTY_INFLIGHT_FROM_VERSION = 9  # for cleans; before, the inflight file repeats the plan
-
 
 class WaitingPlan(Protocol[AnyContext, PlanT]):
     """One kind of plan. All calls are made under the lock, with the table as it is then."""
@@ -146,5 +144,5 @@ def start_again(clean: Instant, meta: MetaClient) -> Instant:
     """
     if clean.state is not State.REQUESTED:
         return clean
-    repeats = meta.config.table_version < _EMPTY_INFLIGHT_FROM_VERSION
+    repeats = not meta.config.format.has_empty_inflight_cleans
     return start(clean, meta, meta.reader.read_body(clean, State.REQUESTED) if repeats else b"")

@@ -61,7 +61,7 @@ def requests_of_slices(target: Instant, meta: MetaClient) -> tuple[RollbackReque
     Later writes to them are undone already. If they stayed, they would count as slices without a base file and, once
     the timeline has moved on, as slices of an archived commit.
     """
-    if meta.config.table_version >= 8 or not meta.config.is_merge_on_read:
+    if meta.config.format.has_own_log_files or not meta.config.is_merge_on_read:
         return ()
     requests = []
     for path in _listed(target, meta.storage):
@@ -148,7 +148,7 @@ def _listed(target: Instant, storage: Storage) -> Iterator[str]:
 
 def _of_profile(target: Instant, meta: MetaClient) -> list[RollbackRequest]:
     """Log blocks of a pending write, in the slices that its inflight file announced for update."""
-    if meta.config.table_version >= 8 or target.state is not State.INFLIGHT:
+    if meta.config.format.has_own_log_files or target.state is not State.INFLIGHT:
         return []
     storage = meta.storage
     try:

@@ -165,7 +165,7 @@ def _missing(
         if name is None or group not in begun:
             continue
         # Files belong to slices by their name below version 8, by the completion time of their write from 8 on.
-        belongs = name.instant_time if meta.config.table_version < 8 else writes.completed
+        belongs = writes.completed if meta.config.format.has_own_log_files else name.instant_time
         if belongs >= begun[group] and meta.storage.stat(path) is None:
             missing_logs[group].append(_missing_log(path, partition_path, name))
     return missing_logs
@@ -201,7 +201,7 @@ class ArchivedLogWrites:
         if log.instant_time >= self.active_since:
             return ()
         # From version 8 on the name has the only writer; below, the oldest possible one.
-        until = log.instant_time if self.config.table_version >= 8 else self.active_since
+        until = log.instant_time if self.config.format.has_own_log_files else self.active_since
         history = load_archived_timeline(self.storage, self.config)
         return tuple(
             CommittedBytes(archived.instant.requested_time, size_bytes)

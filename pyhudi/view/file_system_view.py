@@ -267,7 +267,7 @@ class Visibility:
             by_instant[base.instant_time] = base if other is None else max(other, base, key=_attempt)
         attached: dict[str, list[LogFile]] = {instant: [] for instant in by_instant}
         data_logs = sorted((log for log in logs if log.suffix != _CDC_SUFFIX), key=_log_order)
-        if self.meta.config.table_version < 8:
+        if not self.meta.config.format.has_own_log_files:
             for log in data_logs:
                 if log.instant_time in attached or self.opens_slice(log.instant_time):
                     attached.setdefault(self.slice_below_8(log.instant_time, attached), []).append(log)

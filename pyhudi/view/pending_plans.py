@@ -64,7 +64,7 @@ def slices_to_append_to(
 ) -> tuple[FileSlice, ...]:
     """The slice of each file group in a partition that takes the log files of a new delta commit."""
     slices = view.slices(partition_path)
-    if meta.config.table_version >= 8 or not compacting:
+    if meta.config.format.has_own_log_files or not compacting:
         return slices
     return tuple(_opened(s, compacting[s.group]) if s.group in compacting else s for s in slices)
 

@@ -95,7 +95,8 @@ class SliceRules:
             by_group.setdefault(file_id, {})[instant_time] = name
         file_ids, instants, names = list[str](), list[str](), list[str]()
         start = len(path) + 1 if path else 0
-        simple, before_8 = not self.visibility.pending_compactions, self.visibility.meta.config.table_version < 8
+        simple = not self.visibility.pending_compactions
+        before_8 = not self.visibility.meta.config.format.has_own_log_files
         for file_id, group_logs in logs.items():
             by_instant = by_group.get(file_id, {})
             base_instant = next(iter(by_instant), "")

@@ -29,6 +29,7 @@ from pyhudi.model.options import (
 from pyhudi.model.options.concurrency import RETRIES_BY_DEFAULT, ConcurrencyOptions
 from pyhudi.model.options.declare import specs_of
 from pyhudi.model.options.not_honoured import options_not_honoured
+from pyhudi.model.table_format import TableFormat
 from tests.support.source import modules
 
 KEY = "hoodie.datasource.write.recordkey.field"
@@ -59,6 +60,10 @@ class Table:
     merge_strategy_id: str | None = None
     keygen_properties: dict[str, str] = field(default_factory=dict)
     properties: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def format(self) -> TableFormat:
+        return TableFormat(self.table_version)
 
 
 def test_every_option_has_a_key_a_kind_and_a_doc_line():

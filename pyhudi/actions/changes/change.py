@@ -341,8 +341,9 @@ def _partial_columns(
     config, in_part = context.meta.config, context.options.partial_updates
     if in_part is None:
         in_part = not rules.by_ordering and not context.options.concurrency.is_non_blocking
-    least_version = 8 if rules.by_ordering else 9
-    if config.table_version < least_version or not config.is_merge_on_read or not config.populate_meta_fields:
+    if not config.is_merge_on_read or not config.format.has_partial_updates(rules.by_ordering):
+        return {}
+    if not config.populate_meta_fields:
         return {}
     if rules.needs_pairs or not in_part:
         return {}

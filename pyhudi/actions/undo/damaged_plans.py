@@ -71,7 +71,7 @@ def has_damaged_plan(instant: Instant, meta: MetaClient) -> bool:
 
 def _may_be_in_use(instant: Instant, context: ActionContext) -> bool:
     meta = context.meta
-    if instant.action.is_compaction and meta.config.table_version < 8 and has_logs_of(instant, meta.storage):
+    if instant.action.is_compaction and not meta.config.format.has_own_log_files and has_logs_of(instant, meta.storage):
         return True
     return context.options.failed_writes_policy == "LAZY" and not context.is_dead(instant.requested_time)
 

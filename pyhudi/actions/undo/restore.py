@@ -159,7 +159,7 @@ def _newer(meta: MetaClient, target: Instant) -> tuple[Instant, ...]:
 
     From version 8 on, the completion time decides which is newer; before, the requested time.
     """
-    by_completion = meta.config.table_version >= 8
+    by_completion = meta.config.format.orders_by_completion
 
     def age(instant: Instant) -> str:
         return (instant.completion_time or "") if by_completion and instant.is_completed else instant.requested_time

@@ -118,7 +118,7 @@ def undo(instant: Instant, context: ActionContext, *, frees_space: bool = False)
         _delete_markers_and_heartbeat(current.requested_time, context)
         drop(current, context.meta)
     else:
-        if frees_space or context.meta.config.table_version >= 8:
+        if frees_space or context.meta.config.format.has_own_log_files:
             _delete_marked(current, context)
         _roll_back_dead(current, context)
         if context.tasks_may_outlive_it:  # they may have made files until the instant was gone

@@ -34,6 +34,7 @@ from pyhudi.merge import merge_mode
 from pyhudi.merge.combine import ordering_columns, single_array
 from pyhudi.model.file_group import FileGroupId, FileSlice
 from pyhudi.model.keys import PARTITION_PATH, RECORD_KEY
+from pyhudi.model.table_format import TableFormat
 from pyhudi.view.file_system_view import FileSystemView
 from pyhudi.view.pending_plans import pending_compactions
 
@@ -150,8 +151,7 @@ def ordered_deletes(spec: WriteSpec, context: ActionContext) -> tuple[str, ...]:
     if rules.ordering_fields != spec.ordering_fields or not set(columns) <= set(stored.names):
         return ()
     kinds = [column.type for column in ordering_columns(stored.empty_table(), rules.ordering_fields)]
-    # Hudi 1.0, the reader of version 8, fails on decimals in delete blocks, even on its own.
-    unread = spec.table_version == 8 and any(map(pa.types.is_decimal, kinds))
+    unread = not TableFormat(spec.table_version).has_decimals_in_delete_blocks and any(map(pa.types.is_decimal, kinds))
     return () if unread or not all(map(can_hold, kinds)) else tuple(columns)
 
 
@@ -200,7 +200,7 @@ def deleted_rows(spec: WriteSpec, context: ActionContext) -> DeletedRows | None:
     if not columns:
         return None
     reading = replace(stored_slices(spec.key_generator, context), history=spec.history)
-    compacting = pending_compactions(context.meta) if context.meta.config.table_version < 8 else {}
+    compacting = {} if context.meta.config.format.has_own_log_files else pending_compactions(context.meta)
     if not compacting:
         return DeletedRows(reading, columns, {})
     view = FileSystemView.load(context.meta, partitions={group.partition_path for group in compacting})

@@ -38,7 +38,6 @@ __all__ = ["DeletePartitions", "delete_partition", "matching"]
 
 _WILDCARD = re.compile(r"\*|%2A")  # SQL escapes the star
 _NEAREST = 3  # nearest partitions in a warning
-_NAMED_FROM_VERSION = 9  # from this table version on Hudi names the operation in the requested file
 _KEY_SCHEMA = pa.schema([pa.field(name, pa.string(), nullable=False) for name in (RECORD_KEY, PARTITION_PATH)])
 
 
@@ -96,7 +95,7 @@ class DeletePartitions:
             check_not_planned(self._groups(context), context, self.operation, compactions=True)
         else:
             check_keys(table_keygen(context, PROBE_TIME), context.engine.schema(self.frame))
-        has_operation = context.meta.config.table_version >= _NAMED_FROM_VERSION
+        has_operation = context.meta.config.format.requests_name_operation
         body = (
             encode_requested_replace(self.operation, extra_metadata={}) if has_operation else encode_requested_replace()
         )

@@ -177,7 +177,7 @@ def lookup_of(
 def _names_base_rows(context: ActionContext) -> bool:
     """Do rows for log files need the position of their key in the base file?"""
     config, options = context.meta.config, context.options
-    if not config.is_merge_on_read or config.table_version < 8 or not config.populate_meta_fields:
+    if not config.is_merge_on_read or not config.format.has_record_positions or not config.populate_meta_fields:
         return False
     return options.record_positions is not False and not table_rules(context).needs_pairs
 

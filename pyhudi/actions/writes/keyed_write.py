@@ -362,7 +362,7 @@ def _new_uuid(context: ActionContext) -> str:
 def log_plan(paths: set[str], view: FileSystemView, instant: Instant, context: ActionContext) -> LogPlan:
     """The planning's view of the slices in these partitions of a merge-on-read table."""
     compacting = pending_compactions(context.meta)
-    own_slices = context.meta.config.table_version >= 8
+    own_slices = context.meta.config.format.has_own_log_files
     return LogPlan(
         {path: slices_to_append_to(view, path, compacting, context.meta) for path in paths},
         frozenset(compacting),

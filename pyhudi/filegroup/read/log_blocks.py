@@ -28,6 +28,7 @@ from pyhudi.formats.log.reader import LogBlock, scan_log
 from pyhudi.model.file_group import CommittedBytes, FileSlice, LogFile
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.model.options.files import READ_DAMAGED_LOGS, REWRITE_DAMAGED_LOGS
+from pyhudi.model.table_format import TableFormat
 from pyhudi.storage.base import Storage
 
 __all__ = [
@@ -68,7 +69,7 @@ class BlockRules:
             return False
         if self.instants is not None and instant_time not in self.instants:
             return False
-        return self.table_version >= 8 or self.is_committed(instant_time)
+        return TableFormat(self.table_version).has_own_log_files or self.is_committed(instant_time)
 
 
 def check_columns(

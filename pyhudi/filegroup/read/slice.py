@@ -47,6 +47,7 @@ from pyhudi.merge.rules import MergeRules
 from pyhudi.merge.versions import Versions
 from pyhudi.model.file_group import FileSlice
 from pyhudi.model.keys import DELETE_FLAG_COLUMN, RECORD_KEY
+from pyhudi.model.table_format import TableFormat
 from pyhudi.schema.column_mapping import file_columns
 from pyhudi.schema.internal import InternalSchema
 from pyhudi.schema.projection import project
@@ -151,7 +152,8 @@ def _whole(spec: SliceSpec, file_slice: FileSlice) -> tuple[SliceSpec, FileSlice
             "later, or compare snapshots (as_of)."
         )
     # From version 8 on whole files were left out; below, a log file has blocks of several instants.
-    last = max(spec.blocks.instants or (), default=None) if spec.blocks.table_version < 8 else None
+    has_whole_files = TableFormat(spec.blocks.table_version).has_own_log_files
+    last = None if has_whole_files else max(spec.blocks.instants or (), default=None)
     return replace(spec, blocks=replace(spec.blocks, instants=None, latest_instant=last)), whole
 
 

@@ -41,6 +41,7 @@ from pyhudi.model.commit import WriteStat, WriteStatus
 from pyhudi.model.file_group import BaseFile, FileSlice
 from pyhudi.model.filenames import LogFileName, data_path
 from pyhudi.model.keys import BASE_ROW, CHANGE, META_COLUMNS, PARTITION_PATH, RECORD_KEY
+from pyhudi.model.table_format import TableFormat
 from pyhudi.schema.projection import project
 from pyhudi.schema.required import check_required, required_columns
 from pyhudi.storage.base import Storage
@@ -171,7 +172,8 @@ def _base_positions(spec: WriteSpec, file_slice: FileSlice, options: LogOptions)
     """Where base rows are looked up; None when blocks must not or can't have their positions."""
     base = file_slice.base_file
     unwanted = options.record_positions is False or options.block_format.lower() == "hfile"
-    if unwanted or base is None or spec.table_version < 8 or not spec.populate_meta_fields:
+    has_positions = TableFormat(spec.table_version).has_record_positions and spec.populate_meta_fields
+    if unwanted or base is None or not has_positions:
         return None
     return BasePositions(spec.storage, base, may_look=options.record_positions is True)
 
@@ -298,7 +300,7 @@ class LogFiles:
 
     def _next(self) -> tuple[LogFileName, LogFileWriter, _Counts]:
         spec, group = self._spec, self._slice.group
-        is_new_file = spec.table_version >= 8
+        is_new_file = TableFormat(spec.table_version).has_own_log_files
         instant_time = spec.instant_time if is_new_file else self._slice.base_instant
         version = self._first_version(is_new_file) + len(self._written)
         # Another writer may be about to make the same version.
@@ -349,7 +351,7 @@ class LogFiles:
         self, name: LogFileName, size_bytes: int, counts: _Counts, log_files: tuple[str, ...], started_s: float
     ) -> WriteStat:
         spec, group, base = self._spec, self._slice.group, self._slice.base_file
-        is_new_file = spec.table_version >= 8
+        is_new_file = TableFormat(spec.table_version).has_own_log_files
         # From version 8 on the slice is named only if queries of changes need the rows before this write.
         names_slice = not is_new_file or spec.change_log is not None
         return WriteStat(

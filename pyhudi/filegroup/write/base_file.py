@@ -31,6 +31,7 @@ from pyhudi.model.commit import WriteStat, WriteStatus
 from pyhudi.model.file_group import BaseFile
 from pyhudi.model.filenames import BaseFileName, data_path
 from pyhudi.model.keys import FILE_NAME, META_COLUMNS, RECORD_KEY
+from pyhudi.model.table_format import TableFormat
 from pyhudi.progress_line import wrote
 from pyhudi.schema.projection import project
 from pyhudi.schema.required import check_required, required_columns
@@ -254,12 +255,13 @@ class NewBaseFile:
         """
         size_bytes = self.close()
         started_s, read_s = times_s
+        names_previous = TableFormat(self._spec.table_version).stats_name_previous_file
         return WriteStat(
             file_id=self.file_id,
             path=self.path,
             partition_path=self.partition_path,
             prev_commit="null" if base is None else base.instant_time,
-            prev_base_file=base.name if base is not None and self._spec.table_version >= 8 else None,
+            prev_base_file=base.name if base is not None and names_previous else None,
             num_writes=self.rows,
             num_update_writes=rows.updated,
             num_inserts=rows.inserted,

@@ -20,6 +20,7 @@ from pyhudi.formats.timeline.write_stats import SUMMED, decode_stat, stat_to_avr
 from pyhudi.model.commit import CommitMetadata, CommitTotals, OperationType, WriteStat
 from pyhudi.model.instant import ActionKind
 from pyhudi.model.plans import InstantInfo, RollbackMetadata, RollbackPartition, RollbackPlan, RollbackRequest
+from pyhudi.model.table_format import TableFormat
 
 __all__ = [
     "commit_of",
@@ -41,8 +42,6 @@ __all__ = [
     "workload_profile",
 ]
 
-_FIRST_AVRO_VERSION = 8  # table version whose timeline layout (2) has Avro commits
-
 
 def encode_commit(metadata: CommitMetadata, action: ActionKind, table_version: int) -> bytes:
     """The body of a completed write, or of an inflight one when `metadata` is a workload profile.
@@ -53,7 +52,7 @@ def encode_commit(metadata: CommitMetadata, action: ActionKind, table_version: i
     replaced = metadata.partition_to_replace_file_ids
     if replaced is not None:
         assert action.completed_as is ActionKind.REPLACECOMMIT, action
-    to_dict = stat_to_avro if table_version >= _FIRST_AVRO_VERSION else stat_to_json
+    to_dict = stat_to_avro if TableFormat(table_version).has_avro_commits else stat_to_json
     body: NewBody = {
         "partitionToWriteStats": {
             partition: [to_dict(stat) for stat in stats]
@@ -65,7 +64,7 @@ def encode_commit(metadata: CommitMetadata, action: ActionKind, table_version: i
     }
     if replaced is not None:
         body["partitionToReplaceFileIds"] = {partition: list(ids) for partition, ids in replaced.items()}
-    if table_version < _FIRST_AVRO_VERSION:
+    if not TableFormat(table_version).has_avro_commits:
         return pretty_json(body).encode()
     body["version"] = None  # as in Hudi; readers use the default, 1
     return encode_avro_record("HoodieCommitMetadata" if replaced is None else "HoodieReplaceCommitMetadata", body)

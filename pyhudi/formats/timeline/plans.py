@@ -40,6 +40,7 @@ from pyhudi.model.plans import (
     CompactionStrategyInfo,
     IndexPlan,
 )
+from pyhudi.model.table_format import TableFormat
 
 __all__ = [
     "PlannedSlice",
@@ -105,14 +106,14 @@ def _file_name(path: str) -> str:
 
 _COMPACTION_RECORD = "HoodieCompactionPlan"
 _COMPACTION_PLAN_VERSION = 2
-_FIRST_WITH_MISSING_PARTITIONS = 8  # table version
 
 
 def encode_compaction_plan(plan: CompactionPlan, table_version: int) -> bytes:
     """Body of the requested file of a compaction or log compaction."""
+    names_missing = TableFormat(table_version).plans_name_missing_partitions
     body: NewBody = {
         "operations": [_operation_dict(operation) for operation in plan.operations],
-        "extraMetadata": None if table_version < _FIRST_WITH_MISSING_PARTITIONS else {},
+        "extraMetadata": {} if names_missing else None,
         "version": _COMPACTION_PLAN_VERSION,
         "strategy": None,
         "preserveHoodieMetadata": plan.preserve_meta_columns,
@@ -120,7 +121,7 @@ def encode_compaction_plan(plan: CompactionPlan, table_version: int) -> bytes:
     if plan.strategy is not None:
         params = dict(plan.strategy.params)
         body["strategy"] = {"compactorClassName": plan.strategy.class_name, "strategyParams": params, "version": 1}
-    if table_version < _FIRST_WITH_MISSING_PARTITIONS:
+    if not names_missing:
         return encode_container(_old_compaction_schema(), body)
     body["missingSchedulePartitions"] = []
     return encode_container(body_schema(_COMPACTION_RECORD), body)
@@ -207,7 +208,7 @@ def encode_clustering_plan(
         "version": 1,
         "preserveHoodieMetadata": plan.preserve_meta_columns,
     }
-    old = table_version < _FIRST_WITH_MISSING_PARTITIONS
+    old = not TableFormat(table_version).plans_name_missing_partitions
     if not old:
         clustering["missingSchedulePartitions"] = []
     body = {

@@ -23,8 +23,8 @@ from pyhudi.metadata.partitions.base import PartitionUpdate, TableCommit, nothin
 from pyhudi.metadata.schema import MetadataKind, RecordType, record_fields
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.filenames import BaseFileName
-from pyhudi.model.new_table import DELETE_BLOCKS
 from pyhudi.model.options.metadata import MetadataOptions
+from pyhudi.model.table_format import TableFormat
 from pyhudi.storage.base import Storage
 from pyhudi.view.pending_plans import files_being_cleaned
 
@@ -56,7 +56,7 @@ def bloom_filter_deletions(
     Args: files: partition path → names of the deleted base files, without folders.
     """
     keys = [bloom_filter_key(stored_partition(path), name) for path, names in files.items() for name in sorted(names)]
-    if table_version >= DELETE_BLOCKS:
+    if TableFormat(table_version).deletes_metadata_records:
         nothing = record_fields(table_version, MetadataKind.BLOOM_FILTERS).empty_table()
         return PartitionUpdate(nothing, pa.array(keys, pa.string()))
     deleted = _records(table_version, keys, [""] * len(keys), instant_time, [b""] * len(keys), is_deleted=True)

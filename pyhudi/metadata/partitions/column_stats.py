@@ -33,8 +33,8 @@ from pyhudi.metadata.partitions.stats_updates import (
 from pyhudi.metadata.schema import MetadataKind
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.filenames import LogFileName
-from pyhudi.model.new_table import INDEX_DEFINITIONS
 from pyhudi.model.options.metadata import MetadataOptions
+from pyhudi.model.table_format import TableFormat
 from pyhudi.view.pending_plans import files_being_cleaned
 
 __all__ = ["ColumnStatsPartition", "stats_of_commit"]
@@ -122,6 +122,6 @@ def _columns_of(update: PartitionUpdate) -> Collection[str]:
 
 def _define(data: MetaClient, columns: Sequence[str]) -> None:
     version = data.config.table_version
-    if version >= INDEX_DEFINITIONS:
+    if TableFormat(version).has_index_definitions:
         definitions = read_index_definitions(data.storage).merged([column_stats_definition(version, columns)])
         write_index_definitions(data.storage, definitions)

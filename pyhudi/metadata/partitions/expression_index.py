@@ -42,11 +42,11 @@ from pyhudi.model.instant import COMPACTIONS
 from pyhudi.model.options.metadata import MetadataOptions
 from pyhudi.model.predicate.calls import call_of
 from pyhudi.model.predicate.tree import Call, Column
+from pyhudi.model.table_format import TableFormat
 
 __all__ = ["ExpressionIndexPartition", "call_of_definition", "is_bloom_index", "why_no_expression_index"]
 
 
-_FIRST = 8  # first table version with expression indexes
 _BY_VALUE_TYPE = 9  # first table version whose indexes are of version V2
 _COLUMN_STATS, _BLOOM = MetadataKind.COLUMN_STATS.value.prefix, MetadataKind.BLOOM_FILTERS.value.prefix
 _BLOOM_OPTIONS = frozenset({"filtertype", "numentries", "fpp", "maxentries"})  # each filter carries its own
@@ -71,8 +71,9 @@ def why_no_expression_index(data: MetaClient, partition: str, definition: IndexD
     Args:   definition: of an index about to be made; None: the table's definition.
     """
     version = data.config.table_version
-    if version < _FIRST:
-        return f"the table has version {version}, and expression indexes begin with {_FIRST}"
+    if not TableFormat(version).has_expression_indexes:
+        first = TableFormat.has_expression_indexes.first
+        return f"the table has version {version}, and expression indexes begin with {first}"
     try:
         index = definition or read_index_definitions(data.storage).by_name.get(partition)
         schema = data.stored_schema()

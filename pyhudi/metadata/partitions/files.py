@@ -18,7 +18,6 @@ from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.commit import TableChange
 from pyhudi.model.filenames import BaseFileName, LogFileName
 from pyhudi.model.instant import ActionKind
-from pyhudi.model.new_table import OWN_LOG_FILES
 from pyhudi.model.options.metadata import MetadataOptions
 from pyhudi.view.file_system_view import listed_partitions
 
@@ -95,7 +94,7 @@ def _committed_files(data: MetaClient) -> Iterator[tuple[str, Mapping[str, int]]
     """Partition path → name → size of the data files that readers see. Base files of older slices are among them, and
     those of replaced file groups.
     """
-    timeline, logs_name_slices = data.timeline, data.config.table_version < OWN_LOG_FILES
+    timeline, logs_name_slices = data.timeline, not data.config.format.has_own_log_files
     compactions = {i.requested_time for i in timeline.pending() if i.action is ActionKind.COMPACTION}
 
     def counts(name: BaseFileName | LogFileName) -> bool:

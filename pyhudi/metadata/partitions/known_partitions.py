@@ -20,6 +20,7 @@ from pyhudi.metadata.keys import partition_stats_key
 from pyhudi.metadata.partitions.base import PartitionUpdate
 from pyhudi.metadata.partitions.stats_updates import NewFileRanges, nothing_known, records_of
 from pyhudi.metadata.schema import MetadataKind, RecordType
+from pyhudi.model.table_format import TableFormat
 from pyhudi.storage.base import Storage
 from pyhudi.storage.file_cache import FILES
 from pyhudi.storage.place import is_local
@@ -27,7 +28,6 @@ from pyhudi.storage.place import is_local
 __all__ = ["KnownPartitions", "partition_stats_of"]
 
 _PAYLOAD = MetadataKind.COLUMN_STATS.payloads[0]
-_SINCE_VERSION = 9  # below it, log files grow, and bounds have other forms
 _FEW_FILES = 1_000  # new files of a write: more are joined by Arrow
 _NAME_BYTES, _RANGE_BYTES = 200, 400  # about the sizes of a name and of a range in memory
 
@@ -80,7 +80,8 @@ class KnownPartitions:
     def _can_know(self) -> bool:
         """Do names stand for one content? Not in this process's memory, where tables of one name come and go."""
         is_in_memory = is_local(self.storage) and not hasattr(self.storage, "file_state")
-        return self.table_version >= _SINCE_VERSION and not is_in_memory
+        # Before, log files grow, and bounds have other forms.
+        return TableFormat(self.table_version).has_value_types and not is_in_memory
 
     def _ranges(self, path: str, names: frozenset[str], new: Mapping[str, NewFileRanges]) -> Ranges | None:
         """The ranges over the files with these names; None when the statistics of some of them have to be read."""

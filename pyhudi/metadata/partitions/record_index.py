@@ -52,7 +52,6 @@ from pyhudi.metadata.table_slices import newest_slices, slice_reading, stored_ro
 from pyhudi.model.commit import WriteStatus
 from pyhudi.model.file_group import FileSlice
 from pyhudi.model.instant import COMPACTIONS
-from pyhudi.model.new_table import RECORD_INDEX_DEFINITION
 from pyhudi.model.options.metadata import MetadataOptions, RecordIndexOptions
 from pyhudi.storage.base import Storage
 
@@ -250,7 +249,7 @@ def _is_by_partition(data: MetaClient, name: str, options: RecordIndexOptions) -
 
 def _define(data: MetaClient, name: str, *, by_partition: bool) -> None:
     """Write the index to the table's index definitions, as Hudi does from version 9 on."""
-    if data.config.table_version < RECORD_INDEX_DEFINITION:
+    if not data.config.format.has_versioned_definitions:
         return
     definition = IndexDefinition(name, name, options={_BY_PARTITION: str(by_partition).lower()}, version="V1")
     write_index_definitions(data.storage, read_index_definitions(data.storage).merged([definition]))

@@ -19,7 +19,7 @@ from pyhudi.metadata.partitions.partition_stats import PartitionStatsPartition
 from pyhudi.metadata.partitions.record_index import RecordIndexPartition
 from pyhudi.metadata.partitions.secondary_index import SecondaryIndexPartition, why_no_secondary_index
 from pyhudi.metadata.schema import MetadataKind, kind_of
-from pyhudi.model.new_table import LATER_KINDS
+from pyhudi.model.table_format import TableFormat
 
 __all__ = ["PARTITIONS", "is_followed", "is_supported", "is_supported_in", "unsupported_partitions"]
 
@@ -54,7 +54,7 @@ def is_supported_in(partition: str, table_version: int) -> bool:
     """Can this release update partitions of this name, in tables of this version?"""
     if not is_supported(partition):
         return False
-    return table_version >= LATER_KINDS or kind_of(partition) not in _OF_LATER_VERSIONS
+    return TableFormat(table_version).has_partition_stats or kind_of(partition) not in _OF_LATER_VERSIONS
 
 
 def is_supported(partition: str) -> bool:

@@ -30,8 +30,8 @@ from pyhudi.metadata.table_slices import ChangedSlices, changed_slices, newest_s
 from pyhudi.model.file_group import FileSlice
 from pyhudi.model.instant import COMPACTIONS, ActionKind
 from pyhudi.model.keys import RECORD_KEY
-from pyhudi.model.new_table import SECONDARY_NULLS
 from pyhudi.model.options.metadata import MetadataOptions
+from pyhudi.model.table_format import TableFormat
 
 __all__ = [
     "SecondaryIndexPartition",
@@ -55,13 +55,13 @@ def has_secondary_text(kind: pa.DataType, table_version: int) -> bool:
         return True
     if kind in (pa.int32(), pa.int64()):
         return True
-    return table_version >= SECONDARY_NULLS and (pa.types.is_timestamp(kind) or pa.types.is_time(kind))
+    return TableFormat(table_version).has_secondary_nulls and (pa.types.is_timestamp(kind) or pa.types.is_time(kind))
 
 
 def secondary_texts(values: pa.Array, table_version: int) -> pa.Array:
     """The text of each value, nulls left as they are. The type is one that `has_secondary_text`."""
     kind = values.type
-    if pa.types.is_date32(kind) and table_version >= SECONDARY_NULLS:
+    if pa.types.is_date32(kind) and TableFormat(table_version).has_secondary_nulls:
         values = values.cast(pa.int32())
     elif pa.types.is_timestamp(kind) or pa.types.is_time64(kind):
         values = values.cast(pa.int64())
@@ -76,7 +76,7 @@ def secondary_keys(values: pa.Array, record_keys: pa.Array, table_version: int) 
     Args:   values: of the indexed column; record_keys: text without nulls.
     """
     texts = secondary_texts(values, table_version)
-    if table_version < SECONDARY_NULLS and texts.null_count:
+    if not TableFormat(table_version).has_secondary_nulls and texts.null_count:
         has_value = texts.is_valid()
         texts, record_keys = texts.filter(has_value), record_keys.filter(has_value)
     values_escaped = pc.fill_null(_escaped(texts), _NULL)
@@ -185,7 +185,6 @@ def _firsts(keys: pa.Array) -> npt.NDArray[np.int64]:
     return np.flatnonzero(first).astype(np.int64)
 
 
-_FIRST = 8  # first table version with secondary indexes
 _BY_VALUE = 9  # first table version whose indexes are of version V2
 _MOVING_ONLY = frozenset({*COMPACTIONS, ActionKind.CLUSTERING})  # rows stay the same
 
@@ -235,8 +234,9 @@ def why_no_secondary_index(data: MetaClient, partition: str, definition: IndexDe
     Args:   definition: of an index about to be made; None: the table's definition.
     """
     config = data.config
-    if config.table_version < _FIRST:
-        return f"the table has version {config.table_version}, and secondary indexes begin with {_FIRST}"
+    if not config.format.has_secondary_indexes:
+        first = TableFormat.has_secondary_indexes.first
+        return f"the table has version {config.table_version}, and secondary indexes begin with {first}"
     try:
         definitions = read_index_definitions(data.storage)
         slice_reading(data)

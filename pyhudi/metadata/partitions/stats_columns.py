@@ -29,8 +29,8 @@ from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.index_definitions import read_index_definitions
 from pyhudi.metadata.schema import MetadataKind
 from pyhudi.model.keys import COMMIT_TIME, META_COLUMNS, PARTITION_PATH, RECORD_KEY
-from pyhudi.model.new_table import LATER_KINDS
 from pyhudi.model.options.metadata import MetadataOptions
+from pyhudi.model.table_format import TableFormat
 
 __all__ = ["bounds", "columns_with_stats", "indexed_columns", "statistics_partitions"]
 
@@ -119,7 +119,7 @@ def indexed_columns(
     Args: schema: the data columns, as files store them.
     """
     listed = options.column_stats_columns
-    if table_version < 8:
+    if not TableFormat(table_version).leaves_out_meta_columns:
         return listed or ((*META_COLUMNS, *schema.names) if populate_meta_fields else tuple(schema.names))
     candidates = [name for name in listed or schema.names if name not in META_COLUMNS]
     columns = [name for name in candidates if _is_supported(column_type(schema, name), table_version)]
@@ -163,7 +163,8 @@ def statistics_partitions(options: MetadataOptions, table_version: int, *, is_pa
         groups[MetadataKind.COLUMN_STATS.value.prefix] = options.column_stats_file_groups
     if options.bloom_filters:
         groups[MetadataKind.BLOOM_FILTERS.value.prefix] = options.bloom_filters_file_groups
-    if options.column_stats and options.partition_stats and is_partitioned and table_version >= LATER_KINDS:
+    has_partitions = is_partitioned and TableFormat(table_version).has_partition_stats
+    if options.column_stats and options.partition_stats and has_partitions:
         groups[MetadataKind.PARTITION_STATS.value.prefix] = options.partition_stats_file_groups
     return groups
 
@@ -171,7 +172,7 @@ def statistics_partitions(options: MetadataOptions, table_version: int, *, is_pa
 def _is_supported(kind: pa.DataType | None, table_version: int) -> bool:
     if kind is None or pa.types.is_nested(kind):
         return False
-    if table_version < 9 and pa.types.is_decimal(kind):
+    if not TableFormat(table_version).has_value_types and pa.types.is_decimal(kind):
         whole_digits = OLD_DECIMAL.precision - OLD_DECIMAL.scale
         return bool(kind.scale <= OLD_DECIMAL.scale and kind.precision - kind.scale <= whole_digits)
     return True

@@ -35,7 +35,7 @@ from pyhudi.metadata.keys import (
 from pyhudi.metadata.partitions.base import PartitionUpdate, nothing_deleted
 from pyhudi.metadata.records import concat_records
 from pyhudi.metadata.schema import MetadataKind, RecordType, record_fields
-from pyhudi.model.new_table import DELETE_BLOCKS
+from pyhudi.model.table_format import TableFormat
 
 __all__ = [
     "PARTITION",
@@ -72,7 +72,8 @@ def joined_stats(table_version: int, stats: pa.Table, partitions: Mapping[str, i
           order of their numbers → how many files each has.
     """
     schema = stats_schema(table_version)
-    if table_version >= 9:  # statistics from before an upgrade have dates and decimals in other members
+    if TableFormat(table_version).has_value_types:
+        # Statistics from before an upgrade have dates and decimals in other members.
         stats = filtered(stats, stats.column("valueType").is_valid())
     flat = _flat(stats)
     joined = flat.group_by([PARTITION, "columnName"], use_threads=False).aggregate(_aggregations(flat.column_names))
@@ -90,7 +91,7 @@ def joined_stats(table_version: int, stats: pa.Table, partitions: Mapping[str, i
         "isDeleted": pa.repeat(False, rows),
         "isTightBound": pa.repeat(True, rows),
     }
-    if table_version >= 9:
+    if TableFormat(table_version).has_value_types:
         ordinals = pc.fill_null(joined.column("ordinal_max"), _NO_TYPE).combine_chunks()
         info = joined.column("info_max").combine_chunks()
         columns["valueType"] = pa.StructArray.from_arrays(
@@ -286,7 +287,7 @@ def column_stats_deletions(
     Args: columns: the indexed columns; files: partition path → names of the deleted files, without folders.
     """
     keys = column_stats_keys(columns, files)
-    if table_version >= DELETE_BLOCKS:
+    if TableFormat(table_version).deletes_metadata_records:
         return PartitionUpdate(nothing_known(table_version), keys)
     names = [name for file_names in files.values() for name in sorted(file_names) for _ in columns]
     nothing = stats_rows(table_version, "", ()).schema.empty_table()

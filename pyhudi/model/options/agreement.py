@@ -163,7 +163,7 @@ def _bare(fields: str) -> list[str]:
 
 def _says_its_mode_each_time(table: TableConfig) -> bool:
     """Does each write's payload class decide? Hudi 0.x stores no merge mode in copy-on-write tables."""
-    return table.table_version < 8 and table.payload_class is None and table.merge_strategy_id is None
+    return not table.format.stores_merging and table.payload_class is None and table.merge_strategy_id is None
 
 
 def _check_merging(options: Mapping[str, str], explicit: frozenset[str], table: TableConfig) -> None:
@@ -193,7 +193,7 @@ def _stored_merging(table: TableConfig) -> dict[str, str | None]:
     """The stored payload class and strategy id of tables with mode CUSTOM or made with a payload class."""
     custom = table.record_merge_mode == CUSTOM
     payload = table.properties.get(_LEGACY_PAYLOAD) or (table.payload_class if custom else None)
-    strategy_id = table.merge_strategy_id if custom and table.table_version >= 8 else None
+    strategy_id = table.merge_strategy_id if custom and table.format.stores_merging else None
     return {PAYLOAD_CLASS: payload, STRATEGY_ID: strategy_id}
 
 

@@ -18,6 +18,7 @@ from pyhudi.model.options.index import INDEX_TYPE, IndexOptions
 from pyhudi.model.options.operation import OperationOptions
 from pyhudi.model.options.spec import Kind
 from pyhudi.model.options.table import TABLE_NAME, TableOptions
+from pyhudi.model.table_format import TableFormat
 
 __all__ = [
     "LOCK_PROVIDER",
@@ -174,7 +175,7 @@ def _check_non_blocking(values: Values) -> None:
     wrong = []
     if table.table_type != "MERGE_ON_READ":
         wrong.append(f"the table is {table.table_type}, expected MERGE_ON_READ")
-    if table.table_version < 8:
+    if not TableFormat(table.table_version).has_non_blocking_writers:
         wrong.append(f"the table has version {table.table_version}, expected 8 or 9")
     if index_type != "BUCKET":
         wrong.append(f"{INDEX_TYPE}={index_type}, expected BUCKET")

@@ -43,7 +43,7 @@ class PathColumns:
         self._is_hive_style, self._is_encoded = config.hive_style_partitioning, config.url_encode_partitioning
         self._has_slash_dates = config.slash_separated_dates
         self._only_in_path = frozenset(columns_from_path(config))
-        self._has_old_default = config.table_version < 5
+        self._has_old_default = not config.format.has_hive_default_partition
         kinds = config.partition_field_types or ("",) * len(self._fields)
         generator = (config.key_generator or "").upper()
         # The path may hold a formatted time (below version 8 nothing says whether it does), not the column's value.

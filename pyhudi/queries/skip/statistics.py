@@ -274,7 +274,7 @@ def partitions_that_may_match(
     columns, config = columns_of(predicate), table.data.config
     if _OF_PARTITIONS not in table.partitions or not columns:
         return None
-    if config.is_merge_on_read and config.table_version < 9:
+    if config.is_merge_on_read and not config.format.counts_logs_in_partition_stats:
         return None
     by_column = {
         column: _partition_ranges(table, column, data_type, tuple(from_path))

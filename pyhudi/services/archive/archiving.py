@@ -48,7 +48,6 @@ from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.filenames import TEMPORARY_FOLDER, InstantFileName, pending_actions
 from pyhudi.model.instant import ActionKind, Instant, State
-from pyhudi.model.new_table import BY_COMPLETION
 from pyhudi.result import Result
 from pyhudi.services.archive.planning import ArchiveLimit, kept_commits, plan_archive, select_instants
 from pyhudi.storage.base import FileInfo, Storage
@@ -87,7 +86,7 @@ def instants_to_archive(table: MetadataTable, kept_min: int, kept_max: int) -> t
     kept_max = max(kept_max + 1, kept_min + 1)
     if len(timeline.commits()) <= kept_max:
         return ()
-    by_version = (kept_min, kept_max) if table.data.config.table_version < BY_COMPLETION else None
+    by_version = None if table.data.config.format.archives_whole_timeline else (kept_min, kept_max)
     return select_instants(timeline, kept_min, _limits(table), per_action=by_version).instants
 
 
@@ -221,10 +220,8 @@ def _archived(instants: Sequence[Instant], context: ActionContext) -> tuple[str,
     files = _instant_files(storage, config.timeline_path, config.layout_version)
     if any(instant.action.is_replacing for instant in instants):
         mark_rings(storage, {instant.requested_time for instant in instants}, config.table_version)
-    if config.layout_version < 2:
-        made = _to_log(instants, files, context)
-    else:
-        made = _to_lsm(instants, files, context)
+    archive = _to_lsm if config.layout.has_history_tree else _to_log
+    made = archive(instants, files, context)
     _delete(instants, files, storage)
     return made
 

@@ -69,7 +69,7 @@ def plan_archive(context: ActionContext) -> ArchivePlan:
     savepoints = frozenset(i.requested_time for i in timeline.completed().of([ActionKind.SAVEPOINT]))
     limits = sorted(_limits(context, savepoints))
     spared = savepoints if options.beyond_savepoint else frozenset()
-    by_version = (kept_min, kept_max) if context.meta.config.table_version < 8 else None
+    by_version = None if context.meta.config.format.archives_whole_timeline else (kept_min, kept_max)
     return select_instants(timeline, kept_min, limits, spared, _needed_cleans(context), by_version)
 
 

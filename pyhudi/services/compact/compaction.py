@@ -173,7 +173,7 @@ def check_merge_on_read(context: ActionContext) -> None:
 
 def _check_no_pending_writes(context: ActionContext) -> None:
     """Raise WriteConflict when pending writes prevent a plan."""
-    pending = pending_writes(context) if context.meta.config.table_version < 8 else ()
+    pending = () if context.meta.config.format.has_own_log_files else pending_writes(context)
     if pending:
         raise WriteConflict(
             f"{context.meta.storage.root}: tables below version 8 can't be compacted while "
@@ -331,7 +331,7 @@ def _scheduled(context: ActionContext) -> tuple[str, ...]:
 
 
 def _may_plan(context: ActionContext) -> bool:
-    return context.meta.config.table_version >= 8 or not pending_writes(context)
+    return context.meta.config.format.has_own_log_files or not pending_writes(context)
 
 
 def compact_waiting(context: ActionContext) -> tuple[str, ...]:

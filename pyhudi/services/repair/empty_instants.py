@@ -28,7 +28,6 @@ from pyhudi.meta_client import MetaClient
 from pyhudi.model.commit import CommitMetadata, OperationType
 from pyhudi.model.filenames import LogFileName, instant_of
 from pyhudi.model.instant import ActionKind, Instant, State
-from pyhudi.model.new_table import OWN_LOG_FILES
 from pyhudi.model.plans import CleanMetadata, RollbackMetadata
 from pyhudi.services.repair.orphans import data_files
 from pyhudi.services.repair.replaced_groups import replacing_body
@@ -121,7 +120,7 @@ def _damaged_writes(writes: Sequence[Instant], meta: MetaClient) -> Iterator[_Da
         time = instant_of(entry.name)
         if time in files:
             files[time].append(entry)
-        elif meta.config.table_version < OWN_LOG_FILES and LogFileName.parse(entry.name) is not None:
+        elif not meta.config.format.has_own_log_files and LogFileName.parse(entry.name) is not None:
             logs_below_8.append(entry)
     for instant in writes:  # the view of the table reads the bodies of all replacecommits
         meta = meta.with_completed(instant, CommitMetadata({}, partition_to_replace_file_ids={}))

@@ -138,7 +138,11 @@ class _Owners:
             is_base = BaseFileName.parse(entry.name) is not None
             names = self.named.get(time)
             return f"{time} is complete and does not name it" if is_base and names and entry.name not in names else None
-        if self.meta.config.table_version < 8 and LogFileName.parse(entry.name) is not None and self._is_used(entry):
+        if (
+            not self.meta.config.format.has_own_log_files
+            and LogFileName.parse(entry.name) is not None
+            and self._is_used(entry)
+        ):
             return None
         return f"no instant {time}, neither active nor archived"
 

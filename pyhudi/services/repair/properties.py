@@ -44,6 +44,7 @@ from pyhudi.model.keys import META_COLUMNS, PARTITION_PATH, RECORD_KEY
 from pyhudi.model.merge_mode import EVENT_TIME_ORDERING
 from pyhudi.model.new_table import CHECKSUM_KEY, NewTable, has_valid_checksum, new_table_properties, table_checksum
 from pyhudi.model.table_config import METADATA_PARTITIONS
+from pyhudi.model.table_format import TableFormat
 from pyhudi.services.repair.orphans import data_files
 from pyhudi.services.repair.result import PropertyItem, RepairResult
 from pyhudi.shown_text import is_secret
@@ -216,10 +217,11 @@ def _version(storage: Storage) -> str:
 
 def _commits(storage: Storage, version: int) -> tuple[str, bool]:
     """The name in the newest schema of a commit, and whether there are delta commits."""
-    folder, layout = (_LAYOUT_2_FOLDER, 2) if version >= 8 else (META_FOLDER, 1)
+    layout = TableFormat(version).layout
+    folder = _LAYOUT_2_FOLDER if layout.has_own_folder else META_FOLDER
     has_delta, schema_name = False, ""
     for entry in storage.list(folder):
-        name = None if entry.is_dir else InstantFileName.parse(entry.name, layout)
+        name = None if entry.is_dir else InstantFileName.parse(entry.name, layout.version)
         if name is None or name.state is not State.COMPLETED or not name.action.is_commit:
             continue
         has_delta = has_delta or name.action is ActionKind.DELTACOMMIT

@@ -120,7 +120,7 @@ def admit_version(context: ActionContext, target: int, *, upwards: bool) -> None
     config = context.meta.config
     path = _path(context, target, upwards)
     check_layout(context.meta)
-    if config.table_version >= 6:
+    if config.table_version in WRITABLE_VERSIONS:
         # Files of versions 4 and 5 are never written: their tables can only be upgraded.
         check_files_writable(config)
     for step in path:

@@ -17,10 +17,9 @@ from pyhudi.formats.log.blocks import avro_data
 from pyhudi.formats.log.envelope import BlockType, HeaderKey, encode_block
 from pyhudi.formats.timeline.bodies import AvroObject
 from pyhudi.model.change_logs import AFTER, BEFORE, DATA_BEFORE, LOGGED_KEY, OP, OP_KEY_ONLY, TIME
+from pyhudi.model.table_format import TableFormat
 
 __all__ = ["change_block", "change_schema"]
-
-_DOCUMENTED_FROM_VERSION = 9  # Hudi 1.1 and 1.2 give the record an empty doc
 
 
 def change_schema(mode: str, table_schema: str, table_version: int) -> str:
@@ -36,7 +35,7 @@ def change_schema(mode: str, table_schema: str, table_version: int) -> str:
     fields = [_field(OP, "string"), _field(LOGGED_KEY if mode == DATA_BEFORE else TIME, "string"), _field(BEFORE, row)]
     if mode != DATA_BEFORE:
         fields.append(_field(AFTER, row["name"]))
-    doc = {"doc": ""} if table_version >= _DOCUMENTED_FROM_VERSION else {}
+    doc = {"doc": ""} if TableFormat(table_version).documents_change_logs else {}
     return _printed({"type": "record", "name": "CDC", "namespace": namespace, **doc, "fields": fields})
 
 

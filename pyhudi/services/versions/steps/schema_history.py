@@ -39,7 +39,8 @@ def copy_schema_commits(meta: MetaClient, target: TableConfig, completion_times:
 def delete_old_schema_commits(meta: MetaClient) -> None:
     """Delete files named in the other layout that exist in the table's layout, too."""
     is_own = {
-        name: (name.completion_time is not None) == (meta.config.layout_version >= 2) for name in _completed(meta)
+        name: (name.completion_time is not None) == meta.config.layout.names_completion_times
+        for name in _completed(meta)
     }
     own_times = {name.requested_time for name in is_own if is_own[name]}
     for name in is_own:

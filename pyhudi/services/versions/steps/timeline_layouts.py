@@ -92,7 +92,7 @@ def copy_timeline(meta: MetaClient, target: TableConfig, completion_times: Mappi
         body = _body(storage.read(file.path), name, target.table_version, storage.full_path(file.path))
         path = child(target.timeline_path, name.text(target.layout_version))
         storage.write(path, body)
-        if completed_at is not None and target.layout_version < 2:
+        if completed_at is not None and not target.layout.names_completion_times:
             moment = parse_instant_time(completed_at, target.timeline_zone)
             storage.set_modified(path, round(moment.timestamp() * 1000))
     return len({_key(file.name) for file in files})
@@ -157,7 +157,7 @@ def _files_of_other_layout(meta: MetaClient) -> list[_File]:
 
 
 def _other_layout(config: TableConfig) -> TableConfig:
-    return config.with_changes({"hoodie.timeline.layout.version": "1" if config.layout_version >= 2 else "2"})
+    return config.with_changes({"hoodie.timeline.layout.version": "1" if config.layout.has_own_folder else "2"})
 
 
 def _instant_files(entries: tuple[FileInfo, ...], layout_version: int) -> Iterator[_File]:
