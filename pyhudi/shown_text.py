@@ -8,14 +8,25 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["QUOTED_CHARACTERS", "holds_credentials", "is_text", "message", "quoted", "without_credentials"]
+__all__ = [
+    "QUOTED_CHARACTERS",
+    "brief",
+    "excerpt",
+    "holds_credentials",
+    "is_text",
+    "message",
+    "quoted",
+    "without_credentials",
+]
 
 # A note of a lock, a path, a value: two lines of a terminal identify it.
 QUOTED_CHARACTERS = 200
 # Room for a list of columns or the last lines of a worker's trace; longer text was not written for a reader.
 MESSAGE_CHARACTERS_MAX = 16_000
+MAX_NUMBER_DIGITS = 1_000  # a double has 309 before its point, a decimal 76; Python's integers take 4,300 as text
 
 _HIDDEN = "***"
+_AROUND_CHARACTERS = 80  # of the one that an excerpt is about
 _CREDENTIAL_CHARACTERS = 256  # longer than the keys and passwords before an @ are
 # An address with a user and a password: up to the host there is no slash, but keys of S3 may contain some.
 _WHO = re.compile(rf"(?i)(\bs3[an]?://)[^\s/@]*(?::\S{{0,{_CREDENTIAL_CHARACTERS}}}?)?@|(://)[^\s/@:]*:[^\s/@]*@")
@@ -54,6 +65,28 @@ def quoted(text: str, characters: int = QUOTED_CHARACTERS) -> str:
     start = text[: characters + 2 * _CREDENTIAL_CHARACTERS]
     shown = "".join(c if c.isprintable() else _escaped(c) for c in without_credentials(start))
     return shown if len(shown) <= characters and start == text else f"{shown[:characters]}..."
+
+
+def brief(value: object) -> str:
+    """A value for a message: the first 200 characters of its `repr`."""
+    cut: object = value[:QUOTED_CHARACTERS] if isinstance(value, str | bytes | list | tuple) else value
+    try:
+        text = repr(cut)
+    except ValueError:  # a number of more digits than Python prints
+        return f"a number of more than {MAX_NUMBER_DIGITS} digits"
+    except RecursionError:
+        return f"a deeply nested {type(value).__name__}"
+    whole = len(text) <= QUOTED_CHARACTERS + 2 and (cut is value or cut == value)
+    return text if whole else f"{text[:QUOTED_CHARACTERS]}..."
+
+
+def excerpt(text: str, at: int) -> str:
+    """A text for a message; for a long text, the part around a character."""
+    if len(text) <= QUOTED_CHARACTERS:
+        return repr(text)
+    first, last = max(0, at - _AROUND_CHARACTERS), at + _AROUND_CHARACTERS
+    before, behind = "..." if first else "", "..." if last < len(text) else ""
+    return f"{before}{text[first:last]!r}{behind} ({len(text)} characters)"
 
 
 def message(text: str) -> str:

@@ -11,6 +11,9 @@ from fuzz.mutation import Mutator
 from fuzz.target import Target
 from fuzz.targets.avro import ROWS, SCHEMA
 from pyhudi.errors import HudiError
+from pyhudi.expressions.predicates import Column
+from pyhudi.expressions.ranges import may_match
+from pyhudi.expressions.where import parse_where
 from pyhudi.formats.base import BaseFileOptions, BaseFileReader, Footer, new_base_file, open_base_file
 from pyhudi.formats.base.ranges import KeyRange, Ranges
 from pyhudi.formats.bloom import BloomFilter
@@ -18,7 +21,6 @@ from pyhudi.index.key_lookup import FindKeys
 from pyhudi.index.stored_keys import Candidate, StoredKeys
 from pyhudi.model.file_group import BaseFile
 from pyhudi.model.keys import RECORD_KEY
-from pyhudi.model.predicate import Column, may_match, parse_where
 from pyhudi.storage import MemoryStorage
 
 __all__ = ["TARGETS", "parquet_footer"]

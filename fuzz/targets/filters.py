@@ -10,8 +10,11 @@ import pyarrow as pa
 from fuzz.mutation import Mutator
 from fuzz.target import Target
 from pyhudi.errors import HudiError
-from pyhudi.model.predicate import Column, Predicate, ValueRange, columns_of, may_match, parse_where, to_sql
-from pyhudi.queries.filters import bind, to_arrow, top_level_columns
+from pyhudi.expressions.filters import bind, to_arrow, top_level_columns
+from pyhudi.expressions.predicates import Column, Predicate, columns_of
+from pyhudi.expressions.ranges import ValueRange, may_match
+from pyhudi.expressions.where import parse_where
+from pyhudi.expressions.where_text import to_sql
 
 __all__ = ["TARGETS"]
 

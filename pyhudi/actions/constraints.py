@@ -20,11 +20,11 @@ from pyhudi.actions.changes.values import computed, condition_of
 from pyhudi.actions.rows import delete_flag_columns, marked_rows, marker_columns
 from pyhudi.engine.base import TaskContext
 from pyhudi.errors import ConfigError, SchemaMismatch, WriteConflict
+from pyhudi.expressions.values import EngineValue, columns_in
 from pyhudi.merge.base import Mask
 from pyhudi.merge.rules import MergeRules
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.table_config import TableConfig
-from pyhudi.queries.sql_values import EngineValue, columns_in
 from pyhudi.schema.projection import project
 
 __all__ = [

@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from pyhudi.cli.text_values import column_of_json, has_decimals
 from pyhudi.errors import ConfigError, SchemaMismatch
-from pyhudi.model.predicate.limits import brief
 from pyhudi.schema.projection import project
+from pyhudi.shown_text import brief
 from pyhudi.table.column_values import type_in
 
 __all__ = ["json_rows", "one_schema"]

@@ -24,16 +24,16 @@ from typing import TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pyhudi.expressions.column_functions import compute, result_type
+from pyhudi.expressions.predicates import Call
 from pyhudi.formats.base import Footer, open_base_file
 from pyhudi.formats.bloom import DYNAMIC_V0, BloomFilter
 from pyhudi.formats.column_stats import ColumnRange, RangesOfRows, joined, range_of_values
 from pyhudi.formats.log.envelope import CorruptRange
 from pyhudi.formats.log.reader import scan_log
 from pyhudi.formats.stored_ranges import StoredRange, rows_of_files, stats_rows, stats_schema, stored_ranges
-from pyhudi.java.spark_functions import compute, result_type
 from pyhudi.model.filenames import LogFileName
 from pyhudi.model.keys import META_COLUMNS
-from pyhudi.model.predicate.tree import Call
 from pyhudi.schema.casts import cast
 from pyhudi.storage.base import Storage
 

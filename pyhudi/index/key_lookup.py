@@ -32,6 +32,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.engine.base import Frame, TaskContext
+from pyhudi.expressions.predicates import Column
 from pyhudi.formats.base import open_base_file
 from pyhudi.formats.base.ranges import Ranges, RangeTest
 from pyhudi.formats.bloom import BloomFilter
@@ -40,7 +41,6 @@ from pyhudi.index.key_join import counted, join_locations, keys_in_several_place
 from pyhudi.index.stored_keys import Candidate, StoredKeyBatch, StoredKeys, candidates, in_shares
 from pyhudi.merge.combine import single_array
 from pyhudi.model.keys import LOCATION, PARTITION_PATH, RECORD_KEY
-from pyhudi.model.predicate import Column
 from pyhudi.storage.place import is_local
 
 __all__ = ["BloomIndex", "FindKeys", "GlobalBloomIndex", "GlobalSimpleIndex", "KeyLookupIndex", "SimpleIndex"]

@@ -10,11 +10,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from pyhudi.errors import CorruptFile, PathNotFound
+from pyhudi.expressions.predicates import Call
 from pyhudi.formats.json_text import parse_json, pretty_json
 from pyhudi.formats.timeline.bodies import Fields, fields_of
 from pyhudi.metadata.schema import MetadataKind
 from pyhudi.model.filenames import INDEX_DEFINITIONS_PATH
-from pyhudi.model.predicate.tree import Call
 from pyhudi.model.table_format import TableFormat
 from pyhudi.storage.base import Storage
 

@@ -23,6 +23,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
 from pyhudi.errors import CorruptFile, RangeNotReadable
+from pyhudi.expressions.filters import bind
+from pyhudi.expressions.where import parse_where
 from pyhudi.lazy_property import lazy_property
 from pyhudi.merge.rules import MergeRules
 from pyhudi.meta_client import MetaClient
@@ -31,7 +33,6 @@ from pyhudi.model.commit import CommitMetadata, OperationType, WriteStat
 from pyhudi.model.file_group import BaseFile, CommittedBytes, FileGroup, FileGroupId, FileSlice, LogFile
 from pyhudi.model.filenames import BaseFileName, LogFileName, data_path
 from pyhudi.model.instant import ActionKind, Instant
-from pyhudi.model.predicate import parse_where
 from pyhudi.queries.change_rows import (
     CHANGES_SCHEMA,
     DELETED,
@@ -43,7 +44,6 @@ from pyhudi.queries.change_rows import (
     ChangeReading,
     GroupChange,
 )
-from pyhudi.queries.filters import bind
 from pyhudi.queries.incremental_range import (
     CommitsInRange,
     IncrementalRange,

@@ -15,12 +15,12 @@ from dataclasses import replace
 import pyarrow as pa
 
 from pyhudi.caller_warnings import collected_warnings
+from pyhudi.expressions.filters import top_level_columns
+from pyhudi.expressions.ranges import may_match, must_match
 from pyhudi.filegroup.read.slice import read_file_slice
 from pyhudi.formats.base import open_base_file
 from pyhudi.formats.base.ranges import Ranges as FileRanges
 from pyhudi.model.keys import RECORD_KEY
-from pyhudi.model.predicate import may_match, must_match
-from pyhudi.queries.filters import top_level_columns
 from pyhudi.queries.plan import ReadPlan, ReadSlice
 from pyhudi.queries.schema import with_path_values
 from pyhudi.queries.snapshot import (

@@ -30,15 +30,16 @@ from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
+from pyhudi.expressions.filters import bind, top_level_columns
+from pyhudi.expressions.predicates import Column, In, Predicate, conjunction
+from pyhudi.expressions.where import parse_where
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.commit import CommitMetadata, OperationType, WriteStat
 from pyhudi.model.file_group import BaseFile, CommittedBytes, FileGroupId, FileSlice, LogFile
 from pyhudi.model.filenames import BaseFileName, LogFileName
 from pyhudi.model.instant import ActionKind, Instant
 from pyhudi.model.keys import COMMIT_TIME
-from pyhudi.model.predicate import Column, In, Predicate, conjunction, parse_where
 from pyhudi.queries.changes import plan_changes
-from pyhudi.queries.filters import bind, top_level_columns
 from pyhudi.queries.incremental_range import (
     CommitsInRange,
     IncrementalRange,

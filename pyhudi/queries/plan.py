@@ -17,13 +17,14 @@ from functools import partial
 import pyarrow as pa
 
 from pyhudi.errors import ConfigError, HudiError, TableError
+from pyhudi.expressions.filters import bind, top_level_columns
+from pyhudi.expressions.predicates import Constant, Predicate
+from pyhudi.expressions.where import parse_where
 from pyhudi.filegroup.read.slice import SliceSpec
 from pyhudi.formats.avro.schema import without_meta
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.keys import META_COLUMNS
-from pyhudi.model.predicate import Constant, Predicate, parse_where
 from pyhudi.queries.change_rows import ChangeReading
-from pyhudi.queries.filters import bind, top_level_columns
 from pyhudi.queries.query import ALL_ROWS, Query, check_not_cleaned, parse_as_of
 from pyhudi.queries.read_slice import ReadSlice, slice_spec
 from pyhudi.queries.schema import read_schema

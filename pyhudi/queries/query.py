@@ -23,12 +23,12 @@ from datetime import date, datetime, time, timezone, tzinfo
 from typing import TypeAlias
 
 from pyhudi.errors import ConfigError, TableError
+from pyhudi.expressions.filters import Where
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.instant import Instant, format_instant_time
 from pyhudi.model.options.files import DEFAULT_DAMAGE, DamageOptions
 from pyhudi.model.options.merging import DEFAULT_MEMORY, MemoryOptions
 from pyhudi.model.options.queries import DEFAULT_DRIVER_LOG_BYTES
-from pyhudi.queries.filters import Where
 from pyhudi.view.readable_history import load_readable_history
 
 __all__ = ["ALL_ROWS", "AsOf", "Query", "as_of_time", "check_not_cleaned", "commit_at", "in_zone", "parse_as_of"]

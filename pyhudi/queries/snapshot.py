@@ -28,32 +28,21 @@ import pyarrow.compute as pc
 
 from pyhudi.caller_warnings import collected_warnings, warn_caller
 from pyhudi.errors import ConfigError, PathNotFound, StaleRead
+from pyhudi.expressions.engines import passes
+from pyhudi.expressions.filters import resolve, resolve_operand, to_arrow
+from pyhudi.expressions.literals import list_values
+from pyhudi.expressions.predicates import Column, Compare, Constant, In, Predicate, SqlText, operands_of, split_texts
+from pyhudi.expressions.ranges import Ranges, ValueRange, may_match
 from pyhudi.filegroup.read.matching import KeyFilter
 from pyhudi.filegroup.read.slice import read_file_slice
 from pyhudi.filegroup.read.split_merge import SplitSlice, merged_log_rows, split_slice
 from pyhudi.formats.base import BATCH_ROWS, BaseFileReader, open_base_file
 from pyhudi.formats.base.ranges import RangeTest
 from pyhudi.model.keys import RECORD_KEY
-from pyhudi.model.predicate import (
-    Column,
-    Compare,
-    Constant,
-    In,
-    Predicate,
-    SqlText,
-    ValueRange,
-    may_match,
-    split_texts,
-)
-from pyhudi.model.predicate.ranges import Ranges
-from pyhudi.model.predicate.tree import operands_of
 from pyhudi.queries.change_rows import read_changes
-from pyhudi.queries.filters import resolve, resolve_operand, to_arrow
-from pyhudi.queries.literals import list_values
 from pyhudi.queries.plan import ReadPlan, ReadSlice
 from pyhudi.queries.schema import with_path_values
 from pyhudi.queries.skip.keys import MAX_KEYS, exact_values
-from pyhudi.queries.sql_engine import passes
 from pyhudi.schema.column_mapping import file_columns
 from pyhudi.schema.projection import project
 from pyhudi.storage.base import Storage

@@ -20,6 +20,7 @@ from pyhudi.actions.action import ActionContext
 from pyhudi.actions.metadata_participant import METADATA_TABLE
 from pyhudi.actions.undo.checks import check_not_being_undone
 from pyhudi.errors import ConfigError, CorruptFile, MetadataTableDamaged
+from pyhudi.expressions.predicates import Call
 from pyhudi.formats.timeline.plans import encode_index_plan
 from pyhudi.interrupts import uninterrupted
 from pyhudi.meta_client import MetaClient
@@ -39,7 +40,6 @@ from pyhudi.metadata.schema import MetadataKind, keeps_record_index
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.instant import ActionKind, Instant
 from pyhudi.model.plans import IndexPlan
-from pyhudi.model.predicate import Call
 from pyhudi.model.table_format import TableFormat
 from pyhudi.result import Result, ResultList
 from pyhudi.transaction.commit import commit_locked

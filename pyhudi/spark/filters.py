@@ -17,7 +17,8 @@ import pyarrow as pa
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import functions as F
 
-from pyhudi.model.predicate import (
+from pyhudi.expressions.filters import resolve_operand
+from pyhudi.expressions.predicates import (
     And,
     Column,
     Compare,
@@ -31,9 +32,8 @@ from pyhudi.model.predicate import (
     Or,
     Predicate,
     SqlText,
+    Value,
 )
-from pyhudi.model.predicate.tree import Value
-from pyhudi.queries.filters import resolve_operand
 
 __all__ = ["to_spark"]
 

@@ -29,10 +29,10 @@ from pyspark.sql.types import StructType
 
 from pyhudi.engine.base import Engine, TaskContext, as_engine
 from pyhudi.errors import HudiError, SchemaMismatch, TableNotFound
+from pyhudi.expressions.predicates import And, calls_of, is_opaque, split_texts
 from pyhudi.filegroup.read.log_blocks import tell_damage
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import ReadOptions
-from pyhudi.model.predicate import And, calls_of, is_opaque, split_texts
 from pyhudi.model.table_config import TableConfig
 from pyhudi.queries.incremental import plan_incremental
 from pyhudi.queries.incremental_range import incremental_range

@@ -1,4 +1,4 @@
-"""The active Spark session as the engine of SQL (`queries/sql_engine.py`): an expression over Arrow rows, in order."""
+"""The active Spark session as the engine of SQL (`expressions/engines.py`): an expression over Arrow rows, in order."""
 
 from __future__ import annotations
 

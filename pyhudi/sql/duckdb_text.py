@@ -15,7 +15,7 @@ import pyarrow as pa
 from pyhudi.errors import ConfigError
 from pyhudi.expressions.duckdb import quoted_name
 from pyhudi.expressions.query import duckdb_query
-from pyhudi.model.predicate.where_text import negative, number_of
+from pyhudi.expressions.where_text import negative, number_of
 from pyhudi.model.sql_text import MisreadSql, call_name, query_of, with_deep_stack
 from pyhudi.sql.session import TableName
 from pyhudi.sql.tokens import Constant, SqlToken, TokenKind, dotted_at, keywords, tokens_of

@@ -1,4 +1,4 @@
-"""DuckDB as the engine of SQL values (`queries/sql_values.py`): one expression over Arrow rows, in their order."""
+"""DuckDB as the engine of SQL values (`expressions/values.py`): one expression over Arrow rows, in their order."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from pyhudi.errors import ConfigError
 from pyhudi.expressions.duckdb import duckdb_expression
+from pyhudi.expressions.values import typed_value
 from pyhudi.model.sql_text import with_deep_stack
-from pyhudi.queries.sql_values import typed_value
 from pyhudi.sql.duckdb_frames import error_text, open_duckdb
 from pyhudi.table.dataset import whole_batches
 

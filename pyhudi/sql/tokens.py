@@ -14,7 +14,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, TypeAlias
 
 from pyhudi.errors import ConfigError
-from pyhudi.model.predicate.where_text import number_of
+from pyhudi.expressions.where_text import number_of
 from pyhudi.model.sql_text import MisreadSql, spark_tokens
 from pyhudi.sql.session import TableName
 

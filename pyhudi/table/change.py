@@ -23,10 +23,10 @@ from pyhudi.actions.writes.delete_partition import DeletePartitions
 from pyhudi.engine.base import Engine, Frame
 from pyhudi.engine.local import in_this_process
 from pyhudi.errors import ConfigError
+from pyhudi.expressions.filters import Where
+from pyhudi.expressions.values import Literal as Constant
 from pyhudi.model.options import WriteOptions
-from pyhudi.queries.filters import Where
 from pyhudi.queries.history import load_table_history
-from pyhudi.queries.sql_values import Literal as Constant
 from pyhudi.result import Result
 from pyhudi.schema.changes import SchemaChange
 from pyhudi.table.calls import Options, TableHandle, WithHandle, session_zone, with_engine

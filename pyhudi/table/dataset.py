@@ -23,11 +23,12 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from pyhudi.errors import ConfigError
+from pyhudi.expressions.filters import bind, top_level_columns
+from pyhudi.expressions.foreign import columns_of_expression
+from pyhudi.expressions.predicates import conjunction
+from pyhudi.expressions.where import parse_where
 from pyhudi.formats.base import BATCH_ROWS
-from pyhudi.model.predicate import conjunction, parse_where
-from pyhudi.queries.arrow_expressions import columns_of_expression
 from pyhudi.queries.count import count_rows
-from pyhudi.queries.filters import bind, top_level_columns
 from pyhudi.queries.plan import ReadPlan, selected
 from pyhudi.queries.snapshot import READ_THREADS, read_batches
 from pyhudi.schema.projection import project
@@ -36,7 +37,7 @@ from pyhudi.storage.base import Storage
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from pyhudi.queries.filters import Where
+    from pyhudi.expressions.filters import Where
 
 __all__ = ["HudiDataset", "HudiFragment", "arrow_stream", "whole_batches"]
 

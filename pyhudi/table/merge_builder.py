@@ -17,10 +17,10 @@ from pyhudi.actions.changes.values import SOURCE, TARGET
 from pyhudi.actions.result import WriteResult
 from pyhudi.engine.local import in_this_process
 from pyhudi.errors import ConfigError
+from pyhudi.expressions.filters import Where
+from pyhudi.expressions.values import tree_of
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import WriteOptions
-from pyhudi.queries.filters import Where
-from pyhudi.queries.sql_values import tree_of
 from pyhudi.registry import Registry
 from pyhudi.storage.base import Storage
 from pyhudi.table.argument_errors import checked_methods

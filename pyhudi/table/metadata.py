@@ -9,9 +9,9 @@ from functools import partial
 import pyarrow as pa
 
 from pyhudi.errors import ConfigError
+from pyhudi.expressions.where import parse_call
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.table import MetadataTable
-from pyhudi.model.predicate import parse_call
 from pyhudi.queries.validation import Difference, validate
 from pyhudi.result import Result, ResultList
 from pyhudi.services.index_building import run_index_plan, schedule_index

@@ -29,7 +29,7 @@ from pyhudi.errors import ConfigError
 if TYPE_CHECKING:
     from polars import LazyFrame
 
-    from pyhudi.queries.filters import Where
+    from pyhudi.expressions.filters import Where
 
 __all__ = ["LazyRows", "condition_of", "polars_source"]
 

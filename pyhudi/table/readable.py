@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
+    from pyhudi.expressions.filters import Where
     from pyhudi.meta_client import MetaClient
-    from pyhudi.queries.filters import Where
     from pyhudi.queries.plan import ReadPlan
     from pyhudi.spark.names import SparkDataFrame, SparkSession
     from pyhudi.storage.base import Storage

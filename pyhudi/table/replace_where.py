@@ -30,15 +30,15 @@ from pyhudi.actions.writes.insert_overwrite import Overwrite, insert_overwrite
 from pyhudi.engine.base import Engine, Frame, TaskContext
 from pyhudi.engine.local import in_this_process
 from pyhudi.errors import ConfigError, OutdatedRows, SchemaMismatch
+from pyhudi.expressions.filters import Where, bind, to_arrow
+from pyhudi.expressions.predicates import Predicate, calls_of, columns_of, is_opaque
+from pyhudi.expressions.where import parse_where
 from pyhudi.formats.avro.schema import without_meta
 from pyhudi.index.chosen import chosen_index
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.model.options import WriteOptions
 from pyhudi.model.options.operation import SCHEMA_MODE
-from pyhudi.model.predicate import Predicate, columns_of, is_opaque, parse_where
-from pyhudi.model.predicate.tree import calls_of
-from pyhudi.queries.filters import Where, bind, to_arrow
 from pyhudi.queries.query import Query
 from pyhudi.queries.skip.paths import PathColumns
 from pyhudi.schema.projection import project

@@ -16,19 +16,21 @@ from typing import TYPE_CHECKING, TypeVar
 import pyarrow as pa
 
 from pyhudi.errors import ConfigError
+from pyhudi.expressions.filters import Where
+from pyhudi.expressions.predicates import Constant, columns_of, conjunction, is_opaque, split_texts
+from pyhudi.expressions.where import parse_where
+from pyhudi.expressions.where_text import to_sql
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.model.options import ReadOptions, canonical_keys
 from pyhudi.model.options.queries import AS_OF, BEGIN, END
-from pyhudi.model.predicate import Constant, columns_of, conjunction, is_opaque, parse_where, split_texts, to_sql
-from pyhudi.model.predicate.limits import brief
 from pyhudi.queries.count import count_rows
-from pyhudi.queries.filters import Where
 from pyhudi.queries.incremental import plan_incremental
 from pyhudi.queries.incremental_range import EARLIEST, IncrementalRange, incremental_range, time_of_range
 from pyhudi.queries.plan import ReadPlan, check_names, check_query_type, plan_snapshot
 from pyhudi.queries.query import ALL_ROWS, AsOf, Query, as_of_time, parse_as_of
 from pyhudi.queries.snapshot import READ_THREADS, read_batches
+from pyhudi.shown_text import brief
 from pyhudi.table.argument_errors import checked_methods
 from pyhudi.table.calls import Options, TableHandle, in_session_zone, session_zone
 from pyhudi.table.readable import Readable

@@ -7,8 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal, overload
 
 from pyhudi.actions.result import WriteResult
+from pyhudi.expressions.filters import Where
 from pyhudi.model.options import OptionScope, check_names, merged_options
-from pyhudi.queries.filters import Where
 from pyhudi.storage.base import Storage
 from pyhudi.table.argument_errors import checked_call
 from pyhudi.table.bootstrap import bootstrap_by_options, is_bootstrap

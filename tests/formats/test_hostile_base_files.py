@@ -12,12 +12,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from pyhudi.errors import CorruptFile
+from pyhudi.expressions.predicates import Column
+from pyhudi.expressions.ranges import may_match
+from pyhudi.expressions.where import parse_where
 from pyhudi.formats.base import open_base_file
 from pyhudi.formats.base.base import MAX_ROWS, check_outline
 from pyhudi.formats.base.ranges import Ranges, row_groups_that_may_match
 from pyhudi.formats.parquet.footer import _Chunk, read_footer
 from pyhudi.formats.parquet.thrift import CompactReader
-from pyhudi.model.predicate import Column, may_match, parse_where
 from pyhudi.storage.memory import MemoryStorage
 from tests.support.values.limits import output_within
 

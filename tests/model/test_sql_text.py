@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyhudi import ConfigError
-from pyhudi.model.predicate import And, Column, Compare, In, parse_where, split_texts
+from pyhudi.expressions.predicates import And, Column, Compare, In, split_texts
+from pyhudi.expressions.where import parse_where
 from pyhudi.model.sql_text import MisreadSql, spark_tokens
 from tests.support.source import ROOT
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from pyhudi.expressions.filters import bind
+from pyhudi.expressions.where import parse_where
 from pyhudi.metadata.table import MetadataTable
-from pyhudi.model.predicate import parse_where
-from pyhudi.queries.filters import bind
 from pyhudi.queries.plan import plan_snapshot
 from pyhudi.queries.query import Query
 from pyhudi.queries.schema import read_schema

@@ -10,8 +10,8 @@ import pyarrow.compute as pc
 import pytest
 
 from pyhudi import HudiTable, write_hudi
+from pyhudi.expressions.predicates import Column
 from pyhudi.keygen import KeyColumns
-from pyhudi.model.predicate import Column
 from pyhudi.model.table_config import TableConfig
 from pyhudi.queries.skip.paths import PathColumns
 

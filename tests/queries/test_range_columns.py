@@ -16,21 +16,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyhudi.errors import ConfigError
-from pyhudi.model.predicate import (
-    And,
-    Column,
-    Compare,
-    In,
-    Not,
-    Operand,
-    Or,
-    Predicate,
-    ValueRange,
-    may_match,
-    must_match,
-    parse_where,
-)
-from pyhudi.queries.filters import bind
+from pyhudi.expressions.filters import bind
+from pyhudi.expressions.predicates import And, Column, Compare, In, Not, Operand, Or, Predicate
+from pyhudi.expressions.ranges import ValueRange, may_match, must_match
+from pyhudi.expressions.where import parse_where
 from pyhudi.queries.skip.ranges import NOT_COMPARABLE, RangeColumns, which_may_match
 from tests.support.sweeps import examples
 from tests.support.values.predicates import PREDICATES, SCHEMA, VALUES

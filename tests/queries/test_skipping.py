@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyhudi import HudiTable
+from pyhudi.expressions.predicates import And, Column, Compare, In, IsNull, Like, Not, Or, Predicate
 from pyhudi.meta_client import MetaClient
-from pyhudi.model.predicate import And, Column, Compare, In, IsNull, Like, Not, Or, Predicate
 from pyhudi.queries.plan import plan_snapshot
 from pyhudi.queries.query import Query
 from pyhudi.queries.snapshot import read_batches

@@ -19,6 +19,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyhudi import HudiTable
+from pyhudi.expressions.filters import bind
+from pyhudi.expressions.predicates import Column, Compare, Predicate
+from pyhudi.expressions.where import parse_where
 from pyhudi.formats.column_stats import RangesOfRows
 from pyhudi.formats.stored_ranges import stats_rows
 from pyhudi.meta_client import MetaClient
@@ -31,8 +34,6 @@ from pyhudi.metadata.partitions.stats_updates import column_stats_update, partit
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.file_group import BaseFile, FileGroupId, FileSlice
 from pyhudi.model.keys import PARTITION_PATH
-from pyhudi.model.predicate import Column, Compare, Predicate, parse_where
-from pyhudi.queries.filters import bind
 from pyhudi.queries.read_slice import ReadSlice
 from pyhudi.queries.skip.statistics import load_file_ranges, partitions_that_may_match, stored_ranges
 from pyhudi.storage import open_storage

@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from pyhudi.expressions.predicates import Constant
 from pyhudi.filegroup.read.split_merge import replaced_base_rows
 from pyhudi.meta_client import MetaClient
-from pyhudi.model.predicate import Constant
 from pyhudi.queries.plan import ReadPlan, ReadSlice, plan_snapshot
 from pyhudi.queries.query import Query
 from pyhudi.queries.snapshot import RowFilter, read_log_rows, read_slice, split_read

@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from pyhudi.java.spark_functions import FUNCTIONS, compute
-from pyhudi.model.predicate import parse_call
+from pyhudi.expressions.column_functions import FUNCTIONS, compute
+from pyhudi.expressions.where import parse_call
 from pyhudi.spark.engine import SparkEngine
 from tests.support.spark.sessions import FLAVOUR
 

@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pyhudi import HudiTable, write_hudi
-from pyhudi.model.predicate import Predicate, SqlText
-from pyhudi.queries.filters import bind
-from pyhudi.queries.sql_engine import passes
+from pyhudi.expressions.engines import passes
+from pyhudi.expressions.filters import bind
+from pyhudi.expressions.predicates import Predicate, SqlText
 from pyhudi.spark.filters import to_spark
 from pyhudi.spark.sql_values import evaluate
 from tests.support.spark.sessions import FLAVOUR
@@ -65,11 +65,11 @@ def test_spark_answers_where_duckdb_is_not_installed(spark: Any, monkeypatch: py
     values = evaluate("n + 1 > 5", ROWS.select(["n"]), "UTC")
     assert values.to_pylist() == [None if n is None else n + 1 > 5 for n in ROWS["n"].to_pylist()]
     from pyhudi.errors import MissingLibrary
-    from pyhudi.queries import sql_engine
+    from pyhudi.expressions import engines
 
     def missing(*_: object) -> None:
         raise MissingLibrary("no DuckDB")
 
-    load = sql_engine.ENGINES.load
-    monkeypatch.setattr(type(sql_engine.ENGINES), "load", lambda _, name: missing if name == "DUCKDB" else load(name))
+    load = engines.ENGINES.load
+    monkeypatch.setattr(type(engines.ENGINES), "load", lambda _, name: missing if name == "DUCKDB" else load(name))
     assert passes(SqlText("n + 1 > 18", ("n",)), ROWS).to_pylist().count(True) == 2

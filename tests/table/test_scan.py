@@ -17,10 +17,12 @@ from hypothesis import given, settings
 
 from pyhudi import ConfigError, CorruptFile, HudiError, HudiTable, write_hudi
 from pyhudi.errors import PathNotFound
+from pyhudi.expressions.filters import bind
+from pyhudi.expressions.predicates import Predicate
+from pyhudi.expressions.ranges import may_match
+from pyhudi.expressions.where import parse_where
 from pyhudi.formats.base.ranges import row_groups_that_may_match
 from pyhudi.formats.parquet.footer import read_footer
-from pyhudi.model.predicate import Predicate, may_match, parse_where
-from pyhudi.queries.filters import bind
 from tests.support.sweeps import examples
 from tests.support.values.predicates import PREDICATES, SCHEMA, VALUES, keeps
 

@@ -46,6 +46,8 @@ from pyhudi.actions.writes.preparation import (
 from pyhudi.actions.writes.slot_work import WriteSlot
 from pyhudi.engine.base import Frame
 from pyhudi.errors import ConfigError, OutdatedRows
+from pyhudi.expressions.filters import Where, bind
+from pyhudi.expressions.where import parse_where
 from pyhudi.filegroup.read.log_blocks import REWRITING
 from pyhudi.filegroup.write.spec import WriteSpec
 from pyhudi.filegroup.write.status import STATUS_SCHEMA, from_table
@@ -55,8 +57,6 @@ from pyhudi.model.commit import CommitMetadata, OperationType, WriteStatus
 from pyhudi.model.file_group import FileGroupId
 from pyhudi.model.instant import ActionKind, Instant
 from pyhudi.model.keys import SLOT
-from pyhudi.model.predicate import parse_where
-from pyhudi.queries.filters import Where, bind
 from pyhudi.queries.plan import ReadPlan, ReadSlice, plan_snapshot
 from pyhudi.queries.query import Query
 from pyhudi.queries.schema import read_schema

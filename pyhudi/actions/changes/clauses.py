@@ -33,12 +33,12 @@ from pyhudi.actions.changes.values import (
     mask_of,
 )
 from pyhudi.errors import ConfigError
+from pyhudi.expressions.filters import Where
+from pyhudi.expressions.values import EngineValue
 from pyhudi.merge.base import Mask
 from pyhudi.merge.combine import single_array
 from pyhudi.model.keys import KEY_GENERATOR_CLASSES, META_COLUMNS
 from pyhudi.model.table_config import TableConfig
-from pyhudi.queries.filters import Where
-from pyhudi.queries.sql_values import EngineValue
 from pyhudi.schema.projection import project
 from pyhudi.shown_text import is_text
 

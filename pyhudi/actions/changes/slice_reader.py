@@ -21,17 +21,17 @@ import pyarrow.compute as pc
 from pyhudi.actions.changes.clauses import BoundClause
 from pyhudi.actions.changes.computed import NumberedClause
 from pyhudi.actions.changes.values import computed, mask_of
+from pyhudi.expressions.engines import passes as passes_text
+from pyhudi.expressions.filters import to_arrow
+from pyhudi.expressions.predicates import Constant, split_texts
 from pyhudi.filegroup.read.slice import SliceSpec, read_with_late_keys
 from pyhudi.filegroup.write.spec import WriteSpec
 from pyhudi.formats.base import BATCH_ROWS
 from pyhudi.merge.rules import MergeRules
 from pyhudi.model.keys import COMMIT_SEQNO, RECORD_KEY
-from pyhudi.model.predicate import Constant, split_texts
-from pyhudi.queries.filters import to_arrow
 from pyhudi.queries.plan import ReadPlan, ReadSlice
 from pyhudi.queries.schema import with_path_values
 from pyhudi.queries.snapshot import row_group_test
-from pyhudi.queries.sql_engine import passes as passes_text
 from pyhudi.schema.projection import project
 
 __all__ = ["ALL_COLUMNS", "IS_LATE", "SliceReader", "StoredColumns"]

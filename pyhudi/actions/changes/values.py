@@ -17,17 +17,18 @@ import pyarrow.compute as pc
 
 from pyhudi.arrow.kinds import is_list
 from pyhudi.errors import ConfigError, SchemaMismatch
+from pyhudi.expressions.filters import Where, bind, to_arrow
+from pyhudi.expressions.limits import MAX_SQL_CHARS, NotUnderstood, check_expressions
+from pyhudi.expressions.literals import in_zone
+from pyhudi.expressions.terms import check_repeatable
+from pyhudi.expressions.values import EngineValue, Literal, SqlValue, UnknownMeaning, path_of, sql_value
+from pyhudi.expressions.where import parse_where
 from pyhudi.merge.base import Mask
 from pyhudi.merge.combine import single_array
-from pyhudi.model.predicate import parse_where
-from pyhudi.model.predicate.limits import MAX_SQL_CHARS, NotUnderstood, brief, check_expressions
-from pyhudi.model.predicate.sql_terms import check_repeatable
-from pyhudi.queries.filters import Where, bind, to_arrow
-from pyhudi.queries.literals import in_zone
-from pyhudi.queries.sql_values import EngineValue, Literal, SqlValue, UnknownMeaning, path_of, sql_value
 from pyhudi.schema.evolution import or_widen
 from pyhudi.schema.projection import project
 from pyhudi.schema.value_types import named_type, typed_nulls
+from pyhudi.shown_text import brief
 
 __all__ = [
     "SOURCE",

@@ -23,10 +23,10 @@ from pyhudi.expressions.functions.registry import (
     quoted_part,
     same_type,
 )
+from pyhudi.expressions.predicates import Column, Like
 from pyhudi.expressions.regex import Regex, checked_regex, quoted_regex, replacement_of
 from pyhudi.expressions.tree import Expression, TypedCall, TypedLiteral
 from pyhudi.expressions.types import BINARY, BOOLEAN, INT, LONG, NOTHING, STRING, is_integral, is_nested, name_of
-from pyhudi.model.predicate import Column, Like
 
 __all__ = ["KERNELS", "MACROS", "ROWS", "like"]
 

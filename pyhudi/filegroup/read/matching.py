@@ -21,12 +21,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.errors import ConfigError
+from pyhudi.expressions.predicates import Column, In, Predicate, Value
+from pyhudi.expressions.ranges import may_match
 from pyhudi.formats.base import BaseFileReader
 from pyhudi.formats.base.ranges import Ranges
 from pyhudi.merge.combine import single_array
 from pyhudi.model.keys import RECORD_KEY
-from pyhudi.model.predicate import Column, In, Predicate, may_match
-from pyhudi.model.predicate.tree import Value
 
 __all__ = ["KeyFilter", "KeyMatching", "Matching", "PositionMatching", "positions_fit"]
 

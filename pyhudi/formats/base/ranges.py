@@ -29,6 +29,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pyhudi.arrow.buffers import buffer_numbers
+from pyhudi.expressions.predicates import Column
+from pyhudi.expressions.ranges import ValueRange
 from pyhudi.formats.column_stats import (
     ColumnRange,
     Plain,
@@ -39,7 +41,6 @@ from pyhudi.formats.column_stats import (
     values_of,
 )
 from pyhudi.formats.parquet.footer import ParquetFooter, Place, leaf_positions
-from pyhudi.model.predicate import Column, ValueRange
 
 __all__ = [
     "FooterRanges",

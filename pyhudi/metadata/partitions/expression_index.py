@@ -15,10 +15,11 @@ import pyarrow as pa
 
 from pyhudi.arrow.kinds import is_text
 from pyhudi.errors import HudiError, UnsupportedTable
+from pyhudi.expressions.column_functions import call_of, result_type, why_not
+from pyhudi.expressions.predicates import Call, Column
 from pyhudi.filegroup.stats import ExpressionReading, bloom_filters_of_expression, stats_of_expression
 from pyhudi.formats.base import Footer
 from pyhudi.formats.stored_ranges import stats_schema
-from pyhudi.java.spark_functions import result_type, why_not
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.index_definitions import EXPRESSION_OPTION, IndexDefinition, read_index_definitions
 from pyhudi.metadata.initialization import split_by_group
@@ -40,8 +41,6 @@ from pyhudi.model.file_group import FileSlice
 from pyhudi.model.filenames import BaseFileName, LogFileName
 from pyhudi.model.instant import COMPACTIONS
 from pyhudi.model.options.metadata import MetadataOptions
-from pyhudi.model.predicate.calls import call_of
-from pyhudi.model.predicate.tree import Call, Column
 from pyhudi.model.table_format import TableFormat
 
 __all__ = ["ExpressionIndexPartition", "call_of_definition", "is_bloom_index", "why_no_expression_index"]

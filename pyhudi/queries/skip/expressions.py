@@ -23,17 +23,17 @@ from datetime import date, datetime, timedelta
 
 import pyarrow as pa
 
+from pyhudi.expressions.column_functions import FUNCTIONS, pattern_fields
+from pyhudi.expressions.filters import resolve, resolve_operand
+from pyhudi.expressions.predicates import Call, Predicate, Value, calls_of, is_opaque
+from pyhudi.expressions.ranges import ValueRange
 from pyhudi.formats.bloom import BloomFilter
-from pyhudi.java.spark_functions import FUNCTIONS, pattern_fields
 from pyhudi.metadata.index_definitions import read_index_definitions
 from pyhudi.metadata.keys import bloom_filter_key, stored_partition
 from pyhudi.metadata.partitions.expression_index import call_of_definition, is_bloom_index, why_no_expression_index
 from pyhudi.metadata.schema import MetadataKind, kind_of
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.file_group import FileSlice
-from pyhudi.model.predicate import Call, Predicate, ValueRange, calls_of, is_opaque
-from pyhudi.model.predicate.tree import Value
-from pyhudi.queries.filters import resolve, resolve_operand
 from pyhudi.queries.read_slice import ReadSlice
 from pyhudi.queries.skip.keys import exact_values
 from pyhudi.queries.skip.skipper import Answer, SkipRequest

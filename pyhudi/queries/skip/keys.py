@@ -27,6 +27,7 @@ from math import prod
 import pyarrow as pa
 
 from pyhudi.errors import HudiError
+from pyhudi.expressions.predicates import And, Column, Compare, In, Operand, Or, Predicate, Value, columns_of
 from pyhudi.keygen import from_options
 from pyhudi.keygen.base import BuiltInKey
 from pyhudi.metadata.index_definitions import read_index_definitions
@@ -37,8 +38,6 @@ from pyhudi.metadata.schema import MetadataKind, kind_of
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.file_group import FileGroupId
 from pyhudi.model.keys import RECORD_KEY
-from pyhudi.model.predicate import Column, Compare, In, Operand, Predicate, columns_of
-from pyhudi.model.predicate.tree import And, Or, Value
 from pyhudi.model.table_config import TableConfig
 from pyhudi.queries.read_slice import ReadSlice
 from pyhudi.queries.skip.skipper import Answer, SkipRequest

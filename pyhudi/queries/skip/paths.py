@@ -16,10 +16,11 @@ from datetime import date
 
 import pyarrow as pa
 
+from pyhudi.expressions.predicates import Column, Predicate, columns_of
+from pyhudi.expressions.ranges import ValueRange, may_match
 from pyhudi.keygen.parse import partition_values, split_partition_path
 from pyhudi.keygen.partition_path import url_decode
 from pyhudi.model.keys import HIVE_DEFAULT_PARTITION, OLD_DEFAULT_PARTITION
-from pyhudi.model.predicate import Column, Predicate, ValueRange, columns_of, may_match
 from pyhudi.model.table_config import TableConfig
 from pyhudi.queries.schema import columns_from_path
 from pyhudi.schema.casts import cast

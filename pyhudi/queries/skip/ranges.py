@@ -2,7 +2,7 @@
 
     ranges.may_match, in columns: one comparison for all files instead of one for each
 
-The answers are those of `model/predicate/ranges.py`, row by row; what Arrow can't compare raises, and the caller asks
+The answers are those of `expressions/ranges.py`, row by row; what Arrow can't compare raises, and the caller asks
 there instead. A null row is a file of which nothing is known. Source: docs/reading.md, "The metadata table".
 """
 
@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyhudi.model.predicate import (
+from pyhudi.expressions.predicates import (
     And,
     Compare,
     Constant,
@@ -28,10 +28,10 @@ from pyhudi.model.predicate import (
     Operand,
     Or,
     Predicate,
-    ValueRange,
+    Value,
     without_not,
 )
-from pyhudi.model.predicate.tree import Value
+from pyhudi.expressions.ranges import ValueRange
 
 __all__ = ["NOT_COMPARABLE", "RangeColumns", "python_values", "which_may_match"]
 

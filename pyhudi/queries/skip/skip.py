@@ -30,11 +30,11 @@ import pyarrow as pa
 
 from pyhudi.caller_warnings import warn_caller
 from pyhudi.errors import HudiError, MetadataTableDamaged, PathNotFound
+from pyhudi.expressions.predicates import Predicate, columns_of
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.listing import listed_files, missing_instants
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.file_group import FileGroupId
-from pyhudi.model.predicate import Predicate, columns_of
 from pyhudi.queries.read_slice import ReadSlice
 from pyhudi.queries.skip.expressions import BloomFilters
 from pyhudi.queries.skip.keys import RecordIndex, SecondaryIndexes, exact_keys

@@ -13,9 +13,9 @@ from typing import Protocol
 
 import pyarrow as pa
 
+from pyhudi.expressions.predicates import Predicate
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.file_group import FileGroupId
-from pyhudi.model.predicate import Predicate
 from pyhudi.queries.read_slice import ReadSlice
 
 __all__ = ["Answer", "SkipRequest", "Skipper", "path_columns"]

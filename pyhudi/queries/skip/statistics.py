@@ -28,6 +28,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.errors import ConfigError
+from pyhudi.expressions.filters import resolve, resolve_operand
+from pyhudi.expressions.predicates import Column, Operand, Predicate, column_of, columns_of
+from pyhudi.expressions.ranges import ValueRange, may_match
 from pyhudi.formats.base.parquet_calendar import FIRST_SAFE_DAY
 from pyhudi.lazy_property import lazy_property
 from pyhudi.metadata.index_definitions import read_index_definitions
@@ -35,9 +38,6 @@ from pyhudi.metadata.keys import column_stats_prefix, file_keys, partition_stats
 from pyhudi.metadata.partitions.stats_columns import bounds
 from pyhudi.metadata.schema import MetadataKind
 from pyhudi.metadata.table import MetadataTable
-from pyhudi.model.predicate import Column, Operand, Predicate, ValueRange, columns_of, may_match
-from pyhudi.model.predicate.tree import column_of
-from pyhudi.queries.filters import resolve, resolve_operand
 from pyhudi.queries.read_slice import ReadSlice
 from pyhudi.queries.skip.expressions import depends_on_zone, expression_indexes, in_any_zone
 from pyhudi.queries.skip.ranges import NOT_COMPARABLE, RangeColumns, python_values, which_may_match

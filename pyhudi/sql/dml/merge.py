@@ -17,8 +17,8 @@ from pyhudi.actions.changes.clauses import When
 from pyhudi.actions.changes.computed import CLAUSE, Computed, NumberedClause
 from pyhudi.actions.result import WriteResult
 from pyhudi.errors import ConfigError
+from pyhudi.expressions.terms import check_repeatable
 from pyhudi.model.keys import META_COLUMNS
-from pyhudi.model.predicate.sql_terms import check_repeatable
 from pyhudi.sql.columns import quoted
 from pyhudi.sql.dml.changed_rows import ChangeQuery, change
 from pyhudi.sql.dml.compared_texts import check_constants, check_source_types

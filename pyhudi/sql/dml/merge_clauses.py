@@ -19,7 +19,7 @@ from typing import Literal
 
 from pyhudi.actions.changes.clauses import When
 from pyhudi.errors import ConfigError
-from pyhudi.model.predicate.sql_terms import check_repeatable
+from pyhudi.expressions.terms import check_repeatable
 from pyhudi.sql.dml.target import Scope, Target, read_alias
 from pyhudi.sql.dml.update import SqlAssignment, read_assignments
 from pyhudi.sql.tokens import Reader

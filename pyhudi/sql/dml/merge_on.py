@@ -19,10 +19,10 @@ import pyarrow as pa
 from pyhudi.actions.changes.clauses import Clause, When
 from pyhudi.actions.result import WriteResult
 from pyhudi.errors import ConfigError
+from pyhudi.expressions.values import tree_of
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.model.table_config import TableConfig
-from pyhudi.queries.sql_values import tree_of
 from pyhudi.registry import Registry
 from pyhudi.sql.dml.merge import merge_into
 from pyhudi.sql.session import NamedTable, SqlFrame, SqlSession, TableName

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from pyhudi.model.predicate import (
+from pyhudi.expressions.predicates import (
     And,
     Column,
     Compare,

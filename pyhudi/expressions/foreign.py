@@ -23,8 +23,7 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 import pyarrow as pa
 import pyarrow.types as pt
 
-from pyhudi.model.predicate import And, Column, Compare, Constant, In, IsNull, Like, Not, Or, Predicate
-from pyhudi.model.predicate.tree import Value
+from pyhudi.expressions.predicates import And, Column, Compare, Constant, In, IsNull, Like, Not, Or, Predicate, Value
 
 if TYPE_CHECKING:
     import pyarrow.compute as pc

@@ -3,7 +3,7 @@
     condition = comparison | column [NOT] IN (...) | BETWEEN a AND b | LIKE pattern | IS [NOT] NULL | boolean column,
                 combined by AND, OR, NOT and brackets
     literal   = 'text' | 12 | 1.5 | 1e3 | TRUE | FALSE | NULL | DATE '..' | TIMESTAMP '..' | X'hex' | DOUBLE('NaN')
-    call      = function of a column and literals, one of `calls.py`
+    call      = function of a column and literals, one of `column_functions.py`
     column    = name { . name }, names in backticks unless they are plain words
 
 This is a part of the grammar of Spark's `filter`, with the same meaning. sqlglot reads the text; any other node in its
@@ -17,10 +17,9 @@ from datetime import date, datetime
 from typing import TYPE_CHECKING, cast
 
 from pyhudi.errors import ConfigError
-from pyhudi.model.predicate.calls import call_with
-from pyhudi.model.predicate.limits import MAX_DEPTH, MAX_SQL_CHARS, NotUnderstood, brief, check_depth, too_deep
-from pyhudi.model.predicate.sql_terms import sql_condition, terms_of
-from pyhudi.model.predicate.tree import (
+from pyhudi.expressions.column_functions import call_with
+from pyhudi.expressions.limits import MAX_DEPTH, MAX_SQL_CHARS, NotUnderstood, check_depth, too_deep
+from pyhudi.expressions.predicates import (
     And,
     Call,
     Column,
@@ -39,7 +38,9 @@ from pyhudi.model.predicate.tree import (
     Value,
     conjunction,
 )
-from pyhudi.model.predicate.where_text import WhereText, negative, number_of, timestamp_of
+from pyhudi.expressions.terms import sql_condition, terms_of
+from pyhudi.expressions.where_text import WhereText, negative, number_of, timestamp_of
+from pyhudi.shown_text import brief
 
 if TYPE_CHECKING:
     import pyarrow.compute as pc

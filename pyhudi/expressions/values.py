@@ -24,14 +24,14 @@ import pyarrow.compute as pc
 
 from pyhudi.errors import ConfigError
 from pyhudi.expressions.arrow import arrow_expression
+from pyhudi.expressions.engines import ENGINES
+from pyhudi.expressions.limits import MAX_WHERE_CHARS, check_expressions
 from pyhudi.expressions.text import ExpressionReader, of_schema
 from pyhudi.expressions.tree import Expression
 from pyhudi.expressions.types import fields_named, is_interval, name_of
-from pyhudi.model.predicate.limits import MAX_WHERE_CHARS, brief, check_expressions
-from pyhudi.model.predicate.where_text import negative, number_of
+from pyhudi.expressions.where_text import negative, number_of
 from pyhudi.model.sql_text import MisreadSql, query_of, with_deep_stack
-from pyhudi.queries.sql_engine import ENGINES
-from pyhudi.shown_text import is_text
+from pyhudi.shown_text import brief, is_text
 from pyhudi.storage.clock import Clock, SystemClock
 
 if TYPE_CHECKING:

@@ -20,10 +20,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.errors import ConfigError
-from pyhudi.model.predicate import Compare, In, Not, Operand, Predicate
-from pyhudi.model.predicate.limits import brief
-from pyhudi.model.predicate.tree import Value
-from pyhudi.model.predicate.where_text import has_too_many_digits
+from pyhudi.expressions.predicates import Compare, In, Not, Operand, Predicate, Value
+from pyhudi.expressions.where_text import has_too_many_digits
+from pyhudi.shown_text import brief
 
 __all__ = [
     "comparison_with_number",

@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from pyhudi.model.predicate.tree import (
+from pyhudi.expressions.predicates import (
     OPPOSITE,
     And,
     Column,

@@ -14,17 +14,9 @@ from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING
 
 from pyhudi.errors import ConfigError
-from pyhudi.model.predicate.calls import call_sql
-from pyhudi.model.predicate.limits import (
-    MAX_DEPTH,
-    MAX_NUMBER_DIGITS,
-    MAX_TOKENS,
-    MAX_WHERE_CHARS,
-    NotUnderstood,
-    brief,
-    excerpt,
-)
-from pyhudi.model.predicate.tree import (
+from pyhudi.expressions.column_functions import call_sql
+from pyhudi.expressions.limits import MAX_DEPTH, MAX_TOKENS, MAX_WHERE_CHARS, NotUnderstood
+from pyhudi.expressions.predicates import (
     And,
     Call,
     Compare,
@@ -41,6 +33,7 @@ from pyhudi.model.predicate.tree import (
     Value,
 )
 from pyhudi.model.sql_text import MisreadSql, condition_of, spark_tokens
+from pyhudi.shown_text import MAX_NUMBER_DIGITS, brief, excerpt
 
 if TYPE_CHECKING:
     from sqlglot import exp

@@ -3,8 +3,8 @@
     Predicate = Compare | CompareColumns | In | IsNull | Like | And | Or | Not | Constant | Opaque | SqlText
 
 The logic is SQL's with three values: a comparison with null is unknown, a row is kept only when the predicate is true.
-NaN is equal to itself and greater than every other number, as in Spark. `sql.py` reads SQL text, `text.py` prints it,
-and `ranges.py` tests whether a range of values can hold a match.
+NaN is equal to itself and greater than every other number, as in Spark. `where.py` reads SQL text, `where_text.py`
+prints it, and `ranges.py` tests whether a range of values can hold a match.
 """
 
 from __future__ import annotations

@@ -17,9 +17,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.errors import ConfigError, MissingLibrary
-from pyhudi.model.predicate import SqlText
-from pyhudi.model.predicate.limits import brief
+from pyhudi.expressions.predicates import SqlText
 from pyhudi.registry import Registry
+from pyhudi.shown_text import brief
 
 __all__ = ["ENGINES", "condition_expression", "passes", "zone_name"]
 

@@ -9,8 +9,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from pyhudi.errors import ConfigError
-from pyhudi.model.predicate.limits import brief
 from pyhudi.model.sql_text import MisreadSql, query_of, spark_tokens
+from pyhudi.shown_text import brief
 
 if TYPE_CHECKING:
     from sqlglot import exp

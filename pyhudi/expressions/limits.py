@@ -1,4 +1,4 @@
-"""The limits of a filter, and its text and values in messages: short, and printable.
+"""The limits of a filter.
 
 Python, Arrow and Spark walk a tree of conditions recursively; without limits a text of a few kB ends the process.
 Values in a list of IN are not conditions: only memory limits their number.
@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, cast
 
 from pyhudi.errors import ConfigError
-from pyhudi.model.predicate.tree import And, Not, Opaque, Or, Predicate
+from pyhudi.expressions.predicates import And, Not, Opaque, Or, Predicate
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,17 +24,14 @@ if TYPE_CHECKING:
 __all__ = [
     "MAX_DEPTH",
     "MAX_EXPRESSION_CALLS",
-    "MAX_NUMBER_DIGITS",
     "MAX_SQL_CHARS",
     "MAX_TERMS",
     "MAX_TOKENS",
     "MAX_WHERE_CHARS",
     "NotUnderstood",
-    "brief",
     "check_depth",
     "check_expressions",
     "check_terms",
-    "excerpt",
     "too_deep",
 ]
 
@@ -82,10 +79,6 @@ MAX_TERMS = 20_000  # comparisons, ANDs, ORs and NOTs in one filter: each costs 
 MAX_TOKENS = 2_000_000  # of a text, 300 bytes each: lists of IN with a million values
 MAX_SQL_CHARS = 64 << 10  # of a text with a term that an engine of SQL evaluates: its tree is larger than a where's
 MAX_WHERE_CHARS = 64 << 20  # of a text: a million values of 60 characters
-MAX_NUMBER_DIGITS = 1_000  # a double has 309 before its point, a decimal 76; Python's integers take 4,300 as text
-
-_SHOWN_CHARS = 200
-_AROUND_CHARS = 80
 
 
 class NotUnderstood(ConfigError):
@@ -135,25 +128,3 @@ def too_deep() -> ConfigError:
         f"where has more than {MAX_DEPTH} nested brackets, NOTs or lists; expected at most as many. Write it flat: "
         "`a AND b AND c` needs no brackets."
     )
-
-
-def brief(value: object) -> str:
-    """A value for a message: the first 200 characters of its `repr`."""
-    cut: object = value[:_SHOWN_CHARS] if isinstance(value, str | bytes | list | tuple) else value
-    try:
-        text = repr(cut)
-    except ValueError:  # a number of more digits than Python prints
-        return f"a number of more than {MAX_NUMBER_DIGITS} digits"
-    except RecursionError:
-        return f"a deeply nested {type(value).__name__}"
-    whole = len(text) <= _SHOWN_CHARS + 2 and (cut is value or cut == value)
-    return text if whole else f"{text[:_SHOWN_CHARS]}..."
-
-
-def excerpt(text: str, at: int) -> str:
-    """A text for a message; for a long text, the part around a character."""
-    if len(text) <= _SHOWN_CHARS:
-        return repr(text)
-    first, last = max(0, at - _AROUND_CHARS), at + _AROUND_CHARS
-    before, behind = "..." if first else "", "..." if last < len(text) else ""
-    return f"{before}{text[first:last]!r}{behind} ({len(text)} characters)"

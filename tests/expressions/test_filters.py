@@ -13,15 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyhudi.errors import ConfigError
-from pyhudi.model.predicate import (
-    Column,
-    Predicate,
-    ValueRange,
-    may_match,
-    parse_where,
-    to_sql,
-)
-from pyhudi.queries.filters import bind, to_arrow, top_level_columns
+from pyhudi.expressions.filters import bind, to_arrow, top_level_columns
+from pyhudi.expressions.predicates import Column, Predicate
+from pyhudi.expressions.ranges import ValueRange, may_match
+from pyhudi.expressions.where import parse_where
+from pyhudi.expressions.where_text import to_sql
 from tests.support.values.predicates import (
     PREDICATES,
     SCHEMA,

@@ -12,9 +12,10 @@ import pytest
 
 from pyhudi import ConfigError, HudiTable, write_hudi
 from pyhudi.errors import MissingLibrary
-from pyhudi.model.predicate import Not, SqlText, parse_where
-from pyhudi.queries.filters import bind, to_arrow
-from pyhudi.queries.sql_engine import zone_name
+from pyhudi.expressions.engines import zone_name
+from pyhudi.expressions.filters import bind, to_arrow
+from pyhudi.expressions.predicates import Not, SqlText
+from pyhudi.expressions.where import parse_where
 from tests.support.values.conditions import ANSWERS, ROWS
 
 pytest.importorskip("duckdb")

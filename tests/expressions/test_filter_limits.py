@@ -17,9 +17,12 @@ import pyarrow.compute as pc
 import pytest
 
 from pyhudi import ConfigError, HudiTable
-from pyhudi.model.predicate import And, Column, Compare, In, Not, Or, Predicate, parse_where, to_sql
-from pyhudi.model.predicate.limits import MAX_DEPTH, MAX_EXPRESSION_CALLS, MAX_NUMBER_DIGITS, MAX_TERMS, MAX_WHERE_CHARS
-from pyhudi.queries.filters import bind, to_arrow
+from pyhudi.expressions.filters import bind, to_arrow
+from pyhudi.expressions.limits import MAX_DEPTH, MAX_EXPRESSION_CALLS, MAX_TERMS, MAX_WHERE_CHARS
+from pyhudi.expressions.predicates import And, Column, Compare, In, Not, Or, Predicate
+from pyhudi.expressions.where import parse_where
+from pyhudi.expressions.where_text import to_sql
+from pyhudi.shown_text import MAX_NUMBER_DIGITS
 from tests.support.source import ROOT
 from tests.support.sweeps import SAMPLED
 
@@ -61,7 +64,7 @@ def refused(where: object) -> str:
 
 def run_apart(code: str) -> None:
     """In a process of its own, which code that goes wrong may end."""
-    code = f"from tests.queries.test_filter_limits import *\n{code}"
+    code = f"from tests.expressions.test_filter_limits import *\n{code}"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
 
@@ -236,7 +239,7 @@ def test_a_pyarrow_expression_that_would_end_the_process_is_refused() -> None:
     assert kept(pc.field("i").isin(list(range(100_000)))) == [0, 1, 2]
     assert kept([chain(MAX_EXPRESSION_CALLS // 2)] * 4) == [0, 1, 2], "each becomes one list of values"
     run_apart("""
-from pyhudi.model.predicate import Opaque
+from pyhudi.expressions.predicates import Opaque
 for where in (chain(10_000), chain(40_000), Not(Opaque(chain(10_000)))):
     assert f"at most {MAX_EXPRESSION_CALLS}" in refused(where)
 """)

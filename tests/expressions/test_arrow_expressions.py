@@ -15,9 +15,11 @@ from hypothesis import strategies as st
 
 from pyhudi import HudiTable, write_hudi
 from pyhudi.errors import ConfigError
-from pyhudi.model.predicate import And, Opaque, Predicate, is_opaque, parse_where, to_sql
-from pyhudi.queries.arrow_expressions import columns_of_expression
-from pyhudi.queries.filters import bind, to_arrow, top_level_columns
+from pyhudi.expressions.filters import bind, to_arrow, top_level_columns
+from pyhudi.expressions.foreign import columns_of_expression
+from pyhudi.expressions.predicates import And, Opaque, Predicate, is_opaque
+from pyhudi.expressions.where import parse_where
+from pyhudi.expressions.where_text import to_sql
 from tests.support.values.predicates import PREDICATES, SCHEMA, VALUES
 
 ROWS = st.lists(

@@ -11,7 +11,7 @@ import pytest
 
 from pyhudi import ConfigError
 from pyhudi.actions.changes.values import computed
-from pyhudi.queries.sql_values import EngineValue, Literal, UnknownName, sql_value
+from pyhudi.expressions.values import EngineValue, Literal, UnknownName, sql_value
 
 ROWS = pa.table(
     {

@@ -27,8 +27,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.errors import ConfigError
-from pyhudi.java.spark_functions import compute, result_type, why_not
-from pyhudi.model.predicate import (
+from pyhudi.expressions.column_functions import compute, result_type, why_not
+from pyhudi.expressions.engines import condition_expression, passes, zone_name
+from pyhudi.expressions.foreign import arrow_predicate, columns_of_expression
+from pyhudi.expressions.limits import check_depth, check_terms
+from pyhudi.expressions.literals import (
+    comparison_with_number,
+    fitted,
+    fitted_list,
+    in_zone,
+    is_naive_time,
+    list_values,
+    merged_lists,
+)
+from pyhudi.expressions.predicates import (
     And,
     Call,
     Column,
@@ -44,21 +56,12 @@ from pyhudi.model.predicate import (
     Or,
     Predicate,
     SqlText,
+    Value,
+    column_of,
+    conjunction,
 )
-from pyhudi.model.predicate.limits import brief, check_depth, check_terms
-from pyhudi.model.predicate.sql_terms import check_repeatable, sql_condition
-from pyhudi.model.predicate.tree import Value, column_of, conjunction
-from pyhudi.queries.arrow_expressions import arrow_predicate, columns_of_expression
-from pyhudi.queries.literals import (
-    comparison_with_number,
-    fitted,
-    fitted_list,
-    in_zone,
-    is_naive_time,
-    list_values,
-    merged_lists,
-)
-from pyhudi.queries.sql_engine import condition_expression, passes, zone_name
+from pyhudi.expressions.terms import check_repeatable, sql_condition
+from pyhudi.shown_text import brief
 
 __all__ = [
     "MAX_CALLS",
