@@ -1,4 +1,4 @@
-"""pyarrow's expressions as predicates, so that they skip files and row groups like any other filter.
+"""Filters of pyarrow and polars as predicates, so that they skip files and row groups like any other filter.
 
 pyarrow gives no way into an expression. It serialises one as a batch of one row: the columns hold the literals and the
 options of functions, and the schema's metadata list functions, columns and literals in the order of the tree:
@@ -8,27 +8,43 @@ options of functions, and the schema's metadata list functions, columns and lite
       call: is_in, field_ref: city, options: 1, end: is_in
     end: and_kleene
 
+polars gives its tree as JSON: {"BinaryExpr": {"left": {"Column": "n"}, "op": "Gt", "right": {"Literal": ...}}}.
+
 What is not known here, and what Arrow and Spark answer differently (not-a-number), widens the predicate: it then keeps
-more rows than the expression, which still filters them.
+more rows than the foreign filter, which still filters them. polars and Spark order not-a-number alike.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date, timedelta
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 import pyarrow as pa
 import pyarrow.types as pt
 
-from pyhudi.expressions.predicates import And, Column, Compare, Constant, In, IsNull, Like, Not, Or, Predicate, Value
+from pyhudi.expressions.predicates import (
+    And,
+    Column,
+    Compare,
+    Constant,
+    In,
+    IsNull,
+    Like,
+    Not,
+    Or,
+    Predicate,
+    Value,
+    conjunction,
+)
 
 if TYPE_CHECKING:
     import pyarrow.compute as pc
 
-__all__ = ["ArrowPredicate", "arrow_predicate", "columns_of_expression"]
+__all__ = ["ArrowPredicate", "arrow_predicate", "columns_of_expression", "polars_predicate"]
 
 KindOf: TypeAlias = "Callable[[Column], pa.DataType | None]"
 
@@ -256,7 +272,7 @@ def _option(call: _Function, name: str) -> object:
 
 
 def _is_text(kind: pa.DataType | None) -> bool:
-    return kind is not None and (pt.is_string(kind) or pt.is_large_string(kind))
+    return kind is not None and (pt.is_string(kind) or pt.is_large_string(kind) or pt.is_string_view(kind))
 
 
 def _value(literal: pa.Scalar, kind: pa.DataType | None) -> Value:
@@ -296,3 +312,100 @@ def _fits(literal: pa.Scalar, kind: pa.DataType) -> bool:
 def _in_microseconds(literal: pa.Scalar) -> pa.Scalar:
     kind: pa.DataType = pa.timestamp("us", cast("pa.TimestampType", literal.type).tz)
     return literal.cast(kind)
+
+
+# ---- polars
+
+_Node: TypeAlias = object  # of polars' JSON
+_POLARS_OPERATORS = {"Eq": "=", "NotEq": "<>", "Lt": "<", "LtEq": "<=", "Gt": ">", "GtEq": ">="}
+_INTEGERS = {
+    "Int8": pa.int8(), "Int16": pa.int16(), "Int32": pa.int32(), "Int64": pa.int64(),
+    "UInt8": pa.uint8(), "UInt16": pa.uint16(), "UInt32": pa.uint32(), "UInt64": pa.uint64(),
+}  # fmt: skip
+_FLOATS = {"Float32": pa.float32(), "Float64": pa.float64()}
+_EPOCH = date(1970, 1, 1)
+
+
+def polars_predicate(tree: object, kind_of: KindOf) -> Predicate | None:
+    """A condition that every row which passes a filter of polars fulfils. None: nothing of it is known.
+
+    Args:   tree: polars' JSON, as Python's objects. kind_of: a column's type, None for one that is not there.
+    """
+    known = list[Predicate]()
+    for part in _polars_conjuncts(tree):
+        try:
+            known.append(_polars_condition(part, kind_of))
+        except (pa.ArrowException, ValueError, TypeError, KeyError, OverflowError):
+            continue
+    return conjunction(tuple(known)) if known else None
+
+
+def _polars_conjuncts(node: _Node) -> Iterator[_Node]:
+    match node:
+        case {"BinaryExpr": {"left": left, "op": "And", "right": right}}:
+            yield from _polars_conjuncts(left)
+            yield from _polars_conjuncts(right)
+        case _:
+            yield node
+
+
+def _polars_condition(node: _Node, kind_of: KindOf) -> Predicate:
+    match node:
+        case {"BinaryExpr": {"left": left, "op": "And" | "Or" as op, "right": right}}:
+            sides = (_polars_condition(left, kind_of), _polars_condition(right, kind_of))
+            return And(sides) if op == "And" else Or(sides)
+        case {"BinaryExpr": {"left": {"Column": str(name)}, "op": str(op), "right": {"Literal": literal}}}:
+            return _polars_comparison(name, _POLARS_OPERATORS[op], literal, kind_of)
+        case {"BinaryExpr": {"left": {"Literal": literal}, "op": str(op), "right": {"Column": str(name)}}}:
+            sign = _POLARS_OPERATORS[op]
+            return _polars_comparison(name, _MIRRORED.get(sign, sign), literal, kind_of)
+        case {"Function": {"input": [{"Column": str(name)}, *others], "function": function}}:
+            return _polars_function(name, others, function, kind_of)
+    raise ValueError("not known")
+
+
+def _polars_comparison(name: str, op: str, literal: _Node, kind_of: KindOf) -> Predicate:
+    column = Column((name,))
+    value = _value(_polars_literal(literal), kind_of(column))
+    if value is None:
+        raise ValueError("not known")
+    return Compare(column, op, value)
+
+
+def _polars_function(name: str, others: Sequence[_Node], function: _Node, kind_of: KindOf) -> Predicate:
+    column = Column((name,))
+    match function, others:
+        case {"Boolean": "IsNull"}, []:
+            return IsNull(column)
+        case {"Boolean": "IsNotNull"}, []:
+            return Not(IsNull(column))
+        case {"Boolean": {"IsIn": {"nulls_equal": False}}}, [{"Literal": {"Scalar": {"List": bytes_of_values}}}]:
+            with pa.ipc.open_stream(bytes(bytes_of_values)) as stream:
+                literals = stream.read_all().column(0)
+            values = [_value(literal, kind_of(column)) if literal.is_valid else None for literal in literals]
+            if None not in values:
+                return In(column, tuple(values))
+        case {"Boolean": {"IsBetween": {"closed": "Both"}}}, [{"Literal": low}, {"Literal": high}]:
+            sides = (_polars_comparison(name, op, bound, kind_of) for op, bound in ((">=", low), ("<=", high)))
+            return And(tuple(sides))
+    raise ValueError("not known")
+
+
+def _polars_literal(literal: _Node) -> pa.Scalar:
+    match literal:
+        case {"Scalar": {**entry}} if len(entry) == 1:
+            kind, value = next(iter(entry.items()))
+        case _:
+            raise ValueError("not known")
+    match kind, value:
+        case ("String", str()) | ("Boolean", bool()):
+            return pa.scalar(value)
+        case (str(), int()) if kind in _INTEGERS:
+            return pa.scalar(value, _INTEGERS[kind])
+        case (str(), float()) if kind in _FLOATS:
+            return pa.scalar(value, _FLOATS[kind])
+        case ("Date", int(days)):
+            return pa.scalar(_EPOCH + timedelta(days=days))
+        case ("Datetime", [int(ticks), "Microseconds" | "Milliseconds" as unit, None | str() as zone]):
+            return pa.scalar(ticks, pa.timestamp("us" if unit == "Microseconds" else "ms", zone))
+    raise ValueError("not known")

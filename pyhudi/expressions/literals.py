@@ -145,8 +145,10 @@ def _is_compared_exactly(value: Value, kind: pa.DataType) -> bool:
     """
     if isinstance(value, str) and pa.types.is_integer(kind):
         return _WHOLE.fullmatch(value.strip()) is not None and -(1 << 63) <= int(value) < 1 << 63
-    is_wide = kind.bit_width == 64 if pa.types.is_integer(kind) else _grid(kind)[2] >= 10**_DOUBLE_DIGITS
-    return not (isinstance(value, float) and is_wide and 2**53 <= abs(value) < float("inf"))
+    highest = _grid(kind)[2]
+    is_wide = kind.bit_width == 64 if pa.types.is_integer(kind) else highest >= 10**_DOUBLE_DIGITS
+    # Twice the highest value is above it as a double, too.
+    return not (isinstance(value, float) and is_wide and 2**53 <= abs(value) <= 2 * float(highest))
 
 
 def _text(value: Value) -> str | None:
