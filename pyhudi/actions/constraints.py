@@ -16,10 +16,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyhudi.actions.changes.values import computed, condition_of
+from pyhudi.actions.changes.values import condition_of
 from pyhudi.actions.rows import delete_flag_columns, marked_rows, marker_columns
 from pyhudi.engine.base import TaskContext
 from pyhudi.errors import ConfigError, SchemaMismatch, WriteConflict
+from pyhudi.expressions.engines import projected
 from pyhudi.expressions.values import EngineValue, columns_in
 from pyhudi.merge.base import Mask
 from pyhudi.merge.rules import MergeRules
@@ -76,7 +77,7 @@ class BoundConstraint:
         mine = _nulls(self.schema, len(rows)) if is_lacking else project(rows.select(names), self.schema)
         what = f"The constraint {self.name!r}"
         values = (
-            self.condition(mine) if isinstance(self.condition, EngineValue) else computed(self.condition, mine, what)
+            self.condition(mine) if isinstance(self.condition, EngineValue) else projected(self.condition, mine, what)
         )
         return ~np.asarray(pc.fill_null(values, True).to_numpy(), dtype=np.bool_)
 

@@ -1,8 +1,11 @@
-"""Conditions that the predicate tree has no form of, evaluated by an engine of SQL: DuckDB, else the active session.
+"""SQL text evaluated on rows: by Arrow where its kernels mean what Spark says, by DuckDB, or by the active session.
 
-The engines are above this floor, so they are named by text. `passes` gives the answers for rows, `condition_expression`
-an Arrow expression that asks the engine, for the places that combine conditions. Arrow knows a function by the types of
-its arguments; the condition is an argument, too, so that few functions are registered, which Arrow never forgets.
+The text is typed first (`text.py`). What has no meaning that is known here is Spark's alone: an active session
+evaluates it, without one it is refused. DuckDB and Spark are above this floor, so they are named by text.
+
+`passes` gives the answers of a condition for rows, `condition_expression` an Arrow expression with them, for the places
+that combine conditions. Arrow knows a function by the types of its arguments; the condition is an argument, too, so
+that few functions are registered, which Arrow never forgets.
 """
 
 from __future__ import annotations
@@ -11,18 +14,28 @@ import json
 import sys
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import timedelta, timezone, tzinfo
+from functools import lru_cache
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.errors import ConfigError, MissingLibrary
+from pyhudi.expressions.arrow import arrow_expression
+from pyhudi.expressions.duckdb import duckdb_expression
+from pyhudi.expressions.limits import check_expressions
 from pyhudi.expressions.predicates import SqlText
+from pyhudi.expressions.text import typed_value
+from pyhudi.expressions.tree import Expression, nodes_of
+from pyhudi.expressions.types import MOMENT
+from pyhudi.model.sql_text import with_deep_stack
 from pyhudi.registry import Registry
 from pyhudi.shown_text import brief
 
-__all__ = ["ENGINES", "condition_expression", "passes", "zone_name"]
+__all__ = ["ENGINES", "arrow_of", "condition_expression", "evaluated", "passes", "projected", "zone_name"]
 
+# DuckDB takes its own words, Spark those of the user; both the rows, and the zone of times that name none.
 ENGINES: Registry[Callable[[str, pa.Table, str], pa.ChunkedArray]] = Registry(
     "engine of SQL values",
     {"DUCKDB": "pyhudi.sql.duckdb_values:evaluate", "SPARK": "pyhudi.spark.sql_values:evaluate"},
@@ -31,13 +44,103 @@ _names: dict[tuple[pa.DataType, ...], str] = {}
 _lock = threading.Lock()
 
 
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """How a text is evaluated: `arrow` does it, else DuckDB by its words, which give values of the type."""
+
+    arrow: pc.Expression | None
+    duckdb: str
+    type: pa.DataType
+
+
+@lru_cache(maxsize=100)
+def _way(text: str, schema: pa.Schema, zone: str) -> _Way:
+    value = typed_value(text, schema, zone)
+    arrow = arrow_of(value, schema, zone)
+    words = "" if arrow is not None else with_deep_stack(lambda: duckdb_expression(value))
+    return _Way(arrow, words, value.type)
+
+
+def evaluated(text: str, rows: pa.Table, zone: str = "UTC") -> pa.ChunkedArray:
+    """The values of a Spark expression for these rows, in their order. `zone`: that of times which name none.
+
+    Raises: ConfigError for what has no known meaning, and what can't be computed of these rows; MissingLibrary where
+        only DuckDB would do.
+    """
+    try:
+        way = _way(text, rows.schema, zone)
+    except ConfigError as unknown:
+        values = _by_spark(text, rows, zone)
+        if values is None:
+            raise ConfigError(f"{text!r:.200}: {unknown}") from unknown
+        return values
+    if way.arrow is not None:
+        return projected(way.arrow, rows, f"{text!r:.200}")
+    try:
+        values = ENGINES.load("DUCKDB")(way.duckdb, rows, zone)
+    except MissingLibrary as error:
+        values = _by_spark(text, rows, zone)
+        if values is None:
+            raise MissingLibrary(
+                f"{brief(text)} is beyond what PyHudi evaluates itself: comparisons, IN, LIKE, BETWEEN, IS NULL, CASE, "
+                "arithmetic and some functions of columns. DuckDB evaluates it, and is not installed: pip install "
+                "'pyhudi[sql]'. So does an active Spark session."
+            ) from error
+        return values
+    except ConfigError as error:
+        raise ConfigError(f"DuckDB can't evaluate {text!r:.200}: {error}") from error
+    return values if values.type == way.type or pa.types.is_null(values.type) else values.cast(way.type)
+
+
+def _by_spark(text: str, rows: pa.Table, zone: str) -> pa.ChunkedArray | None:
+    """What an active session says; None without one."""
+    if "pyspark" not in sys.modules:
+        return None
+    try:
+        return ENGINES.load("SPARK")(text, rows, zone)
+    except MissingLibrary:
+        return None
+
+
+def arrow_of(value: Expression, schema: pa.Schema, zone: str = "UTC") -> pc.Expression | None:
+    """The expression as Arrow's, where Arrow computes it with the type that Spark gives it; else None."""
+    if zone != "UTC" and any(node.type == MOMENT for node in nodes_of(value)):
+        return None  # constants and casts of moments are those of UTC
+    expression = with_deep_stack(lambda: arrow_expression(value))
+    if expression is None:
+        return None
+    try:
+        check_expressions([expression], "The expression")
+        computed = projected(expression, schema.empty_table(), "The expression")
+    except ConfigError:
+        return None
+    return expression if computed.type == value.type else None
+
+
+def projected(expression: pc.Expression, rows: pa.Table, what: str) -> pa.ChunkedArray:
+    """The values of an Arrow expression for each row. Raises ConfigError with `what` when Arrow can't compute it."""
+    import pyarrow.acero as acero  # loads pyarrow.dataset, which a small write needs not
+
+    # As Table.filter does it, without threads, which take longer to begin than this.
+    source = acero.Declaration("table_source", acero.TableSourceNodeOptions(rows))
+    values = acero.Declaration("project", acero.ProjectNodeOptions([expression], ["value"]))
+    try:
+        return acero.Declaration.from_sequence([source, values]).to_table(use_threads=False).column(0)
+    except (pa.ArrowException, ValueError, KeyError) as error:
+        why = str(error).replace("divide by zero", "Division by zero")
+        raise ConfigError(f"{what} can't be computed: {why}. Columns: {', '.join(rows.column_names)}.") from error
+
+
 def passes(condition: SqlText, rows: pa.Table) -> pa.BooleanArray:
     """For each row, whether a bound condition is true; null where that is unknown.
 
     Raises: ConfigError for what no engine can evaluate; MissingLibrary where there is no engine.
     """
     named = rows.select(condition.columns or rows.schema.names[:1])
-    values = _evaluated(condition, named)
+    try:
+        values = evaluated(condition.text, named, condition.zone)
+    except (ConfigError, MissingLibrary) as error:
+        raise type(error)(f"where: {error}") from error
     if pa.types.is_null(values.type):
         values = values.cast(pa.bool_())
     if not pa.types.is_boolean(values.type):
@@ -47,24 +150,15 @@ def passes(condition: SqlText, rows: pa.Table) -> pa.BooleanArray:
     return answers
 
 
-def _evaluated(condition: SqlText, rows: pa.Table) -> pa.ChunkedArray:
-    try:
-        return ENGINES.load("DUCKDB")(condition.text, rows, condition.zone)
-    except MissingLibrary as error:
-        if "pyspark" in sys.modules:
-            return ENGINES.load("SPARK")(condition.text, rows, condition.zone)
-        raise MissingLibrary(
-            f"where: {brief(condition.text)} is beyond the filters that PyHudi evaluates itself: comparisons, IN, "
-            "LIKE, BETWEEN, IS NULL and some functions of a column. DuckDB evaluates it, and is not installed: "
-            "pip install 'pyhudi[sql]'. So does an active Spark session."
-        ) from error
-    except ConfigError as error:
-        raise ConfigError(f"where: {error}") from error
-
-
 def condition_expression(condition: SqlText, schema: pa.Schema) -> pc.Expression:
     """A bound condition as an Arrow expression."""
     names = condition.columns or tuple(schema.names[:1])
+    try:
+        arrow = _way(condition.text, pa.schema([schema.field(name) for name in names]), condition.zone).arrow
+    except ConfigError:
+        arrow = None  # a session of Spark's knows it
+    if arrow is not None:
+        return arrow
     function = _registered(tuple(schema.field(name).type for name in names))
     key = json.dumps([condition.text, names, condition.zone])
     # Arrow's own way to call a function that is not among its kernels; the stubs do not know it.

@@ -32,16 +32,18 @@ from pyhudi.expressions.types import (
     STRING,
     fields_named,
     is_integral,
+    is_interval,
+    name_of,
     read_cast,
     spark_type,
     type_of_text,
 )
-from pyhudi.model.sql_text import call_name
+from pyhudi.model.sql_text import call_name, query_of, with_deep_stack
 
 if TYPE_CHECKING:
     from sqlglot import exp
 
-__all__ = ["ExpressionReader", "Resolve", "of_schema"]
+__all__ = ["ExpressionReader", "Resolve", "of_schema", "typed_value"]
 
 # A name's column: the parts of the name as they are written. Raises ConfigError for an unknown one.
 Resolve = Callable[[Sequence[str]], Expression]
@@ -105,6 +107,23 @@ def column_of_field(field: pa.Field, source: str | None = None) -> Expression:
     column = TypedColumn((field.name,), kind, source)
     text = read_cast(field.type)
     return column if text is None else TypedCall(Form("cast", text), (column,), kind)
+
+
+def typed_value(text: str, schema: pa.Schema, zone: str = "UTC", now: datetime | None = None) -> Expression:
+    """The typed expression that a text means for rows with these columns.
+
+    Raises: ConfigError for a text that is no expression, or that is not known to mean what Spark says.
+    """
+    from sqlglot import exp
+
+    query = query_of(f"SELECT {text}\n", calls_by_name=True)
+    if not isinstance(query, exp.Select) or len(query.expressions) != 1:
+        raise ConfigError("it is outside of Spark's grammar.")
+    tree = query.expressions[0]
+    value = with_deep_stack(lambda: ExpressionReader(of_schema(schema), zone, now).read(tree))
+    if is_interval(value.type):
+        raise ConfigError(f"it is an {name_of(value.type)}, which no column holds.")
+    return value
 
 
 class ExpressionReader(CallReader):

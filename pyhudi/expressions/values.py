@@ -4,7 +4,7 @@
 
     Literal        a constant
     Expression     an Arrow expression: columns, arithmetic, CASE, COALESCE, conditions, some functions and casts
-    EngineValue    everything else: DuckDB evaluates the text, batch by batch, where it is installed
+    EngineValue    everything else: DuckDB evaluates the text, batch by batch, where it is installed; or Spark
 
 The text has names of columns and no subqueries. Names match exactly, or in any case where only one column fits. Sums
 that overflow and divisions by zero are errors, as in Spark's ANSI mode.
@@ -23,14 +23,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.errors import ConfigError
-from pyhudi.expressions.arrow import arrow_expression
-from pyhudi.expressions.engines import ENGINES
-from pyhudi.expressions.limits import MAX_WHERE_CHARS, check_expressions
-from pyhudi.expressions.text import ExpressionReader, of_schema
-from pyhudi.expressions.tree import Expression
-from pyhudi.expressions.types import fields_named, is_interval, name_of
+from pyhudi.expressions.engines import arrow_of, evaluated
+from pyhudi.expressions.limits import MAX_WHERE_CHARS
+from pyhudi.expressions.text import typed_value
+from pyhudi.expressions.types import fields_named
 from pyhudi.expressions.where_text import negative, number_of
-from pyhudi.model.sql_text import MisreadSql, query_of, with_deep_stack
+from pyhudi.model.sql_text import MisreadSql, query_of
 from pyhudi.shown_text import brief, is_text
 from pyhudi.storage.clock import Clock, SystemClock
 
@@ -47,7 +45,6 @@ __all__ = [
     "path_of",
     "sql_value",
     "tree_of",
-    "typed_value",
 ]
 
 _CLOCK = SystemClock()
@@ -62,15 +59,16 @@ class Literal:
 
 @dataclass(frozen=True, slots=True)
 class EngineValue:
-    """SQL text that DuckDB evaluates. `what`: begins errors."""
+    """SQL text that DuckDB evaluates. `what`: begins errors; `zone`: that of times which name none."""
 
     text: str
     what: str
+    zone: str = "UTC"
 
     def __call__(self, rows: pa.Table) -> pa.ChunkedArray:
         """The value for each row. Raises ConfigError for what DuckDB can't evaluate, and where it is not installed."""
         try:
-            return ENGINES.load("DUCKDB")(self.text, rows, "UTC")
+            return evaluated(self.text, rows, self.zone)
         except ConfigError as error:
             raise ConfigError(f"{self.what}: {error}") from error
 
@@ -102,41 +100,8 @@ def sql_value(text: str, schema: pa.Schema, what: str, clock: Clock = _CLOCK) ->
         typed = typed_value(text, schema, now=now)
     except ConfigError as error:
         raise UnknownMeaning(f"{what}: {brief(text)}: {error}") from None
-    expression = with_deep_stack(lambda: arrow_expression(typed))
-    if expression is None or not _is_computed(expression, typed.type, schema, what):
-        return EngineValue(text, what)
-    return expression
-
-
-def typed_value(text: str, schema: pa.Schema, zone: str = "UTC", now: datetime | None = None) -> Expression:
-    """The typed expression that a text means for rows with these columns.
-
-    Raises: ConfigError for a text that is no expression, or that is not known to mean what Spark says.
-    """
-    from sqlglot import exp
-
-    query = query_of(f"SELECT {text}\n", calls_by_name=True)
-    if not isinstance(query, exp.Select) or len(query.expressions) != 1:
-        raise ConfigError("it is outside of Spark's grammar.")
-    tree = query.expressions[0]
-    value = with_deep_stack(lambda: ExpressionReader(of_schema(schema), zone, now).read(tree))
-    if is_interval(value.type):
-        raise ConfigError(f"it is an {name_of(value.type)}, which no column holds.")
-    return value
-
-
-def _is_computed(expression: pc.Expression, kind: pa.DataType, schema: pa.Schema, what: str) -> bool:
-    """Does Arrow compute the expression, with the type that Spark gives it?"""
-    import pyarrow.acero as acero  # loads pyarrow.dataset, which a small write needs not
-
-    check_expressions([expression], what)
-    rows = acero.Declaration("table_source", acero.TableSourceNodeOptions(schema.empty_table()))
-    values = acero.Declaration("project", acero.ProjectNodeOptions([expression], ["value"]))
-    try:
-        computed = acero.Declaration.from_sequence([rows, values]).to_table(use_threads=False)
-    except (pa.ArrowException, ValueError, KeyError):
-        return False
-    return bool(computed.schema.field(0).type == kind)
+    expression = arrow_of(typed, schema)
+    return EngineValue(text, what) if expression is None else expression
 
 
 def columns_in(text: str, schema: pa.Schema, what: str) -> tuple[str, ...]:

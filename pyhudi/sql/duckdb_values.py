@@ -1,18 +1,14 @@
-"""DuckDB as the engine of SQL values (`expressions/values.py`): one expression over Arrow rows, in their order."""
+"""DuckDB as the engine of SQL values (`expressions/engines.py`): one expression over Arrow rows, in their order."""
 
 from __future__ import annotations
 
 import os
 import threading
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from pyhudi.errors import ConfigError
-from pyhudi.expressions.duckdb import duckdb_expression
-from pyhudi.expressions.values import typed_value
-from pyhudi.model.sql_text import with_deep_stack
 from pyhudi.sql.duckdb_frames import error_text, open_duckdb
 from pyhudi.table.dataset import whole_batches
 
@@ -27,8 +23,8 @@ _databases: dict[tuple[int, str], duckdb.DuckDBPyConnection] = {}  # by process,
 _lock = threading.Lock()
 
 
-def evaluate(text: str, rows: pa.Table, zone: str = "UTC") -> pa.ChunkedArray:
-    """The values of a Spark expression for these rows. `zone`: that of times which name none.
+def evaluate(expression: str, rows: pa.Table, zone: str = "UTC") -> pa.ChunkedArray:
+    """The values of an expression in DuckDB's words for these rows. `zone`: that of times which name none.
 
     Raises: ConfigError with DuckDB's message for an expression that it can't evaluate; MissingLibrary when it is not
         installed.
@@ -40,21 +36,11 @@ def evaluate(text: str, rows: pa.Table, zone: str = "UTC") -> pa.ChunkedArray:
         rows = pa.table([pa.nulls(rows.num_rows)], [_NO_COLUMN])
     connection.register(_ROWS, pa.Table.from_batches(whole_batches(rows.to_batches()), rows.schema))
     try:
-        expression, kind = _expression(text, rows.schema, zone)
-        query = f"SELECT {expression} AS value FROM {_ROWS}"
-        values: pa.ChunkedArray = connection.sql(query).to_arrow_table().column(0)
+        return connection.sql(f"SELECT {expression} AS value FROM {_ROWS}").to_arrow_table().column(0)
     except duckdb.Error as error:
-        raise ConfigError(f"DuckDB can't evaluate {text!r:.200}: {error_text(error)}") from error
+        raise ConfigError(error_text(error)) from error
     finally:
         connection.unregister(_ROWS)
-    return values if values.type == kind or pa.types.is_null(kind) else values.cast(kind)
-
-
-@lru_cache(maxsize=100)
-def _expression(text: str, schema: pa.Schema, zone: str) -> tuple[str, pa.DataType]:
-    """DuckDB's text of an expression, and its type."""
-    value = typed_value(text, schema, zone)
-    return with_deep_stack(lambda: duckdb_expression(value)), value.type
 
 
 def _connection(zone: str) -> duckdb.DuckDBPyConnection:

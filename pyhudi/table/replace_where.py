@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from pyhudi.actions.changes.change import ChangeRows
 from pyhudi.actions.changes.clauses import Clause, When, loose_columns
 from pyhudi.actions.changes.computed import CLAUSE, Computed, NumberedClause
-from pyhudi.actions.changes.values import computed, mask_of
+from pyhudi.actions.changes.values import mask_of
 from pyhudi.actions.key_types import with_key_types
 from pyhudi.actions.result import WriteResult
 from pyhudi.actions.save_modes import canonical_mode
@@ -30,6 +30,7 @@ from pyhudi.actions.writes.insert_overwrite import Overwrite, insert_overwrite
 from pyhudi.engine.base import Engine, Frame, TaskContext
 from pyhudi.engine.local import in_this_process
 from pyhudi.errors import ConfigError, OutdatedRows, SchemaMismatch
+from pyhudi.expressions.engines import projected
 from pyhudi.expressions.filters import Where, bind, to_arrow
 from pyhudi.expressions.predicates import Predicate, calls_of, columns_of, is_opaque
 from pyhudi.expressions.where import parse_where
@@ -145,7 +146,7 @@ class _Outside:
     def __call__(self, context: TaskContext, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             rows = pa.Table.from_batches([project(batch.select(_data_columns(batch.schema)), self.schema)])
-            fails = ~mask_of(computed(self.condition, rows, "where"))
+            fails = ~mask_of(projected(self.condition, rows, "where"))
             if fails.any():
                 first = rows.filter(pa.array(fails)).slice(0, 1)
                 yield from first.append_column(_ROWS, pa.array([int(fails.sum())], pa.int64())).to_batches()
@@ -210,7 +211,7 @@ class _PartitionMatches:
             )
         columns = [pa.array([values[name]], pa.string()).cast(schema.field(name).type) for name in names]
         row = pa.table(columns, schema=pa.schema([schema.field(name).with_nullable(True) for name in names]))
-        return bool(mask_of(computed(to_arrow(self.predicate, row.schema), row, "where"))[0])
+        return bool(mask_of(projected(to_arrow(self.predicate, row.schema), row, "where"))[0])
 
 
 def _by_key(

@@ -184,7 +184,7 @@ class Scan(Readable):
             f"  files       {len(plan.slices)} of {plan.files_total}, {readable_bytes(plan.size_bytes)}",
         ]
         texts = split_texts(plan.predicate)[1]
-        lines += [f"  not pushed  {_shortened(text.text)}: by DuckDB or Spark, for each row" for text in texts]
+        lines += [f"  not pushed  {_shortened(text.text)}: evaluated for each row" for text in texts]
         if self.limit is not None:
             lines.append(f"  limit       {self.limit:,} rows: reading ends with them")
         if plan.files_skipped_by_path:

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from pyhudi import ConfigError, DuckDbSession, sql
-from pyhudi.expressions.values import typed_value
+from pyhudi.expressions.text import typed_value
 
 pytest.importorskip("duckdb")
 SCHEMA = pa.schema([("n", pa.int32()), ("l", pa.int64()), ("x", pa.float64()), ("s", pa.string()), ("d", pa.date32())])

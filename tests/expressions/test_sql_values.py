@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 import pytest
 
 from pyhudi import ConfigError
-from pyhudi.actions.changes.values import computed
+from pyhudi.expressions.engines import projected
 from pyhudi.expressions.values import EngineValue, Literal, UnknownName, sql_value
 
 ROWS = pa.table(
@@ -64,7 +64,7 @@ BY_DUCKDB = {
 def test_arrow_computes_what_it_computes_as_spark_does(text: str) -> None:
     value = sql_value(text, ROWS.schema, "set=")
     assert isinstance(value, pc.Expression)
-    assert computed(value, ROWS, "set=").to_pylist() == BY_ARROW[text]
+    assert projected(value, ROWS, "set=").to_pylist() == BY_ARROW[text]
 
 
 @pytest.mark.parametrize("text", BY_DUCKDB)
@@ -101,14 +101,14 @@ def test_an_unknown_name_is_refused() -> None:
 @pytest.mark.parametrize("text", ["n + 9223372036854775807", "i / 0"])
 def test_overflows_and_divisions_by_zero_are_errors(text: str) -> None:
     with pytest.raises(ConfigError, match="can't be computed"):
-        computed(sql_value(text, ROWS.schema, "set="), ROWS, "set=")  # type: ignore[arg-type]
+        projected(sql_value(text, ROWS.schema, "set="), ROWS, "set=")  # type: ignore[arg-type]
 
 
 def test_now_is_the_moment_when_the_text_is_read() -> None:
     before = datetime.now(timezone.utc).replace(microsecond=0)
     value = sql_value("current_timestamp()", ROWS.schema, "set=")
     assert isinstance(value, pc.Expression)
-    (now,) = set(computed(value, ROWS, "set=").to_pylist())
+    (now,) = set(projected(value, ROWS, "set=").to_pylist())
     assert before <= now <= datetime.now(timezone.utc)
 
 

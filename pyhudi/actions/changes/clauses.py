@@ -28,11 +28,11 @@ from pyhudi.actions.changes.values import (
     ClauseRows,
     assignment,
     clause_schema,
-    computed,
     condition_of,
     mask_of,
 )
 from pyhudi.errors import ConfigError
+from pyhudi.expressions.engines import projected
 from pyhudi.expressions.filters import Where
 from pyhudi.expressions.values import EngineValue
 from pyhudi.merge.base import Mask
@@ -93,7 +93,7 @@ class BoundClause:
             return np.ones(len(clause_rows), np.bool_)
         if isinstance(self.condition, EngineValue):
             return mask_of(self.condition(clause_rows.rows))
-        return mask_of(computed(self.condition, clause_rows.rows, "The condition"))
+        return mask_of(projected(self.condition, clause_rows.rows, "The condition"))
 
 
 def loose_columns(config: TableConfig, schema: pa.Schema, *, is_global: bool) -> frozenset[str]:

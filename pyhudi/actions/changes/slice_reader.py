@@ -20,8 +20,9 @@ import pyarrow.compute as pc
 
 from pyhudi.actions.changes.clauses import BoundClause
 from pyhudi.actions.changes.computed import NumberedClause
-from pyhudi.actions.changes.values import computed, mask_of
+from pyhudi.actions.changes.values import mask_of
 from pyhudi.expressions.engines import passes as passes_text
+from pyhudi.expressions.engines import projected
 from pyhudi.expressions.filters import to_arrow
 from pyhudi.expressions.predicates import Constant, split_texts
 from pyhudi.filegroup.read.slice import SliceSpec, read_with_late_keys
@@ -127,7 +128,7 @@ class SliceReader:
             if len(late):
                 stored = stored.append_column(IS_LATE, pc.is_in(stored.column(RECORD_KEY), value_set=late))
             if condition is not None:
-                passes = mask_of(computed(condition, visible_rows, "where"))
+                passes = mask_of(projected(condition, visible_rows, "where"))
                 if not passes.all():
                     stored, visible_rows = stored.filter(pa.array(passes)), visible_rows.filter(pa.array(passes))
             for text in texts:

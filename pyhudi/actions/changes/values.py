@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from pyhudi.arrow.kinds import is_list
 from pyhudi.errors import ConfigError, SchemaMismatch
+from pyhudi.expressions.engines import projected
 from pyhudi.expressions.filters import Where, bind, to_arrow
 from pyhudi.expressions.limits import MAX_SQL_CHARS, NotUnderstood, check_expressions
 from pyhudi.expressions.literals import in_zone
@@ -38,7 +39,6 @@ __all__ = [
     "assignment",
     "check_fields",
     "clause_schema",
-    "computed",
     "condition_of",
     "mask_of",
 ]
@@ -120,7 +120,7 @@ def condition_of(where: Where, schema: pa.Schema, zone: tzinfo | None) -> pc.Exp
     if isinstance(condition, EngineValue):
         kind = condition(schema.empty_table()).type
     else:
-        kind = computed(condition, schema.empty_table(), "The condition").type
+        kind = projected(condition, schema.empty_table(), "The condition").type
     if not pa.types.is_boolean(kind):
         raise ConfigError(f"The condition {brief(where)} is of type {kind}; expected true or false.")
     return condition
@@ -148,7 +148,7 @@ class Assignment:
         if isinstance(self.value, pa.Scalar):
             return pa.chunked_array([pa.repeat(self.value, len(clause_rows))])
         if isinstance(self.value, pc.Expression):
-            values = computed(self.value, clause_rows.rows, f"set={self.column.name!r}")
+            values = projected(self.value, clause_rows.rows, f"set={self.column.name!r}")
         elif isinstance(self.value, EngineValue):
             values = self.value(clause_rows.rows)
         else:
@@ -205,7 +205,7 @@ def assignment(
         check_expressions([value], f"set={column.name!r}")
         checked = Assignment(column, value, fills)
         # Zero rows suffice to check types; values that don't fit are found when rows come.
-        _fitted(computed(value, schema.empty_table(), f"set={column.name!r}"), column, fills)
+        _fitted(projected(value, schema.empty_table(), f"set={column.name!r}"), column, fills)
         return checked
     if callable(value):
         return Assignment(column, value, fills)
@@ -242,7 +242,7 @@ def _of_text(text: str, column: pa.Field, schema: pa.Schema) -> SqlValue:
         if isinstance(value.value, int | float | Decimal):
             _check_kind(text, pa.bool_() if isinstance(value.value, bool) else pa.int64(), column)
     elif isinstance(value, pc.Expression):
-        _check_kind(text, computed(value, schema.empty_table(), f"set={column.name!r}").type, column)
+        _check_kind(text, projected(value, schema.empty_table(), f"set={column.name!r}").type, column)
     return value
 
 
@@ -282,18 +282,6 @@ def _constant(column: pa.Field, value: object, fills: bool) -> pa.Scalar:
             f"{str(error)[:500]}. What is computed is given as SQL text such as 'x * 2', as an expression such as "
             "pyarrow.compute.field('x') * 2, or as a function of the rows."
         ) from error
-
-
-def computed(expression: pc.Expression, rows: pa.Table, what: str) -> pa.ChunkedArray:
-    """The values of an expression for each row. Raises ConfigError with `what` when Arrow can't compute it."""
-    import pyarrow.acero as acero  # loads pyarrow.dataset, which a small write needs not
-
-    source = acero.Declaration("table_source", acero.TableSourceNodeOptions(rows))
-    project_ = acero.Declaration("project", acero.ProjectNodeOptions([expression], ["value"]))
-    try:
-        return acero.Declaration.from_sequence([source, project_]).to_table(use_threads=False).column(0)
-    except (pa.ArrowException, ValueError, KeyError) as error:
-        raise ConfigError(f"{what} can't be computed: {error}. Columns: {', '.join(rows.column_names)}.") from error
 
 
 def check_fields(kind: pa.DataType, column: pa.Field, fills: bool = False) -> None:
