@@ -10,7 +10,8 @@ import pyarrow as pa
 from fuzz.mutation import Mutator
 from fuzz.target import Target
 from pyhudi.errors import HudiError
-from pyhudi.expressions.filters import bind, to_arrow, top_level_columns
+from pyhudi.expressions.binding import bind
+from pyhudi.expressions.filters import to_arrow, top_level_columns
 from pyhudi.expressions.predicates import Column, Predicate, columns_of
 from pyhudi.expressions.ranges import ValueRange, may_match
 from pyhudi.expressions.where import parse_where

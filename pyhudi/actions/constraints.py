@@ -20,8 +20,8 @@ from pyhudi.actions.changes.values import condition_of
 from pyhudi.actions.rows import delete_flag_columns, marked_rows, marker_columns
 from pyhudi.engine.base import TaskContext
 from pyhudi.errors import ConfigError, SchemaMismatch, WriteConflict
-from pyhudi.expressions.engines import projected
-from pyhudi.expressions.values import EngineValue, columns_in
+from pyhudi.expressions.filters import top_level_columns, truth_of
+from pyhudi.expressions.predicates import Predicate
 from pyhudi.merge.base import Mask
 from pyhudi.merge.rules import MergeRules
 from pyhudi.meta_client import MetaClient
@@ -55,7 +55,7 @@ class BoundConstraint:
 
     name: str
     text: str
-    condition: pc.Expression | EngineValue
+    condition: Predicate
     schema: pa.Schema
 
     @classmethod
@@ -63,9 +63,10 @@ class BoundConstraint:
         """Raises ConfigError for a condition that these columns can't answer."""
         what = f"The constraint {name!r}"
         try:
-            names = columns_in(text, schema, what)
-            needed = pa.schema([schema.field(column).with_nullable(True) for column in names])
-            return cls(name, text, condition_of(text, schema, timezone.utc), needed)
+            condition = condition_of(text, schema, timezone.utc)
+            names = top_level_columns(condition, schema)
+            needed = [field.with_nullable(True) for field in schema if field.name in names]
+            return cls(name, text, condition, pa.schema(needed))
         except ConfigError as error:
             raise ConfigError(f"{what}, {text!r}: {error}") from error
 
@@ -75,11 +76,8 @@ class BoundConstraint:
         names = [name for name in self.schema.names if name in given_names]
         is_lacking = bool(self.schema.names) and not names  # a condition without columns lacks none
         mine = _nulls(self.schema, len(rows)) if is_lacking else project(rows.select(names), self.schema)
-        what = f"The constraint {self.name!r}"
-        values = (
-            self.condition(mine) if isinstance(self.condition, EngineValue) else projected(self.condition, mine, what)
-        )
-        return ~np.asarray(pc.fill_null(values, True).to_numpy(), dtype=np.bool_)
+        values = truth_of(self.condition, mine, f"The constraint {self.name!r}")
+        return ~np.asarray(pc.fill_null(values, True), dtype=np.bool_)
 
 
 def _nulls(schema: pa.Schema, count: int) -> pa.Table:

@@ -24,16 +24,26 @@ import pyarrow.compute as pc
 from pyhudi.errors import ConfigError, MissingLibrary
 from pyhudi.expressions.arrow import arrow_expression
 from pyhudi.expressions.duckdb import duckdb_expression
+from pyhudi.expressions.functions.times import ZONED
 from pyhudi.expressions.limits import check_expressions
 from pyhudi.expressions.predicates import SqlText
 from pyhudi.expressions.text import typed_value
-from pyhudi.expressions.tree import Expression, nodes_of
+from pyhudi.expressions.tree import Expression, TypedCall, nodes_of
 from pyhudi.expressions.types import MOMENT
 from pyhudi.model.sql_text import with_deep_stack
 from pyhudi.registry import Registry
 from pyhudi.shown_text import brief
 
-__all__ = ["ENGINES", "arrow_of", "condition_expression", "evaluated", "passes", "projected", "zone_name"]
+__all__ = [
+    "ENGINES",
+    "arrow_of",
+    "condition_expression",
+    "depends_on_zone",
+    "evaluated",
+    "passes",
+    "projected",
+    "zone_name",
+]
 
 # DuckDB takes its own words, Spark those of the user; both the rows, and the zone of times that name none.
 ENGINES: Registry[Callable[[str, pa.Table, str], pa.ChunkedArray]] = Registry(
@@ -102,9 +112,16 @@ def _by_spark(text: str, rows: pa.Table, zone: str) -> pa.ChunkedArray | None:
         return None
 
 
+def depends_on_zone(value: Expression) -> bool:
+    """May the value be another one in another time zone?"""
+    return any(
+        node.type == MOMENT or (isinstance(node, TypedCall) and node.form.name in ZONED) for node in nodes_of(value)
+    )
+
+
 def arrow_of(value: Expression, schema: pa.Schema, zone: str = "UTC") -> pc.Expression | None:
     """The expression as Arrow's, where Arrow computes it with the type that Spark gives it; else None."""
-    if zone != "UTC" and any(node.type == MOMENT for node in nodes_of(value)):
+    if zone != "UTC" and depends_on_zone(value):
         return None  # constants and casts of moments are those of UTC
     expression = with_deep_stack(lambda: arrow_expression(value))
     if expression is None:

@@ -1,8 +1,8 @@
-"""A predicate meets a schema: names are resolved, literals get the column's type, Arrow gets its expression.
+"""A bound predicate chooses rows, by Arrow.
 
-A literal is made to fit the column, never the column to fit the literal. So the filter, the partition pruning and the
-row-group pruning compare the same values. A text is read as date, time or number where the column is one. A time
-without a zone, compared with a column of moments, is in the caller's zone: UTC by default; with None it is refused.
+`to_arrow` makes an Arrow expression of it, `RowFilter` filters batches, and `Truth` says what is unknown, too. One
+`RowFilter` is made for all batches of a file. For a list of values in one column, it looks into a hash table. Every
+other filter is an Arrow expression, whose evaluation takes longer to begin than such a look for thousands of rows.
 
 `call_expression` makes Arrow expressions of functions of columns, so that Arrow filters by them as it does by its own.
 Arrow has no kernels with Spark's meaning. When a filter first names a function with its arguments and the type of its
@@ -14,32 +14,21 @@ Source: docs/formats/metadata-table.md, "Expression index".
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
-from datetime import timezone, tzinfo
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from decimal import Decimal
-from difflib import get_close_matches
 from functools import reduce
-from itertools import islice
-from typing import TypeAlias
+from typing import cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.errors import ConfigError
-from pyhudi.expressions.column_functions import compute, result_type, why_not
-from pyhudi.expressions.engines import condition_expression, passes, zone_name
-from pyhudi.expressions.foreign import arrow_predicate, columns_of_expression
-from pyhudi.expressions.limits import check_depth, check_terms
-from pyhudi.expressions.literals import (
-    comparison_with_number,
-    fitted,
-    fitted_list,
-    in_zone,
-    is_naive_time,
-    list_values,
-    merged_lists,
-)
+from pyhudi.expressions.column_functions import compute, result_type
+from pyhudi.expressions.columns import resolve, resolve_operand
+from pyhudi.expressions.engines import condition_expression, passes, projected
+from pyhudi.expressions.foreign import columns_of_expression
+from pyhudi.expressions.literals import list_values
 from pyhudi.expressions.predicates import (
     And,
     Call,
@@ -58,20 +47,17 @@ from pyhudi.expressions.predicates import (
     SqlText,
     Value,
     column_of,
-    conjunction,
+    split_texts,
 )
-from pyhudi.expressions.terms import check_repeatable, sql_condition
-from pyhudi.shown_text import brief
 
 __all__ = [
     "MAX_CALLS",
-    "Where",
-    "bind",
+    "RowFilter",
+    "Truth",
     "call_expression",
-    "resolve",
-    "resolve_operand",
     "to_arrow",
     "top_level_columns",
+    "truth_of",
 ]
 
 
@@ -116,189 +102,6 @@ def _registered(call: Call, column_type: pa.DataType) -> str:
         pc.register_scalar_function(computed, name, doc, {"values": column_type}, result_type(call, column_type))
         _names[(call, column_type)] = name
         return name
-
-
-_COLUMNS_NAMED = 100  # in a message; more say nothing
-
-# What a user may hand in to say which rows are meant; see `parse_where`.
-Where: TypeAlias = "str | Predicate | pc.Expression | tuple[str, str] | tuple[str, str, Value] | Sequence[Where] | None"
-
-
-def resolve(column: Column, schema: pa.Schema) -> tuple[tuple[str, ...], pa.DataType]:
-    """Where a column is in a schema: the path of names, and its type.
-
-    A top-level column whose name has dots in it wins over a nested path. A name in another case means the only column
-    that it fits, as in Spark; where there is one in just that case, this one. Raises ConfigError naming the nearest
-    column.
-    """
-    whole = ".".join(column.path)
-    if _is_text(whole) and schema.get_field_index(whole) >= 0:
-        return (whole,), schema.field(whole).type
-    fields: dict[str, pa.DataType] = {field.name: field.type for field in schema}
-    kind: pa.DataType | None = None
-    path = []
-    for name in column.path:
-        name = name if name in fields else _in_another_case(name, fields)
-        if name not in fields:
-            near = get_close_matches(name, list(fields), n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else " A text is written in single quotes."
-            columns = ", ".join([*islice(fields, _COLUMNS_NAMED), *(["..."] if len(fields) > _COLUMNS_NAMED else [])])
-            raise ConfigError(
-                f"where names the column {brief(whole)}, which the table does not have.{hint} Columns: "
-                f"{columns or 'none'}."
-            )
-        kind = fields[name]
-        path.append(name)
-        fields = {f.name: f.type for f in kind} if pa.types.is_struct(kind) else {}
-    assert kind is not None, column
-    return tuple(path), kind
-
-
-def _in_another_case(name: str, fields: Iterable[str]) -> str:
-    """The one of these names that differs in its case alone; the name itself where none does, or several do."""
-    matches = [field for field in fields if field.lower() == name.lower()]
-    return matches[0] if len(matches) == 1 else name
-
-
-def _is_text(name: str) -> bool:
-    """False for a name with half a character in it, which no column has."""
-    return name.isascii() or name.encode(errors="replace").decode() == name
-
-
-def resolve_operand(operand: Operand, schema: pa.Schema) -> tuple[Operand, pa.DataType]:
-    """A column, or a function of one, with the path as the schema has it; and the type of its values.
-
-    Raises ConfigError for an unknown column, and a function that can't be computed of it.
-    """
-    if isinstance(operand, Column):
-        path, kind = resolve(operand, schema)
-        return Column(path), kind
-    path, kind = resolve(operand.column, schema)
-    call = replace(operand, column=Column(path))
-    why = why_not(call, kind)
-    if why is not None:
-        raise ConfigError(f"where: {why}.")
-    return call, result_type(call, kind)
-
-
-def bind(predicate: Predicate, schema: pa.Schema, zone: tzinfo | None = timezone.utc) -> Predicate:
-    """The predicate with every column checked against `schema` and every literal made its column's type.
-
-    Many comparisons of one column with values become one list of values.
-
-    Args: zone: that of times which name none, compared with moments; None: such are refused.
-
-    Raises ConfigError for an unknown column, a literal that cannot be compared with its column, more comparisons than
-    MAX_TERMS, or what Arrow can't compute with these columns.
-    """
-    import pyarrow.acero as acero  # loads pyarrow.dataset, which a small write needs not
-
-    bound = _bound(predicate, schema, zone)
-    check_terms(bound)
-    try:
-        # As Table.filter does it, without threads, which take longer to begin than this.
-        rows = acero.Declaration("table_source", acero.TableSourceNodeOptions(schema.empty_table()))
-        chosen = acero.Declaration("filter", acero.FilterNodeOptions(to_arrow(bound, schema)))
-        acero.Declaration.from_sequence([rows, chosen]).to_table(use_threads=False)
-    except (pa.ArrowException, ValueError) as error:
-        raise ConfigError(
-            "where can't be evaluated on the table's columns; expected what is true or false for each row, found: "
-            f"{' '.join(str(error).split())[:500]}."
-        ) from error
-    return bound
-
-
-def _bound(predicate: Predicate, schema: pa.Schema, zone: tzinfo | None) -> Predicate:
-    match predicate:
-        case And(children):
-            return And(merged_lists(tuple(_bound(child, schema, zone) for child in children), negated=True))
-        case Or(children):
-            return Or(merged_lists(tuple(_bound(child, schema, zone) for child in children), negated=False))
-        case Not(child):
-            return Not(_bound(child, schema, zone))
-        case Compare(column, op, value):
-            operand, kind = resolve_operand(column, schema)
-            if pa.types.is_null(kind):
-                return Constant(None)
-            literal = fitted(value, kind, column, zone)
-            if pa.types.is_integer(kind) or pa.types.is_decimal(kind):
-                return comparison_with_number(operand, op, literal, kind)
-            return Compare(operand, op, literal)
-        case In(column, values, has_null):
-            operand, kind = resolve_operand(column, schema)
-            if pa.types.is_null(kind):
-                return Constant(None)
-            return In(operand, fitted_list(values, kind, column, zone), has_null)
-        case IsNull(column):
-            return IsNull(resolve_operand(column, schema)[0])
-        case Like(column, pattern):
-            operand, kind = resolve_operand(column, schema)
-            if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
-                raise ConfigError(f"where uses LIKE on the column {column}, whose type is {kind}; LIKE needs text.")
-            return _checked_like(Like(operand, fitted(pattern, kind, column)))
-        case CompareColumns(left, op, right):
-            return CompareColumns(resolve_operand(left, schema)[0], op, resolve_operand(right, schema)[0])
-        case SqlText(text):
-            return _bound_text(text, schema, zone)
-        case Opaque():
-            return _transparent(predicate, schema, zone)
-    return predicate
-
-
-def _transparent(opaque: Opaque, schema: pa.Schema, zone: tzinfo | None) -> Predicate:
-    """An Arrow expression as a predicate that means the same, else both of them: files are skipped by the predicate."""
-
-    def kind_of(column: Column) -> pa.DataType | None:
-        try:
-            return resolve(column, schema)[1]
-        except ConfigError:
-            return None
-
-    said = arrow_predicate(opaque.expression, kind_of)
-    try:
-        check_depth(said.when_true)
-        bound = _bound(said.when_true, schema, zone)
-    except ConfigError:
-        return opaque
-    if said.is_exact:
-        return bound
-    return opaque if bound == Constant(True) else conjunction((bound, opaque))
-
-
-def _bound_text(text: str, schema: pa.Schema, zone: tzinfo | None) -> SqlText:
-    """A condition for an engine of SQL, which has looked at it. Raises ConfigError, MissingLibrary."""
-    from sqlglot import exp
-
-    tree = sql_condition(text)
-    assert tree is not None, text
-    check_repeatable(text, "where")
-    names = dict[str, None]()
-    bound = {name.name for function in tree.find_all(exp.Lambda) for name in function.expressions}
-    for column in tree.find_all(exp.Column):
-        parts = tuple(part.name for part in column.parts)
-        if parts[0] not in bound:
-            names[resolve(Column(parts), schema)[0][0]] = None
-    if zone is None and any(_is_moment(schema.field(name).type) for name in names):
-        texts = (literal.name for literal in tree.find_all(exp.Literal) if literal.is_string)
-        in_zone(next(filter(is_naive_time, texts), None), pa.timestamp("us", "UTC"), None, f"where: {brief(text)} has")
-    condition = SqlText(text, tuple(names), zone_name(zone))
-    passes(condition, schema.empty_table())
-    return condition
-
-
-def _is_moment(kind: pa.DataType) -> bool:
-    return pa.types.is_timestamp(kind) and kind.tz is not None
-
-
-def _checked_like(like: Like) -> Like:
-    try:
-        pc.match_substring_regex(pa.array([""]), like.regex())
-    except pa.ArrowInvalid as error:
-        raise ConfigError(
-            f"where uses LIKE on the column {like.column} with {brief(like.pattern)}, a pattern of {len(like.pattern)} "
-            f"characters: {error}. Expected a shorter one."
-        ) from error
-    return like
 
 
 def top_level_columns(predicate: Predicate, schema: pa.Schema) -> set[str]:
@@ -444,3 +247,90 @@ def _literal(value: Value, kind: pa.DataType) -> pa.Scalar:
     if pa.types.is_decimal(kind):
         return pa.scalar(Decimal(value), kind)
     return pa.scalar(value, kind)
+
+
+@dataclass(frozen=True, slots=True)
+class RowFilter:
+    """Filters batches of one schema: rows with one of the `values` in `column`, where there are such, else those for
+    which `expression` is true; all rows without either. Of these the ones for which all `texts` are true.
+    """
+
+    expression: pc.Expression | None = None
+    column: str = ""
+    values: pa.Array | None = None
+    texts: tuple[SqlText, ...] = ()
+
+    @classmethod
+    def of(cls, predicate: Predicate, schema: pa.Schema) -> RowFilter:
+        """Args: predicate: bound to the schema."""
+        plain, texts = split_texts(predicate)
+        if texts:
+            return replace(cls.of(plain, schema), texts=texts)
+        if predicate == Constant(True):
+            return cls()
+        match predicate:
+            case In(Column((name,)), values):
+                kind = resolve_operand(Column((name,)), schema)[1]
+                if not pa.types.is_floating(kind):  # of those not-a-number is looked for, too
+                    return cls(column=name, values=list_values(values, kind))
+            case Compare(Column((name,)), "=", value):
+                kind = resolve_operand(Column((name,)), schema)[1]
+                if pa.types.is_string(kind) or pa.types.is_integer(kind):
+                    return cls(column=name, values=list_values((value,), kind))
+        return cls(to_arrow(predicate, schema))
+
+    def filter(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """The rows of a batch that pass. Raises ConfigError."""
+        rows = self._plainly_filtered(rows)
+        for text in self.texts:  # of the rows that are left: `d <> 0 AND n / d > 1` divides by no zero
+            if rows.num_rows:
+                rows = rows.filter(passes(text, pa.Table.from_batches([rows])))
+        return rows
+
+    def _plainly_filtered(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        if self.values is not None:
+            return rows.filter(pc.is_in(rows.column(self.column), value_set=self.values))
+        if self.expression is None:
+            return rows
+        try:
+            rest = pa.Table.from_batches([rows]).filter(self.expression).combine_chunks()
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
+            raise ConfigError(f"where can't be evaluated on the table's columns: {error}.") from error
+        batches = rest.to_batches()
+        return batches[0] if batches else rows.slice(0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """Whether a predicate is true for rows of one schema; null where that is unknown.
+
+    A text is evaluated for the rows of which the rest of the predicate is not false: `d <> 0 AND n / d > 1` divides by
+    no zero. `what`: begins errors.
+    """
+
+    expression: pc.Expression
+    texts: tuple[SqlText, ...] = ()
+    what: str = "where"
+
+    @classmethod
+    def of(cls, predicate: Predicate, schema: pa.Schema, what: str = "where") -> Truth:
+        """Args: predicate: bound to the schema."""
+        plain, texts = split_texts(predicate)
+        return cls(to_arrow(plain, schema), texts, what)
+
+    def __call__(self, rows: pa.Table) -> pa.BooleanArray:
+        """An answer for each row. Raises ConfigError for what can't be computed of these rows."""
+        answers: pa.Array = projected(self.expression, rows, self.what).combine_chunks()
+        if not pa.types.is_boolean(answers.type):
+            raise ConfigError(f"{self.what} is of type {answers.type}; expected true or false.")
+        for text in self.texts:
+            undecided = pc.fill_null(answers, True)
+            if pc.any(undecided).as_py():
+                more = pc.and_kleene(answers.filter(undecided), passes(text, rows.filter(undecided)))
+                answers = pc.replace_with_mask(answers, undecided, more)
+        return cast("pa.BooleanArray", answers)
+
+
+def truth_of(predicate: Predicate, rows: pa.Table, what: str = "where") -> pa.BooleanArray:
+    """Whether a bound predicate is true for these rows: see `Truth`."""
+    return Truth.of(predicate, rows.schema, what)(rows)

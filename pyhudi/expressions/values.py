@@ -16,14 +16,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import datetime, timezone, tzinfo
 from typing import TYPE_CHECKING, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.errors import ConfigError
-from pyhudi.expressions.engines import arrow_of, evaluated
+from pyhudi.expressions.engines import arrow_of, depends_on_zone, evaluated, zone_name
 from pyhudi.expressions.limits import MAX_WHERE_CHARS
 from pyhudi.expressions.text import typed_value
 from pyhudi.expressions.types import fields_named
@@ -39,9 +39,7 @@ __all__ = [
     "EngineValue",
     "Literal",
     "SqlValue",
-    "UnknownMeaning",
     "UnknownName",
-    "columns_in",
     "path_of",
     "sql_value",
     "tree_of",
@@ -80,14 +78,10 @@ class UnknownName(ConfigError):
     """A text has a name that is not a column."""
 
 
-class UnknownMeaning(ConfigError):
-    """A text is an expression that is not known to mean what Spark says."""
-
-
-def sql_value(text: str, schema: pa.Schema, what: str, clock: Clock = _CLOCK) -> SqlValue:
+def sql_value(text: str, schema: pa.Schema, what: str, clock: Clock = _CLOCK, zone: tzinfo | None = None) -> SqlValue:
     """The value that a text means for rows with these columns.
 
-    Args:    what: begins errors, such as "set= gives the column 'n'".
+    Args:    what: begins errors, such as "set= gives the column 'n'". zone: that of times which name none; None: UTC.
     Raises:  ConfigError for a text that is not an SQL expression; UnknownName for one with an unknown column.
     """
     tree = tree_of(text, what)
@@ -95,23 +89,17 @@ def sql_value(text: str, schema: pa.Schema, what: str, clock: Clock = _CLOCK) ->
     if literal is not None:
         return literal
     _check(tree, schema, text, what)
-    now = datetime.fromtimestamp(clock.now_ms() / 1000, timezone.utc)
+    now = datetime.fromtimestamp(clock.now_ms() / 1000, zone or timezone.utc)
     try:
-        typed = typed_value(text, schema, now=now)
+        typed = typed_value(text, schema, "UTC", now)
+        name = "UTC"
+        if depends_on_zone(typed):
+            name = zone_name(zone)
+            typed = typed_value(text, schema, name, now)
     except ConfigError as error:
-        raise UnknownMeaning(f"{what}: {brief(text)}: {error}") from None
-    expression = arrow_of(typed, schema)
-    return EngineValue(text, what) if expression is None else expression
-
-
-def columns_in(text: str, schema: pa.Schema, what: str) -> tuple[str, ...]:
-    """The top-level columns that a text names, each once. Raises ConfigError as `sql_value`."""
-    from sqlglot import exp
-
-    tree = tree_of(text, what)
-    _check(tree, schema, text, what)
-    paths = (path_of([part.name for part in column.parts], schema) for column in tree.find_all(exp.Column))
-    return tuple(dict.fromkeys(path[0] for path in paths if path is not None))
+        raise ConfigError(f"{what}: {brief(text)}: {error}") from None
+    expression = arrow_of(typed, schema, name)
+    return EngineValue(text, what, name) if expression is None else expression
 
 
 def tree_of(text: str, what: str) -> exp.Expr:

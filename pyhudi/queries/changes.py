@@ -23,7 +23,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
 from pyhudi.errors import CorruptFile, RangeNotReadable
-from pyhudi.expressions.filters import bind
+from pyhudi.expressions.binding import bind
 from pyhudi.expressions.where import parse_where
 from pyhudi.lazy_property import lazy_property
 from pyhudi.merge.rules import MergeRules

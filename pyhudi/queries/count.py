@@ -15,7 +15,7 @@ from dataclasses import replace
 import pyarrow as pa
 
 from pyhudi.caller_warnings import collected_warnings
-from pyhudi.expressions.filters import top_level_columns
+from pyhudi.expressions.filters import RowFilter, top_level_columns
 from pyhudi.expressions.ranges import may_match, must_match
 from pyhudi.filegroup.read.slice import read_file_slice
 from pyhudi.formats.base import open_base_file
@@ -25,7 +25,6 @@ from pyhudi.queries.plan import ReadPlan, ReadSlice
 from pyhudi.queries.schema import with_path_values
 from pyhudi.queries.snapshot import (
     READ_THREADS,
-    RowFilter,
     base_rows,
     filtered,
     key_filter,

@@ -30,7 +30,8 @@ from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
-from pyhudi.expressions.filters import bind, top_level_columns
+from pyhudi.expressions.binding import bind
+from pyhudi.expressions.filters import top_level_columns
 from pyhudi.expressions.predicates import Column, In, Predicate, conjunction
 from pyhudi.expressions.where import parse_where
 from pyhudi.meta_client import MetaClient

@@ -17,7 +17,8 @@ from functools import partial
 import pyarrow as pa
 
 from pyhudi.errors import ConfigError, HudiError, TableError
-from pyhudi.expressions.filters import bind, top_level_columns
+from pyhudi.expressions.binding import bind
+from pyhudi.expressions.filters import top_level_columns
 from pyhudi.expressions.predicates import Constant, Predicate
 from pyhudi.expressions.where import parse_where
 from pyhudi.filegroup.read.slice import SliceSpec

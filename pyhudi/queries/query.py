@@ -23,7 +23,7 @@ from datetime import date, datetime, time, timezone, tzinfo
 from typing import TypeAlias
 
 from pyhudi.errors import ConfigError, TableError
-from pyhudi.expressions.filters import Where
+from pyhudi.expressions.binding import Where
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.instant import Instant, format_instant_time
 from pyhudi.model.options.files import DEFAULT_DAMAGE, DamageOptions

@@ -6,10 +6,6 @@
 
 Memory stays bounded: each file that is read ahead holds one row group and a few batches.
 
-`RowFilter` picks the rows that pass the plan's filter. One is made for all batches of a file. For a list of values in
-one column, it looks into a hash table. Every other filter is an Arrow expression, whose evaluation takes longer to
-begin than such a look takes for thousands of rows.
-
 `stale_read_if_missing` raises the error of a query whose planned file was deleted in the meantime: the query came too
 late, the table is right.
 """
@@ -24,14 +20,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from pyhudi.caller_warnings import collected_warnings, warn_caller
 from pyhudi.errors import ConfigError, PathNotFound, StaleRead
-from pyhudi.expressions.engines import passes
-from pyhudi.expressions.filters import resolve, resolve_operand, to_arrow
-from pyhudi.expressions.literals import list_values
-from pyhudi.expressions.predicates import Column, Compare, Constant, In, Predicate, SqlText, operands_of, split_texts
+from pyhudi.expressions.columns import resolve
+from pyhudi.expressions.filters import RowFilter
+from pyhudi.expressions.predicates import Column, operands_of
 from pyhudi.expressions.ranges import Ranges, ValueRange, may_match
 from pyhudi.filegroup.read.matching import KeyFilter
 from pyhudi.filegroup.read.slice import read_file_slice
@@ -49,7 +43,6 @@ from pyhudi.storage.base import Storage
 
 __all__ = [
     "READ_THREADS",
-    "RowFilter",
     "base_rows",
     "filtered",
     "key_filter",
@@ -62,57 +55,6 @@ __all__ = [
     "trusted_ranges",
     "warn_of",
 ]
-
-
-@dataclass(frozen=True, slots=True)
-class RowFilter:
-    """Filters batches of one schema: rows with one of the `values` in `column`, where there are such, else those for
-    which `expression` is true; all rows without either. Of these the ones for which all `texts` are true.
-    """
-
-    expression: pc.Expression | None = None
-    column: str = ""
-    values: pa.Array | None = None
-    texts: tuple[SqlText, ...] = ()
-
-    @classmethod
-    def of(cls, predicate: Predicate, schema: pa.Schema) -> RowFilter:
-        """Args: predicate: bound to the schema."""
-        plain, texts = split_texts(predicate)
-        if texts:
-            return replace(cls.of(plain, schema), texts=texts)
-        if predicate == Constant(True):
-            return cls()
-        match predicate:
-            case In(Column((name,)), values):
-                kind = resolve_operand(Column((name,)), schema)[1]
-                if not pa.types.is_floating(kind):  # of those not-a-number is looked for, too
-                    return cls(column=name, values=list_values(values, kind))
-            case Compare(Column((name,)), "=", value):
-                kind = resolve_operand(Column((name,)), schema)[1]
-                if pa.types.is_string(kind) or pa.types.is_integer(kind):
-                    return cls(column=name, values=list_values((value,), kind))
-        return cls(to_arrow(predicate, schema))
-
-    def filter(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        """The rows of a batch that pass. Raises ConfigError."""
-        rows = self._plainly_filtered(rows)
-        for text in self.texts:  # of the rows that are left: `d <> 0 AND n / d > 1` divides by no zero
-            if rows.num_rows:
-                rows = rows.filter(passes(text, pa.Table.from_batches([rows])))
-        return rows
-
-    def _plainly_filtered(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        if self.values is not None:
-            return rows.filter(pc.is_in(rows.column(self.column), value_set=self.values))
-        if self.expression is None:
-            return rows
-        try:
-            rest = pa.Table.from_batches([rows]).filter(self.expression).combine_chunks()
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
-            raise ConfigError(f"where can't be evaluated on the table's columns: {error}.") from error
-        batches = rest.to_batches()
-        return batches[0] if batches else rows.slice(0, 0)
 
 
 @contextmanager

@@ -17,7 +17,7 @@ import pyarrow as pa
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import functions as F
 
-from pyhudi.expressions.filters import resolve_operand
+from pyhudi.expressions.columns import resolve_operand
 from pyhudi.expressions.predicates import (
     And,
     Column,

@@ -36,11 +36,14 @@ def evaluate(expression: str, rows: pa.Table, zone: str = "UTC") -> pa.ChunkedAr
         rows = pa.table([pa.nulls(rows.num_rows)], [_NO_COLUMN])
     connection.register(_ROWS, pa.Table.from_batches(whole_batches(rows.to_batches()), rows.schema))
     try:
-        return connection.sql(f"SELECT {expression} AS value FROM {_ROWS}").to_arrow_table().column(0)
+        values: pa.ChunkedArray = (
+            connection.sql(f"SELECT {expression} AS value FROM {_ROWS}").to_arrow_table().column(0)
+        )
     except duckdb.Error as error:
         raise ConfigError(error_text(error)) from error
     finally:
         connection.unregister(_ROWS)
+    return values
 
 
 def _connection(zone: str) -> duckdb.DuckDBPyConnection:

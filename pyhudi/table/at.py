@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NoReturn
 import pyarrow as pa
 
 from pyhudi.errors import ConfigError, TableError
-from pyhudi.expressions.filters import Where
+from pyhudi.expressions.binding import Where
 from pyhudi.model.instant import Instant
 from pyhudi.queries.query import AsOf, check_not_cleaned, commit_at
 from pyhudi.table.aliases import no_attribute

@@ -23,7 +23,7 @@ from pyhudi.actions.writes.delete_partition import DeletePartitions
 from pyhudi.engine.base import Engine, Frame
 from pyhudi.engine.local import in_this_process
 from pyhudi.errors import ConfigError
-from pyhudi.expressions.filters import Where
+from pyhudi.expressions.binding import Where
 from pyhudi.expressions.values import Literal as Constant
 from pyhudi.model.options import WriteOptions
 from pyhudi.queries.history import load_table_history

@@ -23,7 +23,8 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from pyhudi.errors import ConfigError
-from pyhudi.expressions.filters import bind, top_level_columns
+from pyhudi.expressions.binding import bind
+from pyhudi.expressions.filters import top_level_columns
 from pyhudi.expressions.foreign import columns_of_expression
 from pyhudi.expressions.predicates import conjunction
 from pyhudi.expressions.where import parse_where
@@ -37,7 +38,7 @@ from pyhudi.storage.base import Storage
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from pyhudi.expressions.filters import Where
+    from pyhudi.expressions.binding import Where
 
 __all__ = ["HudiDataset", "HudiFragment", "arrow_stream", "whole_batches"]
 

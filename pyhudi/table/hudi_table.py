@@ -38,7 +38,7 @@ from pyhudi.timeline.table_properties import table_exists
 if TYPE_CHECKING:
     from pyhudi.actions.result import WriteResult
     from pyhudi.actions.undo.restore_result import RestoreResult, RollbackResult
-    from pyhudi.expressions.filters import Where
+    from pyhudi.expressions.binding import Where
     from pyhudi.queries.history import History
     from pyhudi.queries.query import AsOf
     from pyhudi.schema.changes import SchemaChange

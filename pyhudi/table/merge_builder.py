@@ -17,7 +17,7 @@ from pyhudi.actions.changes.values import SOURCE, TARGET
 from pyhudi.actions.result import WriteResult
 from pyhudi.engine.local import in_this_process
 from pyhudi.errors import ConfigError
-from pyhudi.expressions.filters import Where
+from pyhudi.expressions.binding import Where
 from pyhudi.expressions.values import tree_of
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import WriteOptions

@@ -25,7 +25,7 @@ from pyhudi.expressions.foreign import polars_predicate
 if TYPE_CHECKING:
     from polars import LazyFrame
 
-    from pyhudi.expressions.filters import Where
+    from pyhudi.expressions.binding import Where
     from pyhudi.expressions.predicates import Predicate
 
 __all__ = ["LazyRows", "polars_source"]

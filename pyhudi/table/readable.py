@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
-    from pyhudi.expressions.filters import Where
+    from pyhudi.expressions.binding import Where
     from pyhudi.meta_client import MetaClient
     from pyhudi.queries.plan import ReadPlan
     from pyhudi.spark.names import SparkDataFrame, SparkSession

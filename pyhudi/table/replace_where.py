@@ -30,9 +30,9 @@ from pyhudi.actions.writes.insert_overwrite import Overwrite, insert_overwrite
 from pyhudi.engine.base import Engine, Frame, TaskContext
 from pyhudi.engine.local import in_this_process
 from pyhudi.errors import ConfigError, OutdatedRows, SchemaMismatch
-from pyhudi.expressions.engines import projected
-from pyhudi.expressions.filters import Where, bind, to_arrow
-from pyhudi.expressions.predicates import Predicate, calls_of, columns_of, is_opaque
+from pyhudi.expressions.binding import Where, bind
+from pyhudi.expressions.filters import truth_of
+from pyhudi.expressions.predicates import Predicate, calls_of, columns_of, is_opaque, split_texts
 from pyhudi.expressions.where import parse_where
 from pyhudi.formats.avro.schema import without_meta
 from pyhudi.index.chosen import chosen_index
@@ -123,7 +123,7 @@ def _check_rows_pass(
 ) -> Predicate:
     """Raise ConfigError when a row does not pass the filter. Returns the filter for these columns."""
     predicate = bind(parse_where(where), schema, zone)
-    work = _Outside(to_arrow(predicate, schema), schema)
+    work = _Outside(predicate, schema)
     answer = pa.schema([*schema, pa.field(_ROWS, pa.int64())])
     outside = engine.collect(engine.map(frame, work, answer))
     if len(outside):
@@ -140,13 +140,13 @@ def _check_rows_pass(
 class _Outside:
     """Stream work: of each batch one row for which the condition is not true, and how many there are."""
 
-    condition: pc.Expression
+    condition: Predicate
     schema: pa.Schema
 
     def __call__(self, context: TaskContext, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             rows = pa.Table.from_batches([project(batch.select(_data_columns(batch.schema)), self.schema)])
-            fails = ~mask_of(projected(self.condition, rows, "where"))
+            fails = ~mask_of(truth_of(self.condition, rows))
             if fails.any():
                 first = rows.filter(pa.array(fails)).slice(0, 1)
                 yield from first.append_column(_ROWS, pa.array([int(fails.sum())], pa.int64())).to_batches()
@@ -183,7 +183,7 @@ def _by_partition(frame: Frame, predicate: Predicate, meta: MetaClient, parsed: 
     columns = columns_of(predicate)
     names = {column.path[0] for column in columns if len(column.path) == 1}
     is_plain = bool(columns) and len(names) == len(columns) and not is_opaque(predicate) and not calls_of(predicate)
-    if not is_plain or not names <= set(config.partition_fields):
+    if not is_plain or split_texts(predicate)[1] or not names <= set(config.partition_fields):
         return None
     if (config.key_generator or "").upper() not in _PLAIN_GENERATORS:
         return None
@@ -211,7 +211,7 @@ class _PartitionMatches:
             )
         columns = [pa.array([values[name]], pa.string()).cast(schema.field(name).type) for name in names]
         row = pa.table(columns, schema=pa.schema([schema.field(name).with_nullable(True) for name in names]))
-        return bool(mask_of(projected(to_arrow(self.predicate, row.schema), row, "where"))[0])
+        return bool(mask_of(truth_of(self.predicate, row))[0])
 
 
 def _by_key(

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 import pyarrow as pa
 
 from pyhudi.errors import ConfigError
-from pyhudi.expressions.filters import Where
+from pyhudi.expressions.binding import Where
 from pyhudi.expressions.predicates import Constant, columns_of, conjunction, is_opaque, split_texts
 from pyhudi.expressions.where import parse_where
 from pyhudi.expressions.where_text import to_sql

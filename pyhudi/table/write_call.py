@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal, overload
 
 from pyhudi.actions.result import WriteResult
-from pyhudi.expressions.filters import Where
+from pyhudi.expressions.binding import Where
 from pyhudi.model.options import OptionScope, check_names, merged_options
 from pyhudi.storage.base import Storage
 from pyhudi.table.argument_errors import checked_call

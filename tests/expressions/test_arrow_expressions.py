@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from pyhudi import HudiTable, write_hudi
 from pyhudi.errors import ConfigError
-from pyhudi.expressions.filters import bind, to_arrow, top_level_columns
+from pyhudi.expressions.binding import bind
+from pyhudi.expressions.filters import to_arrow, top_level_columns
 from pyhudi.expressions.foreign import columns_of_expression
 from pyhudi.expressions.predicates import And, Opaque, Predicate, is_opaque
 from pyhudi.expressions.where import parse_where

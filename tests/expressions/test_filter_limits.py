@@ -17,7 +17,8 @@ import pyarrow.compute as pc
 import pytest
 
 from pyhudi import ConfigError, HudiTable
-from pyhudi.expressions.filters import bind, to_arrow
+from pyhudi.expressions.binding import bind
+from pyhudi.expressions.filters import to_arrow
 from pyhudi.expressions.limits import MAX_DEPTH, MAX_EXPRESSION_CALLS, MAX_TERMS, MAX_WHERE_CHARS
 from pyhudi.expressions.predicates import And, Column, Compare, In, Not, Or, Predicate
 from pyhudi.expressions.where import parse_where

@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyhudi.errors import ConfigError
-from pyhudi.expressions.filters import bind, to_arrow, top_level_columns
+from pyhudi.expressions.binding import bind
+from pyhudi.expressions.filters import to_arrow, top_level_columns
 from pyhudi.expressions.predicates import Column, Predicate
 from pyhudi.expressions.ranges import ValueRange, may_match
 from pyhudi.expressions.where import parse_where

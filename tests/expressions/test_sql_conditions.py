@@ -12,9 +12,11 @@ import pytest
 
 from pyhudi import ConfigError, HudiTable, write_hudi
 from pyhudi.errors import MissingLibrary
+from pyhudi.expressions.binding import bind
 from pyhudi.expressions.engines import zone_name
-from pyhudi.expressions.filters import bind, to_arrow
+from pyhudi.expressions.filters import to_arrow, truth_of
 from pyhudi.expressions.predicates import Not, SqlText
+from pyhudi.expressions.values import EngineValue, sql_value
 from pyhudi.expressions.where import parse_where
 from tests.support.values.conditions import ANSWERS, ROWS
 
@@ -131,12 +133,34 @@ def test_without_an_engine_the_error_names_the_extra(table: HudiTable, monkeypat
 @pytest.mark.thorough
 def test_parts_of_moments_are_those_of_the_zone(tmp_path: Path) -> None:
     midnight = datetime(2024, 1, 1, tzinfo=timezone.utc)
-    rows = pa.table({"t": [midnight]})
-    where = parse_where("hour(t) + 1 = 2")
-    for zone, kept in ((timezone.utc, 0), (ZoneInfo("Europe/Berlin"), 1), (timezone(timedelta(hours=1)), 1)):
-        assert rows.filter(to_arrow(bind(where, rows.schema, zone), rows.schema)).num_rows == kept
+    rows = pa.table({"t": [midnight], "n": [1]})
+    wheres = ["hour(t) + 1 = 2", "hour(t) = 1", "hour(t) IN (1, 5)", "n = 1 AND date_format(t, 'HH') LIKE '01%'"]
+    for where in map(parse_where, wheres):
+        for zone, kept in ((timezone.utc, 0), (ZoneInfo("Europe/Berlin"), 1), (timezone(timedelta(hours=1)), 1)):
+            assert truth_of(bind(where, rows.schema, zone), rows).to_pylist() == [bool(kept)]
+            assert rows.filter(to_arrow(bind(where, rows.schema, zone), rows.schema)).num_rows == kept
     with pytest.raises(ConfigError, match="whole hours"):
         zone_name(timezone(timedelta(minutes=30)))
     write_hudi(tmp_path / "t", pa.table({"id": [1], "t": [midnight]}), record_key="id")
     with pytest.raises(ConfigError, match="says no time zone"):
         HudiTable.open(tmp_path / "t").delete(where="t + INTERVAL 1 DAY > TIMESTAMP '2024-01-01 00:00:00'")
+
+
+def test_a_value_of_set_is_that_of_the_zone() -> None:
+    rows = pa.table({"t": [datetime(2024, 1, 1, tzinfo=timezone.utc)], "n": [5]})
+    for zone, hour in ((None, 0), (ZoneInfo("Europe/Berlin"), 1), (timezone(timedelta(hours=1)), 1)):
+        value = sql_value("hour(t)", rows.schema, "set=", zone=zone)
+        assert isinstance(value, EngineValue)
+        assert value(rows).to_pylist() == [hour]
+    odd = timezone(timedelta(hours=5, minutes=30))
+    assert not isinstance(sql_value("n + 1", rows.schema, "set=", zone=odd), EngineValue)
+    with pytest.raises(ConfigError, match=r"set=: 'hour\(t\)'.*whole hours"):
+        sql_value("hour(t)", rows.schema, "set=", zone=odd)
+
+
+def test_a_guard_before_a_text_holds_where_unknown_answers_count() -> None:
+    rows = pa.table({"d": [0, 1, 3, None], "n": [1, None, 1, 1]})
+    bound = bind(parse_where("d <> 0 AND 6 / d > 5"), rows.schema)
+    assert truth_of(bound, rows).to_pylist() == [False, True, False, None]
+    bound = bind(parse_where("n = 1 AND d + 1 = 4"), rows.schema)
+    assert truth_of(bound, rows).to_pylist() == [False, False, True, None]

@@ -11,7 +11,8 @@ import pytest
 
 from pyhudi import HudiTable
 from pyhudi.errors import ConfigError
-from pyhudi.expressions.filters import bind, to_arrow
+from pyhudi.expressions.binding import bind
+from pyhudi.expressions.filters import to_arrow
 from pyhudi.expressions.predicates import Call, Column
 from pyhudi.expressions.ranges import ValueRange
 from pyhudi.expressions.where import parse_where

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pyhudi.expressions.filters import bind
+from pyhudi.expressions.binding import bind
 from pyhudi.expressions.where import parse_where
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.queries.plan import plan_snapshot

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyhudi.errors import ConfigError
-from pyhudi.expressions.filters import bind
+from pyhudi.expressions.binding import bind
 from pyhudi.expressions.predicates import And, Column, Compare, In, Not, Operand, Or, Predicate
 from pyhudi.expressions.ranges import ValueRange, may_match, must_match
 from pyhudi.expressions.where import parse_where

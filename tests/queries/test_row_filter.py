@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyhudi.errors import ConfigError
-from pyhudi.expressions.filters import bind, to_arrow
+from pyhudi.expressions.binding import bind
+from pyhudi.expressions.filters import RowFilter, to_arrow
 from pyhudi.expressions.predicates import Column, Compare, Constant, In, Predicate
 from pyhudi.expressions.where import parse_where
-from pyhudi.queries.snapshot import RowFilter
 from tests.support.values.predicates import PREDICATES, SCHEMA, VALUES
 
 ROWS = st.lists(

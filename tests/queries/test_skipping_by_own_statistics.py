@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyhudi import HudiTable
-from pyhudi.expressions.filters import bind
+from pyhudi.expressions.binding import bind
 from pyhudi.expressions.predicates import Column, Compare, Predicate
 from pyhudi.expressions.where import parse_where
 from pyhudi.formats.column_stats import RangesOfRows

@@ -10,12 +10,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from pyhudi.expressions.filters import RowFilter
 from pyhudi.expressions.predicates import Constant
 from pyhudi.filegroup.read.split_merge import replaced_base_rows
 from pyhudi.meta_client import MetaClient
 from pyhudi.queries.plan import ReadPlan, ReadSlice, plan_snapshot
 from pyhudi.queries.query import Query
-from pyhudi.queries.snapshot import RowFilter, read_log_rows, read_slice, split_read
+from pyhudi.queries.snapshot import read_log_rows, read_slice, split_read
 from pyhudi.storage import open_storage
 from pyhudi.storage.base import Storage
 from tests.support.golden.cases import golden_names

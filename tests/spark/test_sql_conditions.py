@@ -11,8 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pyhudi import HudiTable, write_hudi
+from pyhudi.expressions.binding import bind
 from pyhudi.expressions.engines import passes
-from pyhudi.expressions.filters import bind, to_arrow
+from pyhudi.expressions.filters import to_arrow
 from pyhudi.expressions.predicates import Predicate, SqlText
 from pyhudi.spark.filters import to_spark
 from pyhudi.spark.sql_values import evaluate

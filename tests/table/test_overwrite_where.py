@@ -52,6 +52,16 @@ def test_a_filter_of_partitions_overwrites_these_partitions_whole(tmp_path: Path
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_a_term_beside_that_of_the_partition_chooses_among_its_rows(tmp_path: Path, kind: str) -> None:
+    table = made(tmp_path, kind)
+    table.overwrite([row(7, "rome", 70.0)], where="city = 'rome' AND fare + 1 > 10")
+
+    assert rows(table) == [
+        (1, "oslo", 1.0), (2, "oslo", 20.0), (3, "rome", 3.0), (5, "bonn", 5.0), (7, "rome", 70.0)
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_rows_that_pass_are_replaced_and_the_others_stay(tmp_path: Path, kind: str) -> None:
     table = made(tmp_path, kind)
     table.overwrite([row(2, "oslo", 11.0), row(7, "lima", 70.0)], where="fare >= 10")

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 
 from pyhudi import ConfigError, CorruptFile, HudiError, HudiTable, write_hudi
 from pyhudi.errors import PathNotFound
-from pyhudi.expressions.filters import bind
+from pyhudi.expressions.binding import bind
 from pyhudi.expressions.predicates import Predicate
 from pyhudi.expressions.ranges import may_match
 from pyhudi.expressions.where import parse_where

@@ -46,7 +46,7 @@ from pyhudi.actions.writes.preparation import (
 from pyhudi.actions.writes.slot_work import WriteSlot
 from pyhudi.engine.base import Frame
 from pyhudi.errors import ConfigError, OutdatedRows
-from pyhudi.expressions.filters import Where, bind
+from pyhudi.expressions.binding import Where, bind
 from pyhudi.expressions.where import parse_where
 from pyhudi.filegroup.read.log_blocks import REWRITING
 from pyhudi.filegroup.write.spec import WriteSpec

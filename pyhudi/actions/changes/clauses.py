@@ -32,9 +32,9 @@ from pyhudi.actions.changes.values import (
     mask_of,
 )
 from pyhudi.errors import ConfigError
-from pyhudi.expressions.engines import projected
-from pyhudi.expressions.filters import Where
-from pyhudi.expressions.values import EngineValue
+from pyhudi.expressions.binding import Where
+from pyhudi.expressions.filters import truth_of
+from pyhudi.expressions.predicates import Predicate
 from pyhudi.merge.base import Mask
 from pyhudi.merge.combine import single_array
 from pyhudi.model.keys import KEY_GENERATOR_CLASSES, META_COLUMNS
@@ -84,16 +84,14 @@ class BoundClause:
 
     when: When
     does: Literal["update", "delete", "insert"]
-    condition: pc.Expression | EngineValue | None
+    condition: Predicate | None
     assignments: tuple[Assignment, ...] = ()
 
     def holds(self, clause_rows: ClauseRows) -> Mask:
         """Which rows the condition is true for."""
         if self.condition is None:
             return np.ones(len(clause_rows), np.bool_)
-        if isinstance(self.condition, EngineValue):
-            return mask_of(self.condition(clause_rows.rows))
-        return mask_of(projected(self.condition, clause_rows.rows, "The condition"))
+        return mask_of(truth_of(self.condition, clause_rows.rows, "The condition"))
 
 
 def loose_columns(config: TableConfig, schema: pa.Schema, *, is_global: bool) -> frozenset[str]:

@@ -21,10 +21,7 @@ import pyarrow.compute as pc
 from pyhudi.actions.changes.clauses import BoundClause
 from pyhudi.actions.changes.computed import NumberedClause
 from pyhudi.actions.changes.values import mask_of
-from pyhudi.expressions.engines import passes as passes_text
-from pyhudi.expressions.engines import projected
-from pyhudi.expressions.filters import to_arrow
-from pyhudi.expressions.predicates import Constant, split_texts
+from pyhudi.expressions.filters import Truth
 from pyhudi.filegroup.read.slice import SliceSpec, read_with_late_keys
 from pyhudi.filegroup.write.spec import WriteSpec
 from pyhudi.formats.base import BATCH_ROWS
@@ -118,8 +115,7 @@ class SliceReader:
         Raises: CorruptFile, ConfigError, SchemaMismatch.
         """
         plan = self.plan
-        plain, texts = split_texts(plan.predicate)
-        condition = None if plain == Constant(True) else to_arrow(plain, plan.read_schema)
+        truth = None if plan.keeps_all_rows else Truth.of(plan.predicate, plan.read_schema)
         names = columns.for_file if rewrites else columns.for_log
         for batch, late in self._stored(read, names, columns.whole):
             visible = batch if names else with_path_values(batch, read.from_path, plan.read_schema)
@@ -127,13 +123,10 @@ class SliceReader:
             stored = pa.Table.from_batches([batch])
             if len(late):
                 stored = stored.append_column(IS_LATE, pc.is_in(stored.column(RECORD_KEY), value_set=late))
-            if condition is not None:
-                passes = mask_of(projected(condition, visible_rows, "where"))
+            if truth is not None:
+                passes = mask_of(truth(visible_rows))
                 if not passes.all():
                     stored, visible_rows = stored.filter(pa.array(passes)), visible_rows.filter(pa.array(passes))
-            for text in texts:
-                answers = passes_text(text, visible_rows)
-                stored, visible_rows = stored.filter(answers), visible_rows.filter(answers)
             if len(stored):
                 yield stored, visible_rows
 

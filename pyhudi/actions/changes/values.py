@@ -17,12 +17,13 @@ import pyarrow.compute as pc
 
 from pyhudi.arrow.kinds import is_list
 from pyhudi.errors import ConfigError, SchemaMismatch
+from pyhudi.expressions.binding import Where, bind
 from pyhudi.expressions.engines import projected
-from pyhudi.expressions.filters import Where, bind, to_arrow
-from pyhudi.expressions.limits import MAX_SQL_CHARS, NotUnderstood, check_expressions
+from pyhudi.expressions.filters import truth_of
+from pyhudi.expressions.limits import check_expressions
 from pyhudi.expressions.literals import in_zone
-from pyhudi.expressions.terms import check_repeatable
-from pyhudi.expressions.values import EngineValue, Literal, SqlValue, UnknownMeaning, path_of, sql_value
+from pyhudi.expressions.predicates import Predicate
+from pyhudi.expressions.values import EngineValue, Literal, SqlValue, path_of, sql_value
 from pyhudi.expressions.where import parse_where
 from pyhudi.merge.base import Mask
 from pyhudi.merge.combine import single_array
@@ -98,37 +99,16 @@ def _struct_of(side: pa.Table) -> pa.Array:
     return pa.StructArray.from_arrays(arrays, fields=fields)
 
 
-def condition_of(where: Where, schema: pa.Schema, zone: tzinfo | None) -> pc.Expression | EngineValue:
-    """A condition; SQL text that no filter can express becomes a boolean value."""
-    condition: pc.Expression | EngineValue
-    try:
-        condition = to_arrow(bind(parse_where(where, evaluates=False), schema, zone), schema)
-    except NotUnderstood:
-        if not isinstance(where, str) or len(where) > MAX_SQL_CHARS:
-            raise
-        try:
-            value = sql_value(where, schema, "The condition")
-        except UnknownMeaning:
-            check_repeatable(where, "The condition")
-            raise
-        except ConfigError:
-            value = Literal(None)
-        if isinstance(value, Literal):
-            raise
-        check_repeatable(where, "The condition")
-        condition = value
-    if isinstance(condition, EngineValue):
-        kind = condition(schema.empty_table()).type
-    else:
-        kind = projected(condition, schema.empty_table(), "The condition").type
-    if not pa.types.is_boolean(kind):
-        raise ConfigError(f"The condition {brief(where)} is of type {kind}; expected true or false.")
+def condition_of(where: Where, schema: pa.Schema, zone: tzinfo | None) -> Predicate:
+    """The condition of a clause or a constraint on these columns. Raises ConfigError."""
+    condition = bind(parse_where(where), schema, zone)
+    truth_of(condition, schema.empty_table(), "The condition")
     return condition
 
 
-def mask_of(values: pa.ChunkedArray) -> Mask:
+def mask_of(values: pa.ChunkedArray | pa.Array) -> Mask:
     """Where a condition is true; unknown counts as false."""
-    flags: Mask = np.asarray(pc.fill_null(values, False).to_numpy(), dtype=np.bool_)
+    flags: Mask = np.asarray(pc.fill_null(values, False), dtype=np.bool_)
     return flags
 
 
@@ -195,7 +175,7 @@ def assignment(
     Raises:  ConfigError for values that can't become the column's type; SchemaMismatch for structs with other fields.
     """
     if isinstance(value, str):
-        value = _of_text(value, column, schema)
+        value = _of_text(value, column, schema, zone)
     if isinstance(value, Literal):
         value = value.value
     elif isinstance(value, EngineValue):
@@ -218,7 +198,7 @@ def assignment(
     return Assignment(column, scalar)
 
 
-def _of_text(text: str, column: pa.Field, schema: pa.Schema) -> SqlValue:
+def _of_text(text: str, column: pa.Field, schema: pa.Schema, zone: tzinfo | None) -> SqlValue:
     """The value that SQL text computes. Raises ConfigError, which says how to write the text as a constant."""
     side, dot, name = text.partition(".")
     packed = schema.field(side).type if dot and side in (SOURCE, TARGET) and side in schema.names else None
@@ -231,7 +211,8 @@ def _of_text(text: str, column: pa.Field, schema: pa.Schema) -> SqlValue:
                 f"has {', '.join(field.name for field in packed)}. The text itself is pyarrow.scalar({brief(text)})."
             )
     try:
-        value = sql_value(text, schema, f"set= gives the column {column.name!r} SQL text")
+        what = f"set= gives the column {column.name!r} SQL text"
+        value = sql_value(text, schema, what, zone=zone)
     except ConfigError as error:
         quoted = text.replace("'", "''")
         raise ConfigError(

@@ -24,7 +24,7 @@ from datetime import date, datetime, timedelta
 import pyarrow as pa
 
 from pyhudi.expressions.column_functions import FUNCTIONS, pattern_fields
-from pyhudi.expressions.filters import resolve, resolve_operand
+from pyhudi.expressions.columns import resolve, resolve_operand
 from pyhudi.expressions.predicates import Call, Predicate, Value, calls_of, is_opaque
 from pyhudi.expressions.ranges import ValueRange
 from pyhudi.formats.bloom import BloomFilter

@@ -28,7 +28,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.errors import ConfigError
-from pyhudi.expressions.filters import resolve, resolve_operand
+from pyhudi.expressions.columns import resolve, resolve_operand
 from pyhudi.expressions.predicates import Column, Operand, Predicate, column_of, columns_of
 from pyhudi.expressions.ranges import ValueRange, may_match
 from pyhudi.formats.base.parquet_calendar import FIRST_SAFE_DAY

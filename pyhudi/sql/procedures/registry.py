@@ -14,7 +14,8 @@ from types import ModuleType
 import pyarrow as pa
 
 from pyhudi.errors import ConfigError
-from pyhudi.expressions.filters import bind, to_arrow
+from pyhudi.expressions.binding import bind
+from pyhudi.expressions.filters import to_arrow
 from pyhudi.expressions.where import parse_where
 from pyhudi.sql.procedures import changes, files, history, metadata_table, services
 from pyhudi.sql.procedures.procedure import Procedure, ProcedureCall, Rows, procedure

@@ -1,0 +1,71 @@
+"""A column of a predicate meets a schema: names are resolved, and functions of columns have types."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from difflib import get_close_matches
+from itertools import islice
+
+import pyarrow as pa
+
+from pyhudi.errors import ConfigError
+from pyhudi.expressions.column_functions import result_type, why_not
+from pyhudi.expressions.predicates import Column, Operand
+from pyhudi.shown_text import brief, is_text
+
+__all__ = ["resolve", "resolve_operand"]
+
+_COLUMNS_NAMED = 100  # in a message; more say nothing
+
+
+def resolve(column: Column, schema: pa.Schema) -> tuple[tuple[str, ...], pa.DataType]:
+    """Where a column is in a schema: the path of names, and its type.
+
+    A top-level column whose name has dots in it wins over a nested path. A name in another case means the only column
+    that it fits, as in Spark; where there is one in just that case, this one. Raises ConfigError naming the nearest
+    column.
+    """
+    whole = ".".join(column.path)
+    if is_text(whole) and schema.get_field_index(whole) >= 0:
+        return (whole,), schema.field(whole).type
+    fields: dict[str, pa.DataType] = {field.name: field.type for field in schema}
+    kind: pa.DataType | None = None
+    path = []
+    for name in column.path:
+        name = name if name in fields else _in_another_case(name, fields)
+        if name not in fields:
+            near = get_close_matches(name, list(fields), n=1)
+            hint = f" Did you mean {near[0]!r}?" if near else " A text is written in single quotes."
+            columns = ", ".join([*islice(fields, _COLUMNS_NAMED), *(["..."] if len(fields) > _COLUMNS_NAMED else [])])
+            raise ConfigError(
+                f"where names the column {brief(whole)}, which the table does not have.{hint} Columns: "
+                f"{columns or 'none'}."
+            )
+        kind = fields[name]
+        path.append(name)
+        fields = {f.name: f.type for f in kind} if pa.types.is_struct(kind) else {}
+    assert kind is not None, column
+    return tuple(path), kind
+
+
+def _in_another_case(name: str, fields: Iterable[str]) -> str:
+    """The one of these names that differs in its case alone; the name itself where none does, or several do."""
+    matches = [field for field in fields if field.lower() == name.lower()]
+    return matches[0] if len(matches) == 1 else name
+
+
+def resolve_operand(operand: Operand, schema: pa.Schema) -> tuple[Operand, pa.DataType]:
+    """A column, or a function of one, with the path as the schema has it; and the type of its values.
+
+    Raises ConfigError for an unknown column, and a function that can't be computed of it.
+    """
+    if isinstance(operand, Column):
+        path, kind = resolve(operand, schema)
+        return Column(path), kind
+    path, kind = resolve(operand.column, schema)
+    call = replace(operand, column=Column(path))
+    why = why_not(call, kind)
+    if why is not None:
+        raise ConfigError(f"where: {why}.")
+    return call, result_type(call, kind)
