@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import chain
 
 from pyhudi.expressions.predicates import (
     OPPOSITE,
@@ -27,7 +28,7 @@ from pyhudi.expressions.predicates import (
     without_not,
 )
 
-__all__ = ["Ranges", "ValueRange", "may_match", "must_match"]
+__all__ = ["Ranges", "ValueRange", "exact_values", "may_match", "must_match"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,3 +178,20 @@ def _prefix_possible(r: ValueRange, prefix: str) -> bool:
     if r.high is not None and r.high < prefix:
         return False
     return r.low is None or r.low <= prefix or r.low.startswith(prefix)
+
+
+def exact_values(predicate: Predicate, column: Operand) -> tuple[Value, ...] | None:
+    """The only values of a column with which a row can pass; None when there may be others."""
+    match predicate:
+        case Compare(operand, "=", value) if operand == column:
+            return (value,)
+        case In(operand, values) if operand == column:
+            return tuple(value for value in values if value is not None)
+        case And(children):
+            each = [exact_values(child, column) for child in children]
+            return min((values for values in each if values is not None), key=len, default=None)
+        case Or(children):
+            each = [exact_values(child, column) for child in children]
+            lists = [values for values in each if values is not None]
+            return tuple(dict.fromkeys(chain(*lists))) if len(lists) == len(each) else None
+    return None

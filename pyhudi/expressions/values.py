@@ -23,10 +23,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.errors import ConfigError
+from pyhudi.expressions.columns import resolve
 from pyhudi.expressions.engines import arrow_of, depends_on_zone, evaluated, zone_name
 from pyhudi.expressions.limits import MAX_WHERE_CHARS
+from pyhudi.expressions.predicates import Column
 from pyhudi.expressions.text import typed_value
-from pyhudi.expressions.types import fields_named
 from pyhudi.expressions.where_text import negative, number_of
 from pyhudi.model.sql_text import MisreadSql, query_of
 from pyhudi.shown_text import brief, is_text
@@ -146,20 +147,11 @@ def _check(tree: exp.Expr, schema: pa.Schema, text: str, what: str) -> None:
 
 
 def path_of(parts: Sequence[str], schema: pa.Schema) -> tuple[str, ...] | None:
-    """A column or a field of one by its name; None for an unknown one. Case matters where several fit."""
-    whole = ".".join(parts)
-    if schema.get_field_index(whole) >= 0:
-        return (whole,)
-    fields = list(schema)
-    path = []
-    for part in parts:
-        matches = fields_named(fields, part)
-        if len(matches) != 1:
-            return None
-        path.append(matches[0].name)
-        kind = matches[0].type
-        fields = [kind.field(i) for i in range(kind.num_fields)] if pa.types.is_struct(kind) else []
-    return tuple(path)
+    """A column or a field of one by its name; None for an unknown one."""
+    try:
+        return resolve(Column(tuple(parts)), schema)[0]
+    except ConfigError:
+        return None
 
 
 def _literal(tree: exp.Expr) -> Literal | None:

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     import pyarrow.compute as pc
     from sqlglot import exp
 
-__all__ = ["parse_call", "parse_where"]
+__all__ = ["parse_call", "parse_where", "plain_predicate"]
 
 _SAME_OP = {"==": "=", "!=": "<>"}
 _OPERATORS = {"EQ": "=", "NEQ": "<>", "LT": "<", "LTE": "<=", "GT": ">", "GTE": ">="}  # sqlglot's classes
@@ -54,17 +54,16 @@ _FLOATS = ("DOUBLE", "FLOAT")
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "<>": "<>"}
 
 
-def parse_where(where: object, *, evaluates: bool = True) -> Predicate:
+def parse_where(where: object) -> Predicate:
     """A predicate from a user's `where`.
 
     Of a text, the terms between its ANDs that the tree has no form of become `SqlText`.
 
     Args:    where: SQL text; a `pyarrow.compute.Expression`; a tuple `("column", "op", value)`; a list of any of these,
              all of which must hold; a ready `Predicate`; or None, which keeps every row.
-             evaluates: False: a text may have no such terms.
     Raises:  ConfigError, with the position in the text, and for texts beyond the limits of `limits.py`.
     """
-    return _parsed(where, 0, evaluates)
+    return _parsed(where, 0)
 
 
 def parse_call(text: str) -> Call:
@@ -75,14 +74,14 @@ def parse_call(text: str) -> Call:
     return _Builder(WhereText(text)).call_alone()
 
 
-def _parsed(where: object, depth: int, evaluates: bool) -> Predicate:
+def _parsed(where: object, depth: int) -> Predicate:
     if depth > MAX_DEPTH:
         raise too_deep()
     match where:
         case None:
             return Constant(True)
         case str():
-            return _of_text(where) if evaluates else _Builder(WhereText(where)).predicate_alone()
+            return _of_text(where)
         case (str(column), str(op), value) if isinstance(where, tuple):
             return _from_tuple(column, op, value)
         case (str(column), str(op)) if isinstance(where, tuple):
@@ -93,7 +92,7 @@ def _parsed(where: object, depth: int, evaluates: bool) -> Predicate:
         case SqlText():
             return where
         case list() | tuple():
-            return conjunction(tuple(_parsed(part, depth + 1, evaluates) for part in where))
+            return conjunction(tuple(_parsed(part, depth + 1) for part in where))
     if type(where).__module__.startswith("pyarrow") and type(where).__name__ == "Expression":
         opaque = Opaque(cast("pc.Expression", where))
         check_depth(opaque)
@@ -105,10 +104,19 @@ def _parsed(where: object, depth: int, evaluates: bool) -> Predicate:
     )
 
 
+def plain_predicate(text: str) -> Predicate:
+    """A predicate from SQL text that has terms of the tree alone.
+
+    Raises: ConfigError as `parse_where`; NotUnderstood for a text with other terms.
+    """
+    builder = _Builder(WhereText(text))
+    return builder.predicate(builder.where.tree())
+
+
 def _of_text(text: str) -> Predicate:
     """The text as a tree; where it is none, its terms, those that the tree has no form of as they are."""
     try:
-        return _Builder(WhereText(text)).predicate_alone()
+        return plain_predicate(text)
     except NotUnderstood as error:
         terms = [_term(term) for term in terms_of(text)] if len(text) <= MAX_SQL_CHARS else [None]
         if None in terms:
@@ -121,7 +129,7 @@ def _term(text: str) -> Predicate | None:
     if not text:
         return None
     try:
-        return _Builder(WhereText(text)).predicate_alone()
+        return plain_predicate(text)
     except NotUnderstood:
         return None if sql_condition(text) is None else SqlText(text)
 
@@ -188,9 +196,6 @@ class _Builder:
 
     def __init__(self, where: WhereText) -> None:
         self.where = where
-
-    def predicate_alone(self) -> Predicate:
-        return self.predicate(self.where.tree())
 
     def call_alone(self) -> Call:
         from sqlglot import exp

@@ -26,7 +26,7 @@ from pyhudi.errors import ConfigError, PathNotFound, StaleRead
 from pyhudi.expressions.columns import resolve
 from pyhudi.expressions.filters import RowFilter
 from pyhudi.expressions.predicates import Column, operands_of
-from pyhudi.expressions.ranges import Ranges, ValueRange, may_match
+from pyhudi.expressions.ranges import Ranges, ValueRange, exact_values, may_match
 from pyhudi.filegroup.read.matching import KeyFilter
 from pyhudi.filegroup.read.slice import read_file_slice
 from pyhudi.filegroup.read.split_merge import SplitSlice, merged_log_rows, split_slice
@@ -36,7 +36,7 @@ from pyhudi.model.keys import RECORD_KEY
 from pyhudi.queries.change_rows import read_changes
 from pyhudi.queries.plan import ReadPlan, ReadSlice
 from pyhudi.queries.schema import with_path_values
-from pyhudi.queries.skip.keys import MAX_KEYS, exact_values
+from pyhudi.queries.skip.keys import MAX_KEYS
 from pyhudi.schema.column_mapping import file_columns
 from pyhudi.schema.projection import project
 from pyhudi.storage.base import Storage

@@ -26,7 +26,7 @@ import pyarrow as pa
 from pyhudi.expressions.column_functions import FUNCTIONS, pattern_fields
 from pyhudi.expressions.columns import resolve, resolve_operand
 from pyhudi.expressions.predicates import Call, Predicate, Value, calls_of, is_opaque
-from pyhudi.expressions.ranges import ValueRange
+from pyhudi.expressions.ranges import ValueRange, exact_values
 from pyhudi.formats.bloom import BloomFilter
 from pyhudi.metadata.index_definitions import read_index_definitions
 from pyhudi.metadata.keys import bloom_filter_key, stored_partition
@@ -35,7 +35,6 @@ from pyhudi.metadata.schema import MetadataKind, kind_of
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.file_group import FileSlice
 from pyhudi.queries.read_slice import ReadSlice
-from pyhudi.queries.skip.keys import exact_values
 from pyhudi.queries.skip.skipper import Answer, SkipRequest
 
 __all__ = ["MAX_BLOOM_VALUES", "BloomFilters", "depends_on_zone", "expression_indexes", "in_any_zone"]

@@ -21,13 +21,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import reduce
-from itertools import chain, product
+from itertools import product
 from math import prod
 
 import pyarrow as pa
 
 from pyhudi.errors import HudiError
-from pyhudi.expressions.predicates import And, Column, Compare, In, Operand, Or, Predicate, Value, columns_of
+from pyhudi.expressions.predicates import Column, Predicate, Value, columns_of
+from pyhudi.expressions.ranges import exact_values
 from pyhudi.keygen import from_options
 from pyhudi.keygen.base import BuiltInKey
 from pyhudi.metadata.index_definitions import read_index_definitions
@@ -49,7 +50,6 @@ __all__ = [
     "RecordIndex",
     "SecondaryIndexes",
     "exact_keys",
-    "exact_values",
     "groups_with_keys",
     "sole_key_field",
 ]
@@ -62,23 +62,6 @@ def _groups_of_locations(records: pa.Table) -> frozenset[FileGroupId]:
     locations = records.column(MetadataKind.RECORD_INDEX.payloads[0]).combine_chunks()
     rows = zip(partition_paths(locations).to_pylist(), file_ids(locations).to_pylist(), strict=True)
     return frozenset(FileGroupId(str(path), str(file_id)) for path, file_id in rows)
-
-
-def exact_values(predicate: Predicate, column: Operand) -> tuple[Value, ...] | None:
-    """The only values of a column with which a row can pass; None when there may be others."""
-    match predicate:
-        case Compare(operand, "=", value) if operand == column:
-            return (value,)
-        case In(operand, values) if operand == column:
-            return tuple(value for value in values if value is not None)
-        case And(children):
-            each = [exact_values(child, column) for child in children]
-            return min((values for values in each if values is not None), key=len, default=None)
-        case Or(children):
-            each = [exact_values(child, column) for child in children]
-            lists = [values for values in each if values is not None]
-            return tuple(dict.fromkeys(chain(*lists))) if len(lists) == len(each) else None
-    return None
 
 
 # Keys that a query looks up. A look-up decompresses a block of the index for each of them, so that opening the files

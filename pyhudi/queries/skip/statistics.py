@@ -30,6 +30,7 @@ import pyarrow.compute as pc
 from pyhudi.errors import ConfigError
 from pyhudi.expressions.columns import resolve, resolve_operand
 from pyhudi.expressions.predicates import Column, Operand, Predicate, column_of, columns_of
+from pyhudi.expressions.range_columns import NOT_COMPARABLE, RangeColumns, python_values, which_may_match
 from pyhudi.expressions.ranges import ValueRange, may_match
 from pyhudi.formats.base.parquet_calendar import FIRST_SAFE_DAY
 from pyhudi.lazy_property import lazy_property
@@ -40,7 +41,6 @@ from pyhudi.metadata.schema import MetadataKind
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.queries.read_slice import ReadSlice
 from pyhudi.queries.skip.expressions import depends_on_zone, expression_indexes, in_any_zone
-from pyhudi.queries.skip.ranges import NOT_COMPARABLE, RangeColumns, python_values, which_may_match
 from pyhudi.queries.skip.skipper import Answer, SkipRequest, path_columns
 
 __all__ = [
