@@ -8,6 +8,7 @@ without a zone, compared with a column of moments, is in the caller's zone: UTC 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timezone, tzinfo
 from typing import TypeAlias
 
@@ -17,7 +18,7 @@ import pyarrow.compute as pc
 from pyhudi.errors import ConfigError
 from pyhudi.expressions.column_functions import FUNCTIONS
 from pyhudi.expressions.columns import resolve, resolve_operand
-from pyhudi.expressions.engines import passes, zone_name
+from pyhudi.expressions.engines import implied_by, passes, zone_name
 from pyhudi.expressions.filters import to_arrow
 from pyhudi.expressions.foreign import arrow_predicate
 from pyhudi.expressions.limits import check_depth, check_terms
@@ -174,7 +175,10 @@ def _bound_text(text: str, schema: pa.Schema, zone: tzinfo | None) -> SqlText:
         in_zone(next(filter(is_naive_time, texts), None), pa.timestamp("us", "UTC"), None, f"where: {brief(text)} has")
     condition = SqlText(text, tuple(names), zone_name(zone))
     passes(condition, schema.empty_table())
-    return condition
+    try:
+        return replace(condition, implied=_bound(implied_by(condition, schema), schema, zone))
+    except ConfigError:  # a literal that no value of its column is compared with
+        return condition
 
 
 def _is_moment(kind: pa.DataType) -> bool:

@@ -25,8 +25,9 @@ from pyhudi.errors import ConfigError, MissingLibrary
 from pyhudi.expressions.arrow import arrow_expression
 from pyhudi.expressions.duckdb import duckdb_expression
 from pyhudi.expressions.functions.times import ZONED
+from pyhudi.expressions.implied import implied_predicate
 from pyhudi.expressions.limits import check_expressions
-from pyhudi.expressions.predicates import SqlText
+from pyhudi.expressions.predicates import Constant, Predicate, SqlText
 from pyhudi.expressions.text import typed_value
 from pyhudi.expressions.tree import Expression, TypedCall, nodes_of
 from pyhudi.expressions.types import MOMENT
@@ -40,6 +41,7 @@ __all__ = [
     "condition_expression",
     "depends_on_zone",
     "evaluated",
+    "implied_by",
     "passes",
     "projected",
     "zone_name",
@@ -56,11 +58,14 @@ _lock = threading.Lock()
 
 @dataclass(frozen=True, slots=True)
 class _Way:
-    """How a text is evaluated: `arrow` does it, else DuckDB by its words, which give values of the type."""
+    """How a text is evaluated: `arrow` does it, else DuckDB by its words, which give values of the type.
 
+    `value`: what it means.
+    """
+
+    value: Expression
     arrow: pc.Expression | None
     duckdb: str
-    type: pa.DataType
 
 
 @lru_cache(maxsize=100)
@@ -68,7 +73,7 @@ def _way(text: str, schema: pa.Schema, zone: str) -> _Way:
     value = typed_value(text, schema, zone)
     arrow = arrow_of(value, schema, zone)
     words = "" if arrow is not None else with_deep_stack(lambda: duckdb_expression(value))
-    return _Way(arrow, words, value.type)
+    return _Way(value, arrow, words)
 
 
 def evaluated(text: str, rows: pa.Table, zone: str = "UTC") -> pa.ChunkedArray:
@@ -99,7 +104,8 @@ def evaluated(text: str, rows: pa.Table, zone: str = "UTC") -> pa.ChunkedArray:
         return values
     except ConfigError as error:
         raise ConfigError(f"DuckDB can't evaluate {text!r:.200}: {error}") from error
-    return values if values.type == way.type or pa.types.is_null(values.type) else values.cast(way.type)
+    kind = way.value.type
+    return values if values.type == kind or pa.types.is_null(values.type) else values.cast(kind)
 
 
 def _by_spark(text: str, rows: pa.Table, zone: str) -> pa.ChunkedArray | None:
@@ -167,11 +173,24 @@ def passes(condition: SqlText, rows: pa.Table) -> pa.BooleanArray:
     return answers
 
 
+def implied_by(condition: SqlText, schema: pa.Schema) -> Predicate:
+    """What a bound condition says of single columns: see `implied_predicate`."""
+    try:
+        value = _way(condition.text, _named(condition, schema), condition.zone).value
+        return with_deep_stack(lambda: implied_predicate(value))
+    except ConfigError:
+        return Constant(True)  # a session of Spark's alone knows what it means
+
+
+def _named(condition: SqlText, schema: pa.Schema) -> pa.Schema:
+    return pa.schema([schema.field(name) for name in condition.columns or tuple(schema.names[:1])])
+
+
 def condition_expression(condition: SqlText, schema: pa.Schema) -> pc.Expression:
     """A bound condition as an Arrow expression."""
     names = condition.columns or tuple(schema.names[:1])
     try:
-        arrow = _way(condition.text, pa.schema([schema.field(name) for name in names]), condition.zone).arrow
+        arrow = _way(condition.text, _named(condition, schema), condition.zone).arrow
     except ConfigError:
         arrow = None  # a session of Spark's knows it
     if arrow is not None:

@@ -191,13 +191,16 @@ class Opaque:
 
 @dataclass(frozen=True, slots=True)
 class SqlText:
-    """A condition in Spark's SQL that the tree has no form of: an engine of SQL evaluates it for each row. Nothing is
-    pruned by it. `columns`: the top-level columns that it names, once it is bound; `zone`: that of its times.
+    """A condition in Spark's SQL that the tree has no form of: an engine of SQL evaluates it for each row.
+
+    Of a bound one: `columns`: the top-level columns that it names; `zone`: that of its times; `implied`: a predicate
+    that is true for every row that passes, by which statistics and indexes leave files out.
     """
 
     text: str
     columns: tuple[str, ...] = ()
     zone: str = "UTC"
+    implied: Predicate = Constant(True)
 
     def __str__(self) -> str:
         return self.text
@@ -291,6 +294,8 @@ def _collect(predicate: Predicate, operands: dict[Operand, None]) -> None:
                 _collect(child, operands)
         case Not(child):
             _collect(child, operands)
+        case SqlText() as text:
+            _collect(text.implied, operands)
         case CompareColumns(left, _, right):
             operands[left] = operands[right] = None
         case Compare(column, _, _) | In(column, _, _) | IsNull(column) | Like(column, _):

@@ -28,6 +28,7 @@ from pyhudi.expressions.predicates import (
     Operand,
     Or,
     Predicate,
+    SqlText,
     Value,
     without_not,
 )
@@ -138,6 +139,8 @@ class _Files:
                 return self._unless(column, lambda r: _flags(r.only_null, False))
             case Like(column, _) as like:
                 return self._allowed(column, lambda r: _prefix_possible(r, like.prefix))
+            case SqlText() as text:
+                return self.may_match(without_not(text.implied))
         return np.ones(self.rows, np.bool_)  # nothing is known
 
     def _allowed(self, column: Operand, possible: Callable[[RangeColumns], _Flags]) -> _Flags:

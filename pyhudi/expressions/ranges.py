@@ -24,6 +24,7 @@ from pyhudi.expressions.predicates import (
     Operand,
     Or,
     Predicate,
+    SqlText,
     Value,
     without_not,
 )
@@ -91,6 +92,8 @@ def _may_match(predicate: Predicate, ranges: Ranges) -> bool:
             return value_range is None or not value_range.only_null
         case Like(column, _) as like:
             return _range_allows(ranges(column), lambda r: _prefix_possible(r, like.prefix))
+        case SqlText() as text:
+            return _may_match(without_not(text.implied), ranges)
     return True  # Opaque, comparisons of two columns, NOT LIKE: nothing is known
 
 
@@ -194,4 +197,6 @@ def exact_values(predicate: Predicate, column: Operand) -> tuple[Value, ...] | N
             each = [exact_values(child, column) for child in children]
             lists = [values for values in each if values is not None]
             return tuple(dict.fromkeys(chain(*lists))) if len(lists) == len(each) else None
+        case SqlText() as text:
+            return exact_values(text.implied, column)
     return None
