@@ -1,7 +1,7 @@
 """SQL text evaluated on rows: by Arrow where its kernels mean what Spark says, by DuckDB, or by the active session.
 
-The text is typed first (`text.py`). What has no meaning that is known here is Spark's alone: an active session
-evaluates it, without one it is refused. DuckDB and Spark are above this floor, so they are named by text.
+The text is typed first (`text.py`); what has no meaning that is known here is refused. Where DuckDB is not installed,
+an active session is asked for the rest. DuckDB and Spark are above this floor, so they are named by text.
 
 `passes` gives the answers of a condition for rows, `condition_expression` an Arrow expression with them, for the places
 that combine conditions. Arrow knows a function by the types of its arguments; the condition is an argument, too, so
@@ -85,37 +85,33 @@ def evaluated(text: str, rows: pa.Table, zone: str = "UTC") -> pa.ChunkedArray:
     try:
         way = _way(text, rows.schema, zone)
     except ConfigError as unknown:
-        values = _by_spark(text, rows, zone)
-        if values is None:
-            raise ConfigError(f"{text!r:.200}: {unknown}") from unknown
-        return values
+        if "pyspark" in sys.modules and not _has_duckdb():
+            return ENGINES.load("SPARK")(text, rows, zone)
+        raise ConfigError(f"{text!r:.200}: {unknown}") from unknown
     if way.arrow is not None:
         return projected(way.arrow, rows, f"{text!r:.200}")
     try:
         values = ENGINES.load("DUCKDB")(way.duckdb, rows, zone)
     except MissingLibrary as error:
-        values = _by_spark(text, rows, zone)
-        if values is None:
+        if "pyspark" not in sys.modules:
             raise MissingLibrary(
                 f"{brief(text)} is beyond what PyHudi evaluates itself: comparisons, IN, LIKE, BETWEEN, IS NULL, CASE, "
                 "arithmetic and some functions of columns. DuckDB evaluates it, and is not installed: pip install "
                 "'pyhudi[sql]'. So does an active Spark session."
             ) from error
-        return values
+        return ENGINES.load("SPARK")(text, rows, zone)
     except ConfigError as error:
         raise ConfigError(f"DuckDB can't evaluate {text!r:.200}: {error}") from error
     kind = way.value.type
     return values if values.type == kind or pa.types.is_null(values.type) else values.cast(kind)
 
 
-def _by_spark(text: str, rows: pa.Table, zone: str) -> pa.ChunkedArray | None:
-    """What an active session says; None without one."""
-    if "pyspark" not in sys.modules:
-        return None
+def _has_duckdb() -> bool:
     try:
-        return ENGINES.load("SPARK")(text, rows, zone)
+        ENGINES.load("DUCKDB")("1", pa.table({"row": [1]}), "UTC")
     except MissingLibrary:
-        return None
+        return False
+    return True
 
 
 def depends_on_zone(value: Expression) -> bool:
@@ -177,9 +173,9 @@ def implied_by(condition: SqlText, schema: pa.Schema) -> Predicate:
     """What a bound condition says of single columns: see `implied_predicate`."""
     try:
         value = _way(condition.text, _named(condition, schema), condition.zone).value
-        return with_deep_stack(lambda: implied_predicate(value))
     except ConfigError:
-        return Constant(True)  # a session of Spark's alone knows what it means
+        return Constant(True)  # Spark alone knows what it means
+    return with_deep_stack(lambda: implied_predicate(value))
 
 
 def _named(condition: SqlText, schema: pa.Schema) -> pa.Schema:
@@ -192,7 +188,7 @@ def condition_expression(condition: SqlText, schema: pa.Schema) -> pc.Expression
     try:
         arrow = _way(condition.text, _named(condition, schema), condition.zone).arrow
     except ConfigError:
-        arrow = None  # a session of Spark's knows it
+        arrow = None  # Spark alone knows what it means
     if arrow is not None:
         return arrow
     function = _registered(tuple(schema.field(name).type for name in names))
