@@ -10,7 +10,6 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from pyhudi.errors import ConfigError
 from pyhudi.expressions.binding import bind
@@ -21,15 +20,11 @@ from pyhudi.expressions.where import parse_where
 from pyhudi.expressions.where_text import to_sql
 from tests.support.values.predicates import (
     PREDICATES,
+    ROWS,
     SCHEMA,
     VALUES,
     keeps,
     utc,
-)
-
-ROWS = st.lists(
-    st.fixed_dictionaries({name: st.one_of(st.none(), st.sampled_from(values)) for name, values in VALUES.items()}),
-    max_size=8,
 )
 
 

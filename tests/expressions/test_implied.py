@@ -16,8 +16,7 @@ from pyhudi.expressions.predicates import Constant, Predicate, SqlText
 from pyhudi.expressions.text import typed_value
 from pyhudi.expressions.where import parse_where
 from pyhudi.expressions.where_text import to_sql
-from tests.expressions.test_filters import ROWS
-from tests.support.values.predicates import PREDICATES, SCHEMA, keeps
+from tests.support.values.predicates import PREDICATES, ROWS, SCHEMA, keeps
 
 COLUMNS = pa.schema(
     [("n", pa.int32()), ("m", pa.int64()), ("s", pa.string()), ("ok", pa.bool_()), ("day", pa.date32())]

@@ -109,6 +109,11 @@ PREDICATES = st.recursive(
     max_leaves=6,
 )
 
+ROWS = st.lists(
+    st.fixed_dictionaries({name: st.one_of(st.none(), st.sampled_from(values)) for name, values in VALUES.items()}),
+    max_size=8,
+)
+
 
 def plain_literal(name: str, value: Any) -> Any:
     """The literal as one would write it for Python's own comparison."""
