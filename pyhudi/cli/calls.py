@@ -25,7 +25,7 @@ _NAMED = re.compile(
     rf"|HudiTable\.(?!open\b)([a-z_]+(?:\.[a-z_]+){{0,2}})(?:{_ARGUMENTS})?"
     rf"|(?:pyhudi\.)?(write_hudi|import_table|repair_properties)\b(?:{_ARGUMENTS})?)"
 )
-_SETTING = re.compile(r"(?<![\w-])(mode|schema_mode|overwrite)=(?:'(\w+)'|True)")
+_SETTING = re.compile(r"(?<![\w-])(mode|schema_mode|overwrite|encoding|(?<!\()(?<!, )format)=(?:'([\w-]+)'|True)")
 _VALUE = re.compile(r"(?:(\w+)=)?('[^']*'|\"[^\"]*\"|True|False|\d+)")
 _CHANGE = re.compile(r"(AddColumn|ChangeType|DropNotNull)\('([^']+)'")
 _CHANGES = {

@@ -69,15 +69,15 @@ def create(
         table_name: The folder's name without it.
     """
     from pyhudi import HudiTable
-    from pyhudi.cli.files import rows_of_files
     from pyhudi.cli.write import names_of
     from pyhudi.sql.columns import schema_of_columns
+    from pyhudi.table.row_files import RowFiles
 
     if (columns is None) == (like is None):
         raise ConfigError("A table needs columns: give --columns or --like, one of them.")
     created = HudiTable.create(
         common.path(table),
-        schema_of_columns(columns) if columns is not None else rows_of_files([like or ""], None, None)().schema,
+        schema_of_columns(columns) if columns is not None else RowFiles.of([like or ""]).read(None).schema,
         record_key=names_of(record_key),
         partition_by=names_of(partition_by),
         ordering=names_of(ordering),

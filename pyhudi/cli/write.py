@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated
 
 from cyclopts import Parameter
 
 from pyhudi.cli.options import COMMON, CommonOptions, TablePath
+from pyhudi.cli.parsing import STANDARD_INPUT
 from pyhudi.cli.reply import Reply
 
 __all__ = ["bootstrap", "import_table", "write"]
@@ -47,16 +49,13 @@ def write(
         table_type: Of a new table: COPY_ON_WRITE or MERGE_ON_READ.
         table_name: Of a new table; its folder's name without it.
     """
-    from pyhudi import HudiTable, write_hudi
-    from pyhudi.cli.files import rows_of_files
+    from pyhudi import write_hudi
+    from pyhudi.table.row_files import RowFiles
 
-    path = common.path(table)
-    schema = None
-    if mode != "replace" and HudiTable.exists(path, storage_options=common.storage_options):
-        schema = common.open(table).schema()
+    given = [sys.stdin.buffer if file == STANDARD_INPUT else file for file in files]
     written = write_hudi(
-        path,
-        rows_of_files(files, format, schema, encoding),
+        common.path(table),
+        RowFiles.of(given, format, encoding),
         operation,
         record_key=names_of(record_key),
         partition_by=names_of(partition_by),

@@ -1,4 +1,4 @@
-"""The data of callers as Arrow: tables and batches, pandas, polars, Arrow's C stream, dicts, functions.
+"""The data of callers as Arrow: tables and batches, pandas, polars, Arrow's C stream, dicts, functions, files.
 
 `ArrowInput` reads nothing without need: a stream stays a stream, and the write reads it once.
 """
@@ -25,6 +25,7 @@ from pyhudi.schema.projection import project
 from pyhudi.shown_text import quoted
 from pyhudi.table.calls import session_options
 from pyhudi.table.column_values import NO_FIT, from_columns, from_dicts, type_in
+from pyhudi.table.row_files import RowFiles
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -122,7 +123,7 @@ class ArrowArray(Protocol):
 TableInput: TypeAlias = (
     "pa.Table | pa.RecordBatch | pa.RecordBatchReader | ds.Dataset | ds.Scanner | pd.DataFrame | SparkDataFrame | "
     "pl.LazyFrame | ArrowStream | ArrowArray | Sequence[Mapping[str, object]] | Mapping[str, object] | "
-    "Sequence[ArrowStream | ArrowArray] | Iterator[ArrowStream | ArrowArray] | Callable[[], object]"
+    "Sequence[ArrowStream | ArrowArray] | Iterator[ArrowStream | ArrowArray] | Callable[[], object] | RowFiles"
 )
 ArrowRows: TypeAlias = "pa.Table | pa.RecordBatchReader | ReopenedRows"
 _ASKED_AGAIN = frozenset({"polars", "duckdb", "ibis", "pyhudi"})  # of types with __arrow_c_stream__
@@ -158,11 +159,21 @@ class ArrowInput:
     _rows: ArrowRows | None = field(default=None, init=False)
 
     def column_names(self, table: MetaClient | None) -> tuple[str, ...]:
-        self._rows = rows_to_write(self.data, None if table is None else table.table_schema(), self.key_columns)
+        self._rows = rows_to_write(self.data, None if table is None else self._schema(table), self.key_columns)
         return tuple(self._rows.schema.names)
 
     def rows(self, options: WriteOptions, keys: Iterable[str]) -> tuple[Frame, Engine]:
         return in_this_process(rows_to_write(self.data) if self._rows is None else self._rows)
+
+    def _schema(self, table: MetaClient) -> pa.Schema:
+        """The table's columns. For files with the partition columns that a table's own files leave out: text there
+        would get a type of its own.
+        """
+        if not isinstance(self.data, RowFiles):
+            return table.table_schema()
+        from pyhudi.table.reports import data_schema
+
+        return data_schema(table)
 
 
 def is_spark_frame(data: object) -> TypeGuard[SparkDataFrame]:
@@ -231,6 +242,8 @@ def to_arrow_rows(
 
 
 def _converted(data: object, schema: pa.Schema | None, names: Collection[str]) -> pa.Table | pa.RecordBatchReader:
+    if isinstance(data, RowFiles):
+        return data.read(schema)
     module = type(data).__module__.partition(".")[0]
     if type(data).__name__ == "Series" or isinstance(data, pa.Array | pa.ChunkedArray):
         way = "series.to_frame()" if hasattr(data, "to_frame") else "pyarrow.table({'name': array})"

@@ -1,8 +1,8 @@
 """Values that stand in a file as text: every field of CSV, and of JSON what it has no type for.
 
-`write` reads by these rules what `--json` and `--csv` print: decimals, dates and times as text, binary as hexadecimal
-digits, in CSV nested values as JSON. A timestamp with a zone is a moment; one without is a date and a time of day.
-Each goes into a column of its own kind only.
+These rules read back what the command line prints as JSON and CSV, and `export` as CSV: decimals, dates and times are
+text, binary is hexadecimal digits, and in CSV nested values are JSON. A timestamp with a zone is a moment; one without
+is a date and a time of day. Each goes into a column of its own kind only.
 """
 
 from __future__ import annotations

@@ -14,9 +14,9 @@ import pyarrow as pa
 import pytest
 
 from pyhudi import HudiTable, write_hudi
-from pyhudi.cli.files import rows_of_files
 from pyhudi.cli.main import main
 from pyhudi.errors import ConfigError, HudiError, SchemaMismatch
+from pyhudi.table.row_files import RowFiles
 
 MOMENT = datetime(2024, 1, 5, 1, 4, 5, tzinfo=timezone.utc)
 VALUES = pa.schema(
@@ -60,7 +60,7 @@ def rows(tmp_path: Path) -> Rows:
     def read(name: str, content: str | bytes, schema: pa.Schema | None = None, **more: str) -> list[dict[str, Any]]:
         path = tmp_path / name
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
-        return rows_of_files([str(path)], None, schema, **more)().read_all().to_pylist()
+        return RowFiles.of([path], **more).read(schema).read_all().to_pylist()
 
     return read
 
@@ -125,7 +125,7 @@ def test_an_exported_csv_file_can_be_written_again(tmp_path: Path) -> None:
     table.upsert(pa.Table.from_pylist(ROWS, VALUES))
     table.export(tmp_path / "rows.csv")
 
-    read = rows_of_files([str(tmp_path / "rows.csv")], None, table.schema())().read_all()
+    read = RowFiles.of([tmp_path / "rows.csv"]).read(table.schema()).read_all()
 
     assert sorted(read.to_pylist(), key=lambda row: row["id"]) == ROWS
 
@@ -195,17 +195,17 @@ def test_a_column_of_several_types_is_refused_by_its_name(rows: Rows) -> None:
 def test_texts_of_another_encoding_are_refused_until_it_is_named(rows: Rows) -> None:
     for name, text in (("a.csv", "id,city\n1,Zürich\n"), ("a.json", '{"id": 1, "city": "Zürich"}')):
         latin = text.encode("latin-1")
-        refused(rows, ConfigError, "--encoding latin-1", name, latin)
+        refused(rows, ConfigError, "encoding='latin-1'", name, latin)
         assert rows(name, latin, encoding="latin-1") == [{"id": 1, "city": "Zürich"}]
         assert rows(name, b"\xef\xbb\xbf" + text.encode()) == [{"id": 1, "city": "Zürich"}]
-    refused(rows, ConfigError, "--encoding latin-1", "a.csv", "id,größe\n1,2\n".encode("latin-1"))
+    refused(rows, ConfigError, "encoding='latin-1'", "a.csv", "id,größe\n1,2\n".encode("latin-1"))
 
 
 def test_an_encoding_that_is_not_known_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("id\n1\n")
 
-    with pytest.raises(ConfigError, match="--encoding takes"):
-        rows_of_files([str(tmp_path / "a.csv")], None, None, "klingon")
+    with pytest.raises(ConfigError, match="encoding takes"):
+        RowFiles.of([tmp_path / "a.csv"], encoding="klingon")
 
 
 def test_in_csv_a_quoted_empty_field_is_a_text_and_no_word_is_null(rows: Rows) -> None:
@@ -254,11 +254,11 @@ def test_files_of_one_write_decide_their_types_together(tmp_path: Path) -> None:
     for name, content in (("a.csv", "id,v\n1,5\n"), ("b.csv", "v,id\n1.50,2\n00123,3\n"), ("c.json", '{"id": 1}')):
         (tmp_path / name).write_text(content)
 
-    both = rows_of_files([str(tmp_path / "a.csv"), str(tmp_path / "b.csv")], None, None)().read_all()
+    both = RowFiles.of([tmp_path / "a.csv", tmp_path / "b.csv"]).read(None).read_all()
 
     assert both.to_pylist() == [{"id": 1, "v": "5"}, {"id": 2, "v": "1.50"}, {"id": 3, "v": "00123"}]
     with pytest.raises(SchemaMismatch, match=r"c\.json: its columns id are not those of the first file"):
-        rows_of_files([str(tmp_path / "a.csv"), str(tmp_path / "c.json")], None, None)()
+        RowFiles.of([tmp_path / "a.csv", tmp_path / "c.json"]).read(None)
 
 
 def test_csv_that_can_not_be_read_is_refused_with_the_files_name(rows: Rows) -> None:
@@ -315,13 +315,44 @@ PARTS = pa.schema({"id": pa.int64(), "addr": pa.struct({"zip": pa.string(), "sin
 def test_a_field_that_no_row_of_a_file_names_is_missing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, text: str
 ) -> None:
-    monkeypatch.setattr("pyhudi.cli.json_rows._BLOCK_ROWS", 2)
+    monkeypatch.setattr("pyhudi.table.row_files.json_rows._BLOCK_ROWS", 2)
     file = tmp_path / name
     file.write_text(text)
     table = HudiTable.create(tmp_path / "t", PARTS, record_key="id")
     with pytest.raises(SchemaMismatch, match=r"column 'addr\.since' \(date32\[day\]\): missing in the data"):
-        table.upsert(rows_of_files([str(file)], None, PARTS))
+        table.upsert(RowFiles.of([file]))
     other = tmp_path / f"other.{name}"
     other.write_text(text.replace("2,", "4,").replace("zip", "since").replace("9", "2024-01-05").replace("2}", "4}"))
-    rows = rows_of_files([str(file), str(other)], None, PARTS)().read_all()
+    rows = RowFiles.of([file, other]).read(PARTS).read_all()
     assert rows.schema.field("addr").type == PARTS.field("addr").type
+
+
+def test_files_are_the_data_of_a_write_in_python_and_get_the_types_of_the_table(tmp_path: Path) -> None:
+    table = HudiTable.create(tmp_path / "t", VALUES, record_key="id")
+    (tmp_path / "a.csv").write_text("id,text\n1,00123\n")
+
+    result = table.upsert(RowFiles.of([tmp_path / "a.csv", io.BytesIO(b"text,id\n5,2\n")], "csv"), schema_mode="merge")
+
+    assert result.inserted == 2
+    assert [row["text"] for row in sorted(table.head().to_pylist(), key=lambda row: row["id"])] == ["00123", "5"]
+
+
+def test_a_partition_column_that_the_tables_files_leave_out_is_text(tmp_path: Path) -> None:
+    options = {"hoodie.datasource.write.drop.partition.columns": "true"}
+    write_hudi(tmp_path / "t", {"id": [1], "city": ["5"]}, record_key="id", partition_by="city", options=options)
+    (tmp_path / "a.csv").write_text("id,city\n2,1.50\n3,2\n")
+
+    assert main(["write", str(tmp_path / "t"), str(tmp_path / "a.csv")]) == 0
+
+    assert sorted(row["city"] for row in HudiTable.open(tmp_path / "t").head().to_pylist()) == ["1.50", "2", "5"]
+
+
+def test_the_command_line_names_its_own_options_where_a_file_can_not_be_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "a.csv").write_bytes("id,city\n1,Zürich\n".encode("latin-1"))
+    (tmp_path / "rows").write_text("id\n1\n")
+
+    for name, way in (("a.csv", "such as --encoding latin-1."), ("rows", "add --format csv, or parquet, json, arrow.")):
+        assert main(["write", str(tmp_path / "t"), str(tmp_path / name), "--record-key", "id"]) == 1
+        assert way in capsys.readouterr().err

@@ -13,11 +13,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 
-from pyhudi.cli.json_rows import one_schema
-from pyhudi.cli.text_values import column_of_texts
 from pyhudi.errors import ConfigError, SchemaMismatch
 from pyhudi.schema.projection import project
 from pyhudi.schema.value_types import typed_nulls
+from pyhudi.table.row_files.json_rows import one_schema
+from pyhudi.table.row_files.text_values import column_of_texts
 
 __all__ = ["csv_reader", "csv_types"]
 
@@ -132,7 +132,7 @@ def _errors(place: str, encoding: str) -> Iterator[None]:
     except (UnicodeError, pa.ArrowInvalid) as error:
         if isinstance(error, UnicodeError) or "UTF8" in str(error):
             raise ConfigError(
-                f"{place} is not of the encoding {encoding}: give the one that it has, such as --encoding latin-1. "
+                f"{place} is not of the encoding {encoding}: give the one that it has, such as encoding='latin-1'. "
                 "Nothing was written."
             ) from error
         raise ConfigError(f"{place} can't be read as CSV: {error}. Nothing was written.") from error
