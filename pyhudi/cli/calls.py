@@ -14,16 +14,17 @@ import re
 import shlex
 from collections.abc import Sequence
 
-from pyhudi.cli.registry import command_of
+from pyhudi.cli.command import Command
+from pyhudi.cli.commands import COMMANDS
 
 __all__ = ["command_for", "in_commands"]
 
 _CALL = re.compile(r"table\.([\w.]+)\((.*)\)")
 _ARGUMENTS = r"\(((?:[^()]|\((?:[^()]|\([^()]*\))*\))*)\)"
 _NAMED = re.compile(
-    rf"(?<![\w.`])(?:(?:table\.|HudiTable\.open\([^()]*\)\.)([a-z_]+(?:\.[a-z_]+){{0,2}}){_ARGUMENTS}(?!\.\w)"
-    rf"|HudiTable\.(?!open\b)([a-z_]+(?:\.[a-z_]+){{0,2}})(?:{_ARGUMENTS})?"
-    rf"|(?:pyhudi\.)?(write_hudi|import_table|repair_properties)\b(?:{_ARGUMENTS})?)"
+    rf"(?<![\w.`])(?:(?:table\.|HudiTable\.open\([^()]*\)\.)([a-z_]+(?:\.[a-z_]+)*){_ARGUMENTS}(?!\.\w)"
+    rf"|(?:HudiTable\.(?!open\b)|(?:pyhudi\.)?(?=(?:write_hudi|import_table|repair_properties)\b))([a-z_]+(?:\.[a-z_]+)*)"
+    rf"(?:{_ARGUMENTS})?)"
 )
 _SETTING = re.compile(r"(?<![\w-])(mode|schema_mode|overwrite|encoding|(?<!\()(?<!, )format)=(?:'([\w-]+)'|True)")
 _VALUE = re.compile(r"(?:(\w+)=)?('[^']*'|\"[^\"]*\"|True|False|\d+)")
@@ -33,23 +34,9 @@ _CHANGES = {
     "ChangeType": "ALTER COLUMN {} TYPE …",
     "DropNotNull": "ALTER COLUMN {} DROP NOT NULL",
 }
-_WORDS = {
-    "create": "table create",
-    "indexes.create": "index create",
-    "indexes.build": "index build",
-    "drop": "table drop",
-    "indexes.drop": "index drop",
-    "history": "table history",
-    "health": "table health",
-    "import_table": "import",
-    "repair_properties": "repair properties",
-    "run_ttl": "ttl",
-    "savepoints.create": "savepoint create",
-    "savepoints.delete": "savepoint delete",
-    "set_checkpoint": "checkpoint set",
-    "set_properties": "config set",
-    "write_hudi": "write",
-}
+_COMMANDS = {one.method.removeprefix("pyhudi."): one for one in reversed(COMMANDS) if one.method}
+_COMMANDS["repair_properties"] = next(one for one in COMMANDS if one.words == "repair properties")
+_PLACES = {"write": "{} FILES", "import": "KIND SOURCE {}"}
 _WRITES = ("upsert", "insert", "bulk_insert", "delete", "insert_overwrite")
 
 
@@ -70,11 +57,9 @@ def in_commands(text: str, typed: Sequence[str]) -> str:
     def command(found: re.Match[str]) -> str:
         if is_typed(found):
             return found[0]
-        *_, name = (one for one in (found[1], found[3], found[5]) if one)
-        arguments = next((one for one in (found[2], found[4], found[6]) if one), "")
+        name, arguments = found[1] or found[3], found[2] or found[4] or ""
         table, rest = "TABLE", arguments
-        # A call of a function that takes a path: it is the first argument.
-        if (found[3] or found[5] == "repair_properties") and (path := re.match(r"'([^']*)'(?:, )?", arguments)):
+        if found[3] and (path := re.match(r"'([^']*)'(?:, )?", arguments)):  # such a call takes the path
             table, rest = shlex.quote(path[1]), arguments[path.end() :]
         words = _command(name, rest, table)
         return f"in Python {found[0]}" if words is None else f"`{words}`"
@@ -91,24 +76,23 @@ def in_commands(text: str, typed: Sequence[str]) -> str:
 
 def _command(name: str, arguments: str, table: str) -> str | None:
     """The words of the command for a call; None without one."""
-    name = name.removeprefix("maintenance.").removeprefix("inspect.")
-    if name == "overwrite":
-        return f"pyhudi write {table} FILES --mode overwrite"
     if name == "alter":
         change = _CHANGE.match(arguments)
         return f'pyhudi query "ALTER TABLE … {_CHANGES[change[1]].format(change[2]) if change else "…"}"'
+    if name == "overwrite":
+        return f"pyhudi write {table} FILES --mode overwrite"
     if name in _WRITES:
         return f"pyhudi write {table} FILES --operation {name}"
-    words = _WORDS.get(name, name.replace(".", " ").replace("_", "-"))
-    if command_of(words.split()) is None:
+    row = _COMMANDS.get(name)
+    if row is None:
         return None
-    place = {"write": f"{table} FILES", "import": f"KIND SOURCE {table}"}.get(words, table)
-    return " ".join(["pyhudi", words, place, *_typed(arguments)])
+    return " ".join(["pyhudi", row.words, _PLACES.get(row.words, "{}").format(table), *_typed(row, arguments)])
 
 
-def _typed(arguments: str) -> list[str]:
+def _typed(row: Command, arguments: str) -> list[str]:
     """The values among the arguments as one types them. A dry run is the default in Python, and a question here."""
-    words = []
+    flags = {one.keyword: [] if one.is_placed else [one.names[0]] for one in row.arguments}
+    words: list[str] = []
     for keyword, literal in _VALUE.findall(arguments):
         value = literal.strip("'\"")
         if not keyword:
@@ -116,5 +100,6 @@ def _typed(arguments: str) -> list[str]:
         elif keyword == "dry_run":
             words += ["--dry-run"] if literal == "True" else []
         else:
-            words += [f"--{keyword.replace('_', '-')}", *([] if literal == "True" else [shlex.quote(value)])]
+            words += flags.get(keyword, [f"--{keyword.replace('_', '-')}"])
+            words += [] if literal == "True" else [shlex.quote(value)]
     return words

@@ -1,6 +1,6 @@
 """`pyhudi completion`: a script that completes the words of `pyhudi` in a shell.
 
-Its text is made from the registry, so that a shell starts no Python for it.
+Its text is made from the rows, so that a shell starts no Python for it.
 """
 
 from __future__ import annotations
@@ -8,13 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from pyhudi.cli.options import COMMON, CommonOptions
-from pyhudi.cli.parsing import arguments_of
-from pyhudi.cli.registry import COMMANDS, Command
+from pyhudi.cli.command import Command
+from pyhudi.cli.commands import COMMANDS
+from pyhudi.cli.options import COMMON_ARGUMENTS, Common
 from pyhudi.cli.reply import Reply
 from pyhudi.result import Result
 
-__all__ = ["CompletionScript", "completion", "script"]
+__all__ = ["CompletionScript", "completion"]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -27,15 +27,9 @@ class CompletionScript(Result):
         return self.script
 
 
-def completion(shell: Literal["bash", "zsh", "fish"], /, *, common: CommonOptions = COMMON) -> Reply:
-    """A script that completes commands and their options: `eval "$(pyhudi completion bash)"`.
-
-    Args:
-        shell: bash, zsh or fish.
-    """
-    from pyhudi.cli.completion import script
-
-    return Reply(CompletionScript(script(shell)))
+def completion(common: Common, shell: Literal["bash", "zsh", "fish"]) -> Reply:
+    """The script."""
+    return Reply(CompletionScript(_fish() if shell == "fish" else (_ZSH if shell == "zsh" else "") + _bash()))
 
 
 _BASH = """# bash completion of pyhudi
@@ -53,17 +47,9 @@ complete -o filenames -F _pyhudi pyhudi
 _ZSH = "autoload -U +X bashcompinit && bashcompinit\n"
 
 
-def script(shell: str) -> str:
-    """The script for bash, zsh or fish."""
-    if shell == "fish":
-        return _fish()
-    return (_ZSH if shell == "zsh" else "") + _bash()
-
-
 def _options(command: Command) -> list[str]:
-    return [
-        name for argument in arguments_of(command) if argument.show for name in argument.names if name.startswith("--")
-    ]
+    arguments = (*command.arguments, *COMMON_ARGUMENTS)
+    return [name for one in arguments for name in one.names if name.startswith("--")]
 
 
 def _following() -> dict[str, list[str]]:

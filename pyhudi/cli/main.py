@@ -1,15 +1,16 @@
-"""`pyhudi ...`: one command is parsed, run and answered; each way to end has its exit code.
+"""`pyhudi ...`: one command is parsed, run and answered; each way to end has its exit code (docs/cli.md).
 
-    registry.py      which function the words name
-    parsing.py       its arguments, by cyclopts, and its run
-    reply.py        what it answers, as text, JSON or CSV
+    commands.py      the row that the words name
+    parsing.py       its arguments, by argparse, and its call
+    reply.py         what it answers, as text, JSON or CSV
 
-Help of all commands is written from the registry alone: it imports no table and no parser.
+Help of all commands is written from the rows alone: it imports no table.
 """
 
 from __future__ import annotations
 
 import gc
+import os
 import signal
 import sys
 import traceback
@@ -18,14 +19,22 @@ from types import FrameType
 from typing import NoReturn
 
 from pyhudi.cli.calls import in_commands
-from pyhudi.cli.exit_codes import DONE, ENDED_AFTER, INTERRUPTED, REFUSED, TERMINATED, USAGE, code_of, silence_output
-from pyhudi.cli.registry import COMMANDS, GROUPS, Command, command_of, near_commands
+from pyhudi.cli.command import Command
+from pyhudi.cli.commands import COMMANDS, GROUPS, command_of, near_commands
 from pyhudi.completed import completed_instants, completed_note, naming_completed
 from pyhudi.errors import HudiError
 from pyhudi.shown_text import message
 
 __all__ = ["main", "run"]
 
+DONE = 0
+REFUSED = 1
+USAGE = 2
+WRONG = 3
+CONFLICT = 4
+ENDED_AFTER = 5  # by a signal, after something was complete
+INTERRUPTED = 130  # 128 + SIGINT
+TERMINATED = 143  # 128 + SIGTERM
 _HELP = ("--help", "-h", "help")
 _USAGE = "usage: pyhudi COMMAND [ARGUMENTS]; `pyhudi COMMAND --help` says what it takes"
 _DEBUG = "--debug"
@@ -43,7 +52,7 @@ def main(tokens: Sequence[str]) -> int:
     try:
         code = _main(list(tokens))
     except BrokenPipeError:
-        silence_output()
+        _silence_output()
         return DONE
     except KeyboardInterrupt as error:
         return _stopped("interrupted", error, INTERRUPTED)
@@ -72,22 +81,33 @@ def _main(tokens: list[str]) -> int:
     named = command_of(tokens)
     if named is None:
         return _no_command(tokens)
-    command, arguments = named
-    try:
-        from pyhudi.cli.parsing import reply_of
-    except ImportError as error:
-        if (error.name or "").partition(".")[0] != "cyclopts":
-            raise
-        return _ended("the command line needs more packages: pip install 'pyhudi[cli]'", REFUSED)
     try:
         with naming_completed():
-            code = reply_of(command, arguments)
-            sys.stdout.flush()
-        return code
+            return _answered(*named)
     except BrokenPipeError:
         raise
     except Exception as error:
-        return _failed(error, arguments)
+        return _failed(error, tokens)
+
+
+def _answered(command: Command, tokens: Sequence[str]) -> int:
+    from pyhudi.cli.parsing import UsageError, answer_of, help_of, parsed
+    from pyhudi.cli.reply import show
+
+    text = help_of(command, tokens)
+    if text is not None:
+        return _show(text)
+    try:
+        common, arguments = parsed(command, tokens)
+    except UsageError as error:
+        return _ended(f"{message(str(error))} (`pyhudi {command.words} --help`)", USAGE, f"pyhudi {command.words}")
+    form, answer = common.form, answer_of(command, common, arguments)
+    try:
+        show(answer, form, sys.stdout)
+        sys.stdout.flush()
+    except BrokenPipeError:  # whether it comes in time is chance, so it changes no exit code
+        _silence_output()
+    return WRONG if command.wrong is not None and command.wrong(answer.value) else DONE
 
 
 def _failed(error: Exception, arguments: Sequence[str]) -> int:
@@ -98,7 +118,8 @@ def _failed(error: Exception, arguments: Sequence[str]) -> int:
     text = message(f"{error} {note}." if note else str(error)).replace("\n", " ")
     if isinstance(error, HudiError | OSError):
         text = in_commands(text, arguments)
-        return _ended(f"{_public_name(error)}: {text}", code_of(error))
+        is_conflict = isinstance(error, HudiError) and error.retryable
+        return _ended(f"{_public_name(error)}: {text}", CONFLICT if is_conflict else REFUSED)
     return _ended(f"unexpected {type(error).__name__}: {text} ({_DEBUG} shows where)", REFUSED)
 
 
@@ -135,11 +156,16 @@ def _help_of(commands: Sequence[Command]) -> str:
     return "\n".join(lines)
 
 
+def _silence_output() -> None:
+    """After the reader of standard output has gone (`| head`): Python writes to it once more at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def _show(text: str) -> int:
     print(text, flush=True)
     return DONE
 
 
-def _ended(text: str, code: int) -> int:
-    print(f"pyhudi: {text}", file=sys.stderr)
+def _ended(text: str, code: int, program: str = "pyhudi") -> int:
+    print(f"{program}: {text}", file=sys.stderr)
     return code

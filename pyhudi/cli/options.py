@@ -1,16 +1,13 @@
-"""What every command takes: where the table is, and how the answer looks. `Consent`: what those take that change it."""
+"""What every command takes: where the table is, and how the answer looks."""
 
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Literal, TypedDict
 
-from cyclopts import Group, Parameter
-
-from pyhudi.errors import ConfigError, TableError, TableNotFound
+from pyhudi.cli.command import arg, pairs_of
+from pyhudi.errors import ConfigError, TableNotFound
 from pyhudi.storage.waiting import TIMEOUT
 
 if TYPE_CHECKING:
@@ -18,65 +15,45 @@ if TYPE_CHECKING:
     from pyhudi.meta_client import MetaClient
     from pyhudi.spark.names import SparkSession
 
-__all__ = [
-    "COMMON",
-    "CONSENT",
-    "EVERY_COMMAND",
-    "SPARKS_CATALOG",
-    "Common",
-    "CommonOptions",
-    "Consent",
-    "ConsentOptions",
-    "Declined",
-    "NothingToDo",
-    "TablePath",
-    "pairs_of",
-]
+__all__ = ["COMMON_ARGUMENTS", "SPARKS_CATALOG", "Common"]
 
-PlanT = TypeVar("PlanT")
 SPARKS_CATALOG = "spark_catalog"
-EVERY_COMMAND = Group("Every command", sort_key=10)
-_ASKED = Group("Before it changes anything", sort_key=9)
+COMMON_ARGUMENTS = (
+    arg("--catalog", meaning="Where names of tables are looked up; TABLE is a name then. A folder or URI: "
+        "`sales.rides` is its subfolder sales/rides. thrift://HOST:PORT: a Hive metastore. spark_catalog, with "
+        "--spark: that of the session."),
+    arg("--storage-option", meaning="KEY=VALUE: a Hadoop key for the store. May be given several times.",
+        action="append"),
+    arg("--timeout", meaning="Seconds after which a store that does not answer is given up.", type=float),
+    arg("--option", meaning="KEY=VALUE: a key of Hudi's, see docs/options.md. May be given several times.",
+        action="append"),
+    arg("--json", meaning="The answer as JSON.", action="store_true"),
+    arg("--csv", meaning="The answer as CSV.", action="store_true"),
+    arg("--spark", meaning="Work with a Spark session: its master, such as `local[4]`, or a server of Spark Connect, "
+        'such as `sc://host:15002`; "" for what the environment says, SPARK_REMOTE included.'),
+    arg("--debug", meaning="Show where an error comes from.", action="store_true"),
+)  # fmt: skip
 
 
-class Declined(TableError):
-    """Nobody said yes to a plan; nothing was changed."""
+class Settings(TypedDict):
+    """Arguments of calls that take a path."""
 
-
-class NothingToDo(Exception):
-    """A plan changes nothing, so that there is nothing to ask. It is the answer."""
-
-    def __init__(self, plan: object) -> None:
-        super().__init__("nothing to do")
-        self.plan = plan
+    storage_options: dict[str, str]
+    options: dict[str, str]
 
 
 @dataclass(frozen=True)
 class Common:
-    """What every command takes.
+    """The values of `COMMON_ARGUMENTS`."""
 
-    Args:
-        catalog: Where names of tables are looked up; TABLE is a name then. A folder or URI: `sales.rides` is its
-            subfolder sales/rides. thrift://HOST:PORT: a Hive metastore. spark_catalog, with --spark: that of the
-            session.
-        storage_option: KEY=VALUE: a Hadoop key for the store. May be given several times.
-        timeout: Seconds after which a store that does not answer is given up.
-        option: KEY=VALUE: a key of Hudi's, see docs/options.md. May be given several times.
-        json: The answer as JSON.
-        csv: The answer as CSV.
-        spark: Work with a Spark session: its master, such as `local[4]`, or a server of Spark Connect, such as
-            `sc://host:15002`; "" for what the environment says, SPARK_REMOTE included.
-        debug: Show where an error comes from.
-    """
-
-    catalog: Annotated[str | None, Parameter(group=EVERY_COMMAND)] = None
-    storage_option: Annotated[list[str] | None, Parameter(group=EVERY_COMMAND)] = None
-    timeout: Annotated[float | None, Parameter(group=EVERY_COMMAND)] = None
-    option: Annotated[list[str] | None, Parameter(group=EVERY_COMMAND)] = None
-    json: Annotated[bool, Parameter(group=EVERY_COMMAND)] = False
-    csv: Annotated[bool, Parameter(group=EVERY_COMMAND)] = False
-    spark: Annotated[str | None, Parameter(group=EVERY_COMMAND)] = None
-    debug: Annotated[bool, Parameter(group=EVERY_COMMAND)] = False
+    catalog: str | None = None
+    storage_option: list[str] | None = None
+    timeout: float | None = None
+    option: list[str] | None = None
+    json: bool = False
+    csv: bool = False
+    spark: str | None = None
+    debug: bool = False
 
     @property
     def form(self) -> Literal["text", "json", "csv"]:
@@ -95,6 +72,11 @@ class Common:
     def options(self) -> dict[str, str]:
         """`--option`, by key."""
         return pairs_of("--option", self.option)
+
+    @property
+    def settings(self) -> Settings:
+        """Both, as arguments of a call."""
+        return {"storage_options": self.storage_options, "options": self.options}
 
     def path(self, table: str) -> str:
         """The place of a table: what was typed, or the folder of the catalog that has this name.
@@ -156,53 +138,3 @@ class Common:
         from pyhudi.spark.session import started_session
 
         return started_session(self.spark)
-
-
-@dataclass(frozen=True)
-class Consent:
-    """What commands take that change a table for good.
-
-    Args:
-        dry_run: Only show what would be done.
-        yes: Do it without asking, as scripts want it.
-    """
-
-    dry_run: Annotated[bool, Parameter(group=_ASKED)] = False
-    yes: Annotated[bool, Parameter(name=["--yes", "-y"], group=_ASKED)] = False
-
-    def ask(
-        self, plan: Callable[[], PlanT], question: str, is_needed: Callable[[PlanT], object] = lambda plan: True
-    ) -> None:
-        """Show a plan on standard error and ask. `is_needed`: does a plan change anything?
-
-        Raises: Declined for any answer but yes, and without a terminal; NothingToDo where nobody needs to be asked.
-        """
-        if self.yes:
-            return
-        shown = plan()
-        if not is_needed(shown):
-            raise NothingToDo(shown)
-        print(shown, file=sys.stderr)
-        if not sys.stdin.isatty():
-            raise Declined(f"{question} Nothing was changed: there is no terminal to ask on. Add --yes to do it.")
-        print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
-        if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-            raise Declined("Nothing was changed.")
-
-
-CommonOptions: TypeAlias = Annotated[Common, Parameter(name="*")]
-ConsentOptions: TypeAlias = Annotated[Consent, Parameter(name="*")]
-TablePath: TypeAlias = Annotated[str, Parameter(help="Path of the table; with --catalog its name.")]
-COMMON = Common()
-CONSENT = Consent()
-
-
-def pairs_of(flag: str, texts: Sequence[str] | None) -> dict[str, str]:
-    """`KEY=VALUE` texts as a dict. Raises ConfigError for one without a key or "="."""
-    pairs: dict[str, str] = {}
-    for text in texts or ():
-        key, sign, value = text.partition("=")
-        if not sign or not key.strip():
-            raise ConfigError(f"{flag} takes KEY=VALUE, found {text!r}.")
-        pairs[key.strip()] = value
-    return pairs

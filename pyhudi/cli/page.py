@@ -1,17 +1,14 @@
-"""The page docs/cli.md, made from the registry: `python -m pyhudi.cli.page > docs/cli.md`."""
+"""The page docs/cli.md, made from the rows of commands: `python -m pyhudi.cli.page > docs/cli.md`."""
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 from textwrap import wrap
 
-from cyclopts import ArgumentCollection
-
-from pyhudi.cli.json_schema import schema_of
-from pyhudi.cli.parsing import arguments_of, details_of, is_common, usage_of
-from pyhudi.cli.registry import COMMANDS, GROUPS, Command
+from pyhudi.cli.command import Command, CommandArgument
+from pyhudi.cli.commands import COMMANDS, GROUPS
+from pyhudi.cli.options import COMMON_ARGUMENTS
 
 __all__ = ["cli_page"]
 
@@ -31,10 +28,10 @@ subfolder sales/rides. With `--catalog thrift://HOST:PORT` a Hive metastore says
 `--spark` and `--catalog spark_catalog` the session's own catalog does.
 
 **Answers.** Text for people fits the terminal: the last columns of a list that is too wide are left out, and named; a
-row of a query has a line for each column then. `--json` writes an object, or an array with a row on each line; its
-schema is below the first command that answers with it, and fields are only ever added. `--csv` writes a line for each
-row, with nested values as JSON. Answers go to standard output; everything else (errors, plans, progress, questions)
-goes to standard error. A reader that has enough (`| head`) changes no exit code.
+row of a query has a line for each column then. `--json` writes an object, or an array with a row on each line. Its
+fields are those of the result in Python, whose call is named below each command; fields are only ever added. `--csv`
+writes a line for each row, with nested values as JSON. Answers go to standard output; everything else (errors, plans,
+progress, questions) goes to standard error. A reader that has enough (`| head`) changes no exit code.
 
 **Files.** `write` reads what `--json`, `--csv` and `export` print: in JSON and CSV decimals, dates and times are text
 in ISO form, and binary is hexadecimal digits. In CSV nested values are JSON, an empty field is null and `""` an empty
@@ -68,60 +65,48 @@ otherwise. `--option` is refused by commands that have no use for it.
 
 """
 _OF_MANY = """
-## Arguments of many commands
+## Arguments of several commands
 
-The line of a command names TABLE; commands that delete or replace something name the other two.
+The line of a command names TABLE and those of the others that it takes.
 
 """
-_MANY = 10  # commands with the same argument: it stands above them, once
+_MANY = 2  # commands with the same argument: it stands above them, once
 
 
 def cli_page() -> str:
     """The page as text."""
-    counted = Counter(row for command in COMMANDS for row in _rows(arguments_of(command), common=False))
-    of_many = [row for row, count in counted.items() if count > _MANY]
-    parts = [_HEAD, *_table(_rows(arguments_of(COMMANDS[0]), common=True)), _OF_MANY, *_table(of_many)]
-    answers: dict[str, str] = {}
+    counted = Counter(row for command in COMMANDS for row in map(_row, command.arguments))
+    of_many = [row for row, count in counted.items() if count >= _MANY]
+    parts = [_HEAD, *_table(map(_row, COMMON_ARGUMENTS)), _OF_MANY, *_table(of_many)]
     for group, title in GROUPS.items():
-        commands = [command for command in COMMANDS if command.group == group]
-        if commands:
-            parts.append(f"\n## {title}\n")
-            parts += [_section(command, of_many, answers) for command in commands]
+        parts.append(f"\n## {title}\n")
+        parts += [_section(command, of_many) for command in COMMANDS if command.group == group]
     return "".join(parts)
 
 
-def _section(command: Command, of_many: Collection[str], answers: dict[str, str]) -> str:
-    """The text on one command. `answers`: JSON schema → the first command that has it, of those before."""
-    arguments = arguments_of(command)
-    lines = [f"\n### {command.words}\n", *wrap(f"`pyhudi {usage_of(command, arguments)}`: {command.summary}", 120), ""]
-    details = details_of(command)
-    lines += [*wrap(details, 120), ""] if details else []
-    own = list(_rows(arguments, common=False))
-    if shared := [row.split(" | ")[0].removeprefix("| ") for row in own if row in of_many and row.startswith("| `--")]:
-        lines += [f"Also: {', '.join(shared)}.", ""]
-    rows = [row for row in own if row not in of_many]
-    lines += ["".join(_table(rows))] if rows else []
-    schema = json.dumps(schema_of(command), ensure_ascii=False)
-    if (first := answers.setdefault(schema, command.words)) != command.words:
-        return "\n".join([*lines, f"JSON as of [{first}](#{first.replace(' ', '-')}).\n"])
-    lines += ["<details markdown><summary>JSON</summary>", "", "```json", *_folded(schema), "```", "", "</details>"]
-    return "\n".join(lines) + "\n"
+def _section(command: Command, of_many: Collection[str]) -> str:
+    """The text on one command."""
+    own = [one for one in command.arguments if _row(one) not in of_many]
+    shared = [f"`{name}`" for one in command.arguments if one not in own and not one.is_placed for name in one.names]
+    method = command.method if command.method.startswith("pyhudi.") else f"HudiTable.{command.method}"
+    sentences = [
+        f"`pyhudi {command.usage}`: {command.summary}",
+        command.details,
+        f"In Python: `{method}`." if command.method else "",
+        f"Also: {', '.join(shared)}." if shared else "",
+    ]
+    lines = wrap(" ".join(filter(None, sentences)), 120, break_long_words=False, break_on_hyphens=False)
+    rows = ["\n", *_table(map(_row, own))] if own else []
+    return "\n".join([f"\n### {command.words}\n", *lines, "".join(rows)])
 
 
-def _table(rows: Iterable[str]) -> Iterator[str]:
-    yield "| argument | meaning |\n|---|---|\n"
-    yield from (f"{row}\n" for row in rows)
+def _table(rows: Iterable[str]) -> list[str]:
+    return ["| argument | meaning |\n|---|---|\n", *(f"{row}\n" for row in rows)]
 
 
-def _rows(arguments: ArgumentCollection, common: bool) -> Iterator[str]:
-    for argument in arguments:
-        if argument.show and is_common(argument) is common:
-            names = ", ".join(f"`{name}`" for name in argument.names)
-            yield f"| {names} | {' '.join((argument.parameter.help or '').split()).replace('|', '&#124;')} |"
-
-
-def _folded(text: str) -> Iterable[str]:
-    return wrap(text, 118, break_long_words=False, break_on_hyphens=False)
+def _row(argument: CommandArgument) -> str:
+    names = ", ".join(f"`{name}`" for name in argument.typed)
+    return f"| {names} | {argument.meaning.replace('|', '&#124;')} |"
 
 
 if __name__ == "__main__":

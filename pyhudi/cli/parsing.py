@@ -1,64 +1,128 @@
-"""One command by cyclopts: its arguments are parsed, it is called, its answer shown; and the help of it.
-
-Only the module of this command is imported.
-"""
+"""One command by argparse: its row becomes a parser, the parsed values a call, and the result of the call an answer."""
 
 from __future__ import annotations
 
-import inspect
-import shutil
+import argparse
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from textwrap import wrap
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
+from difflib import get_close_matches
+from functools import partial
+from operator import attrgetter
+from typing import Any, NoReturn
 
-from cyclopts import App, Argument, ArgumentCollection, CycloptsError, Parameter
-
-from pyhudi.cli.exit_codes import DONE, USAGE, WRONG, silence_output
-from pyhudi.cli.options import COMMON, EVERY_COMMAND, NothingToDo
-from pyhudi.cli.registry import WITHOUT_OPTIONS, Command
-from pyhudi.cli.reply import Reply, show
-from pyhudi.errors import ConfigError
+from pyhudi.cli.command import DRY_RUN, TABLE, YES, Command, load
+from pyhudi.cli.options import COMMON_ARGUMENTS, Common
+from pyhudi.cli.reply import Reply
+from pyhudi.errors import ConfigError, TableError
 from pyhudi.storage.waiting import announce_waits
 
-__all__ = [
-    "STANDARD_INPUT",
-    "app_of",
-    "arguments_of",
-    "details_of",
-    "help_of",
-    "is_common",
-    "reply_of",
-    "usage_of",
-    "with_standard_input",
-]
+__all__ = ["Declined", "UsageError", "answer_of", "help_of", "parsed"]
 
 
-def reply_of(command: Command, tokens: Sequence[str]) -> int:
-    """Parse the arguments, run the command and show its answer. Returns: the exit code."""
-    if _asks_for_help(tokens):
-        print(help_of(command))
-        return DONE
-    app = app_of(command)
-    try:
-        function, bound, _ = app.parse_args(with_standard_input(tokens), exit_on_error=False, print_error=False)
-    except CycloptsError as error:
-        text = " ".join(str(error).split())
-        print(f"pyhudi {command.words}: {text} (`pyhudi {command.words} --help`)", file=sys.stderr)
-        return USAGE
-    common = bound.arguments.setdefault("common", COMMON)
-    if common.option and command.words in WITHOUT_OPTIONS:
+class UsageError(Exception):
+    """A command line that its command can't take."""
+
+
+class Declined(TableError):
+    """The user did not confirm a plan; nothing was changed."""
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(message)
+
+
+def _parser_of(command: Command) -> _Parser:
+    parser = _Parser(
+        prog=f"pyhudi {command.words}",
+        usage=f"pyhudi {command.usage} [OPTIONS]",
+        description=" ".join(filter(None, [command.summary, command.details])),
+        add_help=False,
+        allow_abbrev=False,
+    )
+    for title, arguments in (("arguments", command.arguments), ("of every command", COMMON_ARGUMENTS)):
+        group = parser.add_argument_group(title)
+        for one in arguments:
+            shown = {"metavar": one.typed[0]} if one.is_placed else {}
+            group.add_argument(*one.names, help=one.meaning, **{**shown, **one.settings})
+    return parser
+
+
+def help_of(command: Command, tokens: Sequence[str]) -> str | None:
+    """The help of a command, if it is asked for. After `--` there are no options."""
+    options = tokens[: tokens.index("--")] if "--" in tokens else tokens
+    return _parser_of(command).format_help().rstrip() if {"--help", "-h"} & {*options} else None
+
+
+def parsed(command: Command, tokens: Sequence[str]) -> tuple[Common, dict[str, Any]]:
+    """What every command takes, and the arguments that were typed of this one, by the names of its method.
+
+    Raises: UsageError; ConfigError for a value that is refused.
+    """
+    namespace, unknown = _parser_of(command).parse_known_intermixed_args(tokens)
+    if unknown:
+        names = [name for one in (*command.arguments, *COMMON_ARGUMENTS) for name in one.names if name[0] == "-"]
+        near = get_close_matches(unknown[0].partition("=")[0], names, n=1)
+        raise UsageError(f"there is no argument {unknown[0]!r}." + "".join(f" Did you mean {one}?" for one in near))
+    values = vars(namespace)
+    common = Common(**{one.name: values.pop(one.name) for one in fields(Common)})
+    if common.option and not command.has_options:
         raise ConfigError(f"`pyhudi {command.words}` takes no --option: it has no use for {common.option[0]!r}.")
+    for one in command.arguments:
+        if one.convert is not None and values[one.keyword] is not None:
+            values[one.keyword] = one.convert(values[one.keyword])
+    return common, {name: value for name, value in values.items() if value is not None}
+
+
+def answer_of(command: Command, common: Common, arguments: dict[str, Any]) -> Reply:
+    """Call the method of a command, or its own function. What changes something shows its plan and asks first.
+
+    Raises: HudiError; Declined.
+    """
     announce_waits(_say_once())
-    try:
-        answer = function(*bound.args, **bound.kwargs)
-    except NothingToDo as nothing:
-        answer = Reply(nothing.plan)
-    try:
-        show(answer, common.form, sys.stdout, command.row_type)
-        sys.stdout.flush()
-    except BrokenPipeError:  # whether it comes in time is chance, so it changes no exit code
-        silence_output()
-    return WRONG if answer.found_wrong else DONE
+    is_planned = _is_planned(arguments)
+    if not command.asks:
+        return _call(command, common, arguments)()
+    dry_run, yes = arguments.pop(DRY_RUN.keyword), arguments.pop(YES.keyword)
+    call = _call(command, common, arguments)
+    if dry_run or yes or is_planned:
+        return call(dry_run=dry_run)
+    plan = call(dry_run=True)
+    if not command.changes(plan.value):
+        return plan
+    _ask(plan, command.asks)
+    return call(dry_run=False)
+
+
+def _call(command: Command, common: Common, arguments: dict[str, Any]) -> Callable[..., Reply]:
+    """The call with its arguments, but for `dry_run`."""
+    if command.own:
+        return partial(load(command.own), common, **arguments)
+    options = {"options": common.options} if command.has_options else {}
+    table = common.open(arguments.pop(TABLE.keyword))
+    method = partial(attrgetter(command.method)(table), **arguments, **options)
+    return lambda **more: Reply(method(**more))
+
+
+def _is_planned(arguments: Mapping[str, object]) -> bool:
+    """Is a plan left, or run that was left? Raises ConfigError for two things that are said about the plan."""
+    if "schedule_only" not in arguments:
+        return False
+    dry_run, *planned = (bool(arguments.get(name)) for name in (DRY_RUN.keyword, "schedule_only", "instant_time"))
+    if dry_run + sum(planned) > 1:
+        raise ConfigError("--dry-run, --schedule and --run say three things about the plan; give one of them.")
+    return any(planned)
+
+
+def _ask(plan: Reply, question: str) -> None:
+    """Show a plan on standard error and ask. Raises Declined for any answer but yes, and without a terminal."""
+    print(plan.value if plan.text is None else plan.text, file=sys.stderr)
+    if not sys.stdin.isatty():
+        raise Declined(f"{question} Nothing was changed: there is no terminal to ask on. Add --yes to do it.")
+    print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise Declined("Nothing was changed.")
 
 
 def _say_once() -> Callable[[str], None]:
@@ -71,84 +135,3 @@ def _say_once() -> Callable[[str], None]:
             print(f"pyhudi: waiting for {where} (--timeout SECONDS gives up)", file=sys.stderr, flush=True)
 
     return say
-
-
-def _asks_for_help(tokens: Sequence[str]) -> bool:
-    """After `--` there are no options."""
-    options = list(tokens[: tokens.index("--")] if "--" in tokens else tokens)
-    return "--help" in options or "-h" in options
-
-
-STANDARD_INPUT = "/dev/stdin"
-
-
-def with_standard_input(tokens: Iterable[str]) -> list[str]:
-    """The tokens, with the path of standard input for `-`."""
-    return [STANDARD_INPUT if token == "-" else token for token in tokens]
-
-
-def app_of(command: Command) -> App:
-    """The parser of one command."""
-    app = App(
-        name=f"pyhudi {command.words}",
-        help_flags=(),
-        default_parameter=Parameter(negative=()),
-        version_flags=(),
-        result_action="return_value",
-    )
-    app.default(command.function())
-    return app
-
-
-def details_of(command: Command) -> str:
-    """What the docstring of a command says between its first line and its arguments."""
-    text = inspect.getdoc(command.function()) or ""
-    return " ".join(text.partition("\n")[2].partition("Args:")[0].split())
-
-
-_WIDEST = 120
-
-_INDENT = 28
-
-
-def help_of(command: Command) -> str:
-    """The help as text."""
-    width = min(shutil.get_terminal_size((100, 40)).columns, _WIDEST)
-    arguments = arguments_of(command)
-    details = details_of(command)
-    lines = [f"usage: pyhudi {usage_of(command, arguments)} [OPTIONS]", "", *wrap(command.summary, width)]
-    lines += ["", *wrap(details, width)] if details else []
-    own = [one for one in arguments if one.show and not is_common(one)]
-    shared = [one for one in arguments if one.show and is_common(one)]
-    for title, part in (("arguments", own), ("of every command", shared)):
-        lines += ["", f"{title}:", *(line for one in part for line in _lines(one, width))]
-    return "\n".join(lines)
-
-
-def arguments_of(command: Command) -> ArgumentCollection:
-    """The arguments of a command, with their meaning."""
-    return app_of(command).assemble_argument_collection(parse_docstring=True)
-
-
-def usage_of(command: Command, arguments: ArgumentCollection) -> str:
-    """Its words and the arguments that go by place: `table describe TABLE`."""
-    places = [one for one in arguments if one.show and not one.names[0].startswith("-")]
-    return " ".join([command.words, *(one.names[0] if one.required else f"[{one.names[0]}]" for one in places)])
-
-
-def is_common(argument: Argument) -> bool:
-    """Is it one that every command takes?"""
-    return argument.parameter.group in (EVERY_COMMAND, (EVERY_COMMAND,))
-
-
-def _lines(argument: Argument, width: int) -> Iterator[str]:
-    names = ", ".join(argument.names)
-    text = argument.parameter.help or ""
-    if argument.required:
-        text += " Required."
-    first, *more = wrap(text, max(width - _INDENT, 20)) or [""]
-    if len(names) + 4 > _INDENT:
-        yield f"  {names}"
-        names = ""
-    yield f"  {names:<{_INDENT - 2}}{first}"
-    yield from (" " * _INDENT + line for line in more)

@@ -1,18 +1,18 @@
 """What a command answers, and how it looks: as text for people, as JSON or CSV for programs.
 
-A value is a dataclass (`Result`), a list of them (`ResultList`), rows of Arrow, `JsonColumns`, or plain JSON values.
-JSON is an object for one of them and an array for several, with the names of the fields; CSV has a column for each
-field.
+A value is a dataclass (`Result`), a list of them (`ResultList`), or `JsonColumns`. JSON is an object for one thing and
+an array for several, with the names of the fields; CSV has a column for each field.
 """
 
 from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass
+from importlib.util import find_spec
 from itertools import chain
-from typing import TYPE_CHECKING, Literal, TextIO, TypeAlias, cast
+from typing import TYPE_CHECKING, Literal, TextIO, TypeAlias
 
 from pyhudi.errors import ConfigError
 from pyhudi.result import Json, ResultList, plain
@@ -21,78 +21,84 @@ from pyhudi.text_table import pairs_text, text_columns
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["ArrowRows", "JsonColumns", "Reply", "show"]
+__all__ = ["JsonColumns", "Reply", "show"]
 
 Form: TypeAlias = Literal["text", "json", "csv"]
 
 
 @dataclass(frozen=True)
 class JsonColumns:
-    """Rows as columns of JSON values, by name; without Arrow, whose import takes as long as listing many files."""
-
-    values: Mapping[str, list[Json]]
-
-
-@dataclass(frozen=True)
-class ArrowRows:
-    """Rows as batches of Arrow; there may be none. `names`: their columns."""
+    """Rows as columns of JSON values, part by part. `names`: of the columns, also where there is no part."""
 
     names: Sequence[str]
-    batches: Sequence[pa.RecordBatch]
+    parts: Iterable[Sequence[Sequence[Json]]]
 
-
-@dataclass(frozen=True)
-class Reply:
-    """`value`: see above. `text`: what people read instead of it. `found_wrong`: the run ends with exit code 3."""
-
-    value: object
-    text: str | None = None
-    found_wrong: bool = False
-
-
-def show(answer: Reply, form: Form, out: TextIO, row_type: type | None = None) -> None:
-    """Write an answer. `row_type`: of a list's rows, whose names stand above them even where there is none."""
-    if form == "json":
-        _json(answer.value, out)
-    elif form == "csv":
-        _csv(answer.value, out, row_type)
-    elif (text := answer.text if answer.text is not None else _text(answer.value, out, row_type)) is not None:
-        out.write(text + "\n")
-
-
-def rows_of(value: object) -> Iterator[dict[str, Json]] | None:
-    """The rows of a value that is a list; None for one thing."""
-    if isinstance(value, ResultList):
-        return iter(value.to_dicts())
-    if isinstance(value, list | tuple):
-        return (plain(row) for row in value)
-    parts, names = _parts_of(value), _names(value)
-    if parts is None:
-        return None
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise ConfigError(f"Several columns are called {twice!r}, and JSON has one value for a name. Rename one: AS ….")
-    return (dict(zip(names, row, strict=True)) for part in parts for row in zip(*part, strict=True))
-
-
-def _parts_of(value: object) -> Iterator[list[list[Json]]] | None:
-    """`JsonColumns` as they are, those of a Table and a RecordBatchReader batch by batch; None for all else."""
-    if isinstance(value, JsonColumns):
-        return iter([list(value.values.values())])
-    if isinstance(value, ArrowRows):
-        return map(_columns_of, value.batches)
-    if hasattr(value, "to_batches"):
-        return map(_columns_of, cast("pa.Table", value).to_batches())
-    return map(_columns_of, cast("pa.RecordBatchReader", value)) if hasattr(value, "read_next_batch") else None
+    @classmethod
+    def of_arrow(cls, names: Sequence[str], batches: Iterable[pa.RecordBatch]) -> JsonColumns:
+        """Batches of Arrow. A value is looked into only where its type calls for it."""
+        return cls(names, ([_json_values(column) for column in batch.columns] for batch in batches))
 
 
 _JSONS = frozenset(["string", "int8", "int16", "int32", "int64", "bool"])  # types whose values are JSON's as they are
 
 
-def _columns_of(batch: pa.RecordBatch) -> list[list[Json]]:
-    """Its columns with values of JSON. A value is looked into only where its type calls for it."""
-    columns = ((column.to_pylist(), str(column.type) in _JSONS) for column in batch.columns)
-    return [values if is_json else [plain(one) for one in values] for values, is_json in columns]
+def _json_values(column: pa.Array) -> list[Json]:
+    values = column.to_pylist()
+    return values if str(column.type) in _JSONS else [plain(one) for one in values]
+
+
+@dataclass(frozen=True)
+class Reply:
+    """`value`: see above. `text`: what people read instead of it. `row_type`: of the entries of a list, whose names
+    stand above them even where there is none.
+    """
+
+    value: object
+    text: str | None = None
+    row_type: type | None = None
+
+
+def show(answer: Reply, form: Form, out: TextIO) -> None:
+    """Write an answer."""
+    if form == "json":
+        _json(answer.value, out)
+    elif form == "csv":
+        _csv(_columns_of(answer), out)
+    elif (text := answer.text if answer.text is not None else _text(answer, out)) is not None:
+        out.write(text + "\n")
+
+
+def rows_of(value: object) -> Iterator[Json] | None:
+    """The rows of a value that is a list, as JSON; None for one thing."""
+    if isinstance(value, list | tuple):
+        return map(plain, value)
+    if not isinstance(value, JsonColumns):
+        return None
+    names = value.names
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise ConfigError(f"Several columns are called {twice!r}, and JSON has one value for a name. Rename one: AS ….")
+    return (dict(zip(names, row, strict=True)) for part in value.parts for row in zip(*part, strict=True))
+
+
+def _columns_of(answer: Reply) -> JsonColumns:
+    """An answer of any kind as columns; one thing is one row."""
+    if isinstance(answer.value, JsonColumns):
+        return answer.value
+    listed = [
+        row if isinstance(row, dict) else {"value": row} for row in rows_of(answer.value) or [plain(answer.value)]
+    ]
+    names = _names(answer) or list(dict.fromkeys(name for row in listed for name in row))
+    return JsonColumns(names, [[[row.get(name) for row in listed] for name in names]])
+
+
+def _names(answer: Reply) -> list[str]:
+    """The columns of a list, where they are known without an entry."""
+    value, kind = answer.value, answer.row_type
+    kind = value.entry_type if isinstance(value, ResultList) else kind
+    if kind is None:
+        return []
+    return [one.name for one in fields(kind) if one.name[0] != "_"] if is_dataclass(kind) else ["value"]
 
 
 def _json(value: object, out: TextIO) -> None:
@@ -109,33 +115,17 @@ def _json(value: object, out: TextIO) -> None:
     out.write("[]\n" if before == "[" else "\n]\n")
 
 
-def _csv(value: object, out: TextIO, row_type: type | None) -> None:
+def _csv(columns: JsonColumns, out: TextIO) -> None:
     """A line for each row. Nested values are JSON texts, null is empty, an empty text `""`."""
     writer = csv.writer(out, lineterminator="\n")
-
-    def write(row: Sequence[object]) -> None:
-        if "" in row:
-            out.write(",".join(map(_field, row)) + "\n")
-        else:
-            writer.writerow(row)
-
-    header = _names(value, row_type)
-    if header:
-        writer.writerow(header)
-    parts = _parts_of(value)
-    if parts is not None:
-        for part in parts:
-            for cells in zip(*([_cell(one) for one in values] for values in part), strict=True):
-                write(cells)
-        return
-    rows = rows_of(value)
-    for row in [plain(value)] if rows is None else rows:
-        if not isinstance(row, dict):
-            row = {"value": row}
-        if not header:
-            header = list(row)
-            writer.writerow(header)
-        write([_cell(row.get(name)) for name in header])
+    if columns.names:
+        writer.writerow(columns.names)
+    for part in columns.parts:
+        for row in zip(*([_shown(one) for one in values] for values in part), strict=True):
+            if "" in row:
+                out.write(",".join(map(_field, row)) + "\n")
+            else:
+                writer.writerow(row)
 
 
 def _field(value: object) -> str:
@@ -144,57 +134,20 @@ def _field(value: object) -> str:
     return '"' + text.replace('"', '""') + '"' if value == "" or not {*text}.isdisjoint(',"\r\n') else text
 
 
-def _names(value: object, row_type: type | None = None) -> list[str]:
-    """The columns of rows, where they are known without one."""
-    if row_type is not None:
-        return [one.name for one in fields(row_type) if one.name[0] != "_"] if is_dataclass(row_type) else ["value"]
-    if isinstance(value, JsonColumns):
-        return list(value.values)
-    if isinstance(value, ArrowRows):
-        return list(value.names)
-    schema: pa.Schema | None = getattr(value, "schema", None)
-    if schema is not None and hasattr(schema, "names"):
-        return list(schema.names)
-    if isinstance(value, ResultList):
-        return [field.name for field in fields(value.entry_type)]
-    return []
-
-
-def _cell(value: Json) -> object:
-    if isinstance(value, dict | list):
-        return json.dumps(value, ensure_ascii=False)
-    return _word(value) if isinstance(value, bool) else value
-
-
-def _word(value: bool) -> str:
-    return "true" if value else "false"
-
-
-def _text(value: object, out: TextIO, row_type: type | None) -> str | None:
+def _text(answer: Reply, out: TextIO) -> str | None:
     """What people read. On a terminal rich fits tables to its width; a row is a line for each column where that would
     fold columns such as instant times.
     """
+    value = answer.value
     if isinstance(value, ResultList):
-        columns = _turned([value._row(entry) for entry in value], len(value.header))
-        return _table(value.header, columns, out, is_cut=True)
-    parts = _parts_of(value)
-    if parts is not None:
-        read = list(parts)
-        shown = [_shown_values(part[place] for part in read) for place in range(len(_names(value)))]
-        return _table(_names(value), shown, out)
-    rows = rows_of(value)
-    if rows is not None:
-        listed = list(rows)
-        header = _names(value, row_type) or list(dict.fromkeys(name for row in listed for name in row))
-        return _table(header, [[_shown(row.get(name)) for row in listed] for name in header], out)
-    if isinstance(value, Mapping):
-        return pairs_text((name.replace("_", " "), _shown(one)) for name, one in plain(value).items())
-    return str(value)
-
-
-def _turned(rows: Sequence[Sequence[object]], width: int) -> list[Sequence[object]]:
-    """Rows as columns."""
-    return list(zip(*rows, strict=True)) if rows else [()] * width
+        rows = [value._row(entry) for entry in value]
+        return _table(value.header, list(zip(*rows, strict=True)) if rows else [()] * len(value.header), out, True)
+    if not isinstance(value, JsonColumns | list | tuple):
+        return str(value)
+    columns = _columns_of(answer)
+    parts = list(columns.parts)
+    shown = [_shown_values(part[place] for part in parts) for place in range(len(columns.names))]
+    return _table(columns.names, shown, out)
 
 
 def _shown_values(parts: Iterable[Sequence[Json]]) -> list[object]:
@@ -204,8 +157,9 @@ def _shown_values(parts: Iterable[Sequence[Json]]) -> list[object]:
 
 
 def _shown(value: Json) -> object:
+    """In text and CSV."""
     if isinstance(value, bool):
-        return _word(value)
+        return "true" if value else "false"
     return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else value
 
 
@@ -221,7 +175,7 @@ _BETWEEN = 3  # between two columns
 
 def _table(header: Sequence[str], columns: Sequence[Sequence[object]], out: TextIO, is_cut: bool = False) -> str | None:
     """The table, or None when it was written. `is_cut`: columns are left out where they have no room."""
-    if not out.isatty():
+    if not out.isatty() or find_spec("rich") is None:
         return text_columns(header, columns)
     from rich import box
     from rich.console import Console

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import inspect
+import io
+import re
 import shlex
+from operator import attrgetter
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
-from pyhudi import write_hudi
+from pyhudi import HudiTable, write_hudi
 from pyhudi.cli.calls import command_for, in_commands
+from pyhudi.cli.command import Command, load
+from pyhudi.cli.commands import COMMANDS, command_of
 from pyhudi.cli.main import main
 from pyhudi.cli.page import cli_page
-from pyhudi.cli.registry import COMMANDS, WITHOUT_OPTIONS, command_of
-from pyhudi.cli.reply import ArrowRows, rows_of
+from pyhudi.cli.reply import JsonColumns, Reply, rows_of, show
 from tests.support.commands import command_lines
 
 
@@ -25,11 +29,16 @@ def table(tmp_path: Path) -> str:
 
 
 def test_commands_refuse_options_that_they_have_no_use_for(table: str, capsys: pytest.CaptureFixture[str]) -> None:
-    uses = {one.words: "common.options" in inspect.getsource(one.function()) for one in COMMANDS}
-
-    assert {words for words, is_used in uses.items() if not is_used} == WITHOUT_OPTIONS
+    assert [one.words for one in COMMANDS if one.has_options is not uses_options(one, table)] == []
     assert main(["table", "files", table, "--option", "hoodie.x=1"]) == 1
     assert "`pyhudi table files` takes no --option: it has no use for 'hoodie.x=1'" in capsys.readouterr().err
+
+
+def uses_options(command: Command, table: str) -> bool:
+    """Does the function of a command, or else its method, take Hudi's options?"""
+    if command.own:
+        return bool(re.search(r"common\.(options|settings)", inspect.getsource(load(command.own))))
+    return "options" in inspect.signature(attrgetter(command.method)(HudiTable.open(table))).parameters
 
 
 @pytest.mark.parametrize(
@@ -73,6 +82,45 @@ def test_a_dry_run_says_would(table: str, words: list[str], told: str, capsys: p
     assert told in capsys.readouterr().out
 
 
+class Terminal(io.StringIO):
+    """A terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("words", "plan"),
+    [
+        (["rollback", "{}"], "would roll back"),
+        (["savepoint", "delete", "{}", "{saved}"], "these would stay"),
+        (["config", "set", "{}", "my.key=1"], "my.key"),
+        (["checkpoint", "set", "{}", "7"], "now: no checkpoint"),
+        (["table", "drop", "{}"], "would drop this table"),
+    ],
+)
+def test_a_plan_is_carried_out_after_a_yes_and_only_then(
+    table: str, words: list[str], plan: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    saved = HudiTable.open(table).state().timeline.commits().instants[0].requested_time
+    if "{saved}" in words:
+        assert main(["savepoint", "create", table]) == 0
+    tokens = [word.format(table, saved=saved) for word in words]
+    before = sorted((file, file.stat().st_mtime_ns) for file in Path(table).rglob("*"))
+    capsys.readouterr()
+
+    monkeypatch.setattr("sys.stdin", Terminal("n\n"))
+    assert main(tokens) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert plan in err
+    assert err.endswith("? [y/N] pyhudi: Declined: Nothing was changed.\n")
+    assert sorted((file, file.stat().st_mtime_ns) for file in Path(table).rglob("*")) == before
+    monkeypatch.setattr("sys.stdin", Terminal("Yes\n"))
+    assert main(tokens) == 0
+    assert sorted((file, file.stat().st_mtime_ns) for file in Path(table).rglob("*")) != before
+
+
 @pytest.mark.parametrize("flag", ["-n", "--limit", "--rows"])
 def test_the_number_of_rows_has_the_names_that_people_type(
     table: str, flag: str, capsys: pytest.CaptureFixture[str]
@@ -108,6 +156,9 @@ def test_health_names_commands(call: str, command: str) -> None:
         ("table.maintenance.repair.orphans(dry_run=False)", "`pyhudi repair orphans TABLE`"),
         ("table.maintenance.repair.rename_partition('a b', 'c')", "`pyhudi repair rename-partition TABLE 'a b' c`"),
         ("pyhudi.repair_properties('/t', dry_run=False)", "`pyhudi repair properties /t`"),
+        ("table.compact(schedule_only=True)", "`pyhudi compact TABLE --schedule`"),
+        ("table.savepoints.create(instant_time='2026')", "`pyhudi savepoint create TABLE 2026`"),
+        ("table.maintenance.lock_audit.cleanup(days=1)", "`pyhudi locks audit cleanup TABLE --days 1`"),
         ("table.rollback('20260101000000000')", "`pyhudi rollback TABLE 20260101000000000`"),
         ("table.alter(AddColumn('fare', ...))", '`pyhudi query "ALTER TABLE … ADD COLUMNS (fare …)"`'),
         ("table.alter(ChangeType('n', pa.int64()))", '`pyhudi query "ALTER TABLE … ALTER COLUMN n TYPE …"`'),
@@ -151,8 +202,15 @@ def test_a_row_of_a_table_of_the_page_is_one_line() -> None:
 def test_rows_of_spark_have_their_columns_even_where_there_is_none() -> None:
     batch = pa.record_batch({"a": [1]})
 
-    assert list(rows_of(ArrowRows(["a"], [batch])) or ()) == [{"a": 1}]
-    assert list(rows_of(ArrowRows(["a"], [])) or ()) == []
+    assert list(rows_of(JsonColumns.of_arrow(["a"], [batch])) or ()) == [{"a": 1}]
+    assert list(rows_of(JsonColumns.of_arrow(["a"], [])) or ()) == []
+
+
+def test_a_terminal_needs_no_rich_for_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pyhudi.cli.reply.find_spec", lambda name: None)
+    show(Reply(JsonColumns(["a", "b"], [[[1, 2], [None, [3]]]])), "text", out := Terminal())
+
+    assert [line.split() for line in out.getvalue().splitlines()] == [["a", "b"], ["-", "---"], ["1"], ["2", "[3]"]]
 
 
 def test_the_first_lines_of_the_pages_run_as_they_stand(

@@ -1,4 +1,4 @@
-"""Every command does what it says, and `--json` keeps to the schema of the page. Source: docs/cli.md."""
+"""Every command does what it says, and `--json` keeps to the schema of its answer. Source: docs/cli.md."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from pyhudi import HudiTable, call, write_hudi
-from pyhudi.cli.json_schema import schema_of
+from pyhudi.cli.commands import COMMANDS, command_of
 from pyhudi.cli.main import main
-from pyhudi.cli.registry import COMMANDS, command_of
 from pyhudi.table.exports import EXPORTED_ACTIONS
 from tests.support.golden.cases import golden_names
 from tests.support.golden.folder import GoldenTable
+from tests.support.json_schema import schema_of
 
 ROWS = pa.table({"id": ["a", "b", "c"], "city": ["rome", "oslo", "rome"], "fare": [1.0, 2.0, 3.0]})
 Run = Callable[..., Any]

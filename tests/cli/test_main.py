@@ -5,16 +5,23 @@ from __future__ import annotations
 import inspect
 import os
 import re
+import shlex
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from operator import attrgetter
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
-from pyhudi import write_hudi
-from pyhudi.cli.registry import COMMANDS, GROUPS, Command
+import pyhudi
+from pyhudi import HudiTable, write_hudi
+from pyhudi.cli.command import Command, load
+from pyhudi.cli.commands import COMMANDS, GROUPS, command_of
+from pyhudi.cli.main import main
+from pyhudi.cli.options import COMMON_ARGUMENTS
+from pyhudi.cli.parsing import help_of, parsed
 from tests.support.commands import run_cli
 from tests.support.servers.process import free_port
 from tests.support.source import ROOT
@@ -30,22 +37,30 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.words)
-def test_a_row_of_the_registry_has_a_function_whose_docstring_begins_with_its_summary(command: Command) -> None:
-    function = command.function()
+def test_a_row_names_a_method_that_takes_its_arguments(command: Command, table: Path) -> None:
+    own = [load(command.own)] if command.own else []
+    callables = [one for one in (*own, method_of(command, table)) if callable(one)]
+    names = {name for one in callables for name in inspect.signature(one).parameters}
 
-    assert (inspect.getdoc(function) or "").partition("\n")[0] == command.summary
-    assert "common" in inspect.signature(function).parameters
+    assert {one.keyword for one in command.arguments} - names <= {"table", "yes"}
     assert command.group in GROUPS
 
 
+def method_of(command: Command, table: Path) -> object:
+    """The method that the row names, None without one."""
+    if not command.method or command.method.startswith("pyhudi."):
+        return getattr(pyhudi, command.method.removeprefix("pyhudi."), None)
+    return attrgetter(command.method)(HudiTable.open(table))
+
+
 @pytest.mark.thorough
-def test_help_lists_every_command_and_imports_no_table_and_no_parser() -> None:
+def test_help_lists_every_command_and_imports_no_table() -> None:
     help_text = run_cli("--help").out
     imported = run_cli("--help", PYTHONPROFILEIMPORTTIME="1").err
 
     assert [command.words for command in COMMANDS if f"  {command.words} " not in help_text] == []
     assert "pyhudi.cli.main" in imported
-    assert [name for name in ("pyarrow", "cyclopts", "rich", "pyhudi.table") if f"| {name}\n" in imported] == []
+    assert [name for name in ("pyarrow", "rich", "pyhudi.table", "pyhudi.storage") if f"| {name}\n" in imported] == []
 
 
 @pytest.mark.thorough
@@ -54,6 +69,16 @@ def test_help_of_a_command_names_its_arguments() -> None:
 
     assert "--since" in help_text
     assert "--storage-option" in help_text
+
+
+def test_help_of_every_command_says_what_it_takes_and_means() -> None:
+    for command in COMMANDS:
+        text = "".join((help_of(command, ["x", "-h"]) or "").split())
+        arguments = (*command.arguments, *COMMON_ARGUMENTS)
+        said = [f"usage: pyhudi {command.usage} [OPTIONS] {command.summary}", *(one.meaning for one in arguments)]
+        assert [one for one in said if "".join(one.split()) not in text] == []
+        assert [name for one in arguments for name in one.typed if name not in text] == []
+        assert help_of(command, ["--", "--help"]) is None
 
 
 def test_a_command_that_is_not_there_ends_with_2_and_names_the_nearest() -> None:
@@ -253,3 +278,44 @@ def test_a_closed_pipe_ends_the_run_quietly_and_changes_no_exit_code(table: Path
 
         assert ended.stdout.strip() == "0"
         assert ended.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("line", "arguments"),
+    [
+        ("rollback T --yes I", {"table": "T", "instant_time": "I", "yes": True, "dry_run": False}),
+        ("write T --mode append a.csv --format csv -", {"files": ["a.csv", "-"], "mode": "append", "format": "csv"}),
+        ("head --rows=3 -- T", {"table": "T", "rows": 3}),
+        ("head T -n5 --columns 'id, v'", {"rows": 5, "columns": ["id", "v"]}),
+        ("head T --where '-1 < v'", {"where": "-1 < v"}),
+        ("query '-- all of it\nSELECT 1' --table a=/b=c", {"sql": "-- all of it\nSELECT 1", "tables": {"a": "/b=c"}}),
+        ("savepoint create T --comment '' I", {"comment": "", "instant_time": "I"}),
+        ("config set T a=1 --yes b=2", {"properties": {"a": "1", "b": "2"}}),
+        ("table history T --active", {"archived": False}),
+    ],
+)
+def test_options_come_before_between_and_after_what_goes_by_place(line: str, arguments: dict[str, object]) -> None:
+    command, tokens = command_of(shlex.split(line)) or (COMMANDS[0], [])
+
+    _, values = parsed(command, tokens)
+
+    assert {name: values.get(name) for name in arguments} == arguments
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("head T --colums id", "pyhudi head: there is no argument '--colums'. Did you mean --columns? (`pyhudi head -"),
+        ("head T U", "pyhudi head: there is no argument 'U'."),
+        ("head", "pyhudi head: the following arguments are required: TABLE"),
+        ("restore T", "the following arguments are required: --to"),
+        ("head T --rows many", "invalid int value: 'many'"),
+        ("head T --column id", "Did you mean --columns?"),
+        ("query 'SELECT 1' --dialect mysql", "invalid choice: 'mysql'"),
+    ],
+)
+def test_what_a_command_does_not_take_ends_with_2_and_says_what_it_takes(
+    line: str, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(shlex.split(line)) == 2
+    assert words in capsys.readouterr().err

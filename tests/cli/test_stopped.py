@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pyhudi import HudiTable, write_hudi
-from pyhudi.cli import parsing
+from pyhudi.cli import reply
 from pyhudi.cli.main import main
 from pyhudi.services.after_write import AFTER_WRITE
 from tests.support.source import ROOT
@@ -76,7 +76,7 @@ def test_a_signal_after_the_commit_ends_with_a_code_of_its_own_and_names_the_ins
     if place == "service":
         monkeypatch.setitem(AFTER_WRITE, "clean", stopped)  # type: ignore[call-overload]
     else:
-        monkeypatch.setattr(parsing, "show", stopped)
+        monkeypatch.setattr(reply, "show", stopped)
     handlers = {one: signal.getsignal(one) for one in (signal.SIGTERM, signal.SIGINT)}
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:

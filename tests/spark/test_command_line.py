@@ -16,8 +16,8 @@ from pyspark.sql import SparkSession
 
 import pyhudi
 from pyhudi import HudiTable, write_hudi
+from pyhudi.cli.commands import COMMANDS
 from pyhudi.cli.main import main
-from pyhudi.cli.registry import COMMANDS
 from tests.support.spark.sessions import FLAVOUR
 
 ROWS = pa.table({"id": ["a", "b", "c"], "city": ["rome", "oslo", "rome"], "fare": [1.0, 2.0, 3.0]})

@@ -1,0 +1,150 @@
+"""Commands that do more than call one method: what a table is, what is taken out of it, and its plans."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from pyhudi.cli.calls import command_for
+from pyhudi.cli.options import Common
+from pyhudi.cli.reply import JsonColumns, Reply
+from pyhudi.errors import ConfigError
+from pyhudi.result import Json
+
+_NO_METADATA = "there is no metadata table"
+
+
+def _columns(columns: Mapping[str, list[Json]]) -> Reply:
+    return Reply(JsonColumns(list(columns), [list(columns.values())]))
+
+
+def create(common: Common, table: str, columns: str | None = None, like: str | None = None, **more: Any) -> Reply:
+    """`more`: of HudiTable.create. Raises ConfigError without columns, and for two sources of them."""
+    from pyhudi import HudiTable
+    from pyhudi.sql.columns import schema_of_columns
+    from pyhudi.table.row_files import RowFiles
+
+    if (columns is None) == (like is None):
+        raise ConfigError("A table needs columns: give --columns or --like, one of them.")
+    schema = schema_of_columns(columns) if columns is not None else RowFiles.of([like or ""]).read(None).schema
+    return Reply(HudiTable.create(common.path(table), schema, **more, **common.settings).inspect.describe())
+
+
+def describe(common: Common, table: str) -> Reply:
+    """Without the class of a table: this loads a tenth of the library."""
+    from pyhudi.table.description import describe as described
+
+    return Reply(described(common.path(table), common.storage_options))
+
+
+def properties(common: Common, table: str) -> Reply:
+    """The properties of a table."""
+    lines = common.open(table).inspect.describe().properties
+    return _columns({"key": list(lines), "value": list(lines.values())})
+
+
+def schema(common: Common, table: str) -> Reply:
+    """The columns of a table, whose types have Arrow's names."""
+    columns = common.open(table).schema()
+    types, nullable = [str(one.type) for one in columns], [one.nullable for one in columns]
+    return _columns({"name": columns.names, "type": types, "nullable": nullable})
+
+
+def files(common: Common, table: str) -> Reply:
+    """`HudiTable.inspect.files` without Arrow."""
+    from pyhudi.table.description import file_columns
+
+    return _columns(file_columns(common.state(table)))
+
+
+def partitions(common: Common, table: str) -> Reply:
+    """`HudiTable.inspect.partitions` without Arrow."""
+    from pyhudi.table.description import partition_columns
+
+    return _columns(partition_columns(common.state(table)))
+
+
+def timeline(common: Common, table: str, action: str | None = None, pending: bool = False) -> Reply:
+    """Those instants that are asked for."""
+    from pyhudi.model.instant import Instant
+
+    timeline = common.open(table).state().timeline
+    instants = timeline.pending() if pending else timeline
+    shown = [one for one in instants if action is None or one.action.value == action.lower()]
+    return Reply(shown, row_type=Instant)
+
+
+def health(common: Common, table: str, deep: bool = False) -> Reply:
+    """Findings name commands in place of calls in Python."""
+    report = common.open(table).inspect.health(deep=deep, options=common.options)
+    findings = tuple(replace(one, run=command_for(one.run, report.table)) for one in report.findings)
+    return Reply(replace(report, findings=findings))
+
+
+def drop(common: Common, table: str, dry_run: bool) -> Reply:
+    """The answer describes the table that was dropped."""
+    opened = common.open(table)
+    described = opened.inspect.describe()
+    if dry_run:
+        return Reply(described, f"would drop this table\n{described}")
+    opened.drop()
+    return Reply(described, f"{described.path}: dropped")
+
+
+def set_checkpoint(common: Common, table: str, value: str, key: str | None = None, *, dry_run: bool) -> Reply:
+    """A plan says what the checkpoint is now."""
+    opened = common.open(table)
+    checkpoint = opened.maintenance.set_checkpoint(value, key=key, dry_run=dry_run, options=common.options)
+    text = f"would set {value} ({checkpoint.key}); now: {opened.inspect.checkpoint(key)}" if dry_run else None
+    return Reply(checkpoint, text)
+
+
+def delete_savepoint(common: Common, table: str, instant_time: str, dry_run: bool) -> Reply:
+    """The answer is the remaining savepoints."""
+    opened = common.open(table)
+    going = opened.savepoints.delete(instant_time, dry_run=dry_run, options=common.options).instant_time
+    savepoints = opened.savepoints.list()
+    stay = type(savepoints)(one for one in savepoints if one.instant_time != going)
+    return Reply(stay, f"would delete the savepoint of {going}; these would stay:\n{stay}" if dry_run else None)
+
+
+def build_indexes(common: Common, table: str) -> Reply:
+    """The indexes that were built."""
+    from pyhudi.services.indexes import IndexInfo
+
+    return Reply(common.open(table).indexes.build(options=common.options), row_type=IndexInfo)
+
+
+def drop_index(common: Common, table: str, name: str, dry_run: bool) -> Reply:
+    """The answer is the remaining indexes."""
+    opened = common.open(table)
+    going = opened.indexes.drop(name, dry_run=dry_run, options=common.options).partitions
+    indexes = opened.indexes.list()
+    stay = type(indexes)(one for one in indexes if one.name not in going)
+    return Reply(stay, f"would drop {', '.join(going)}; these would stay:\n{stay}" if dry_run else None)
+
+
+def validate_metadata(common: Common, table: str, sample: int | None = None) -> Reply:
+    """The differences."""
+    from pyhudi.queries.statistics_validation import Difference
+
+    metadata = common.open(table).metadata
+    differences = metadata.validate(sample=sample, options=common.options)
+    text = "\n".join(map(str, differences)) or ("no differences" if metadata.partitions else _NO_METADATA)
+    return Reply(differences, text, Difference)
+
+
+def drop_metadata(common: Common, table: str, partitions: list[str] | None = None, *, dry_run: bool) -> Reply:
+    """The names of the partitions that went."""
+    going = common.open(table).metadata.drop(partitions, dry_run=dry_run, options=common.options)
+    verb = "would drop" if dry_run else "dropped"
+    return Reply(going, f"{verb} {', '.join(going)}" if going else _NO_METADATA, str)
+
+
+def repair_properties(common: Common, table: str, properties: dict[str, str] | None = None, *, dry_run: bool) -> Reply:
+    """Of a table that may not be opened."""
+    import pyhudi
+
+    path = common.path(table)
+    return Reply(pyhudi.repair_properties(path, properties=properties, dry_run=dry_run, **common.settings))
