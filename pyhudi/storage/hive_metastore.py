@@ -97,7 +97,9 @@ def location_of(uris: str, name: str) -> str:
     return location
 
 
-def connection(hive: HiveModules, uris: str, setting: str) -> tuple[HiveService, HiveTransport]:
+def connection(
+    hive: HiveModules, uris: str, setting: str, timeout_ms: int = _TIMEOUT_MS
+) -> tuple[HiveService, HiveTransport]:
     """A client of the first metastore that answers, and its transport. Raises ConfigError, StorageError."""
     problems = []
     for uri in uris.split(","):
@@ -105,7 +107,7 @@ def connection(hive: HiveModules, uris: str, setting: str) -> tuple[HiveService,
         if not (port or "0").isdecimal() or len(port) > _PORT_DIGITS_MAX:
             raise ConfigError(f"{setting}={uris}: expected thrift://host:port, found the port {port!r}.")
         plain = hive.sockets.TSocket(host, int(port or _PORT))
-        plain.setTimeout(_TIMEOUT_MS)
+        plain.setTimeout(timeout_ms)
         transport = hive.transports.TBufferedTransport(plain)
         try:
             transport.open()

@@ -34,6 +34,7 @@ from pyhudi.progress_line import Logged, working
 from pyhudi.storage import open_storage, with_sync
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import Clock, SystemClock
+from pyhudi.storage.staged_table import StagedTable
 from pyhudi.storage.store_options import named_options
 from pyhudi.timeline.table_properties import load_table_config
 
@@ -57,6 +58,7 @@ __all__ = [
     "open_place",
     "open_table",
     "ordered_by",
+    "register",
     "serve",
     "session_options",
     "session_zone",
@@ -129,13 +131,22 @@ def serve(
 @contextmanager
 def calling(what: str, storage: Storage, options: WriteOptions) -> Iterator[Logged]:
     """Around a call that changes a table: its line of progress, its result in the log, what an error names as complete,
-    and listeners, which hear when locks and heartbeats have ended.
+    and who is told when locks and heartbeats have ended: listeners, then catalogs.
 
     Raises: ConfigError for listeners that can't listen.
     """
     check_listeners(options)
     with naming_completed(), told_afterwards(), working(what, storage.root) as work:
         yield work
+    register(storage, options)
+
+
+def register(storage: Storage, options: WriteOptions) -> None:
+    """After a call: register the table in a catalog, if the options ask for it. Never raises."""
+    if options.sync.is_on and not isinstance(storage, StagedTable):
+        from pyhudi.sync.calls import sync_after_commit
+
+        sync_after_commit(storage, options)
 
 
 def _name_of(service: Callable[..., object]) -> str:

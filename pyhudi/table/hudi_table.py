@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from pyhudi.services.clean.runs import CleanResult
     from pyhudi.services.results import ClusteringResult, CompactionResult
     from pyhudi.spark.names import SparkSession, StructType
+    from pyhudi.sync.result import SyncResult
     from pyhudi.table.at import TableAt
     from pyhudi.table.exports import ExportedFile
     from pyhudi.table.groups import TableConstraints, TableIndexes, TableSavepoints
@@ -628,6 +629,25 @@ class HudiTable(Readable):
 
         call = partial(restore, to=self._handle.commit_time(to), dry_run=dry_run)
         return self._handle.serve(call, options, dry_run=dry_run)
+
+    # ---- in other places
+
+    def sync(self, catalog: str, *, options: Options | None = None) -> SyncResult:
+        """Register the table in a catalog, or bring what is registered there up to date: columns, partitions.
+
+        After the first time it looks only at partitions that later commits changed. Options make each commit do it
+        (docs/catalogs.md).
+
+        Args:    catalog: "hive", a Hive metastore.
+                 options: Hudi's own keys, such as `hoodie.datasource.hive_sync.metastore.uris`.
+        Raises:  ConfigError for what no catalog can have, TableExists for a table of the same name at another place,
+                 UnsupportedTable for a column type that the catalog lacks, SchemaMismatch for other partition columns,
+                 StorageError when it refuses or does not answer. Nothing new is registered then.
+        """
+        from pyhudi.sync.calls import sync_now
+
+        parsed = self._handle.write_options(self._handle.options(options))
+        return sync_now(catalog, self._handle.fresh(), parsed.sync)
 
     def drop(self) -> None:
         """Delete the table: its rows, its history, and all else in its folder. Nobody may use it meanwhile.

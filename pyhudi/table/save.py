@@ -34,7 +34,7 @@ from pyhudi.schema.column_paths import check_twins
 from pyhudi.storage import with_sync
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import SystemClock
-from pyhudi.table.calls import Options, TableHandle, session_options
+from pyhudi.table.calls import Options, TableHandle, register, session_options
 from pyhudi.table.input import TableInput, WriteInput, arrow_schema, input_of
 from pyhudi.table.replacement import replace_table
 from pyhudi.table.write import write_table
@@ -156,7 +156,9 @@ def _written(storage: Storage, source: WriteInput, options: Options, *, replaces
         check_fields(parsed, names)
     rows, engine = source.rows(parsed, options)
     if replaces_table and table_exists(storage):
-        return replace_table(storage, parsed, engine, lambda place, aside: write_table(place, rows, engine, aside))
+        result = replace_table(storage, parsed, engine, lambda place, aside: write_table(place, rows, engine, aside))
+        register(storage, parsed)
+        return result
     if replaces_table:
         remove_table(with_sync(storage, parsed.storage_sync), parsed.lock)  # what a removal that died has left
     return write_table(storage, rows, engine, parsed)

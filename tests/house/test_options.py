@@ -250,7 +250,7 @@ def test_a_value_that_says_what_we_do_is_taken_without_a_word(key):
 @pytest.mark.parametrize(
     ("key", "value"),
     [
-        ("hoodie.datasource.hive_sync.enable", "true"),
+        ("hoodie.datasource.hive_sync.use_spark_catalog", "true"),
         ("hoodie.prewrite.validators", "x.Y"),
         ("hoodie.datasource.write.operation", "upsert_prepped"),
         ("hoodie.datasource.write.payload.class", "org.apache.hudi.common.model.EmptyHoodieRecordPayload"),

@@ -34,6 +34,7 @@ ELSEWHERE = {
     "docs/merging": "tests/merge/test_page.py",
     "docs/sql": "tests/spark/test_readme.py",
     "docs/storage": "tests/house/test_pages.py",
+    "docs/catalogs": "tests/sync/test_after_commit.py",
     "docs/libraries": "tests/house/test_pages.py",
     "docs/repairs": "tests/house/test_pages.py",
     "docs/dbt": "tests/spark/test_dbt.py",

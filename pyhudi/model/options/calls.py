@@ -50,6 +50,7 @@ from pyhudi.model.options.retention import (
 from pyhudi.model.options.services import ClusteringOptions, CompactionOptions, clustering_options, compaction_options
 from pyhudi.model.options.spec import HudiOptionWarning, OptionScope
 from pyhudi.model.options.streaming import SourceOptions, StreamOptions
+from pyhudi.model.options.syncing import SyncOptions, sync_options
 from pyhudi.model.options.table import KeyOptions, TableOptions, VersionOptions, key_options
 from pyhudi.model.options.validation import ValidationOptions, validation_options
 
@@ -99,6 +100,7 @@ class WriteOptions(
     metrics: MetricsOptions = part(MetricsOptions, metrics_options)
     callback: CallbackOptions = part(CallbackOptions)
     validation: ValidationOptions = part(ValidationOptions)
+    sync: SyncOptions = part(SyncOptions, sync_options)
     explicit: frozenset[str] = frozenset()
 
     @classmethod

@@ -36,6 +36,7 @@ from pyhudi.model.options.retention import ArchivingOptions, CleaningOptions, Tt
 from pyhudi.model.options.services import LAYOUT_ENABLE, ClusteringOptions, CompactionOptions
 from pyhudi.model.options.spec import HudiOptionWarning, OptionScope, OptionSpec, Support, text_of
 from pyhudi.model.options.streaming import SourceOptions, StreamOptions
+from pyhudi.model.options.syncing import SyncOptions
 from pyhudi.model.options.table import KeyOptions, TableOptions, VersionOptions
 from pyhudi.model.options.validation import ValidationOptions
 from pyhudi.shown_text import is_text, quoted
@@ -81,6 +82,7 @@ OPTIONS: tuple[OptionSpec, ...] = (
     *topic("Validators", ValidationOptions),
     *topic("Commit callbacks", CallbackOptions),
     *topic("Metrics", MetricsOptions),
+    *topic("Catalogs", SyncOptions),
     *topic("Statements of SQL", StatementOptions),
     *topic("Reading", QueryOptions, SCHEMA_HISTORY),
     *topic("Streams", StreamOptions, SourceOptions),

@@ -1,0 +1,242 @@
+"""Options of catalogs in which a table is registered after a commit: Hudi's keys of its HiveSyncTool.
+
+Source: Hudi's documented keys (HiveSyncConfig, HoodieSyncConfig).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from importlib.util import find_spec
+
+from pyhudi.errors import ConfigError, MissingLibrary
+from pyhudi.model.options.declare import Values, computed, key_of, names_of, option, parse, row
+from pyhudi.model.options.spec import Kind
+
+__all__ = ["EXTRACTORS", "SYNC_ENABLE", "SyncOptions", "check_sync_library", "key_of_sync", "sync_options"]
+
+SYNC_ENABLE = "hoodie.datasource.hive_sync.enable"
+_TOOL = "hoodie.meta.sync.client.tool.class"
+_TABLE_PROPERTIES = "hoodie.datasource.hive_sync.table_properties"
+_SERDE_PROPERTIES = "hoodie.datasource.hive_sync.serde_properties"
+_EXTRACTOR = "hoodie.datasource.hive_sync.partition_extractor_class"
+_PACKAGES = ("org.apache.hudi.hive", "org.apache.hudi.sync.common.model.partextractor", "")
+# Of Hudi's PartitionValueExtractor classes.
+EXTRACTORS = (
+    "MultiPartKeysValueExtractor",
+    "SlashEncodedDayPartitionValueExtractor",
+    "SlashEncodedHourPartitionValueExtractor",
+    "SinglePartPartitionValueExtractor",
+    "HiveStylePartitionValueExtractor",
+    "NonPartitionedExtractor",
+)
+_ENABLE_ROW = row(SYNC_ENABLE, False, "Register the table at a Hive metastore after each commit (docs/catalogs.md).")
+_META_ENABLE_ROW = row(
+    "hoodie.datasource.meta.sync.enable",
+    False,
+    "The same, by the classes of `hoodie.meta.sync.client.tool.class`.",
+)
+_TOOL_ROW = row(
+    _TOOL,
+    None,
+    "Hudi's classes that register the table: `org.apache.hudi.hive.HiveSyncTool`. Naming it turns the sync on, unless "
+    "`hoodie.datasource.hive_sync.enable` is false.",
+    Kind.NAMES,
+)
+
+
+def _extractor(text: str) -> str:
+    """The bare name of an extractor. Raises ConfigError for another class."""
+    package, _, name = text.rpartition(".")
+    if package not in _PACKAGES or name not in EXTRACTORS:
+        raise ConfigError(
+            f"{_EXTRACTOR}={text}: expected {', '.join(EXTRACTORS)}, alone or in org.apache.hudi.hive; other Java "
+            "classes can't be used. See docs/catalogs.md."
+        )
+    return name
+
+
+def _properties(option_key: str, text: str) -> Mapping[str, str]:
+    """Hudi's form of a map: lines of key=value."""
+    pairs = [line.partition("=") for line in text.splitlines() if line.strip()]
+    wrong = [key for key, equals, _ in pairs if not (equals and key.strip())]
+    if wrong:
+        raise ConfigError(f"{option_key}: expected lines of key=value, found {wrong[0]!r:.100}. See docs/catalogs.md.")
+    return {key.strip(): value.strip() for key, _, value in pairs}
+
+
+@dataclass(frozen=True, slots=True)
+class SyncOptions:
+    """`is_on`: after each commit. `database`, `table`: None for those of the table's own properties."""
+
+    is_on: bool = computed(lambda: False, _ENABLE_ROW, _META_ENABLE_ROW, _TOOL_ROW)
+    mode: str = option(
+        "hoodie.datasource.hive_sync.mode",
+        "hms",
+        "How a Hive metastore is spoken to: hms, its Thrift interface.",
+        choices=("hms",),
+        later=("jdbc", "hiveql", "glue"),
+    )
+    uris: str = option(
+        "hoodie.datasource.hive_sync.metastore.uris",
+        "thrift://localhost:9083",
+        "The metastore; of several with commas the first that answers.",
+    )
+    database: str | None = option(
+        "hoodie.datasource.hive_sync.database",
+        None,
+        "The database. Unset: `hoodie.database.name` of the table, and `default` where it has none.",
+        Kind.TEXT,
+    )
+    table: str | None = option(
+        "hoodie.datasource.hive_sync.table", None, "The table's name there. Unset: `hoodie.table.name`.", Kind.TEXT
+    )
+    auto_create_database: bool = option(
+        "hoodie.datasource.hive_sync.auto_create_database", True, "Make the database when there is none."
+    )
+    partition_fields: tuple[str, ...] | None = option(
+        "hoodie.datasource.hive_sync.partition_fields",
+        None,
+        "The partition columns there; empty: none. Unset: the partition fields of the table.",
+        Kind.NAMES,
+        may_be_empty=True,
+    )
+    extractor: str | None = option(
+        _EXTRACTOR,
+        None,
+        "Hudi's class that reads values from a partition path: MultiPartKeysValueExtractor, "
+        "SinglePartPartitionValueExtractor, HiveStylePartitionValueExtractor, SlashEncodedDayPartitionValueExtractor, "
+        "SlashEncodedHourPartitionValueExtractor or NonPartitionedExtractor. Unset: by the number of partition fields, "
+        "and whether paths are in Hive style.",
+        Kind.TEXT,
+        convert=_extractor,
+    )
+    strategy: str = option(
+        "hoodie.datasource.hive_sync.table.strategy",
+        "ALL",
+        "Of a merge-on-read table: ALL registers its views under names of their own; RO and RT one of them, under the "
+        "plain name.",
+        choices=("ALL", "RO", "RT"),
+    )
+    skips_ro_suffix: bool = option(
+        "hoodie.datasource.hive_sync.skip_ro_suffix",
+        False,
+        "The read-optimised view of a merge-on-read table has the plain name; the snapshot is only under the name with "
+        "`_rt`.",
+    )
+    has_plain_snapshot: bool = option(
+        "hoodie.meta.sync.sync_snapshot_with_table_name",
+        True,
+        "The snapshot of a merge-on-read table is registered under the plain name, too.",
+    )
+    supports_timestamp: bool = option(
+        "hoodie.datasource.hive_sync.support_timestamp",
+        False,
+        "Timestamps are `timestamp` in Hive; else `bigint`. Spark sees timestamps in either case.",
+    )
+    table_properties: Mapping[str, str] = option(
+        _TABLE_PROPERTIES,
+        {},
+        "Properties for the table, lines of `key=value`. Later ones are added and replaced, none is removed.",
+        Kind.TEXT,
+        "",
+        partial(_properties, _TABLE_PROPERTIES),
+    )
+    serde_properties: Mapping[str, str] = option(
+        _SERDE_PROPERTIES,
+        {},
+        "The same for the serde.",
+        Kind.TEXT,
+        "",
+        partial(_properties, _SERDE_PROPERTIES),
+    )
+    is_datasource: bool = option(
+        "hoodie.datasource.hive_sync.sync_as_datasource",
+        True,
+        "Spark finds the table as one of its data source hudi, with Spark's schema in the properties.",
+    )
+    schema_characters: int = option(
+        "hoodie.datasource.hive_sync.schema_string_length_thresh",
+        4000,
+        "Spark's schema is cut into properties of so many characters.",
+        minimum=1,
+    )
+    spark_version: str | None = option(
+        "hoodie.meta_sync.spark.version",
+        None,
+        "Stored as `spark.sql.create.version`. Unset: the session's version; without a session the property is left "
+        "out.",
+        Kind.TEXT,
+    )
+    is_managed: bool = option(
+        "hoodie.datasource.hive_sync.create_managed_table",
+        False,
+        "A new table is a managed one: dropping it in Hive deletes its files.",
+    )
+    omits_meta_columns: bool = option(
+        "hoodie.datasource.hive_sync.omit_metadata_fields", False, "Leave out the `_hoodie_` columns."
+    )
+    has_comments: bool = option(
+        "hoodie.datasource.hive_sync.sync_comment", False, "The comments of columns are registered, too."
+    )
+    batch: int = option(
+        "hoodie.datasource.hive_sync.batch_num", 1000, "So many partitions are sent in a call.", minimum=1
+    )
+    recreates: bool = option(
+        "hoodie.datasource.hive_sync.recreate_table_on_error",
+        False,
+        "A registered table that can't be changed into what it must be is dropped and made anew; files stay.",
+    )
+    is_incremental: bool = option(
+        "hoodie.meta.sync.incremental",
+        True,
+        "Look only at partitions that commits since the last sync changed. false: compare all partitions, and their "
+        "locations.",
+    )
+    touches_partitions: bool = option(
+        "hoodie.meta.sync.touch.partitions.enabled",
+        False,
+        "Partitions that were written to are altered even if nothing of them changed, so that those hear of it who "
+        "watch the catalog.",
+    )
+    is_conditional: bool = option(
+        "hoodie.datasource.meta_sync.condition.sync",
+        False,
+        "Leave the time of the last sync as it is when neither columns nor partitions changed.",
+    )
+
+
+def key_of_sync(name: str) -> str:
+    """The key of the option of a field."""
+    return key_of(SyncOptions, name)
+
+
+def sync_options(values: Values) -> SyncOptions:
+    """The options of a call.
+
+    Raises: ConfigError for classes that are not there, MissingLibrary when a sync is asked for that can't run.
+    """
+    options = parse(SyncOptions, values)
+    fields = key_of_sync("partition_fields")
+    if fields in values.texts:  # empty: none
+        options = replace(options, partition_fields=names_of(values.texts[fields]))
+    tools = [name.rpartition(".")[2] for name in names_of(values.texts.get(_TOOL, ""))]
+    others = [name for name in tools if name != "HiveSyncTool"]
+    is_on = values.flag(_ENABLE_ROW) or values.flag(_META_ENABLE_ROW) or "HiveSyncTool" in tools
+    if values.texts.get(SYNC_ENABLE) == "false" and not values.flag(_META_ENABLE_ROW):
+        is_on = False
+    if others and (is_on or not values.is_given(SYNC_ENABLE)):
+        raise ConfigError(
+            f"{_TOOL}={values.texts[_TOOL]}: this release registers tables by HiveSyncTool, not by {others[0]}. "
+            "Nothing was written."
+        )
+    if is_on:
+        check_sync_library(f"{SYNC_ENABLE}=true")
+    return replace(options, is_on=is_on)
+
+
+def check_sync_library(what: str) -> None:
+    """Raise MissingLibrary without the client of a Hive metastore."""
+    if find_spec("pymetastore") is None or find_spec("thrift") is None:
+        raise MissingLibrary(f'{what} needs pymetastore, which is not installed: pip install "pyhudi[hive]".')

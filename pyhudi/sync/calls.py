@@ -1,0 +1,47 @@
+"""The two ways to a sync: a call of its own, which raises, and the end of a call that committed, which only warns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import closing
+from difflib import get_close_matches
+
+from pyhudi.caller_warnings import warn_caller
+from pyhudi.errors import ConfigError
+from pyhudi.meta_client import MetaClient
+from pyhudi.model.options import WriteOptions
+from pyhudi.model.options.syncing import SyncOptions, check_sync_library, key_of_sync
+from pyhudi.registry import Registry
+from pyhudi.storage.base import Storage
+from pyhudi.sync.catalog import Catalog
+from pyhudi.sync.result import SyncResult
+from pyhudi.sync.syncing import sync_to
+
+__all__ = ["CATALOGS", "sync_after_commit", "sync_now"]
+
+CATALOGS: Registry[Callable[[str, str], Catalog]] = Registry(
+    kind="catalog", entries={"hive": "pyhudi.sync.hive:HiveCatalog"}
+)
+
+
+def sync_now(catalog: str, meta: MetaClient, options: SyncOptions) -> SyncResult:
+    """Register a table in a catalog. Raises ConfigError for a catalog that is not there, and what `sync_to` raises."""
+    name = catalog.lower() if isinstance(catalog, str) else catalog
+    if name not in CATALOGS.entries:
+        near = get_close_matches(str(name), CATALOGS.entries, n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise ConfigError(f"Tables are registered in {', '.join(CATALOGS.entries)}; found {catalog!r:.100}.{hint}")
+    check_sync_library(f"sync({name!r})")
+    with closing(CATALOGS.load(name)(options.uris, key_of_sync("uris"))) as opened:
+        return sync_to(opened, meta, options)
+
+
+def sync_after_commit(storage: Storage, options: WriteOptions) -> None:
+    """Register what a call has committed. An error is a warning: the commit is complete; the next sync catches up."""
+    try:
+        sync_now("hive", MetaClient.load(storage), options.sync)
+    except Exception as error:  # of any class: our fault must not make a complete commit look failed
+        warn_caller(
+            f"{storage.root}: the commit is complete, but it is not registered at the Hive metastore yet; the next "
+            f"sync catches up. {type(error).__name__}: {error}"
+        )

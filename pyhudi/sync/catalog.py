@@ -1,0 +1,135 @@
+"""What a catalog takes and gives: tables and partitions in Hive's form, and the calls that a sync makes.
+
+A catalog is one class with these calls. Values of a partition are a tuple of texts, one for each partition column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol, TypeAlias, TypeVar
+
+__all__ = [
+    "Alteration",
+    "Catalog",
+    "CatalogColumn",
+    "CatalogTable",
+    "FileFormat",
+    "Located",
+    "PartitionValues",
+    "in_batches",
+]
+
+PartitionValues: TypeAlias = tuple[str, ...]
+Located: TypeAlias = Mapping[PartitionValues, str]  # partition → its location
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogColumn:
+    """A column in Hive's words. `type` is text such as `map<string,array<int>>`."""
+
+    name: str
+    type: str
+    comment: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FileFormat:
+    """The Java classes by which Hive reads and writes files of a table."""
+
+    input_format: str
+    output_format: str
+    serde: str
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogTable:
+    """A table as a catalog has it. A view has no files. `partition_serde`: a new partition's serde properties."""
+
+    columns: tuple[CatalogColumn, ...]
+    partition_keys: tuple[CatalogColumn, ...]
+    location: str
+    format: FileFormat
+    serde_properties: Mapping[str, str]
+    properties: Mapping[str, str]
+    is_managed: bool = False
+    is_view: bool = False
+    partition_serde: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Alteration:
+    """What changes of a registered table; all else stays, other programs' properties too. `columns`, `format`: None for
+    those that are there. `cascades`: the partitions' own columns follow.
+    """
+
+    columns: tuple[CatalogColumn, ...] | None = None
+    format: FileFormat | None = None
+    serde_properties: Mapping[str, str] = field(default_factory=dict)
+    properties: Mapping[str, str] = field(default_factory=dict)
+    removed_properties: frozenset[str] = frozenset()
+    cascades: bool = False
+
+    @property
+    def is_empty(self) -> bool:
+        """Does it change nothing?"""
+        return self == Alteration()
+
+
+class Catalog(Protocol):
+    """A catalog of tables. Every call raises StorageError when the catalog refuses, or does not answer."""
+
+    @property
+    def name(self) -> str:
+        """For messages: what it is, and where."""
+        ...
+
+    def has_database(self, database: str) -> bool: ...
+
+    def create_database(self, database: str) -> bool:
+        """Make an empty database; False when there is one by now."""
+        ...
+
+    def drop_database(self, database: str) -> None:
+        """Drop an empty database."""
+        ...
+
+    def table(self, database: str, name: str) -> CatalogTable | None: ...
+
+    def create_table(self, database: str, name: str, table: CatalogTable) -> bool:
+        """Register a table; False when there is one by now."""
+        ...
+
+    def alter_table(self, database: str, name: str, change: Alteration) -> None: ...
+
+    def drop_table(self, database: str, name: str) -> None:
+        """Forget a table and its partitions; its files stay."""
+        ...
+
+    def partition_names(self, database: str, name: str) -> Collection[PartitionValues]:
+        """The values of all partitions."""
+        ...
+
+    def locations(self, database: str, name: str, partitions: Sequence[PartitionValues], batch: int) -> Located:
+        """The locations of those of these partitions that are there."""
+        ...
+
+    def add_partitions(self, database: str, name: str, table: CatalogTable, added: Located, batch: int) -> None:
+        """Add partitions that have the table's columns; those that are there by now stay."""
+        ...
+
+    def move_partitions(self, database: str, name: str, moved: Located, batch: int) -> None:
+        """Give partitions these locations, or alter them with the one that they have."""
+        ...
+
+    def drop_partitions(self, database: str, name: str, partitions: Sequence[PartitionValues], batch: int) -> None:
+        """Forget partitions; those that are gone by now are no error, and files stay."""
+        ...
+
+    def close(self) -> None: ...
+
+
+def in_batches(items: Sequence[Item], batch: int) -> Iterator[Sequence[Item]]:
+    """The items, so many at a time."""
+    return (items[start : start + batch] for start in range(0, len(items), batch))

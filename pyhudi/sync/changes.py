@@ -1,0 +1,102 @@
+"""Which partitions a sync has to look at: those that commits since the last one changed, or all of them.
+
+A partition is registered while it has a visible file. One that was only written to has; where files were replaced or
+taken back, its files are listed. When the last synced commit is older than the active timeline, all are listed: the
+history is not read for it. Source: docs/formats/timeline.md, "Completion times", "Rollback".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from pyhudi.errors import HudiError
+from pyhudi.meta_client import MetaClient
+from pyhudi.metadata.listing import listed_files, missing_instants
+from pyhudi.metadata.table import MetadataTable
+from pyhudi.model.commit import Body, change_of
+from pyhudi.model.instant import ActionKind, Instant
+from pyhudi.timeline.archived_timeline import load_archived_timeline
+from pyhudi.view.consistent_read import read_consistently
+from pyhudi.view.file_system_view import FileSystemView
+
+__all__ = ["Changes", "Synced", "changes_since"]
+
+
+@dataclass(frozen=True, slots=True)
+class Synced:
+    """How far a registered table is: the newest commit then, and the greatest completion time."""
+
+    requested_time: str
+    completion_time: str
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """Partition paths. `present`: with files; `gone`: without; of all partitions when `are_all`, and then all others
+    that are registered are gone, too. `is_same_table`: the last synced commit is one of this table's.
+    """
+
+    present: frozenset[str]
+    gone: frozenset[str] = frozenset()
+    are_all: bool = False
+    is_same_table: bool = True
+
+
+def changes_since(meta: MetaClient, synced: Synced | None) -> Changes:
+    """The partitions that changed since a sync. `synced`: None for all partitions."""
+    if synced is None:
+        return Changes(_present(meta, None), are_all=True, is_same_table=False)
+    newest, since = meta.timeline.last_commit(), meta.timeline.active_since
+    is_newest = newest is not None and newest.requested_time == synced.requested_time
+    if not is_newest and (since is None or synced.requested_time < since):
+        time = synced.requested_time
+        archived = load_archived_timeline(meta.storage, meta.config).times(time, time)
+        return Changes(_present(meta, None), are_all=True, is_same_table=bool(archived))
+    touched, doubtful = set[str](), set[str]()
+    for instant in _completed_since(meta, synced):
+        for path, change in change_of(_body(instant, meta)).partitions.items():
+            is_there = instant.action.is_commit and change.written and not change.replaced_file_ids
+            (touched if is_there else doubtful).add(path)
+    present = _present(meta, doubtful) if doubtful else frozenset()
+    gone = frozenset(doubtful - present)
+    return Changes((frozenset(touched) | present) - gone, gone)
+
+
+def _completed_since(meta: MetaClient, synced: Synced) -> Iterable[Instant]:
+    """Writes and undoings that completed since. Some of them may have begun before the last synced one."""
+    for instant in meta.timeline.completed():
+        if instant.action.is_commit or instant.action in (ActionKind.ROLLBACK, ActionKind.RESTORE):
+            is_later = instant.requested_time > synced.requested_time
+            if is_later or (instant.completion_time or "") > synced.completion_time:
+                yield instant
+
+
+def _body(instant: Instant, meta: MetaClient) -> Body:
+    if instant.action.is_commit:
+        return meta.commits.metadata(instant)
+    if instant.action is ActionKind.ROLLBACK:
+        return meta.reader.rollback_metadata(instant)
+    return meta.reader.restore_metadata(instant)
+
+
+def _present(meta: MetaClient, paths: Iterable[str] | None) -> frozenset[str]:
+    """The partitions with a visible file, among these; None: among all."""
+    among = None if paths is None else sorted(paths)
+
+    def read(now: MetaClient) -> frozenset[str]:
+        view = _by_metadata(now, among) or FileSystemView.load(now, partitions=among)
+        return frozenset(path for path, groups in view.groups.items() if groups)
+
+    return read_consistently(meta, read)
+
+
+def _by_metadata(meta: MetaClient, paths: list[str] | None) -> FileSystemView | None:
+    """The view by the metadata table; None where folders have to be listed."""
+    try:
+        table = MetadataTable.open(meta)
+        if table is None or missing_instants(table):
+            return None
+        return FileSystemView.load(meta, listed=listed_files(table, paths))
+    except HudiError:
+        return None  # a damaged one: folders have the same files

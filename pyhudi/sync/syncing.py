@@ -1,0 +1,291 @@
+"""Register a table in a catalog, or bring what is registered up to date.
+
+    what the table is to be           definitions.py       refused before anything is changed
+    what is registered                one look a table
+    which partitions changed          changes.py           by the timeline since `last_commit_time_sync`
+    database, table, partitions       made, altered, added, dropped
+    last_commit_time_sync             at the end: after an error the next sync does it all again
+
+Several syncs may run at once, and none waits for another. One that saw an older timeline may take away what another
+has registered. So after changing partitions a sync looks at the timeline again, and goes on with what came meanwhile:
+the last one to change anything has seen all commits that were complete before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+
+from pyhudi.errors import ConfigError, HudiError, SchemaMismatch, StorageError, TableExists
+from pyhudi.meta_client import MetaClient
+from pyhudi.model.options.syncing import SyncOptions, key_of_sync
+from pyhudi.sync.catalog import Alteration, Catalog, CatalogTable, Located, PartitionValues
+from pyhudi.sync.changes import Changes, Synced, changes_since
+from pyhudi.sync.definitions import COMPLETED, SPARK_PART, SYNCED, Definitions, definitions_of, same_place
+from pyhudi.sync.partitions import values_by_path
+from pyhudi.sync.result import SyncedTable, SyncResult
+
+__all__ = ["sync_to"]
+
+_ROUNDS_MAX = 5  # commits may come faster than partitions are registered; the next sync catches up
+_ASKED_MAX = 1000  # partitions of which the whole entry is asked for, with its location; of more only the names
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What is to become of one table. `there`: as it is registered."""
+
+    name: str
+    table: CatalogTable
+    there: CatalogTable | None
+    changes: Changes
+    present: Located
+    gone: frozenset[PartitionValues]
+    drops_first: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """One look at the table. `made`: names of tables that this call has created."""
+
+    meta: MetaClient
+    options: SyncOptions
+    catalog: Catalog
+    definitions: Definitions
+    newest: Synced | None
+    made: list[str] = field(default_factory=list)
+
+    @property
+    def database(self) -> str:
+        return self.definitions.database
+
+
+def sync_to(catalog: Catalog, meta: MetaClient, options: SyncOptions) -> SyncResult:
+    """Register a table, or bring it up to date.
+
+    Raises: UnsupportedTable, SchemaMismatch and ConfigError for what can't be registered, TableExists for a table of
+            the same name at another place, StorageError when the catalog refuses. What this call has created is gone
+            then.
+    """
+    result = _sync(catalog, meta, options)
+    for _ in range(_ROUNDS_MAX - 1):
+        if not any(table.partitions_changed for table in result.tables):
+            break
+        newer = meta.reload()
+        if newer.timeline.completed() == meta.timeline.completed():
+            break
+        meta, later = newer, _sync(catalog, newer, options)
+        tables = tuple(before.then(after) for before, after in zip(result.tables, later.tables, strict=True))
+        result = replace(later, tables=tables, database_created=result.database_created)
+    return result
+
+
+def _sync(catalog: Catalog, meta: MetaClient, options: SyncOptions) -> SyncResult:
+    work = _Work(meta, options, catalog, definitions_of(meta, options), _newest(meta))
+    has_database = catalog.has_database(work.database)
+    if not has_database and not options.auto_create_database:
+        raise ConfigError(
+            f"{catalog.name} has no database {work.database!r}, and {key_of_sync('auto_create_database')} is false. "
+            "Make it, or leave the option out. Nothing was registered."
+        )
+    known: dict[Synced | None, tuple[Changes, Located, frozenset[PartitionValues]]] = {}
+    plans = [_plan(name, has_database, work, known) for name in work.definitions.tables]
+    made_database = not has_database and catalog.create_database(work.database)
+    with _taken_back(work, made_database):
+        tables = tuple(_carried_out(plan, work) for plan in plans)
+    time = None if work.newest is None else work.newest.requested_time
+    return SyncResult(meta.storage.root, catalog.name, tables, time, made_database)
+
+
+def _newest(meta: MetaClient) -> Synced | None:
+    commits = meta.timeline.commits().instants
+    if not commits:
+        return None
+    return Synced(commits[-1].requested_time, max(one.completion_time or one.requested_time for one in commits))
+
+
+@contextmanager
+def _taken_back(work: _Work, made_database: bool) -> Iterator[None]:
+    """After an error nothing stays that this call has created."""
+    try:
+        yield
+    except BaseException:
+        with suppress(HudiError):  # the catalog may be gone: the error says why
+            for name in work.made:
+                work.catalog.drop_table(work.database, name)
+            if made_database:
+                work.catalog.drop_database(work.database)
+        raise
+
+
+# ---- what is to be done
+
+
+def _plan(
+    name: str,
+    has_database: bool,
+    work: _Work,
+    known: dict[Synced | None, tuple[Changes, Located, frozenset[PartitionValues]]],
+) -> _Plan:
+    table = work.definitions.tables[name]
+    there = work.catalog.table(work.database, name) if has_database else None
+    drops_first = there is not None and not _fits(there, table, f"{work.database}.{name}", work)
+    synced = None if there is None or drops_first or not work.options.is_incremental else _synced(there)
+    if synced not in known:
+        known[synced] = _changed(work, synced)
+    return _Plan(name, table, there, *known[synced], drops_first=drops_first)
+
+
+def _fits(there: CatalogTable, table: CatalogTable, name: str, work: _Work) -> bool:
+    """Can the registered table become this one? False: it is to be made anew, as an option allows."""
+    if there.is_view or not same_place(there.location, table.location):
+        what = "is a view" if there.is_view else f"is at {there.location}"
+        raise TableExists(
+            f"{work.catalog.name}: {name} {what}, and the table to register is at {table.location}. Nothing was "
+            f"changed; drop that one, or name another by {key_of_sync('table')}."
+        )
+    before, after = ([key.name for key in one.partition_keys] for one in (there, table))
+    if before == after:
+        return True
+    if work.options.recreates:
+        return False
+    raise SchemaMismatch(
+        f"{work.catalog.name}: {name} has the partition columns ({', '.join(before)}), and the table to register has "
+        f"({', '.join(after)}), which can't be changed there. Nothing was changed; drop that one, or say "
+        f"{key_of_sync('recreates')}=true."
+    )
+
+
+def _synced(there: CatalogTable) -> Synced | None:
+    time = there.properties.get(SYNCED)
+    return None if not time else Synced(time, there.properties.get(COMPLETED) or time)
+
+
+def _changed(work: _Work, synced: Synced | None) -> tuple[Changes, Located, frozenset[PartitionValues]]:
+    fields = work.definitions.fields
+    if not fields:
+        return Changes(frozenset()), {}, frozenset()
+    changes = changes_since(work.meta, synced)
+    values = values_by_path(sorted(changes.present | changes.gone), work.definitions.extractor, fields)
+    present = {values[path]: work.definitions.location_of(path) for path in sorted(changes.present)}
+    return changes, present, frozenset(values[path] for path in changes.gone)
+
+
+# ---- doing it
+
+
+def _carried_out(plan: _Plan, work: _Work) -> SyncedTable:
+    catalog, database = work.catalog, work.database
+    if plan.there is not None and not plan.drops_first:
+        try:
+            return _brought_up_to_date(plan, plan.there, work)
+        except StorageError:
+            if not work.options.recreates:
+                raise
+            changes, present, gone = _changed(work, None)
+            plan = replace(plan, changes=changes, present=present, gone=gone, drops_first=True)
+    if plan.drops_first:
+        catalog.drop_table(database, plan.name)
+    if not catalog.create_table(database, plan.name, plan.table):
+        there = catalog.table(database, plan.name)  # another sync was faster
+        if there is None:
+            raise StorageError(f"{catalog.name}: {database}.{plan.name} comes and goes. Sync again.")
+        _fits(there, plan.table, f"{database}.{plan.name}", work)
+        return _brought_up_to_date(plan, there, work)
+    work.made.append(plan.name)
+    catalog.add_partitions(database, plan.name, plan.table, plan.present, work.options.batch)
+    if work.newest is not None:
+        catalog.alter_table(database, plan.name, Alteration(properties=_times(work.newest)))
+    return SyncedTable(
+        f"{database}.{plan.name}",
+        "recreated" if plan.drops_first else "created",
+        partitions_added=len(plan.present),
+        compared_all=bool(plan.table.partition_keys),
+    )
+
+
+def _times(newest: Synced) -> dict[str, str]:
+    return {SYNCED: newest.requested_time, COMPLETED: newest.completion_time}
+
+
+def _brought_up_to_date(plan: _Plan, there: CatalogTable, work: _Work) -> SyncedTable:
+    catalog, database, name = work.catalog, work.database, plan.name
+    change = _alteration(plan.table, there, work.options)
+    added, moved, gone = _partition_work(plan, work)
+    has_partition_work = bool(added or moved or gone)
+    times = {} if work.newest is None else _changed_items(_times(work.newest), there.properties)
+    if work.options.is_conditional and change.is_empty and not has_partition_work:
+        times = {}
+    if has_partition_work:
+        if not change.is_empty:
+            catalog.alter_table(database, name, change)
+        catalog.add_partitions(database, name, plan.table, added, work.options.batch)
+        catalog.move_partitions(database, name, moved, work.options.batch)
+        catalog.drop_partitions(database, name, gone, work.options.batch)
+        if times:
+            catalog.alter_table(database, name, Alteration(properties=times))
+    else:
+        last = replace(change, properties={**change.properties, **times})
+        if not last.is_empty:
+            catalog.alter_table(database, name, last)
+    before, after = ({one.name: one for one in columns} for columns in (there.columns, change.columns or there.columns))
+    return SyncedTable(
+        f"{database}.{name}",
+        "unchanged" if change.is_empty and not has_partition_work else "changed",
+        tuple(one for one in after if one not in before),
+        tuple(one for one in after if one in before and after[one] != before[one]),
+        tuple(one for one in before if one not in after),
+        len(added),
+        len(moved),
+        len(gone),
+        plan.changes.are_all,
+    )
+
+
+def _alteration(table: CatalogTable, there: CatalogTable, options: SyncOptions) -> Alteration:
+    """What turns the registered table into this one, but for its partitions and the times of the last sync."""
+    columns = table.columns
+    if not options.has_comments:  # those that are there stay
+        comments = {column.name: column.comment for column in there.columns}
+        columns = tuple(replace(column, comment=comments.get(column.name, "")) for column in columns)
+    is_other = [(one.name, one.type) for one in columns] != [(one.name, one.type) for one in there.columns]
+    parts = {f"{SPARK_PART}{number}" for number in range(len(there.properties))}
+    stale = {key for key in there.properties.keys() & parts if options.is_datasource and key not in table.properties}
+    return Alteration(
+        columns if columns != there.columns else None,
+        table.format if table.format != there.format else None,
+        _changed_items(table.serde_properties, there.serde_properties),
+        _changed_items(table.properties, there.properties),
+        frozenset(stale),
+        cascades=is_other and bool(there.partition_keys),
+    )
+
+
+def _changed_items(to_be: Mapping[str, str], there: Mapping[str, str]) -> dict[str, str]:
+    return {key: value for key, value in to_be.items() if there.get(key) != value}
+
+
+def _partition_work(plan: _Plan, work: _Work) -> tuple[Located, Located, list[PartitionValues]]:
+    """Partitions to add, to move or touch, and to drop."""
+    if not plan.table.partition_keys or not (plan.changes.are_all or plan.present or plan.gone):
+        return {}, {}, []
+    catalog, database, batch = work.catalog, work.database, work.options.batch
+    asked = [*plan.present, *plan.gone]
+    by_name = plan.changes.are_all or len(asked) > _ASKED_MAX
+    names = frozenset(catalog.partition_names(database, plan.name)) if by_name else frozenset()
+    needs_locations = not by_name or (plan.changes.are_all and not plan.changes.is_same_table)
+    among = [one for one in asked if not by_name or one in names]
+    located = catalog.locations(database, plan.name, among, batch) if needs_locations else {}
+    there = names if by_name else located.keys()
+    touches = work.options.touches_partitions and not plan.changes.are_all
+    gone = names - plan.present.keys() if plan.changes.are_all else plan.gone & there
+    return (
+        {values: place for values, place in plan.present.items() if values not in there},
+        {
+            values: place
+            for values, place in plan.present.items()
+            if values in there and (touches or not same_place(located.get(values, place), place))
+        },
+        sorted(gone),
+    )
