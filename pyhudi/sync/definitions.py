@@ -21,7 +21,6 @@ from pyhudi.meta_client import MetaClient
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.model.options.syncing import SyncOptions, key_of_sync
 from pyhudi.queries.schema import read_schema
-from pyhudi.storage.place import is_local
 from pyhudi.sync.catalog import CatalogColumn, CatalogTable, FileFormat
 from pyhudi.sync.columns import hive_columns, hive_type, spark_schema_text
 from pyhudi.sync.partitions import extractor_for
@@ -97,7 +96,7 @@ def definitions_of(meta: MetaClient, options: SyncOptions) -> Definitions:
             f"out of {key_of_sync('partition_fields')}."
         )
     root = meta.storage.root.rstrip("/")
-    location = f"file:{root}" if is_local(meta.storage) else root
+    location = root if "://" in root else f"file:{root}"
     properties = _properties(schema, fields, options)
     plain, with_logs = _formats(meta)
     tables = {}
