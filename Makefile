@@ -75,7 +75,7 @@ floors: $(FOR_TESTS)  ## the cases of formats, keys, storage, timeline and other
 
 servers: $(FOR_TESTS)  ## tests at servers of Azure, Google's storage and Hive, which npm, go, pip and mvn bring into .servers
 	@bash tests/support/servers/install.sh
-	@$(JAVA) && $(PY) -m pytest tests/storage tests/locks -m servers $(ARGS)
+	@$(JAVA) && $(PY) -m pytest tests/storage tests/locks tests/sync -m servers $(ARGS)
 
 fmt: $(FOR_ALL)  ## format the code and fix what ruff can fix
 	@$(PY) -m ruff check --fix --quiet . || true

@@ -17,9 +17,18 @@ from pyhudi.errors import StorageError
 from pyhudi.registry import Registry
 from pyhudi.sync import calls
 from pyhudi.sync.catalog import Alteration, Catalog, CatalogColumn, CatalogTable, FileFormat, Located, PartitionValues
+from pyhudi.sync.definitions import SPARK_PART
 from tests.support.golden.folder import SHARED, shared_folder
 
-__all__ = ["MemoryCatalog", "Registered", "catalogs_in_memory", "oracle_cases", "oracle_steps", "stored_as_oracle"]
+__all__ = [
+    "MemoryCatalog",
+    "Registered",
+    "catalogs_in_memory",
+    "comparable",
+    "oracle_cases",
+    "oracle_steps",
+    "stored_as_oracle",
+]
 
 ORACLE = SHARED / "services" / "hive-sync-oracle"
 
@@ -208,3 +217,22 @@ def _registered(stored: Mapping[str, Any]) -> Registered:
         registered.columns_of[values] = tuple(CatalogColumn(*column) for column in own.get("cols", sd["cols"]))
         registered.serde_of[values] = own.get("serdeInfo", sd["serdeInfo"])["parameters"]
     return registered
+
+
+# Hudi knows the completion of a commit below version 8 from its file's time, which the archive has in seconds.
+_BY_FILE_TIME = ("version_6", "mor_by_0_15_0", "cow_by_0_15_0")
+
+
+def comparable(stored: Registered, name: str, hudi: str) -> Registered:
+    """Spark's schema parsed; without what only a release of Hudi, or the table's archive, tells otherwise."""
+    properties = {key: value for key, value in stored.table.properties.items() if key not in _METASTORES_OWN}
+    parts = sorted(
+        (key for key in properties if key.startswith(SPARK_PART)), key=lambda key: int(key.rpartition(".")[2])
+    )
+    text = "".join(properties.pop(key) for key in parts)
+    properties["schema"] = json.dumps(json.loads(text)) if text else ""
+    if hudi != "1.2.0":
+        properties.pop("hudi_writer_version", None)
+    if name in _BY_FILE_TIME:
+        properties.pop("last_commit_completion_time_sync")
+    return replace(stored, table=replace(stored.table, properties=properties))

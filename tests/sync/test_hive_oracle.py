@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,35 +11,17 @@ from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import WriteOptions
 from pyhudi.storage import open_storage
 from pyhudi.sync.catalog import CatalogColumn
-from pyhudi.sync.definitions import SPARK_PART
 from pyhudi.sync.result import SyncResult
 from pyhudi.sync.syncing import sync_to
-from tests.support.catalogs import MemoryCatalog, Registered, oracle_cases, oracle_steps, stored_as_oracle
+from tests.support.catalogs import MemoryCatalog, comparable, oracle_cases, oracle_steps, stored_as_oracle
 
 # Where we take a side of our own; each has a test below.
 _DIFFERENT = {"comments": (0,), "mor_skip_ro_suffix": (1,), "not_incremental": (1,)}
-# Hudi knows the completion of a commit below version 8 from its file's time, which the archive has in seconds.
-_BY_FILE_TIME = ("version_6", "mor_by_0_15_0", "cow_by_0_15_0")
 
 
 def synced(catalog: MemoryCatalog, folder: Path, options: dict[str, str]) -> SyncResult:
     meta = MetaClient.load(open_storage(str(folder)))
     return sync_to(catalog, meta, WriteOptions.parse(options, None, meta.config).sync)
-
-
-def comparable(stored: Registered, name: str, hudi: str) -> Registered:
-    """Spark's schema parsed; without what only a release of Hudi, or the table's archive, tells otherwise."""
-    properties = dict(stored.table.properties)
-    parts = sorted(
-        (key for key in properties if key.startswith(SPARK_PART)), key=lambda key: int(key.rpartition(".")[2])
-    )
-    text = "".join(properties.pop(key) for key in parts)
-    properties["schema"] = json.dumps(json.loads(text)) if text else ""
-    if hudi != "1.2.0":
-        properties.pop("hudi_writer_version", None)
-    if name in _BY_FILE_TIME:
-        properties.pop("last_commit_completion_time_sync")
-    return replace(stored, table=replace(stored.table, properties=properties))
 
 
 @pytest.mark.parametrize("name", [name for name in oracle_cases() if name not in ("no_auto_database", "colon")])

@@ -1,7 +1,12 @@
+import java.net.InetSocketAddress;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.hive.metastore.HiveMetaStore;
+import org.apache.hadoop.hive.metastore.RetryingHMSHandler;
+import org.apache.hadoop.hive.metastore.TSetIpAddressProcessor;
 import org.apache.hadoop.hive.metastore.conf.MetastoreConf;
 import org.apache.hadoop.hive.metastore.txn.TxnDbUtil;
+import org.apache.thrift.server.TThreadPoolServer;
+import org.apache.thrift.transport.TServerSocket;
 
 /** A Hive metastore with a database in memory; its tables of locks are those that Hive's own tests make. */
 public class Metastore {
@@ -20,7 +25,10 @@ public class Metastore {
     set("metastore.expression.proxy", "org.apache.hadoop.hive.metastore.DefaultPartitionExpressionProxy");
     Configuration settings = MetastoreConf.newMetastoreConf();
     TxnDbUtil.prepDb(settings);
-    HiveMetaStore.main(new String[] {"-p", arguments[0]});
+    // HiveMetaStore.main listens on all addresses; this serves the same handler on this machine alone.
+    var handler = RetryingHMSHandler.getProxy(settings, new HiveMetaStore.HMSHandler("metastore", settings, false), false);
+    var socket = new TServerSocket(new InetSocketAddress("127.0.0.1", Integer.parseInt(arguments[0])));
+    new TThreadPoolServer(new TThreadPoolServer.Args(socket).processor(new TSetIpAddressProcessor<>(handler))).serve();
   }
 
   private static void set(String name, String value) {
