@@ -113,9 +113,7 @@ def test_refusals_are_told_in_one_line_and_leave_nothing(uri: str, catalog: Hive
 
     with pytest.raises(StorageError, match=r"No Hive metastore answers: thrift://127\.0\.0\.1:1:"):
         table.sync("hive", options={**options, f"{SYNC}metastore.uris": "thrift://127.0.0.1:1"})
-    with pytest.raises(
-        StorageError, match=rf"{uri} refused: InvalidObjectException: .*no-such-name"
-    ):
+    with pytest.raises(StorageError, match=rf"{uri} refused: InvalidObjectException: .*no-such-name"):
         table.sync("hive", options={**options, f"{SYNC}table": "no-such-name"})
     assert not catalog.has_database("refusals")
 

@@ -17,7 +17,7 @@ from pyhudi.errors import ConfigError
 from pyhudi.expressions.binding import bind
 from pyhudi.expressions.filters import to_arrow
 from pyhudi.expressions.where import parse_where
-from pyhudi.sql.procedures import changes, files, history, metadata_table, services
+from pyhudi.sql.procedures import catalogs, changes, files, history, metadata_table, services
 from pyhudi.sql.procedures.procedure import Procedure, ProcedureCall, Rows, procedure
 from pyhudi.sql.session import SqlFrame, SqlSession
 from pyhudi.sql.tokens import Constant, Reader, SqlToken, constant_of
@@ -26,15 +26,10 @@ from pyhudi.table import HudiTable
 __all__ = ["PROCEDURES", "REFUSED", "CallProcedure", "call", "parse", "procedure_called"]
 
 
-_CATALOG = (
-    "tables are found in the session's catalog, and nothing is copied into another one. Register the table there "
-    "with CREATE TABLE … USING hudi LOCATION …"
-)
-
 # Name → why there is none, and what to do.
 REFUSED: Mapping[str, str] = {
-    "hive_sync": _CATALOG,
-    "sync_validate": _CATALOG,
+    "sync_validate": "it counts rows by HiveServer2, which nothing here speaks to. `hive_sync` with "
+    "sync_incremental => 'false' compares what is registered with what the table has",
     "hdfs_parquet_import": "run_bootstrap makes a table of a folder of Parquet files; its rows may stay there",
     "partition_bucket_index_manager": "all partitions of a table have the same number of buckets here. Write the table "
     "anew with another hoodie.bucket.index.num.buckets",
@@ -73,7 +68,7 @@ def _lines(*rows: Sequence[str]) -> str:
     return "".join("".join(f"\t{cell:<{_WIDTH}}" for cell in row) + "\n" for row in rows)
 
 
-_TOPICS: tuple[ModuleType, ...] = (history, services, changes, files, metadata_table)
+_TOPICS: tuple[ModuleType, ...] = (history, services, changes, files, metadata_table, catalogs)
 
 PROCEDURES: Mapping[str, Procedure] = {
     one.name: one for topic in _TOPICS for one in vars(topic).values() if isinstance(one, Procedure)
