@@ -16,9 +16,10 @@ from pyhudi.metadata.listing import listed_files, missing_instants
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.commit import Body, change_of
 from pyhudi.model.instant import ActionKind, Instant
+from pyhudi.storage.base import FileInfo
 from pyhudi.timeline.archived_timeline import load_archived_timeline
 from pyhudi.view.consistent_read import read_consistently
-from pyhudi.view.file_system_view import FileSystemView
+from pyhudi.view.file_system_view import Visibility, listed_partitions
 
 __all__ = ["Changes", "Synced", "changes_since"]
 
@@ -85,18 +86,17 @@ def _present(meta: MetaClient, paths: Iterable[str] | None) -> frozenset[str]:
     among = None if paths is None else sorted(paths)
 
     def read(now: MetaClient) -> frozenset[str]:
-        view = _by_metadata(now, among) or FileSystemView.load(now, partitions=among)
-        return frozenset(path for path, groups in view.groups.items() if groups)
+        rules = Visibility.of(now, None)
+        listed = _by_metadata(now, among) or listed_partitions(now.storage, among)
+        return frozenset(path for path, files in listed if rules.file_groups(path, files))
 
     return read_consistently(meta, read)
 
 
-def _by_metadata(meta: MetaClient, paths: list[str] | None) -> FileSystemView | None:
-    """The view by the metadata table; None where folders have to be listed."""
+def _by_metadata(meta: MetaClient, paths: list[str] | None) -> Iterable[tuple[str, list[FileInfo]]] | None:
+    """The files by the metadata table; None where folders have to be listed."""
     try:
         table = MetadataTable.open(meta)
-        if table is None or missing_instants(table):
-            return None
-        return FileSystemView.load(meta, listed=listed_files(table, paths))
+        return None if table is None or missing_instants(table) else listed_files(table, paths).items()
     except HudiError:
         return None  # a damaged one: folders have the same files

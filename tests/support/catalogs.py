@@ -18,6 +18,7 @@ from pyhudi.registry import Registry
 from pyhudi.sync import calls
 from pyhudi.sync.catalog import Alteration, Catalog, CatalogColumn, CatalogTable, FileFormat, Located, PartitionValues
 from pyhudi.sync.definitions import SPARK_PART
+from pyhudi.sync.hive import HiveCatalog
 from tests.support.golden.folder import SHARED, shared_folder
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "oracle_cases",
     "oracle_steps",
     "stored_as_oracle",
+    "stored_in_metastore",
 ]
 
 ORACLE = SHARED / "services" / "hive-sync-oracle"
@@ -164,6 +166,19 @@ def opened_in_memory(uris: str, setting: str) -> MemoryCatalog:
     return _opened["now"]
 
 
+def stored_in_metastore(catalog: HiveCatalog, database: str, name: str) -> Registered:
+    """All of a table, its partitions' own columns and serde properties too."""
+    table = catalog.table(database, name)
+    assert table is not None
+    registered = Registered(table)
+    for one in catalog._client.get_partitions(database, name, -1):
+        values = tuple(one.values)
+        registered.locations[values] = one.sd.location
+        registered.columns_of[values] = tuple(CatalogColumn(c.name, c.type, c.comment or "") for c in one.sd.cols)
+        registered.serde_of[values] = dict(one.sd.serdeInfo.parameters)
+    return registered
+
+
 # ---- what real Hudi wrote
 
 
@@ -223,9 +238,10 @@ def _registered(stored: Mapping[str, Any]) -> Registered:
 _BY_FILE_TIME = ("version_6", "mor_by_0_15_0", "cow_by_0_15_0")
 
 
-def comparable(stored: Registered, name: str, hudi: str) -> Registered:
+def comparable(stored: Registered, name: str, hudi: str, without: Collection[str] = ()) -> Registered:
     """Spark's schema parsed; without what only a release of Hudi, or the table's archive, tells otherwise."""
-    properties = {key: value for key, value in stored.table.properties.items() if key not in _METASTORES_OWN}
+    others = {*_METASTORES_OWN, *without}
+    properties = {key: value for key, value in stored.table.properties.items() if key not in others}
     parts = sorted(
         (key for key in properties if key.startswith(SPARK_PART)), key=lambda key: int(key.rpartition(".")[2])
     )

@@ -15,10 +15,9 @@ from pyhudi.errors import StorageError, TableExists
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import WriteOptions
 from pyhudi.storage import open_storage
-from pyhudi.sync.catalog import CatalogColumn
 from pyhudi.sync.hive import HiveCatalog
 from pyhudi.sync.syncing import sync_to
-from tests.support.catalogs import Registered, comparable, oracle_cases, oracle_steps, stored_as_oracle
+from tests.support.catalogs import comparable, oracle_cases, oracle_steps, stored_as_oracle, stored_in_metastore
 from tests.support.servers.metastore import hive_metastore
 
 pytest.importorskip("pymetastore")
@@ -43,19 +42,6 @@ def catalog(uri: str) -> Iterator[HiveCatalog]:
         yield catalog
 
 
-def stored(catalog: HiveCatalog, database: str, name: str) -> Registered:
-    """All of a table, its partitions' own columns and serde properties too."""
-    table = catalog.table(database, name)
-    assert table is not None
-    registered = Registered(table)
-    for one in catalog._client.get_partitions(database, name, -1):
-        values = tuple(one.values)
-        registered.locations[values] = one.sd.location
-        registered.columns_of[values] = tuple(CatalogColumn(c.name, c.type, c.comment or "") for c in one.sd.cols)
-        registered.serde_of[values] = dict(one.sd.serdeInfo.parameters)
-    return registered
-
-
 @pytest.mark.parametrize("name", [name for name in oracle_cases() if name not in _REFUSED])
 def test_tables_are_there_as_real_hudi_has_registered_them(name: str, catalog: HiveCatalog, tmp_path: Path) -> None:
     for number, folder, options, step in oracle_steps(name, tmp_path):
@@ -65,7 +51,7 @@ def test_tables_are_there_as_real_hudi_has_registered_them(name: str, catalog: H
             continue
         database = options[f"{SYNC}database"]
         for table, there in stored_as_oracle(step, folder).items():
-            one = stored(catalog, database, table)
+            one = stored_in_metastore(catalog, database, table)
             assert comparable(one, name, step["hudi"]) == comparable(there, name, step["hudi"]), table
 
 
@@ -94,7 +80,7 @@ def test_partitions_of_odd_values_come_and_go_and_move(
     table.delete_partitions(values[1:3])
     table.sync("hive", options={**options, "hoodie.meta.sync.incremental": "false"})
     left = [value for value in values if value not in values[1:3]]
-    assert stored(catalog, database, "t").locations == {(v,): f"file:{tmp_path}/t/{v}" for v in left}
+    assert stored_in_metastore(catalog, database, "t").locations == {(v,): f"file:{tmp_path}/t/{v}" for v in left}
 
 
 def test_syncs_at_once_end_in_one_state(uri: str, catalog: HiveCatalog, tmp_path: Path) -> None:
