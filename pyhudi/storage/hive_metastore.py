@@ -114,5 +114,6 @@ def connection(
         except (hive.errors.TException, OSError, ValueError, OverflowError) as error:
             problems.append(f"{uri.strip()}: {error}")
             continue
-        return hive.service.Client(hive.protocols.TBinaryProtocol(transport)), transport
+        protocol = hive.protocols.TBinaryProtocolAccelerated(transport, fallback=True)  # its C where there is a wheel
+        return hive.service.Client(protocol), transport
     raise StorageError(f"No Hive metastore answers: {'; '.join(problems)}. See {setting}.")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import getpass
 import struct
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
 from pyhudi.errors import StorageError
@@ -61,14 +62,14 @@ class HiveCatalog:
     # ---- databases and tables
 
     def has_database(self, database: str) -> bool:
-        return self._found(lambda: self._client.get_database(database)) is not None
+        return self._found(partial(self._client.get_database, database)) is not None
 
     def create_database(self, database: str) -> bool:
         made = self._hive.types.Database(name=database, description=_DESCRIPTION, parameters={})
-        return self._made(lambda: self._client.create_database(made))
+        return self._made(partial(self._client.create_database, made))
 
     def drop_database(self, database: str) -> None:
-        self._found(lambda: self._client.drop_database(database, False, False))
+        self._found(partial(self._client.drop_database, database, False, False))
 
     def table(self, database: str, name: str) -> CatalogTable | None:
         stored = self._stored(database, name)
@@ -101,7 +102,7 @@ class HiveCatalog:
             parameters={**table.properties, **({} if table.is_managed else {"EXTERNAL": "TRUE"})},
             tableType="MANAGED_TABLE" if table.is_managed else "EXTERNAL_TABLE",
         )
-        return self._made(lambda: self._client.create_table(stored))
+        return self._made(partial(self._client.create_table, stored))
 
     def alter_table(self, database: str, name: str, change: Alteration) -> None:
         stored = self._stored(database, name)
@@ -117,28 +118,28 @@ class HiveCatalog:
         stored.parameters = {**kept, **change.properties}
         cascade = {"CASCADE": "true"} if change.cascades else {}
         context = self._hive.types.EnvironmentContext({**_NO_STATISTICS, **cascade})
-        self._call(lambda: self._client.alter_table_with_environment_context(database, name, stored, context))
+        self._call(partial(self._client.alter_table_with_environment_context, database, name, stored, context))
 
     def drop_table(self, database: str, name: str) -> None:
-        self._found(lambda: self._client.drop_table(database, name, False))
+        self._found(partial(self._client.drop_table, database, name, False))
 
     def _stored(self, database: str, name: str) -> _Thrift:
         """The metastore's table, None when there is none."""
         request = self._hive.types.GetTableRequest(dbName=database, tblName=name)
-        answer = self._found(lambda: self._client.get_table_req(request))
+        answer = self._found(partial(self._client.get_table_req, request))
         return None if answer is None else answer.table
 
     # ---- partitions
 
     def partition_names(self, database: str, name: str) -> Collection[PartitionValues]:
-        names = self._call(lambda: self._client.get_partition_names(database, name, _ALL))
+        names = self._call(partial(self._client.get_partition_names, database, name, _ALL))
         return frozenset(map(values_of_name, names))
 
     def locations(self, database: str, name: str, partitions: Sequence[PartitionValues], batch: int) -> Located:
         keys, found = self._keys(database, name, partitions), dict[PartitionValues, str]()
         for some in in_batches(partitions, batch):
             names = [_name(keys, values) for values in some]
-            for one in self._call(lambda: self._client.get_partitions_by_names(database, name, names)):  # noqa: B023
+            for one in self._call(partial(self._client.get_partitions_by_names, database, name, names)):
                 found[tuple(one.values)] = one.sd.location
         return found
 
@@ -150,17 +151,17 @@ class HiveCatalog:
             request = self._hive.types.AddPartitionsRequest(
                 dbName=database, tblName=name, parts=parts, ifNotExists=True, needResult=False
             )
-            self._call(lambda: self._client.add_partitions_req(request))  # noqa: B023
+            self._call(partial(self._client.add_partitions_req, request))
 
     def move_partitions(self, database: str, name: str, moved: Located, batch: int) -> None:
         keys = self._keys(database, name, tuple(moved))
         for some in in_batches(tuple(moved), batch):
             names = [_name(keys, values) for values in some]
-            parts = self._call(lambda: self._client.get_partitions_by_names(database, name, names))  # noqa: B023
+            parts = self._call(partial(self._client.get_partitions_by_names, database, name, names))
             for one in parts:
                 one.sd.location = moved[tuple(one.values)]
             if parts:
-                self._call(lambda: self._client.alter_partitions(database, name, parts))  # noqa: B023
+                self._call(partial(self._client.alter_partitions, database, name, parts))
 
     def drop_partitions(self, database: str, name: str, partitions: Sequence[PartitionValues], batch: int) -> None:
         types, keys = self._hive.types, self._keys(database, name, partitions)
@@ -173,7 +174,7 @@ class HiveCatalog:
                 ifExists=True,
                 needResult=False,
             )
-            self._call(lambda: self._client.drop_partitions_req(request))  # noqa: B023
+            self._call(partial(self._client.drop_partitions_req, request))
 
     def _partition(
         self,
