@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from pyhudi.services.table_type import TypeChange
     from pyhudi.services.versions.upgrade import VersionChange
     from pyhudi.sql.duckdb_frames import SqlResult
+    from pyhudi.sync.result import SyncedTable, SyncResult
     from pyhudi.table.change import Checkpoint
     from pyhudi.table.description import TableDescription
     from pyhudi.table.exports import ExportedFile, TableCopy
@@ -60,6 +61,8 @@ __all__ = [
     "Savepoint",
     "Savepoints",
     "SqlResult",
+    "SyncResult",
+    "SyncedTable",
     "TableConfig",
     "TableCopy",
     "TableDescription",
@@ -98,6 +101,8 @@ _HOME = {
     "Savepoint": "pyhudi.services.savepoint",
     "Savepoints": "pyhudi.services.savepoint",
     "SqlResult": "pyhudi.sql.duckdb_frames",
+    "SyncResult": "pyhudi.sync.result",
+    "SyncedTable": "pyhudi.sync.result",
     "TableConfig": "pyhudi.model.table_config",
     "TableCopy": "pyhudi.table.exports",
     "TableDescription": "pyhudi.table.description",
