@@ -100,20 +100,24 @@ def location_of(uris: str, name: str) -> str:
 def connection(
     hive: HiveModules, uris: str, setting: str, timeout_ms: int = _TIMEOUT_MS
 ) -> tuple[HiveService, HiveTransport]:
-    """A client of the first metastore that answers, and its transport. Raises ConfigError, StorageError."""
+    """A client of the first metastore that answers, and its transport. `timeout_ms`: of a call, not of connecting.
+
+    Raises: ConfigError, StorageError.
+    """
     problems = []
     for uri in uris.split(","):
         host, _, port = uri.strip().rpartition("//")[2].partition(":")
         if not (port or "0").isdecimal() or len(port) > _PORT_DIGITS_MAX:
             raise ConfigError(f"{setting}={uris}: expected thrift://host:port, found the port {port!r}.")
         plain = hive.sockets.TSocket(host, int(port or _PORT))
-        plain.setTimeout(timeout_ms)
+        plain.setTimeout(_TIMEOUT_MS)
         transport = hive.transports.TBufferedTransport(plain)
         try:
             transport.open()
         except (hive.errors.TException, OSError, ValueError, OverflowError) as error:
             problems.append(f"{uri.strip()}: {error}")
             continue
+        plain.setTimeout(timeout_ms)
         protocol = hive.protocols.TBinaryProtocolAccelerated(transport, fallback=True)  # its C where there is a wheel
         return hive.service.Client(protocol), transport
     raise StorageError(f"No Hive metastore answers: {'; '.join(problems)}. See {setting}.")
