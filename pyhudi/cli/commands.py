@@ -13,6 +13,7 @@ __all__ = ["COMMANDS", "GROUPS", "command_of", "near_commands"]
 GROUPS = {
     "table": "A table as it is",
     "": "Rows, table services, versions",
+    "sync": "Catalogs",
     "savepoint": "Savepoints",
     "index": "Indexes",
     "checkpoint": "Checkpoints of ingestion jobs",
@@ -221,6 +222,11 @@ COMMANDS = (
         "completion", 'A script that completes commands and their options: `eval "$(pyhudi completion bash)"`.', "",
         (arg("shell", meaning="bash, zsh or fish.", choices=("bash", "zsh", "fish")),),
         own="pyhudi.cli.completion:completion", has_options=False,
+    ),
+    Command(
+        "sync hive", "Register a table in a Hive metastore, or bring it up to date there.", "sync", own=f"{_T}:sync_hive",
+        details="The metastore and the names are options, such as "
+        "--option hoodie.datasource.hive_sync.metastore.uris=thrift://host.",
     ),
     Command("savepoint list", "The savepoints of a table, oldest first.", "savepoints.list", has_options=False),
     Command(

@@ -100,6 +100,11 @@ def set_checkpoint(common: Common, table: str, value: str, key: str | None = Non
     return Reply(checkpoint, text)
 
 
+def sync_hive(common: Common, table: str) -> Reply:
+    """`HudiTable.sync` with the catalog that the command names."""
+    return Reply(common.open(table).sync("hive", options=common.options))
+
+
 def delete_savepoint(common: Common, table: str, instant_time: str, dry_run: bool) -> Reply:
     """The answer is the remaining savepoints."""
     opened = common.open(table)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 
 from pyhudi import HudiTable, write_hudi
+from pyhudi.cli.main import main
 from pyhudi.errors import ConfigError, MissingLibrary, StorageError
 from pyhudi.model.options import syncing
 from pyhudi.sync.catalog import CatalogTable
@@ -156,6 +158,18 @@ def test_the_result_says_what_was_done(catalog: MemoryCatalog) -> None:
     assert third["catalog"] == "the catalog in memory"
     (said,) = third["tables"]
     assert (said["action"], said["columns_added"], said["partitions_added"]) == ("changed", ["fare"], 1)
+
+
+def test_the_command_line_registers_a_table(
+    catalog: MemoryCatalog, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written(str(tmp_path / "rides"))
+
+    assert main(["sync", "hive", str(tmp_path / "rides"), "--option", f"{SYNC}database=lake", "--json"]) == 0
+
+    (said,) = json.loads(capsys.readouterr().out)["tables"]
+    assert (said["name"], said["action"]) == ("lake.rides", "created")
+    assert list(catalog.databases["lake"]["rides"].locations) == [("a",), ("b",)]
 
 
 def test_the_examples_of_the_page_run(catalog: MemoryCatalog, tmp_path: Path) -> None:
