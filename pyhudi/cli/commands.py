@@ -224,7 +224,8 @@ COMMANDS = (
         own="pyhudi.cli.completion:completion", has_options=False,
     ),
     Command(
-        "sync hive", "Register a table in a Hive metastore, or bring it up to date there.", "sync", own=f"{_T}:sync_hive",
+        "sync hive", "Register a table in a Hive metastore, or bring it up to date there.", "sync",
+        own=f"{_T}:sync_hive",
         details="The metastore and the names are options, such as "
         "--option hoodie.datasource.hive_sync.metastore.uris=thrift://host.",
     ),
