@@ -81,7 +81,7 @@ def definitions_of(meta: MetaClient, options: SyncOptions) -> Definitions:
     Raises: UnsupportedTable for a table without columns, for base files and columns that a Hive metastore lacks;
             ConfigError for a partition column that no table can have.
     """
-    fields = options.partition_fields if options.partition_fields is not None else meta.config.partition_fields
+    fields = options.partition_fields if options.has_partition_fields else meta.config.partition_fields
     extractor = options.extractor or extractor_for(fields, meta.config)
     if extractor == "NonPartitionedExtractor":
         fields = ()

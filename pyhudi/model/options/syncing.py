@@ -68,7 +68,9 @@ def _properties(option_key: str, text: str) -> Mapping[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class SyncOptions:
-    """`is_on`: after each commit. `database`, `table`: None for those of the table's own properties."""
+    """`is_on`: after each commit. `database`, `table`: None for those of the table's own properties.
+    `has_partition_fields`: the call names the partition columns, or says that there are none.
+    """
 
     is_on: bool = computed(lambda: False, _ENABLE_ROW, _META_ENABLE_ROW, _TOOL_ROW)
     mode: str = option(
@@ -95,11 +97,10 @@ class SyncOptions:
     auto_create_database: bool = option(
         "hoodie.datasource.hive_sync.auto_create_database", True, "Make the database when there is none."
     )
-    partition_fields: tuple[str, ...] | None = option(
+    partition_fields: tuple[str, ...] = option(
         "hoodie.datasource.hive_sync.partition_fields",
-        None,
+        (),
         "The partition columns there; empty: none. Unset: the partition fields of the table.",
-        Kind.NAMES,
         may_be_empty=True,
     )
     extractor: str | None = option(
@@ -205,6 +206,7 @@ class SyncOptions:
         False,
         "Leave the time of the last sync as it is when neither columns nor partitions changed.",
     )
+    has_partition_fields: bool = False
 
 
 def key_of_sync(name: str) -> str:
@@ -218,9 +220,6 @@ def sync_options(values: Values) -> SyncOptions:
     Raises: ConfigError for classes that are not there, MissingLibrary when a sync is asked for that can't run.
     """
     options = parse(SyncOptions, values)
-    fields = key_of_sync("partition_fields")
-    if fields in values.texts:  # empty: none
-        options = replace(options, partition_fields=names_of(values.texts[fields]))
     tools = [name.rpartition(".")[2] for name in names_of(values.texts.get(_TOOL, ""))]
     others = [name for name in tools if name != "HiveSyncTool"]
     is_on = values.flag(_ENABLE_ROW) or values.flag(_META_ENABLE_ROW) or "HiveSyncTool" in tools
@@ -233,7 +232,7 @@ def sync_options(values: Values) -> SyncOptions:
         )
     if is_on:
         check_sync_library(f"{SYNC_ENABLE}=true")
-    return replace(options, is_on=is_on)
+    return replace(options, is_on=is_on, has_partition_fields=values.is_given(key_of_sync("partition_fields")))
 
 
 def check_sync_library(what: str) -> None:
