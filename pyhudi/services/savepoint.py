@@ -116,10 +116,11 @@ def delete_savepoint(context: ActionContext, instant_time: str, *, dry_run: bool
 
 
 def _readable(saved: Instant, meta: MetaClient) -> Savepoint:
-    """What a savepoint is; one whose body is damaged can be deleted as well."""
+    """What a savepoint is. One whose body is damaged, or whose writer died before it, can be deleted as well."""
+    unknown = Savepoint(saved.requested_time, saved.completion_time or "", "", "", 0, 0)
     with suppress(CorruptFile):
-        return next(one for one in load_savepoints(meta) if one.instant_time == saved.requested_time)
-    return Savepoint(saved.requested_time, saved.completion_time or "", "", "", 0, 0)
+        return next((one for one in load_savepoints(meta) if one.instant_time == saved.requested_time), unknown)
+    return unknown
 
 
 def _savepoint_of(instant_time: str, meta: MetaClient) -> Instant:

@@ -397,7 +397,7 @@ try:
         HudiTable.open(path).upsert(rows, options=options)
 except (KeyboardInterrupt, SystemExit) as error:
     found = HudiTable.open(path)
-    print(type(error).__name__, len(found.timeline.pending().instants), flush=True)
+    print(type(error).__name__, len(found.state().timeline.pending().instants), flush=True)
     found.upsert(pa.table({{"id": ["after"], "v": [2]}}), options=options)
     print("went on", flush=True)
 """

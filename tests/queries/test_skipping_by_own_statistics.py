@@ -34,6 +34,7 @@ from pyhudi.metadata.partitions.stats_updates import column_stats_update, partit
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.file_group import BaseFile, FileGroupId, FileSlice
 from pyhudi.model.keys import PARTITION_PATH
+from pyhudi.model.table_format import TableFormat
 from pyhudi.queries.read_slice import ReadSlice
 from pyhudi.queries.skip.statistics import load_file_ranges, partitions_that_may_match, stored_ranges
 from pyhudi.storage import open_storage
@@ -63,7 +64,7 @@ class Known:
     data: Any = field(init=False)
 
     def __post_init__(self) -> None:
-        config = SimpleNamespace(is_merge_on_read=self.merges, table_version=self.version)
+        config = SimpleNamespace(is_merge_on_read=self.merges, format=TableFormat(self.version))
         storage = MemoryStorage()
         write_index_definitions(storage, IndexDefinitions().merged([column_stats_definition(9, self.indexed)]))
         data = SimpleNamespace(config=config, storage=storage, is_current=lambda: self.is_current)

@@ -132,5 +132,5 @@ def test_the_session_is_that_of_a_server_of_spark_connect(
 
 def test_every_command_that_takes_spark_is_here() -> None:
     named = {*LOOKING, *CHANGING, "table diff", "export", "report", "write", "restore", "table create", "table drop"}
-    others = {"query", "savepoint delete", "bootstrap", "import", "completion", "repair rename-partition"}
+    others = {"query", "savepoint delete", "bootstrap", "import", "completion", "repair rename-partition", "sync hive"}
     assert {command.words for command in COMMANDS} == named | others

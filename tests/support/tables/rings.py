@@ -46,4 +46,4 @@ def as_hudi_stores_it(storage: Storage) -> None:
 
 
 def resized(table: Clustered, **options: Any) -> Any:
-    return table.cluster(**SPLIT, **options)
+    return table.cluster(**{**SPLIT, **options})

@@ -28,7 +28,8 @@ def be_writer(path: str, play: str, name: str, first: int, end: int) -> None:
 
 def call_service(path: str, play: str, service: str) -> Any:
     options = {key: text for key, text in PLAYS[play].options.items() if not key.startswith("hoodie.datasource")}
-    return getattr(HudiTable.open(path), service)(options=options)
+    table = HudiTable.open(path)
+    return getattr(table if hasattr(table, service) else table.maintenance, service)(options=options)
 
 
 def serve(path: str, play: str) -> None:
