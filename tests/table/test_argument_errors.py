@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from pyhudi import ConfigError, HudiTable, bootstrap, follow, import_table, repair_properties, write_hudi
+from pyhudi.model.options import ARGUMENTS, KEYWORDS
 from pyhudi.table.argument_errors import UnknownArgument
 from pyhudi.table.groups import TableConstraints, TableIndexes, TableSavepoints
 from pyhudi.table.inspection import TableInspection
@@ -47,6 +48,11 @@ def test_a_signature_has_16_arguments_at_most_and_says_their_names(name: str, ca
     assert len(parameters) - ("self" in parameters) <= 16
     unsaid = [str(p) for p in parameters.values() if p.kind is inspect.Parameter.VAR_KEYWORD]
     assert unsaid == ([] if not name.endswith(".to_pandas") else ["**options: 'Any'"]), "to_pandas: those of pyarrow"
+
+
+def test_options_that_are_arguments_are_those_of_the_signatures() -> None:
+    taken = {name for _, call in public_calls() for name in inspect.signature(call).parameters}
+    assert taken & KEYWORDS.keys() == ARGUMENTS
 
 
 def test_an_option_by_its_name_does_what_its_key_does(table: HudiTable) -> None:

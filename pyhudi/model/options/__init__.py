@@ -6,6 +6,7 @@ No code below these uses text keys. Each option is declared in one place, mostly
 
 from pyhudi.model.options.calls import ReadOptions, WriteOptions
 from pyhudi.model.options.catalogue import (
+    ARGUMENTS,
     KEYWORDS,
     OPTIONS,
     canonical_keys,
@@ -20,6 +21,7 @@ from pyhudi.model.options.concurrency import LockOptions
 from pyhudi.model.options.spec import HudiOptionWarning, Kind, OptionScope, OptionSpec, Support
 
 __all__ = [
+    "ARGUMENTS",
     "KEYWORDS",
     "OPTIONS",
     "HudiOptionWarning",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable
 
-from pyhudi.model.options.catalogue import OPTIONS
+from pyhudi.model.options.catalogue import ARGUMENTS, OPTIONS
 from pyhudi.model.options.not_honoured import options_not_honoured
 from pyhudi.model.options.spec import OptionSpec, Support
 
@@ -14,10 +14,10 @@ __all__ = ["options_page"]
 _LINE = 120
 _HEAD = """# Options
 
-Most tables need a few of these. In Python they are arguments; everywhere else, and in `options=`, they are Hudi's keys:
+Most tables need a few of these. Options are Hudi's keys everywhere; in Python some are arguments of calls, too:
 
 """
-# What most users set, in the order in which they meet it, by its name in Python: why, and what to give.
+# What most users set, in the order in which they meet it, by its name: why, and what to give.
 _FIRST = {
     "record_key": "The columns that identify a row: an upsert replaces the row with its key.",
     "partition_by": "The columns whose values make the folders, such as a day or a region.",
@@ -29,7 +29,8 @@ _FIRST = {
     "index": "`GLOBAL_RECORD_LEVEL_INDEX` or `BUCKET` for upserts into many files.",
     "commits_retained": "How many commits time travel goes back.",
     "max_file_size_bytes": "The size of full files.",
-    "conflict_retries": "How often a write that lost against another one runs again: 20 without `concurrency_mode`.",
+    "conflict_retries": "How often a write that lost against another one runs again: 20 where no concurrency mode is "
+    "given.",
     "lock": "The lock of many writers, where the default for the store doesn't do.",
 }
 _RULES = """
@@ -44,9 +45,9 @@ that says otherwise is an error, a session-wide one is passed over. Options of y
 An unknown key is an error in a call of Python (`options=`), and a warning where Spark or a session gives it
 (`df.write.options`, `SET`, `spark.hoodie.…`). Both name the nearest known key.
 
-In Python the common options are arguments of the calls that they matter to: `write_hudi(path, data, record_key="id",
-partition_by="day")`, `table.clean(commits_retained=5)`. `help(table.clean)` lists them; type checkers and editors know
-their names and types, and a wrong name is told the right one.
+In Python the options that nearly every table needs are arguments: `write_hudi(path, data, record_key="id",
+partition_by="day")`, `table.clean(commits_retained=5)`. All others are in `options`: `table.upsert(rows,
+options={"hoodie.parquet.compression.codec": "zstd"})`. A wrong name is an error that says the right one.
 """
 _REST = """
 ## Known, without effect
@@ -73,10 +74,11 @@ def options_page() -> str:
 
 def _first_table(honoured: Iterable[OptionSpec]) -> Iterable[str]:
     by_name = {spec.keyword: spec for spec in honoured}
-    yield "| in Python | Hudi's key | default | what it is for |\n|---|---|---|---|\n"
+    yield "| Hudi's key | in Python | default | what it is for |\n|---|---|---|---|\n"
     for name, text in _FIRST.items():
         spec = by_name[name]
-        yield f"| `{name}` | [`{spec.key}`](#{_anchor(spec.group)}) | {_default(spec)} | {_cell(text)} |\n"
+        argument = f"`{name}`" if name in ARGUMENTS else ""
+        yield f"| [`{spec.key}`](#{_anchor(spec.group)}) | {argument} | {_default(spec)} | {_cell(text)} |\n"
 
 
 def _anchor(heading: str) -> str:
@@ -87,7 +89,7 @@ def _anchor(heading: str) -> str:
 def _honoured_table(group: str, specs: Iterable[OptionSpec]) -> str:
     lines = [f"\n## {group}\n\n| option | default | what it does |\n|---|---|---|\n"]
     for spec in specs:
-        other = [f"in Python `{spec.keyword}`"] if spec.keyword else []
+        other = [f"in Python `{spec.keyword}`"] if spec.keyword in ARGUMENTS else []
         other += [f"also `{alias}`" for alias in spec.aliases]
         values = f" Values: {', '.join(f'`{choice}`' for choice in spec.choices)}." if spec.choices else ""
         later = f" Not yet: {', '.join(f'`{choice}`' for choice in spec.later)}." if spec.later else ""

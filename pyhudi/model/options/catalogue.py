@@ -87,9 +87,17 @@ OPTIONS: tuple[OptionSpec, ...] = (
     *topic("Reading", QueryOptions, SCHEMA_HISTORY),
     *topic("Streams", StreamOptions, SourceOptions),
 )
-# Python names of the options that people type most: `write_hudi(..., record_key="id")`.
+# Names of options in Python: those of ARGUMENTS are in signatures, the others in errors that say the key.
 KEYWORDS: Mapping[str, str] = MappingProxyType(
     {spec.keyword: spec.key for spec in sorted(OPTIONS, key=lambda spec: spec.keyword or "") if spec.keyword}
+)
+
+ARGUMENTS = frozenset(
+    (
+        *("record_key", "partition_by", "ordering", "table_name", "table_type", "table_version", "operation", "index"),
+        *("cdc", "schema_mode", "sort_columns", "strategy", "policy", "commits_retained", "hours_retained"),
+        *("file_versions_retained", "target_file_size_bytes", "min_commits", "max_commits", "days_retained"),
+    )
 )
 
 _HONOURED: dict[str, OptionSpec] = {key: spec for spec in OPTIONS for key in (spec.key, *spec.aliases)}
@@ -224,11 +232,15 @@ def _check_text(key: object, value: object) -> None:
         )
 
 
+def _as_argument(name: str) -> str:
+    return f" {name}= is an argument of Python calls." if name in {*ARGUMENTS, "as_of", "query_type"} else ""
+
+
 def _warn_bare(name: str) -> None:
     """Warn of a Python name among Hudi's keys."""
     warn_caller(
-        f"The option {name!r} is ignored: options are given by Hudi's keys, here {_PYTHON_NAMES[name]!r}. "
-        f"{name}= is an argument of Python calls.",
+        f"The option {name!r} is ignored: options are given by Hudi's keys, here {_PYTHON_NAMES[name]!r}."
+        f"{_as_argument(name)}",
         HudiOptionWarning,
     )
 
@@ -286,7 +298,7 @@ def known_options(options: Mapping[str, T], scope: OptionScope) -> dict[str, T]:
 
 def _nearest_key(key: str, keys: Iterable[str]) -> str:
     if key in _PYTHON_NAMES:
-        return f" Options have Hudi's keys, here {_PYTHON_NAMES[key]!r}; {key}= is an argument of Python calls."
+        return f" Options have Hudi's keys, here {_PYTHON_NAMES[key]!r}.{_as_argument(key)}"
     # All keys have most of their text in common, so it says little about the intended one.
     near = get_close_matches(key, keys, n=1, cutoff=0.7)
     return f" Did you mean {near[0]!r}?" if near else ""
