@@ -35,7 +35,7 @@ def made(folder: Path, version: int, merge_on_read: bool) -> Path:
     path = folder / "made"
 
     def write(operation: str, numbers: range, ts: int) -> None:
-        write_hudi(str(path), story.data(Step(operation, rows(numbers, ts))), operation, **story.write_options())
+        write_hudi(str(path), story.data(Step(operation, rows(numbers, ts))), operation, options=story.write_options())
 
     write("bulk_insert", range(30), 10)
     table = HudiTable.open(str(path))

@@ -71,4 +71,4 @@ def test_partial_updates_are_read_compacted_and_followed_by_real_hudi(
 
 
 def upserted(path: Path, story: Story, given: list[Row]) -> None:
-    write_hudi(str(path), story.data(Step("upsert", given)), **story.write_options())
+    write_hudi(str(path), story.data(Step("upsert", given)), options=story.write_options())

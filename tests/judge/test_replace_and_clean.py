@@ -53,7 +53,7 @@ class Turns:
 
     def by_pyhudi(self, operation: str, given: list[Row], **options: str) -> None:
         data = self.story.data(Step(operation, given))
-        write_hudi(str(self.path), data, operation, **{**self.story.write_options(), **options})
+        write_hudi(str(self.path), data, operation, options={**self.story.write_options(), **options})
 
     def sql(self, text: str) -> dict[str, Any]:
         answer = self.judge.ask(command="sql", sql=text, table=str(self.path), hudi=self.hudi)

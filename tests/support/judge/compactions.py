@@ -14,7 +14,7 @@ NOT_KEPT = ("_hoodie_file_name",)
 
 def upsert(table: Path, story: Story, numbers: range, ts: int) -> None:
     step = story.steps[1]
-    write_hudi(str(table), story.data(type(step)("upsert", rows(numbers, ts))), **story.write_options())
+    write_hudi(str(table), story.data(type(step)("upsert", rows(numbers, ts))), options=story.write_options())
 
 
 def call(judge: Judge, table: Path, hudi: str, operation: str) -> None:

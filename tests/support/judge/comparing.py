@@ -16,7 +16,7 @@ from tests.support.judge.stories import Row, Step, Story
 
 def write(path: Path, story: Story, step: Step) -> None:
     options = {**story.write_options(), **step.options}
-    write_hudi(str(path), story.data(step), operation=step.operation, **options)
+    write_hudi(str(path), story.data(step), operation=step.operation, options=options)
     if step.crash:
         take_completed_file_away(path)
 
