@@ -132,8 +132,8 @@ name_driver_python()
 
 
 def __getattr__(name: str) -> object:
-    if name == "sql":
-        return import_module("pyhudi.sql")  # a package that can be called
+    if name in ("results", "schema", "sql"):
+        return import_module(f"pyhudi.{name}")  # `sql` is a package that can be called
     if name not in _HOME:
         raise AttributeError(f"module 'pyhudi' has no attribute {name!r}{_where_now(name)}")
     try:

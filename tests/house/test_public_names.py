@@ -42,6 +42,12 @@ def test_the_spark_names_can_be_imported_where_pyspark_is(name):
     assert getattr(pyhudi, name).__doc__
 
 
+def test_results_and_changes_of_columns_are_there_once_pyhudi_is_imported():
+    code = "import pyhudi; print(pyhudi.results.CleanResult.__name__, pyhudi.schema.AddColumn.__name__)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
+    assert done.stdout.split() == ["CleanResult", "AddColumn"]
+
+
 def test_another_name_is_an_attribute_error():
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         pyhudi.nonsense  # noqa: B018
