@@ -29,8 +29,7 @@ _FIRST = {
     "index": "`GLOBAL_RECORD_LEVEL_INDEX` or `BUCKET` for upserts into many files.",
     "commits_retained": "How many commits time travel goes back.",
     "max_file_size_bytes": "The size of full files.",
-    "conflict_retries": "How often a write that lost against another one runs again: 20 where no concurrency mode is "
-    "given.",
+    "conflict_retries": "How often a write that lost against another one runs again; 20 without a concurrency mode.",
     "lock": "The lock of many writers, where the default for the store doesn't do.",
 }
 _RULES = """
