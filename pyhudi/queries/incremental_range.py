@@ -106,7 +106,7 @@ def incremental_range(
         raise ConfigError(f"as_of={as_of!r} with an incremental query: give end={as_of!r} instead.")
     if begin is None:
         raise ConfigError(
-            "An incremental query needs the time after which it begins: begin=..., or the option "
+            "An incremental query needs the time after which it begins: HudiTable.changes(since), or the option "
             f"{BEGIN}; 'earliest' takes all commits."
         )
     first = _begin(begin, meta)

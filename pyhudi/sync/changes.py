@@ -1,8 +1,9 @@
 """Which partitions a sync has to look at: those that commits since the last one changed, or all of them.
 
 A partition is registered while it has a visible file. One that was only written to has; where files were replaced or
-taken back, its files are listed. When the last synced commit is older than the active timeline, all are listed: the
-history is not read for it. Source: docs/formats/timeline.md, "Completion times", "Rollback".
+taken back, its files are listed. All are listed when a replacement was taken back, since nothing names the files that
+are visible again, and when the last synced commit is older than the active timeline: the history is not read for it.
+Source: docs/formats/timeline.md, "Completion times", "Rollback".
 """
 
 from __future__ import annotations
@@ -16,12 +17,15 @@ from pyhudi.metadata.listing import listed_files, missing_instants
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.commit import Body, change_of
 from pyhudi.model.instant import ActionKind, Instant
+from pyhudi.model.plans import RestoreMetadata, RollbackMetadata
 from pyhudi.storage.base import FileInfo
 from pyhudi.timeline.archived_timeline import load_archived_timeline
 from pyhudi.view.consistent_read import read_consistently
 from pyhudi.view.file_system_view import Visibility, listed_partitions
 
 __all__ = ["Changes", "Synced", "changes_since"]
+
+_REPLACEMENTS = (ActionKind.REPLACECOMMIT.value, ActionKind.CLUSTERING.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +60,10 @@ def changes_since(meta: MetaClient, synced: Synced | None) -> Changes:
         return Changes(_present(meta, None), are_all=True, is_same_table=bool(archived))
     touched, doubtful = set[str](), set[str]()
     for instant in _completed_since(meta, synced):
-        for path, change in change_of(_body(instant, meta)).partitions.items():
+        body = _body(instant, meta)
+        if _brings_files_back(body):
+            return Changes(_present(meta, None), are_all=True)
+        for path, change in change_of(body).partitions.items():
             is_there = instant.action.is_commit and change.written and not change.replaced_file_ids
             (touched if is_there else doubtful).add(path)
     present = _present(meta, doubtful) if doubtful else frozenset()
@@ -71,6 +78,20 @@ def _completed_since(meta: MetaClient, synced: Synced) -> Iterable[Instant]:
             is_later = instant.requested_time > synced.requested_time
             if is_later or (instant.completion_time or "") > synced.completion_time:
                 yield instant
+
+
+def _brings_files_back(body: Body) -> bool:
+    """Was a replacement undone? The files that it had replaced are visible again, and the body does not name them."""
+    match body:
+        case RollbackMetadata():
+            if len(body.instants_rollback) < len(body.commits_rollback):  # of a writer that says no actions
+                return True
+            undone = body.instants_rollback
+        case RestoreMetadata():
+            undone = body.instants
+        case _:
+            return False
+    return any(one.action in _REPLACEMENTS for one in undone)
 
 
 def _body(instant: Instant, meta: MetaClient) -> Body:

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field, replace
 
 from pyhudi.errors import ConfigError, HudiError, SchemaMismatch, StorageError, TableExists
 from pyhudi.meta_client import MetaClient
+from pyhudi.model.instant import Instant
 from pyhudi.model.options.syncing import SyncOptions, key_of_sync
 from pyhudi.sync.catalog import Alteration, Catalog, CatalogTable, Located, PartitionValues
 from pyhudi.sync.changes import Changes, Synced, changes_since
@@ -99,10 +100,23 @@ def _sync(catalog: Catalog, meta: MetaClient, options: SyncOptions) -> SyncResul
 
 
 def _newest(meta: MetaClient) -> Synced | None:
+    """The newest commit that the next sync need not look at again.
+
+    Where completion times are not stored, a write that is pending may complete with an older time than commits that are
+    there. The next sync looks at everything after it again.
+    """
     commits = meta.timeline.commits().instants
+    if not meta.config.format.has_completion_times:
+        first = next((one.requested_time for one in meta.timeline.pending() if _may_bring_partitions(one, meta)), None)
+        commits = tuple(one for one in commits if first is None or one.requested_time < first)
     if not commits:
         return None
     return Synced(commits[-1].requested_time, max(one.completion_time or one.requested_time for one in commits))
+
+
+def _may_bring_partitions(pending: Instant, meta: MetaClient) -> bool:
+    """Is it a write? Plans of compactions and clusterings may wait for days, and bring no partition."""
+    return pending.action.is_commit and meta.reader.clustering_plan(pending) is None
 
 
 @contextmanager

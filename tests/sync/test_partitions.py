@@ -3,27 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
+from random import Random
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from pyhudi import HudiTable, write_hudi
-from pyhudi.errors import ConfigError
+from pyhudi.errors import ConfigError, HudiError
+from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import WriteOptions
+from pyhudi.storage.memory import MemoryStorage
 from pyhudi.sync.catalog import CatalogTable, Located, PartitionValues
 from pyhudi.sync.definitions import COMPLETED, SYNCED
 from pyhudi.sync.syncing import sync_to
-from tests.support.catalogs import MemoryCatalog, Registered
+from tests.support.catalogs import MemoryCatalog, Registered, catalogs_in_memory
+from tests.support.sweeps import examples
 
 ROWS = [{"id": i, "city": "ab"[i % 2], "ts": 1} for i in range(4)]
 SYNC = "hoodie.datasource.hive_sync."
 
 
-def written(path: str, rows: Any = ROWS, partition_by: Any = "city", **options: str) -> HudiTable:
+def written(path: Any, rows: Any = ROWS, partition_by: Any = "city", **options: str) -> HudiTable:
     given = {"hoodie.metadata.enable": "false", "hoodie.table.name": "rides", **options}
     write_hudi(path, rows, record_key="id", partition_by=partition_by, ordering="ts", options=given)
-    return HudiTable.open(path)
+    return HudiTable(MetaClient.load(path)) if isinstance(path, MemoryStorage) else HudiTable.open(path)
 
 
 def registered(catalog: MemoryCatalog) -> Registered:
@@ -327,3 +334,95 @@ def test_partitions_are_sent_in_batches(catalog: MemoryCatalog, monkeypatch: pyt
     written("memory://batches").sync("hive", options={f"{SYNC}batch_num": "7"})
 
     assert batches == [7]
+
+
+@pytest.mark.parametrize("undo", ["rollback", "restore"])
+def test_partitions_come_back_when_their_replacement_is_undone(catalog: MemoryCatalog, undo: str) -> None:
+    table = written(f"memory://undone-{undo}")
+    saved = table.savepoints.create()
+    table.overwrite([ride(9, "c")])
+    table.sync("hive")
+    assert cities(catalog) == {"c"}
+
+    if undo == "rollback":
+        table.savepoints.delete(saved.instant_time)
+        table.rollback()
+    else:
+        table.restore(saved.instant_time)
+    table.sync("hive")
+
+    assert cities(catalog) == {"a", "b"}
+
+
+@pytest.mark.parametrize("version", ["6", "9"])
+def test_a_write_that_began_before_the_synced_commit_and_ended_after_the_sync_is_registered(
+    catalog: MemoryCatalog, version: str
+) -> None:
+    storage = MemoryStorage()
+    written(storage, **{"hoodie.write.table.version": version})
+    table = HudiTable(MetaClient.load(storage))
+    late = table.insert([ride(9, "late")]).instant_time
+    (file,) = [path for path in storage.paths() if late in path and path.endswith(".commit") and "inflight" not in path]
+    body = storage.read(file)
+    storage.delete(file)
+    storage.create_new(f".hoodie/.heartbeat/{late}", b"")  # its writer is alive
+    newest = table.insert([ride(10, "a")])
+    table.sync("hive")
+    assert "late" not in cities(catalog)
+
+    completed = file if version == "6" else f"{file.rpartition('/')[0]}/{late}_{int(newest.completion_time) + 5}.commit"
+    storage.create_new(completed, body)
+    table.sync("hive")
+
+    assert cities(catalog) == {"a", "b", "late"}
+
+
+@settings(deadline=None, max_examples=examples(15))
+@given(st.integers(0, 10**6))
+def test_after_any_life_the_partitions_with_files_are_registered(seed: int) -> None:
+    random = Random(seed)
+    with pytest.MonkeyPatch.context() as patch, catalogs_in_memory(patch) as catalog:
+        kind = random.choice(["COPY_ON_WRITE", "MERGE_ON_READ"])
+        path = f"memory://life-{seed}-{len(_LIVES)}"
+        _LIVES.append(path)
+        table = written(path, **{"hoodie.datasource.write.table.type": kind, **_SHORT})
+        for step in range(random.randrange(4, 10)):
+            with suppress(HudiError):  # some undo what can't be undone
+                _live(table, random, step)
+            if random.random() < 0.4:
+                table.sync("hive")
+        table.sync("hive")
+
+        present = {row["partition_path"] for row in table.inspect.partitions().to_pylist() if row["files"]}
+        for there in catalog.databases["default"].values():
+            assert {values[0] for values in there.locations} == present
+
+
+_LIVES: list[str] = []
+_SHORT = {"hoodie.keep.min.commits": "4", "hoodie.keep.max.commits": "5", "hoodie.clean.commits.retained": "2"}
+
+
+def _live(table: HudiTable, random: Random, step: int) -> None:
+    """One change of a table's life."""
+    row = ride(step, random.choice("abcd"))
+    match random.choice(
+        ["upsert", "drop", "overwrite", "partition", "rollback", "delete", "cluster", "save", "restore"]
+    ):
+        case "upsert":
+            table.upsert([row], options=_SHORT)
+        case "drop":
+            table.delete_partitions([random.choice("abcd")], options=_SHORT)
+        case "overwrite":
+            table.overwrite([row], options=_SHORT)
+        case "partition":
+            table.insert_overwrite([row], options=_SHORT)
+        case "rollback":
+            table.rollback(options=_SHORT)
+        case "delete":
+            table.delete(where=f"city = '{random.choice('abcd')}'", options=_SHORT)
+        case "cluster":
+            table.cluster(options=_SHORT)
+        case "save":
+            table.savepoints.create(options=_SHORT)
+        case _ if saved := table.savepoints.list():
+            table.restore(saved[-1].instant_time, options=_SHORT)

@@ -281,8 +281,11 @@ def test_a_file_that_vanished_is_named(tmp_path: Path) -> None:
         ({"where": "id = 'x'"}, "no value of that type"),
         ({"where": pc.field("idd") == 1}, "can't be evaluated"),
         ({"query_type": "incremental"}, "needs the time after which it begins"),
-        ({"begin": "20240101"}, "only incremental queries have a range"),
-        ({"query_type": "cdc"}, "incremental_format='cdc'"),
+        (
+            {"options": {"hoodie.datasource.read.begin.instanttime": "20240101"}},
+            "only incremental queries have a range",
+        ),
+        ({"query_type": "cdc"}, r"changes\(since, format='cdc'\)"),
         ({"query_type": "snapshoot"}, "Did you mean 'snapshot'"),
         ({"as_of": "soon"}, "is no moment"),
     ],
