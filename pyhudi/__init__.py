@@ -49,10 +49,10 @@ if TYPE_CHECKING:
     from pyhudi.table.bootstrap import bootstrap
     from pyhudi.table.dataset import HudiDataset
     from pyhudi.table.follow import follow
+    from pyhudi.table.groups.repairs import repair_properties
     from pyhudi.table.hudi_table import HudiTable
     from pyhudi.table.imports import import_table
     from pyhudi.table.merge_builder import Merge
-    from pyhudi.table.repairs import repair_properties
     from pyhudi.table.scan import Scan
     from pyhudi.table.write_call import write_hudi
 
@@ -116,7 +116,7 @@ _HOME = {
     "follow": "pyhudi.table.follow",
     "import_table": "pyhudi.table.imports",
     "metrics": "pyhudi.listeners.metrics",
-    "repair_properties": "pyhudi.table.repairs",
+    "repair_properties": "pyhudi.table.groups.repairs",
     "show_progress": "pyhudi.progress_line",
     "write_batches_to": "pyhudi.session.stream_sink",
     "write_hudi": "pyhudi.table.write_call",

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from pyhudi.table.change import Checkpoint
     from pyhudi.table.description import TableDescription
     from pyhudi.table.exports import ExportedFile, TableCopy
-    from pyhudi.table.groups import Constraint, IndexRemoval
-    from pyhudi.table.metadata import MetadataStats, TableMetadata
+    from pyhudi.table.groups.lists import Constraint, IndexRemoval
+    from pyhudi.table.groups.metadata import MetadataStats, TableMetadata
     from pyhudi.table.reports import TableDiff, TableStats
 
 __all__ = [
@@ -83,17 +83,17 @@ _HOME = {
     "CleanResult": "pyhudi.services.clean.runs",
     "ClusteringResult": "pyhudi.services.results",
     "CompactionResult": "pyhudi.services.results",
-    "Constraint": "pyhudi.table.groups",
+    "Constraint": "pyhudi.table.groups.lists",
     "Difference": "pyhudi.queries.statistics_validation",
     "ExportedFile": "pyhudi.table.exports",
     "History": "pyhudi.queries.history",
     "HistoryEntry": "pyhudi.queries.history",
     "IndexInfo": "pyhudi.services.indexes",
     "IndexList": "pyhudi.services.indexes",
-    "IndexRemoval": "pyhudi.table.groups",
+    "IndexRemoval": "pyhudi.table.groups.lists",
     "Instant": "pyhudi.model.instant",
     "MetadataRebuild": "pyhudi.services.metadata_table",
-    "MetadataStats": "pyhudi.table.metadata",
+    "MetadataStats": "pyhudi.table.groups.metadata",
     "PropertiesChange": "pyhudi.services.properties",
     "RepairResult": "pyhudi.services.repair.result",
     "RestoreResult": "pyhudi.actions.undo.restore_result",
@@ -108,7 +108,7 @@ _HOME = {
     "TableDescription": "pyhudi.table.description",
     "TableDiff": "pyhudi.table.reports",
     "TableHealth": "pyhudi.services.health",
-    "TableMetadata": "pyhudi.table.metadata",
+    "TableMetadata": "pyhudi.table.groups.metadata",
     "TableStats": "pyhudi.table.reports",
     "Timeline": "pyhudi.model.timeline",
     "TtlResult": "pyhudi.services.partition_ttl",

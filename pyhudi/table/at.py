@@ -11,10 +11,10 @@ from pyhudi.errors import ConfigError, TableError
 from pyhudi.expressions.binding import Where
 from pyhudi.model.instant import Instant
 from pyhudi.queries.query import AsOf, check_not_cleaned, commit_at
-from pyhudi.table.aliases import no_attribute
 from pyhudi.table.calls import Options, TableHandle, in_session_zone
 from pyhudi.table.readable import Readable
 from pyhudi.table.scan import Scan, scan
+from pyhudi.table.wrong_names import no_attribute
 
 __all__ = ["TableAt"]
 

@@ -48,11 +48,11 @@ from pyhudi.schema.projection import project
 from pyhudi.storage import open_storage, with_sync
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import Clock, SystemClock
-from pyhudi.table.argument_errors import checked_call
 from pyhudi.table.calls import Options, PathLike, calling, open_place
 from pyhudi.table.data_files import check_in_no_table, data_files
-from pyhudi.table.replacement import replace_table
 from pyhudi.table.save import write
+from pyhudi.table.write import replace_table
+from pyhudi.table.wrong_names import checked_call
 from pyhudi.timeline.table_properties import table_exists
 
 __all__ = ["FULL_RECORD", "METADATA_ONLY", "bootstrap", "bootstrap_by_options", "is_bootstrap"]

@@ -20,8 +20,6 @@ import pyarrow as pa  # imported here so that a broken PyArrow fails at import t
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import OptionScope, check_names, merged_options
 from pyhudi.storage import open_storage
-from pyhudi.table.aliases import no_attribute
-from pyhudi.table.argument_errors import checked_methods
 from pyhudi.table.calls import (
     Options,
     PathLike,
@@ -33,6 +31,7 @@ from pyhudi.table.calls import (
     undo,
 )
 from pyhudi.table.readable import Readable
+from pyhudi.table.wrong_names import checked_methods, no_attribute
 from pyhudi.timeline.table_properties import table_exists
 
 if TYPE_CHECKING:
@@ -48,12 +47,12 @@ if TYPE_CHECKING:
     from pyhudi.sync.result import SyncResult
     from pyhudi.table.at import TableAt
     from pyhudi.table.exports import ExportedFile
-    from pyhudi.table.groups import TableConstraints, TableIndexes, TableSavepoints
+    from pyhudi.table.groups.inspection import TableInspection
+    from pyhudi.table.groups.lists import TableConstraints, TableIndexes, TableSavepoints
+    from pyhudi.table.groups.maintenance import Maintenance
+    from pyhudi.table.groups.metadata import TableMetadata
     from pyhudi.table.input import TableInput
-    from pyhudi.table.inspection import TableInspection
-    from pyhudi.table.maintenance import Maintenance
     from pyhudi.table.merge_builder import Merge
-    from pyhudi.table.metadata import TableMetadata
     from pyhudi.table.scan import Scan
 
 __all__ = ["HudiTable"]
@@ -176,42 +175,42 @@ class HudiTable(Readable):
     @property
     def inspect(self) -> TableInspection:
         """Facts about the table: `inspect.files()`, `partitions()`, `stats()`, `health()`, `report()` and so on."""
-        from pyhudi.table.inspection import TableInspection
+        from pyhudi.table.groups.inspection import TableInspection
 
         return TableInspection(self._handle)
 
     @property
     def maintenance(self) -> Maintenance:
         """Rarer services and changes: `maintenance.archive()`, `upgrade()`, `set_properties()`, `repair` and so on."""
-        from pyhudi.table.maintenance import Maintenance
+        from pyhudi.table.groups.maintenance import Maintenance
 
         return Maintenance(self._handle)
 
     @property
     def savepoints(self) -> TableSavepoints:
         """Commits that stay readable: `savepoints.create()`, `delete()`, `list()`. `restore` goes back to one."""
-        from pyhudi.table.groups import TableSavepoints
+        from pyhudi.table.groups.lists import TableSavepoints
 
         return TableSavepoints(self._handle)
 
     @property
     def indexes(self) -> TableIndexes:
         """Indexes of the metadata table: `indexes.create()`, `build()`, `drop()`, `list()`."""
-        from pyhudi.table.groups import TableIndexes
+        from pyhudi.table.groups.lists import TableIndexes
 
         return TableIndexes(self._handle)
 
     @property
     def constraints(self) -> TableConstraints:
         """CHECK constraints: `constraints.add()`, `drop()`, `list()`."""
-        from pyhudi.table.groups import TableConstraints
+        from pyhudi.table.groups.lists import TableConstraints
 
         return TableConstraints(self._handle)
 
     @property
     def metadata(self) -> TableMetadata:
         """The metadata table: its records, whether they are right, `rebuild` and `drop`."""
-        from pyhudi.table.metadata import TableMetadata
+        from pyhudi.table.groups.metadata import TableMetadata
 
         return TableMetadata(self._handle)
 

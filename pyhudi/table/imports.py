@@ -28,10 +28,10 @@ from pyhudi.model.options import OptionScope, check_names, merged_options
 from pyhudi.schema.projection import project
 from pyhudi.storage import open_storage
 from pyhudi.storage.base import Storage
-from pyhudi.table.argument_errors import checked_call
 from pyhudi.table.calls import Options, PathLike, TableHandle, open_place, session_options
 from pyhudi.table.data_files import check_in_no_table, data_files
 from pyhudi.table.save import write, write_rows
+from pyhudi.table.wrong_names import checked_call
 from pyhudi.timeline.table_properties import table_exists
 
 if TYPE_CHECKING:

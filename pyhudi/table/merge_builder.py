@@ -23,10 +23,10 @@ from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import WriteOptions
 from pyhudi.registry import Registry
 from pyhudi.storage.base import Storage
-from pyhudi.table.argument_errors import checked_methods
 from pyhudi.table.calls import Options, session_options, session_zone
 from pyhudi.table.input import TableInput, is_spark_frame, rows_to_write
 from pyhudi.table.write import change_table
+from pyhudi.table.wrong_names import checked_methods
 
 if TYPE_CHECKING:
     from pyhudi.spark.names import SparkSession

@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, overload
 
 from pyhudi.errors import ConfigError, MissingLibrary
-from pyhudi.table.argument_errors import checked_methods
+from pyhudi.table.wrong_names import checked_methods
 
 if TYPE_CHECKING:
     import duckdb

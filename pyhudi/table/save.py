@@ -36,8 +36,7 @@ from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import SystemClock
 from pyhudi.table.calls import Options, TableHandle, register, session_options
 from pyhudi.table.input import TableInput, WriteInput, arrow_schema, input_of
-from pyhudi.table.replacement import replace_table
-from pyhudi.table.write import write_table
+from pyhudi.table.write import replace_table, write_table
 from pyhudi.timeline.table_properties import table_exists
 
 if TYPE_CHECKING:

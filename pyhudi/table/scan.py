@@ -31,9 +31,9 @@ from pyhudi.queries.plan import ReadPlan, check_names, check_query_type, plan_sn
 from pyhudi.queries.query import ALL_ROWS, AsOf, Query, as_of_time, parse_as_of
 from pyhudi.queries.snapshot import READ_THREADS, read_batches
 from pyhudi.shown_text import brief
-from pyhudi.table.argument_errors import checked_methods
 from pyhudi.table.calls import Options, TableHandle, in_session_zone, session_zone
 from pyhudi.table.readable import Readable
+from pyhudi.table.wrong_names import checked_methods
 from pyhudi.text_table import html_pairs, readable_bytes
 
 if TYPE_CHECKING:

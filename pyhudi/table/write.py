@@ -34,6 +34,7 @@ from pyhudi.actions.create_table import (
 )
 from pyhudi.actions.key_types import with_key_types
 from pyhudi.actions.open_table import prepare, table_lock
+from pyhudi.actions.replacement import aside, replacing
 from pyhudi.actions.result import WriteResult
 from pyhudi.actions.runner import run
 from pyhudi.actions.stream_batches import check_is_missing
@@ -43,10 +44,12 @@ from pyhudi.actions.writes.delete_partition import DeletePartitions, delete_part
 from pyhudi.actions.writes.index_lookup import buckets_changed, with_table_index
 from pyhudi.actions.writes.insert_overwrite import Overwrite, insert_overwrite, insert_overwrite_table
 from pyhudi.actions.writes.keyed_write import KeyedWrite, delete, insert, upsert
+from pyhudi.completed import naming_completed
 from pyhudi.engine.base import Engine, Frame
 from pyhudi.engine.local_frame import LocalFrame, ReopenedRows
 from pyhudi.errors import ConfigError, StaleRead, TableNotFound, WriteConflict
 from pyhudi.formats.damage import check_text, text_checked
+from pyhudi.listeners import told_afterwards
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.buckets import BUCKET_KEYS
 from pyhudi.model.instant import ActionKind
@@ -66,6 +69,7 @@ if TYPE_CHECKING:
 __all__ = [
     "OPERATIONS",
     "change_table",
+    "replace_table",
     "write_table",
 ]
 
@@ -179,6 +183,27 @@ def _write(
         partial_rows = partial_upsert(frame, context) if options.operation.lower() == "upsert" else None
         action = _action(operation, frame, context.options, meta) if partial_rows is None else partial_rows
         return _run(action, context, undone, number)
+
+
+def replace_table(
+    storage: Storage,
+    options: WriteOptions,
+    engine: Engine,
+    build: Callable[[Storage, WriteOptions], WriteResult],
+    *,
+    clock: Clock = _SYSTEM_CLOCK,
+) -> WriteResult:
+    """Put a new table in the place of the old one, which stays until the new one is complete.
+
+    Args:    build: writes the new table to a storage, with these options; it runs no table services.
+    Raises:  HudiError; the old table is as it was then, unless the error says that the new one counts.
+    """
+    storage = with_sync(storage, options.storage_sync)
+    with naming_completed():
+        with told_afterwards(holds=True), replacing(storage, options, clock) as staged:
+            result = build(staged, aside(options))
+        meta = MetaClient.load(storage, clock)
+        return served(result, ActionContext(meta, options, table_lock(options, meta.storage, clock), clock, engine))
 
 
 def change_table(

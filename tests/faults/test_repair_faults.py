@@ -28,7 +28,7 @@ from pyhudi.services.repair.partitions import rename_partition
 from pyhudi.services.repair.result import RepairResult
 from pyhudi.storage.clock import FixedClock
 from pyhudi.table.calls import serve
-from pyhudi.table.repairs import repair_properties
+from pyhudi.table.groups.repairs import repair_properties
 from pyhudi.timeline.table_properties import load_table_config, table_exists
 from tests.support.tables.small import TestTable, rows_of
 from tests.support.writers.dying import deaths, on_clone

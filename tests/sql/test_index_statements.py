@@ -8,7 +8,7 @@ import pytest
 
 import pyhudi
 from pyhudi import ConfigError, DuckDbSession, HudiTable, TableNotFound
-from pyhudi.table.groups import TableIndexes
+from pyhudi.table.groups.lists import TableIndexes
 from tests.support.golden.folder import Golden
 
 

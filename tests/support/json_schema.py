@@ -79,7 +79,7 @@ ANSWERS = {
     "config unset": "pyhudi.services.properties:PropertiesChange",
     "metadata validate": "pyhudi.queries.statistics_validation:Difference[]",
     "metadata rebuild": "pyhudi.services.metadata_table:MetadataRebuild",
-    "metadata stats": "pyhudi.table.metadata:MetadataStats",
+    "metadata stats": "pyhudi.table.groups.metadata:MetadataStats",
     "metadata drop": "builtins:str[]",
     "locks audit status": "pyhudi.locks.audit:AuditStatus",
     "locks audit enable": "pyhudi.locks.audit:AuditStatus",

@@ -17,7 +17,7 @@ from pyhudi import HudiTable, write_hudi
 from pyhudi.meta_client import MetaClient
 from pyhudi.schema import AddColumn, RenameColumn
 from pyhudi.storage.memory import MemoryStorage
-from pyhudi.table.aliases import RENAMED
+from pyhudi.table.wrong_names import RENAMED
 from tests.support.source import ROOT
 from tests.support.tables.rides import ROWS
 

@@ -14,7 +14,7 @@ from pyhudi.sql.session import SqlSession
 from pyhudi.storage import open_storage
 from pyhudi.table.bootstrap import bootstrap
 from pyhudi.table.exports import export_instants as exported_instants
-from pyhudi.table.repairs import repair_properties
+from pyhudi.table.groups.repairs import repair_properties
 from pyhudi.table.scan import Scan
 from pyhudi.view.file_system_view import listed_partitions
 

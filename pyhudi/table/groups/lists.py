@@ -9,8 +9,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from pyhudi.result import Result
-from pyhudi.table.argument_errors import checked_methods
 from pyhudi.table.calls import Options, TableHandle
+from pyhudi.table.wrong_names import checked_methods
 
 if TYPE_CHECKING:
     from pyhudi.queries.query import AsOf
@@ -121,7 +121,7 @@ class TableIndexes:
         Raises: ConfigError when there is such an index, or the table can't have it; WriteConflict when the lock was
             lost. Nothing has an index then that it did not have before.
         """
-        from pyhudi.table.metadata import build_index
+        from pyhudi.table.groups.metadata import build_index
 
         return build_index(self._handle, name, columns, index_type, expression, while_writing, schedule_only, options)
 

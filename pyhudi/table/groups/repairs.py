@@ -23,8 +23,8 @@ from pyhudi.services.repair import REPAIRS
 from pyhudi.storage import open_storage, with_sync
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import SystemClock
-from pyhudi.table.argument_errors import checked_call, checked_methods
 from pyhudi.table.calls import Options, PathLike, TableHandle
+from pyhudi.table.wrong_names import checked_call, checked_methods
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

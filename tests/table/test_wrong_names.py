@@ -10,13 +10,13 @@ import pytest
 
 from pyhudi import ConfigError, HudiTable, bootstrap, follow, import_table, repair_properties, write_hudi
 from pyhudi.model.options import ARGUMENTS, KEYWORDS
-from pyhudi.table.argument_errors import UnknownArgument
-from pyhudi.table.groups import TableConstraints, TableIndexes, TableSavepoints
-from pyhudi.table.inspection import TableInspection
-from pyhudi.table.maintenance import Maintenance
+from pyhudi.table.groups.inspection import TableInspection
+from pyhudi.table.groups.lists import TableConstraints, TableIndexes, TableSavepoints
+from pyhudi.table.groups.maintenance import Maintenance
+from pyhudi.table.groups.metadata import TableMetadata
 from pyhudi.table.merge_builder import Merge
-from pyhudi.table.metadata import TableMetadata
 from pyhudi.table.scan import Scan
+from pyhudi.table.wrong_names import UnknownArgument
 from tests.support.tables.rides import ROWS, ids
 
 GROUPS = (Maintenance, TableInspection, TableSavepoints, TableIndexes, TableConstraints, TableMetadata)

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
-from pyhudi.table.argument_errors import checked_methods
 from pyhudi.table.calls import Options, PathLike, TableHandle, change_version, open_place
+from pyhudi.table.wrong_names import checked_methods
 
 if TYPE_CHECKING:
     from pyhudi.queries.query import AsOf
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyhudi.services.versions.upgrade import VersionChange
     from pyhudi.table.change import Checkpoint
     from pyhudi.table.exports import TableCopy
-    from pyhudi.table.repairs import LockAudit, TableRepairs
+    from pyhudi.table.groups.repairs import LockAudit, TableRepairs
 
 __all__ = ["Maintenance"]
 
@@ -175,14 +175,14 @@ class Maintenance:
         """Damage that is found and repaired: `repair.orphans()`, `duplicates()` and so on. Nothing changes without
         `dry_run=False`.
         """
-        from pyhudi.table.repairs import TableRepairs
+        from pyhudi.table.groups.repairs import TableRepairs
 
         return TableRepairs(self._handle)
 
     @property
     def lock_audit(self) -> LockAudit:
         """The audit of the storage-based lock: `enable()`, `status()`, `validate()` and so on."""
-        from pyhudi.table.repairs import LockAudit
+        from pyhudi.table.groups.repairs import LockAudit
 
         return LockAudit(self._handle)
 

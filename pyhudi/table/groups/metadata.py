@@ -17,8 +17,8 @@ from pyhudi.result import Result, ResultList
 from pyhudi.services.index_building import run_index_plan, schedule_index
 from pyhudi.services.indexes import IndexInfo, create_index, index_info, index_request
 from pyhudi.services.metadata_table import MetadataRebuild, drop_metadata, rebuild_metadata
-from pyhudi.table.argument_errors import checked_methods
 from pyhudi.table.calls import Options, TableHandle
+from pyhudi.table.wrong_names import checked_methods
 
 __all__ = ["MetadataPartition", "MetadataPartitionStats", "MetadataStats", "TableMetadata", "build_index"]
 

@@ -1,13 +1,92 @@
-"""Words of other libraries, of Hudi's Spark bundle and of earlier releases, and PyHudi's words for the same things."""
+"""Errors for wrong names of arguments and attributes: each says the right name, the option's key, or the call.
+
+The tables below have the words of delta-rs, PyIceberg, delta-spark, pandas, Hudi's Spark bundle and earlier releases.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import inspect
+from collections.abc import Callable, Collection, Mapping
 from difflib import get_close_matches
+from functools import wraps
+from typing import TypeVar, cast
 
+from pyhudi.errors import ConfigError
 from pyhudi.model.options import KEYWORDS
 
-__all__ = ["RENAMED", "argument_like", "no_attribute", "option_like"]
+__all__ = ["RENAMED", "UnknownArgument", "checked_call", "checked_methods", "no_attribute"]
+
+Call = TypeVar("Call", bound=Callable[..., object])
+Class = TypeVar("Class", bound=type)
+
+_CALLS_SHOWN = 3  # that an error names
+_NO_NAMES = frozenset({"self", "cls"})
+_TAKEN_BY: dict[str, list[str]] = {}  # a name → the calls that take it
+
+
+class UnknownArgument(ConfigError, TypeError):
+    """A call has no argument of this name."""
+
+
+def checked_call(function: Call) -> Call:
+    """The function, whose error for a wrong argument name says the right one. Raises (when called): UnknownArgument."""
+    parameters = inspect.signature(function).parameters
+    if any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters.values()):
+        return function  # it passes names on to a library
+    names = frozenset(parameters)
+    for name in names:
+        _TAKEN_BY.setdefault(name, []).append(function.__qualname__)
+
+    @wraps(function)
+    def call(*positional: object, **by_name: object) -> object:
+        if not by_name.keys() <= names:
+            called = function.__qualname__
+            if "self" in names:  # a method of a base class is one of its kinds
+                called = f"{type(positional[0]).__name__}.{function.__name__}"
+            _check(by_name, names, called)
+        return function(*positional, **by_name)
+
+    return cast("Call", call)
+
+
+def checked_methods(kind: Class) -> Class:
+    """`checked_call` for each public method of a class; its classmethods and staticmethods too."""
+    for name, value in list(vars(kind).items()):
+        if name.startswith("_") and name != "__init__":
+            continue
+        if isinstance(value, (classmethod, staticmethod)):
+            setattr(kind, name, type(value)(checked_call(value.__func__)))
+        elif inspect.isfunction(value):
+            setattr(kind, name, checked_call(value))
+    return kind
+
+
+def _check(by_name: Mapping[str, object], names: frozenset[str], call: str) -> None:
+    unknown = next(name for name in by_name if name not in names)
+    raise UnknownArgument(f"{call} has no argument {unknown!r}. {_advice(unknown, names)}")
+
+
+def _advice(name: str, names: frozenset[str]) -> str:
+    takes_options = "options" in names
+    if takes_options and "." in name:
+        return f"Hudi's keys go into options={{{name!r}: ...}}."
+    if takes_options and name in KEYWORDS:
+        return f"Here it is given as options={{{KEYWORDS[name]!r}: ...}}."
+    hint = _argument_like(name, names)
+    if hint is not None:
+        return hint
+    option = _option_like(name) if takes_options else None
+    if option is not None:
+        return f"Here it is given as options={{{option!r}: ...}}."
+    # The table's own calls first, in whatever order modules were imported.
+    takers = sorted(_TAKEN_BY.get(name, ()), key=lambda call: not call.startswith("HudiTable."))
+    if takers:
+        return f"It is an argument of {', '.join(takers[:_CALLS_SHOWN])}."
+    (near,) = get_close_matches(name, names, n=1) or ("",)
+    return f"Did you mean {near!r}?" if near else f"It takes {', '.join(sorted(names - _NO_NAMES))}."
+
+
+# ---- the words of others
 
 # Our argument → what others call it, in lower case without "_". Of several the first that a call takes is meant.
 _ARGUMENTS: Mapping[str, str] = {
@@ -157,7 +236,7 @@ def _by_word(table: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
 _OUR_ARGUMENTS, _OUR_ATTRIBUTES = _by_word(_ARGUMENTS), _by_word(_ATTRIBUTES)
 
 
-def argument_like(word: str, arguments: Collection[str]) -> str | None:
+def _argument_like(word: str, arguments: Collection[str]) -> str | None:
     """Our words for a neighbour's word in a call with these arguments; None for an unknown word."""
     plain = _plain(word)
     ours = next((name for name in _OUR_ARGUMENTS.get(plain, ()) if name in arguments), None)
@@ -166,7 +245,7 @@ def argument_like(word: str, arguments: Collection[str]) -> str | None:
     return f"Did you mean {ours!r}?" if ours else _ADVICE.get(plain)
 
 
-def option_like(word: str) -> str | None:
+def _option_like(word: str) -> str | None:
     """The key of the option that a neighbour's word, or one that is nearly ours, names; None for an unknown word."""
     same = [name for name in KEYWORDS if _plain(name) == _plain(word)]
     near = get_close_matches(word, KEYWORDS, n=1, cutoff=0.85)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from pyhudi.table.argument_errors import checked_methods
 from pyhudi.table.calls import Options, PathLike, TableHandle
+from pyhudi.table.wrong_names import checked_methods
 
 if TYPE_CHECKING:
     from pyhudi.queries.query import AsOf
