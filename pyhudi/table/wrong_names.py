@@ -75,12 +75,13 @@ def _advice(name: str, names: frozenset[str]) -> str:
     hint = _argument_like(name, names)
     if hint is not None:
         return hint
-    option = _option_like(name) if takes_options else None
+    nearest = get_close_matches(name, names, n=1, cutoff=0.8)
+    option = _option_like(name) if takes_options and not nearest else None
     if option is not None:
         return f"Here it is given as options={{{option!r}: ...}}."
     # The table's own calls first, in whatever order modules were imported.
     takers = sorted(_TAKEN_BY.get(name, ()), key=lambda call: not call.startswith("HudiTable."))
-    if takers:
+    if takers and not nearest:
         return f"It is an argument of {', '.join(takers[:_CALLS_SHOWN])}."
     (near,) = get_close_matches(name, names, n=1) or ("",)
     return f"Did you mean {near!r}?" if near else f"It takes {', '.join(sorted(names - _NO_NAMES))}."
