@@ -21,7 +21,6 @@ from pyhudi.expressions.predicates import Constant, columns_of, conjunction, is_
 from pyhudi.expressions.where import parse_where
 from pyhudi.expressions.where_text import to_sql
 from pyhudi.meta_client import MetaClient
-from pyhudi.model.keys import META_COLUMNS
 from pyhudi.model.options import ReadOptions, canonical_keys
 from pyhudi.model.options.queries import AS_OF, BEGIN, END
 from pyhudi.queries.count import count_rows
@@ -125,9 +124,12 @@ class Scan(Readable):
         return self.plan.checkpoint
 
     def _selected(self, columns: Sequence[str] | None, where: Where, meta_columns: bool | None) -> Scan:
-        if columns is None and meta_columns is False:
-            columns = [name for name in self.schema.names if name not in META_COLUMNS]
-        return self if columns is None and where is None else self.narrowed(columns, where)
+        scan = self if columns is None and where is None else self.narrowed(columns, where)
+        if scan._query.columns is not None or meta_columns in (None, scan._query.meta_columns):
+            return scan
+        scan = scan.narrowed()
+        scan._query = replace(scan._query, meta_columns=bool(meta_columns))
+        return scan
 
     def read_rows(self, threads: int | None = None) -> pa.RecordBatchReader:
         """The rows as a stream; see `to_batches`."""

@@ -378,3 +378,14 @@ def test_dropped_slash_separated_dates_come_from_the_path_with_dashes(tmp_path: 
     write_hudi(tmp_path / "t", rows, record_key="id", partition_by="d", options=options)
 
     assert HudiTable.open(tmp_path / "t").to_arrow(["id", "d"], "d = '2024-01-15'").to_pylist() == rows[:1]
+
+
+def test_meta_columns_of_a_scan_come_and_go_with_its_rows(tmp_path: Path) -> None:
+    write_hudi(tmp_path / "t", [{"id": 1, "n": 2}], record_key="id")
+    table = HudiTable.open(tmp_path / "t")
+    for scan in (table.scan(), table.scan(meta_columns=False), table.changes()):
+        assert scan.to_arrow(meta_columns=False).schema.names == ["id", "n"]
+        assert scan.to_arrow(meta_columns=True).schema.names[-2:] == ["id", "n"]
+        assert len(scan.to_arrow(meta_columns=True).schema.names) == 7
+        assert scan.to_arrow(["n"], meta_columns=True).schema.names == ["n"], "columns that are named say it all"
+    assert table.scan(meta_columns=False).to_arrow(where="n = 2").schema.names == ["id", "n"]
