@@ -118,6 +118,9 @@ def test_the_type_of_every_field_is_what_its_option_is_read_as(kind: type) -> No
     text_of = {Kind.FLAG: "true", Kind.INTEGER: "1000000", Kind.NUMBER: "0.5", Kind.NAMES: "a,b", Kind.TEXT: "text"}
     pairs = ("hoodie.write.commit.callback.http.custom.headers", "hoodie.metrics.pushgateway.report.labels")
     form_of = dict.fromkeys(pairs, "name:value")
+    sync = "hoodie.datasource.hive_sync"
+    form_of |= {f"{sync}.{name}": "name=value" for name in ("table_properties", "serde_properties")}
+    form_of[f"{sync}.partition_extractor_class"] = "MultiPartKeysValueExtractor"
     classes = [kind]
     for each in classes:
         hints = get_type_hints(each)
