@@ -144,12 +144,6 @@ class BucketSample:
         is_sure = len(self.hashes) >= _KEYS_ENOUGH or common // _smallest_factor(common) <= self.greatest
         return common if is_sure else None
 
-    @property
-    def fits_none(self) -> bool:
-        """Does no number of buckets fit the keys?"""
-        common = int(np.gcd.reduce(np.abs(self.hashes - self.buckets))) if len(self.hashes) else 0
-        return 0 < common <= self.greatest
-
 
 def newest_groups(meta: MetaClient) -> list[FileGroupId]:
     """File groups of the newest write with files; [] without such a write on the active timeline."""
