@@ -20,12 +20,12 @@ HudiError                     root; `retryable`: a retry can help
 └── TaskFailed                work failed on an executor; carries the worker's text
 
 Each message has the place, the expectation, the finding and advice. Errors take one text, so that they pickle. Quoted
-text may have any origin: `shown_text` removes credentials from it and limits its length.
+text may have any origin: `redaction` removes credentials from it and limits its length.
 """
 
 from __future__ import annotations
 
-from pyhudi.shown_text import message
+from pyhudi.redaction import message
 
 __all__ = [
     "ConfigError",

@@ -12,8 +12,8 @@ from os import PathLike, fspath
 from types import UnionType
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from pyhudi.display import html_lines, html_table, text_table
 from pyhudi.errors import MissingLibrary
-from pyhudi.text_table import html_lines, html_table, text_table
 
 if TYPE_CHECKING:
     import pandas as pd

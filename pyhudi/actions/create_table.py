@@ -18,7 +18,6 @@ from dataclasses import replace
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.open_table import prepare
 from pyhudi.actions.save_modes import delete_meta_folder
-from pyhudi.caller_warnings import warn_caller
 from pyhudi.engine.base import as_engine
 from pyhudi.engine.local import LocalEngine
 from pyhudi.errors import ConfigError, HudiError, TableExists, UnsupportedTable, add_note
@@ -52,6 +51,7 @@ from pyhudi.storage.clock import Clock, SystemClock
 from pyhudi.storage.paths import parent
 from pyhudi.storage.place import delete_if_empty
 from pyhudi.timeline.table_properties import create_table, load_table_config, table_exists
+from pyhudi.warnings import warn_caller
 
 __all__ = [
     "check_fields",

@@ -19,7 +19,6 @@ from pyhudi.actions.replacement import discard_replacement, finish_replacement
 from pyhudi.actions.undo.damaged_plans import drop_damaged_plans
 from pyhudi.actions.undo.restore import finish_restores
 from pyhudi.actions.undo.rollback import clear_dead_indexing, roll_back_failed_writes
-from pyhudi.caller_warnings import warn_caller
 from pyhudi.completed import unnamed
 from pyhudi.engine.base import Engine
 from pyhudi.errors import CorruptFile, HudiError, MetadataTableDamaged
@@ -53,6 +52,7 @@ from pyhudi.model.options.metadata import REFUSE, MetadataOptions
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import Clock
 from pyhudi.storage.staged_table import StagedTable
+from pyhudi.warnings import warn_caller
 
 __all__ = ["STEPS", "MetadataTableRebuilt", "metadata_fault", "prepare", "table_lock"]
 

@@ -22,7 +22,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 
 from pyhudi.actions.save_modes import OF_LOCKS
-from pyhudi.caller_warnings import warn_caller
 from pyhudi.errors import CorruptFile, WriteConflict, add_note
 from pyhudi.interrupts import uninterrupted
 from pyhudi.locks import LockOptions, hold, open_lock
@@ -43,6 +42,7 @@ from pyhudi.storage.place import copy_file, is_local
 from pyhudi.storage.staged_table import StagedTable, place_of, replacement_name, staged_table
 from pyhudi.timeline.heartbeat import Heartbeat
 from pyhudi.timeline.table_properties import has_properties, load_table_config, make_folders, settle_properties
+from pyhudi.warnings import warn_caller
 
 __all__ = ["aside", "discard_replacement", "finish_replacement", "replacing"]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from pyhudi.display import html_pairs, readable_bytes
 from pyhudi.model.commit import WriteStatus
 from pyhudi.model.file_group import FileGroupId
 from pyhudi.result import Result
 from pyhudi.schema.column_paths import ColumnChanges
-from pyhudi.text_table import html_pairs, readable_bytes
 
 __all__ = ["WriteResult"]
 

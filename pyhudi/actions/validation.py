@@ -23,7 +23,6 @@ from importlib.util import find_spec
 import pyarrow as pa
 
 from pyhudi.actions.action import ActionContext
-from pyhudi.caller_warnings import warn_caller
 from pyhudi.errors import ConfigError, HudiError, MissingLibrary, PathNotFound, StaleRead, ValidationFailed
 from pyhudi.java.key_text import text_of
 from pyhudi.meta_client import MetaClient
@@ -34,6 +33,7 @@ from pyhudi.model.options.validation import VALIDATORS, OwnValidator, Validation
 from pyhudi.queries.plan import ReadPlan, plan_as_listed
 from pyhudi.queries.query import Query
 from pyhudi.registry import Registry
+from pyhudi.warnings import warn_caller
 
 __all__ = ["ENGINES", "SQL_VALIDATORS", "TableState", "Validation", "check_validators"]
 

@@ -23,7 +23,7 @@ from pyhudi.cli.command import Command
 from pyhudi.cli.commands import COMMANDS, GROUPS, command_of, near_commands
 from pyhudi.completed import completed_instants, completed_note, naming_completed
 from pyhudi.errors import HudiError
-from pyhudi.shown_text import message
+from pyhudi.redaction import message
 
 __all__ = ["main", "run"]
 

@@ -14,9 +14,9 @@ from importlib.util import find_spec
 from itertools import chain
 from typing import TYPE_CHECKING, Literal, TextIO, TypeAlias
 
+from pyhudi.display import pairs_text, text_columns
 from pyhudi.errors import ConfigError
 from pyhudi.result import Json, ResultList, plain
-from pyhudi.text_table import pairs_text, text_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa

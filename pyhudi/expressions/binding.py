@@ -50,7 +50,7 @@ from pyhudi.expressions.predicates import (
 )
 from pyhudi.expressions.terms import check_repeatable, sql_condition
 from pyhudi.expressions.where_text import to_sql
-from pyhudi.shown_text import brief
+from pyhudi.redaction import brief
 
 __all__ = ["Where", "bind"]
 

@@ -26,7 +26,7 @@ import pyarrow.compute as pc
 from pyhudi.arrow.kinds import is_text
 from pyhudi.expressions.limits import NotUnderstood
 from pyhudi.expressions.predicates import Call, Column, Value
-from pyhudi.shown_text import brief
+from pyhudi.redaction import brief
 
 __all__ = [
     "CALL_ARGUMENTS",

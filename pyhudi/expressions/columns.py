@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyhudi.errors import ConfigError
 from pyhudi.expressions.column_functions import result_type, why_not
 from pyhudi.expressions.predicates import Column, Operand
-from pyhudi.shown_text import brief, is_text
+from pyhudi.redaction import brief, is_text
 
 __all__ = ["resolve", "resolve_operand"]
 

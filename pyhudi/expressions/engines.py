@@ -32,8 +32,8 @@ from pyhudi.expressions.text import typed_value
 from pyhudi.expressions.tree import Expression, TypedCall, nodes_of
 from pyhudi.expressions.types import MOMENT
 from pyhudi.model.sql_text import with_deep_stack
+from pyhudi.redaction import brief
 from pyhudi.registry import Registry
-from pyhudi.shown_text import brief
 
 __all__ = [
     "ENGINES",

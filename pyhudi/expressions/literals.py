@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 from pyhudi.errors import ConfigError
 from pyhudi.expressions.predicates import Compare, In, Not, Operand, Predicate, Value
 from pyhudi.expressions.where_text import has_too_many_digits
-from pyhudi.shown_text import brief
+from pyhudi.redaction import brief
 
 __all__ = [
     "comparison_with_number",

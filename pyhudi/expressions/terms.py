@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from pyhudi.errors import ConfigError
 from pyhudi.model.sql_text import MisreadSql, query_of, spark_tokens
-from pyhudi.shown_text import brief
+from pyhudi.redaction import brief
 
 if TYPE_CHECKING:
     from sqlglot import exp

@@ -30,7 +30,7 @@ from pyhudi.expressions.predicates import Column
 from pyhudi.expressions.text import typed_value
 from pyhudi.expressions.where_text import negative, number_of
 from pyhudi.model.sql_text import MisreadSql, query_of
-from pyhudi.shown_text import brief, is_text
+from pyhudi.redaction import brief, is_text
 from pyhudi.storage.clock import Clock, SystemClock
 
 if TYPE_CHECKING:

@@ -40,7 +40,7 @@ from pyhudi.expressions.predicates import (
 )
 from pyhudi.expressions.terms import sql_condition, terms_of
 from pyhudi.expressions.where_text import WhereText, negative, number_of, timestamp_of
-from pyhudi.shown_text import brief
+from pyhudi.redaction import brief
 
 if TYPE_CHECKING:
     import pyarrow.compute as pc

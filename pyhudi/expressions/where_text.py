@@ -33,7 +33,7 @@ from pyhudi.expressions.predicates import (
     Value,
 )
 from pyhudi.model.sql_text import MisreadSql, condition_of, spark_tokens
-from pyhudi.shown_text import MAX_NUMBER_DIGITS, brief, excerpt
+from pyhudi.redaction import MAX_NUMBER_DIGITS, brief, excerpt
 
 if TYPE_CHECKING:
     from sqlglot import exp

@@ -27,7 +27,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyhudi.caller_warnings import warn_caller
 from pyhudi.engine.base import Frame, TaskContext
 from pyhudi.errors import HudiError
 from pyhudi.index.base import LOCATION_PARTITION, Index, Lookup, Tagged
@@ -38,6 +37,7 @@ from pyhudi.metadata.locations import RecordLookup
 from pyhudi.model.file_group import FileGroupId, FileSlice
 from pyhudi.model.keys import LOCATION, PARTITION_PATH, RECORD_KEY
 from pyhudi.storage.place import is_local
+from pyhudi.warnings import warn_caller
 
 __all__ = ["GlobalRecordIndex", "PartitionRecordIndex", "RecordIndexIgnored", "files_are_cheaper"]
 

@@ -13,9 +13,9 @@ from datetime import datetime, timedelta, timezone
 from functools import lru_cache
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from pyhudi.caller_warnings import warn_caller
 from pyhudi.errors import ConfigError
 from pyhudi.model.options import HudiOptionWarning
+from pyhudi.warnings import warn_caller
 
 __all__ = [
     "EPOCH",

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.errors import KeyGenError
-from pyhudi.shown_text import is_text
+from pyhudi.redaction import is_text
 
 __all__ = ["BuiltInKey", "KeyColumns", "KeyGenerator", "UserKeyGenerator", "missing_field", "read_field", "top_level"]
 

@@ -18,7 +18,6 @@ from typing import IO
 from urllib.error import HTTPError
 from urllib.parse import urlsplit
 
-from pyhudi.caller_warnings import warn_caller
 from pyhudi.formats.timeline.write_stats import stat_to_json
 from pyhudi.listeners.delivery import going_on_alone
 from pyhudi.listeners.done import ActionDone
@@ -27,6 +26,7 @@ from pyhudi.model.options import WriteOptions
 from pyhudi.model.options.reporting import CallbackOptions, Message
 from pyhudi.registry import Registry
 from pyhudi.storage.clock import Clock
+from pyhudi.warnings import warn_caller
 
 __all__ = ["CallbackListener", "message_of"]
 

@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from pyhudi.caller_warnings import collected_warnings, warn_caller
+from pyhudi.warnings import collected_warnings, warn_caller
 
 __all__ = ["Delivery", "going_on_alone", "never_failing", "put", "wait_for_all"]
 

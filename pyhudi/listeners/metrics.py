@@ -10,7 +10,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from pyhudi.caller_warnings import warn_caller
 from pyhudi.errors import ConfigError
 from pyhudi.listeners.delivery import wait_for_all
 from pyhudi.listeners.done import ActionDone
@@ -21,6 +20,7 @@ from pyhudi.model.options import WriteOptions
 from pyhudi.model.options.reporting import MetricsOptions
 from pyhudi.registry import Registry
 from pyhudi.storage.clock import Clock
+from pyhudi.warnings import warn_caller
 
 __all__ = ["REPORTERS", "MetricsListener", "count", "flush_metrics", "metrics", "time"]
 

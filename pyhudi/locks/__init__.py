@@ -6,7 +6,6 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from types import TracebackType
 
-from pyhudi.caller_warnings import warn_caller
 from pyhudi.errors import LockTimeout
 from pyhudi.interrupts import uninterrupted
 from pyhudi.locks.base import LockOptions, LockProvider, own_options
@@ -15,6 +14,7 @@ from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import Clock, SystemClock
 from pyhudi.storage.memory import MemoryStorage
 from pyhudi.storage.versioned import has_conditional_put
+from pyhudi.warnings import warn_caller
 
 __all__ = [
     "LOCK_PROVIDERS",

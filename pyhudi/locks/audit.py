@@ -16,12 +16,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from pyhudi.caller_warnings import warn_caller
 from pyhudi.errors import ConfigError, CorruptFile, HudiError, PathNotFound
 from pyhudi.model.filenames import LOCKS_FOLDER
 from pyhudi.result import Result
 from pyhudi.storage.base import FileInfo, Storage
 from pyhudi.storage.clock import Clock
+from pyhudi.warnings import warn_caller
 
 __all__ = [
     "AUDIT_FOLDER",

@@ -23,7 +23,7 @@ from pyhudi.formats.timeline.bodies import Body, NewBody
 from pyhudi.java.hashes import hash_id_64
 from pyhudi.locks.base import LockOptions, Pauses, retry_until
 from pyhudi.locks.renewal import Renewal
-from pyhudi.shown_text import quoted
+from pyhudi.redaction import quoted
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import Clock
 

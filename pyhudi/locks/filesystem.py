@@ -15,13 +15,12 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from pyhudi.caller_warnings import warn_caller
 from pyhudi.errors import PathExists, PathNotFound, StorageError
 from pyhudi.locks.base import LockOptions, Pauses, retry_until
 from pyhudi.locks.process import is_note, is_renewed, is_surely_dead, note_of_this_process
 from pyhudi.locks.renewal import Renewal
 from pyhudi.model.filenames import LOCK_FILE_NAME, META_FOLDER
-from pyhudi.shown_text import quoted
+from pyhudi.redaction import quoted
 from pyhudi.storage import open_storage
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import Clock
@@ -29,6 +28,7 @@ from pyhudi.storage.local import LocalStorage
 from pyhudi.storage.paths import child
 from pyhudi.storage.place import creates_exclusively, is_of_one_machine, mount_kind
 from pyhudi.storage.versioned import LOCK_BYTES_MAX
+from pyhudi.warnings import warn_caller
 
 __all__ = ["FileSystemLock"]
 

@@ -17,16 +17,16 @@ import threading
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from pyhudi.caller_warnings import warn_caller
 from pyhudi.errors import CorruptFile, StorageError
 from pyhudi.locks.audit import LockJournal, State, is_audited
 from pyhudi.locks.base import LockOptions, Pauses, retry_until
 from pyhudi.locks.renewal import Renewal
 from pyhudi.model.filenames import LOCKS_FOLDER
-from pyhudi.shown_text import quoted
+from pyhudi.redaction import quoted
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import Clock
 from pyhudi.storage.versioned import FileBusy, versioned_files
+from pyhudi.warnings import warn_caller
 
 __all__ = ["LOCK_PATH", "StorageLock"]
 

@@ -16,7 +16,7 @@ from typing import Protocol
 from pyhudi.errors import ConfigError, StorageError
 from pyhudi.java.hashes import hash_id_64
 from pyhudi.locks.base import LockOptions
-from pyhudi.shown_text import quoted
+from pyhudi.redaction import quoted
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import Clock
 

@@ -22,7 +22,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from pyhudi.caller_warnings import warn_caller
 from pyhudi.errors import CorruptFile, WriteConflict
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.build import MetadataTableRebuilt, build_anew, rebuild_partitions
@@ -39,6 +38,7 @@ from pyhudi.model.commit import TableChange
 from pyhudi.model.filenames import data_path
 from pyhudi.model.instant import INSTANT_TIME_DIGITS, ActionKind
 from pyhudi.model.options.metadata import REFUSE
+from pyhudi.warnings import warn_caller
 
 __all__ = ["STEPS", "Progress", "apply_commit"]
 

@@ -12,12 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from pyhudi.caller_warnings import warn_caller
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.filenames import METADATA_TABLE_FOLDER
 from pyhudi.model.table_config import METADATA_PARTITIONS, METADATA_PARTITIONS_INFLIGHT, METADATA_TO_BUILD
 from pyhudi.storage.paths import child, inside
 from pyhudi.timeline.table_properties import update_table_config
+from pyhudi.warnings import warn_caller
 
 __all__ = [
     "MetadataTableRemoved",

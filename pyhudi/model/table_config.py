@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import timezone, tzinfo
 
+from pyhudi.display import html_pairs
 from pyhudi.errors import ConfigError, CorruptFile, UnsupportedTable
 from pyhudi.model.buckets import TableBuckets
 from pyhudi.model.change_logs import CDC_ENABLED, DATA_BEFORE_AFTER, LOGGING_MODE, LOGGING_MODES, logging_mode
@@ -17,9 +18,8 @@ from pyhudi.model.keys import USER_PROVIDED, key_generator_type
 from pyhudi.model.merge_mode import infer_merge_mode
 from pyhudi.model.new_table import CREATE_SCHEMA, WRITABLE_VERSIONS, NewTable, new_table_properties
 from pyhudi.model.table_format import TableFormat, TimelineLayout
+from pyhudi.redaction import without_credentials
 from pyhudi.result import Result
-from pyhudi.shown_text import without_credentials
-from pyhudi.text_table import html_pairs
 
 __all__ = [
     "METADATA_PARTITIONS",

@@ -9,9 +9,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from pyhudi.display import html_lines, html_table
 from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.result import Result
-from pyhudi.text_table import html_lines, html_table
 
 __all__ = ["Timeline"]
 

@@ -14,7 +14,6 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from pyhudi.caller_warnings import collected_warnings
 from pyhudi.expressions.filters import RowFilter, top_level_columns
 from pyhudi.expressions.ranges import may_match, must_match
 from pyhudi.filegroup.read.slice import read_file_slice
@@ -35,6 +34,7 @@ from pyhudi.queries.snapshot import (
     warn_of,
 )
 from pyhudi.storage.base import Storage
+from pyhudi.warnings import collected_warnings
 
 __all__ = ["count_rows"]
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from heapq import merge
 from itertools import islice
 
+from pyhudi.display import readable_bytes
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.commit import CommitTotals
 from pyhudi.model.instant import Instant
 from pyhudi.result import Result, ResultList
-from pyhudi.text_table import readable_bytes
 from pyhudi.timeline.archived_timeline import load_archived_timeline
 from pyhudi.view.readable_history import ReadableHistory, load_readable_history
 

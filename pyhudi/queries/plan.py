@@ -32,8 +32,8 @@ from pyhudi.queries.schema import read_schema
 from pyhudi.queries.skip.keys import sole_key_field
 from pyhudi.queries.skip.paths import PathColumns
 from pyhudi.queries.skip.skip import Skipped, metadata_source, skip_slices
+from pyhudi.redaction import is_text
 from pyhudi.schema.internal import InternalSchema, load_schema_history
-from pyhudi.shown_text import is_text
 from pyhudi.timeline.archived_timeline import load_archived_timeline
 from pyhudi.view.committed_logs import with_committed_bytes
 from pyhudi.view.consistent_read import read_consistently

@@ -21,7 +21,6 @@ from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
-from pyhudi.caller_warnings import collected_warnings, warn_caller
 from pyhudi.errors import ConfigError, PathNotFound, StaleRead
 from pyhudi.expressions.columns import resolve
 from pyhudi.expressions.filters import RowFilter
@@ -40,6 +39,7 @@ from pyhudi.queries.skip.keys import MAX_KEYS
 from pyhudi.schema.column_mapping import file_columns
 from pyhudi.schema.projection import project
 from pyhudi.storage.base import Storage
+from pyhudi.warnings import collected_warnings, warn_caller
 
 __all__ = [
     "READ_THREADS",

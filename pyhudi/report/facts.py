@@ -14,10 +14,10 @@ import pyarrow as pa
 
 from pyhudi.meta_client import MetaClient
 from pyhudi.queries.history import HistoryEntry, recorded_instants
+from pyhudi.redaction import is_secret, without_credentials
 from pyhudi.report.figures import first_figures, offsets
 from pyhudi.result import plain
 from pyhudi.services.health import TableHealth
-from pyhudi.shown_text import is_secret, without_credentials
 from pyhudi.timeline.commits import tells_schema
 from pyhudi.view.file_system_view import FileSystemView
 from pyhudi.view.readable_history import load_readable_history

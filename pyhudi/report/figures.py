@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 
+from pyhudi.display import readable_bytes
 from pyhudi.errors import HudiError, TableError
 from pyhudi.formats.base import open_base_file
 from pyhudi.meta_client import MetaClient
@@ -16,7 +17,6 @@ from pyhudi.model.commit import OperationType
 from pyhudi.model.file_group import BaseFile
 from pyhudi.model.instant import parse_instant_time
 from pyhudi.services.health import TableHealth
-from pyhudi.text_table import readable_bytes
 from pyhudi.view.file_system_view import FileSystemView
 
 __all__ = ["first_figures", "offsets", "readable_time"]

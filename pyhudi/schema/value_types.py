@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from pyhudi.arrow.kinds import is_list
-from pyhudi.shown_text import brief
+from pyhudi.redaction import brief
 
 __all__ = ["named_type", "nulls_typed", "typed_nulls"]
 

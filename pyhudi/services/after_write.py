@@ -12,7 +12,6 @@ from dataclasses import replace
 
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.result import WriteResult
-from pyhudi.caller_warnings import warn_caller
 from pyhudi.errors import WriteConflict
 from pyhudi.listeners import told_afterwards
 from pyhudi.services.archive.archiving import archive_after_write
@@ -20,6 +19,7 @@ from pyhudi.services.clean.cleaning import clean_after_write
 from pyhudi.services.cluster.calls import cluster_after_write
 from pyhudi.services.compact.compaction import compact_after_write
 from pyhudi.services.partition_ttl import expire_after_write
+from pyhudi.warnings import warn_caller
 
 __all__ = ["AFTER_WRITE", "serve_after_write", "served"]
 

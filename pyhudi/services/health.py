@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
 
+from pyhudi.display import html_table, readable_bytes, text_table
 from pyhudi.errors import HudiError
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.listing import listed_files
@@ -26,7 +27,6 @@ from pyhudi.model.filenames import HEARTBEAT_FOLDER, REPLACEMENT_PREFIX, TEMPORA
 from pyhudi.model.instant import ActionKind, Instant
 from pyhudi.result import Result
 from pyhudi.services.repair.findings import damage_by_names, damage_by_repairs
-from pyhudi.text_table import html_table, readable_bytes, text_table
 from pyhudi.view.consistent_read import read_consistently
 from pyhudi.view.file_system_view import FileSystemView
 

@@ -16,13 +16,13 @@ from pyhudi.actions.action import ActionContext
 from pyhudi.actions.result import WriteResult
 from pyhudi.actions.runner import run
 from pyhudi.actions.writes.delete_partition import DeletePartitions
-from pyhudi.caller_warnings import warn_caller
 from pyhudi.errors import CorruptFile, TableError
 from pyhudi.filegroup.write.partition_metadata import partition_creation_time
 from pyhudi.model.instant import parse_instant_time
 from pyhudi.model.options.retention import KEEP_BY_CREATION_TIME
 from pyhudi.result import Result
 from pyhudi.view.file_system_view import FileSystemView
+from pyhudi.warnings import warn_caller
 
 __all__ = ["ExpiredPartition", "TtlResult", "expire_after_write", "expire_partitions", "expired_partitions"]
 

@@ -18,8 +18,8 @@ from pyhudi.model.filenames import META_FOLDER, PROPERTIES_PATH
 from pyhudi.model.instant import format_instant_time
 from pyhudi.model.new_table import CHECKSUM_KEY
 from pyhudi.model.table_config import METADATA_PARTITIONS, METADATA_PARTITIONS_INFLIGHT
+from pyhudi.redaction import is_text
 from pyhudi.result import Result
-from pyhudi.shown_text import is_text
 from pyhudi.timeline.table_properties import update_table_config
 
 __all__ = ["PropertiesChange", "PropertyDifference", "set_properties"]

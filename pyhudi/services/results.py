@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import Generic, TypeVar
 
+from pyhudi.display import html_lines, readable_bytes
 from pyhudi.model.commit import WriteStatus
 from pyhudi.model.plans import ClusteringGroup, ClusteringPlan, CompactionOperation
 from pyhudi.result import Result
-from pyhudi.text_table import html_lines, readable_bytes
 
 __all__ = ["ClusteringResult", "ClusteringRun", "CompactionResult", "CompactionRun", "PlanResult", "PlanRun"]
 

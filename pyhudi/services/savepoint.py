@@ -21,10 +21,10 @@ from pyhudi.interrupts import uninterrupted
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.model.plans import SavepointMetadata
+from pyhudi.redaction import is_text
 from pyhudi.result import Result, ResultList
 from pyhudi.services.archive.archiving import archive_out_of_turn
 from pyhudi.services.clean.planner import savepoint_bodies
-from pyhudi.shown_text import is_text
 from pyhudi.transaction.commit import Committed, commit_locked
 from pyhudi.transaction.instants import drop_if_pending, drop_savepoint, start
 from pyhudi.view.file_system_view import FileSystemView

@@ -25,7 +25,6 @@ from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from pyhudi.caller_warnings import warn_caller
 from pyhudi.engine.base import as_engine
 from pyhudi.engine.local import LocalEngine
 from pyhudi.errors import ConfigError
@@ -44,6 +43,7 @@ from pyhudi.spark.tasks import conform
 from pyhudi.spark.types import spark_from_arrow
 from pyhudi.spark.worker_python import LOCAL_MASTER
 from pyhudi.storage.base import Storage
+from pyhudi.warnings import warn_caller
 
 __all__ = [
     "hudi_options_of",

@@ -16,7 +16,6 @@ from threading import Lock
 from pyspark.sql import SparkSession
 
 from pyhudi.actions.action import ActionContext
-from pyhudi.caller_warnings import collected_warnings, warn_caller
 from pyhudi.errors import TableError, WriteConflict
 from pyhudi.model.options import WriteOptions
 from pyhudi.services.clean.cleaning import clean_after_write
@@ -26,6 +25,7 @@ from pyhudi.spark.session import hudi_options
 from pyhudi.storage.base import Storage
 from pyhudi.table.calls import serve, with_engine
 from pyhudi.timeline.table_properties import load_table_config
+from pyhudi.warnings import collected_warnings, warn_caller
 
 __all__ = ["check_services", "compacts_beside", "serve_beside", "wait_for_services"]
 

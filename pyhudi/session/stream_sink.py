@@ -28,7 +28,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import udf
 
 from pyhudi.actions.stream_batches import WRITER, is_written
-from pyhudi.caller_warnings import warn_caller
 from pyhudi.errors import ConfigError, CorruptFile, HudiError, KeyGenError, SchemaMismatch, UnsupportedTable
 from pyhudi.formats.json_text import parse_json
 from pyhudi.meta_client import MetaClient
@@ -42,6 +41,7 @@ from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import Clock, SystemClock
 from pyhudi.table.save import write
 from pyhudi.timeline.table_properties import table_exists
+from pyhudi.warnings import warn_caller
 
 __all__ = ["CHECKPOINT", "BatchWriter", "query_of_checkpoint", "query_of_thread", "write_batches_to"]
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, cast
 
 import pyarrow as pa
 
+from pyhudi.display import html_lines, html_table, text_table
 from pyhudi.engine.local_frame import ArrowStream
 from pyhudi.errors import ConfigError, HudiError, MissingLibrary
 from pyhudi.expressions.duckdb import quoted_name
@@ -24,7 +25,6 @@ from pyhudi.sql.session import SqlFrame
 from pyhudi.table.dataset import HudiDataset
 from pyhudi.table.readable import polars_frame
 from pyhudi.table.scan import Scan
-from pyhudi.text_table import html_lines, html_table, text_table
 
 if TYPE_CHECKING:
     import duckdb

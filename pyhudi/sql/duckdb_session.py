@@ -20,7 +20,6 @@ from typing import TypeGuard, cast
 import pyarrow as pa
 
 from pyhudi.actions.result import WriteResult
-from pyhudi.caller_warnings import variable_of_caller, warn_caller
 from pyhudi.errors import ConfigError, HudiError, TableNotFound
 from pyhudi.expressions.duckdb import quoted_name
 from pyhudi.model.options import OptionScope, known_options
@@ -49,6 +48,7 @@ from pyhudi.table.dataset import whole_batches
 from pyhudi.table.input import TableInput, to_arrow_rows
 from pyhudi.table.save import create
 from pyhudi.table.scan import Scan
+from pyhudi.warnings import variable_of_caller, warn_caller
 
 __all__ = ["DuckDbSession", "sql"]
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from pyhudi.caller_warnings import collected_warnings
 from pyhudi.errors import ConfigError, TableNotFound
 from pyhudi.model.options import OptionScope, WriteOptions, check_names
 from pyhudi.model.table_config import TableConfig
 from pyhudi.sql.session import SCHEMA_ON_READ, NamedTable, SqlSession, TableName
+from pyhudi.warnings import collected_warnings
 
 __all__ = [
     "MANAGED_KEY",

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from types import MappingProxyType
 
 from pyhudi.errors import ConfigError
-from pyhudi.shown_text import is_text, quoted
+from pyhudi.redaction import is_text, quoted
 from pyhudi.storage.base import FileInfo, Storage
 from pyhudi.storage.clock import Clock, FixedClock, SystemClock
 from pyhudi.storage.local import LocalStorage, with_sync

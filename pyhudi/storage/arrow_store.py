@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 
 from pyhudi.errors import ConfigError, StorageError
-from pyhudi.shown_text import is_text, quoted, without_credentials
+from pyhudi.redaction import is_text, quoted, without_credentials
 from pyhudi.storage.azure_client import AzurePlace, azure_arguments, azure_store_arguments, deletes_many_at_once
 from pyhudi.storage.base import ClientArguments
 from pyhudi.storage.gcs_client import gcs_arguments, gcs_retry_time, gcs_store_arguments

@@ -24,7 +24,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from pyhudi.errors import PathExists, PathNotFound, StorageError
-from pyhudi.shown_text import is_text
+from pyhudi.redaction import is_text
 from pyhudi.storage.base import READ_BYTES_MAX, FileInfo, Storage, check_size
 from pyhudi.storage.clock import SystemClock
 from pyhudi.storage.file_cache import FileState

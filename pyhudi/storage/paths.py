@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 
 from pyhudi.errors import ConfigError, StorageError
-from pyhudi.shown_text import holds_credentials, is_text, quoted
+from pyhudi.redaction import holds_credentials, is_text, quoted
 
 __all__ = ["TEMPORARY_PREFIX", "TEMPORARY_SUFFIX", "check_no_credentials", "child", "inside", "is_temporary", "parent"]
 

@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 
 from pyhudi.errors import ConfigError
-from pyhudi.shown_text import quoted
+from pyhudi.redaction import quoted
 from pyhudi.storage.base import ClientArguments
 from pyhudi.storage.store_words import PROFILE, S3_PROVIDER
 

@@ -15,7 +15,7 @@ from difflib import get_close_matches
 from typing import cast
 
 from pyhudi.errors import ConfigError
-from pyhudi.shown_text import quoted
+from pyhudi.redaction import quoted
 from pyhudi.storage.store_words import (
     AZURE_ACCOUNT,
     AZURE_DOMAIN,

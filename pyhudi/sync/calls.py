@@ -6,7 +6,6 @@ from collections.abc import Callable
 from contextlib import closing
 from difflib import get_close_matches
 
-from pyhudi.caller_warnings import warn_caller
 from pyhudi.errors import ConfigError
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import WriteOptions
@@ -16,6 +15,7 @@ from pyhudi.storage.base import Storage
 from pyhudi.sync.catalog import Catalog
 from pyhudi.sync.result import SyncResult
 from pyhudi.sync.syncing import sync_to
+from pyhudi.warnings import warn_caller
 
 __all__ = ["CATALOGS", "sync_after_commit", "sync_now"]
 

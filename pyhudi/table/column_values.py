@@ -15,10 +15,10 @@ import pyarrow.types as pt
 
 from pyhudi.arrow.kinds import is_list
 from pyhudi.errors import SchemaMismatch
+from pyhudi.redaction import brief, is_text
 from pyhudi.schema.casts import can_cast
 from pyhudi.schema.evolution import wider_decimal
 from pyhudi.schema.value_types import named_type, typed_nulls
-from pyhudi.shown_text import brief, is_text
 
 __all__ = ["NO_FIT", "column_of", "from_columns", "from_dicts", "type_in"]
 

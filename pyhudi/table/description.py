@@ -9,15 +9,15 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from pyhudi.display import pairs_text
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.file_group import size_of_parts
 from pyhudi.model.table_config import TableConfig
 from pyhudi.model.timeline import Timeline
+from pyhudi.redaction import without_credentials
 from pyhudi.result import Json, Result
-from pyhudi.shown_text import without_credentials
 from pyhudi.storage import open_storage
 from pyhudi.storage.clock import SystemClock
-from pyhudi.text_table import pairs_text
 from pyhudi.timeline.listing import load_config_and_timeline
 from pyhudi.view.consistent_read import read_consistently
 from pyhudi.view.file_system_view import FileSystemView

@@ -21,8 +21,8 @@ from pyhudi.engine.local_frame import ArrowStream, ReopenedRows
 from pyhudi.errors import ConfigError, SchemaMismatch
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import WriteOptions
+from pyhudi.redaction import quoted
 from pyhudi.schema.projection import project
-from pyhudi.shown_text import quoted
 from pyhudi.table.calls import session_options
 from pyhudi.table.column_values import NO_FIT, from_columns, from_dicts, type_in
 from pyhudi.table.row_files import RowFiles

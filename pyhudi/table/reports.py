@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from pyhudi.display import html_pairs, pairs_text, readable_bytes, text_table
 from pyhudi.errors import ConfigError
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.instant import ActionKind
@@ -19,7 +20,6 @@ from pyhudi.model.keys import META_COLUMNS
 from pyhudi.result import Result
 from pyhudi.table.calls import Options, TableHandle, in_session_zone
 from pyhudi.table.description import file_columns, partition_columns
-from pyhudi.text_table import html_pairs, pairs_text, readable_bytes, text_table
 from pyhudi.view.consistent_read import read_consistently
 from pyhudi.view.file_system_view import FileSystemView
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
 
+from pyhudi.display import html_pairs, readable_bytes
 from pyhudi.errors import ConfigError
 from pyhudi.expressions.binding import Where
 from pyhudi.expressions.predicates import Constant, columns_of, conjunction, is_opaque, split_texts
@@ -29,11 +30,10 @@ from pyhudi.queries.incremental_range import EARLIEST, IncrementalRange, increme
 from pyhudi.queries.plan import ReadPlan, check_names, check_query_type, plan_snapshot
 from pyhudi.queries.query import ALL_ROWS, AsOf, Query, as_of_time, parse_as_of
 from pyhudi.queries.snapshot import READ_THREADS, read_batches
-from pyhudi.shown_text import brief
+from pyhudi.redaction import brief
 from pyhudi.table.calls import Options, TableHandle, in_session_zone, session_zone
 from pyhudi.table.readable import Readable
 from pyhudi.table.wrong_names import checked_methods
-from pyhudi.text_table import html_pairs, readable_bytes
 
 if TYPE_CHECKING:
     from pyhudi.actions.validation import TableState

@@ -23,7 +23,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
-from pyhudi.caller_warnings import warn_caller
 from pyhudi.completed import Completion, completing
 from pyhudi.errors import WriteConflict
 from pyhudi.formats.timeline.clean_plans import encode_clean_metadata
@@ -39,6 +38,7 @@ from pyhudi.model.timeline import Timeline
 from pyhudi.storage.staged_table import StagedTable
 from pyhudi.transaction.context import ContextT, TableContext
 from pyhudi.transaction.instants import TimelineWriter, draw_completion_time
+from pyhudi.warnings import warn_caller
 
 __all__ = [
     "Check",

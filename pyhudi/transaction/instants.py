@@ -17,7 +17,6 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass
 
-from pyhudi.caller_warnings import warn_caller
 from pyhudi.errors import PathExists, WriteConflict
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.filenames import pending_actions
@@ -27,6 +26,7 @@ from pyhudi.storage.base import Storage
 from pyhudi.timeline.instant_time import InstantTimes
 from pyhudi.timeline.listing import instant_path
 from pyhudi.transaction.context import TableContext
+from pyhudi.warnings import warn_caller
 
 __all__ = [
     "TimelineWriter",

@@ -21,7 +21,6 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from math import inf
 
-from pyhudi.caller_warnings import warn_caller
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.commit import CommitMetadata
 from pyhudi.model.file_group import BaseFile, FileGroup, FileGroupId, FileSlice, LogFile, SliceParts, size_of_parts
@@ -32,6 +31,7 @@ from pyhudi.storage.clock import SystemClock
 from pyhudi.storage.local import FolderLinks
 from pyhudi.storage.place import is_local
 from pyhudi.view.archived_times import ArchivedTimes
+from pyhudi.warnings import warn_caller
 
 __all__ = [
     "LISTING_THREADS",

@@ -23,7 +23,7 @@ from pyhudi.expressions.limits import MAX_DEPTH, MAX_EXPRESSION_CALLS, MAX_TERMS
 from pyhudi.expressions.predicates import And, Column, Compare, In, Not, Or, Predicate
 from pyhudi.expressions.where import parse_where
 from pyhudi.expressions.where_text import to_sql
-from pyhudi.shown_text import MAX_NUMBER_DIGITS
+from pyhudi.redaction import MAX_NUMBER_DIGITS
 from tests.support.source import ROOT
 from tests.support.sweeps import SAMPLED
 

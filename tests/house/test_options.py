@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, fields, is_dataclass
 
 import pytest
 
-from pyhudi import caller_warnings
 from pyhudi.errors import ConfigError
 from pyhudi.model.options import (
     KEYWORDS,
@@ -233,7 +232,7 @@ def test_a_key_for_a_users_generator_passes_without_a_word():
 def test_an_option_without_effect_is_warned_about_by_name_and_with_what_happens_instead(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(caller_warnings, "_said_once", set())
+    monkeypatch.setattr("pyhudi.warnings._messages_given_once", set())
     with pytest.warns(HudiOptionWarning, match=r"hoodie\.clean\.parallelism\. Cleaning runs at the end of a write"):
         assert resolve({"hoodie.clean.parallelism": "7"}) == {}
 

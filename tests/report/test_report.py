@@ -17,12 +17,12 @@ import pyarrow as pa
 import pytest
 
 import pyhudi
+from pyhudi.display import readable_bytes
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.instant import parse_instant_time
 from pyhudi.report.figures import offsets, readable_time
 from pyhudi.report.html import report_html
 from pyhudi.storage.local import LocalStorage
-from pyhudi.text_table import readable_bytes
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 HOSTILE = "</script><img src=x onerror=document.title=1>"

@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import functions as F
 
 import pyhudi
-from pyhudi import HudiTable, caller_warnings
+from pyhudi import HudiTable
 from pyhudi.errors import ConfigError, HudiError, KeyGenError, SchemaMismatch, TableExists, TableNotFound
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.spark.engine import SparkEngine, collect_arrow
@@ -458,7 +458,7 @@ def test_patterns_behind_a_tables_folder_and_a_save_without_a_name_work_as_they_
     with pytest.raises(TableNotFound, match="No Hudi table at"):
         hudi.read.format("hudi").load(f"{path}_3/*/*")
 
-    monkeypatch.setattr(caller_warnings, "_said_once", set())
+    monkeypatch.setattr("pyhudi.warnings._messages_given_once", set())
     tuned = {**OPTIONS, "hoodie.upsert.shuffle.parallelism": 2, "hoodie.insert.shuffle.parallelism": "2"}
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")

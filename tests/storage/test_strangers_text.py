@@ -18,7 +18,7 @@ import pytest
 
 from pyhudi import HudiTable, write_hudi
 from pyhudi.errors import ConfigError, HudiError, StorageError
-from pyhudi.shown_text import MESSAGE_CHARACTERS_MAX, QUOTED_CHARACTERS, message, quoted, without_credentials
+from pyhudi.redaction import MESSAGE_CHARACTERS_MAX, QUOTED_CHARACTERS, message, quoted, without_credentials
 from pyhudi.storage import LocalStorage, MemoryStorage, Storage, open_storage
 from pyhudi.storage.arrow import ArrowStorage, open_object_stream
 from pyhudi.storage.arrow_store import ObjectStore

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pyhudi import ConfigError, HudiOptionWarning, HudiTable, caller_warnings
+from pyhudi import ConfigError, HudiOptionWarning, HudiTable
 from pyhudi.filegroup.read import spill as spill_files
 from tests.support.tables.rides import ROWS, SCHEMA
 
@@ -95,7 +95,7 @@ def test_what_can_not_be_meant_is_said_before_anything_is_read(
 def test_keys_without_effect_are_warned_about_by_name_once_a_process(
     logged: HudiTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(caller_warnings, "_said_once", set())
+    monkeypatch.setattr("pyhudi.warnings._messages_given_once", set())
     with pytest.raises(ConfigError, match=r"Unknown option 'hoodie\.memory\.merge\.max'.*merge\.max\.size"):
         logged.scan(options={"hoodie.memory.merge.max": 7})
     with pytest.warns(HudiOptionWarning, match=r"No effect.*file\.index\.enable"):

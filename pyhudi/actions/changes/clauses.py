@@ -39,8 +39,8 @@ from pyhudi.merge.base import Mask
 from pyhudi.merge.combine import single_array
 from pyhudi.model.keys import KEY_GENERATOR_CLASSES, META_COLUMNS
 from pyhudi.model.table_config import TableConfig
+from pyhudi.redaction import is_text
 from pyhudi.schema.projection import project
-from pyhudi.shown_text import is_text
 
 __all__ = ["BoundClause", "Clause", "Columns", "When", "bound_clauses", "loose_columns", "set_values"]
 

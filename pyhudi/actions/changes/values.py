@@ -27,10 +27,10 @@ from pyhudi.expressions.values import EngineValue, Literal, SqlValue, path_of, s
 from pyhudi.expressions.where import parse_where
 from pyhudi.merge.base import Mask
 from pyhudi.merge.combine import single_array
+from pyhudi.redaction import brief
 from pyhudi.schema.evolution import or_widen
 from pyhudi.schema.projection import project
 from pyhudi.schema.value_types import named_type, typed_nulls
-from pyhudi.shown_text import brief
 
 __all__ = [
     "SOURCE",

@@ -10,13 +10,13 @@ from collections.abc import Callable, Mapping
 
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.undo.rollback import undo
-from pyhudi.caller_warnings import warn_caller
 from pyhudi.errors import CorruptFile, PathNotFound
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.timeline.read import TimelineReader
 from pyhudi.transaction.instants import drop
 from pyhudi.transaction.undo import has_logs_of
+from pyhudi.warnings import warn_caller
 
 __all__ = ["drop_damaged_plans", "has_damaged_plan"]
 

@@ -23,7 +23,6 @@ from pyhudi.actions.table_keys import PROBE_TIME, table_keygen
 from pyhudi.actions.writes.bulk_insert import AddKeyColumns
 from pyhudi.actions.writes.insert_overwrite import Groups, check_not_planned, existing_groups, replacing
 from pyhudi.actions.writes.preparation import check_keys, commit_body, data_columns, schedule_unchanged, write_spec
-from pyhudi.caller_warnings import warn_caller
 from pyhudi.engine.base import Frame
 from pyhudi.errors import ConfigError
 from pyhudi.formats.timeline.instant_files import encode_requested_replace
@@ -33,6 +32,7 @@ from pyhudi.model.instant import ActionKind, Instant
 from pyhudi.model.keys import PARTITION_PATH, RECORD_KEY
 from pyhudi.model.options import WriteOptions
 from pyhudi.model.table_config import TableConfig
+from pyhudi.warnings import warn_caller
 
 __all__ = ["DeletePartitions", "delete_partition", "matching"]
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from pyhudi.caller_warnings import warn_caller
 from pyhudi.schema.casts import first_inexact, may_be_inexact
 from pyhudi.schema.column_paths import column_paths
 from pyhudi.schema.projection import project
+from pyhudi.warnings import warn_caller
 
 __all__ = ["check_digits"]
 

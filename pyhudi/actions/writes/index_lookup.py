@@ -15,7 +15,6 @@ import pyarrow as pa
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.rows import table_rules
 from pyhudi.actions.table_keys import PROBE_TIME, table_keygen
-from pyhudi.caller_warnings import warn_caller
 from pyhudi.errors import ConfigError, HudiError, UnsupportedTable
 from pyhudi.filegroup.read.slice import SliceSpec
 from pyhudi.filegroup.write.appended_keys import AppendedKeys
@@ -33,6 +32,7 @@ from pyhudi.timeline.table_properties import update_table_config
 from pyhudi.view.archived_times import CompletedWrites
 from pyhudi.view.committed_logs import block_rules
 from pyhudi.view.file_system_view import FileSystemView, load_replaced_groups
+from pyhudi.warnings import warn_caller
 
 __all__ = ["appended_keys", "lookup_of", "stored_slices", "table_index", "with_table_index"]
 

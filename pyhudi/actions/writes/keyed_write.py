@@ -44,7 +44,6 @@ from pyhudi.actions.writes.preparation import (
     write_spec,
 )
 from pyhudi.actions.writes.slot_work import WriteSlot, are_quick
-from pyhudi.caller_warnings import warn_caller
 from pyhudi.engine.base import Frame, TaskContext
 from pyhudi.errors import ConfigError
 from pyhudi.filegroup.write.spec import WriteSpec
@@ -61,6 +60,7 @@ from pyhudi.model.keys import LOCATION, RECORD_KEY, SLOT
 from pyhudi.model.options import WriteOptions
 from pyhudi.view.file_system_view import FileSystemView
 from pyhudi.view.pending_plans import pending_compactions, slices_to_append_to
+from pyhudi.warnings import warn_caller
 
 __all__ = ["KeyedWrite", "Rules", "delete", "insert", "log_plan", "upsert"]
 

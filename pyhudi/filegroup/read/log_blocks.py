@@ -18,7 +18,6 @@ from typing import cast
 
 import pyarrow as pa
 
-from pyhudi.caller_warnings import warn_caller
 from pyhudi.engine.base import EngineOf, FrameT, TaskContext
 from pyhudi.engine.local import LocalEngine
 from pyhudi.errors import CorruptFile, DamagedLog
@@ -30,6 +29,7 @@ from pyhudi.model.keys import META_COLUMNS
 from pyhudi.model.options.files import READ_DAMAGED_LOGS, REWRITE_DAMAGED_LOGS
 from pyhudi.model.table_format import TableFormat
 from pyhudi.storage.base import Storage
+from pyhudi.warnings import warn_caller
 
 __all__ = [
     "READING",

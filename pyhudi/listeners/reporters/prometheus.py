@@ -16,9 +16,9 @@ from prometheus_client import CollectorRegistry, delete_from_gateway, pushadd_to
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from pyhudi.caller_warnings import warn_caller
 from pyhudi.listeners.reporters.base import MetricSet
 from pyhudi.model.options.reporting import MetricsOptions, PushGatewayOptions
+from pyhudi.warnings import warn_caller
 
 __all__ = ["EndpointReporter", "PushGatewayReporter"]
 

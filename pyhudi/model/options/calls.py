@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from pyhudi.caller_warnings import warn_caller
 from pyhudi.errors import ConfigError
 from pyhudi.model.options.agreement import keep_to_table
 from pyhudi.model.options.catalogue import canonical_keys, resolve
@@ -53,6 +52,7 @@ from pyhudi.model.options.streaming import SourceOptions, StreamOptions
 from pyhudi.model.options.syncing import SyncOptions, sync_options
 from pyhudi.model.options.table import KeyOptions, TableOptions, VersionOptions, key_options
 from pyhudi.model.options.validation import ValidationOptions, validation_options
+from pyhudi.warnings import warn_caller
 
 if TYPE_CHECKING:
     from pyhudi.model.table_config import TableConfig

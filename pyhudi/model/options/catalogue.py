@@ -12,7 +12,6 @@ from difflib import get_close_matches
 from types import MappingProxyType
 from typing import TypeVar
 
-from pyhudi.caller_warnings import warn_caller
 from pyhudi.errors import ConfigError
 from pyhudi.model.options.concurrency import LOCK_PROVIDER, ConcurrencyOptions, LivenessOptions, LockOptions
 from pyhudi.model.options.declare import is_own_class, key_of, own_rows, topic
@@ -39,7 +38,8 @@ from pyhudi.model.options.streaming import SourceOptions, StreamOptions
 from pyhudi.model.options.syncing import SyncOptions
 from pyhudi.model.options.table import KeyOptions, TableOptions, VersionOptions
 from pyhudi.model.options.validation import ValidationOptions
-from pyhudi.shown_text import is_text, quoted
+from pyhudi.redaction import is_text, quoted
+from pyhudi.warnings import warn_caller
 
 __all__ = [
     "KEYWORDS",

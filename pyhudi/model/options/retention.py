@@ -8,11 +8,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from pyhudi.caller_warnings import warn_caller
 from pyhudi.errors import ConfigError
 from pyhudi.model.options.declare import Values, names_of, option, parse, part, row
 from pyhudi.model.options.spec import HudiOptionWarning, Kind
 from pyhudi.model.plans import KEEP_LATEST_BY_HOURS, KEEP_LATEST_COMMITS, KEEP_LATEST_FILE_VERSIONS
+from pyhudi.warnings import warn_caller
 
 __all__ = [
     "KEEP_BY_CREATION_TIME",

@@ -28,7 +28,6 @@ from typing import TypeVar
 
 import pyarrow as pa
 
-from pyhudi.caller_warnings import warn_caller
 from pyhudi.errors import HudiError, MetadataTableDamaged, PathNotFound
 from pyhudi.expressions.predicates import Predicate, columns_of
 from pyhudi.meta_client import MetaClient
@@ -41,6 +40,7 @@ from pyhudi.queries.skip.keys import RecordIndex, SecondaryIndexes, exact_keys
 from pyhudi.queries.skip.skipper import Skipper, SkipRequest
 from pyhudi.queries.skip.statistics import ColumnStatistics, PartitionStatistics
 from pyhudi.storage.base import FileInfo
+from pyhudi.warnings import warn_caller
 
 __all__ = ["SKIPPERS", "MetadataSource", "MetadataTableIgnored", "Skipped", "metadata_source", "skip_slices"]
 

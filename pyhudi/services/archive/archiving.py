@@ -37,6 +37,7 @@ from html import escape
 import pyarrow as pa
 
 from pyhudi.actions.action import ActionContext
+from pyhudi.display import html_table, text_table
 from pyhudi.errors import HudiError
 from pyhudi.filegroup.write.markers import delete_markers
 from pyhudi.formats.timeline.archive_entries import archive_entry
@@ -51,7 +52,6 @@ from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.result import Result
 from pyhudi.services.archive.planning import ArchiveLimit, kept_commits, plan_archive, select_instants
 from pyhudi.storage.base import FileInfo, Storage
-from pyhudi.text_table import html_table, text_table
 from pyhudi.timeline.archived_timeline import archive_log, load_archived_timeline, lsm_history
 from pyhudi.timeline.listing import time_of
 

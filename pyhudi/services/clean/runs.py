@@ -18,6 +18,7 @@ from html import escape
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.metadata_participant import METADATA_TABLE
 from pyhudi.actions.writes.preparation import with_rolling_values
+from pyhudi.display import html_lines
 from pyhudi.errors import WriteConflict
 from pyhudi.model.filenames import data_path, instant_of
 from pyhudi.model.instant import ActionKind, Instant
@@ -26,7 +27,6 @@ from pyhudi.model.timeline import Timeline
 from pyhudi.result import Result
 from pyhudi.services.clean.planner import savepointed_files
 from pyhudi.services.clean.policies import Deletions
-from pyhudi.text_table import html_lines
 from pyhudi.transaction.commit import Committed, TakenOver, commit
 from pyhudi.transaction.instants import drop
 from pyhudi.transaction.plans import start_again

@@ -45,9 +45,9 @@ from pyhudi.model.merge_mode import EVENT_TIME_ORDERING
 from pyhudi.model.new_table import CHECKSUM_KEY, NewTable, has_valid_checksum, new_table_properties, table_checksum
 from pyhudi.model.table_config import METADATA_PARTITIONS
 from pyhudi.model.table_format import TableFormat
+from pyhudi.redaction import is_secret
 from pyhudi.services.repair.orphans import data_files
 from pyhudi.services.repair.result import PropertyItem, RepairResult
-from pyhudi.shown_text import is_secret
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import Clock
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pyhudi.display import html_table, readable_bytes, text_table
 from pyhudi.result import Result
-from pyhudi.text_table import html_table, readable_bytes, text_table
 
 __all__ = ["PropertyItem", "RepairItem", "RepairResult"]
 

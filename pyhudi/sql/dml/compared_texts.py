@@ -15,7 +15,7 @@ import pyarrow.types as pt
 
 from pyhudi.arrow.kinds import is_text
 from pyhudi.errors import ConfigError
-from pyhudi.shown_text import brief
+from pyhudi.redaction import brief
 from pyhudi.sql.columns import type_text
 from pyhudi.sql.dml.target import Scope, Target
 from pyhudi.sql.tokens import Reader, SqlToken, TokenKind, dotted_at

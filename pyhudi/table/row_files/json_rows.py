@@ -11,8 +11,8 @@ from typing import TextIO
 import pyarrow as pa
 
 from pyhudi.errors import ConfigError, SchemaMismatch
+from pyhudi.redaction import brief
 from pyhudi.schema.projection import project
-from pyhudi.shown_text import brief
 from pyhudi.table.column_values import type_in
 from pyhudi.table.row_files.text_values import column_of_json, has_decimals
 

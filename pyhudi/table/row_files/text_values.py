@@ -19,7 +19,7 @@ import pyarrow.types as pt
 
 from pyhudi.arrow.kinds import is_bytes, is_list, is_text
 from pyhudi.errors import SchemaMismatch
-from pyhudi.shown_text import brief
+from pyhudi.redaction import brief
 from pyhudi.table.column_values import NO_FIT, column_of
 
 __all__ = ["column_of_json", "column_of_texts", "has_decimals"]

@@ -11,7 +11,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from types import FrameType
 
-from pyhudi import shown_text
+from pyhudi import redaction
 
 __all__ = ["collected_warnings", "variable_of_caller", "warn_caller"]
 
@@ -32,11 +32,11 @@ def collected_warnings(into: list[tuple[str, type[Warning]]]) -> Iterator[None]:
         _collector.reset(token)
 
 
-_said_once: set[str] = set()
+_messages_given_once: set[str] = set()
 
 
 def warn_caller(message: str, category: type[Warning] = UserWarning, *, once: bool = False) -> None:
-    """Warn in the name of the first caller outside this package; for quoted text see `shown_text.message`.
+    """Warn in the name of the first caller outside this package; for quoted text see `redaction.message`.
 
     Args: once: the message comes once a process, whichever line calls. Python's own filter counts lines, and each cell
           of a notebook has its own.
@@ -46,10 +46,10 @@ def warn_caller(message: str, category: type[Warning] = UserWarning, *, once: bo
         collector.append((message, category))
         return
     if once:
-        if message in _said_once:
+        if message in _messages_given_once:
             return
-        _said_once.add(message)
-    warnings.warn(shown_text.message(message), category, stacklevel=_caller()[0] - 1)
+        _messages_given_once.add(message)
+    warnings.warn(redaction.message(message), category, stacklevel=_caller()[0] - 1)
 
 
 def variable_of_caller(name: str) -> object:
