@@ -20,7 +20,6 @@ __all__ = ["TableAt"]
 
 _WRITES = frozenset(
     [
-        "add_files",
         "alter",
         "bulk_insert",
         "clean",

@@ -343,32 +343,6 @@ class HudiTable(Readable):
         arguments = {"sort_columns": sort_columns, "schema_mode": schema_mode}
         return write_rows(self._handle, data, "bulk_insert", options, arguments)
 
-    def add_files(
-        self,
-        paths: PathLike | Sequence[PathLike],
-        *,
-        operation: Literal["bulk_insert", "insert", "upsert"] | str = "bulk_insert",
-        storage_options: Mapping[str, object] | None = None,
-        options: Options | None = None,
-    ) -> WriteResult:
-        """Add the rows of Parquet files, in one commit.
-
-        The rows are written to base files of the table, batch by batch; the files stay as they are.
-
-        Args:
-            paths: files, and folders whose `*.parquet` are meant, of this machine or of any store that tables lie in;
-                hidden ones (`_temporary/`, `.a.parquet`) are left out of folders, as Spark leaves them out. Partition
-                columns that are not in the files come from the names of their folders (`city=rome/`).
-            storage_options: of the files' store, as for `open`; the table has its own.
-            operation: upsert replaces rows of known keys; the others don't look for keys, so that the same files added
-                twice are there twice.
-        Raises: ConfigError for paths without files, and for files of Hudi, Delta and Iceberg tables; SchemaMismatch
-            for columns that don't fit the table's; StorageError for a file that can't be read. Nothing is added then.
-        """
-        from pyhudi.table.imports import add_files
-
-        return add_files(self._handle, paths, operation, storage_options, options)
-
     def delete(
         self,
         data: TableInput | None = None,

@@ -230,7 +230,7 @@ def add_files(
     storage_options: Mapping[str, object] | None,
     options: Options | None,
 ) -> WriteResult:
-    """`HudiTable.add_files`."""
+    """`Maintenance.add_files`."""
     if operation not in _OPERATIONS:
         raise ConfigError(f"add_files adds rows by {', '.join(_OPERATIONS)}; found operation={operation!r}.")
     meta = handle.fresh()

@@ -250,8 +250,9 @@ def _converted(data: object, schema: pa.Schema | None, names: Collection[str]) -
         raise ConfigError(f"{_name(data)} is one column, and rows have several: {way}. Nothing was written.")
     if isinstance(data, str | bytes | os.PathLike):
         raise ConfigError(
-            f"The data is {data!r:.100}, not rows. Parquet files are added by table.add_files(path), for a new table "
-            "by pyhudi.bootstrap; other files are read first, by pyarrow.csv.read_csv or pandas. Nothing was written."
+            f"The data is {data!r:.100}, not rows. Parquet files are added by table.maintenance.add_files(path), "
+            "for a new table by pyhudi.bootstrap; other files are read first, by pyarrow.csv.read_csv or pandas. "
+            "Nothing was written."
         )
     check_frame(data)
     if module == "pandas" and type(data).__name__ == "DataFrame":

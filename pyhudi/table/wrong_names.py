@@ -161,6 +161,7 @@ _ADVICE: Mapping[str, str] = {
 # A name of HudiTable up to release 0.1 → how it is called now.
 RENAMED: Mapping[str, str] = {
     "add_constraint": "constraints.add(name, condition)",
+    "add_files": "maintenance.add_files(paths)",
     "archive": "maintenance.archive()",
     "build_indexes": "indexes.build()",
     "change_type": "maintenance.change_type(to)",

@@ -190,7 +190,7 @@ def test_files_that_are_added_or_bootstrapped_keep_their_days_and_moments(tmp_pa
     for source, expected in (("in", old_rows(SPARK_DAYS[4:]).select(["id", "d", "t"])), ("int96", None)):
         expected = expected if expected is not None else old_rows(SPARK_DAYS[4:]).select(["id", "t"])
         added = HudiTable.create(tmp_path / f"{source}_added", expected.schema, record_key="id")
-        added.add_files(tmp_path / source)
+        added.maintenance.add_files(tmp_path / source)
         tables = [added]
         for mode in ("METADATA_ONLY", "FULL_RECORD"):
             bootstrap(tmp_path / source, tmp_path / f"{source}_{mode}", record_key="id", mode=mode)

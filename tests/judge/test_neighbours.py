@@ -53,7 +53,7 @@ def test_real_hudi_reads_what_these_changes_wrote(kind: str, judge: Judge, tmp_p
     pq.write_table(
         pa.table({"id": ["k20"], "n": [20], "note": ["file"], "ts": [1]}), tmp_path / "in" / "city=bonn" / "a.parquet"
     )
-    table.add_files(tmp_path / "in")
+    table.maintenance.add_files(tmp_path / "in")
     table.update("id = 'k20'", set={"n": "n * 2", "note": "upper(note)"})
     expected["k20"] = ("k20", "bonn", 40, "FILE")
     assert judged(judge, table) == sorted(expected.values(), key=lambda one: one[0]), "added files, updated by SQL"

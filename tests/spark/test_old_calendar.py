@@ -46,7 +46,7 @@ def test_old_days_are_the_same_for_spark_and_pyhudi(kind: str, in_utc: Any, tmp_
     for mode in ("METADATA_ONLY", "FULL_RECORD"):
         pyhudi.bootstrap(source, tmp_path / mode, record_key="id", mode=mode)
     added = HudiTable.create(tmp_path / "added", HudiTable.open(tmp_path / "FULL_RECORD").schema(), record_key="id")
-    added.add_files(source)
+    added.maintenance.add_files(source)
     # A base file of a table that Spark itself has written in this mode.
     own = tmp_path / "own"
     write_hudi(own, in_utc.read.format("hudi").load(str(tmp_path / "added")), record_key="id", mode="append")

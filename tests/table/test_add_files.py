@@ -46,7 +46,7 @@ def test_partition_columns_come_from_the_names_of_folders(table: HudiTable, tmp_
     saved(tmp_path / "in" / "city=rome" / "day=8" / "b.parquet", fare=[3], id=[3])
     kept = {file: file.read_bytes() for file in (tmp_path / "in").rglob("*.parquet")}
 
-    result = table.add_files(tmp_path / "in")
+    result = table.maintenance.add_files(tmp_path / "in")
 
     assert (result.inserted, len(table.state().timeline.commits())) == (3, 1)
     assert rows(table) == [(1, "new york", 7, 1.0), (2, "new york", 7, 2.0), (3, "rome", 8, 3.0)]
@@ -57,23 +57,23 @@ def test_partition_columns_come_from_the_names_of_folders(table: HudiTable, tmp_
 def test_files_may_hold_the_partition_columns_and_lie_anywhere(table: HudiTable, tmp_path: Path) -> None:
     one = saved(tmp_path / "x=1" / "a.parquet", id=[1], city=["rome"], day=[3], fare=[1.0])
     inside = saved(Path(table.path) / "rome" / "old.parquet", id=[2], city=["rome"], day=[4], fare=[None])
-    table.add_files([one, str(inside)])
+    table.maintenance.add_files([one, str(inside)])
     assert rows(table) == [(1, "rome", 3, 1.0), (2, "rome", 4, None)]
 
 
 def test_files_with_new_columns_bring_them_along(table: HudiTable, tmp_path: Path) -> None:
     saved(tmp_path / "in" / "a.parquet", id=[1], city=["rome"], day=[3], fare=[1.0])
     saved(tmp_path / "in" / "b.parquet", id=[2], city=["rome"], day=[3], fare=[2.0], tip=[5])
-    table.add_files(tmp_path / "in")
+    table.maintenance.add_files(tmp_path / "in")
     assert table.to_arrow(["id", "tip"]).sort_by("id").to_pylist() == [{"id": 1, "tip": None}, {"id": 2, "tip": 5}]
 
 
 def test_an_upsert_makes_it_safe_to_add_files_again(table: HudiTable, tmp_path: Path) -> None:
     file = saved(tmp_path / "a.parquet", id=[1], city=["rome"], day=[3], fare=[1.0])
     for _ in range(2):
-        table.add_files(file, operation="upsert")
+        table.maintenance.add_files(file, operation="upsert")
     assert rows(table) == [(1, "rome", 3, 1.0)]
-    table.add_files(file)
+    table.maintenance.add_files(file)
     assert len(rows(table)) == 2
 
 
@@ -97,10 +97,10 @@ def test_what_can_t_be_added_is_refused(
     saved(tmp_path / "wrong.parquet", id=[1], city=["rome"], day=[3], fare=["much"])
     table.upsert([{"id": 9, "city": "oslo", "day": 1, "fare": 1.0}])
     with pytest.raises(error, match=says):
-        table.add_files(paths)
+        table.maintenance.add_files(paths)
     assert rows(table) == [(9, "oslo", 1, 1.0)]
     with pytest.raises(ConfigError, match="found operation='delete'"):
-        table.add_files(tmp_path / "wrong.parquet", operation="delete")
+        table.maintenance.add_files(tmp_path / "wrong.parquet", operation="delete")
 
 
 HIDDEN = (
@@ -119,9 +119,9 @@ def test_hidden_files_of_a_folder_are_left_out(table: HudiTable, tmp_path: Path)
     saved(tmp_path / "in" / "city=rome" / "day=3" / "a.PARQUET", id=[1], fare=[1.0])
     saved(tmp_path / "in" / "city=rome" / "day=3" / "_x=1" / "b.parquet", id=[2], fare=[2.0])
 
-    table.add_files(tmp_path / "in")
+    table.maintenance.add_files(tmp_path / "in")
     assert rows(table) == [(1, "rome", 3, 1.0), (2, "rome", 3, 2.0)]
-    table.add_files(tmp_path / "in" / HIDDEN[4])
+    table.maintenance.add_files(tmp_path / "in" / HIDDEN[4])
     assert rows(table)[0] == (-1, "rome", 3, 0.0), "what is named is meant"
 
 
@@ -133,7 +133,7 @@ def test_files_of_other_tables_are_refused(kind: str, named: str, table: HudiTab
         saved(tmp_path / "in" / file, id=[1], city=["rome"], day=[3], fare=[1.0])
 
     with pytest.raises(ConfigError, match=f"{kind} table, and its files have rows that don't count") as raised:
-        table.add_files(tmp_path / "in" / named)
+        table.maintenance.add_files(tmp_path / "in" / named)
     assert "import_table" in str(raised.value)
     assert rows(table) == []
     if not named.endswith(".parquet"):
@@ -150,8 +150,8 @@ def test_files_of_a_bucket_are_added_with_its_options(table: HudiTable, tmp_path
     for file in [*(tmp_path / "in").rglob("*.parquet"), tmp_path / "c.parquet"]:
         bucket.write(f"add/{file.relative_to(tmp_path)}", file.read_bytes())
 
-    table.add_files("s3://lake/add/in", storage_options=s3.options)
-    table.add_files(["s3a://lake/add/c.parquet"], storage_options=s3.options)
+    table.maintenance.add_files("s3://lake/add/in", storage_options=s3.options)
+    table.maintenance.add_files(["s3a://lake/add/c.parquet"], storage_options=s3.options)
 
     assert rows(table) == [
         (1, "new york", 7, 1.0),
@@ -161,7 +161,7 @@ def test_files_of_a_bucket_are_added_with_its_options(table: HudiTable, tmp_path
     ]
     assert len(table.state().timeline.commits()) == 2
     with pytest.raises(ConfigError, match="there is no file or folder 's3://lake/other'"):
-        table.add_files("s3://lake/other", storage_options=s3.options)
+        table.maintenance.add_files("s3://lake/other", storage_options=s3.options)
 
 
 @pytest.mark.thorough
@@ -181,12 +181,12 @@ def test_a_file_that_breaks_in_the_middle_leaves_the_table_as_it_was(
         open_storage(source, options).write(f"{name}.parquet", data)
 
     with pytest.raises(HudiError, match=r"b\.parquet can't be read"):
-        table.add_files(source, storage_options=options)
+        table.maintenance.add_files(source, storage_options=options)
 
     assert rows(table) == [(9, "oslo", 1, 1.0)]
     assert len(table.state().timeline.commits()) == 1
     open_storage(source, options).write("b.parquet", whole)
-    assert table.add_files(source, storage_options=options).inserted == 2000
+    assert table.maintenance.add_files(source, storage_options=options).inserted == 2000
 
 
 @pytest.mark.thorough

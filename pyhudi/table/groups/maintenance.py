@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from pyhudi.table.calls import Options, PathLike, TableHandle, change_version, open_place
 from pyhudi.table.wrong_names import checked_methods
 
 if TYPE_CHECKING:
+    from pyhudi.actions.result import WriteResult
     from pyhudi.queries.query import AsOf
     from pyhudi.services.archive.archiving import ArchiveResult
     from pyhudi.services.partition_ttl import TtlResult
@@ -26,7 +27,7 @@ __all__ = ["Maintenance"]
 
 @checked_methods
 class Maintenance:
-    """Services, versions, properties, copies and repairs of a table."""
+    """Services, versions, properties, added files, copies and repairs of a table."""
 
     def __init__(self, handle: TableHandle) -> None:
         """Use `HudiTable.maintenance`."""
@@ -145,6 +146,32 @@ class Maintenance:
         from pyhudi.table.change import set_checkpoint
 
         return set_checkpoint(self._handle, value, key, dry_run, options)
+
+    def add_files(
+        self,
+        paths: PathLike | Sequence[PathLike],
+        *,
+        operation: Literal["bulk_insert", "insert", "upsert"] | str = "bulk_insert",
+        storage_options: Mapping[str, object] | None = None,
+        options: Options | None = None,
+    ) -> WriteResult:
+        """Add the rows of Parquet files, in one commit.
+
+        The rows are written to base files of the table, batch by batch; the files stay as they are.
+
+        Args:
+            paths: files, and folders whose `*.parquet` are meant, of this machine or of any store that tables lie in;
+                hidden ones (`_temporary/`, `.a.parquet`) are left out of folders, as Spark leaves them out. Partition
+                columns that are not in the files come from the names of their folders (`city=rome/`).
+            storage_options: of the files' store, as for `open`; the table has its own.
+            operation: upsert replaces rows of known keys; the others don't look for keys, so that the same files added
+                twice are there twice.
+        Raises: ConfigError for paths without files, and for files of Hudi, Delta and Iceberg tables; SchemaMismatch
+            for columns that don't fit the table's; StorageError for a file that can't be read. Nothing is added then.
+        """
+        from pyhudi.table.imports import add_files
+
+        return add_files(self._handle, paths, operation, storage_options, options)
 
     def copy_to(
         self,
