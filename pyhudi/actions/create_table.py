@@ -11,7 +11,7 @@ Source: docs/formats/table-config.md, "New tables"; docs/formats/keys.md, "Which
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 
@@ -64,24 +64,20 @@ __all__ = [
     "new_table",
     "open_or_create",
     "options_for",
-    "planned_table",
     "table_removed_on_error",
 ]
 
 
-def planned_table(storage: Storage, options: WriteOptions, clock: Clock) -> MetaClient | None:
-    """The table that `open_or_create` would make, None when there is one. Nothing is written: for checks beforehand."""
-    if table_exists(storage):
-        return None
-    config = TableConfig(new_table_properties(new_table(options)))
-    check_writable(config, options)
-    return MetaClient(storage, config, Timeline(), clock)
+def open_or_create(
+    storage: Storage, options: WriteOptions, clock: Clock, check_new: Callable[[MetaClient], None]
+) -> tuple[MetaClient, bool]:
+    """The table at this path, and whether this call created it, with the options' properties.
 
-
-def open_or_create(storage: Storage, options: WriteOptions, clock: Clock) -> tuple[MetaClient, bool]:
-    """The table at this path, and whether this call created it, with the options' properties."""
+    Args:   check_new: is given the table that is about to be created, and raises if it must not be.
+    """
     is_ours = False
     if not table_exists(storage):
+        check_new(_planned_table(storage, options, clock))
         # Another writer may be faster: then this write goes to its table, if that agrees with our options.
         with suppress(TableExists):
             create_from_options(storage, options, clock)
@@ -89,6 +85,13 @@ def open_or_create(storage: Storage, options: WriteOptions, clock: Clock) -> tup
     meta = MetaClient.load(storage, clock)
     check_writable(meta.config, options)
     return meta, is_ours
+
+
+def _planned_table(storage: Storage, options: WriteOptions, clock: Clock) -> MetaClient:
+    """The table that these options make. Nothing is written."""
+    config = TableConfig(new_table_properties(new_table(options)))
+    check_writable(config, options)
+    return MetaClient(storage, config, Timeline(), clock)
 
 
 def create_from_options(
@@ -265,9 +268,7 @@ def is_unfinished(meta: MetaClient) -> bool:
 
 
 def is_written(storage: Storage) -> bool:
-    """Is there a table that a save mode has to respect? The table of a dead first write does not count."""
-    if not table_exists(storage):
-        return False
+    """Must a save mode respect the table that is there? The table of a dead first write does not count."""
     try:
         return not is_unfinished(MetaClient.load(storage))
     except HudiError:

@@ -19,7 +19,6 @@ from pyhudi.model.options import WriteOptions
 from pyhudi.storage.base import Storage
 from pyhudi.storage.place import delete_if_empty
 from pyhudi.storage.staged_table import place_of
-from pyhudi.timeline.table_properties import table_exists
 
 __all__ = [
     "OF_LOCKS",
@@ -131,13 +130,11 @@ def options_in_place(call_options: Mapping[str, object], options: WriteOptions) 
 
 
 def check_place(storage: Storage, *, overwrite: bool) -> None:
-    """Check that a new table may be made here. Raises ConfigError, naming the files in the way.
+    """Check that a new table may be made here, where there is none. Raises ConfigError, naming the files in the way.
 
     Overwriting deletes the folder's content, so it may hold only a table or the remains of an interrupted overwrite. An
     append to such remains is refused: their data files would count as the table's.
     """
-    if table_exists(storage):
-        return
     entries = {entry.name for entry in storage.list("")}
     if overwrite and entries and ".hoodie" not in entries:
         raise ConfigError(

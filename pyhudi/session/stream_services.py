@@ -23,7 +23,7 @@ from pyhudi.services.cluster.calls import cluster_waiting
 from pyhudi.services.compact.compaction import compact_waiting
 from pyhudi.spark.session import hudi_options
 from pyhudi.storage.base import Storage
-from pyhudi.table.calls import serve, with_engine
+from pyhudi.table.calls import engine_for, serve
 from pyhudi.timeline.table_properties import load_table_config
 from pyhudi.warnings import collected_warnings, warn_caller
 
@@ -128,6 +128,7 @@ def _serve(
 
 def _once(service: Service, spark: SparkSession, storage: Storage, options: WriteOptions) -> None:
     try:
-        with_engine(spark, options, lambda engine: serve(storage, service, options, engine))
+        with engine_for(spark, options) as engine:
+            serve(storage, service, options, engine)
     except WriteConflict:
         return  # others are at work on the table; after the next batch it is tried again

@@ -1,4 +1,4 @@
-"""A Spark DataFrame as the input of a write: its options, its checks, and the engine that writes its rows.
+"""A Spark DataFrame as the input of a write: its options, its checks, and its rows where this process writes them.
 
 A warm Spark job with Python costs more than the whole write of a small batch. So `fetched` brings the rows of a small
 input to this process once, and this process writes them. Spark writes larger inputs. Both run the same action on the
@@ -17,8 +17,6 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as st
 
-from pyhudi.engine.base import Engine, Frame, frame_and_engine
-from pyhudi.engine.local import in_this_process
 from pyhudi.errors import SchemaMismatch
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import WriteOptions, canonical_keys
@@ -123,10 +121,8 @@ class FrameInput:
             )
         return tuple(names)
 
-    def rows(self, options: WriteOptions, keys: Iterable[str]) -> tuple[Frame, Engine]:
-        """The rows as a frame, and its engine. `keys`: of the caller's options."""
+    def fetched(self, options: WriteOptions, keys: Iterable[str]) -> pa.Table | DataFrame:
+        """The rows if this process is to write them, else the DataFrame. `keys`: of the caller's options."""
         with describing(options.operation, options.table_name or ""):
             rows = fetched(self.df, options, canonical_keys([*keys, *self.session_options]))
-        if rows is not None:
-            return in_this_process(rows)
-        return frame_and_engine(self.df, SparkEngine(self.df.sparkSession))
+        return self.df if rows is None else rows

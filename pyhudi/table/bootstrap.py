@@ -176,7 +176,8 @@ def _modes(options: Options, mode: str | None, regex: str | None) -> _Modes:
 def _bootstrap(folder: Storage, storage: Storage, modes: _Modes, overwrite: bool, given: Options) -> WriteResult:
     source = _read_source(folder)
     _check_apart(folder, storage)
-    if is_written(storage) and not overwrite:
+    is_there = table_exists(storage)
+    if is_there and not overwrite and is_written(storage):
         raise _table_exists(storage)
     options = _options(given, source, storage)
     stays = tuple(file for file in source.files if modes.of(file.partition_path) == METADATA_ONLY)
@@ -186,8 +187,8 @@ def _bootstrap(folder: Storage, storage: Storage, modes: _Modes, overwrite: bool
     check_listeners(parsed)
     if stays:
         _check_stays(source, parsed)
-    replaces = overwrite and table_exists(storage)
-    if not replaces and table_exists(storage) and not cleared(with_sync(storage, parsed.storage_sync), parsed):
+    replaces = overwrite and is_there
+    if is_there and not replaces and not cleared(with_sync(storage, parsed.storage_sync), parsed):
         raise _table_exists(storage)  # another process is at work on it
     with calling("bootstrap", storage, parsed) as work:
         if replaces:

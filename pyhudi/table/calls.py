@@ -54,6 +54,7 @@ __all__ = [
     "admit_writable",
     "calling",
     "change_version",
+    "engine_for",
     "in_session_zone",
     "open_place",
     "open_table",
@@ -63,7 +64,6 @@ __all__ = [
     "session_options",
     "session_zone",
     "undo",
-    "with_engine",
 ]
 
 
@@ -229,8 +229,8 @@ class TableHandle:
     ) -> Result:
         """Call a table service. `options`, `arguments`: as in `options`; the rest: as in `serve`."""
         parsed = self.write_options(self.options(options, arguments))
-        call = partial(serve, self.storage, service, parsed, dry_run=dry_run, admit=admit, is_run_again=is_run_again)
-        return with_engine(self.spark, parsed, call)
+        with engine_for(self.spark, parsed) as engine:
+            return serve(self.storage, service, parsed, engine, dry_run=dry_run, admit=admit, is_run_again=is_run_again)
 
     def serve_plan(
         self,
@@ -343,17 +343,25 @@ def in_session_zone(moment: AsOf, spark: SparkSession | None) -> AsOf:
     return in_zone(moment, session_zone(spark))
 
 
-def with_engine(spark: SparkSession | None, options: WriteOptions, call: Callable[[Engine], Result]) -> Result:
-    """Call with the engine that does work without input rows: Spark's when the session has more machines than this."""
+@contextmanager
+def engine_for(spark: SparkSession | None, options: WriteOptions) -> Iterator[Engine]:
+    """The engine that does work without input rows: Spark's when the session has more machines than this.
+
+    On a local master this process has the same cores as the executors, and needs no workers to start.
+    """
     from pyhudi.engine.base import as_engine
     from pyhudi.engine.local import LocalEngine
 
     if spark is None or options.engine == "local":
-        return call(as_engine(LocalEngine()))
-    from pyhudi.spark.failures import translated  # pyspark is loaded only when it is used
+        yield as_engine(LocalEngine())
+        return
+    from pyhudi.spark.engine import SparkEngine  # pyspark is loaded only when it is used
+    from pyhudi.spark.failures import translated
 
     with translated():
-        return call(_engine(spark, options))
+        engine = SparkEngine(spark)
+        is_spark = options.engine == "spark" or not engine.is_local_master
+        yield as_engine(engine) if is_spark else as_engine(LocalEngine())
 
 
 def session_zone(spark: SparkSession | None) -> tzinfo | None:
@@ -363,18 +371,6 @@ def session_zone(spark: SparkSession | None) -> tzinfo | None:
     from pyhudi.spark.session import zone_of  # pyspark is loaded only when it is used
 
     return zone_of(spark)
-
-
-def _engine(spark: SparkSession, options: WriteOptions) -> Engine:
-    """On a local master this process has the same cores as the executors, and needs no workers to start."""
-    from pyhudi.engine.base import as_engine
-    from pyhudi.engine.local import LocalEngine
-    from pyhudi.spark.engine import SparkEngine
-
-    engine = SparkEngine(spark)
-    if options.engine == "spark" or not engine.is_local_master:
-        return as_engine(engine)
-    return as_engine(LocalEngine())
 
 
 def open_place(path: PathLike, storage_options: Mapping[str, object] | None, spark: SparkSession | None) -> Storage:

@@ -29,8 +29,8 @@ from pyhudi.model.options import WriteOptions
 from pyhudi.queries.history import load_table_history
 from pyhudi.result import Result
 from pyhudi.schema.changes import SchemaChange
-from pyhudi.table.calls import Options, TableHandle, WithHandle, session_zone, with_engine
-from pyhudi.table.input import TableInput, is_spark_frame, to_arrow_rows
+from pyhudi.table.calls import Options, TableHandle, WithHandle, engine_for, session_zone
+from pyhudi.table.input import TableInput, choose_writer, is_spark_frame, to_arrow_rows
 from pyhudi.table.reports import data_schema
 from pyhudi.table.save import write_rows
 from pyhudi.table.write import change_table
@@ -69,7 +69,8 @@ def update(
         raise ConfigError(f"update names {', '.join(twice)} in set= and in values=; give each column once.")
     assigned |= {name: Constant(value) if isinstance(value, str) else value for name, value in constants.items()}
     clause = Clause(When.NOT_MATCHED_BY_SOURCE, "update", None, assigned)
-    return _change_rows(handle, ChangeRows((clause,), where), handle.options(options), "UPDATE")
+    change = ChangeRows((clause,), where, zone=session_zone(handle.spark))
+    return _change(handle, change, handle.write_options(handle.options(options)), "UPDATE")
 
 
 def delete(handle: TableHandle, data: TableInput | None, where: Where, options: Options | None) -> WriteResult:
@@ -80,20 +81,20 @@ def delete(handle: TableHandle, data: TableInput | None, where: Where, options: 
         raise ConfigError(f"delete takes rows with the keys to delete, found a text; delete(where={data!r}) filters.")
     if data is not None:
         return write_rows(handle, data, "delete", options)
-    change = ChangeRows((Clause(When.NOT_MATCHED_BY_SOURCE, "delete"),), where)
-    return _change_rows(handle, change, handle.options(options), "DELETE")
-
-
-def _change_rows(handle: TableHandle, change: ChangeRows, options: Options, word: str) -> WriteResult:
-    change = replace(change, zone=session_zone(handle.spark))
-    return replace(_change(handle, change, handle.write_options(options)), operation=word)
+    change = ChangeRows((Clause(When.NOT_MATCHED_BY_SOURCE, "delete"),), where, zone=session_zone(handle.spark))
+    return _change(handle, change, handle.write_options(handle.options(options)), "DELETE")
 
 
 def _change(
-    handle: TableHandle, change: ChangeRows | DeletePartitions | AlterSchema, parsed: WriteOptions
+    handle: TableHandle,
+    change: ChangeRows | DeletePartitions | AlterSchema,
+    parsed: WriteOptions,
+    word: str | None = None,
 ) -> WriteResult:
-    """A change that needs no rows from outside the table."""
-    return with_engine(handle.spark, parsed, lambda engine: change_table(handle.storage, change, engine, parsed))
+    """A change that needs no rows from outside the table. `word`: its name for the result, if not the commit's."""
+    with engine_for(handle.spark, parsed) as engine:
+        result = change_table(handle.storage, change, engine, parsed)
+    return result if word is None else replace(result, operation=word)
 
 
 def delete_partitions(
@@ -186,7 +187,7 @@ def change_computed(
     from pyhudi.spark.frame_input import FrameInput
 
     with translated():
-        return replace(run(*FrameInput(rows).rows(parsed, options)), operation=word)
+        return replace(run(*choose_writer(FrameInput(rows), parsed, options)), operation=word)
 
 
 # ---- checkpoints of ingestion jobs

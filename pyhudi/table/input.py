@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from pyhudi.arrow.kinds import plain_type
-from pyhudi.engine.base import Engine, Frame
+from pyhudi.engine.base import Engine, Frame, frame_and_engine
 from pyhudi.engine.local import in_this_process
 from pyhudi.engine.local_frame import ArrowStream, ReopenedRows
 from pyhudi.errors import ConfigError, SchemaMismatch
@@ -40,6 +40,7 @@ __all__ = [
     "WriteInput",
     "arrow_schema",
     "check_frame",
+    "choose_writer",
     "column_refused",
     "input_of",
     "is_spark_frame",
@@ -141,8 +142,10 @@ class WriteInput(Protocol):
         """The columns, which are checked. `table`: None for a new one. Raises HudiError."""
         ...
 
-    def rows(self, options: WriteOptions, keys: Iterable[str]) -> tuple[Frame, Engine]:
-        """The rows as a frame, and the engine that it is for. `keys`: of the options that the caller gave."""
+    def fetched(self, options: WriteOptions, keys: Iterable[str]) -> ArrowRows | SparkDataFrame:
+        """The rows in this process; a DataFrame that has too many of them as it is. `keys`: of the options that the
+        caller gave.
+        """
         ...
 
 
@@ -162,8 +165,8 @@ class ArrowInput:
         self._rows = rows_to_write(self.data, None if table is None else self._schema(table), self.key_columns)
         return tuple(self._rows.schema.names)
 
-    def rows(self, options: WriteOptions, keys: Iterable[str]) -> tuple[Frame, Engine]:
-        return in_this_process(rows_to_write(self.data) if self._rows is None else self._rows)
+    def fetched(self, options: WriteOptions, keys: Iterable[str]) -> ArrowRows:
+        return rows_to_write(self.data) if self._rows is None else self._rows
 
     def _schema(self, table: MetaClient) -> pa.Schema:
         """The table's columns. For files with the partition columns that a table's own files leave out: text there
@@ -386,6 +389,20 @@ def input_of(data: TableInput, spark: SparkSession | None, key_columns: frozense
     from pyhudi.spark.frame_input import FrameInput  # pyspark is loaded only when it is used
 
     return FrameInput(data)
+
+
+def choose_writer(source: WriteInput, options: WriteOptions, keys: Iterable[str]) -> tuple[Frame, Engine]:
+    """Who writes: this process rows that it has, and the few of a small DataFrame; Spark the DataFrame of many.
+
+    Args:    keys: of the options that the caller gave.
+    Returns: the rows as a frame, and the engine that it is for.
+    """
+    rows = source.fetched(options, keys)
+    if not is_spark_frame(rows):
+        return in_this_process(cast("ArrowRows", rows))
+    from pyhudi.spark.engine import SparkEngine  # pyspark is loaded only when it is used
+
+    return frame_and_engine(rows, SparkEngine(rows.sparkSession))
 
 
 def arrow_schema(schema: pa.Schema | StructType) -> pa.Schema:

@@ -24,7 +24,7 @@ from pyhudi.model.options import WriteOptions
 from pyhudi.registry import Registry
 from pyhudi.storage.base import Storage
 from pyhudi.table.calls import Options, session_options, session_zone
-from pyhudi.table.input import TableInput, is_spark_frame, rows_to_write
+from pyhudi.table.input import TableInput, choose_writer, is_spark_frame, rows_to_write
 from pyhudi.table.write import change_table
 from pyhudi.table.wrong_names import checked_methods
 
@@ -124,7 +124,7 @@ class Merge:
         with translated():
             source = FrameInput(self.source)
             source.column_names(None)
-            frame, engine = source.rows(parsed, self.options)
+            frame, engine = choose_writer(source, parsed, self.options)
             result = change_table(self.storage, ChangeRows(self.clauses, source=frame, zone=zone), engine, parsed)
         return replace(result, operation="MERGE")
 

@@ -45,7 +45,7 @@ from pyhudi.queries.skip.paths import PathColumns
 from pyhudi.schema.projection import project
 from pyhudi.storage.base import Storage
 from pyhudi.table.calls import Options, TableHandle, session_options, session_zone
-from pyhudi.table.input import TableInput, is_spark_frame, to_arrow_rows
+from pyhudi.table.input import TableInput, choose_writer, is_spark_frame, to_arrow_rows
 from pyhudi.table.save import write, write_rows
 from pyhudi.table.scan import Scan
 from pyhudi.table.write import change_table
@@ -165,7 +165,7 @@ def _rows(data: TableInput, schema: pa.Schema | None, parsed: WriteOptions, opti
 
     source = FrameInput(data)
     source.column_names(None)
-    return source.rows(parsed, options)
+    return choose_writer(source, parsed, options)
 
 
 def _unknown_columns(names: Sequence[str], meta: MetaClient) -> SchemaMismatch:

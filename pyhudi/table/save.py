@@ -1,13 +1,15 @@
-"""The way of a write from the public API to the write path: a path, rows, options and a save mode.
+"""The way of a write from the public API to its first attempt: STEPS, one after the other, on one value, `Write`.
 
-`write` gives a save mode its meaning and chooses the engine. Either engine writes Spark DataFrames
+They happen once: a save mode gets its meaning, options are read, columns are checked, and the engine is chosen. Then
+`write.py` writes the rows, by as many attempts as it takes. Either engine writes Spark DataFrames
 (`spark/frame_input.py`). All other data is Arrow, and the LocalEngine writes it.
 Source: Hudi's meaning of Spark's save modes; docs/formats/writers.md, "Steps of a write".
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -25,6 +27,7 @@ from pyhudi.actions.save_modes import (
     options_in_place,
     remove_table,
 )
+from pyhudi.engine.base import Engine, Frame
 from pyhudi.errors import ConfigError, SchemaMismatch
 from pyhudi.formats.avro.schema import avro_from_arrow, without_meta
 from pyhudi.meta_client import MetaClient
@@ -35,14 +38,14 @@ from pyhudi.storage import with_sync
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import SystemClock
 from pyhudi.table.calls import Options, TableHandle, register, session_options
-from pyhudi.table.input import TableInput, WriteInput, arrow_schema, input_of
+from pyhudi.table.input import TableInput, WriteInput, arrow_schema, choose_writer, input_of
 from pyhudi.table.write import replace_table, write_table
 from pyhudi.timeline.table_properties import table_exists
 
 if TYPE_CHECKING:
     from pyhudi.spark.names import SparkSession, StructType
 
-__all__ = ["SAVE_MODES", "create", "write", "write_rows"]
+__all__ = ["SAVE_MODES", "STEPS", "Write", "create", "write", "write_rows"]
 
 _SYSTEM_CLOCK = SystemClock()
 _NAME = "hoodie.table.name"
@@ -77,14 +80,107 @@ def create(
     return MetaClient.load(storage)
 
 
+@dataclass(slots=True)
+class Write:
+    """A write on its way from a caller to the table. STEPS set the fields that have no value at first.
+
+    `given`: Hudi's keys. `mode`, `keeps_history`: as in `write`. `is_there`: is there a table at the path? `table`: the
+    one that rows go into; None when a new one is made. `skips`: nothing is to be done. `replaces_table`: a new table
+    takes the place of what is there; `replaces_rows`: the rows of the table go.
+    """
+
+    storage: Storage
+    source: WriteInput
+    given: Options
+    mode: str = "append"
+    keeps_history: bool = False
+    is_there: bool = False
+    table: MetaClient | None = None
+    skips: bool = False
+    replaces_table: bool = False
+    replaces_rows: bool = False
+    options: WriteOptions = field(init=False)
+    frame: Frame = field(init=False)
+    engine: Engine = field(init=False)
+
+    def take_steps(self) -> None:
+        """Everything up to the first attempt. Raises HudiError; no row is written yet."""
+        for step in STEPS:
+            if not self.skips:
+                step(self)
+
+
+# ---- the steps
+
+
+def settle_mode(work: Write) -> None:
+    """What the save mode means here: rows go in, rows are replaced, the table is replaced, or there is nothing to do.
+
+    Raises: TableExists; ConfigError for unknown modes, operations that don't go with them, and folders of others.
+    """
+    word = canonical_mode(work.mode, has_replace=work.keeps_history)
+    work.is_there = table_exists(work.storage)
+    in_place = None
+    if word in ("overwrite", REPLACE):
+        unbound = WriteOptions.parse(work.given, work.source.session_options, None)
+        in_place = operation_in_place(unbound)
+        if word == "overwrite" and work.keeps_history and work.is_there:
+            work.given, work.replaces_rows = options_in_place(work.given, unbound), True
+            return
+    written = word in ("ignore", "error") and work.is_there and is_written(work.storage)
+    decision = decide_save(work.mode, is_written=written, operation_in_place=in_place, root=work.storage.root)
+    work.skips, work.replaces_table = decision.skips, decision.replaces_table
+    if not (work.skips or work.is_there):
+        check_place(work.storage, overwrite=work.replaces_table)
+    if decision.operation is not None:
+        work.given = {**work.given, _OPERATION: decision.operation}
+
+
+def read_options(work: Write) -> None:
+    """Options are read: for the table that rows go into, or for a new one, which may have to replace an unfinished one.
+
+    Raises: ConfigError; errors of a table that can't be read, unless it is replaced.
+    """
+    session = work.source.session_options
+    for_new = _with_name(work.given, work.storage, session)
+    if work.replaces_table or not work.is_there:
+        work.options = WriteOptions.parse(for_new, session, None)
+        return
+    meta = MetaClient.load(work.storage)
+    work.options, is_new = options_for(work.storage, work.given, session, meta.config, for_new)
+    work.table = None if is_new else meta
+
+
+def check_columns(work: Write) -> None:
+    """The columns of the rows, and of a new table all that can be refused before an old one goes.
+
+    Raises: SchemaMismatch, ConfigError.
+    """
+    names = work.source.column_names(work.table)
+    if work.table is None:
+        new_table_properties(new_table(work.options))
+        check_fields(work.options, names)
+
+
+def choose_engine(work: Write) -> None:
+    """Who writes: Spark, or this process. Few rows of a DataFrame are brought here."""
+    work.frame, work.engine = choose_writer(work.source, work.options, work.given)
+
+
+STEPS: tuple[Callable[[Write], None], ...] = (settle_mode, read_options, check_columns, choose_engine)
+
+
+# ---- the doors
+
+
 def write_rows(
     handle: TableHandle, data: TableInput, operation: str, options: Options | None, arguments: Options | None = None
 ) -> WriteResult:
     """Write rows to an existing table: `HudiTable.upsert`, `insert` and their like."""
-    write_options = handle.options(options, {**(arguments or {}), "operation": operation})
-    result = write(handle.storage, data, write_options, "append", handle.spark)
-    assert result is not None
-    return result
+    given = handle.options(options, {**(arguments or {}), "operation": operation})
+    work = Write(handle.storage, input_of(data, handle.spark, _columns_named(given)), given)
+    work.take_steps()
+    return write_table(work.storage, work.frame, work.engine, work.options)
 
 
 def write(
@@ -108,59 +204,38 @@ def write(
             overwrite replaces the table, as in Hudi, and there is no mode replace.
     Returns: None when mode is ignore and there is a table.
     """
-    word = canonical_mode(mode, has_replace=keeps_history)
     source = input_of(data, spark, _columns_named(options))
-    session = source.session_options
-    write_options = _with_partition_by(options, partition_by)
-    in_place = None
-    if word in ("overwrite", REPLACE):
-        unbound = WriteOptions.parse(write_options, session, None)
-        in_place = operation_in_place(unbound)
-        if word == "overwrite" and keeps_history and table_exists(storage):
-            return _overwritten(storage, source, options_in_place(write_options, unbound))
-    written = word in ("ignore", "error") and is_written(storage)
-    decision = decide_save(mode, is_written=written, operation_in_place=in_place, root=storage.root)
-    if decision.skips:
-        return None
-    check_place(storage, overwrite=decision.replaces_table)
-    if decision.operation is not None:
-        write_options = {**write_options, _OPERATION: decision.operation}
-    return _written(storage, source, write_options, replaces_table=decision.replaces_table)
-
-
-def _overwritten(storage: Storage, source: WriteInput, options: Options) -> WriteResult:
-    """Rows in the place of all rows of a table that is there. What doesn't fit it is refused, and the way out named."""
+    work = Write(storage, source, _with_partition_by(options, partition_by), mode, keeps_history)
     try:
-        return _written(storage, source, options)
+        work.take_steps()
+        if work.skips:
+            return None
+        if work.replaces_table:
+            return _replace(work)
+        return write_table(storage, work.frame, work.engine, work.options)
     except (SchemaMismatch, ConfigError) as error:
+        if not work.replaces_rows:
+            raise
         raise type(error)(
             f"{error} Mode overwrite keeps the table, its columns and its history; mode='replace' makes a new table in "
             "its place, and the history goes."
         ) from error
 
 
-def _written(storage: Storage, source: WriteInput, options: Options, *, replaces_table: bool = False) -> WriteResult:
-    session = source.session_options
-    # A table that is to be replaced need not be readable.
-    meta = MetaClient.load(storage) if not replaces_table and table_exists(storage) else None
-    for_new = _with_name(options, storage, session)
-    if meta is None:
-        parsed, is_new = WriteOptions.parse(for_new, session, None), True
-    else:
-        parsed, is_new = options_for(storage, options, session, meta.config, for_new)
-    names = source.column_names(None if is_new else meta)
-    if is_new:
-        # What can be refused is refused before the old table goes.
-        new_table_properties(new_table(parsed))
-        check_fields(parsed, names)
-    rows, engine = source.rows(parsed, options)
-    if replaces_table and table_exists(storage):
-        result = replace_table(storage, parsed, engine, lambda place, aside: write_table(place, rows, engine, aside))
-        register(storage, parsed)
-        return result
-    if replaces_table:
-        remove_table(with_sync(storage, parsed.storage_sync), parsed.lock)  # what a removal that died has left
-    return write_table(storage, rows, engine, parsed)
+def _replace(work: Write) -> WriteResult:
+    """The rows as a new table in the place of what is there now: reading them has taken a while."""
+    storage, options = work.storage, work.options
+    if not table_exists(storage):
+        remove_table(with_sync(storage, options.storage_sync), options.lock)  # what a removal that died has left
+        return write_table(storage, work.frame, work.engine, options)
+    result = replace_table(
+        storage, options, work.engine, lambda place, aside: write_table(place, work.frame, work.engine, aside)
+    )
+    register(storage, options)
+    return result
+
+
+# ---- what options say
 
 
 def _columns_named(options: Options) -> frozenset[str]:

@@ -2,9 +2,10 @@
 
 `write_table` is the common path of all entry points that write rows, `change_table` of those that change some:
 
-    open or create the table → make its metadata table, or build it anew → undo dead writers → run the action
+    open or create the table → bring its metadata table up to date → undo dead writers → run the action
 
-A write that gave way to another writer goes this way again, from its beginning.
+A write that gave way to another writer goes this way again, from its beginning. What happens once, before the first
+attempt, is in `save.py`.
 Source: Hudi's meaning of Spark's save modes; docs/architecture.md, "How a table changes"; docs/formats/writers.md,
 "Steps of a write".
 """
@@ -12,10 +13,10 @@ Source: Hudi's meaning of Spark's save modes; docs/architecture.md, "How a table
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
-from dataclasses import replace
-from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, TypeVar
 
 import pyarrow as pa
 
@@ -29,7 +30,6 @@ from pyhudi.actions.create_table import (
     check_files_writable,
     check_writable,
     open_or_create,
-    planned_table,
     table_removed_on_error,
 )
 from pyhudi.actions.key_types import with_key_types
@@ -62,9 +62,6 @@ from pyhudi.storage.clock import Clock, SystemClock
 from pyhudi.storage.staged_table import StagedTable
 from pyhudi.table.calls import calling
 from pyhudi.view.consistent_read import stale_reads
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = [
     "OPERATIONS",
@@ -123,66 +120,71 @@ def write_table(
     frame = _rereadable(_checked_text(frame))
     if options.operation.lower() == "delete_partition":
         return change_table(storage, delete_partition(frame, options), engine, options, clock=clock)
-    write = partial(_write, operation, frame, storage, engine, options, clock)
-    attempt = partial(_attempt, write, frame, storage)
+    rows = _Rows(storage, frame, engine, options, operation, clock)
     with calling(options.operation.lower(), storage, options) as work:
-        written = with_retries(attempt, options, frame, clock)
+        written = with_retries(rows.attempt, options, frame, clock)
         # Plans of services name files by their full paths, so services wait until the files are in their place.
         result = written.result if isinstance(storage, StagedTable) else served(*written)
         work.result = result = replace(result, zones=zones_of(engine.schema(frame)))
     return result
 
 
-def _attempt(write: Callable[[int], _Written], frame: Frame, storage: Storage, number: int) -> _Written:
-    """One attempt at a write; once more when the table that it began on was removed meanwhile."""
-    try:
-        return write(number)
-    except TableNotFound:
-        # The table may be that of a first write, which failed and took it back while we waited for the lock.
-        if not can_be_read_again(frame):
-            raise
-    try:
-        return write(number)
-    except TableNotFound as error:
-        raise WriteConflict(
-            f"{storage.root}: other processes remove the table again and again while this write is at work. Nothing of "
-            f"it is visible; write again."
-        ) from error
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """Rows for a table, as every attempt begins with them."""
 
+    storage: Storage
+    frame: Frame
+    engine: Engine
+    options: WriteOptions
+    operation: Callable[[Frame, WriteOptions], DataWrite]
+    clock: Clock
 
-def _write(
-    operation: Callable[[Frame, WriteOptions], DataWrite],
-    frame: Frame,
-    storage: Storage,
-    engine: Engine,
-    options: WriteOptions,
-    clock: Clock,
-    number: int,
-) -> _Written:
-    planned = planned_table(storage, options, clock)
-    if planned is not None:
-        # What can be refused is refused before there is a table.
-        check_fields(options, engine.schema(frame).names)
-        _action(operation, frame, options, planned).schedule(
-            ActionContext(planned, options, table_lock(options, storage, clock), clock, engine)
-        )
-    meta, is_ours = open_or_create(storage, options, clock)
-    if number:
-        check_is_missing(options.stream, meta)
-    taken_back = table_removed_on_error(
-        ActionContext(meta, options, table_lock(options, storage, clock), clock, engine)
-    )
-    with taken_back if is_ours else stale_reads(meta):
-        context, undone = prepare(meta, engine, options, clock)
-        if options.schema_mode != "overwrite":  # else the columns get the types of the data
-            frame = with_key_types(frame, engine, context.meta)  # others may have been undone just now
-        if options.operation.lower() == "insert_overwrite_table" and not options.explicit.isdisjoint(BUCKET_KEYS):
-            with buckets_changed(context):
-                return _run(_action(operation, frame, options, meta), context, undone, number)
-        context = with_table_index(context)
-        partial_rows = partial_upsert(frame, context) if options.operation.lower() == "upsert" else None
-        action = _action(operation, frame, context.options, meta) if partial_rows is None else partial_rows
-        return _run(action, context, undone, number)
+    def attempt(self, number: int) -> _Written:
+        """One attempt at a write; once more when the table that it began on was removed meanwhile."""
+        for is_again in (False, True):
+            try:
+                with self._opened(number) as (action, context, undone):
+                    return _Written(_numbered(run(action, context, undone), number), context)
+            except TableNotFound as error:
+                # The table may be that of a first write, which failed and took it back while we waited for the lock.
+                if is_again:
+                    raise WriteConflict(
+                        f"{self.storage.root}: other processes remove the table again and again while this write is at "
+                        f"work. Nothing of it is visible; write again."
+                    ) from error
+                if not can_be_read_again(self.frame):
+                    raise
+        raise AssertionError("unreachable")
+
+    @contextmanager
+    def _opened(self, number: int) -> Iterator[tuple[Action[Any], ActionContext, tuple[str, ...]]]:
+        """The table as it is now, ready for the action. One that is made here goes if the block fails."""
+        options, engine = self.options, self.engine
+        meta, is_ours = open_or_create(self.storage, options, self.clock, self._check_new)
+        if number:
+            check_is_missing(options.stream, meta)
+        with table_removed_on_error(self._context(meta)) if is_ours else stale_reads(meta):
+            context, undone = prepare(meta, engine, options, self.clock)
+            frame = self.frame
+            if options.schema_mode != "overwrite":  # else the columns get the types of the data
+                frame = with_key_types(frame, engine, context.meta)  # others may have been undone just now
+            if options.operation.lower() == "insert_overwrite_table" and not options.explicit.isdisjoint(BUCKET_KEYS):
+                with buckets_changed(context):
+                    yield _action(self.operation, frame, options, meta), context, undone
+                return
+            context = with_table_index(context)
+            partial_rows = partial_upsert(frame, context) if options.operation.lower() == "upsert" else None
+            yield partial_rows or _action(self.operation, frame, context.options, meta), context, undone
+
+    def _check_new(self, planned: MetaClient) -> None:
+        """What can be refused is refused before there is a table."""
+        check_fields(self.options, self.engine.schema(self.frame).names)
+        _action(self.operation, self.frame, self.options, planned).schedule(self._context(planned))
+
+    def _context(self, meta: MetaClient) -> ActionContext:
+        lock = table_lock(self.options, self.storage, self.clock)
+        return ActionContext(meta, self.options, lock, self.clock, self.engine)
 
 
 def replace_table(
@@ -247,7 +249,8 @@ def change_table(
         with stale_reads(now):
             context, undone = prepare(now, engine, looked.options, clock)
             is_delta = context.meta.config.is_merge_on_read and isinstance(typed, ChangeRows | AlterSchema)
-            return _run(replace(typed, kind=ActionKind.DELTACOMMIT) if is_delta else typed, context, undone, number)
+            action: Action[Any] = replace(typed, kind=ActionKind.DELTACOMMIT) if is_delta else typed
+            return _Written(_numbered(run(action, context, undone), number), context)
 
     with calling(str(change.operation), storage, options) as work:
         work.result = result = served(*with_retries(attempt, options, rows, clock))
@@ -278,9 +281,9 @@ def _rereadable(frame: Frame) -> Frame:
     return Frame(LocalFrame.of(frame, kept_bytes=KEPT_BYTES)) if isinstance(frame, pa.RecordBatchReader) else frame
 
 
-def _run(action: Action[Any], context: ActionContext, undone: tuple[str, ...], number: int) -> _Written:
-    result = run(action, context, undone)
-    return _Written(replace(result, retries=number) if number else result, context)
+def _numbered(result: WriteResult, number: int) -> WriteResult:
+    """The result of an attempt, with the number of those before it."""
+    return replace(result, retries=number) if number else result
 
 
 def _action(

@@ -14,6 +14,7 @@ import pytest
 
 import pyhudi
 from pyhudi import HudiTable, write_hudi
+from pyhudi.actions.runner import run
 from pyhudi.storage.local import LocalStorage
 from tests.support.source import ROOT
 
@@ -22,6 +23,7 @@ _WRITES = ("create_new", "create_synced", "delete", "delete_tree", "make_folder"
 _READS = ("open_input", "list", "walk", "file_names_in")
 # Files of PyHudi with a call on the stack, for three rows in a warm process. These may fall, and not grow.
 _FILES_MAX = {"upsert": 208, "read": 115, "compact": 179}
+_FRAMES_BEFORE_RUN_MAX = {"upsert": 6, "write_hudi": 6, "update": 7}
 _STOPS_MAX = {"upsert": 22, "read": 16, "metadata": 10}
 
 
@@ -57,6 +59,43 @@ def stops(monkeypatch: pytest.MonkeyPatch) -> Callable[[tuple[str, ...], str], l
         return files
 
     return watch
+
+
+def _frames_before(function: Callable[..., object], call: Callable[[], object]) -> list[str]:
+    """The frames of PyHudi above the first call of a function, outermost first, as `file:function`."""
+    frames: list[str] = []
+
+    def entered(frame: FrameType, event: str, _: object) -> None:
+        if event == "call" and frame.f_code is function.__code__ and not frames:
+            outer = frame.f_back
+            while outer is not None:
+                if outer.f_code.co_filename.startswith(_PACKAGE):
+                    frames.insert(0, f"{outer.f_code.co_filename.removeprefix(_PACKAGE)}:{outer.f_code.co_name}")
+                outer = outer.f_back
+
+    threading.setprofile(entered)
+    sys.setprofile(entered)
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+        threading.setprofile(None)  # type: ignore[arg-type]
+    assert frames
+    return frames
+
+
+def test_a_write_reaches_the_runner_within_a_few_frames(tmp_path: Path) -> None:
+    _write(tmp_path / "t", "COPY_ON_WRITE", metadata=False)
+    table, rows = HudiTable.open(tmp_path / "t"), HudiTable.open(tmp_path / "t").to_arrow(meta_columns=False)
+    calls: dict[str, Callable[[], object]] = {
+        "upsert": lambda: table.upsert(rows),
+        "write_hudi": lambda: _write(tmp_path / "t", "COPY_ON_WRITE", metadata=False),
+        "update": lambda: table.update("id = 'a'", set={"value": "value + 1"}),
+    }
+
+    frames = {name: _frames_before(run, call) for name, call in calls.items()}
+
+    assert {name: walk for name, walk in frames.items() if len(walk) > _FRAMES_BEFORE_RUN_MAX[name]} == {}
 
 
 def _listed(title: str) -> list[str]:
