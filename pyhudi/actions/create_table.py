@@ -20,7 +20,7 @@ from pyhudi.actions.open_table import prepare
 from pyhudi.actions.save_modes import delete_meta_folder
 from pyhudi.engine.base import as_engine
 from pyhudi.engine.local import LocalEngine
-from pyhudi.errors import ConfigError, HudiError, TableExists, UnsupportedTable, add_note
+from pyhudi.errors import ConfigError, HudiError, TableExists, TableNotFound, UnsupportedTable, add_note
 from pyhudi.formats.base import BASE_FORMATS
 from pyhudi.formats.bootstrap import BASE_PATH_KEY
 from pyhudi.index.chosen import chosen_buckets
@@ -271,6 +271,8 @@ def is_written(storage: Storage) -> bool:
     """Must a save mode respect the table that is there? The table of a dead first write does not count."""
     try:
         return not is_unfinished(MetaClient.load(storage))
+    except TableNotFound:
+        return False
     except HudiError:
         return True  # an unreadable table may still be in use
 
