@@ -1,4 +1,4 @@
-"""Small tables for people: as aligned text in a terminal, as HTML in a notebook."""
+"""Small tables for people: aligned text for a terminal, HTML for a notebook."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ __all__ = ["html_lines", "html_pairs", "html_table", "pairs_text", "readable_byt
 
 
 def text_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """Columns aligned: numbers to the right, text to the left; None is left blank."""
+    """Return a table of aligned columns: numbers to the right, text to the left, None as blank."""
     return text_columns(header, list(zip(*rows, strict=True)) if rows else [()] * len(header))
 
 
 def text_columns(header: Sequence[str], columns: Sequence[Sequence[object]]) -> str:
-    """`text_table` of columns: a hundred thousand rows take a tenth of a second."""
+    """Return the same table from columns: a hundred thousand rows take a tenth of a second."""
     aligned = [_aligned(name, column) for name, column in zip(header, columns, strict=True)]
     return "\n".join(map(str.rstrip, map("  ".join, zip(*aligned, strict=True))))
 
 
 def _aligned(name: str, column: Sequence[object]) -> list[str]:
-    """The cells of a column in one width, below its name and a line."""
-    kinds = set(map(type, column))  # of the values; without a step of Python for each
+    """Return the name of a column, a line and its cells, all padded to one width."""
+    kinds = set(map(type, column))  # types of the values, without a Python step for each
     cells = [name, "", *(column if kinds == {str} else map(_text, column))]
     width = max(map(len, cells))
     cells[1] = "-" * width
@@ -32,32 +32,32 @@ def _aligned(name: str, column: Sequence[object]) -> list[str]:
 
 
 def pairs_text(rows: Iterable[tuple[str, object]]) -> str:
-    """Names and their values, a line for each, the values one below the other; None is left blank."""
+    """Return a line for each name and its value, with the values aligned; None is left blank."""
     pairs = [(name, _text(value)) for name, value in rows]
     width = max((len(name) for name, _ in pairs), default=0)
     return "\n".join(f"{name:<{width}}  {value}".rstrip() for name, value in pairs)
 
 
 def html_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """The same as an HTML table, escaped."""
+    """Return a table as HTML, escaped."""
     head = "".join(f"<th style='text-align:left'>{escape(name)}</th>" for name in header)
     body = "".join("<tr>" + "".join(f"<td>{escape(_text(value))}</td>" for value in row) + "</tr>" for row in rows)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def html_pairs(rows: Iterable[tuple[str, str]]) -> str:
-    """Names and their values as an HTML table, escaped."""
+    """Return names and their values as an HTML table, escaped."""
     lines = (f"<tr><th style='text-align:left'>{escape(a)}</th><td>{escape(b)}</td></tr>" for a, b in rows)
     return f"<table>{''.join(lines)}</table>"
 
 
 def html_lines(text: str) -> str:
-    """The lines of a text, one below the other in HTML, escaped."""
+    """Return the lines of a text as HTML, one below the other, escaped."""
     return "".join(f"<div>{escape(line)}</div>" for line in text.split("\n"))
 
 
 def readable_bytes(size_bytes: int) -> str:
-    """`1234567` → `1.2 MB`; powers of 1000."""
+    """Return a size as text, in powers of 1000: `1234567` → `1.2 MB`."""
     size = float(size_bytes)
     for unit in ("B", "kB", "MB", "GB", "TB"):
         if size < 1000 or unit == "TB":

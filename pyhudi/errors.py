@@ -13,14 +13,14 @@ HudiError                     root; `retryable`: a retry can help
 ├── StorageError              the file system refused
 │   ├── PathExists, PathNotFound
 │   │   └── StaleRead         a file was deleted while it was read; retryable
-├── LockTimeout               retryable
-├── WriteConflict             retryable
+├── LockTimeout               another writer holds the lock; retryable
+├── WriteConflict             another writer changed the same file groups; retryable
 │   ├── OutdatedRows          rows were computed from an outdated state of the table
-│   └── StandingConflict      it stands until the user acts: a pending plan holds the file groups
+│   └── StandingConflict      persists until the user acts: a pending plan holds the file groups
 └── TaskFailed                work failed on an executor; carries the worker's text
 
-Each message has the place, the expectation, the finding and advice. Errors take one text, so that they pickle. Quoted
-text may have any origin: `redaction` removes credentials from it and limits its length.
+Each message says where, what was expected, what was found and what to do. Errors take a single text, so that they
+pickle. Quoted text may have any origin: `redaction` removes credentials from it and limits its length.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class ConfigError(HudiError):
 
 
 class KeyGenError(ConfigError):
-    """A row gives no usable record key or partition path."""
+    """A row has no usable record key or partition path."""
 
 
 class MissingLibrary(ConfigError, ImportError):
@@ -85,7 +85,7 @@ class TableNotFound(TableError):
 
 
 class TableExists(TableError):
-    """There is a table at this path already."""
+    """There is already a table at this path."""
 
 
 class UnsupportedTable(TableError):
@@ -97,7 +97,7 @@ class SchemaMismatch(TableError):
 
 
 class ValidationFailed(TableError):
-    """A validator does not accept the table as a write would make it; the write was taken back."""
+    """A validator rejected the table as a write would leave it; the write was rolled back."""
 
 
 class RangeNotReadable(TableError):
@@ -107,7 +107,7 @@ class RangeNotReadable(TableError):
 
 
 class CorruptFile(HudiError):
-    """Bytes of a file contradict its format; names path, offset, expectation and finding."""
+    """Bytes of a file contradict its format. The message names the path, the offset, what was expected and found."""
 
 
 class DamagedLog(CorruptFile):
@@ -127,13 +127,13 @@ class PathNotFound(StorageError):
 
 
 class StaleRead(PathNotFound):
-    """Files of a query's plan have been cleaned or undone since. Run the query again."""
+    """Files of a query's plan were cleaned or rolled back since it was planned. Run the query again."""
 
     retryable = True
 
 
 class PathExists(StorageError):
-    """The file exists already, where it must not."""
+    """The file already exists where it must not."""
 
 
 class LockTimeout(HudiError):
@@ -143,7 +143,7 @@ class LockTimeout(HudiError):
 
 
 class WriteConflict(HudiError):
-    """Another writer changed the same file groups; names both instants."""
+    """Another writer changed the same file groups. The message names both instants."""
 
     retryable = True
 
@@ -159,7 +159,7 @@ class StandingConflict(WriteConflict):
 
 
 class TaskFailed(HudiError):
-    """Work failed on an executor; the text is the worker's."""
+    """Work failed on an executor. The message carries the worker's text."""
 
 
 def add_note(error: BaseException, note: str) -> None:

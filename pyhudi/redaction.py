@@ -1,4 +1,4 @@
-"""Foreign text in messages: lock files, addresses, options. It is escaped and shortened, without credentials.
+"""Make foreign text safe for messages: lock files, addresses and options are escaped, shortened, without credentials.
 
 Every HudiError passes its message through `message`, so that quoted text can't leak a credential, fill a log, or break
 a terminal or a pickle.
@@ -26,9 +26,9 @@ MESSAGE_CHARACTERS_MAX = 16_000
 MAX_NUMBER_DIGITS = 1_000  # a double has 309 before its point, a decimal 76; Python's integers take 4,300 as text
 
 _HIDDEN = "***"
-_AROUND_CHARACTERS = 80  # of the one that an excerpt is about
-_CREDENTIAL_CHARACTERS = 256  # longer than the keys and passwords before an @ are
-# An address with a user and a password: up to the host there is no slash, but keys of S3 may contain some.
+_AROUND_CHARACTERS = 80  # on each side of the character that an excerpt is about
+_CREDENTIAL_CHARACTERS = 256  # longer than any key or password before an @
+# An address with a user and a password. No slash precedes the host, except in keys of S3.
 _WHO = re.compile(rf"(?i)(\bs3[an]?://)[^\s/@]*(?::\S{{0,{_CREDENTIAL_CHARACTERS}}}?)?@|(://)[^\s/@:]*:[^\s/@]*@")
 # Parameters that grant access, as clients and portals of S3, Azure and Google spell them.
 _GRANTS = re.compile(
@@ -41,7 +41,7 @@ _HALVES = re.compile("[\ud800-\udfff]")
 
 
 def without_credentials(text: str) -> str:
-    """The text with `***` where an address in it has a user with a password, or a parameter that grants access."""
+    """Return the text with `***` in place of users and passwords in addresses and of parameters that grant access."""
     if "://" in text:
         text = _WHO.sub(lambda match: f"{match[1] or match[2]}{_HIDDEN}@", text)
     if "=" in text:
@@ -50,29 +50,29 @@ def without_credentials(text: str) -> str:
 
 
 def is_secret(name: str) -> bool:
-    """Is the value of an option of this name shown to nobody?"""
+    """True if the value of an option of this name must never be shown."""
     return _SECRET_NAME.search(name) is not None
 
 
 def holds_credentials(uri: str) -> bool:
-    """Would `without_credentials` change it?"""
+    """True if `without_credentials` would change the address."""
     return without_credentials(uri) != uri
 
 
 def quoted(text: str, characters: int = QUOTED_CHARACTERS) -> str:
-    """Foreign text within a message: control characters escaped, shortened, without credentials."""
-    # Longer than the shown text, so that no credential is cut and missed.
+    """Return foreign text for a message: control characters escaped, shortened, without credentials."""
+    # Longer than the text shown, so that a credential at the cut is still recognized.
     start = text[: characters + 2 * _CREDENTIAL_CHARACTERS]
     shown = "".join(c if c.isprintable() else _escaped(c) for c in without_credentials(start))
     return shown if len(shown) <= characters and start == text else f"{shown[:characters]}..."
 
 
 def brief(value: object) -> str:
-    """A value for a message: the first 200 characters of its `repr`."""
+    """Return a value for a message: the first 200 characters of its `repr`."""
     cut: object = value[:QUOTED_CHARACTERS] if isinstance(value, str | bytes | list | tuple) else value
     try:
         text = repr(cut)
-    except ValueError:  # a number of more digits than Python prints
+    except ValueError:  # a number with more digits than Python prints
         return f"a number of more than {MAX_NUMBER_DIGITS} digits"
     except RecursionError:
         return f"a deeply nested {type(value).__name__}"
@@ -81,7 +81,7 @@ def brief(value: object) -> str:
 
 
 def excerpt(text: str, at: int) -> str:
-    """A text for a message; for a long text, the part around a character."""
+    """Return a text for a message; of a long text, only the part around a character."""
     if len(text) <= QUOTED_CHARACTERS:
         return repr(text)
     first, last = max(0, at - _AROUND_CHARACTERS), at + _AROUND_CHARACTERS
@@ -90,15 +90,15 @@ def excerpt(text: str, at: int) -> str:
 
 
 def message(text: str) -> str:
-    """A whole message, safe to show: encodable, of bounded length, without credentials."""
+    """Return a whole message that is safe to show: encodable, of bounded length, without credentials."""
     if len(text) > MESSAGE_CHARACTERS_MAX:
-        half = MESSAGE_CHARACTERS_MAX // 2 - 50  # less than the half, as the words between them count, too
+        half = MESSAGE_CHARACTERS_MAX // 2 - 50  # less than half, as the words in between count too
         text = f"{text[:half]} ... ({len(text) - 2 * half:,} characters left out) ... {text[-half:]}"
     return without_credentials(_HALVES.sub(lambda match: _escaped(match[0]), text))
 
 
 def is_text(text: str) -> bool:
-    """False for text with half of a UTF-16 pair in it, which no file and no store can hold."""
+    """False if the text has half of a UTF-16 pair in it, which no file and no store can hold."""
     return text.isascii() or _HALVES.search(text) is None
 
 

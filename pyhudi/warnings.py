@@ -1,4 +1,4 @@
-"""Warnings that point at the caller's line, however deep they come from."""
+"""Warnings that point at the caller's line, however deep in the package they are issued."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _collector: ContextVar[list[tuple[str, type[Warning]]] | None] = ContextVar("col
 
 @contextmanager
 def collected_warnings(into: list[tuple[str, type[Warning]]]) -> Iterator[None]:
-    """In one of our threads, which has no caller: collect its warnings, for `warn_caller` in another thread."""
+    """Collect the warnings of one of our threads, which has no caller, so that another thread can issue them."""
     token = _collector.set(into)
     try:
         yield
@@ -38,8 +38,8 @@ _messages_given_once: set[str] = set()
 def warn_caller(message: str, category: type[Warning] = UserWarning, *, once: bool = False) -> None:
     """Warn in the name of the first caller outside this package; for quoted text see `redaction.message`.
 
-    Args: once: the message comes once a process, whichever line calls. Python's own filter counts lines, and each cell
-          of a notebook has its own.
+    Args: once: issue the message once per process, whichever line calls. Python's own filter works per line, and each
+          cell of a notebook has its own lines.
     """
     collector = _collector.get()
     if collector is not None:
@@ -53,13 +53,13 @@ def warn_caller(message: str, category: type[Warning] = UserWarning, *, once: bo
 
 
 def variable_of_caller(name: str) -> object:
-    """What a name is to the first caller outside this package: a local variable, else a global one; None for none."""
+    """Return the local, else global, variable of this name in the first caller outside this package; None if absent."""
     frame = _caller()[1]
     return frame.f_locals.get(name, frame.f_globals.get(name))
 
 
 def _caller() -> tuple[int, FrameType]:
-    """The first frame outside this package, and how many are above it, this function's included."""
+    """Return the first frame outside this package, and how many frames are above it, this function's included."""
     level, frame = 1, sys._getframe(0)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_OWN_FOLDERS):
         level, frame = level + 1, frame.f_back

@@ -36,8 +36,8 @@ from pyhudi.errors import StorageError, WriteConflict, add_note
 from pyhudi.filegroup.write.markers import delete_markers, sweep
 from pyhudi.formats.timeline.instant_files import encode_commit
 from pyhudi.interrupts import uninterrupted
-from pyhudi.listeners import told_afterwards
-from pyhudi.listeners.locks import resolved
+from pyhudi.listeners import notify_afterwards
+from pyhudi.listeners.locks import check_conflicts
 from pyhudi.locks import give_back
 from pyhudi.metadata.staged_index import delete_staged_index
 from pyhudi.model.commit import CommitMetadata, OperationType, WriteStatus
@@ -60,7 +60,7 @@ def run(action: Action[PlanT], context: ActionContext, rolled_back: tuple[str, .
     Args:    rolled_back: instants that were undone before, for the result.
     Raises:  HudiError; unless the completed file exists, nothing of the action is visible.
     """
-    with told_afterwards(), action_span(action.operation, context) as opened:
+    with notify_afterwards(), action_span(action.operation, context) as opened:
         result = _run(action, context, rolled_back)
         if opened is not None:
             opened.set_attribute("hudi.instant", result.instant_time)
@@ -221,7 +221,7 @@ def _complete(
     """Make the write visible, unless another one conflicts. `began`: the table as the write began."""
 
     def conflicts(now: ActionContext) -> None:
-        resolved(lambda: checks(now), began.options, began.meta.config.table_name, began.clock)
+        check_conflicts(lambda: checks(now), began.options, began.meta.config.table_name, began.clock)
         validation.run_again(now)
 
     def checks(now: ActionContext) -> None:

@@ -1,1 +1,1 @@
-"""Arrow's own matters: kinds of types, and numbers in buffers."""
+"""Helpers for Arrow itself: kinds of types, numbers in buffers, rows of two tables."""

@@ -24,7 +24,7 @@ Number = TypeVar("Number", bound=np.generic)
 def buffer_numbers(
     buffer: pa.Buffer | None, number: type[Number], count: int = -1, offset_bytes: int = 0
 ) -> npt.NDArray[Number]:
-    """`count` numbers from there on, -1: all; none where the array has no such buffer, or an empty one."""
+    """Return `count` numbers from `offset_bytes` on (-1: all of them); none if the buffer is absent or empty."""
     if buffer is None or not buffer.size:
         return np.zeros(0, number)
     # A Buffer has Python's buffer protocol, which types can't express before Python 3.12.
@@ -36,12 +36,12 @@ _HEAD = 8  # bytes of a whole number
 
 
 def is_ascending(values: pa.Array) -> bool:
-    """Is each of the binary values less than the next one?"""
+    """True if each of the binary values is less than the next one."""
     return len(values) < 2 or bool(pc.all(pc.less(values.slice(0, len(values) - 1), values.slice(1))).as_py())
 
 
 def order_of_bytes(values: pa.Array) -> npt.NDArray[np.int64]:
-    """The rows of binary values (without nulls) in ascending order of their bytes; equal ones keep their order."""
+    """Return the row numbers of binary values (without nulls) in ascending order of their bytes; a stable sort."""
     if len(values) <= _FEW:
         return _compared(values)
     heads = _heads(values)
@@ -52,7 +52,7 @@ def order_of_bytes(values: pa.Array) -> npt.NDArray[np.int64]:
     rows = np.sort(order[tied])
     if len(rows) > len(values) // 2:
         return _compared(values)
-    # Tied rows of all heads are compared at once: of two heads the values have the order of these.
+    # Rows of all tied heads are compared at once: values with different heads already have the order of their heads.
     order[tied] = rows[_compared(values.take(pa.array(rows)))]
     return order
 
@@ -62,7 +62,7 @@ def _compared(values: pa.Array) -> npt.NDArray[np.int64]:
 
 
 def _heads(values: pa.Array) -> npt.NDArray[np.uint64]:
-    """The bytes after the common prefix of all values, as whole numbers; missing bytes count 0."""
+    """Return the bytes after the common prefix of all values, as whole numbers; missing bytes count as 0."""
     least, greatest = pc.min(values).as_py(), pc.max(values).as_py()
     both = zip(least, greatest, strict=False)
     same = next((at for at, (one, other) in enumerate(both) if one != other), len(least))

@@ -17,7 +17,7 @@ LIST_ARRAYS = (pa.ListArray, pa.LargeListArray, pa.FixedSizeListArray, pa.ListVi
 
 
 def is_list(data_type: pa.DataType) -> TypeGuard[AnyList]:
-    """Is it a list of any kind? Maps are not."""
+    """True for a list of any kind. Maps are not lists."""
     return bool(
         pt.is_list(data_type)
         or pt.is_large_list(data_type)
@@ -28,19 +28,19 @@ def is_list(data_type: pa.DataType) -> TypeGuard[AnyList]:
 
 
 def is_text(data_type: pa.DataType) -> bool:
-    """Is it a string type of any kind? Dictionaries of strings are not."""
+    """True for a string type of any kind. Dictionaries of strings are not string types."""
     return bool(pt.is_string(data_type) or pt.is_large_string(data_type) or data_type.equals(pa.string_view()))
 
 
 def has_struct(data_type: pa.DataType) -> bool:
-    """Is it a struct, or a list or map with one in it?"""
+    """True for a struct, and for a list or map that contains one."""
     if pt.is_map(data_type):
         return has_struct(data_type.key_type) or has_struct(data_type.item_type)
     return bool(pt.is_struct(data_type) or (is_list(data_type) and has_struct(data_type.value_type)))
 
 
 def is_bytes(data_type: pa.DataType) -> bool:
-    """Is it a binary type of any kind, fixed size included?"""
+    """True for a binary type of any kind, fixed size included."""
     return bool(
         pt.is_binary(data_type)
         or pt.is_large_binary(data_type)
@@ -50,16 +50,16 @@ def is_bytes(data_type: pa.DataType) -> bool:
 
 
 def value_type(data_type: pa.DataType) -> pa.DataType:
-    """The type of the values: of a dictionary's or runs' values, else the type itself."""
+    """Return the value type of a dictionary or of runs, else the type itself."""
     while pt.is_dictionary(data_type) or pt.is_run_end_encoded(data_type):
         data_type = data_type.value_type
     return data_type
 
 
 def plain_type(data_type: pa.DataType) -> pa.DataType:
-    """The type with the same values in a form that every Arrow kernel takes; an equal type if it is one already.
+    """Return the type with the same values in a form that every Arrow kernel accepts.
 
-    Views become large text or bytes, runs and dictionaries of views their values, at any depth.
+    Views become large text or bytes. Runs, and dictionaries of views, become their values. This holds at any depth.
     """
     if data_type.equals(pa.string_view()):
         return pa.large_string()

@@ -10,7 +10,7 @@ __all__ = ["concat_rows", "in_their_places"]
 
 
 def concat_rows(first: pa.Table, second: pa.Table) -> pa.Table:
-    """Both tables, one after the other; columns have the encoding of `first`."""
+    """Return both tables, one after the other; columns have the encoding of `first`."""
     columns = []
     for ours, theirs in zip(first.columns, second.columns, strict=True):
         if pa.types.is_dictionary(ours.type) and not pa.types.is_dictionary(theirs.type):

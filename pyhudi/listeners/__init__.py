@@ -1,5 +1,12 @@
-"""Who hears what actions do. `tell` is called once for each action that is done."""
+"""Listeners of completed actions: metrics and commit callbacks. `notify` is called once for each completed action."""
 
-from pyhudi.listeners.done import LISTENERS, ActionDone, Listener, check_listeners, tell, told_afterwards
+from pyhudi.listeners.notification import (
+    LISTENERS,
+    ActionCompleted,
+    Listener,
+    check_listeners,
+    notify,
+    notify_afterwards,
+)
 
-__all__ = ["LISTENERS", "ActionDone", "Listener", "check_listeners", "tell", "told_afterwards"]
+__all__ = ["LISTENERS", "ActionCompleted", "Listener", "check_listeners", "notify", "notify_afterwards"]

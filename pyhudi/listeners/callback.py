@@ -1,10 +1,10 @@
-"""Commit callbacks: Hudi's message about a commit, posted as JSON or handed to a function of the user's.
+"""Commit callbacks: Hudi's message about a commit, posted as JSON or passed to a user's function.
 
     {"commitTime": ..., "tableName": ..., "basePath": ..., "hoodieWriteStat": [...],
      "commitActionType": {...}, "extraMetadata": {...}}
 
-Hudi writes the last two as `{"empty": false, "present": true}`, without the value; here that is beside them, as `val`.
-Values of headers are shown nowhere. Source: what Hudi 1.2.0 posts; Hudi's HoodieWriteCommitHttpCallbackClient.
+Hudi writes the last two as `{"empty": false, "present": true}`, without the value; PyHudi adds it, as `val`. Values of
+headers are never shown. Source: what Hudi 1.2.0 posts; Hudi's HoodieWriteCommitHttpCallbackClient.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from urllib.error import HTTPError
 from urllib.parse import urlsplit
 
 from pyhudi.formats.timeline.write_stats import stat_to_json
-from pyhudi.listeners.delivery import going_on_alone
-from pyhudi.listeners.done import ActionDone
+from pyhudi.listeners.delivery import stop_blocking_caller
+from pyhudi.listeners.notification import ActionCompleted
 from pyhudi.model.commit import CommitMetadata, WriteStat
 from pyhudi.model.options import WriteOptions
 from pyhudi.model.options.reporting import CallbackOptions, Message
@@ -37,44 +37,44 @@ _FUNCTIONS: Registry[Callable[[Message], object]] = Registry(kind="commit callba
 
 
 class CallbackListener:
-    """Tells of writes; table services are not told of, as in Hudi."""
+    """Reports writes only, not table services, as Hudi does."""
 
-    def wants(self, options: WriteOptions) -> bool:
-        """When the callback is on."""
+    def is_on(self, options: WriteOptions) -> bool:
+        """True if the callback is on."""
         return options.callback.is_on
 
     def check(self, options: WriteOptions) -> None:
-        """Nothing: the options were checked when they were read."""
+        """Do nothing: the options were checked when they were read."""
 
-    def note(self, done: ActionDone, options: WriteOptions) -> None:
-        """Nothing: all of it may take long."""
+    def record(self, completed: ActionCompleted, options: WriteOptions) -> None:
+        """Do nothing: any part of a delivery may take long."""
 
-    def hear(self, done: ActionDone, options: WriteOptions, clock: Clock) -> None:
-        """Deliver the message. Never raises: the commit is done, and a callback that fails is warned of."""
-        body, callback = done.write, options.callback
-        if body is None or done.instant is None:
+    def on_action(self, completed: ActionCompleted, options: WriteOptions, clock: Clock) -> None:
+        """Deliver the message. Never raises: the commit is complete, so a failed callback is only a warning."""
+        body, callback = completed.write, options.callback
+        if body is None or completed.instant is None:
             return
-        message = message_of(done, body)
+        message = message_of(completed, body)
         if callback.function is None and ":" not in callback.class_name:
             problem = _post(message, callback, clock)
         else:
             problem = _call(message, callback)
         if problem:
             warn_caller(
-                f"{done.table}: {done.action} {done.instant.requested_time} is done, but its callback {problem}. "
-                "Nobody was told of the commit."
+                f"{completed.table}: {completed.action} {completed.instant.requested_time} is done, but its callback "
+                f"{problem}. Nobody was notified of the commit."
             )
 
 
-def message_of(done: ActionDone, body: CommitMetadata) -> dict[str, object]:
-    """Hudi's message about a commit, as JSON values."""
-    assert done.instant is not None
+def message_of(completed: ActionCompleted, body: CommitMetadata) -> dict[str, object]:
+    """Return Hudi's message about a commit, as JSON values."""
+    assert completed.instant is not None
     return {
-        "commitTime": done.instant.requested_time,
-        "tableName": done.table_name,
-        "basePath": done.table,
+        "commitTime": completed.instant.requested_time,
+        "tableName": completed.table_name,
+        "basePath": completed.table,
         "hoodieWriteStat": [_stat(stat) for stat in body.stats()],
-        "commitActionType": _present(done.instant.action.value),
+        "commitActionType": _present(completed.instant.action.value),
         "extraMetadata": _present(dict(body.extra_metadata)),
     }
 
@@ -88,7 +88,7 @@ def _present(value: object) -> dict[str, object]:
 
 
 def _call(message: Message, callback: CallbackOptions) -> str | None:
-    """Call the user's function. Returns: what went wrong, None when nothing did."""
+    """Call the user's function. Returns the failure as text, or None."""
     try:
         function = callback.function or _FUNCTIONS.load(callback.class_name)
         function(message)
@@ -98,7 +98,7 @@ def _call(message: Message, callback: CallbackOptions) -> str | None:
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """A redirect would send the headers, secrets among them, to another address."""
+    """Follows no redirect, which would send the headers, secrets included, to another address."""
 
     def redirect_request(
         self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: object, newurl: str
@@ -107,7 +107,7 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 
 
 def _post(message: Mapping[str, object], callback: CallbackOptions, clock: Clock) -> str | None:
-    """Post the message, again after a failure that may pass. Returns: what went wrong, None when nothing did."""
+    """Post the message; retry after a transient failure. Returns the failure as text, or None."""
     assert callback.url is not None
     headers = {
         "HUDI-CALLBACK-KEY": callback.api_key,
@@ -118,14 +118,14 @@ def _post(message: Mapping[str, object], callback: CallbackOptions, clock: Clock
     problem = ""
     for pause_s in (0.0, *_PAUSES_S):
         if pause_s:
-            going_on_alone()
+            stop_blocking_caller()
             clock.sleep_s(pause_s)
         try:
             request = urllib.request.Request(callback.url, data, headers, method="POST")
             opener = urllib.request.build_opener(_NoRedirects)
             response: HTTPResponse
             with opener.open(request, timeout=callback.timeout_s) as response:
-                _log.info("%s was told of commit %s", _host(callback.url), message["commitTime"])
+                _log.info("%s was notified of commit %s", _host(callback.url), message["commitTime"])
                 return None if response.status < 300 else f"to {_host(callback.url)} got {response.status}"
         except HTTPError as error:
             error.close()
@@ -141,6 +141,6 @@ def _post(message: Mapping[str, object], callback: CallbackOptions, clock: Clock
 
 
 def _host(url: str) -> str:
-    """The address without user, path and parameters, any of which may be secret."""
+    """Return the address without user, path and parameters, any of which may be secret."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"

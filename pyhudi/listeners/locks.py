@@ -13,35 +13,35 @@ from pyhudi.listeners import metrics
 from pyhudi.model.options import WriteOptions
 from pyhudi.storage.clock import Clock
 
-__all__ = ["measured", "resolved"]
+__all__ = ["check_conflicts", "with_lock_metrics"]
 
 
 @contextmanager
-def measured(
-    held: AbstractContextManager[None], options: WriteOptions, table_name: str, clock: Clock
+def with_lock_metrics(
+    lock: AbstractContextManager[None], options: WriteOptions, table_name: str, clock: Clock
 ) -> Iterator[None]:
-    """Hold a lock, and count how often, how long it took to get and how long it was held."""
+    """Hold a lock. Count its acquisitions, and time the wait for it and how long it is held."""
     began_s = clock.monotonic_s()
     metrics.count(options, table_name, "lock.acquire.attempts")
-    taken_s: float | None = None
+    acquired_s: float | None = None
     try:
-        with held:
-            taken_s = clock.monotonic_s()
+        with lock:
+            acquired_s = clock.monotonic_s()
             metrics.count(options, table_name, "lock.acquire.success")
-            metrics.time(options, table_name, "lock.request.latency", taken_s - began_s)
+            metrics.time(options, table_name, "lock.request.latency", acquired_s - began_s)
             yield
     except LockTimeout:
-        if taken_s is None:
+        if acquired_s is None:
             metrics.count(options, table_name, "lock.acquire.failure")
             metrics.time(options, table_name, "lock.request.latency", clock.monotonic_s() - began_s)
         raise
     finally:
-        if taken_s is not None:
-            metrics.time(options, table_name, "lock.acquire.duration", clock.monotonic_s() - taken_s)
+        if acquired_s is not None:
+            metrics.time(options, table_name, "lock.acquire.duration", clock.monotonic_s() - acquired_s)
 
 
-def resolved(checks: Callable[[], None], options: WriteOptions, table_name: str, clock: Clock) -> None:
-    """Check for conflicts with other writers, and count whether there were any."""
+def check_conflicts(checks: Callable[[], None], options: WriteOptions, table_name: str, clock: Clock) -> None:
+    """Check for conflicts with other writers, and count successes and failures."""
     if not options.metrics.has_locks:
         checks()
         return

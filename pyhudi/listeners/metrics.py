@@ -1,8 +1,8 @@
-"""Metrics with Hudi's names: gauges of each action, timers, counters; a set of numbers for each reporter.
+"""Metrics with Hudi's names: gauges of each action, timers and counters, in one set for each reporter.
 
-    METRICS of options → a row of REPORTERS → one reporter and one set of numbers in the process → names with a prefix
+    METRICS of options → a row of REPORTERS → one reporter and one set of numbers per process → names with a prefix
 
-A reporter is one file of `reporters/` and one row here; a user's is named as "module:Class".
+A reporter is one file of `reporters/` and one row here; options name a user's own as "module:Class".
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from pyhudi.errors import ConfigError
 from pyhudi.listeners.delivery import wait_for_all
-from pyhudi.listeners.done import ActionDone
+from pyhudi.listeners.notification import ActionCompleted
 from pyhudi.listeners.numbers import gauges_of
 from pyhudi.listeners.reporters.base import MetricSet, Reporter
 from pyhudi.model.instant import ActionKind
@@ -44,73 +44,73 @@ _lock = threading.Lock()
 
 
 class MetricsListener:
-    """Sets the numbers of an action, and hands them to the reporter."""
+    """Records the numbers of an action and passes them to the reporter."""
 
-    def wants(self, options: WriteOptions) -> bool:
-        """When metrics are on."""
+    def is_on(self, options: WriteOptions) -> bool:
+        """True if metrics are on."""
         return options.metrics.is_on
 
     def check(self, options: WriteOptions) -> None:
-        """Raise ConfigError for a class that is no reporter."""
+        """Raise ConfigError if the reporter's class breaks the contract of `Reporter`."""
         _check_reporter(options.metrics)
 
-    def note(self, done: ActionDone, options: WriteOptions) -> None:
+    def record(self, completed: ActionCompleted, options: WriteOptions) -> None:
         """Set the gauges and the timer of the action."""
-        prefix = prefix_of(options.metrics, done.table_name)
+        prefix = prefix_of(options.metrics, completed.table_name)
         numbers = _set_of(options.metrics)
-        numbers.set(_named(done, options))
-        numbers.time(f"{prefix}{_timer_of(done)}.timer", done.duration_s)
+        numbers.set(_prefixed_gauges(completed, options))
+        numbers.time(f"{prefix}{_timer_of(completed)}.timer", completed.duration_s)
         for phase, name in _TIMED_PHASES.items():
-            if phase in done.seconds:
-                numbers.time(f"{prefix}{name}.timer", done.seconds[phase])
-        if done.action in (ActionKind.COMPACTION.value, ActionKind.LOGCOMPACTION.value):
+            if phase in completed.seconds:
+                numbers.time(f"{prefix}{name}.timer", completed.seconds[phase])
+        if completed.action in (ActionKind.COMPACTION.value, ActionKind.LOGCOMPACTION.value):
             numbers.count(f"{prefix}compaction.compaction.completed.counter")
 
-    def hear(self, done: ActionDone, options: WriteOptions, clock: Clock) -> None:
-        """Hand the gauges to the reporter."""
+    def on_action(self, completed: ActionCompleted, options: WriteOptions, clock: Clock) -> None:
+        """Pass the gauges to the reporter."""
         reporter = _reporter_of(options.metrics)
         if reporter is not None:
-            reporter.report(done.table, _named(done, options))
+            reporter.report(completed.table, _prefixed_gauges(completed, options))
 
 
-def _named(done: ActionDone, options: WriteOptions) -> dict[str, float]:
-    prefix = prefix_of(options.metrics, done.table_name)
-    gauges = gauges_of(done, log_blocks=options.metrics.has_log_blocks)
+def _prefixed_gauges(completed: ActionCompleted, options: WriteOptions) -> dict[str, float]:
+    prefix = prefix_of(options.metrics, completed.table_name)
+    gauges = gauges_of(completed, log_blocks=options.metrics.has_log_blocks)
     return {f"{prefix}{name}": value for name, value in gauges.items()}
 
 
-def _timer_of(done: ActionDone) -> str:
-    """The action by whose name Hudi times it: a compaction is a commit there, a restore a rollback."""
+def _timer_of(completed: ActionCompleted) -> str:
+    """Return the action whose name Hudi's timer has: a compaction is timed as a commit, a restore as a rollback."""
     services = (ActionKind.COMPACTION.value, ActionKind.LOGCOMPACTION.value)
-    if done.action == ActionKind.RESTORE.value:
+    if completed.action == ActionKind.RESTORE.value:
         return ActionKind.ROLLBACK.value
-    return ActionKind.COMMIT.value if done.action in services else done.action
+    return ActionKind.COMMIT.value if completed.action in services else completed.action
 
 
 def prefix_of(options: MetricsOptions, table_name: str) -> str:
-    """The names' first part, with its dot."""
+    """Return the prefix of a table's metrics, with its dot."""
     prefix = (options.prefix or table_name).replace(".", "_")
     return f"{prefix}." if prefix else ""
 
 
 def count(options: WriteOptions, table_name: str, name: str) -> None:
-    """Raise a counter, when metrics are on."""
+    """Increment a counter, if metrics are on."""
     if options.metrics.is_on:
         _set_of(options.metrics).count(f"{prefix_of(options.metrics, table_name)}{name}")
 
 
 def time(options: WriteOptions, table_name: str, name: str, seconds: float) -> None:
-    """Add a run to a timer, when metrics are on."""
+    """Add a run to a timer, if metrics are on."""
     if options.metrics.is_on:
         _set_of(options.metrics).time(f"{prefix_of(options.metrics, table_name)}{name}", seconds)
 
 
 def metrics() -> dict[str, float]:
-    """The metrics of all tables that this process has written with `hoodie.metrics.on`, by Hudi's names.
+    """Return the metrics of all tables that this process has written with `hoodie.metrics.on`, by Hudi's names.
 
-    A timer is its count and its sum in seconds: `trips.commit.timer.count`, `trips.commit.timer.sum`.
+    A timer has a count and a sum in seconds: `trips.commit.timer.count`, `trips.commit.timer.sum`.
 
-    Returns: name → value, by name; empty before the first action. See docs/metrics.md.
+    Returns: name → value, sorted by name; empty before the first action. See docs/metrics.md.
     """
     numbers: dict[str, float] = {}
     for one in tuple(_sets.values()):
@@ -123,9 +123,9 @@ def metrics() -> dict[str, float]:
 def flush_metrics() -> None:
     """Push metrics to their gateways now, without waiting for the next push. See docs/metrics.md.
 
-    Callbacks and reporters that are at work still are waited for, 30 s at most.
+    Waits at most 30 s for callbacks and reporters that are still running.
 
-    Raises: OSError when a gateway can't be reached.
+    Raises: OSError if a gateway can't be reached.
     """
     wait_for_all()
     for reporter in tuple(_reporters.values()):
@@ -133,7 +133,7 @@ def flush_metrics() -> None:
 
 
 def _check_reporter(options: MetricsOptions) -> None:
-    """Refuse a reporter without the methods of one, and one whose place another class has. Raises ConfigError."""
+    """Refuse a reporter that lacks a method or shares its place with another class. Raises ConfigError."""
     kind, name = _class_of(options), options.reporter_class or options.reporter
     missing = [one for one in _METHODS if not callable(getattr(kind, one, None))]
     if not callable(kind) or missing:
@@ -142,9 +142,9 @@ def _check_reporter(options: MetricsOptions) -> None:
             f"{', '.join(_METHODS)} (docs/contributing/add-a-reporter.md). Nothing was written."
         )
     try:
-        place = _placed(options, kind)
+        place = _ask_place(options, kind)
     except Exception:
-        return  # it is warned of after the write
+        return  # becomes a warning after the write
     if not isinstance(place, str) or not place:
         raise ConfigError(
             f"The metrics reporter {name} has the place {place!r}; place() returns a text that names where it reports "
@@ -163,12 +163,12 @@ def _full_name(kind: type) -> str:
 
 
 def _class_of(options: MetricsOptions) -> type[Reporter]:
-    """The user's own, else the one by its name."""
+    """Return the user's class if the options name one, else the class of the named reporter."""
     return REPORTERS.load(options.reporter_class or options.reporter or "")
 
 
-def _placed(options: MetricsOptions, kind: type[Reporter]) -> str:
-    """What a class says of its place; it is asked once for equal options. Raises what it raises."""
+def _ask_place(options: MetricsOptions, kind: type[Reporter]) -> str:
+    """Return the place that a class names, asked once for equal options. Raises whatever `place` raises."""
     key = kind, repr(options)
     if key not in _places:
         try:
@@ -181,26 +181,27 @@ def _placed(options: MetricsOptions, kind: type[Reporter]) -> str:
     return place
 
 
-def _place(options: MetricsOptions) -> str:
-    """The place of the numbers. A class that can't say its own has one by its name."""
+def _place_or_name(options: MetricsOptions) -> str:
+    """Return the place of the numbers: the class's own, or its name if `place` fails."""
     try:
-        return _placed(options, _class_of(options))
+        return _ask_place(options, _class_of(options))
     except Exception:
         return options.reporter_class or options.reporter or ""
 
 
 def _set_of(options: MetricsOptions) -> MetricSet:
-    place = _place(options)
+    place = _place_or_name(options)
     with _lock:
         return _sets.setdefault(place, MetricSet())
 
 
 def _reporter_of(options: MetricsOptions) -> Reporter | None:
-    """The reporter, made at the first action; None when it can't be made, which is warned of each time. For the
-    listener's thread.
+    """Return the reporter, created at the first action. If that fails, warn and return None.
+
+    Called in the listener's thread only.
     """
     kind = _class_of(options)
-    place, numbers = _placed(options, kind), _set_of(options)
+    place, numbers = _ask_place(options, kind), _set_of(options)
     make: Callable[[MetricSet, MetricsOptions], Reporter] = kind
     if place not in _reporters:
         try:

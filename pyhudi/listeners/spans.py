@@ -1,7 +1,7 @@
-"""Spans of OpenTelemetry: one for each action, in it one for each of its phases.
+"""Spans of OpenTelemetry: one for each action, with one for each of its phases inside.
 
-A span is made where the process has loaded OpenTelemetry's API, as everybody does who configures it. Nothing is
-imported otherwise, so that an action without it pays for one look into a dict.
+Spans exist only where the process has loaded OpenTelemetry's API, as configuring it does. Otherwise nothing is
+imported, and an action pays for one dict lookup.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ _NOTHING = nullcontext(None)
 
 
 class Span(Protocol):
-    """A span that runs."""
+    """An open span."""
 
     def set_attribute(self, key: str, value: str | int | float) -> None:
-        """Add a fact to it."""
+        """Set an attribute of the span."""
         ...
 
 
 def span(name: str, attributes: Mapping[str, str] | None = None) -> AbstractContextManager[Span | None]:
-    """A span around a `with` block; it records the block's error. None where OpenTelemetry is not in use."""
+    """Return a span for a `with` block, which records the block's error. It is None if OpenTelemetry is not in use."""
     tracer = _tracer()
     if tracer is None:
         return _NOTHING
@@ -37,7 +37,7 @@ def span(name: str, attributes: Mapping[str, str] | None = None) -> AbstractCont
 
 
 def _tracer() -> Tracer | None:
-    # A provider that is named in the environment is loaded by the API, at its first use.
+    # The API itself loads a provider that the environment names, at its first use.
     if "opentelemetry.trace" not in sys.modules and "OTEL_PYTHON_TRACER_PROVIDER" not in os.environ:
         return None
     try:

@@ -1,1 +1,1 @@
-"""A table as a page for the browser."""
+"""An HTML page that reports on a table."""

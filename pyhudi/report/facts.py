@@ -1,6 +1,6 @@
-"""What the page shows of a table: columns of JSON values, which are smaller than objects by far.
+"""The facts about a table that the page shows, as columns of JSON values, which are far smaller than objects.
 
-The timeline is that of `history`, newest first. No data file is opened but to count the rows (`figures.py`).
+The timeline is that of `history`, newest first. Data files are opened only to count the rows (`figures.py`).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _HIDDEN = "(hidden)"
 
 
 def table_facts(meta: MetaClient, view: FileSystemView, health: TableHealth, schema: pa.Schema) -> Facts:
-    """Everything on the page. `schema`: the data columns."""
+    """Return everything on the page. `schema`: the data columns."""
     config = meta.config
     timeline, schema_changes = _timeline(meta)
     shown_files = _files(view)
@@ -64,14 +64,14 @@ def table_facts(meta: MetaClient, view: FileSystemView, health: TableHealth, sch
 
 
 def _timeline(meta: MetaClient) -> tuple[list[list[object]], list[list[str]]]:
-    """Rows of instants, newest first, and changes of the schema with their instants, oldest first.
+    """Return rows of instants, newest first, and changes of the schema with their instants, oldest first.
 
-    One walk reads each body once, and none stays in memory: an archived timeline has no end.
+    Each body is read once and not kept in memory: an archived timeline may have any length.
     """
     readable = load_readable_history(meta)
     rows: list[list[object]] = []
     changes: list[list[str]] = []
-    newer: tuple[str, str] | None = None  # the oldest schema until here: its first instant, and its text
+    newer: tuple[str, str] | None = None  # the oldest schema so far: its first instant, and its text
     for recorded in recorded_instants(meta):
         rows.append(_row(recorded.entry(readable)))
         if recorded.totals is None or not tells_schema(recorded.totals):
@@ -101,12 +101,12 @@ def _row(entry: HistoryEntry) -> list[object]:
 
 
 def _files(view: FileSystemView) -> dict[str, list[Any]]:
-    """Columns. Those of slices go through the groups in order, each with its slices, newest first."""
+    """Return columns of file groups and of slices: the slices of each group in turn, newest first."""
     numbered = [(number, group) for number, path in enumerate(view.partitions()) for group in view.groups[path]]
     slices = [group.parts for _, group in numbered]
     parts = list(chain.from_iterable(slices))
     return {
-        "partition": [number for number, _ in numbered],  # its path would be most of the page
+        "partition": [number for number, _ in numbered],  # the paths would be most of the page
         "id": [group.file_id for _, group in numbered],
         "slices": list(map(len, slices)),
         "instant": [instant for instant, _, _ in parts],
@@ -117,7 +117,7 @@ def _files(view: FileSystemView) -> dict[str, list[Any]]:
 
 
 def _columns(schema: str) -> dict[str, str]:
-    """The columns of an Avro schema, each with the JSON of its type."""
+    """Return the columns of an Avro schema, each with the JSON of its type."""
     return {field["name"]: json.dumps(field["type"]) for field in json.loads(schema).get("fields", ())}
 
 

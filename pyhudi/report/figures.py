@@ -1,6 +1,6 @@
-"""The figures above all others on the page: rows, size, last write, health.
+"""The figures at the top of the page: rows, size, last write, health.
 
-Rows are counted where that is cheap, by footers and by small log files; else the page says what a count would cost.
+Rows are counted where that is cheap, from footers and small log files; elsewhere the page says what a count would cost.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from pyhudi.view.file_system_view import FileSystemView
 
 __all__ = ["first_figures", "offsets", "readable_time"]
 
-FILES_TO_OPEN = 1_000  # a footer of a store takes about 50 ms
+FILES_TO_OPEN = 1_000  # reading a footer from an object store takes about 50 ms
 _AT_ONCE = 16
 BYTES_TO_MERGE = 32_000_000
 _NOT_A_WRITE = frozenset(
     {OperationType.COMPACT, OperationType.LOG_COMPACT, OperationType.CLUSTER, OperationType.INDEX}
-)  # no row of them is new
+)  # these actions add no new rows
 _HOUR_DIGITS = 10  # of an instant time: `yyyymmddhh`
 
 
 def first_figures(
     meta: MetaClient, view: FileSystemView, health: TableHealth, timeline: Sequence[Sequence[object]]
 ) -> list[list[str]]:
-    """The figures in their order, each as name, value, what more there is to say, and state: "", "healthy", "warning".
+    """Return the figures in order, each as name, value, a remark and a state: "", "healthy" or "warning".
 
     `timeline`: the rows of the page's timeline, newest first.
     """
@@ -59,7 +59,7 @@ def _rows(meta: MetaClient, view: FileSystemView) -> tuple[str, str, str]:
 
 
 def _stored_rows(meta: MetaClient, view: FileSystemView) -> int:
-    """By the footers of the newest base files; it imports no reader of rows."""
+    """Count rows by the footers of the newest base files, without importing a reader of rows."""
 
     def rows_of(file: BaseFile) -> int:
         with open_base_file(meta.storage, file.path) as reader:
@@ -107,7 +107,7 @@ def _many(count: int, name: str) -> str:
 
 
 def readable_time(meta: MetaClient, instant_time: str) -> str:
-    """`20261128120345123` → `2026-11-28 12:03:45 UTC`, or with the offset of the machine's zone then."""
+    """`20261128120345123` → `2026-11-28 12:03:45 UTC`, or with the machine's UTC offset at that time."""
     moment = _moment(meta, instant_time)
     if moment is None:
         return instant_time
@@ -115,7 +115,7 @@ def readable_time(meta: MetaClient, instant_time: str) -> str:
 
 
 def offsets(meta: MetaClient, times: Iterable[str]) -> list[list[str]]:
-    """From which instant times on which zone holds, oldest first: one entry for a table in UTC."""
+    """Return the instant times at which each UTC offset starts, oldest first; one entry for a table in UTC."""
     changes: list[list[str]] = []
     for hour in sorted({time[:_HOUR_DIGITS] for time in times}):
         moment = _moment(meta, f"{hour}0000")
@@ -135,5 +135,5 @@ def _moment(meta: MetaClient, instant_time: str) -> datetime | None:
     try:
         moment = parse_instant_time(instant_time, meta.config.timeline_zone)
     except TableError:
-        return None  # the page shows what there is
-    return moment if moment.year > 1970 else None  # the fixed times of bootstraps
+        return None  # the page shows the time as it is
+    return moment if moment.year > 1970 else None  # earlier times are the fixed ones of bootstraps

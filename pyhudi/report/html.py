@@ -1,8 +1,8 @@
 """The page of a table: a template, a script, a style and the facts in one HTML file.
 
-The facts are a gzipped JSON in base64, which no text of theirs can leave; the script puts them on the page as text,
-never as HTML. The name, the path and the first figures are HTML, escaped: they are seen without the script. A policy on
-the page forbids the network.
+The facts are gzipped JSON in base64, so that no text in them can break out of the element; the script inserts them as
+text, never as HTML. The name, the path and the first figures are escaped HTML, visible without the script. A policy on
+the page forbids network access.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Report:
 
 
 def report_html(facts: Facts) -> str:
-    """The page as text."""
+    """Return the page as text."""
     text = json.dumps(facts, ensure_ascii=True, separators=(",", ":"))
     data = base64.b64encode(gzipped(text.encode())).decode("ascii")
     page = files("pyhudi.report").joinpath("page")
@@ -55,7 +55,7 @@ def report_html(facts: Facts) -> str:
 
 
 def _filled(template: str, values: Mapping[str, str]) -> str:
-    """The template with a value for each of its marks; marks in values stay text."""
+    """Return the template with its placeholders filled. Placeholders inside values stay text."""
     return re.sub(r"@(\w+)@", lambda mark: values[mark[1]], template)
 
 

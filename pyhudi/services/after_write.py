@@ -13,7 +13,7 @@ from dataclasses import replace
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.result import WriteResult
 from pyhudi.errors import WriteConflict
-from pyhudi.listeners import told_afterwards
+from pyhudi.listeners import notify_afterwards
 from pyhudi.services.archive.archiving import archive_after_write
 from pyhudi.services.clean.cleaning import clean_after_write
 from pyhudi.services.cluster.calls import cluster_after_write
@@ -55,7 +55,7 @@ def serve_after_write(context: ActionContext) -> tuple[Mapping[str, tuple[str, .
 
 def _served(name: str, service: Callable[[ActionContext], tuple[str, ...]], context: ActionContext) -> tuple[str, ...]:
     try:
-        with told_afterwards():
+        with notify_afterwards():
             return service(context)
     except WriteConflict:
         return ()  # other processes are changing the table; the next write tries again

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
 from pyhudi.completed import naming_completed
 from pyhudi.errors import ConfigError, StaleRead
-from pyhudi.listeners import check_listeners, told_afterwards
+from pyhudi.listeners import check_listeners, notify_afterwards
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import (
     OptionScope,
@@ -136,7 +136,7 @@ def calling(what: str, storage: Storage, options: WriteOptions) -> Iterator[Logg
     Raises: ConfigError for listeners that can't listen.
     """
     check_listeners(options)
-    with naming_completed(), told_afterwards(), working(what, storage.root) as work:
+    with naming_completed(), notify_afterwards(), working(what, storage.root) as work:
         yield work
     register(storage, options)
 

@@ -49,7 +49,7 @@ from pyhudi.engine.base import Engine, Frame
 from pyhudi.engine.local_frame import LocalFrame, ReopenedRows
 from pyhudi.errors import ConfigError, StaleRead, TableNotFound, WriteConflict
 from pyhudi.formats.damage import check_text, text_checked
-from pyhudi.listeners import told_afterwards
+from pyhudi.listeners import notify_afterwards
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.buckets import BUCKET_KEYS
 from pyhudi.model.instant import ActionKind
@@ -202,7 +202,7 @@ def replace_table(
     """
     storage = with_sync(storage, options.storage_sync)
     with naming_completed():
-        with told_afterwards(holds=True), replacing(storage, options, clock) as staged:
+        with notify_afterwards(holds=True), replacing(storage, options, clock) as staged:
             result = build(staged, aside(options))
         meta = MetaClient.load(storage, clock)
         return served(result, ActionContext(meta, options, table_lock(options, meta.storage, clock), clock, engine))

@@ -29,7 +29,7 @@ from pyhudi.formats.timeline.clean_plans import encode_clean_metadata
 from pyhudi.formats.timeline.instant_files import encode_commit, encode_rollback_metadata
 from pyhudi.formats.timeline.plans import encode_index_metadata
 from pyhudi.formats.timeline.savepoints import encode_restore_metadata, encode_savepoint
-from pyhudi.listeners import ActionDone, tell
+from pyhudi.listeners import ActionCompleted, notify
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.commit import Body, CommitMetadata, OperationType, TableChange, WriteStatus, change_of
 from pyhudi.model.instant import ActionKind, Instant, State
@@ -112,7 +112,7 @@ def commit(
     last: Check[ContextT] = _nothing,
     statuses: tuple[WriteStatus, ...] = (),
 ) -> Committed[BodyT]:
-    """Complete an instant, and tell the listeners that the options name.
+    """Complete an instant, and notify the listeners that the options turn on.
 
     Args:
         body: makes the body from the table as it is now; it may also make changes that need the lock.
@@ -138,21 +138,21 @@ def commit(
             statuses=statuses,
         )
     if context.options.metrics.is_on or context.options.callback.is_on:
-        tell(_done(committed, inflight, context, began_s, seconds or {}), context.options, context.clock)
+        notify(_action_completed(committed, inflight, context, began_s, seconds or {}), context.options, context.clock)
     return committed
 
 
-def _done(
+def _action_completed(
     committed: Committed[BodyT],
     inflight: Instant,
     context: TableContext,
     began_s: float,
     seconds: Mapping[str, float],
-) -> ActionDone:
+) -> ActionCompleted:
     is_clustering = (
         isinstance(committed.body, CommitMetadata) and committed.body.operation_type == OperationType.CLUSTER
     )
-    return ActionDone(
+    return ActionCompleted(
         context.meta.storage.root,
         context.meta.config.table_name,
         action=ActionKind.CLUSTERING.value if is_clustering else inflight.action.value,

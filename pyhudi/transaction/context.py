@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from pyhudi.listeners.locks import measured
+from pyhudi.listeners.locks import with_lock_metrics
 from pyhudi.locks import LockProvider, hold
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import WriteOptions
@@ -35,7 +35,7 @@ class TableContext:
         """Hold the table's lock for a `with` block. Raises LockTimeout."""
         held = hold(self.lock, self.options.lock.wait_timeout_s)
         return (
-            measured(held, self.options, self.meta.config.table_name, self.clock)
+            with_lock_metrics(held, self.options, self.meta.config.table_name, self.clock)
             if self.options.metrics.has_locks
             else held
         )

@@ -204,7 +204,7 @@ def test_of_more_commits_than_can_wait_nobody_is_told_and_that_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(delivery, "_PATIENCE_S", 0.05)
-    monkeypatch.setattr(delivery, "_WAITING_MAX", 1)
+    monkeypatch.setattr(delivery, "_QUEUE_LENGTH_MAX", 1)
     Sleeps.may_end.clear()
     try:
         write(tmp_path, 1, **with_reporter(Sleeps))

@@ -1,4 +1,4 @@
-"""The numbers that reporters are handed, and what a reporter promises."""
+"""The numbers that reporters get, and the contract of a reporter."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from pyhudi.model.options.reporting import MetricsOptions
 
 __all__ = ["MetricSet", "Reporter", "TimerValues"]
 
-_SAMPLES = 100  # Hudi's timers of locks have as many
+_SAMPLES = 100  # as many as Hudi's timers of locks keep
 QUANTILES = (0.5, 0.75, 0.95, 0.98, 0.99, 0.999)
 
 
 @dataclass(frozen=True, slots=True)
 class TimerValues:
-    """A timer as it is now: how often it has run, its seconds in all, and quantiles of the newest runs."""
+    """A snapshot of a timer: its number of runs, their total seconds, and quantiles of the latest runs."""
 
     count: int
     sum_s: float
@@ -33,7 +33,7 @@ class _Timer:
 
 
 class MetricSet:
-    """Gauges, counters and timers by name. For several threads."""
+    """Gauges, counters and timers by name. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -47,7 +47,7 @@ class MetricSet:
             self._gauges.update(gauges)
 
     def count(self, name: str, by: int = 1) -> None:
-        """Raise a counter."""
+        """Increment a counter."""
         with self._lock:
             self._counters[name] += by
 
@@ -77,14 +77,17 @@ def _quantiles(newest: list[float]) -> dict[float, float]:
 
 
 class Reporter(Protocol):
-    """Brings the numbers of a set to somebody. There is one for each `place` in a process, made by
-    `Class(metrics, options)`, in the listeners' thread. How to add one: docs/contributing/add-a-reporter.md.
+    """The contract of a reporter, which delivers the numbers of a set.
+
+    A process has one reporter for each `place`, created by `Class(metrics, options)` in the listeners' thread. How to
+    add one: docs/contributing/add-a-reporter.md.
     """
 
     @staticmethod
     def place(options: MetricsOptions) -> str:
-        """Names where it reports to: options with the same place share a reporter and its numbers. Asked once for equal
-        options, by the writer; does nothing else.
+        """Name the destination. Options with the same place share a reporter and its numbers.
+
+        The writer asks once for equal options. The method has no side effects.
         """
         ...
 
@@ -93,5 +96,5 @@ class Reporter(Protocol):
         ...
 
     def flush(self) -> None:
-        """Bring what has not been brought yet."""
+        """Deliver everything that has not been delivered yet."""
         ...

@@ -1,4 +1,4 @@
-"""Metrics in Python's logging: a record at INFO after each action, by the logger `pyhudi.metrics`."""
+"""Metrics in Python's logging: one INFO record of the logger `pyhudi.metrics` after each action."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ _log = logging.getLogger("pyhudi.metrics")
 
 
 class LogReporter:
-    """Logs the gauges of an action in a line, by name."""
+    """Logs the gauges of an action as one line, sorted by name."""
 
     def __init__(self, metrics: MetricSet, options: MetricsOptions) -> None:
         pass
 
     @staticmethod
     def place(options: MetricsOptions) -> str:
-        """One logger is for all."""
+        """All tables share one logger."""
         return "log"
 
     def report(self, table: str, changed: Mapping[str, float]) -> None:
-        """Log them."""
+        """Log the gauges."""
         _log.info("%s: %s", table, ", ".join(f"{name}={value:g}" for name, value in sorted(changed.items())))
 
     def flush(self) -> None:
-        """Nothing waits."""
+        """Do nothing: no record is held back."""

@@ -1,4 +1,4 @@
-"""Metrics that stay in this process: `pyhudi.metrics()` shows them."""
+"""Metrics that stay in this process; `pyhudi.metrics()` reads them."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ __all__ = ["MemoryReporter"]
 
 
 class MemoryReporter:
-    """Brings them nowhere."""
+    """Keeps metrics in memory; `pyhudi.metrics()` reads them."""
 
     def __init__(self, metrics: MetricSet, options: MetricsOptions) -> None:
         pass
 
     @staticmethod
     def place(options: MetricsOptions) -> str:
-        """One memory is for all."""
+        """All tables share one set."""
         return "memory"
 
     def report(self, table: str, changed: Mapping[str, float]) -> None:
-        """The set has them already."""
+        """Do nothing: the set already has the gauges."""
 
     def flush(self) -> None:
-        """Nothing waits."""
+        """Do nothing: nothing is held back."""

@@ -1,7 +1,7 @@
-"""Metrics for Prometheus: an endpoint of this process that it asks, and pushes to a push gateway.
+"""Metrics for Prometheus: an endpoint in this process that it scrapes, and pushes to a push gateway.
 
-Names are those of Hudi's reporters: what is no letter, digit, colon or underscore becomes `_`; counters are gauges;
-timers are summaries in seconds. `pip install "pyhudi[metrics]"` brings prometheus-client.
+Names are those of Hudi's reporters: any character but letters, digits, colons and underscores becomes `_`. Counters are
+gauges, timers are summaries in seconds. `pip install "pyhudi[metrics]"` installs prometheus-client.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ _PUSH_TIMEOUT_S = 10.0
 
 
 class _HudiCollector(Collector):
-    """A set's numbers as Prometheus' families, at the moment they are asked for."""
+    """The numbers of a set as Prometheus' metric families, read at each scrape."""
 
     def __init__(self, metrics: MetricSet) -> None:
         self._metrics = metrics
 
     def describe(self) -> Iterator[Metric]:
-        """None yet: tables come as they are written."""
+        """Yield nothing: metrics appear as tables are written."""
         yield from ()
 
     def collect(self) -> Iterator[Metric]:
-        """All numbers as they are now."""
+        """Yield all current numbers."""
         for name, value in sorted(self._metrics.numbers().items()):
             yield GaugeMetricFamily(_name(name), f"Hudi's {name}", value=value)
         for name, timer in sorted(self._metrics.timers().items()):
@@ -61,31 +61,32 @@ def _registry(metrics: MetricSet) -> CollectorRegistry:
 
 
 class EndpointReporter:
-    """Answers Prometheus at a port of this process, from the first action on. Raises OSError when it is taken."""
+    """Serves Prometheus at a port of this process, from the first action on. Raises OSError if the port is in use."""
 
     def __init__(self, metrics: MetricSet, options: MetricsOptions) -> None:
         self._server, _ = start_http_server(options.prometheus_port, registry=_registry(metrics))
 
     @property
     def port(self) -> int:
-        """Where it listens."""
+        """The port that the endpoint listens at."""
         return int(self._server.server_port)
 
     @staticmethod
     def place(options: MetricsOptions) -> str:
-        """One endpoint serves all tables that name its port."""
+        """All tables that name a port share its endpoint."""
         return f"prometheus:{options.prometheus_port}"
 
     def report(self, table: str, changed: Mapping[str, float]) -> None:
-        """Prometheus asks by itself."""
+        """Do nothing: Prometheus scrapes the endpoint."""
 
     def flush(self) -> None:
-        """Nothing waits."""
+        """Do nothing: nothing is held back."""
 
 
 class PushGatewayReporter:
-    """Pushes all numbers again and again, by a thread, and when the process ends. A push that fails is warned of once,
-    until one succeeds.
+    """Pushes all numbers periodically from a thread, and when the process ends.
+
+    The first of several failed pushes in a row becomes a warning.
     """
 
     def __init__(self, metrics: MetricSet, options: MetricsOptions) -> None:
@@ -101,14 +102,14 @@ class PushGatewayReporter:
 
     @staticmethod
     def place(options: MetricsOptions) -> str:
-        """One for each gateway, job and labels."""
+        """All tables with the same gateway, job and labels share a reporter."""
         return f"gateway:{_identity(options.gateway)}"
 
     def report(self, table: str, changed: Mapping[str, float]) -> None:
-        """The thread pushes them."""
+        """Do nothing: the thread pushes the numbers."""
 
     def flush(self) -> None:
-        """Push now."""
+        """Push all numbers now."""
         with self._pushing:
             pushadd_to_gateway(self._url, self._job, self._registry, dict(self.gateway.labels), _PUSH_TIMEOUT_S)
 

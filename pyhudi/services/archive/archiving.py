@@ -44,7 +44,7 @@ from pyhudi.formats.timeline.archive_entries import archive_entry
 from pyhudi.formats.timeline.bodies import NewBody
 from pyhudi.formats.timeline.history_files import HISTORY_SCHEMA
 from pyhudi.index.consistent_bucket import mark_rings
-from pyhudi.listeners import ActionDone, tell
+from pyhudi.listeners import ActionCompleted, notify
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.filenames import TEMPORARY_FOLDER, InstantFileName, pending_actions
@@ -178,7 +178,7 @@ def archive(context: ActionContext, *, dry_run: bool = False) -> ArchiveResult:
         if plan.instants:
             files = _archived(plan.instants, context)
         _archive_metadata_timeline(context.reloaded() if plan.instants else context)
-    done = ActionDone(
+    completed = ActionCompleted(
         root,
         context.meta.config.table_name,
         action="archive",
@@ -186,7 +186,7 @@ def archive(context: ActionContext, *, dry_run: bool = False) -> ArchiveResult:
         ended_ms=context.clock.now_ms(),
         counts={"numInstantsArchived": len(plan.instants)},
     )
-    tell(done, context.options, context.clock)
+    notify(completed, context.options, context.clock)
     return ArchiveResult(root, plan.instants, _reason(plan.limit), files)
 
 
