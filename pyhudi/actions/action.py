@@ -10,7 +10,7 @@ Source: docs/architecture.md, "How a table changes".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Generic, Protocol, TypeVar
@@ -30,7 +30,6 @@ from pyhudi.transaction.context import TableContext
 __all__ = ["Action", "ActionContext", "PreparedWrite", "Schedule", "Stopwatch", "action_span"]
 
 PlanT = TypeVar("PlanT")
-Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,14 +102,15 @@ class Stopwatch:
     def __post_init__(self) -> None:
         self.began_s = self.clock.monotonic_s()
 
-    def time(self, phase: str, run: Callable[[], Result]) -> Result:
-        """Run something, in a span, and add its time to a phase."""
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """The block is this phase: it is a span, and its time is added up."""
         start = self.clock.monotonic_s()
         try:
-            with span(f"hudi.{phase}"), in_phase(phase):
-                return run()
+            with span(f"hudi.{name}"), in_phase(name):
+                yield
         finally:
-            self.seconds[phase] = self.seconds.get(phase, 0.0) + self.clock.monotonic_s() - start
+            self.seconds[name] = self.seconds.get(name, 0.0) + self.clock.monotonic_s() - start
 
 
 @contextmanager

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import pyarrow as pa
 
@@ -70,10 +69,12 @@ def run(action: Action[PlanT], context: ActionContext, rolled_back: tuple[str, .
 def _run(action: Action[PlanT], context: ActionContext, rolled_back: tuple[str, ...]) -> WriteResult:
     check_validators(context.options)
     watch = Stopwatch(context.clock)
-    schedule = watch.time("schedule", lambda: action.schedule(context))
+    with watch.phase("schedule"):
+        schedule = action.schedule(context)
     begun = _Begun(context)
     try:
-        schedule, instant, heartbeat = watch.time("request", lambda: _request(action, schedule, begun))
+        with watch.phase("request"):
+            schedule, instant, heartbeat = _request(action, schedule, begun)
         context = begun.context
         statuses, committed, prepared = _perform(action, schedule, instant, context, watch, heartbeat)
         _forget(instant, statuses, committed is not None, context)
@@ -128,18 +129,21 @@ def _perform(
     heartbeat: Heartbeat,
 ) -> tuple[tuple[WriteStatus, ...], Committed[CommitMetadata] | None, PreparedWrite[PlanT]]:
     storage, config = context.meta.storage, context.meta.config
-    prepared = watch.time("prepare", lambda: action.prepare(schedule, instant, context))
+    with watch.phase("prepare"):
+        prepared = action.prepare(schedule, instant, context)
     try:
         profile = prepared.profile
         body = b"" if profile is None else encode_commit(profile, instant.action, config.table_version)
         check_early(instant, profile, context)
         inflight = start(instant, context.meta, body)
-        statuses = watch.time("execute", lambda: action.execute(prepared, context))
+        with watch.phase("execute"):
+            statuses = action.execute(prepared, context)
     finally:
         for frame in prepared.cached:
             context.engine.release(frame)
     paths = _paths(statuses)
-    watch.time("sweep", lambda: sweep(storage, instant.requested_time, paths))
+    with watch.phase("sweep"):
+        sweep(storage, instant.requested_time, paths)
     metadata = action.summarise(prepared, statuses, context)
     changes = statuses or groups_replaced_by(metadata) or action.operation == OperationType.ALTER_SCHEMA
     if not (changes or _may_be_empty(action, context.options)):
@@ -148,9 +152,10 @@ def _perform(
     save_new_schema(prepared.schedule, instant, context)
     validation = Validation(metadata, inflight, context)
     if validation.is_wanted:
-        watch.time("validate", validation.run)
-    complete = partial(_complete, metadata, prepared, inflight, statuses, paths, context, heartbeat, validation, watch)
-    committed = watch.time("commit", complete)
+        with watch.phase("validate"):
+            validation.run()
+    with watch.phase("commit"):
+        committed = _complete(metadata, prepared, inflight, statuses, paths, context, heartbeat, validation, watch)
     return statuses, committed, prepared
 
 

@@ -256,7 +256,7 @@ class LocalEngine:
             return batches
 
         if len(frame.parts) == 1 or self._threads == 1 or frame.is_quick():
-            streams = [run(part) for part in frame.parts]
+            streams = list(map(run, frame.parts))
         else:
             # A separate pool: a part may collect another frame, and must not wait for its own thread.
             pool = ThreadPoolExecutor(self._threads)

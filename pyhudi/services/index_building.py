@@ -48,7 +48,7 @@ from pyhudi.model.table_format import TableFormat
 from pyhudi.services.indexes import IndexInfo, IndexRequest, index_info, prepared
 from pyhudi.transaction.commit import commit_locked
 from pyhudi.transaction.instants import drop, request
-from pyhudi.transaction.plans import run
+from pyhudi.transaction.plans import Running
 
 __all__ = ["MAX_READINGS", "build_waiting", "pending_index_plans", "run_index_plan", "schedule_index"]
 
@@ -117,7 +117,8 @@ def run_index_plan(context: ActionContext, instant_time: str) -> IndexInfo:
             too often meanwhile. After any error the plan stays for the next run.
     """
 
-    def work(inflight: Instant, name: str) -> IndexInfo:
+    # Writers go on, whatever the failed-writes policy says.
+    with Running(_WaitingIndex(), context, instant_time, beats=True) as (inflight, name):
         for _ in range(MAX_READINGS):
             info = _attempt(context.reloaded(), inflight, name)
             if info is not None:
@@ -128,12 +129,9 @@ def run_index_plan(context: ActionContext, instant_time: str) -> IndexInfo:
             f"again."
         )
 
-    # Writers go on, whatever the failed-writes policy says.
-    return run(_WaitingIndex(), context, instant_time, work, beats=True)
-
 
 class _WaitingIndex:
-    """The plans of indexes, for `transaction.plans.run`; a plan is the name of its partition."""
+    """The plans of indexes, for `transaction.plans.Running`; a plan is the name of its partition."""
 
     def find(self, instant_time: str, now: ActionContext) -> tuple[Instant, str]:
         plans = pending_index_plans(now.meta)

@@ -1,4 +1,13 @@
-"""The common part of compaction, log compaction and clustering: a plan on the timeline that any process may execute.
+"""Services with plans: compaction, log compaction and clustering. Any process may execute a plan on the timeline.
+
+A service is a value, `Service`: it finds its plans, makes new ones, executes them, and sums up. `call` is its one
+caller, for users; what runs after a write, or beside it, takes single steps.
+
+    dry run         the plan, nothing on disk
+    schedule only   the plan goes to the timeline
+    else            pending plans are executed, then a new one is made and executed
+
+A plan on the timeline:
 
     <T>.<service>.requested    the plan, made under the lock
     <T>.<service>.inflight     under the lock; from now on a run is active
@@ -12,9 +21,9 @@ docs/formats/writers.md, "Table services and concurrent writers".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Generic, Protocol, TypeVar
 
 from pyhudi.actions.action import ActionContext, Schedule, Stopwatch, action_span
@@ -37,17 +46,31 @@ from pyhudi.model.instant import ActionKind, Instant
 from pyhudi.services.plan_files import PlanSchema, plan_schema, schema_metadata, slice_reading
 from pyhudi.transaction.commit import Committed, TakenOver, after_commit, commit
 from pyhudi.transaction.instants import request
-from pyhudi.transaction.plans import run
+from pyhudi.transaction.plans import Running
 
-__all__ = ["Service", "pending_plans", "pending_writes", "run_plan", "run_waiting", "schedule_plan"]
+__all__ = ["Called", "Service", "call", "pending_plans", "pending_writes", "run_waiting", "schedule_plan"]
 
 _RUNS = 2**31  # write tokens hold a Java int
 
 PlanT = TypeVar("PlanT")
-RunT = TypeVar("RunT", covariant=True)
+RunT = TypeVar("RunT")
+ResultT = TypeVar("ResultT", covariant=True)
 
 
-class Service(Protocol[PlanT, TaskT, RunT]):
+@dataclass(frozen=True, slots=True)
+class Called(Generic[PlanT, RunT]):
+    """A call. `plan`: the plan that it made, or would make. `scheduled`: its instant, None: it is not on the timeline.
+    `runs`: of that plan, and of pending ones. `waiting`: the pending ones that it would run.
+    """
+
+    table: str
+    plan: PlanT | None = None
+    scheduled: str | None = None
+    runs: tuple[RunT, ...] = ()
+    waiting: tuple[str, ...] = ()
+
+
+class Service(Protocol[PlanT, TaskT, RunT, ResultT]):
     """One kind of service: its plans, and the work of executing one."""
 
     @property
@@ -58,6 +81,10 @@ class Service(Protocol[PlanT, TaskT, RunT]):
     @property
     def operation(self) -> str:
         """Word of `OperationType` for the commit metadata."""
+        ...
+
+    def wants(self, context: ActionContext) -> bool:
+        """Is a new plan due, if a user calls the service?"""
         ...
 
     def plan(self, context: ActionContext) -> PlanT | None:
@@ -107,14 +134,65 @@ class Service(Protocol[PlanT, TaskT, RunT]):
         """Do the work that remains when the instant is complete; a crash may skip it."""
         ...
 
-    def result(
+    def failed(self, instant_time: str, error: WriteConflict, context: ActionContext) -> None:
+        """A run gave way to others, and its plan is pending again: drop a plan that no run can execute any more."""
+        ...
+
+    def report(
         self, completed: Instant, plan: PlanT, statuses: Sequence[WriteStatus], seconds: Mapping[str, float]
     ) -> RunT:
         """The report on a run."""
         ...
 
+    def summarise(self, called: Called[PlanT, RunT]) -> ResultT:
+        """The result of a call."""
+        ...
 
-def schedule_plan(service: Service[PlanT, TaskT, RunT], context: ActionContext) -> tuple[Instant, PlanT] | None:
+
+def call(
+    service: Service[PlanT, TaskT, RunT, ResultT],
+    context: ActionContext,
+    *,
+    dry_run: bool = False,
+    schedule_only: bool = False,
+    instant_time: str | None = None,
+) -> ResultT:
+    """Run a service.
+
+    Args:    dry_run: only make the plan, write nothing. schedule_only: leave the plan on the timeline for another run.
+                 instant_time: execute only this pending plan.
+    Raises:  HudiError; see `schedule_plan` and `_execute`. Plans executed before stay executed.
+    """
+    table = context.meta.storage.root
+    if instant_time is not None and not dry_run:
+        return service.summarise(Called(table, runs=(_execute(service, context, instant_time),)))
+    waiting = () if schedule_only else pending_plans(service, context)
+    if dry_run:
+        times = tuple(instant.requested_time for instant in waiting)
+        return service.summarise(
+            Called(table, service.plan(context) if service.wants(context) else None, waiting=times)
+        )
+    runs = run_waiting(service, waiting, context)
+    context = context.reloaded() if waiting else context
+    made = schedule_plan(service, context) if service.wants(context) else None
+    if made is None:
+        return service.summarise(Called(table, runs=runs))
+    instant, new = made
+    runs = runs if schedule_only else (*runs, *run_waiting(service, [instant], context))
+    return service.summarise(Called(table, new, instant.requested_time, runs))
+
+
+# ---- the steps of a call
+
+
+def pending_plans(service: Service[PlanT, TaskT, RunT, ResultT], context: ActionContext) -> tuple[Instant, ...]:
+    """The plans of a service that are not completed, oldest first."""
+    return tuple(instant for instant in context.meta.timeline.pending() if service.is_own(instant, context.meta))
+
+
+def schedule_plan(
+    service: Service[PlanT, TaskT, RunT, ResultT], context: ActionContext
+) -> tuple[Instant, PlanT] | None:
     """Put a plan on the timeline; None when there is nothing to do. Raises HudiError."""
     with context.locked():
         now = context.reloaded()
@@ -128,9 +206,19 @@ def schedule_plan(service: Service[PlanT, TaskT, RunT], context: ActionContext) 
     return requested, plan
 
 
-def pending_plans(service: Service[PlanT, TaskT, RunT], context: ActionContext) -> tuple[Instant, ...]:
-    """The plans of a service that are not completed, oldest first."""
-    return tuple(instant for instant in context.meta.timeline.pending() if service.is_own(instant, context.meta))
+def run_waiting(
+    service: Service[PlanT, TaskT, RunT, ResultT], instants: Iterable[Instant], context: ActionContext
+) -> tuple[RunT, ...]:
+    """Execute plans that were pending a moment ago, in this order. Those that another process executed or dropped while
+    this one waited for the lock are left out.
+
+    Raises:  as `_execute`. Plans executed before stay executed.
+    """
+    runs: list[RunT] = []
+    for instant in instants:
+        with suppress(_NotPending):
+            runs.append(_execute(service, context, instant.requested_time))
+    return tuple(runs)
 
 
 def pending_writes(context: ActionContext) -> tuple[str, ...]:
@@ -140,63 +228,86 @@ def pending_writes(context: ActionContext) -> tuple[str, ...]:
     return tuple(instant.requested_time for instant in pending if not is_clustering(instant, context.meta))
 
 
-def run_plan(service: Service[PlanT, TaskT, RunT], context: ActionContext, instant_time: str) -> RunT:
+# ---- the run of a plan
+
+
+def _execute(service: Service[PlanT, TaskT, RunT, ResultT], context: ActionContext, instant_time: str) -> RunT:
     """Execute a pending plan.
 
     Raises: TableError when there is no such plan, WriteConflict when another process is running it. After any error the
-            plan is pending again, unless the instant is complete already.
+            plan is pending again, unless the instant is complete already or the service has dropped it.
     """
     watch = Stopwatch(context.clock)
-
-    def work(instant: Instant, plan: PlanT) -> RunT:
-        watch.seconds["start"] = context.clock.monotonic_s() - watch.began_s
-        now = context.reloaded()
-        schema = plan_schema(instant_time, now.meta)
-        statuses = watch.time("execute", lambda: _execute(service, instant, plan, schema, now))
-        paths = [status.stat.path for status in statuses if status.stat.path is not None]
-        sweep = partial(service.delete_files, instant, plan, now.meta, keep=paths, by_listing=False)
-        watch.time("sweep", sweep)
-        completed = watch.time("commit", lambda: _complete(service, instant, plan, statuses, schema, now, watch))
-        after_commit("tidying up after it", completed, now, lambda: service.completed(completed, plan, now))
-        if now.tasks_may_outlive_it:  # late ones may have made files since the sweep
-            after_commit("deleting files of late tasks", completed, now, sweep)
-        after_commit("deleting its markers", completed, now, lambda: delete_markers(now.meta.storage, instant_time))
-        return service.result(completed, plan, statuses, watch.seconds)
-
     beats = context.options.failed_writes_policy == "LAZY"  # with EAGER it is not used
-    with action_span(service.operation, context) as opened:
-        if opened is not None:
-            opened.set_attribute("hudi.instant", instant_time)
-        return run(_Waiting(service), context, instant_time, work, beats=beats)
+    try:
+        with action_span(service.operation, context) as opened:
+            if opened is not None:
+                opened.set_attribute("hudi.instant", instant_time)
+            with Running(_Waiting(service), context, instant_time, beats=beats) as (instant, plan):
+                watch.seconds["start"] = context.clock.monotonic_s() - watch.began_s
+                now = context.reloaded()
+                schema = plan_schema(instant_time, now.meta)
+                with watch.phase("execute"):
+                    tasks, work = _tasks_and_work(service, instant, plan, schema, now)
+                    statuses = tuple(from_table(now.engine.collect(now.engine.fan_out(tasks, work, STATUS_SCHEMA))))
+                completed = _finish(service, instant, plan, statuses, schema, now, watch)
+                return service.report(completed, plan, statuses, watch.seconds)
+    except WriteConflict as error:
+        service.failed(instant_time, error, context)
+        raise
+
+
+def _tasks_and_work(
+    service: Service[PlanT, TaskT, RunT, ResultT],
+    instant: Instant,
+    plan: PlanT,
+    schema: PlanSchema,
+    context: ActionContext,
+) -> tuple[Sequence[TaskT], FanOutWork[TaskT]]:
+    meta = context.meta
+    keygen = None if meta.config.populate_meta_fields else table_keygen(context, instant.requested_time)
+    spec = write_spec(Schedule(schema.columns, ""), keygen, instant, context)
+    tasks = service.tasks(plan, context)
+    run_number = context.clock.now_ms() % _RUNS  # no other run of the plan has it
+    return tasks, service.work(plan, context, spec, slice_reading(spec, schema, context), run_number)
+
+
+def _finish(
+    service: Service[PlanT, TaskT, RunT, ResultT],
+    instant: Instant,
+    plan: PlanT,
+    statuses: tuple[WriteStatus, ...],
+    schema: PlanSchema,
+    now: ActionContext,
+    watch: Stopwatch,
+) -> Instant:
+    """Delete files of failed attempts, make the result visible, and tidy up. Returns the completed instant."""
+    paths = [status.stat.path for status in statuses if status.stat.path is not None]
+
+    def sweep() -> None:
+        service.delete_files(instant, plan, now.meta, keep=paths, by_listing=False)
+
+    with watch.phase("sweep"):
+        sweep()
+    with watch.phase("commit"):
+        completed = _complete(service, instant, plan, statuses, schema, now, watch)
+    after_commit("tidying up after it", completed, now, lambda: service.completed(completed, plan, now))
+    if now.tasks_may_outlive_it:  # late ones may have made files since the sweep
+        after_commit("deleting files of late tasks", completed, now, sweep)
+    storage, time = now.meta.storage, instant.requested_time
+    after_commit("deleting its markers", completed, now, lambda: delete_markers(storage, time))
+    return completed
 
 
 class _NotPending(TableError):
     """The plan does not exist, or no longer exists."""
 
 
-def run_waiting(
-    instants: Iterable[Instant], context: ActionContext, run_one: Callable[[ActionContext, str], RunT]
-) -> tuple[RunT, ...]:
-    """Execute plans that were pending a moment ago, in this order. Those that another process executed or dropped while
-    this one waited for the lock are left out.
-
-    Args:    run_one: executes the plan of an instant time, by `run_plan`.
-    Raises:  as `run_one`. Plans executed before stay executed.
-    """
-    runs = []
-    for instant in instants:
-        try:
-            runs.append(run_one(context, instant.requested_time))
-        except _NotPending:
-            continue
-    return tuple(runs)
-
-
 @dataclass(frozen=True)
-class _Waiting(Generic[PlanT, TaskT, RunT]):
-    """The plans of a service, for `transaction.plans.run`."""
+class _Waiting(Generic[PlanT, TaskT, RunT, ResultT]):
+    """The plans of a service, for `transaction.plans.Running`."""
 
-    service: Service[PlanT, TaskT, RunT]
+    service: Service[PlanT, TaskT, RunT, ResultT]
 
     def find(self, instant_time: str, now: ActionContext) -> tuple[Instant, PlanT]:
         kind, instant = self.service.kind, now.meta.timeline.find(instant_time, self.service.kind)
@@ -224,27 +335,11 @@ class _Waiting(Generic[PlanT, TaskT, RunT]):
         self.service.delete_files(instant, plan, now.meta, keep=(), by_listing=True)
 
 
-def _execute(
-    service: Service[PlanT, TaskT, RunT],
-    instant: Instant,
-    plan: PlanT,
-    schema: PlanSchema,
-    context: ActionContext,
-) -> tuple[WriteStatus, ...]:
-    meta = context.meta
-    keygen = None if meta.config.populate_meta_fields else table_keygen(context, instant.requested_time)
-    spec = write_spec(Schedule(schema.columns, ""), keygen, instant, context)
-    tasks = service.tasks(plan, context)
-    run_number = context.clock.now_ms() % _RUNS  # no other run of the plan has it
-    work = service.work(plan, context, spec, slice_reading(spec, schema, context), run_number)
-    return tuple(from_table(context.engine.collect(context.engine.fan_out(tasks, work, STATUS_SCHEMA))))
-
-
 def _complete(
-    service: Service[PlanT, TaskT, RunT],
+    service: Service[PlanT, TaskT, RunT, ResultT],
     instant: Instant,
     plan: PlanT,
-    statuses: Sequence[WriteStatus],
+    statuses: tuple[WriteStatus, ...],
     schema: PlanSchema,
     context: ActionContext,
     watch: Stopwatch,
@@ -258,7 +353,7 @@ def _complete(
 
     def body(now: ActionContext) -> CommitMetadata:
         entries = schema_metadata(instant.requested_time, schema, now.meta)
-        metadata = commit_body(service.operation, Schedule(schema.columns, entries["schema"]), tuple(statuses), now)
+        metadata = commit_body(service.operation, Schedule(schema.columns, entries["schema"]), statuses, now)
         metadata = service.finish(plan, instant, replace(metadata, extra_metadata=entries), now)
         check_preferred_writers(instant, metadata, now)
         return with_rolling_metadata(metadata, now.meta, now.options.commits)
@@ -272,7 +367,7 @@ def _complete(
         began_s=watch.began_s,
         seconds=watch.seconds,
         alive=alive,
-        statuses=tuple(statuses),
+        statuses=statuses,
     )
     return committed.instant
 

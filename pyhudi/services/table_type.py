@@ -12,7 +12,6 @@ Source: docs/formats/table-config.md, "Keys"; docs/formats/file-names.md, "File 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
 
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.clustering_updates import groups_in_pending_plans
@@ -24,8 +23,8 @@ from pyhudi.model.instant import ActionKind
 from pyhudi.model.new_table import merging_of_version_6_logs
 from pyhudi.model.plans import CompactionPlan
 from pyhudi.result import Result
-from pyhudi.services.compact.compaction import COMPACTION, LOG_COMPACTION, call, plan_compaction
-from pyhudi.services.planned import pending_plans, pending_writes, run_plan, run_waiting
+from pyhudi.services.compact.compaction import COMPACTION, LOG_COMPACTION, plan_compaction
+from pyhudi.services.planned import call, pending_plans, pending_writes, run_waiting
 from pyhudi.timeline.table_properties import update_table_config
 from pyhudi.view.file_system_view import FileSystemView
 from pyhudi.view.pending_plans import operation_of
@@ -110,7 +109,7 @@ def _made_ready(context: ActionContext, change: TypeChange) -> TypeChange:
         )
     if not context.meta.config.is_merge_on_read:
         return replace(change, rolled_back=change.rolled_back + undone)
-    logs = run_waiting(pending_plans(LOG_COMPACTION, context), context, partial(run_plan, LOG_COMPACTION))
+    logs = run_waiting(LOG_COMPACTION, pending_plans(LOG_COMPACTION, context), context)
     whole = replace(COMPACTION, planning=_whole_plan)
     trigger_free = replace(context.options, compaction=replace(context.options.compaction, trigger_is_given=False))
     ran = call(whole, replace(context.reloaded(), options=trigger_free))

@@ -232,19 +232,6 @@ class TableHandle:
         with engine_for(self.spark, parsed) as engine:
             return serve(self.storage, service, parsed, engine, dry_run=dry_run, admit=admit, is_run_again=is_run_again)
 
-    def serve_plan(
-        self,
-        service: Callable[..., Result],
-        dry_run: bool,
-        schedule_only: bool,
-        instant_time: str | None,
-        options: Options | None,
-        arguments: Options = _NONE,
-    ) -> Result:
-        """Call a table service whose plans can wait on the timeline."""
-        run = partial(service, dry_run=dry_run, schedule_only=schedule_only, instant_time=instant_time)
-        return self.serve(run, options, arguments, dry_run=dry_run)
-
     def commit_time(self, time: AsOf) -> str:
         """The instant time of the commit that a caller names, by a time of its own or by a moment.
 

@@ -505,10 +505,11 @@ class HudiTable(Readable):
             options: Hudi's own keys; whatever log files there are is compacted, unless they name a trigger to wait for.
         Raises: UnsupportedTable for a copy-on-write table, WriteConflict when another process is at it.
         """
-        from pyhudi.services.compact.compaction import COMPACTION, call
+        from pyhudi.services.compact.compaction import COMPACTION
+        from pyhudi.services.planned import call
 
-        run = partial(call, COMPACTION)
-        return self._handle.serve_plan(run, dry_run, schedule_only, instant_time, options, {"strategy": strategy})
+        run = partial(call, COMPACTION, dry_run=dry_run, schedule_only=schedule_only, instant_time=instant_time)
+        return self._handle.serve(run, options, {"strategy": strategy}, dry_run=dry_run)
 
     def cluster(
         self,
@@ -535,7 +536,8 @@ class HudiTable(Readable):
         from pyhudi.services.cluster.calls import cluster
 
         arguments = {**ordered_by(sort_columns, layout), "target_file_size_bytes": target_file_size_bytes}
-        return self._handle.serve_plan(cluster, dry_run, schedule_only, instant_time, options, arguments)
+        run = partial(cluster, dry_run=dry_run, schedule_only=schedule_only, instant_time=instant_time)
+        return self._handle.serve(run, options, arguments, dry_run=dry_run)
 
     def clean(
         self,
@@ -565,7 +567,8 @@ class HudiTable(Readable):
 
         numbers = {"hours_retained": hours_retained, "file_versions_retained": file_versions_retained}
         arguments = {"policy": policy, "commits_retained": commits_retained, **numbers}
-        return self._handle.serve_plan(clean, dry_run, schedule_only, instant_time, options, arguments)
+        run = partial(clean, dry_run=dry_run, schedule_only=schedule_only, instant_time=instant_time)
+        return self._handle.serve(run, options, arguments, dry_run=dry_run)
 
     def rollback(
         self,

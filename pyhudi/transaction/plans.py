@@ -7,30 +7,30 @@
     drop          an abandoned plan leaves the timeline
 
 A participant's plans (transaction/commit.py) run under the lock from beginning to end, so they need no heartbeat: they
-take the same steps without `run`. Source: docs/formats/timeline.md, "Steps of an instant", "Bodies", "Rollback";
+take the same steps without `Running`. Source: docs/formats/timeline.md, "Steps of an instant", "Bodies", "Rollback";
 docs/formats/writers.md, "Table services and concurrent writers".
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Protocol, TypeVar
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
+from types import TracebackType
+from typing import Generic, Protocol, TypeVar
 
 from pyhudi.errors import add_note
 from pyhudi.filegroup.write.markers import delete_markers
 from pyhudi.interrupts import uninterrupted
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.instant import Instant, State
-from pyhudi.timeline.heartbeat import Heartbeat
 from pyhudi.transaction.commit import TakenOver, after_commit
 from pyhudi.transaction.context import ContextT, TableContext
 from pyhudi.transaction.instants import start, to_plan
 from pyhudi.transaction.undo import delete_files
 
-__all__ = ["WaitingPlan", "run", "start_again", "take_back"]
+__all__ = ["Running", "WaitingPlan", "start_again", "take_back"]
 
 PlanT = TypeVar("PlanT")
-ResultT = TypeVar("ResultT")
 AnyContext = TypeVar("AnyContext", bound=TableContext, contravariant=True)
 
 
@@ -54,76 +54,70 @@ class WaitingPlan(Protocol[AnyContext, PlanT]):
         ...
 
 
-def run(
-    kind: WaitingPlan[ContextT, PlanT],
-    context: ContextT,
-    instant_time: str,
-    work: Callable[[Instant, PlanT], ResultT],
-    *,
-    beats: bool,
-) -> ResultT:
-    """Run a pending plan. After any error it is pending again, unless its instant is complete already.
+class Running(AbstractContextManager[tuple[Instant, PlanT]], Generic[ContextT, PlanT]):
+    """`with Running(...) as (inflight, plan):` around the run of a pending plan, which completes the instant.
 
-    Args:    work: takes the inflight instant and completes it. beats: whether a heartbeat shows others that the run is
-                 alive.
-    Raises:  the errors of the kind of plan and of the work.
+    After any error the plan is pending again, unless its instant is complete already. Not a generator: an interrupt
+    between its `yield` and the block would leave the run as it is.
     """
-    heartbeat = context.heartbeat(instant_time)
-    begun: list[tuple[Instant, PlanT]] = []
-    try:
-        with context.locked():
-            inflight, plan = _begin(kind, instant_time, heartbeat, beats, context.reloaded(), begun)
-        result = work(inflight, plan)
-        after_commit("ending its heartbeat", inflight, context, heartbeat.stop)
-        return result
-    except BaseException as error:
-        for instant, plan in begun:
-            _give_up(kind, instant, plan, heartbeat, context, error)
-        raise
 
+    def __init__(self, kind: WaitingPlan[ContextT, PlanT], context: ContextT, instant_time: str, *, beats: bool):
+        """`beats`: whether a heartbeat shows others that the run is alive."""
+        self._kind, self._context, self._instant_time, self._beats = kind, context, instant_time, beats
+        self._heartbeat = context.heartbeat(instant_time)
+        self._begun: tuple[Instant, PlanT] | None = None  # as soon as there may be something to take back
 
-def _begin(
-    kind: WaitingPlan[ContextT, PlanT],
-    instant_time: str,
-    heartbeat: Heartbeat,
-    beats: bool,
-    now: ContextT,
-    begun: list[tuple[Instant, PlanT]],
-) -> tuple[Instant, PlanT]:
-    """Begin a run. `begun` gets the instant as soon as there may be something to take back."""
-    instant, plan = kind.find(instant_time, now)
-    if instant.state is State.INFLIGHT:
-        kind.check_dead(instant, now)
-        _take_back(kind, instant, plan, now)
-    kind.check(instant, plan, now)
-    with heartbeat.begun(beats):  # before others can see the run
-        begun.append((instant.at(State.INFLIGHT), plan))
-        return start(instant.at(State.REQUESTED), now.meta), plan
-
-
-def _give_up(
-    kind: WaitingPlan[ContextT, PlanT],
-    inflight: Instant,
-    plan: PlanT,
-    heartbeat: Heartbeat,
-    context: ContextT,
-    error: BaseException,
-) -> None:
-    """Turn a failed run back into its plan. If that fails too, the next run does it."""
-    with uninterrupted():
+    def __enter__(self) -> tuple[Instant, PlanT]:
+        """Begin the run. Raises: the errors of the kind of plan."""
         try:
+            with self._context.locked():
+                return self._begin(self._context.reloaded())
+        except BaseException as error:
+            self._give_up(error)
+            raise
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if error is not None:
+            self._give_up(error)
+            return
+        assert self._begun is not None
+        try:
+            after_commit("ending its heartbeat", self._begun[0], self._context, self._heartbeat.stop)
+        except BaseException as late:
+            self._give_up(late)
+            raise
+
+    def _begin(self, now: ContextT) -> tuple[Instant, PlanT]:
+        instant, plan = self._kind.find(self._instant_time, now)
+        if instant.state is State.INFLIGHT:
+            self._kind.check_dead(instant, now)
+            _take_back(self._kind, instant, plan, now)
+        self._kind.check(instant, plan, now)
+        with self._heartbeat.begun(self._beats):  # before others can see the run
+            self._begun = instant.at(State.INFLIGHT), plan
+            return start(instant.at(State.REQUESTED), now.meta), plan
+
+    def _give_up(self, error: BaseException) -> None:
+        """Turn a failed run back into its plan. If that fails too, the next run does it."""
+        if self._begun is None:
+            return
+        (inflight, plan), context = self._begun, self._context
+        with uninterrupted():
             try:
-                if not isinstance(error, TakenOver):
-                    with context.locked():
-                        now = context.reloaded()
-                        current = now.meta.timeline.find(inflight.requested_time, inflight.action)
-                        if current is not None and current.state is State.INFLIGHT:
-                            _take_back(kind, current, plan, now)
-            finally:
-                heartbeat.stop()  # not before: without it others would run the plan, too
-        except Exception as second:
-            time = inflight.requested_time
-            add_note(error, f"{time} could not be taken back yet ({second}); the next run of its plan will do it.")
+                try:
+                    if not isinstance(error, TakenOver):
+                        with context.locked():
+                            now = context.reloaded()
+                            current = now.meta.timeline.find(inflight.requested_time, inflight.action)
+                            if current is not None and current.state is State.INFLIGHT:
+                                _take_back(self._kind, current, plan, now)
+                finally:
+                    self._heartbeat.stop()  # not before: without it others would run the plan, too
+            except Exception as second:
+                time = inflight.requested_time
+                add_note(error, f"{time} could not be taken back yet ({second}); the next run of its plan will do it.")
 
 
 def _take_back(kind: WaitingPlan[ContextT, PlanT], inflight: Instant, plan: PlanT, now: ContextT) -> None:

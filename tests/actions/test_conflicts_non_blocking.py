@@ -111,7 +111,8 @@ def compact(table: TestTable) -> None:
     from functools import partial
 
     from pyhudi.model.options import WriteOptions
-    from pyhudi.services.compact.compaction import COMPACTION, call
+    from pyhudi.services.compact.compaction import COMPACTION
+    from pyhudi.services.planned import call
     from tests.support.tables.small import DEFAULTS
 
     given = {**DEFAULTS, **table.options}

@@ -14,7 +14,8 @@ from pyhudi.errors import ConfigError, TableNotFound, WriteConflict
 from pyhudi.formats.timeline.instant_files import decode_requested_replace
 from pyhudi.model.instant import ActionKind, State
 from pyhudi.model.options import WriteOptions
-from pyhudi.services.compact.compaction import COMPACTION, call
+from pyhudi.services.compact.compaction import COMPACTION
+from pyhudi.services.planned import call
 from pyhudi.storage.memory import MemoryStorage
 from pyhudi.table.calls import serve
 from tests.support.tables.small import TestTable, rows_of

@@ -23,7 +23,8 @@ from pyhudi.model.options.metadata import DEFAULT_METADATA
 from pyhudi.queries.validation import validate
 from pyhudi.services.clean.cleaning import clean
 from pyhudi.services.cluster.calls import cluster
-from pyhudi.services.compact.compaction import COMPACTION, LOG_COMPACTION, call
+from pyhudi.services.compact.compaction import COMPACTION, LOG_COMPACTION
+from pyhudi.services.planned import call
 from pyhudi.services.savepoint import savepoint
 from pyhudi.storage.clock import FixedClock
 from pyhudi.storage.memory import MemoryStorage

@@ -22,7 +22,7 @@ from pyhudi.queries.snapshot import read_batches
 from pyhudi.queries.validation import validate
 from pyhudi.services.clean.cleaning import clean
 from pyhudi.services.compact.compaction import COMPACTION
-from pyhudi.services.compact.compaction import call as compact
+from pyhudi.services.planned import call as compact
 from pyhudi.services.repair import REPAIRS
 from pyhudi.services.repair.partitions import rename_partition
 from pyhudi.services.repair.result import RepairResult

@@ -35,10 +35,11 @@ from pyhudi.queries.snapshot import read_batches
 from pyhudi.queries.validation import validate
 from pyhudi.services.clean.cleaning import clean
 from pyhudi.services.cluster.calls import cluster
-from pyhudi.services.compact.compaction import COMPACTION, call
+from pyhudi.services.compact.compaction import COMPACTION
 from pyhudi.services.index_building import build_waiting, schedule_index
 from pyhudi.services.indexes import create_index, drop_index, index_request
 from pyhudi.services.metadata_table import rebuild_metadata
+from pyhudi.services.planned import call
 from pyhudi.storage.clock import FixedClock
 from pyhudi.storage.memory import MemoryStorage
 from pyhudi.table.calls import serve

@@ -15,8 +15,9 @@ from pyhudi.model.options import WriteOptions
 from pyhudi.queries.history import load_table_history
 from pyhudi.services.clean.cleaning import clean
 from pyhudi.services.cluster.calls import cluster
-from pyhudi.services.compact.compaction import COMPACTION, call
+from pyhudi.services.compact.compaction import COMPACTION
 from pyhudi.services.plan_files import plan_schema
+from pyhudi.services.planned import call
 from pyhudi.services.savepoint import delete_savepoint, savepoint
 from pyhudi.table.calls import serve
 from tests.support.tables.altered import LAST, RENAMED, Altered, first_rows

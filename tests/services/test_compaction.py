@@ -16,7 +16,8 @@ from pyhudi.model.filenames import marker_folder
 from pyhudi.model.instant import ActionKind, State
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.model.options import WriteOptions
-from pyhudi.services.compact.compaction import COMPACTION, LOG_COMPACTION, call
+from pyhudi.services.compact.compaction import COMPACTION, LOG_COMPACTION
+from pyhudi.services.planned import call
 from pyhudi.services.results import CompactionResult
 from pyhudi.table.calls import serve
 from pyhudi.transaction.instants import TimelineWriter

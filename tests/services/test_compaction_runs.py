@@ -12,7 +12,7 @@ from pyhudi.errors import HudiError, TableError, WriteConflict
 from pyhudi.filegroup.rewrite.compact import CompactSlices
 from pyhudi.model.filenames import heartbeat_path, marker_folder
 from pyhudi.model.instant import ActionKind, State
-from pyhudi.services import plan_call
+from pyhudi.services import planned
 from pyhudi.services.compact import compaction
 from pyhudi.services.planned import pending_plans
 from pyhudi.storage.memory import MemoryStorage
@@ -139,7 +139,7 @@ def test_a_plan_that_another_process_carries_out_while_this_one_waits_for_the_lo
     table = Compacted().start()
     scheduled = table.compact(schedule_only=True).scheduled
     others: list[Any] = []
-    module = plan_call if at_end_of == "a call" else compaction
+    module = planned if at_end_of == "a call" else compaction
     real = pending_plans
 
     def seen_before_another_was_quicker(service: Any, context: Any) -> Any:

@@ -15,6 +15,7 @@ import pytest
 import pyhudi
 from pyhudi import HudiTable, write_hudi
 from pyhudi.actions.runner import run
+from pyhudi.filegroup.rewrite.compact import CompactSlices
 from pyhudi.storage.local import LocalStorage
 from tests.support.source import ROOT
 
@@ -24,7 +25,9 @@ _READS = ("open_input", "list", "walk", "file_names_in")
 # Files of PyHudi with a call on the stack, for three rows in a warm process. These may fall, and not grow.
 _FILES_MAX = {"upsert": 208, "read": 115, "compact": 179}
 _FRAMES_BEFORE_RUN_MAX = {"upsert": 6, "write_hudi": 6, "update": 7}
-_STOPS_MAX = {"upsert": 22, "read": 16, "metadata": 10}
+_FRAMES_BEFORE_SLICE_MAX = 12
+_WITHOUT_METADATA = {"hoodie.metadata.enable": "false"}
+_STOPS_MAX = {"upsert": 21, "read": 16, "metadata": 10}
 
 
 def _write(path: Path, table_type: str, *, metadata: bool) -> None:
@@ -96,6 +99,19 @@ def test_a_write_reaches_the_runner_within_a_few_frames(tmp_path: Path) -> None:
     frames = {name: _frames_before(run, call) for name, call in calls.items()}
 
     assert {name: walk for name, walk in frames.items() if len(walk) > _FRAMES_BEFORE_RUN_MAX[name]} == {}
+
+
+def test_a_compaction_reaches_a_slice_within_a_few_frames(tmp_path: Path) -> None:
+    rows = pa.table({"id": ["a", "b"], "value": [1, 2], "ts": [1, 1]})  # one slice: no thread is needed for it
+    table = HudiTable.create(
+        tmp_path, rows.schema, record_key="id", ordering="ts", table_type="MERGE_ON_READ", options=_WITHOUT_METADATA
+    )
+    for _ in range(2):
+        table.upsert(rows, options=_WITHOUT_METADATA)
+
+    frames = _frames_before(CompactSlices.__call__, table.compact)
+
+    assert len(frames) <= _FRAMES_BEFORE_SLICE_MAX, frames
 
 
 def _listed(title: str) -> list[str]:

@@ -27,6 +27,7 @@ import pyarrow as pa
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.clustering_updates import groups_in_pending_plans, is_clustering
 from pyhudi.actions.conflicts import groups_of
+from pyhudi.actions.undo.rollback import undo
 from pyhudi.engine.base import FanOutWork
 from pyhudi.errors import ConfigError, CorruptFile, WriteConflict
 from pyhudi.filegroup.read.slice import SliceSpec
@@ -38,12 +39,12 @@ from pyhudi.formats.bootstrap import source_uri
 from pyhudi.formats.timeline.plans import encode_clustering_plan
 from pyhudi.index.bucket import bucket_of_file_id
 from pyhudi.index.chosen import index_class
-from pyhudi.index.consistent_bucket import mark_ring, save_ring
+from pyhudi.index.consistent_bucket import delete_rings, mark_ring, save_ring
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.commit import CommitMetadata, OperationType, WriteStatus
 from pyhudi.model.file_group import FileGroupId
 from pyhudi.model.filenames import BaseFileName, data_path
-from pyhudi.model.instant import COMPACTIONS, ActionKind, Instant
+from pyhudi.model.instant import COMPACTIONS, ActionKind, Instant, State
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.model.options import WriteOptions
 from pyhudi.model.options.services import LAYOUT_KEYS, LayoutOptions
@@ -51,12 +52,13 @@ from pyhudi.model.plans import ClusteringGroup, ClusteringPlan
 from pyhudi.services.cluster.buckets import children_of, is_resize, resized_rings
 from pyhudi.services.cluster.strategies import PLAN_STRATEGIES, ClusteringStrategy, partitions_to_cluster
 from pyhudi.services.plan_files import check_logs
-from pyhudi.services.results import ClusteringRun
+from pyhudi.services.planned import Called
+from pyhudi.services.results import ClusteringResult, ClusteringRun
 from pyhudi.view.committed_logs import with_committed_bytes
 from pyhudi.view.file_system_view import FileSystemView
 from pyhudi.view.pending_plans import pending_clusterings, slices_of
 
-__all__ = ["CLUSTERING", "Clustering", "StalePlan", "check_fresh"]
+__all__ = ["CLUSTERING", "Clustering", "StalePlan", "check_fresh", "commits_since_clustering"]
 
 
 class StalePlan(WriteConflict):
@@ -120,6 +122,11 @@ class Clustering:
 
     kind: ActionKind = ActionKind.CLUSTERING
     operation: str = OperationType.CLUSTER
+
+    def wants(self, context: ActionContext) -> bool:
+        """Always, unless the call names a number of commits."""
+        options = context.options.clustering
+        return not options.trigger_is_given or commits_since_clustering(context) >= options.inline_commits_max
 
     def plan(self, context: ActionContext) -> ClusteringPlan | None:
         strategy: ClusteringStrategy = PLAN_STRATEGIES.load(_strategy_name(context.options))()
@@ -218,7 +225,13 @@ class Clustering:
         for path in plan.partitions if is_resize(plan) else ():
             mark_ring(context.meta.storage, path, instant.requested_time, context.meta.config.table_version)
 
-    def result(
+    def failed(self, instant_time: str, error: WriteConflict, context: ActionContext) -> None:
+        """Drop a stale plan: it would block others for good."""
+        if isinstance(error, StalePlan):
+            undo(Instant(instant_time, self.kind, State.REQUESTED), context)
+            delete_rings(context.meta.storage, instant_time)
+
+    def report(
         self,
         completed: Instant,
         plan: ClusteringPlan,
@@ -228,8 +241,30 @@ class Clustering:
         assert completed.completion_time is not None
         return ClusteringRun.of(completed.requested_time, completed.completion_time, plan, statuses, seconds)
 
+    def summarise(self, called: Called[ClusteringPlan, ClusteringRun]) -> ClusteringResult:
+        groups = () if called.plan is None else called.plan.groups
+        return ClusteringResult(called.table, groups, called.scheduled, called.runs, called.waiting)
+
 
 CLUSTERING = Clustering()
+
+
+def commits_since_clustering(context: ActionContext) -> int:
+    """Completed writes since the last clustering, executed or planned."""
+    meta = context.meta
+    last = ""
+    for instant in reversed(meta.timeline.instants):
+        if instant.is_completed:
+            is_one = (
+                instant.action is ActionKind.REPLACECOMMIT
+                and meta.commits.metadata(instant).operation_type == OperationType.CLUSTER
+            )
+        else:
+            is_one = meta.reader.clustering_plan(instant) is not None
+        if is_one:
+            last = instant.requested_time
+            break
+    return len(meta.timeline.commits().after(last))
 
 
 def _strategy_name(options: WriteOptions) -> str:

@@ -9,14 +9,8 @@ times decide to which slice they belong.
 
 `LOG_COMPACTION` merges the log blocks of a slice into one log file; base files stay.
 
-A user runs either service with `call`:
-
-    dry run         the plan, nothing on disk
-    schedule only   the plan goes to the timeline
-    else            pending plans are executed, then a new one is made and executed
-
-At the end of a write, `compact_after_write` compacts, only schedules, or compacts logs, depending on the write's
-options.
+A user runs either service with `services.planned.call`. At the end of a write, `compact_after_write` compacts, only
+schedules, or compacts logs, depending on the write's options.
 Source: docs/formats/table-services.md, "Compaction plan", "Log compaction plan"; docs/formats/writers.md,
 "Table services and concurrent writers"; docs/formats/file-names.md, "File groups and slices"; docs/formats/log.md,
 "Which blocks count"; docs/compatibility.md for when a write compacts.
@@ -27,7 +21,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
-from functools import partial
 
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.clustering_updates import groups_in_pending_plans
@@ -48,9 +41,8 @@ from pyhudi.model.instant import COMPACTIONS, ActionKind, Instant, parse_instant
 from pyhudi.model.plans import CompactionPlan, CompactionStrategyInfo
 from pyhudi.model.timeline import Timeline
 from pyhudi.services.compact.strategies import DeltaCommits, is_due, narrowed, ordered
-from pyhudi.services.plan_call import call_service
 from pyhudi.services.plan_files import check_logs, delete_files_of_run
-from pyhudi.services.planned import pending_plans, pending_writes, run_plan, run_waiting, schedule_plan
+from pyhudi.services.planned import Called, call, pending_plans, pending_writes, run_waiting, schedule_plan
 from pyhudi.services.results import CompactionResult, CompactionRun
 from pyhudi.view.committed_logs import with_committed_bytes
 from pyhudi.view.file_system_view import FileSystemView
@@ -60,7 +52,6 @@ __all__ = [
     "COMPACTION",
     "LOG_COMPACTION",
     "CompactionService",
-    "call",
     "check_merge_on_read",
     "compact_after_write",
     "compact_waiting",
@@ -79,6 +70,12 @@ class CompactionService:
     operation: str
     planning: Callable[[ActionContext], CompactionPlan]
     working: Callable[[ActionContext, WriteSpec, SliceSpec, int], FanOutWork[FileSlice]]
+
+    def wants(self, context: ActionContext) -> bool:
+        """Always, unless the call names a trigger."""
+        if self.kind is ActionKind.LOGCOMPACTION or not context.options.compaction.trigger_is_given:
+            return True
+        return compaction_is_due(context)
 
     def plan(self, context: ActionContext) -> CompactionPlan | None:
         plan = self.planning(context)
@@ -122,7 +119,10 @@ class CompactionService:
     def completed(self, instant: Instant, plan: CompactionPlan, context: ActionContext) -> None:
         """Do nothing: no work remains."""
 
-    def result(
+    def failed(self, instant_time: str, error: WriteConflict, context: ActionContext) -> None:
+        """Do nothing: a plan of this service can always be executed."""
+
+    def report(
         self,
         completed: Instant,
         plan: CompactionPlan,
@@ -131,6 +131,10 @@ class CompactionService:
     ) -> CompactionRun:
         assert completed.completion_time is not None
         return CompactionRun.of(completed.requested_time, completed.completion_time, plan.operations, statuses, seconds)
+
+    def summarise(self, called: Called[CompactionPlan, CompactionRun]) -> CompactionResult:
+        planned = () if called.plan is None else called.plan.operations
+        return CompactionResult(called.table, self.operation, planned, called.scheduled, called.runs, called.waiting)
 
 
 def plan_compaction(context: ActionContext) -> CompactionPlan:
@@ -265,41 +269,6 @@ LOG_COMPACTION = CompactionService(
 )
 
 
-def call(
-    service: CompactionService,
-    context: ActionContext,
-    *,
-    dry_run: bool = False,
-    schedule_only: bool = False,
-    instant_time: str | None = None,
-) -> CompactionResult:
-    """Run one of the two services.
-
-    Args:    instant_time: execute only this pending plan.
-    Raises:  HudiError; see `schedule_plan` and `run_plan`. Plans executed before stay executed.
-    """
-    table = context.meta.storage.root
-    if instant_time is not None and not dry_run:
-        return CompactionResult(table, service.operation, runs=(run_plan(service, context, instant_time),))
-    called = call_service(
-        service,
-        context,
-        wants=lambda now: _wants(service, now),
-        run=partial(run_plan, service),
-        dry_run=dry_run,
-        schedule_only=schedule_only,
-    )
-    operations = () if called.plan is None else called.plan.operations
-    return CompactionResult(table, service.operation, operations, called.scheduled, called.runs, called.waiting)
-
-
-def _wants(service: CompactionService, context: ActionContext) -> bool:
-    """Is a compaction due? A call always compacts, unless it names a trigger."""
-    if service is not COMPACTION or not context.options.compaction.trigger_is_given:
-        return True
-    return compaction_is_due(context)
-
-
 def compact_after_write(context: ActionContext) -> tuple[str, ...]:
     """After a complete write to a merge-on-read table: compact, only schedule, or compact logs, depending on its
     options. Returns the completed instants.
@@ -310,12 +279,11 @@ def compact_after_write(context: ActionContext) -> tuple[str, ...]:
 
 
 def _compacted(context: ActionContext) -> tuple[str, ...]:
-    run = partial(run_plan, COMPACTION)
-    runs = [*run_waiting(pending_plans(COMPACTION, context), context, run)]
+    runs = [*run_waiting(COMPACTION, pending_plans(COMPACTION, context), context)]
     if _may_plan(context) and compaction_is_due(context):
         made = schedule_plan(COMPACTION, context)
         if made is not None:
-            runs += run_waiting(made[:1], context, run)
+            runs += run_waiting(COMPACTION, made[:1], context)
     if not runs and context.options.compaction.log_inline:
         runs += call(LOG_COMPACTION, context).runs
     return tuple(run.instant_time for run in runs)
@@ -336,5 +304,5 @@ def _may_plan(context: ActionContext) -> bool:
 
 def compact_waiting(context: ActionContext) -> tuple[str, ...]:
     """Execute pending compactions, and plan none. Returns the completed instants."""
-    runs = run_waiting(pending_plans(COMPACTION, context), context, partial(run_plan, COMPACTION))
+    runs = run_waiting(COMPACTION, pending_plans(COMPACTION, context), context)
     return tuple(run.instant_time for run in runs)

@@ -42,9 +42,11 @@ class Maintenance:
         options: Options | None = None,
     ) -> CompactionResult:
         """Merge-on-read: merge the log blocks of slices with many of them; base files stay. See `compact`."""
-        from pyhudi.services.compact.compaction import LOG_COMPACTION, call
+        from pyhudi.services.compact.compaction import LOG_COMPACTION
+        from pyhudi.services.planned import call
 
-        return self._handle.serve_plan(partial(call, LOG_COMPACTION), dry_run, schedule_only, instant_time, options)
+        run = partial(call, LOG_COMPACTION, dry_run=dry_run, schedule_only=schedule_only, instant_time=instant_time)
+        return self._handle.serve(run, options, dry_run=dry_run)
 
     def archive(
         self,

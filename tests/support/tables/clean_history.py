@@ -11,7 +11,8 @@ from pyhudi.engine.local import LocalEngine
 from pyhudi.model.options import WriteOptions
 from pyhudi.services.clean.cleaning import clean
 from pyhudi.services.cluster.calls import cluster
-from pyhudi.services.compact.compaction import COMPACTION, LOG_COMPACTION, call
+from pyhudi.services.compact.compaction import COMPACTION, LOG_COMPACTION
+from pyhudi.services.planned import call
 from pyhudi.services.savepoint import delete_savepoint, load_savepoints, savepoint
 from pyhudi.storage.memory import MemoryStorage
 from pyhudi.table.calls import serve

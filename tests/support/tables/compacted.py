@@ -8,8 +8,8 @@ from typing import Any
 
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.model.options import WriteOptions
-from pyhudi.services.compact.compaction import COMPACTION, LOG_COMPACTION, call
-from pyhudi.services.planned import Service
+from pyhudi.services.compact.compaction import COMPACTION, LOG_COMPACTION
+from pyhudi.services.planned import Service, call
 from pyhudi.services.results import CompactionResult
 from pyhudi.table.calls import serve
 from tests.support.tables.merge_on_read import MergeOnRead

@@ -14,7 +14,8 @@ from pyhudi.filegroup.read.slice import SliceSpec, read_file_slice
 from pyhudi.merge.rules import merge_rules
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.model.options import WriteOptions
-from pyhudi.services.compact.compaction import COMPACTION, call
+from pyhudi.services.compact.compaction import COMPACTION
+from pyhudi.services.planned import call
 from pyhudi.storage.base import Storage
 from pyhudi.storage.memory import MemoryStorage
 from pyhudi.table.calls import serve

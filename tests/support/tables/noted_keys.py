@@ -20,7 +20,8 @@ from pyhudi.model.commit import OperationType, WriteStatus, change_of
 from pyhudi.model.file_group import FileGroupId
 from pyhudi.model.options import WriteOptions
 from pyhudi.services.cluster.calls import cluster
-from pyhudi.services.compact.compaction import COMPACTION, call
+from pyhudi.services.compact.compaction import COMPACTION
+from pyhudi.services.planned import call
 from pyhudi.table.calls import serve
 from pyhudi.view.file_system_view import FileSystemView
 from tests.support.tables.small import DEFAULTS, TestTable

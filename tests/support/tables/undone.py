@@ -10,7 +10,8 @@ from pyhudi.actions.undo.restore import restore, roll_back
 from pyhudi.actions.undo.restore_result import RestoreResult, RollbackResult
 from pyhudi.model.options import WriteOptions
 from pyhudi.services.cluster.calls import cluster
-from pyhudi.services.compact.compaction import COMPACTION, LOG_COMPACTION, call
+from pyhudi.services.compact.compaction import COMPACTION, LOG_COMPACTION
+from pyhudi.services.planned import call
 from pyhudi.services.savepoint import Savepoint, savepoint
 from pyhudi.table.calls import serve
 from pyhudi.timeline.table_properties import load_table_config

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.clustering_updates import groups_in_pending_plans
@@ -27,8 +26,8 @@ from pyhudi.errors import UnsupportedTable, WriteConflict
 from pyhudi.model.options import WriteOptions
 from pyhudi.model.options.services import CompactionOptions
 from pyhudi.model.table_config import TableConfig
-from pyhudi.services.compact.compaction import COMPACTION, LOG_COMPACTION, call
-from pyhudi.services.planned import pending_plans, pending_writes, run_plan, run_waiting
+from pyhudi.services.compact.compaction import COMPACTION, LOG_COMPACTION
+from pyhudi.services.planned import call, pending_plans, pending_writes, run_waiting
 from pyhudi.view.file_system_view import FileSystemView
 
 __all__ = [
@@ -120,7 +119,7 @@ def rollback_and_compact(context: ActionContext) -> RolledBackAndCompacted:
         )
     if not context.meta.config.is_merge_on_read:
         return RolledBackAndCompacted(undone)
-    logs = run_waiting(pending_plans(LOG_COMPACTION, context), context, partial(run_plan, LOG_COMPACTION))
+    logs = run_waiting(LOG_COMPACTION, pending_plans(LOG_COMPACTION, context), context)
     compacted = [run.instant_time for run in logs]
     options = replace(context.options, compaction=CompactionOptions(strategies=(_UNBOUNDED,)))
     context = replace(context.reloaded(), options=options)
