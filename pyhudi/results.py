@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pyhudi.actions.result import WriteResult
     from pyhudi.actions.undo.restore_result import RestoreResult, RollbackResult
+    from pyhudi.exports.result import ExportResult
     from pyhudi.model.instant import Instant
     from pyhudi.model.table_config import TableConfig
     from pyhudi.model.timeline import Timeline
@@ -45,6 +46,7 @@ __all__ = [
     "CompactionResult",
     "Constraint",
     "Difference",
+    "ExportResult",
     "ExportedFile",
     "History",
     "HistoryEntry",
@@ -85,6 +87,7 @@ _HOME = {
     "CompactionResult": "pyhudi.services.results",
     "Constraint": "pyhudi.table.groups.lists",
     "Difference": "pyhudi.queries.statistics_validation",
+    "ExportResult": "pyhudi.exports.result",
     "ExportedFile": "pyhudi.table.exports",
     "History": "pyhudi.queries.history",
     "HistoryEntry": "pyhudi.queries.history",

@@ -142,11 +142,17 @@ def calling(what: str, storage: Storage, options: WriteOptions) -> Iterator[Logg
 
 
 def register(storage: Storage, options: WriteOptions) -> None:
-    """After a call: register the table in a catalog, if the options ask for it. Never raises."""
-    if options.sync.is_on and not isinstance(storage, StagedTable):
+    """After a call: register the table in a catalog, and export it, if the options ask for it. Never raises."""
+    if isinstance(storage, StagedTable):
+        return
+    if options.sync.is_on:
         from pyhudi.sync.calls import sync_after_commit
 
         sync_after_commit(storage, options)
+    if options.export.formats:
+        from pyhudi.exports.export import export_after_commit
+
+        export_after_commit(storage, options)
 
 
 def _name_of(service: Callable[..., object]) -> str:

@@ -37,6 +37,7 @@ from pyhudi.timeline.table_properties import table_exists
 if TYPE_CHECKING:
     from pyhudi.actions.result import WriteResult
     from pyhudi.actions.undo.restore_result import RestoreResult, RollbackResult
+    from pyhudi.exports.result import ExportResult
     from pyhudi.expressions.binding import Where
     from pyhudi.queries.history import History
     from pyhudi.queries.query import AsOf
@@ -624,6 +625,23 @@ class HudiTable(Readable):
 
         parsed = self._handle.write_options(self._handle.options(options))
         return sync_now(catalog, self._handle.fresh(), parsed.sync)
+
+    def export_metadata(self, format: str, *, options: Options | None = None) -> ExportResult:
+        """Let engines of another format read the table: its metadata over the table's own files, which stay as they
+        are.
+
+        Each commit since the last export is a version of its own. Merge-on-read tables are exported as their base
+        files. Options make each commit do it (docs/exports.md).
+
+        Args:    format: "delta".
+                 options: Hudi's own keys, and ours of exports.
+        Raises:  ConfigError for another format, MissingLibrary, UnsupportedTable and SchemaMismatch for what the format
+                 can't say, WriteConflict when other exports were faster again and again, StorageError.
+        """
+        from pyhudi.exports.export import export_now
+
+        parsed = self._handle.write_options(self._handle.options(options))
+        return export_now(format, self._handle.fresh(), parsed.export)
 
     def drop(self) -> None:
         """Delete the table: its rows, its history, and all else in its folder. Nobody may use it meanwhile.

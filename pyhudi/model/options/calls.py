@@ -23,6 +23,7 @@ from pyhudi.model.options.concurrency import (
     lock_options,
 )
 from pyhudi.model.options.declare import Values, parse, part
+from pyhudi.model.options.exporting import ExportOptions, export_options
 from pyhudi.model.options.files import DamageOptions, FileOptions, file_options
 from pyhudi.model.options.index import BucketOptions, IndexOptions, bucket_options, index_options
 from pyhudi.model.options.merging import MemoryOptions, MergerOptions, MergingOptions, merging_options
@@ -101,6 +102,7 @@ class WriteOptions(
     callback: CallbackOptions = part(CallbackOptions)
     validation: ValidationOptions = part(ValidationOptions)
     sync: SyncOptions = part(SyncOptions, sync_options)
+    export: ExportOptions = part(ExportOptions, export_options)
     explicit: frozenset[str] = frozenset()
 
     @classmethod

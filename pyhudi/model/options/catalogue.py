@@ -15,6 +15,7 @@ from typing import TypeVar
 from pyhudi.errors import ConfigError
 from pyhudi.model.options.concurrency import LOCK_PROVIDER, ConcurrencyOptions, LivenessOptions, LockOptions
 from pyhudi.model.options.declare import is_own_class, key_of, own_rows, topic
+from pyhudi.model.options.exporting import ExportOptions
 from pyhudi.model.options.files import DamageOptions, FileOptions
 from pyhudi.model.options.index import INDEX_TYPE, BucketOptions, IndexOptions
 from pyhudi.model.options.merging import MemoryOptions, MergerOptions, MergingOptions
@@ -83,6 +84,7 @@ OPTIONS: tuple[OptionSpec, ...] = (
     *topic("Commit callbacks", CallbackOptions),
     *topic("Metrics", MetricsOptions),
     *topic("Catalogs", SyncOptions),
+    *topic("Exports", ExportOptions),
     *topic("Statements of SQL", StatementOptions),
     *topic("Reading", QueryOptions, SCHEMA_HISTORY),
     *topic("Streams", StreamOptions, SourceOptions),

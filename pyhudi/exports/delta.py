@@ -1,0 +1,212 @@
+"""Delta metadata beside `.hoodie`: `_delta_log`, one version for each Hudi commit. deltalake's public calls only.
+
+    add columns      a version of its own, which names the commit before: deltalake adds columns by no other call
+    add and remove   one version; `hudi.instant` and `hudi.completion.time` in its commitInfo
+    replace          Delta changes no column but by adding: so the log is deleted, newest version first, and made again
+
+A version is made on top of the one that was read, or not at all (no retries): of two exports one finds that it was
+outrun. Files of earlier versions are never Delta's to delete: a removed file is dated as if it were removed in the year
+9999, so that no VACUUM finds it expired, and the table's retention is a hundred years.
+Source: Delta's protocol (add, remove, commitInfo); docs/exports.md.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import date
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+import pyarrow as pa
+
+from pyhudi.errors import StorageError, TableExists, UnsupportedTable
+from pyhudi.exports.commits import DataFile, ExportCommit, ExportedState
+from pyhudi.exports.delta_schema import delta_columns
+from pyhudi.exports.target import MustBeMadeAgain, Outrun
+from pyhudi.meta_client import MetaClient
+from pyhudi.model.options.exporting import ExportOptions
+
+if TYPE_CHECKING:
+    from deltalake import CommitProperties, DeltaTable
+    from deltalake.transaction import AddAction
+
+__all__ = ["DeltaTarget", "open_delta"]
+
+_LOG = "_delta_log"
+_INSTANT, _COMPLETION_TIME = "hudi.instant", "hudi.completion.time"
+_NEVER_MS = 253_402_300_799_000  # the end of the year 9999
+_CONFIGURATION = {"delta.deletedFileRetentionDuration": "interval 36500 days"}
+
+
+@dataclass(slots=True)
+class DeltaTarget:
+    """The Delta log of one table. `table`, `before`: as it was read, or made, last."""
+
+    meta: MetaClient
+    table: DeltaTable | None = None
+    before: ExportedState | None = None
+
+    @property
+    def location(self) -> str:
+        return self.meta.storage.root
+
+    def exported(self) -> ExportedState | None:
+        """See `ExportTarget`. Raises TableExists for a Delta table that no export of ours made."""
+        from deltalake import DeltaTable
+
+        self.table = self.before = None
+        with self._calling():
+            if not DeltaTable.is_deltatable(self.location):
+                return None
+            self.table = DeltaTable(self.location)
+            names = self._newest_names(self.table)
+            columns = tuple(self.table.metadata().partition_columns)
+            paths = pa.table(self.table.get_add_actions()).column("path").cast(pa.string()).to_pylist()
+        self.before = ExportedState(names[0], names[1], frozenset(unquote(str(path)) for path in paths), columns)
+        return self.before
+
+    def _newest_names(self, table: DeltaTable) -> tuple[str, str]:
+        """The instant and the completion time of the newest version that names them: others may have made some since,
+        as OPTIMIZE does.
+        """
+        for limit in (1, None):
+            for version in table.history(limit):
+                if _INSTANT in version:
+                    return str(version[_INSTANT]), str(version.get(_COMPLETION_TIME, ""))
+        raise TableExists(
+            f"{self.location}: its {_LOG} is of a Delta table that was not exported from the Hudi table. Nothing was "
+            f"exported; delete {_LOG} if nobody needs it."
+        )
+
+    def apply(self, commit: ExportCommit) -> None:
+        """See `ExportTarget`."""
+        from deltalake.transaction import RemoveAction
+
+        columns = delta_columns(commit.schema, self.location)
+        if self.table is None or self.before is None:
+            self._create(commit, columns)
+            return
+        fresh = self._fresh_columns(columns, commit.partition_columns)
+        if fresh:
+            self._add_columns(fresh)
+        actions: list[AddAction | RemoveAction] = list(self._adds(commit.added))
+        actions += [RemoveAction(path, True, _NEVER_MS) for path in commit.removed]
+        with self._calling():
+            self.table.create_write_transaction(
+                actions,
+                "append",
+                self.table.schema(),
+                list(commit.partition_columns),
+                commit_properties=_names(commit.instant, commit.completion_time),
+            )
+            self.table.update_incremental()
+        self._has(commit)
+
+    def replace(self, commit: ExportCommit) -> None:
+        """See `ExportTarget`. A death in between leaves an earlier version, or no Delta table."""
+        columns = delta_columns(commit.schema, self.location)
+        for path in sorted((entry.path for entry in self.meta.storage.walk(_LOG)), reverse=True):
+            self.meta.storage.delete(path)
+        self.table = self.before = None
+        self._create(commit, columns)
+
+    def _create(self, commit: ExportCommit, columns: pa.Schema) -> None:
+        from deltalake import DeltaTable, Schema
+        from deltalake.transaction import create_table_with_add_actions
+
+        with self._calling():
+            create_table_with_add_actions(
+                self.location,
+                Schema.from_arrow(columns),
+                list(self._adds(commit.added)),
+                "error",
+                list(commit.partition_columns),
+                configuration=_CONFIGURATION,
+                commit_properties=_names(commit.instant, commit.completion_time),
+            )
+            self.table = DeltaTable(self.location)
+        self._has(commit)
+
+    def _has(self, commit: ExportCommit) -> None:
+        self.before = ExportedState(commit.instant, commit.completion_time, frozenset(), commit.partition_columns)
+
+    def _fresh_columns(self, columns: pa.Schema, partition_columns: Sequence[str]) -> pa.Schema:
+        """The columns to add. Raises MustBeMadeAgain where Delta can't get these columns by adding."""
+        from deltalake import Schema
+
+        assert self.table is not None
+        stored, now = _types(self.table.schema()), _types(Schema.from_arrow(columns))
+        for name, kind in stored.items():
+            if now.get(name) != kind:
+                what = "has another type" if name in now else "was dropped or renamed"
+                raise MustBeMadeAgain(f"column {name!r} {what}")
+        if list(partition_columns) != list(self.table.metadata().partition_columns):
+            raise MustBeMadeAgain("not every partition path gives the values of the partition columns any more")
+        return pa.schema([columns.field(name) for name in now if name not in stored])
+
+    def _add_columns(self, columns: pa.Schema) -> None:
+        from deltalake import Schema
+
+        assert self.table is not None
+        assert self.before is not None
+        names = _names(self.before.instant, self.before.completion_time)
+        with self._calling():
+            self.table.alter.add_columns(Schema.from_arrow(columns).fields, commit_properties=names)
+            self.table.update_incremental()
+
+    def _adds(self, files: Iterable[DataFile]) -> Iterator[AddAction]:
+        from deltalake.transaction import AddAction
+
+        now_ms = self.meta.clock.now_ms()
+        for file in files:
+            values = {name: _text(value) for name, value in file.partition_values.items()}
+            yield AddAction(
+                file.path, file.size_bytes, values, now_ms, True, json.dumps({"numRecords": file.row_count})
+            )
+
+    @contextmanager
+    def _calling(self) -> Iterator[None]:
+        """Around calls of deltalake. Raises Outrun when there is a version that was not read, else StorageError."""
+        from deltalake.exceptions import CommitFailedError, DeltaError
+
+        try:
+            yield
+        except CommitFailedError as error:
+            raise Outrun(f"{self.location}: another export was faster: {error}") from error
+        except (DeltaError, OSError) as error:
+            if self.table is None and "already exists" in str(error):
+                raise Outrun(f"{self.location}: another export was faster: {error}") from error
+            raise StorageError(
+                f"{self.location}: deltalake can't do its part ({type(error).__name__}: {error}). What was exported "
+                "before stays as it is; export again."
+            ) from error
+
+
+def _names(instant: str, completion_time: str) -> CommitProperties:
+    """What a version says of itself, and that it is made at once or not at all."""
+    from deltalake import CommitProperties
+
+    return CommitProperties({_INSTANT: instant, _COMPLETION_TIME: completion_time}, max_commit_retries=0)
+
+
+def _types(schema: Any) -> Mapping[str, object]:
+    return {field["name"]: field["type"] for field in json.loads(schema.to_json())["fields"]}
+
+
+def _text(value: object | None) -> str | None:
+    """A partition value as Delta's log has it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, date):
+        return value.isoformat()
+    return None if value is None else str(value)
+
+
+def open_delta(meta: MetaClient, options: ExportOptions) -> DeltaTarget:
+    """The Delta log of a table. Raises UnsupportedTable for a store that deltalake can't reach."""
+    if meta.storage.root.startswith("memory:"):
+        raise UnsupportedTable(f"{meta.storage.root}: deltalake can't reach a table in memory. Nothing was exported.")
+    return DeltaTarget(meta)
