@@ -111,10 +111,10 @@ def _services(choice: random.Random, index: str) -> dict[str, str]:
 class LifeTable:
     """The table, the dict, and their comparison. `story`: what happened so far.
 
-    `by_column`: rows merge column by column.
+    `by_column`: rows merge column by column. `path`: None: in memory.
     """
 
-    def __init__(self, seed: int, *, by_column: bool) -> None:
+    def __init__(self, seed: int, *, by_column: bool, path: str | None = None) -> None:
         self.choice = choice = random.Random(seed)
         version = choice.choice(["6", "8", "9", "9"])
         indexes = [name for name in _INDEXES if name != _RECORD_INDEX or version != "6"]
@@ -150,8 +150,8 @@ class LifeTable:
             "table_type": "MERGE_ON_READ" if self.in_logs else "COPY_ON_WRITE",
             "table_name": "life",
         }
-        path = f"memory://life-{next(_NAMES)}"
-        self.table = HudiTable.create(path, self.schema, options=self.options, **made)
+        place = path or f"memory://life-{next(_NAMES)}"
+        self.table = HudiTable.create(place, self.schema, options=self.options, **made)
         self.rows: Rows = {}
         self.deleted: dict[str, int] = {}  # greatest ordering value of a key that was ever deleted
         self.rows_at: dict[str, Rows] = {}  # by the requested time of a commit

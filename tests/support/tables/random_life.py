@@ -65,8 +65,8 @@ EMPHASES = (*_WEIGHTS, _BY_COLUMN)
 class RandomLife(LifeTable):
     """`emphasis`: one of `EMPHASES`, what happens most. `step` does something, and compares."""
 
-    def __init__(self, seed: int, emphasis: str = "writes") -> None:
-        super().__init__(seed, by_column=emphasis == _BY_COLUMN)
+    def __init__(self, seed: int, emphasis: str = "writes", path: str | None = None) -> None:
+        super().__init__(seed, by_column=emphasis == _BY_COLUMN, path=path)
         self.story.append(emphasis)
         self.weights = dict(_BY_COLUMN_WEIGHTS)
         if emphasis != _BY_COLUMN:
