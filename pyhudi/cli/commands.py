@@ -14,6 +14,7 @@ GROUPS = {
     "table": "A table as it is",
     "": "Rows, table services, versions",
     "sync": "Catalogs",
+    "export": "Metadata of other formats",
     "savepoint": "Savepoints",
     "index": "Indexes",
     "checkpoint": "Checkpoints of ingestion jobs",
@@ -228,6 +229,12 @@ COMMANDS = (
         own=f"{_T}:sync_hive",
         details="The metastore and the names are options, such as "
         "--option hoodie.datasource.hive_sync.metastore.uris=thrift://host.",
+    ),
+    Command(
+        "export delta", "Let engines of Delta read a table: its metadata over the table's own files.",
+        "export_metadata", own=f"{_T}:export_delta",
+        details="Each commit since the last time is a version of its own. A table in the folder `delta` is "
+        "`./delta` for `pyhudi export`, which writes rows.",
     ),
     Command("savepoint list", "The savepoints of a table, oldest first.", "savepoints.list", has_options=False),
     Command(
