@@ -21,6 +21,7 @@ from pyhudi.exports.target import FORMATS, ExportTarget, MustBeMadeAgain, Outrun
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import WriteOptions
 from pyhudi.model.options.exporting import ExportOptions, check_export_library
+from pyhudi.services.clean.exported import note_export
 from pyhudi.storage.base import Storage
 
 __all__ = ["export_after_commit", "export_now"]
@@ -40,14 +41,16 @@ def export_now(name: str, meta: MetaClient, options: ExportOptions) -> ExportRes
     check_export_library(kind, f"export_metadata({kind!r})")
     began_s = meta.clock.monotonic_s()
     target = FORMATS.load(kind)(meta, options)
-    run = _Run(target, ExportResult(meta.storage.root, kind, target.location))
+    run = _Run(target, meta.storage, ExportResult(meta.storage.root, kind, target.location))
     for _ in range(_TRIES):
         try:
             run.catch_up(meta)
         except (Outrun, StaleRead):
             meta = meta.reload()
         else:
-            return replace(run.done, seconds=round(meta.clock.monotonic_s() - began_s, 3))
+            done = replace(run.done, seconds=round(meta.clock.monotonic_s() - began_s, 3))
+            _warn_of_logs(done)
+            return done
     raise WriteConflict(
         f"{meta.storage.root}: each of {_TRIES} tries of the {kind} export was overtaken by other exports or cleans. "
         "What was exported is right; export again."
@@ -58,8 +61,7 @@ def export_after_commit(storage: Storage, options: WriteOptions) -> None:
     """Export what a call has committed. An error is a warning: the commit is complete; the next export catches up."""
     for name in options.export.formats:
         try:
-            result = export_now(name, MetaClient.load(storage), options.export)
-            _warn_of_logs(result)
+            export_now(name, MetaClient.load(storage), options.export)
         except Exception as error:  # of any class: our fault must not make a complete commit look failed
             warn_caller(
                 f"{storage.root}: the commit is complete, but its {name} export is not yet; the next one catches up. "
@@ -72,6 +74,7 @@ class _Run:
     """One call. `done`: what it has done by now."""
 
     target: ExportTarget
+    storage: Storage
     done: ExportResult
 
     def catch_up(self, meta: MetaClient) -> None:
@@ -84,6 +87,9 @@ class _Run:
             instant_time=None if exported is None else exported.instant,
             rows_in_logs=_rows_in_logs(pending),
         )
+        if exported is None:  # a clean must know of the first version before it is there
+            newest = meta.timeline.last_commit()
+            self._note(None if newest is None else newest.requested_time)
         try:
             for commit in pending.commits():
                 self.target.apply(commit)
@@ -93,6 +99,11 @@ class _Run:
                 self.target.replace(commit)
                 self._count(commit)
             self.done = replace(self.done, replaced=str(reason))
+        self._note(self.done.instant_time)
+
+    def _note(self, instant: str | None) -> None:
+        if instant is not None:
+            note_export(self.storage, self.done.format, instant)
 
     def _count(self, commit: ExportCommit) -> None:
         self.done = replace(

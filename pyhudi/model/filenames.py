@@ -17,6 +17,7 @@ from pyhudi.model.table_format import TimelineLayout
 __all__ = [
     "AUXILIARY_FOLDER",
     "BASE_FILE_EXTENSIONS",
+    "EXPORTS_FOLDER",
     "HEARTBEAT_FOLDER",
     "INDEX_DEFINITIONS_PATH",
     "INDEX_PIECES_FOLDER",
@@ -60,6 +61,7 @@ METADATA_TABLE_FOLDER = ".hoodie/metadata"
 SCHEMA_FOLDER = ".hoodie/.schema"
 AUXILIARY_FOLDER = ".hoodie/.aux"
 INDEX_PIECES_FOLDER = f"{AUXILIARY_FOLDER}/pyhudi_index_pieces"
+EXPORTS_FOLDER = f"{AUXILIARY_FOLDER}/pyhudi_exports"  # up to which instant each format has the table
 TEMPORARY_FOLDER = ".hoodie/.temp"
 HEARTBEAT_FOLDER = ".hoodie/.heartbeat"
 # PyHudi's own: a new table that is built to replace this one, and the file that names it once it is complete.

@@ -35,6 +35,7 @@ from pyhudi.interrupts import uninterrupted
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.partitions.registry import is_supported_in
 from pyhudi.model.filenames import (
+    EXPORTS_FOLDER,
     HEARTBEAT_FOLDER,
     INDEX_PIECES_FOLDER,
     LOCKS_FOLDER,
@@ -204,10 +205,13 @@ class _Part:
 
 
 _CHUNK_BYTES = 8 << 20
-# Of one place and one moment: locks, running writes.
+# Of one place and one moment: locks, running writes, exports.
 _LEFT_OUT = tuple(
     f"{folder}/"
-    for folder in (METADATA_TABLE_FOLDER, TEMPORARY_FOLDER, HEARTBEAT_FOLDER, LOCKS_FOLDER, INDEX_PIECES_FOLDER)
+    for folder in (
+        *(METADATA_TABLE_FOLDER, TEMPORARY_FOLDER, HEARTBEAT_FOLDER, LOCKS_FOLDER),
+        *(INDEX_PIECES_FOLDER, EXPORTS_FOLDER),
+    )
 )
 _BEGINS_WITH_TIME = re.compile(r"(\d{14}|\d{17})(?!\d)", re.ASCII)
 

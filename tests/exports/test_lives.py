@@ -1,4 +1,4 @@
-"""Random lives of tables that are exported now and then: Delta has the rows that our own reader has, at each version."""
+"""Random lives of tables that are exported now and then: Delta has the rows that our own reader has."""
 
 from __future__ import annotations
 

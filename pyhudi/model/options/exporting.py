@@ -16,13 +16,20 @@ _LIBRARIES = {"delta": "deltalake"}  # format → its library; the extra of pyhu
 
 @dataclass(frozen=True, slots=True)
 class ExportOptions:
-    """`formats`: after each commit."""
+    """`formats`: after each commit. `retain_hours`: how long cleaning waits for an export."""
 
     formats: tuple[str, ...] = option(
         "hoodie.pyhudi.export.formats",
         (),
         "After each commit, make the metadata of these formats over the table's own files: `delta` (docs/exports.md).",
         Kind.NAMES,
+    )
+    retain_hours: int = option(
+        "hoodie.pyhudi.export.retain.hours",
+        24,
+        "Cleaning keeps the files that an export has until the next one, but not longer than so many hours after the "
+        "first commit that it lacks.",
+        minimum=0,
     )
 
 

@@ -31,6 +31,7 @@ from pyhudi.model.plans import (
     RetainedInstant,
     SavepointMetadata,
 )
+from pyhudi.services.clean.exported import needed_by_exports
 from pyhudi.services.clean.policies import (
     Deletions,
     RetentionRules,
@@ -40,9 +41,10 @@ from pyhudi.services.clean.policies import (
     is_emptied,
     partitions_of,
     replaced_needed,
+    retained_for_exports,
     supersedes,
 )
-from pyhudi.view.file_system_view import LISTING_THREADS, listed_partitions
+from pyhudi.view.file_system_view import LISTING_THREADS, FileSystemView, Visibility, listed_partitions
 from pyhudi.view.stored_slices import SliceRules
 
 __all__ = ["PlannedClean", "commits_since_clean", "last_clean", "plan_clean", "savepoint_bodies", "savepointed_files"]
@@ -115,9 +117,15 @@ def plan_clean(context: ActionContext, *, after_write: bool = False) -> PlannedC
     scan_all = by_versions or not options.is_incremental or not cleaned_before or is_first or left_behind
     if after_write and not any(map(supersedes, changes)) and not left_behind:
         return planned
+    exported = needed_by_exports(meta, context.options.export.retain_hours, now)
+    if earliest is not None:
+        earliest = retained_for_exports(meta.timeline, earliest, exported, cleaned_before)
+        planned = replace(planned, earliest=earliest)
+        if earliest is None:
+            return planned
     keep = _retention(context, earliest, saved)
     partitions = (options.partitions.selected or None) if scan_all else partitions_of(changes)
-    to_delete, emptied = _scan(meta, partitions, keep, options.partitions)
+    to_delete, emptied = _scan(meta, partitions, keep, options.partitions, exported if by_versions else "")
     last = meta.timeline.last_commit()
     return replace(
         planned,
@@ -131,15 +139,21 @@ def plan_clean(context: ActionContext, *, after_write: bool = False) -> PlannedC
 
 
 def _scan(
-    meta: MetaClient, partitions: Iterable[str] | None, keep: RetentionRules, allowed: PartitionFilter
+    meta: MetaClient, partitions: Iterable[str] | None, keep: RetentionRules, allowed: PartitionFilter, exported: str
 ) -> tuple[Deletions, tuple[str, ...]]:
+    """`exported`: the instant whose base files an export has, where they are to be saved one by one; "" for none."""
     rules = SliceRules.of(meta)
+    then = Visibility.of(meta, exported) if exported else None
     to_delete: dict[str, Deletions] = {}
     emptied: list[str] = []
     for path, files in listed_partitions(meta.storage, partitions):
         if not is_allowed(path, allowed):
             continue
         partition = rules.partition(path, files)
+        if then is not None:
+            view = FileSystemView({path: then.file_groups(path, files)})
+            names = keep.saved.get(path, frozenset()).union(file.name for file in view.all_base_files())
+            keep = replace(keep, saved={**keep.saved, path: names})
         unneeded = to_delete[path] = deletions(partition, keep)
         if is_emptied(partition, unneeded):
             emptied.append(path)

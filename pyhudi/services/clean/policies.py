@@ -5,11 +5,12 @@ since the earliest retained one, or the rows of savepoints. Each policy retains:
 
     KEEP_LATEST_COMMITS        the N newest commits, but never beyond a pending write
     KEEP_LATEST_BY_HOURS       the commits of the last hours
+    both                       the newest commit that was exported as another format (exported.py)
     both, in a file group      the newest slice, slices since the earliest instant, and the newest one before it;
                                nothing in a group replaced before it
     KEEP_LATEST_FILE_VERSIONS  the N newest slices of a group; nothing in a replaced group
 
-Slices with savepointed files stay, as do slices that pending plans read.
+Slices with savepointed files stay, as do slices that pending plans read, and by versions those that exports have.
 
 `Deletions` holds the slices that a clean deletes, as columns. There may be a million of them, and most are only
 counted.
@@ -46,6 +47,7 @@ __all__ = [
     "is_emptied",
     "partitions_of",
     "replaced_needed",
+    "retained_for_exports",
     "supersedes",
 ]
 
@@ -172,6 +174,13 @@ def earliest_retained(
     if pending is not None and earliest.requested_time > pending:
         earliest = next((i for i in reversed(completed) if i.requested_time < pending), None)
     return None if earliest is None else _within_steps(earliest, completed, options, cleaned_before)
+
+
+def retained_for_exports(timeline: Timeline, earliest: Instant, exported: str, cleaned_before: str) -> Instant | None:
+    """The earliest instant, but not beyond the one that an export has (`exported`; "": there is none)."""
+    if not exported or not cleaned_before <= exported < earliest.requested_time:
+        return earliest
+    return timeline.commits().up_to(exported).last_commit()
 
 
 def _by_count(completed: Sequence[Instant], retained: int) -> Instant | None:
