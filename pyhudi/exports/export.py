@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from pyhudi.caller_warnings import warn_caller
 from pyhudi.errors import ConfigError, StaleRead, WriteConflict
 from pyhudi.exports.commits import ExportCommit, Pending, load_pending
 from pyhudi.exports.result import ExportResult
@@ -23,6 +22,7 @@ from pyhudi.model.options import WriteOptions
 from pyhudi.model.options.exporting import ExportOptions, check_export_library
 from pyhudi.services.clean.exported import note_export
 from pyhudi.storage.base import Storage
+from pyhudi.warnings import warn_caller
 
 __all__ = ["export_after_commit", "export_now"]
 
