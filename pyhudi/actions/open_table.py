@@ -27,12 +27,12 @@ from pyhudi.locks import LockProvider, open_lock
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.build import (
     MetadataTableRebuilt,
+    add_partitions,
     build,
-    build_anew,
-    build_missing,
-    built,
+    finish_build,
     missing_partitions,
     partitions_of_options,
+    rebuild_table,
 )
 from pyhudi.metadata.index_definitions import read_index_definitions
 from pyhudi.metadata.listing import missing_instants
@@ -202,16 +202,16 @@ def _settled(meta: MetaClient, options: MetadataOptions) -> MetaClient:
         remove_metadata_table(meta, why="hoodie.metadata.enable=false was given.")
         return meta.reload()
     if to_build and not set(to_build) <= set(meta.config.metadata_partitions):
-        return build_anew(meta, options)  # a process died while building it
+        return rebuild_table(meta, options)  # a process died while building it
     if to_build:
-        meta = built(meta)
+        meta = finish_build(meta)
     unsupported = unsupported_partitions(meta)
     for name, why in unsupported.items():
         drop_partitions(meta, (name,), why)
         meta = meta.reload()
     fault = metadata_fault(meta)
     meta = meta if fault is None else _built_anew(meta, fault, options)
-    return build_missing(meta, missing_partitions(meta, options), options)
+    return add_partitions(meta, missing_partitions(meta, options), options)
 
 
 def _is_settled(meta: MetaClient, options: MetadataOptions) -> bool:
@@ -256,7 +256,7 @@ def _built_anew(meta: MetaClient, fault: HudiError, options: MetadataOptions) ->
         ) from fault
     if partitions:
         warn_caller(f"{fault} It was built anew before this write.", MetadataTableRebuilt)
-        return build_anew(meta, options)
+        return rebuild_table(meta, options)
     remove_metadata_table(meta)
     meta = meta.reload()
     return build(meta, partitions_of_options(meta.config, options), options) if options.enable else meta

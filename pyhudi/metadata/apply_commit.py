@@ -2,12 +2,12 @@
 
     step           only when                                  result
     settle         something is undone                        no plan that names files about to be deleted
-    judge          something is undone                        which instants can't be taken out any more, and from where
+    judge          something is undone                        which instants can no longer be taken out, and from where
     start_over     a restore can't take back `files`          a new metadata table; no step follows
     take_back      there are delta commits to take out        no records of undone instants or of a dead attempt
     stop           something is undone, and nothing is left   no step follows: the metadata table is as it should be
     serve          nothing is undone                          cleaned and compacted, if that is due
-    rebuild        partitions can't be taken back             these, built anew from the table as it is
+    rebuild        partitions can't be taken back             these, rebuilt from the table as it is
     update         always                                     the records for all others, in memory
     complete       always                                     a delta commit of the instant's time
 
@@ -24,7 +24,7 @@ from dataclasses import dataclass, field, replace
 
 from pyhudi.errors import CorruptFile, WriteConflict
 from pyhudi.meta_client import MetaClient
-from pyhudi.metadata.build import MetadataTableRebuilt, build_anew, rebuild_partitions
+from pyhudi.metadata.build import MetadataTableRebuilt, rebuild_partitions, rebuild_table
 from pyhudi.metadata.compaction import settle_pending_compactions
 from pyhudi.metadata.delta_commit import write_delta_commit
 from pyhudi.metadata.listing import listed_files, missing_instants
@@ -33,7 +33,7 @@ from pyhudi.metadata.partitions.registry import PARTITIONS, is_supported
 from pyhudi.metadata.schema import MetadataKind, kind_of
 from pyhudi.metadata.services import drop_pending_log_compactions, run_services
 from pyhudi.metadata.table import SOLO, MetadataTable
-from pyhudi.metadata.undo import forget, is_built_of, is_compacted, is_log_compaction
+from pyhudi.metadata.undo import is_built_of, is_compacted, is_log_compaction, roll_back
 from pyhudi.model.commit import TableChange
 from pyhudi.model.filenames import data_path
 from pyhudi.model.instant import INSTANT_TIME_DIGITS, ActionKind
@@ -49,10 +49,11 @@ _FILES = MetadataKind.FILES.value.prefix
 class Progress:
     """The state after the steps so far.
 
-    `undone`: instants that `commit` takes out of the table. `merged`: those of them whose delta commits can't be taken
-    out any more. `stale`: partitions that were built from undone instants. `rebuilt`: partitions that need no records.
-    `updates`: records by partition. `is_over`: no step follows. `completed`: when the last instant of the metadata
-    table completed, None where nothing had to be written.
+    `undone`: instants that `commit` takes out of the table. `merged`: the undone instants whose delta commits can no
+    longer be taken out. `stale`: partitions that were built from undone instants. `rebuilt`: partitions that need no
+    records.
+    `updates`: records by partition. `is_over`: no step follows. `completed`: the completion time of the last instant
+    of the metadata table, None if nothing had to be written.
     """
 
     table: MetadataTable
@@ -67,15 +68,15 @@ class Progress:
 
     @property
     def is_restore(self) -> bool:
-        """Several instants are undone at once; a dead attempt may have undone some of them already."""
+        """True if several instants are undone at once; a dead attempt may already have undone some of them."""
         return self.commit.instant.action is ActionKind.RESTORE
 
     @property
     def partitions(self) -> tuple[str, ...]:
         """Partitions that instants write to: the built ones, and those being built."""
         building = self.table.data.config.metadata_partitions_inflight
-        begun = (name for name in building if is_supported(name) and self.table.meta.storage.list(name))
-        return (*self.table.partitions, *begun)
+        started = (name for name in building if is_supported(name) and self.table.meta.storage.list(name))
+        return (*self.table.partitions, *started)
 
 
 Step = Callable[[Progress], Progress]
@@ -84,7 +85,7 @@ Step = Callable[[Progress], Progress]
 def apply_commit(data: MetaClient, commit: TableCommit) -> str | None:
     """Write an instant's changes; return the completion time, None without a metadata table or without changes.
 
-    A metadata table that is found damaged is built anew first, unless the options say to refuse.
+    A damaged metadata table is rebuilt first, unless the options say to refuse.
 
     Args:   data: the table as it is now, the instant inflight.
     Raises: WriteConflict when the metadata table lacks a completed instant that it had before: another writer did not
@@ -99,7 +100,7 @@ def apply_commit(data: MetaClient, commit: TableCommit) -> str | None:
     except CorruptFile as error:
         if commit.options.if_stale == REFUSE:
             raise
-        rebuilt = MetadataTable.open(build_anew(data, commit.options))
+        rebuilt = MetadataTable.open(rebuild_table(data, commit.options))
         assert rebuilt is not None
         warn_caller(f"{error} It was built anew during this write.", MetadataTableRebuilt)
         return _after_all_steps(rebuilt, commit)
@@ -118,8 +119,8 @@ def _check_up_to_date(table: MetadataTable) -> None:
     missing = missing_instants(table)
     if missing:
         raise WriteConflict(
-            f"{table.data.storage.root}: another writer completed {missing[0]} meanwhile and did not keep the metadata "
-            f"table up. Nothing of this write is visible; write again, which builds the metadata table anew."
+            f"{table.data.storage.root}: another writer completed {missing[0]} during this write and did not update "
+            f"the metadata table. Nothing of this write is visible; write again, which rebuilds the metadata table."
         )
 
 
@@ -127,10 +128,10 @@ def _check_up_to_date(table: MetadataTable) -> None:
 
 
 def settle(at: Progress) -> Progress:
-    """When something is undone: pending compactions name files that are about to be deleted. From version 8 on they are
-    taken off the timeline; below, they are executed. Pending log compactions are dropped.
+    """Settle pending compactions if something is undone: they name files that are about to be deleted. From version 8
+    on they are taken off the timeline; below, they are executed. Pending log compactions are dropped.
 
-    A restore also undoes the instants that a dead attempt at it has undone already.
+    A restore also undoes the instants that a dead attempt at it has already undone.
     """
     undone = tuple(dict.fromkeys((*at.undone, *_undone_before(at.table)))) if at.is_restore else at.undone
     if not undone:
@@ -139,8 +140,8 @@ def settle(at: Progress) -> Progress:
 
 
 def judge(at: Progress) -> Progress:
-    """When something is undone: a delta commit can't be taken out once a compaction has merged it, and a partition
-    built after an instant completed has that instant's changes in its base files.
+    """Find the instants that can't be taken out, if something is undone. A delta commit can't be taken out once a
+    compaction has merged it. A partition built after an instant completed has that instant's changes in its base files.
     """
     table, undone = at.table, at.undone
     merged = tuple(one for one in undone if is_compacted(table, one) or is_built_of(table, _FILES, one))
@@ -149,29 +150,29 @@ def judge(at: Progress) -> Progress:
 
 
 def start_over(at: Progress) -> Progress:
-    """When a restore undoes an instant that can't be taken out of `files`: only the table itself shows which files
-    remain. All partitions of the metadata table are built anew.
+    """Rebuild all partitions if a restore undoes an instant that can't be taken out of `files`: only the table itself
+    shows which files remain.
 
     A rollback undoes one instant and knows its files: `update` records their deletion.
     """
     if not (at.merged and at.is_restore):
         return at
-    table = MetadataTable.open(build_anew(at.table.data, at.commit.options))
+    table = MetadataTable.open(rebuild_table(at.table.data, at.commit.options))
     completed = None if table is None else max((i.completion_time or "" for i in table.meta.timeline), default=None)
     return replace(at, is_over=True, completed=completed)
 
 
 def take_back(at: Progress) -> Progress:
-    """When there are delta commits of undone instants, or of a dead attempt at this instant."""
+    """Take out the delta commits of undone instants and of dead attempts at this instant, if there are any."""
     times = (*at.undone, at.commit.instant.requested_time)
-    taken_back = [forget(at.table, time) for time in times if time not in at.merged]
-    return replace(at, table=at.table.reloaded()) if any(taken_back) else at
+    rolled_back = [roll_back(at.table, time) for time in times if time not in at.merged]
+    return replace(at, table=at.table.reloaded()) if any(rolled_back) else at
 
 
 def stop(at: Progress) -> Progress:
-    """When something is undone, all of it was taken back, and no file replaces it: there is nothing to write.
+    """Stop if something is undone, all of it was taken back, and no file replaces it: there is nothing to write.
 
-    Below version 8 a rollback lists log files of the slice it writes to. They go when that slice's instant is undone.
+    Below version 8 a rollback lists log files of the slice it writes to. Undoing that slice's instant deletes them.
     """
     if not at.undone:
         return at
@@ -180,13 +181,13 @@ def stop(at: Progress) -> Progress:
 
 
 def serve(at: Progress) -> Progress:
-    """When nothing is undone: compact and clean, if due. Undone instants must not be merged before they are removed."""
+    """Compact and clean if due, unless something is undone: undone instants must not be merged before their removal."""
     return at if at.undone else replace(at, table=run_services(at.table, at.commit.options))
 
 
 def rebuild(at: Progress) -> Progress:
-    """When undone instants can't be taken out of partitions: these are built anew from the table as it is, without the
-    files that this instant has deleted. `files` knows those, and stays.
+    """Rebuild the partitions that undone instants can't be taken out of, from the table as it is, without the files
+    that this instant has deleted. `files` is kept: its update records the deletions.
     """
     names = tuple(name for name in at.partitions if name != _FILES and (at.merged or name in at.stale))
     if not names:
@@ -198,14 +199,14 @@ def rebuild(at: Progress) -> Progress:
 
 
 def update(at: Progress) -> Progress:
-    """Always: make the records of the instant's changes, for all partitions but those that were built just now."""
+    """Make the records of the instant's changes, for all partitions except those that were just rebuilt."""
     names = [name for name in at.partitions if name not in at.rebuilt]
     at.table.load_slices(names)
     return replace(at, updates={name: _update(at.table, name, at.commit) for name in names})
 
 
 def complete(at: Progress) -> Progress:
-    """Always: write a delta commit, even without records: it marks the instant as known to the metadata table."""
+    """Write a delta commit, even without records: it marks the instant as known to the metadata table."""
     completed = write_delta_commit(at.table, at.commit.instant.requested_time, at.updates)
     return replace(at, is_over=True, completed=completed)
 
@@ -226,8 +227,8 @@ def _update(table: MetadataTable, partition: str, commit: TableCommit) -> Partit
     try:
         return kind.update(table, partition, commit)
     except WriteConflict:
-        # It began before the index did, so its tasks did not report the keys. The builder of the index knows which
-        # instants were pending then, and reads the table when they are complete.
+        # The instant began before the index build, so its tasks did not report the keys. The builder of the index
+        # knows which instants were pending then, and reads the table when they are complete.
         return kind.update(table, partition, replace(commit, change=TableChange()))
 
 

@@ -25,13 +25,13 @@ from pyhudi.timeline.table_properties import update_table_config
 __all__ = [
     "MetadataTableRebuilt",
     "add_partition",
+    "add_partitions",
     "build",
-    "build_anew",
-    "build_missing",
-    "built",
+    "finish_build",
     "missing_partitions",
     "partitions_of_options",
     "rebuild_partitions",
+    "rebuild_table",
 ]
 
 _FILES = MetadataKind.FILES.value.prefix
@@ -42,7 +42,7 @@ _RECORD_INDEX = MetadataKind.RECORD_INDEX.value.prefix
 
 
 class MetadataTableRebuilt(UserWarning):
-    """A write found the metadata table damaged or not up to date, and has built it anew."""
+    """A write found the metadata table damaged or out of date, and has rebuilt it."""
 
 
 def partitions_of_options(config: TableConfig, options: MetadataOptions) -> tuple[str, ...]:
@@ -55,8 +55,8 @@ def partitions_of_options(config: TableConfig, options: MetadataOptions) -> tupl
 def build(data: MetaClient, partitions: Sequence[str], options: MetadataOptions) -> MetaClient:
     """Build a new metadata table with these partitions, `files` first; return the table with it.
 
-    An existing one is deleted first. Until all partitions are built, the table's properties say which are to be built:
-    when this process dies, the next write builds them.
+    An existing metadata table is deleted first. Until all partitions are built, the table's properties list those to
+    build: if this process dies, the next write builds them.
     """
     remove_metadata_table(data, to_build=partitions)
     if not any(kind_of(name) in _DEFINED_BY_CALLS for name in partitions):
@@ -65,11 +65,11 @@ def build(data: MetaClient, partitions: Sequence[str], options: MetadataOptions)
     for name in partitions:
         if is_followed(table.data, name):
             table = add_partition(table, name, options)
-    return built(table.data)
+    return finish_build(table.data)
 
 
 def add_partition(table: MetadataTable, partition: str, options: MetadataOptions) -> MetadataTable:
-    """Build a partition, or build it anew, and list it in the table's properties; the table with it.
+    """Build or rebuild a partition and list it in the table's properties; return the metadata table with it.
 
     Raises: UnsupportedTable when this release can't update it; CorruptFile.
     """
@@ -78,15 +78,16 @@ def add_partition(table: MetadataTable, partition: str, options: MetadataOptions
     return build_partition(table, partition, kind.records(table, partition, options, groups))
 
 
-def built(data: MetaClient) -> MetaClient:
-    """The table after all partitions of its metadata table are built."""
+def finish_build(data: MetaClient) -> MetaClient:
+    """Record that all partitions of the metadata table are built; return the reloaded table."""
     update_table_config(data.storage, {}, (METADATA_TO_BUILD,), data.clock)
     return data.reload()
 
 
-def build_anew(data: MetaClient, options: MetadataOptions) -> MetaClient:
-    """A new metadata table with the partitions that the present one has, or is to have: those that exist in the table's
-    version and that this release updates.
+def rebuild_table(data: MetaClient, options: MetadataOptions) -> MetaClient:
+    """Rebuild the metadata table with the partitions that it has or is to have; return the table with it.
+
+    Partitions that don't exist in the table's version, or that this release can't update, are left out.
     """
     config = data.config
     partitions = (*config.metadata_partitions, *config.metadata_partitions_inflight, *config.metadata_to_build)
@@ -101,8 +102,8 @@ def missing_partitions(data: MetaClient, options: MetadataOptions) -> tuple[str,
     return (_RECORD_INDEX,) if partitions and has_record_index and _RECORD_INDEX not in partitions else ()
 
 
-def build_missing(data: MetaClient, partitions: Sequence[str], options: MetadataOptions) -> MetaClient:
-    """Build these partitions of the existing metadata table; return it with them. Raises MetadataTableDamaged."""
+def add_partitions(data: MetaClient, partitions: Sequence[str], options: MetadataOptions) -> MetaClient:
+    """Add these partitions to an existing metadata table; return the table with them. Raises MetadataTableDamaged."""
     table = MetadataTable.open(data) if partitions else None
     if table is None:
         return data
@@ -112,11 +113,12 @@ def build_missing(data: MetaClient, partitions: Sequence[str], options: Metadata
 
 
 def rebuild_partitions(table: MetadataTable, partitions: Sequence[str], options: MetadataOptions) -> MetadataTable:
-    """The metadata table with these partitions, but `files`, as they are now. When this process dies, the next write
-    builds all.
+    """Rebuild these partitions (never `files`) from the table as it is; return the metadata table with them.
+
+    If this process dies, the next write rebuilds all of them.
     """
     unlist_partitions(table.data, partitions)
     now = MetadataTable(table.data.reload(), table.meta)
     for name in partitions:
         now = add_partition(replace(now, deleted=table.deleted), name, options)
-    return MetadataTable(built(now.data), now.meta)
+    return MetadataTable(finish_build(now.data), now.meta)

@@ -2,15 +2,15 @@
 
     <T>.compaction.requested    the plan: each slice that has log files
     <T>.compaction.inflight     empty
-    <partition>/<base file>     also of file groups without records
+    <partition>/<base file>     one for each file group, even without records
     <T> completed               a commit
 
 It runs while an instant of the table completes, before that instant's own delta commit. The lock is held then, and a
 crash loses nothing: the next compaction executes the pending plan. Merged records can never be taken back. From version
-8 on, the compaction's time decides which log files it merges: those that completed before it. Pending instants of the
-table that the metadata table has already belong to dead processes; the compaction takes the millisecond before the
-first of them. Below version 8, log files belong to a slice by their names, so the compaction waits while the table has
-a pending instant that is not later than the last delta commit here. Hold the data table's lock.
+8 on, a compaction merges the log files that completed before its instant time. The table's pending instants that the
+metadata table already has belong to dead processes, so the compaction's time is the millisecond before the first of
+them. Below version 8, log files belong to a slice by their names, so the compaction waits while the table has a pending
+instant that is not later than the last delta commit here. Hold the data table's lock.
 Source: docs/formats/metadata-table.md, "Compaction and cleaning", "Timeline".
 """
 
@@ -122,8 +122,10 @@ def run_pending_compactions(table: MetadataTable) -> MetadataTable:
 
 
 def settle_pending_compactions(table: MetadataTable) -> MetadataTable:
-    """Settle pending plans before the files they name are deleted. From version 8 on a plan does not begin a new slice,
-    so it is taken off the timeline; below, new log files belong to the next slice, so the plan is executed.
+    """Settle pending plans before the files that they name are deleted; return the table as it is then.
+
+    From version 8 on a plan starts no new slice, so it is taken off the timeline. Below, new log files belong to the
+    next slice, so the plan is executed.
     """
     if not table.data.config.format.orders_by_completion:
         return run_pending_compactions(table)
@@ -151,7 +153,7 @@ def _last_compaction(table: MetadataTable) -> str:
 
 
 def _instant_time(table: MetadataTable) -> str | None:
-    """The instant time of a compaction now; None when there can be none."""
+    """The instant time of a compaction that starts now; None if none may start."""
     pending = {i.requested_time for i in table.data.timeline.pending()}
     deltas = [i for i in table.meta.timeline.completed() if i.action is ActionKind.DELTACOMMIT]
     if not table.data.config.format.orders_by_completion:
@@ -162,14 +164,14 @@ def _instant_time(table: MetadataTable) -> str | None:
         return service_time(table, _SUFFIX)
     zone = table.data.config.timeline_zone
     time = format_instant_time(parse_instant_time(min(dead), zone) - timedelta(milliseconds=1), zone)
-    return None if time in _taken(table) or time <= _last_compaction(table) else time
+    return None if time in _times_in_use(table) or time <= _last_compaction(table) else time
 
 
 def service_time(table: MetadataTable, suffix: str) -> str | None:
-    """The instant time of a service now: below version 8 the last delta commit's time followed by the suffix, None when
-    that instant exists already.
+    """The instant time of a service that starts now. Below version 8 it is the last delta commit's time followed by the
+    suffix, or None if that instant already exists.
     """
-    times_in_use = _taken(table)
+    times_in_use = _times_in_use(table)
     if not table.data.config.format.orders_by_completion:
         deltas = (i for i in table.meta.timeline.completed() if i.action is ActionKind.DELTACOMMIT)
         time = max(i.requested_time for i in deltas) + suffix
@@ -180,7 +182,7 @@ def service_time(table: MetadataTable, suffix: str) -> str | None:
     return time
 
 
-def _taken(table: MetadataTable) -> frozenset[str]:
+def _times_in_use(table: MetadataTable) -> frozenset[str]:
     return frozenset(i.requested_time for meta in (table.meta, table.data) for i in meta.timeline)
 
 
@@ -211,7 +213,7 @@ def _run(table: MetadataTable, requested: Instant, slices: Sequence[FileSlice]) 
 
 
 def _compacted(table: MetadataTable, file_slice: FileSlice, files: GroupFiles, write_token: str) -> WriteStat:
-    """The new base file of one file group."""
+    """Write the new base file of one file group; return its write stat."""
     partition, file_id = file_slice.group.partition_path, file_slice.group.file_id
     name = files.base_name(file_id, write_token)
     where = f"{table.meta.storage.root}/{partition}"
@@ -250,7 +252,7 @@ def _merged(table: MetadataTable, file_slice: FileSlice) -> Iterator[pa.Table]:
 
 
 def _taken_back(table: MetadataTable, instant: Instant, plan: CompactionPlan) -> Instant:
-    """The plan as requested, after the files of a dead run are deleted."""
+    """Delete the files of a dead run and set the plan back to requested; return its instant."""
     return take_back(instant, table.meta, _base_files_of(instant, plan, table.meta.storage))
 
 

@@ -43,7 +43,7 @@ __all__ = [
 ]
 
 _UPDATE = "UPSERT_PREPPED"  # operation of all updates
-_ROWS_OF_ONE_THREAD = 50_000  # beyond it, several threads sort and compress faster
+_ROWS_OF_ONE_THREAD = 50_000  # above this, several threads sort and compress faster
 _THREADS = min(4, os.cpu_count() or 1)
 _TOKEN = "0-1-0"  # write token: files of a dead attempt are deleted before another one begins
 
@@ -65,7 +65,7 @@ def write_delta_commit(table: MetadataTable, instant_time: str, updates: Mapping
 
 
 def begin_delta_commit(table: MetadataTable, instant_time: str, profile: bytes = b"") -> Instant:
-    """The inflight instant of a new delta commit. Raises WriteConflict when it exists already."""
+    """Start a new delta commit; return its inflight instant. Raises WriteConflict if it already exists."""
     return start(request_at(instant_time, ActionKind.DELTACOMMIT, table.meta), table.meta, profile)
 
 
@@ -77,7 +77,7 @@ def complete_delta_commit(
     *,
     compacted: bool = False,
 ) -> str:
-    """Sync the files that the stats name, and complete; return the completion time. Compactions complete likewise."""
+    """Sync the files that the stats name and complete the instant; return the completion time. Also for compactions."""
     body = CommitMetadata(
         {partition: tuple(of_partition) for partition, of_partition in stats.items()},
         {"schema": record_schema(table.data.config.table_version)},
@@ -93,8 +93,8 @@ def complete_delta_commit(
 def completion_time_after(table: MetadataTable, instant_time: str) -> str:
     """A time later than `instant_time` and than all times on the metadata table's timeline.
 
-    It orders this timeline alone, and only the holder of the data table's lock writes to it: there is no clock to wait
-    for.
+    The time orders this timeline only. Only the holder of the data table's lock writes to it, so no clock has to be
+    waited for.
     """
     now_ms = table.data.clock.now_ms()
     moment = datetime.fromtimestamp(now_ms // 1000, timezone.utc).replace(microsecond=now_ms % 1000 * 1000)
@@ -106,7 +106,7 @@ def completion_time_after(table: MetadataTable, instant_time: str) -> str:
 
 
 def _log_files(table: MetadataTable, partition: str, instant_time: str, update: PartitionUpdate) -> Iterator[WriteStat]:
-    """One log file for each file group that records or deletes go to."""
+    """Write one log file for each file group that gets records or deletes."""
     slices = {slice.group.file_id: slice for slice in table.slices(partition)}
     by_prefix = groups_by_prefix(slices)
     if not update.of_groups:
@@ -124,7 +124,7 @@ def _log_files(table: MetadataTable, partition: str, instant_time: str, update: 
 
 
 def _new_groups(table: MetadataTable, partition: str, prefix: str, instant_time: str, count: int) -> list[FileSlice]:
-    """New file groups of this instant, each with its empty log file."""
+    """Create new file groups of this instant, each with its empty log file."""
     files = GroupFiles(table.meta.storage, table.data.config.table_version, instant_time)
     ids = [numbered_file_id(prefix, number) for number in range(count)]
     table.meta.storage.sync([files.empty_log(partition, file_id) for file_id in ids])
@@ -134,7 +134,7 @@ def _new_groups(table: MetadataTable, partition: str, prefix: str, instant_time:
 def _logs_of_groups(
     table: MetadataTable, groups: Sequence[FileSlice], instant_time: str, update: PartitionUpdate
 ) -> Iterator[WriteStat]:
-    """The log files of file groups that divide one set of keys among them."""
+    """Write the log files of file groups that share one set of keys."""
     if update.records.num_rows <= _ROWS_OF_ONE_THREAD and not update.pieces:
         yield from map(*_writing(table, groups, instant_time, update, None))
         return
@@ -149,7 +149,7 @@ def _writing(
     update: PartitionUpdate,
     pool: ThreadPoolExecutor | None,
 ) -> tuple[Callable[[int], WriteStat], list[int]]:
-    """The function that writes the log file of one file group, and the numbers of the groups that get one."""
+    """Return the function that writes the log file of one file group, and the numbers of the groups that get one."""
     version, partition = table.data.config.table_version, groups[0].group.partition_path
     files = GroupFiles(table.meta.storage, version, instant_time)
     keys = update.records.column("key")
@@ -175,7 +175,9 @@ def _writing(
 
 
 def next_log_name(table: MetadataTable, slice: FileSlice, instant_time: str) -> LogFileName:
-    """From version 8 on the instant's own file; below, the slice's next version, counted over the folder's files."""
+    """The name of the next log file: from version 8 on the instant's own; below, the slice's next version in the
+    folder.
+    """
     group = slice.group
     if table.data.config.format.has_own_log_files:
         return LogFileName(group.file_id, instant_time, 1, _TOKEN)

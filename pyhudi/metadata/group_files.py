@@ -7,7 +7,7 @@ empty log file with which a file group begins.
 
     log files of the slice  → the keys that they have, or delete
     these keys              → their versions in the base file, where these count → live records, merged as always
-    the base file           → its blocks, with those records in their place (`formats/hfile/patching.py`)
+    the base file           → its blocks, with these records replaced (`formats/hfile/patching.py`)
 
 So a compaction costs as much as the writes since the last one, plus a copy of the unchanged blocks. A copied record
 keeps the name of its first file as `_hoodie_file_name`, which nobody reads.
@@ -59,7 +59,7 @@ __all__ = ["EMPTY_LOG_TOKEN", "GroupFiles", "encoded_records", "new_filter", "pa
 EMPTY_LOG_TOKEN = "0-0-0"  # write token of the log file with which a file group begins
 _CODED = pa.dictionary(pa.int32(), pa.binary())
 _FIELD_NULL = b"\x00"  # of a union whose first branch is null
-_ROWS_AT_ONCE = 1 << 17  # records encoded together: the pieces of one run are a few tens of MB
+_ROWS_AT_ONCE = 1 << 17  # records encoded together, a few tens of MB
 _BLOOM_KEYS, _BLOOM_MAX_KEYS, _BLOOM_ERROR_RATE = 10_000, 100_000, 1e-9  # Hudi's values for the metadata table
 
 
@@ -81,7 +81,7 @@ def encoded_records(
 
 
 def _encoded(bodies: pa.RecordBatch, table_version: int, file_name: str | None) -> pa.Array:
-    """Encode records that differ only in their keys once: all keys of a data file have such records."""
+    """Encode records that differ only in their keys once; the keys of one data file have such records."""
     distinct = dictionary_rows(bodies)
     if distinct is None:
         return _each_encoded(bodies, table_version, file_name)
@@ -90,7 +90,7 @@ def _encoded(bodies: pa.RecordBatch, table_version: int, file_name: str | None) 
 
 
 def _each_encoded(bodies: pa.RecordBatch, table_version: int, file_name: str | None) -> pa.Array:
-    """Fields that the records lack are null: constants, which are encoded before the rows."""
+    """Encode each record. Fields that the records lack are null constants, which are encoded before the rows."""
     pieces: list[pa.Array | pa.Scalar] = []
     constant = _meta_fields(file_name) + b"\x00"
     for name in stored_fields(table_version)[len(META_COLUMNS) + 1 :]:
@@ -109,7 +109,7 @@ def _each_encoded(bodies: pa.RecordBatch, table_version: int, file_name: str | N
 
 
 def _hfile_content(keys: pa.Array, values: pa.Array, table_version: int) -> bytes:
-    """An HFile of records, as a log file's block holds it; see `GroupFiles.log_file`."""
+    """The content of an HFile of records, as a log file's block holds it; see `GroupFiles.log_file`."""
     sink = io.BytesIO()
     writer = record_file(sink, table_version)
     writer.append_columns(keys, values)
@@ -118,7 +118,7 @@ def _hfile_content(keys: pa.Array, values: pa.Array, table_version: int) -> byte
 
 
 def record_file(sink: Sink, table_version: int) -> HFileWriter:
-    """An HFile for a block of a log file, which takes keys and `encoded_records`."""
+    """Return a writer of the HFile in a log file's block; it takes keys and `encoded_records`."""
     return HFileWriter(sink, info=record_info(table_version))
 
 
@@ -155,7 +155,7 @@ class GroupFiles:
     instant_time: str
 
     def empty_log(self, partition: str, file_id: str) -> str:
-        """The log file without records with which a file group begins; its path."""
+        """Write the log file without records that starts a file group; return its path."""
         block = encode_block(BlockType.DELETE, {HeaderKey.INSTANT_TIME: self.instant_time}, delete.EMPTY)
         name = LogFileName(file_id, self.instant_time, 1, EMPTY_LOG_TOKEN)
         return self._log(data_path(partition, str(name)), [block])[0]
@@ -173,8 +173,8 @@ class GroupFiles:
         """Write a log file with the records and then the deletes; return its path and its size in bytes.
 
         Args:   keys: of the records, in ascending order of their bytes; values: `encoded_records`, one for each key;
-                deleted: keys; stands_for: instants whose blocks these replace; pieces: HFiles of older records, each
-                for a block of its own before these.
+                deleted: keys to delete; stands_for: instants whose blocks these replace; pieces: HFiles of older
+                records, each written as a separate block before these.
         """
         header = {HeaderKey.INSTANT_TIME: self.instant_time, HeaderKey.SCHEMA: stored_record_schema(self.table_version)}
         if stands_for:
@@ -199,9 +199,9 @@ class GroupFiles:
     def base_file(
         self, partition: str, name: str, records: Iterable[pa.Table], *, names_itself: bool
     ) -> tuple[str, int, int]:
-        """A base file with these records; its path, its size in bytes, and how many records it has.
+        """Write a base file with these records; return its path, its size in bytes and its number of records.
 
-        Args:   name: see `base_name`; records: ascending by key over all tables; names_itself: the records say the
+        Args:   name: see `base_name`; records: ascending by key over all tables; names_itself: the records hold the
                 file's name, as those of a compaction do.
         """
         path = data_path(partition, name)
@@ -232,13 +232,13 @@ class GroupFiles:
 
 
 _FEW_LOG_BYTES = 4 << 20  # compressed: their records are all in memory
-_FEW_LOG_SHARE = 0.25  # of the base file's bytes: beyond it few blocks would stay as they are
+_FEW_LOG_SHARE = 0.25  # of the base file's bytes: above it, few blocks would remain unchanged
 
 
 @contextmanager
 def patch_of(table: MetadataTable, file_slice: FileSlice, file_name: str) -> Iterator[HFilePatch | None]:
-    """The patch that merges a slice's log files into its base file; None where the whole file has to be written anew.
-    The old file stays open meanwhile.
+    """The patch that merges a slice's log files into its base file; None if the whole file has to be rewritten. The
+    old file stays open until the iterator is closed.
 
     Args:    file_name: the new file's. Raises: MetadataTableDamaged, CorruptFile.
     """
@@ -254,7 +254,7 @@ def patch_of(table: MetadataTable, file_slice: FileSlice, file_name: str) -> Ite
 
 
 def _changed(table: MetadataTable, file_slice: FileSlice, file_name: str) -> tuple[pa.Array, pa.Array]:
-    """The keys of the log files, ascending, and their live records as the base file shall have them, else null."""
+    """The keys of the log files, ascending, and for each its live record as the base file will hold it, or null."""
     kind, version = kind_of(file_slice.group.partition_path), table.data.config.table_version
     logs = table.reader(replace(file_slice, base_file=None)).all()
     keys = pc.unique(logs.column(KEY).combine_chunks())

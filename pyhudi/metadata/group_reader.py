@@ -1,4 +1,4 @@
-"""Reading one file group of the metadata table: its records in the order in which they were written.
+"""The reader of one file group of the metadata table: its records in the order in which they were written.
 
 Base file and blocks of log files are HFiles, so single keys and prefixes are looked up in each by its index. The
 records keep their order by `sequence`: 0 in the base file, then one number per block.
@@ -49,8 +49,8 @@ _ADVICE = "What the metadata table knows is incomplete without it."
 class GroupReader:
     """Reads a slice of the metadata table.
 
-    Args: meta: of the metadata table; payloads: the records' fields to read; counts: do blocks of an instant count?
-              raises: a log file that lost blocks is an error, else a warning, and the others are read.
+    Args: meta: of the metadata table; payloads: the records' fields to read; counts: if blocks of an instant count;
+              raises: a log file that lost blocks is an error, else a warning, and its other blocks are read.
     """
 
     meta: MetaClient
@@ -69,7 +69,7 @@ class GroupReader:
         return builder.table()
 
     def runs(self) -> Iterator[pa.Table]:
-        """Like `all`, in pieces that ascend by key; one piece has all versions of a key. Files stay open meanwhile."""
+        """Like `all`, in pieces that ascend by key; a piece has all versions of its keys. Reading keeps files open."""
         if self.file_slice.size_bytes <= _SMALL_BYTES:
             rows = self.all()
             if rows.num_rows:
@@ -115,7 +115,7 @@ class GroupReader:
     def _from_memory(
         self, builder: RecordBatchBuilder, rows_of: Callable[[KeyColumn], Places]
     ) -> Callable[[LogBlock, int], bool]:
-        """Add the records of a small block, which stay in memory, to the builder; False for other blocks."""
+        """Return a function that adds a small block's cached records to the builder; it returns False for others."""
 
         def small(block: LogBlock, number: int) -> bool:
             records = self._kept_rows(block)
@@ -149,7 +149,7 @@ class GroupReader:
                     builder.add(reader, block.where, number, take)
 
     def _kept_rows(self, block: LogBlock) -> pa.Table | None:
-        """The records of a small block, which stay in memory; None where they can't."""
+        """The records of a small block, which are cached; None if they can't be."""
         if block.state is None or not _is_small(block):
             return None
 
@@ -162,13 +162,13 @@ class GroupReader:
         return "records", block.frame.offset, self.payloads
 
     def has_fresh_rows(self, block: LogBlock) -> bool:
-        """Can the records of a block stay in memory, and are not there yet?"""
+        """True if the records of a block can be cached and are not cached yet."""
         if block.state is None or not _is_small(block):
             return False
         return peek_in_state(block.state, block.path, self._part(block), pa.Table) is None
 
     def keep_rows(self, block: LogBlock, rows: pa.Table) -> None:
-        """Keep the records of a block that `has_fresh_rows`."""
+        """Cache the records of a block that `has_fresh_rows`."""
         if block.state is not None:
             get_or_load_in_state(block.state, block.path, self._part(block), lambda: rows, _size_bytes)
 
@@ -186,7 +186,7 @@ class GroupReader:
 
 
 def with_keys(keys_of_groups: Sequence[tuple[GroupReader, pa.Array]]) -> pa.Table:
-    """The records of several file groups with the keys that each of them may have; no key is in two of them.
+    """The records of several file groups with these keys. No key is in two file groups.
 
     They are decoded together: decoding a few records takes as long as decoding hundreds.
     """
@@ -207,12 +207,12 @@ def _is_small(block: LogBlock) -> bool:
 
 
 def _keep_fresh(readers: Sequence[GroupReader]) -> None:
-    """Load the records of small blocks that are not in memory yet, mostly those of the last write."""
+    """Cache the records of small blocks that are not cached yet, mostly those of the last write."""
     fresh, fresh_bytes = list[tuple[GroupReader, LogBlock]](), 0
     for reader in readers:
         for block in filter(reader.has_fresh_rows, reader.blocks):
             fresh_bytes += block.frame.content_size
-            if fresh_bytes <= _SMALL_BYTES:  # of more, each is decoded when it is read
+            if fresh_bytes <= _SMALL_BYTES:  # larger ones are decoded one by one when they are read
                 fresh.append((reader, block))
     if len(fresh) > 1:
         for (reader, block), rows in zip(fresh, _small_rows(fresh), strict=True):
@@ -220,7 +220,7 @@ def _keep_fresh(readers: Sequence[GroupReader]) -> None:
 
 
 def _small_rows(blocks: Sequence[tuple[GroupReader, LogBlock]]) -> list[pa.Table]:
-    """The records of small blocks, decoded together; all readers are of one partition."""
+    """The records of small blocks, decoded together. All readers belong to one partition."""
     first = blocks[0][0]
     builder = RecordBatchBuilder(first.payloads)
     for number, (_, block) in enumerate(blocks):

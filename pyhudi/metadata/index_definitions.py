@@ -44,7 +44,7 @@ _KNOWN = frozenset({_NAME, _TYPE, _FUNCTION, _SOURCE_FIELDS, _OPTIONS, _VERSION}
 class IndexDefinition:
     """One index. `name`: its partition of the metadata table; `kind`: Hudi's name of the index type; `function`: the
     function of the columns (`column_stats`, `identity`, one of an expression); `version`: V1 or V2, None before table
-    version 9; `others`: fields unknown to this release.
+    version 9; `unknown_fields`: fields unknown to this release.
     """
 
     name: str
@@ -53,7 +53,7 @@ class IndexDefinition:
     source_fields: tuple[str, ...] = ()
     options: Mapping[str, str] = field(default_factory=dict)
     version: str | None = None
-    others: Mapping[str, object] = field(default_factory=dict)
+    unknown_fields: Mapping[str, object] = field(default_factory=dict)
 
     def body(self) -> dict[str, object]:
         """The JSON object of the file."""
@@ -66,26 +66,28 @@ class IndexDefinition:
         }
         if self.version is not None:
             body[_VERSION] = self.version
-        return {**body, **self.others}
+        return {**body, **self.unknown_fields}
 
 
 @dataclass(frozen=True, slots=True)
 class IndexDefinitions:
-    """All indexes of a table, by name, in the order of the file. `others`: the file's other fields."""
+    """All indexes of a table, by name, in the order of the file. `unknown_fields`: the file's other fields."""
 
     by_name: Mapping[str, IndexDefinition] = field(default_factory=dict)
-    others: Mapping[str, object] = field(default_factory=dict)
+    unknown_fields: Mapping[str, object] = field(default_factory=dict)
 
     def merged(self, definitions: Iterable[IndexDefinition]) -> IndexDefinitions:
-        """With these definitions in place of those with the same names, whose unknown fields stay."""
+        """These definitions, replacing those with the same names but keeping their unknown fields."""
         by_name = dict(self.by_name)
         for one in definitions:
             before = by_name.get(one.name)
-            by_name[one.name] = one if before is None else replace(one, others={**before.others, **one.others})
+            by_name[one.name] = (
+                one if before is None else replace(one, unknown_fields={**before.unknown_fields, **one.unknown_fields})
+            )
         return replace(self, by_name=by_name)
 
     def without(self, names: Collection[str]) -> IndexDefinitions:
-        """Without the indexes of these names."""
+        """The definitions without the indexes of these names."""
         return replace(self, by_name={name: one for name, one in self.by_name.items() if name not in names})
 
 
@@ -100,7 +102,7 @@ def _version(table_version: int) -> str | None:
 
 
 def is_partitioned_record_index(definitions: IndexDefinitions) -> bool:
-    """Does the record index have file groups for each partition of the table?"""
+    """True if the record index has separate file groups for each partition of the table."""
     definition = definitions.by_name.get(MetadataKind.RECORD_INDEX.value.prefix)
     return definition is not None and definition.options.get(_IS_PARTITIONED) == "true"
 
@@ -129,20 +131,20 @@ def read_index_definitions(storage: Storage) -> IndexDefinitions:
 
 
 def write_index_definitions(storage: Storage, definitions: IndexDefinitions) -> None:
-    """Make or replace the file; readers see the old or the new one whole. Nothing is written when nothing changes.
+    """Create or replace the file atomically. Nothing is written if nothing changes.
 
     The caller holds the table's lock. Raises CorruptFile when the existing file can't be read, StorageError.
     """
     if definitions == read_index_definitions(storage):
         return
     bodies = {name: one.body() for name, one in definitions.by_name.items()}
-    storage.write(INDEX_DEFINITIONS_PATH, pretty_json({_DEFINITIONS: bodies, **definitions.others}).encode())
+    storage.write(INDEX_DEFINITIONS_PATH, pretty_json({_DEFINITIONS: bodies, **definitions.unknown_fields}).encode())
     storage.sync([INDEX_DEFINITIONS_PATH])
 
 
 def delete_unreadable(storage: Storage) -> None:
-    """Delete the file when it can't be read: a process died while writing it, on a store that does not replace files in
-    one step. Call this only before all definitions are made anew, under the table's lock.
+    """Delete the file if it can't be read: a process died while writing it, on a store that does not replace files
+    atomically. Call this only before all definitions are rewritten, under the table's lock.
     """
     try:
         read_index_definitions(storage)

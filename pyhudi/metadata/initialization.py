@@ -1,9 +1,9 @@
-"""Building the metadata table, and partitions of it, from the table's files. Hold the table's lock.
+"""The building of the metadata table and of its partitions from the table's files. Hold the table's lock.
 
     .hoodie/metadata/.hoodie/hoodie.properties      the metadata table is a table of its own
     <partition>/<empty log file of each file group> so that file groups without records can be counted
     <partition>/<base file>                         of each file group that has records
-    delta commit, then the table's properties list the partition: only now it may be read
+    delta commit, then the table's properties list the partition: only now may it be read
 
 Source: docs/formats/metadata-table.md, "Building", "Timeline".
 """
@@ -50,7 +50,7 @@ _PAYLOAD = "org.apache.hudi.metadata.HoodieMetadataPayload"
 
 
 def create_metadata_table(data: MetaClient) -> MetadataTable:
-    """A metadata table without partitions; its folder is emptied first."""
+    """Create a metadata table without partitions; its folder is emptied first."""
     data.storage.delete_tree(METADATA_TABLE_FOLDER)
     folder = Subfolder(data.storage, METADATA_TABLE_FOLDER)
     create_table(folder, _properties(data), data.clock)
@@ -91,31 +91,31 @@ def _properties(data: MetaClient) -> Mapping[str, str]:
 
 
 def split_by_group(partition: str, records: pa.Table, groups: int, table_version: int) -> Mapping[str, list[pa.Table]]:
-    """Records by file group: file id → its records, with every file group in the mapping."""
+    """Split records by file group: file id → its records. Every file group is in the mapping."""
     numbers = group_numbers(partition, records.column("key").combine_chunks(), groups, table_version)
     return {file_group_id(partition, number): [records.filter(pa.array(numbers == number))] for number in range(groups)}
 
 
 def build_partition(table: MetadataTable, partition: str, groups: Mapping[str, Iterable[pa.Table]]) -> MetadataTable:
-    """Build a partition, or build it anew, and list it in the table's properties; return the table with it.
+    """Build or rebuild a partition and list it in the table's properties; return the metadata table with it.
 
     Args:   groups: file id → its records, in tables of which only the first may be unsorted: a second table begins
                 after the first one's last key. A file group may have no records.
     """
     table = compact_archived(table)
-    inflight, empty = _begun(table, partition, groups)
+    inflight, empty = _begin(table, partition, groups)
     stats = _base_files(table, partition, inflight, groups)
     table.meta.storage.sync(empty)
     _complete(table, partition, inflight, stats)
-    return _listed(table, partition)
+    return _list_in_properties(table, partition)
 
 
 def begin_partition(table: MetadataTable, partition: str, file_ids: Sequence[str]) -> MetadataTable:
-    """Begin a partition that is filled later: empty file groups, to which every instant writes from now on. The table's
-    properties list it as being built, so no reader uses it. Return the table with it.
+    """Create a partition that is filled later: empty file groups, to which every instant writes from now on. The
+    table's properties list it as being built, so no reader uses it. Return the metadata table with it.
     """
     table = compact_archived(table)
-    inflight, empty = _begun(table, partition, file_ids)
+    inflight, empty = _begin(table, partition, file_ids)
     table.meta.storage.sync(empty)
     _complete(table, partition, inflight, [])
     data = table.data
@@ -125,17 +125,17 @@ def begin_partition(table: MetadataTable, partition: str, file_ids: Sequence[str
 
 
 def fill_partition(table: MetadataTable, partition: str, groups: Mapping[str, Iterable[pa.Table]]) -> MetadataTable:
-    """Write the base files of a partition that was begun, below the log files written to it since, and list it as
-    built. Return the table with it. `groups`: as for `build_partition`.
+    """Write the base files of a partition from `begin_partition`, older than the log files written to it since, and
+    list it as built. Return the metadata table with it. `groups`: as for `build_partition`.
     """
     table = compact_archived(table)
     inflight = begin_delta_commit(table, _next_build_time(table))
     _complete(table, partition, inflight, _base_files(table, partition, inflight, groups))
-    return _listed(table, partition)
+    return _list_in_properties(table, partition)
 
 
-def _begun(table: MetadataTable, partition: str, file_ids: Iterable[str]) -> tuple[Instant, list[str]]:
-    """The inflight instant that builds a partition, and the paths of its file groups' empty log files."""
+def _begin(table: MetadataTable, partition: str, file_ids: Iterable[str]) -> tuple[Instant, list[str]]:
+    """Start the instant that builds a partition, with empty log files; return the instant and the files' paths."""
     storage = table.meta.storage
     storage.delete_tree(partition)
     instant_time = _next_build_time(table)
@@ -167,22 +167,22 @@ def _complete(table: MetadataTable, partition: str, inflight: Instant, stats: Se
 
 
 def _not_empty(records: Iterable[pa.Table]) -> Iterator[pa.Table] | None:
-    """The tables with rows, sorted; None when there are none: then no base file is written."""
+    """The tables that have rows, sorted; None if there are none, so that no base file is written."""
     filled = (sorted_by_key(table) for table in records if table.num_rows)
     first = next(filled, None)
-    return None if first is None else _behind(first, filled)
+    return None if first is None else _chained(first, filled)
 
 
-def _behind(first: pa.Table, others: Iterator[pa.Table]) -> Iterator[pa.Table]:
+def _chained(first: pa.Table, following: Iterator[pa.Table]) -> Iterator[pa.Table]:
     yield first
-    yield from others
+    yield from following
 
 
 def _next_build_time(table: MetadataTable) -> str:
     """The instant time that builds the next partition.
 
-    From version 8 on it has 17 digits, counted from 0; below, it is the table's latest completed instant with digits
-    from 010 on.
+    From version 8 on it has 17 digits, counted from 0. Below, it is the time of the table's latest completed instant
+    followed by three digits, counted from 010.
     """
     times_in_use = {instant.requested_time for instant in table.meta.timeline}
     if table.data.config.format.orders_by_completion:
@@ -212,7 +212,7 @@ def _stat(partition: str, file_id: str, path: str, size_bytes: int, rows: int) -
     )
 
 
-def _listed(table: MetadataTable, partition: str) -> MetadataTable:
+def _list_in_properties(table: MetadataTable, partition: str) -> MetadataTable:
     """List the partition in the table's properties."""
     data = table.data
     partitions = sorted({*data.config.metadata_partitions, partition})
@@ -221,7 +221,7 @@ def _listed(table: MetadataTable, partition: str) -> MetadataTable:
     if partition in building:
         properties[METADATA_PARTITIONS_INFLIGHT] = ",".join(name for name in building if name != partition)
     if data.storage.stat(INDEX_DEFINITIONS_PATH) is not None:
-        # Hudi looks for them nowhere else, and begins a new file without.
+        # Hudi looks for them nowhere else, and starts a new file without them.
         properties[_DEFINITIONS] = INDEX_DEFINITIONS_PATH
     update_table_config(data.storage, properties, (), data.clock)
     return MetadataTable(data.reload(), table.meta.reload())

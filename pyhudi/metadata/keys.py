@@ -10,7 +10,7 @@ A key names a partition as the table stores it (`stored_partition`): "." in a ta
 `KeysByGroup` splits the rows of an update among file groups and puts each group's rows in the order that its files
 have. It processes keys piece by piece, as the tasks reported them, so that several threads can share the work.
 
-`in_order` sorts rows with keys in bounded memory; `GroupStream` gives them out by file group.
+`in_order` sorts rows with keys in bounded memory; `GroupStream` returns them file group by file group.
 
 Source: docs/formats/metadata-table.md, "Keys", "File groups of a key", "Building"; docs/formats/hfile.md, "Entries".
 """
@@ -79,7 +79,7 @@ _PREFIX_END = r"^(?:[^\\$]|\\.)*\$"  # up to the first separator that is not esc
 
 
 def stored_partition(partition_path: str) -> str:
-    """How a partition path of the table is written in `files` and in the keys of statistics."""
+    """The spelling of a partition path in `files` and in the keys of statistics."""
     return partition_path or NON_PARTITIONED
 
 
@@ -109,7 +109,7 @@ def bloom_filter_key(partition: str, file_name: str) -> str:
 
 
 def file_keys(partitions: Iterable[str], file_names: Iterable[str]) -> list[str]:
-    """The ends of the keys of a column's statistics in these files, after the column's `column_stats_prefix`."""
+    """The parts of the keys of a column's statistics in these files that follow the `column_stats_prefix`."""
     new = hashlib.md5(usedforsecurity=False).copy  # takes half the time of a new one
     digests = list[bytes]()
     for name in file_names:
@@ -147,7 +147,7 @@ def shards(keys: pa.Array, groups: int, *, by_secondary_value: bool = False) -> 
     Args: by_secondary_value: only what comes before the record key counts (secondary indexes of version V2).
     """
     hashed = _secondary_prefixes(keys) if by_secondary_value else keys
-    # Java's Math.abs leaves the least number negative, and its % has the sign of the dividend, which is dropped then.
+    # Java's Math.abs leaves the least number negative, and its % has the sign of the dividend, which Hudi then drops.
     # The result is the remainder of 2^31, which an unsigned number holds.
     absolute = np.abs(java_string_hash(hashed)).view(np.uint32)
     return (absolute % np.uint32(groups)).astype(np.int32)
@@ -238,11 +238,11 @@ class KeysByGroup:
 
 
 def one_per_key(keys: pa.Array, rows: npt.NDArray[np.int64]) -> tuple[pa.Array, pa.Array]:
-    """The rows with these keys in ascending order of the keys' bytes, the last of several with one key; and their keys,
-    binary.
+    """The rows with these keys in ascending order of the keys' bytes, and their keys as binary. Of several rows with
+    one key only the last is kept.
     """
     texts = keys.cast(pa.binary())
-    if not is_ascending(texts):  # as a sorted batch has them
+    if not is_ascending(texts):  # those of a sorted batch are
         order = order_of_bytes(texts)
         rows, texts = rows[order], texts.take(pa.array(order))
         is_last = np.append(pc.not_equal(texts.slice(0, len(texts) - 1), texts.slice(1)).to_numpy(False), True)
@@ -258,8 +258,8 @@ def sorted_by_key(records: pa.Table) -> pa.Table:
 
 
 BUILDING_BYTES = 64 << 20  # keys held in memory; sorting takes several times as much
-_RANGE_BYTES = 16 << 20  # about as much is sorted at a time beyond that
-_RECORDS = 1 << 17  # of a batch that is returned
+_RANGE_BYTES = 16 << 20  # keys sorted at a time when there are more
+_RECORDS = 1 << 17  # in a returned batch
 
 Group = TypeVar("Group", bound=Hashable)
 
@@ -267,7 +267,7 @@ Group = TypeVar("Group", bound=Hashable)
 def in_order(
     schema: pa.Schema, batches: Iterator[pa.RecordBatch], memory_bytes: int = BUILDING_BYTES
 ) -> Iterator[pa.RecordBatch]:
-    """The rows, ascending by all columns of the schema; beyond `memory_bytes` they spill to temporary files."""
+    """The rows in ascending order of all columns of the schema; above `memory_bytes` they spill to temporary files."""
     ranges = SortedRanges(schema, schema.names, 0, memory_bytes, min(_RANGE_BYTES, memory_bytes))
     table = ranges.take_in(batches)
     if table is None:

@@ -1,9 +1,9 @@
-"""Files of the table's partitions from the metadata table, and their names as they will be after an instant.
+"""The files of the table's partitions as the metadata table lists them, and their names after an instant.
 
 The metadata table replaces a listing of folders when it is up to date. Hudi does not notice a metadata table that a
 write failed to update, and readers then lose that write's rows. So the metadata table must have each completed write
 and clean of the active timeline: as an instant of its own, or because its partition `files` was built later. If one is
-missing, or the metadata table can't be read, folders are listed.
+missing, or if the metadata table can't be read, folders are listed.
 
 `names_of` names the files of the newest slices as they are, `file_names_after` as they will be when an instant is
 complete. `has_earlier_writes` says whether a pending write may add other files, whose names are not known yet.
@@ -45,9 +45,9 @@ _FILE_BYTES = 200  # about the size of an entry in memory
 def missing_instants(table: MetadataTable) -> tuple[str, ...]:
     """Completed writes and cleans of the table that its metadata table does not have, oldest first."""
     completed = {i.requested_time for i in table.meta.timeline if i.is_completed}
-    built = _built(table)
+    covered_until = _covered_until(table)
     # Archiving begins with the oldest: while the instant that built `files` is active, no later one was archived.
-    oldest = min(completed, default=None) if built is None else None
+    oldest = min(completed, default=None) if covered_until is None else None
     missing = []
     for instant in table.data.timeline:
         if not instant.is_completed or not (instant.action.is_commit or instant.action is ActionKind.CLEAN):
@@ -55,14 +55,14 @@ def missing_instants(table: MetadataTable) -> tuple[str, ...]:
         if instant.requested_time in completed or (oldest is not None and instant.requested_time < oldest):
             continue  # archived there
         when = instant.completion_time if table.data.config.format.orders_by_completion else instant.requested_time
-        if built is None or when is None or when > built:
+        if covered_until is None or when is None or when > covered_until:
             missing.append(instant.requested_time)
     return tuple(missing)
 
 
-def _built(table: MetadataTable) -> str | None:
-    """How far the listing that built `files` reaches: a completion time; below version 8 its latest instant. None when
-    that was archived.
+def _covered_until(table: MetadataTable) -> str | None:
+    """The last completion time (below version 8: instant time) that the listing which built `files` covers. None if the
+    instant that built it was archived.
     """
     by_completion = table.data.config.format.orders_by_completion
     times = []
@@ -76,33 +76,33 @@ def _built(table: MetadataTable) -> str | None:
 
 
 def _is_initialization(instant_time: str) -> bool:
-    """Is it the instant (below version 8) that built a partition?"""
+    """True for the time of an instant (below version 8) that built a partition."""
     return len(instant_time) > _BASE_TIME_DIGITS and instant_time[_BASE_TIME_DIGITS:] >= "010"
 
 
 def listed_files(table: MetadataTable, partitions: Collection[str] | None = None) -> Mapping[str, list[FileInfo]]:
-    """Partition path → its files. Sizes are right; modification times are not known, and 0.
+    """Partition path → its files. Sizes are exact; modification times are unknown and set to 0.
 
-    Args:   partitions: only those with these paths; None: all.
+    Args:   partitions: paths of the partitions to list; None: all.
     Returns: a shared mapping; don't change it.
     Raises: CorruptFile, MetadataTableDamaged.
     """
     if partitions is not None:
-        return _listed(table, table.lookup(_FILES, [stored_partition(path) for path in partitions]))
+        return _listing_of(table, table.lookup(_FILES, [stored_partition(path) for path in partitions]))
     key = _listing_key(table)
     cached = None if key is None else FILES.get(key)
     if cached is not None:
         return cast("Mapping[str, list[FileInfo]]", cached)
     # The list of all partitions is one value with an item each; items are read one after the other.
-    listing = _listed(table, table.records(_FILES, without=ALL_PARTITIONS_KEY))
+    listing = _listing_of(table, table.records(_FILES, without=ALL_PARTITIONS_KEY))
     if key is not None:
         FILES.put(key, listing, _FILE_BYTES * len(listing.names))
     return listing
 
 
 def _listing_key(table: MetadataTable) -> Hashable | None:
-    """The inputs of the listing: the files of `files` in their states, and which of their blocks count. None where a
-    file may be changing.
+    """The cache key of a listing: the states of the files of `files`, and which of their blocks count. None if a file
+    may be changing.
     """
     (file_slice,) = table.slices(_FILES)
     reader = table.reader(file_slice)
@@ -117,7 +117,7 @@ def _listing_key(table: MetadataTable) -> Hashable | None:
     return "listing", base and base.path, state, counted, table.deleted, table.data.config.table_version
 
 
-def _listed(table: MetadataTable, records: pa.Table) -> _Listed:
+def _listing_of(table: MetadataTable, records: pa.Table) -> _Listing:
     entries = records.column(MetadataKind.FILES.payloads[0]).combine_chunks()
     if not isinstance(entries, pa.MapArray):
         raise MetadataTableDamaged(f"{table.meta.storage.root}: its partition {_FILES!r} has no records of files.")
@@ -130,13 +130,13 @@ def _listed(table: MetadataTable, records: pa.Table) -> _Listed:
         for row, key in enumerate(records.column("key").to_pylist())
         if key != ALL_PARTITIONS_KEY
     }
-    return _Listed(rows, names, sizes, deleted, table.deleted)
+    return _Listing(rows, names, sizes, deleted, table.deleted)
 
 
 @dataclass(frozen=True, slots=True)
-class _Listed(Mapping[str, list[FileInfo]]):
-    """The files of each partition, made on demand: for very many files, keeping an object each costs more than making
-    it again. `rows`: partition path → its entries in the columns.
+class _Listing(Mapping[str, list[FileInfo]]):
+    """The files of each partition. Objects are made on demand: for very many files, keeping one each costs more than
+    making it again. `rows`: partition path → its entries in the columns.
     """
 
     rows: Mapping[str, range]
@@ -166,8 +166,9 @@ def names_of(slices: Sequence[FileSlice]) -> Collection[str]:
 
 
 def file_names_after(data: MetaClient, change: TableChange) -> Mapping[str, Collection[str]]:
-    """Path of each partition that the instant writes to or replaces files in → names of its files then, without
-    folders; empty where no file remains.
+    """The names of the files, without folders, that each partition will have after an instant.
+
+    Only partitions that the instant writes to or replaces files in are keys. A partition without files has no names.
     """
     paths = sorted(
         {stat.partition_path or "" for stat in change.stats} | {g.partition_path for g in change.groups_replaced}
@@ -184,11 +185,10 @@ def file_names_after(data: MetaClient, change: TableChange) -> Mapping[str, Coll
 
 
 def has_earlier_writes(data: MetaClient, instant: Instant) -> bool:
-    """Is an earlier write pending that may add rows?
+    """True if an earlier write that may add rows is pending.
 
-    If that write completes, its statistics of whole partitions count as older than this instant's, by the instant
-    times. This instant's statistics lack its rows. So this instant deletes the statistics of the partitions that it
-    touches.
+    If that write completes, its statistics of whole partitions rank as older than this instant's, by instant time. But
+    this instant's statistics lack its rows. So this instant deletes the statistics of the partitions that it touches.
     """
     return any(i.action.is_commit and i.requested_time < instant.requested_time for i in data.timeline.pending())
 
@@ -202,7 +202,7 @@ def _by_group(slices: Sequence[FileSlice]) -> _Names:
 
 
 def _put(names: _Names, stats: Sequence[WriteStat]) -> None:
-    """A new base file begins a slice, a log file joins it."""
+    """Add the files of write stats: a base file starts a new slice, a log file joins the newest slice."""
     for stat in stats:
         if stat.path is None:
             continue

@@ -70,7 +70,7 @@ _JAVA_INTS = 2**31  # file ids count in Java's int
 
 @dataclass(frozen=True, slots=True)
 class RecordLocation:
-    """A file group, and when its rows were written there (`instant_ms`)."""
+    """A file group and the time at which rows were written to it (`instant_ms`)."""
 
     partition_path: str
     file_id: str
@@ -78,9 +78,9 @@ class RecordLocation:
 
 
 def instant_ms(instant_time: str, zone: tzinfo | None) -> int:
-    """Milliseconds since 1970 of an instant time in the timeline's zone; 0 for one that is not a moment.
+    """Milliseconds since 1970 of an instant time in the timeline's zone; 0 for a text that is not a time.
 
-    Nothing may depend on it (docs/formats/metadata-table.md), so an odd file name is no reason to fail.
+    Nothing may depend on the value (docs/formats/metadata-table.md), so an odd file name must not cause an error.
     """
     try:
         return round(parse_instant_time(instant_time, zone).timestamp() * 1000)
@@ -114,7 +114,7 @@ def encoded_locations(table_version: int, places: Sequence[RecordLocation]) -> p
 def coded_location_records(
     table_version: int, keys: pa.Array | pa.ChunkedArray, encoded: pa.Array, numbers: npt.NDArray[np.int32]
 ) -> pa.Table:
-    """As `location_records`, with the `encoded_locations` as a dictionary: sorting and writing very many keys then
+    """Like `location_records`, with the `encoded_locations` as a dictionary, so that sorting and writing very many keys
     moves one number per key.
     """
     schema = record_fields(table_version, MetadataKind.RECORD_INDEX)
@@ -128,15 +128,22 @@ def coded_location_records(
 
 def _encoded(place: RecordLocation) -> dict[str, object]:
     """The payload of all rows of a location; `position` (from version 8 on) stays null, as in Hudi."""
-    same: dict[str, object] = {"partitionName": place.partition_path, "instantTime": place.instant_ms}
+    common: dict[str, object] = {"partitionName": place.partition_path, "instantTime": place.instant_ms}
     match = _UUID.fullmatch(place.file_id)
     if match is None or int(match[2] or 0) >= _JAVA_INTS:
         raw = {"fileIdHighBits": -1, "fileIdLowBits": -1, "fileIndex": _NO_INDEX, "fileId": place.file_id}
-        return {**same, **raw, "fileIdEncoding": 1}
+        return {**common, **raw, "fileIdEncoding": 1}
     digits = match[1].replace("-", "")
     high, low = (int.from_bytes(bytes.fromhex(half), "big", signed=True) for half in (digits[:16], digits[16:]))
     index = _NO_INDEX if match[2] is None else int(match[2])
-    return {**same, "fileIdHighBits": high, "fileIdLowBits": low, "fileIndex": index, "fileId": "", "fileIdEncoding": 0}
+    return {
+        **common,
+        "fileIdHighBits": high,
+        "fileIdLowBits": low,
+        "fileIndex": index,
+        "fileId": "",
+        "fileIdEncoding": 0,
+    }
 
 
 _RAW = 1  # encoding of file ids that are not UUIDs
@@ -193,12 +200,12 @@ class RecordLookup:
 
     @property
     def groups(self) -> int:
-        """How many file groups the index has; they are numbered in order of their ids."""
+        """The number of file groups of the index; they are numbered in order of their ids."""
         return len(self.slices)
 
     @property
     def is_partitioned(self) -> bool:
-        """Does each partition of the table have its own file groups, so that keys are unique within a partition?"""
+        """True if each partition of the table has its own file groups, so that keys are unique within a partition."""
         return _KIND.value.file_ids not in self._numbers
 
     @property
@@ -245,7 +252,7 @@ class RecordLookup:
 
 
 def open_record_lookup(meta: MetaClient) -> RecordLookup | str:
-    """The table's record index; why not, as a sentence, where it has none or none that can be trusted."""
+    """The table's record index, or a sentence that says why there is none, or none that can be trusted."""
     root = meta.storage.root
     if _NAME not in meta.config.metadata_partitions:
         return f"{root} has no record index."

@@ -1,8 +1,8 @@
-"""Which records of the metadata table are live: of several with one key, the newest wins or all are combined.
+"""The merging of metadata records: of several records with one key, the newest wins or all are combined.
 
-    files                       entries of the newer record are put into the older one's; sizes only grow
+    files                       entries of the newer record are added to the older one's; sizes only grow
     column_stats                ranges are joined, counts added (below version 8 a log file grows by several writes),
-                                unless the newer record is of the whole file (`isTightBound`) or says it is deleted
+                                unless the newer record covers the whole file (`isTightBound`) or marks a deletion
     all others                  the newer record
 
 A delete removes all earlier versions of its key. Source: docs/formats/metadata-table.md, "Merging records".
@@ -54,10 +54,9 @@ def merged_records(versions: pa.Table, kind: MetadataKind) -> pa.Table:
 
 
 def merged_logs(versions: pa.Table, kind: MetadataKind) -> tuple[pa.Table, pa.Array] | None:
-    """Merge log files alone, to be merged with a base file later: the newest or combined record of each key, and the
-    deleted keys.
+    """Merge log files without their base file: return the newest or combined record of each key, and the deleted keys.
 
-    None when that depends on the base file: where a record follows a delete of its older versions.
+    None if the result depends on the base file: a record follows a delete of its older versions.
 
     Args: versions: as for `merged_records`, of log files alone.
     """
@@ -81,7 +80,7 @@ def merged_logs(versions: pa.Table, kind: MetadataKind) -> tuple[pa.Table, pa.Ar
 
 
 def _follows_deletion(rows: pa.Table, start: int, end: int, kind: MetadataKind) -> bool:
-    """Does a version of a key follow one that deletes the base file's record?"""
+    """True if a version of a key follows one that deletes the base file's record."""
     before = rows.slice(start, end - start)
     if pc.any(before.column(DELETED)).as_py():
         return True
@@ -118,7 +117,7 @@ def _first_of_each(keys: pa.ChunkedArray) -> npt.NDArray[np.bool_]:
 
 
 def _since_delete(rows: pa.Table, first: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
-    """For each key the first row whose version counts: its first row, or the one after its last delete."""
+    """For each key the first row whose version counts: the key's first row, or the one after its last delete."""
     deleted = rows.column(DELETED).to_numpy()
     starts = np.where(first, np.arange(rows.num_rows), 0)
     behind = np.where(deleted, np.arange(rows.num_rows) + 1, 0)
@@ -135,7 +134,7 @@ def _combined(
     *,
     keeps_deleted: bool = False,
 ) -> list[Body | list[tuple[str, Body]] | None]:
-    """The payloads of keys with several versions. It loops over keys: few have several, and the rules are per key."""
+    """The payloads of keys with several versions. This loops over keys: few have several, and rules apply per key."""
     payloads = rows.column(kind.payloads[0])
     merged = []
     for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
@@ -198,7 +197,7 @@ def _bound(one: Body | None, other: Body | None, *, least: bool) -> Body | None:
 
 
 def _without_marked(rows: pa.Table, payload: str) -> pa.Table:
-    """The rows without records that mark themselves as deleted."""
+    """The rows, leaving out records that mark themselves as deleted."""
     column = rows.column(payload)
     if not pa.types.is_struct(column.type) or column.type.get_field_index("isDeleted") < 0:
         return rows

@@ -60,7 +60,7 @@ class RecordBatchBuilder:
         self._deletes: list[pa.Table] = []
 
     def add(self, reader: HFileReader, where: str, number: int, take: Take) -> None:
-        """Add entries of a file. `number`: the file's place in the order of writing."""
+        """Add entries of a file. `number`: its position in the order of writing."""
         held = self._held.setdefault(_schema_of(reader, where), [])
         for entries in take(reader):
             held.append((entries, where, number))
@@ -113,7 +113,7 @@ def _decoder(schema_json: str, columns: tuple[str, ...]) -> AvroDecoder:
 
 
 def concat_records(parts: Sequence[pa.Table]) -> pa.Table:
-    """All records. In columns whose form changed with the table's version, fields that a part lacks are null."""
+    """All records as one table. Where a column's form differs by table version, missing fields are null."""
     kinds: dict[str, set[pa.DataType]] = {}
     for field in (field for part in parts for field in part.schema if pa.types.is_struct(field.type)):
         kinds.setdefault(field.name, set()).add(field.type)
@@ -156,7 +156,7 @@ def _decoded_together(held: Sequence[tuple[Entries, str, int]], decoder: AvroDec
         try:
             return numbered(_decoded(together, held[0][1], decoder), numbers)
         except CorruptFile:
-            pass  # decoding one by one finds the damaged record
+            pass  # decoding records one by one finds the damaged one
     rows = pa.concat_tables([_decoded(entries, where, decoder) for entries, where, _ in held])
     return numbered(rows, numbers)
 
@@ -180,7 +180,7 @@ def _decoded(entries: Entries, where: str, decoder: AvroDecoder) -> pa.Table:
 
 
 def _with_keys(rows: pa.Table, keys: pa.Array, where: str) -> pa.Table:
-    """Set the HFile's keys as `key`, which is empty in the values."""
+    """The rows with the HFile's keys as `key`, which is empty in the values."""
     try:
         texts = keys.cast(pa.string())
     except pa.ArrowInvalid as error:
@@ -189,7 +189,7 @@ def _with_keys(rows: pa.Table, keys: pa.Array, where: str) -> pa.Table:
 
 
 def deletes_of(block: LogBlock, number: int, keys: pa.Array | None) -> pa.Table:
-    """The keys of a delete block as `deleted` rows, limited to `keys` unless None."""
+    """The keys of a delete block as `deleted` rows, limited to `keys` unless that is None."""
     deleted = block.deletes().keys.column(RECORD_KEY)
     if keys is not None:
         deleted = deleted.filter(pc.is_in(deleted, keys))
@@ -198,7 +198,7 @@ def deletes_of(block: LogBlock, number: int, keys: pa.Array | None) -> pa.Table:
     return pa.table(dict(zip((KEY, SEQUENCE, DELETED), columns, strict=True)))
 
 
-_MANY = 2  # rows per distinct row, at least: else nothing is gained
+_MANY = 2  # rows per distinct row, at least; fewer gain nothing
 _CODES = 2**62
 
 
@@ -211,7 +211,7 @@ class DictionaryRows:
 
 
 def dictionary_rows(rows: pa.RecordBatch) -> DictionaryRows | None:
-    """Which rows are equal; None where most differ, or columns have unsupported types."""
+    """Find equal rows; None if most rows differ, or if columns have unsupported types."""
     most = len(rows) // _MANY
     codes, kinds = np.zeros(len(rows), np.int64), 1
     for column in _leaves(rows.columns):
@@ -227,19 +227,19 @@ def dictionary_rows(rows: pa.RecordBatch) -> DictionaryRows | None:
     if not len(rows) or kinds > most:
         return None
     first = np.empty(kinds, np.int64)
-    first[codes[::-1]] = np.arange(len(codes))[::-1]  # of several assignments the last stays
+    first[codes[::-1]] = np.arange(len(codes))[::-1]  # the last of several assignments wins
     return DictionaryRows(pa.array(first), pa.array(codes))
 
 
 def _numbered(codes: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], int]:
-    """The codes as numbers from 0 on, without gaps, and how many there are."""
+    """The codes renumbered from 0 without gaps, and the number of distinct codes."""
     coded = pa.array(codes).dictionary_encode()
     assert isinstance(coded, pa.DictionaryArray)
     return coded.indices.to_numpy().astype(np.int64), len(coded.dictionary)
 
 
 def _leaves(columns: list[pa.Array]) -> Iterator[pa.Array | None]:
-    """Whole numbers and texts of columns and structs, and numbers in dictionaries; None for other types and for null
+    """The integers and texts in columns and structs, and the indexes of dictionaries; None for other types and for null
     structs.
     """
     for column in columns:

@@ -1,4 +1,4 @@
-"""Removing the metadata table, or partitions of it, from a table: a stale one loses rows silently.
+"""The removal of the metadata table, or of its partitions, from a table: a stale one loses rows silently.
 
 A write with `hoodie.metadata.enable=false` removes it, as in Hudi; a write also removes partitions that this release
 can't update. The order survives a crash at every step: first the properties, then the folder. Readers that find no
@@ -41,7 +41,7 @@ def has_metadata_table(meta: MetaClient) -> bool:
 def remove_metadata_table(meta: MetaClient, *, why: str = "", to_build: Collection[str] = ()) -> None:
     """Remove it, with a warning if `why` gives a reason. The caller holds the table's lock and reloads afterwards.
 
-    Args:   to_build: partitions that are built anew afterwards, by the next write if this process dies before.
+    Args:   to_build: partitions to rebuild afterwards; if this process dies first, the next write rebuilds them.
     """
     partitions = meta.config.metadata_partitions
     changed = {METADATA_TO_BUILD: ",".join(to_build)} if to_build else {}
@@ -59,11 +59,11 @@ def remove_metadata_table(meta: MetaClient, *, why: str = "", to_build: Collecti
 
 
 def unlist_partitions(meta: MetaClient, partitions: Collection[str]) -> None:
-    """Make readers ignore these partitions; the next write builds them anew if this process dies."""
+    """Make readers ignore these partitions; if this process dies, the next write rebuilds them."""
     names = meta.config.metadata_partitions
-    others = ",".join(name for name in names if name not in partitions)
+    remaining = ",".join(name for name in names if name not in partitions)
     to_build = ",".join(dict.fromkeys((*names, *partitions)))
-    update_table_config(meta.storage, {METADATA_PARTITIONS: others, METADATA_TO_BUILD: to_build}, ())
+    update_table_config(meta.storage, {METADATA_PARTITIONS: remaining, METADATA_TO_BUILD: to_build}, ())
 
 
 def drop_partitions(meta: MetaClient, partitions: Collection[str], why: str = "") -> None:

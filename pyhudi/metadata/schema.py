@@ -94,7 +94,7 @@ def kind_of(partition: str) -> MetadataKind:
 
 
 def keeps_record_index(config: TableConfig) -> bool:
-    """Does the table have a record index that every write updates?"""
+    """True if the table has a record index that every write updates."""
     name = MetadataKind.RECORD_INDEX.value.prefix
     return name in config.metadata_partitions or name in config.metadata_partitions_inflight
 
@@ -164,7 +164,7 @@ def stored_fields(table_version: int) -> tuple[str, ...]:
 
 @cache
 def one_field_schema(table_version: int, name: str) -> str:
-    """Avro JSON of a record with one of the fields: it is encoded as within a whole record."""
+    """Avro JSON of a record with only this field, which is encoded as in a whole record."""
     return _text([field for field in _fields(table_version) if field["name"] == name])
 
 
@@ -176,7 +176,7 @@ def record_fields(table_version: int, kind: MetadataKind) -> pa.Schema:
 
 
 def of_schema(records: pa.Table, schema: pa.Schema) -> pa.Table:
-    """The records in these columns; files of other releases may have other forms of them."""
+    """The records in these columns, whose form in files of other releases may differ."""
     return pa.Table.from_arrays([_as(records.column(field.name), field.type) for field in schema], schema=schema)
 
 

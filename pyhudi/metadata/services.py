@@ -5,20 +5,20 @@ instant of the table, while that instant is inflight. So a reader never waits fo
 dies leaves a plan, which the next instant executes. The metadata table's timeline is archived together with the table's
 (`services/archive`).
 
-Cleaning deletes slices that compactions have replaced and that no running query may still read. The slices of the last
-commits stay, and at least two of each file group, so a query that began before a compaction goes on undisturbed. Each
-compaction brings one clean, some delta commits later.
+Cleaning deletes slices that compactions have replaced and that no running query may still read. It keeps the slices of
+the last commits, and at least two of each file group, so that a query that began before a compaction can finish. Each
+compaction leads to one clean, a few delta commits later.
 
 A log compaction joins the log blocks of a slice in one log file; base files stay. It is off by default.
 
-    <T>.logcompaction.requested   the plan: each slice with blocks enough
+    <T>.logcompaction.requested   the plan: each slice with enough blocks
     <T>.logcompaction.inflight    empty
-    <partition>/<log file>        its blocks name the instants whose blocks they stand for
+    <partition>/<log file>        its blocks name the instants whose blocks they replace
     <T> completed                 a delta commit
 
-It runs after a due compaction. Its blocks replace the newest block that they stand for. So it does not run while the
-table has a pending instant older than this block. Later blocks of that instant would precede all new blocks, and its
-earlier blocks may be taken back. A pending plan belongs to a dead process: it is dropped with its files.
+It runs after a due compaction. Its blocks take the position of the newest block that they replace. So it does not run
+while the table has a pending instant older than this block: later blocks of that instant would precede all new blocks,
+and its earlier blocks may be taken back. A pending plan belongs to a dead process: it is dropped with its files.
 
 Source: docs/formats/metadata-table.md, "Compaction and cleaning", "Log compaction", "Merging records";
 docs/formats/table-services.md, "Cleaning plan", "Log compaction plan".
@@ -80,7 +80,7 @@ _CLEAN_SUFFIX = "002"  # below version 8: behind the last delta commit's time
 
 
 def clean_if_due(table: MetadataTable, delta_commits_max: int) -> MetadataTable:
-    """Clean when a compaction since the last clean is some delta commits old; return the table as it is then.
+    """Clean if a compaction since the last clean is a few delta commits old; return the table as it is then.
 
     Args:   delta_commits_max: the number that triggers the next compaction.
     """
@@ -113,7 +113,7 @@ def run_pending_cleans(table: MetadataTable) -> MetadataTable:
 
 
 def _is_due(table: MetadataTable, commits: Sequence[Instant], deltas_min: int) -> bool:
-    """Are there some delta commits after the last compaction, and no clean?"""
+    """True if enough delta commits, and no clean, followed the last compaction."""
     compaction = max((i.requested_time for i in commits if i.action is ActionKind.COMMIT), default="")
     since = [i for i in commits if max(i.requested_time, i.completion_time or "") > compaction]
     deltas = sum(i.action is ActionKind.DELTACOMMIT for i in since)
@@ -134,7 +134,7 @@ def _instant_time(table: MetadataTable, commits: Sequence[Instant]) -> str | Non
 
 
 def _old_files(view: FileSystemView, partition: str, earliest: Instant) -> Iterator[str]:
-    """Names of the files in slices older than the one that was the newest at `earliest`."""
+    """The names of the files in slices older than the newest one at `earliest`."""
     for group in view.groups.get(partition, ()):
         at = next((n for n, s in enumerate(group.slices) if s.base_instant <= earliest.requested_time), None)
         if at is not None:
@@ -165,7 +165,7 @@ def _run_clean(table: MetadataTable, instant: Instant, plan: CleanPlan) -> Metad
 
 def _delete(table: MetadataTable, instant: Instant, plan: CleanPlan) -> Mapping[str, tuple[str, ...]]:
     """Delete the files of a plan; return the deleted files by partition. Files of the newest slices and files newer
-    than the plan stay: no valid plan names them, and a plan read from storage may name anything.
+    than the plan are kept: no valid plan names them, but a plan read from storage may name anything.
     """
     storage = table.meta.storage
     deleted = {}
@@ -186,7 +186,7 @@ def _absolute(table: MetadataTable, path: str) -> str:
     return table.meta.storage.full_path(path).removeprefix("file://").removeprefix("file:")
 
 
-# Bytes of one slice's log files: their records become one block, which is in memory whole.
+# Bytes of one slice's log files: their records become one block, which is wholly in memory.
 MAX_LOG_COMPACTED_BYTES = 64 * 1024 * 1024
 _EXECUTOR = "org.apache.hudi.table.action.compact.LogCompactionExecutionHelper"
 _BLOCKS_A_FILE = 2  # at most, in a log file of the metadata table: records and deletes
@@ -216,7 +216,7 @@ def drop_pending_log_compactions(table: MetadataTable) -> MetadataTable:
 
 
 def _may_change(table: MetadataTable) -> bool:
-    """Is an instant of the table pending that writes here, and is not later than all existing ones?"""
+    """True if the table has a pending instant that writes here and is not later than all existing ones."""
     newest = max((i.requested_time for i in table.meta.timeline.completed()), default="")
     return any(
         i.requested_time <= newest and i.action not in (ActionKind.INDEXING, ActionKind.SAVEPOINT)
@@ -225,7 +225,7 @@ def _may_change(table: MetadataTable) -> bool:
 
 
 def _due(table: MetadataTable, partition: str, blocks_min: int) -> Iterator[tuple[FileSlice, Sequence[LogBlock]]]:
-    """Slices with enough blocks, of more than one instant: a merged block is not merged again alone."""
+    """The slices with enough blocks of more than one instant: a single merged block is not merged again."""
     is_counted = kind_of(partition) is MetadataKind.COLUMN_STATS
     if is_counted and not table.data.config.format.compacts_logs_of_statistics:
         return
@@ -266,7 +266,7 @@ def _run_log_compaction(
 def _merged(
     table: MetadataTable, instant_time: str, slice: FileSlice, blocks: Sequence[LogBlock]
 ) -> Iterator[WriteStat]:
-    """The log file of one slice; none when its records depend on its base file."""
+    """Write the log file of one slice; none if its records depend on its base file."""
     version, partition = table.data.config.table_version, slice.group.partition_path
     with as_corrupt(f"{table.meta.storage.root}/{partition}", "its records"):
         versions = _reader(table, replace(slice, base_file=None)).all()

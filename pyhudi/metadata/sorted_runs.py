@@ -1,11 +1,11 @@
-"""Records of the metadata table in bounded memory: HFiles merged in the order of keys, and file groups on local disk.
+"""Records of the metadata table in bounded memory: HFiles merged in key order, and file groups spilled to local disk.
 
 `sorted_runs` returns the records of several HFiles in pieces, so that a compaction need not fit in memory. Each file
 ascends by key, and memory holds some rows of each. A piece ends at the smallest of their last keys, so all versions of
 a key are in one piece.
 
-`spilled` puts the records of a new partition into files of this machine. A build reads the table without its lock, and
-the records wait there until the lock is held.
+`spilled` writes the records of a new partition to local files. A build reads the table without its lock, and the
+records wait in these files until the lock is held.
 
 Source: docs/formats/metadata-table.md, "Compaction and cleaning", "Built while writers go on"; docs/formats/hfile.md,
 "Layout".
@@ -33,7 +33,7 @@ _ROWS_MIN = 1 << 10  # of one file; fewer would cost more in calls than they sav
 def sorted_runs(files: Sequence[Iterator[pa.Table]], where: str) -> Iterator[pa.Table]:
     """All rows of the files, in pieces that ascend by key; within a piece file by file.
 
-    Args:    files: the rows of each, ascending by their column `key`; where: the files' place, for messages.
+    Args:    files: the rows of each, ascending by their column `key`; where: the files' location, for messages.
     Raises:  MetadataTableDamaged when a file's keys do not ascend.
     """
     rows_held = max(_ROWS_MIN, _ROWS_HELD_MAX // max(1, len(files)))
@@ -85,7 +85,9 @@ _ROWS_AT_ONCE = 1 << 17  # in memory, when they are read again
 
 
 def spilled(groups: Mapping[str, Iterable[pa.Table]], folder: str) -> dict[str, Iterable[pa.Table]]:
-    """The same records, read into files of the folder: each group ascending by key, in pieces that fit into memory."""
+    """Write the records to files in the folder; return them as readable groups, each ascending by key, in pieces that
+    fit into memory.
+    """
     return {file_id: _Spilled(_written(records, Path(folder) / file_id)) for file_id, records in groups.items()}
 
 

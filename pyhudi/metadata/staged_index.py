@@ -8,7 +8,7 @@ leave their pieces in temporary files of the table for the commit:
 
     .hoodie/.aux/pyhudi_index_pieces/<instant>/<write token>-<number>     deleted when the instant is complete or undone
 
-A commit reads the keys back if the index has other file groups by then, or if keys left the table.
+A commit reads the keys back if the file groups of the index have changed since, or if keys left the table.
 
 A look-up opens every HFile of a file group, so a commit must not add as many HFiles as a load had tasks. `merge_staged`
 merges the pieces of many tasks first, with one task for each file group of the index.
@@ -125,7 +125,7 @@ class StagedIndexWriter:
 
 
 def _encoded_once(records: pa.Table, table_version: int) -> tuple[pa.Array, pa.Array]:
-    """For each record of `key_records` the number of its location, and the encoded record of each location."""
+    """The number of its location for each record of `key_records`, and the encoded record of each location."""
     places = cast("pa.DictionaryArray", records.column(_PAYLOAD).combine_chunks())
     types = records.column(TYPE).combine_chunks().slice(0, 1).take(pa.array(np.zeros(len(places.dictionary), np.int64)))
     bodies = pa.table({TYPE: types, _PAYLOAD: places.dictionary})
@@ -141,8 +141,8 @@ def staged_by_group(pieces: Iterable[StagedIndexFile]) -> dict[int, list[StagedI
 
 
 def staged_content(storage: Storage, piece: StagedIndexFile) -> bytes:
-    """The HFile of a piece. `storage`: the table's. Raises StorageError, also when its file has become shorter: the
-    metadata table itself is not damaged.
+    """The HFile of a piece. `storage`: the table's. Raises StorageError, even if its file was truncated: the metadata
+    table itself is not damaged.
     """
     where = storage.full_path(piece.path)
     with storage.open_input(piece.path) as source:
@@ -175,8 +175,8 @@ def _keys_by_file(storage: Storage, piece: StagedIndexFile) -> Iterator[tuple[tu
     with storage.open_input(piece.path) as source:
         reader = HFileReader(source, where, piece.offset, piece.size_bytes)
         for rows in decoded_records(reader, where, _INDEX.payloads):
-            there = rows.column(_PAYLOAD).combine_chunks()
-            columns = {"path": partition_paths(there), "file": file_ids(there), KEY: rows.column(KEY)}
+            locations = rows.column(_PAYLOAD).combine_chunks()
+            columns = {"path": partition_paths(locations), "file": file_ids(locations), KEY: rows.column(KEY)}
             by_file = pa.table(columns).group_by(["path", "file"]).aggregate([(KEY, "list")])
             for path, file_id, keys in zip(*(by_file.column(at) for at in range(3)), strict=True):
                 yield (path.as_py(), file_id.as_py()), keys.values
@@ -205,7 +205,7 @@ _PIECES = msgspec.json.Decoder(tuple[StagedIndexFile, ...])
 def merge_staged(
     engine: Engine, writer: StagedIndexWriter | None, statuses: tuple[WriteStatus, ...]
 ) -> tuple[WriteStatus, ...]:
-    """The statuses, with the pieces merged for file groups of the index that have many.
+    """The statuses, with pieces merged for those file groups of the index that have many.
 
     If tasks saw different file groups, nothing is merged: the commit can't use the pieces as they are.
     Args:   writer: the writer of the pieces, None: there are none.

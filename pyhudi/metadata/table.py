@@ -1,8 +1,8 @@
-"""MetadataTable: the table below `.hoodie/metadata`, as a reader of the data table may use it.
+"""MetadataTable: the table in `.hoodie/metadata`, as a reader of the data table may use it.
 
-It is a separate merge-on-read table. A block of its log files counts when the instant that wrote it is completed in the
+It is a separate merge-on-read table. A block of its log files counts if the instant that wrote it is completed in the
 data table, or can't be pending there: an update of the metadata table completes before its write does, and that write
-may still fail. The data table's timeline is loaded first, so that nothing is missed.
+may still fail. The data table's timeline is loaded first, so that no instant is missed.
 Source: docs/formats/metadata-table.md, "Timeline", "Which blocks count".
 """
 
@@ -72,7 +72,7 @@ class MetadataTable:
             ) from error
 
     def reloaded(self) -> MetadataTable:
-        """The metadata table as it is now, of the same data table: the holder of its lock knows it as unchanged."""
+        """The metadata table as it is now, for the same state of the data table, whose lock the caller holds."""
         return MetadataTable(self.data, self.meta.reload(), self.raises, self.deleted)
 
     @property
@@ -82,10 +82,10 @@ class MetadataTable:
 
     @property
     def knows_newest_rows(self) -> bool:
-        """Do keys and ranges of partitions describe the rows of the newest snapshot?
+        """True if the keys and ranges in partitions describe the rows of the newest snapshot.
 
-        Readers no longer see a completed write once its rollback has begun. Its records stay until the rollback ends,
-        where a build or a compaction has merged them.
+        Readers no longer see a completed write once its rollback has begun. If a build or a compaction has merged its
+        records, they remain until the rollback ends.
         """
         return not any(instant.action.is_undoing for instant in self.data.timeline.pending())
 
@@ -128,7 +128,7 @@ class MetadataTable:
         read without the base file's records.
         """
         unchecked = {slice.group.file_id: slice for slice in slices}
-        # `files` is built anew only with the whole table.
+        # `files` is rebuilt only with the whole table.
         by_completion = self.data.config.format.orders_by_completion
         is_built_alone = not by_completion and partition != MetadataKind.FILES.value.prefix
         for instant in self._base_file_writers:
@@ -136,7 +136,7 @@ class MetadataTable:
                 name = BaseFileName.parse((stat.path or "").rpartition("/")[2])
                 slice = None if name is None else unchecked.get(name.file_id)
                 if name is None or slice is None or self._when(instant) < self._began(slice):
-                    continue  # the file group no longer exists: its partition was dropped, and built anew
+                    continue  # the file group no longer exists: its partition was dropped and rebuilt
                 if is_built_alone and _may_be_built(slice):
                     continue  # its time is an instant time of the table: when it was built is unknown
                 del unchecked[name.file_id]
@@ -154,11 +154,11 @@ class MetadataTable:
         return "" if instant is None else self._when(instant)
 
     def _since_built(self, slices: Sequence[FileSlice]) -> tuple[FileSlice, ...]:
-        """The slices without log files that were deleted when their partition was built anew; older instants still name
-        them.
+        """The slices without the log files that were deleted when their partition was rebuilt; older instants still
+        name those.
         """
         if not self.data.config.format.has_own_log_files:
-            return tuple(slices)  # names say the slice
+            return tuple(slices)  # a log file's name tells its slice
         completed = {i.requested_time: i.completion_time or "" for i in self.meta.timeline}
 
         def was_removed(log: LogFile, since: str) -> bool:
@@ -173,7 +173,7 @@ class MetadataTable:
 
     @lazy_property
     def _base_file_writers(self) -> Sequence[Instant]:
-        """Compactions, and instants that built partitions; the newest first."""
+        """Compactions and instants that built partitions, newest first."""
         writers = [
             i
             for i in self.meta.timeline.completed()
@@ -256,14 +256,14 @@ class MetadataTable:
         return GroupReader(self.meta, file_slice, payloads, self.counts, self.raises)
 
     def counts(self, instant_time: str) -> bool:
-        """Do blocks of this instant count?"""
+        """True if blocks of this instant count."""
         if instant_time.startswith(SOLO):
             return instant_time in self._own_completed
         if instant_time in self._data_completed or instant_time in self._rolled_back_here:
             return True
         if self.data.config.format.orders_by_completion:
-            # It is completed here (else its files would not be listed), so the only question is whether it is pending
-            # there.
+            # The instant is completed here (else its files would not be listed), so it counts unless it is pending in
+            # the data table.
             return instant_time not in self._data_pending
         return len(instant_time) == _OPERATION_DIGITS and (
             instant_time[-3:] in _OPERATIONS or instant_time[-3:] >= _FIRST_INITIALIZATION
@@ -307,7 +307,7 @@ def check_log_files(table: MetadataTable, partition: str) -> None:
 
 
 def _may_be_built(slice: FileSlice) -> bool:
-    """Below version 8: may a build have begun the slice? A build of no records writes a log file alone."""
+    """True if, below version 8, a build may have started the slice. A build without records writes only a log file."""
     if slice.base_file is None:
         return slice.base_instant.startswith(SOLO) or slice.base_instant[INSTANT_TIME_DIGITS:] >= FIRST_BUILD
     return _is_build(slice.base_file.instant_time)

@@ -1,4 +1,4 @@
-"""The table's slices from which a partition of the metadata table is built, and those that an instant changes.
+"""The table's slices that a partition of the metadata table is built from, and those that an instant changes.
 
 Source: docs/formats/metadata-table.md, "Building", "Secondary index"; docs/formats/file-names.md, "Visible slices".
 """
@@ -36,7 +36,7 @@ def newest_slices(data: MetaClient) -> tuple[FileSlice, ...]:
 
 
 def slice_reading(data: MetaClient) -> SliceSpec:
-    """How slices of the table are read. Raises UnsupportedTable when the table's merger is unknown."""
+    """The reading rules of the table's slices. Raises UnsupportedTable if the table's merger is unknown."""
     config = data.config
     schema = pa.schema([*(pa.field(name, pa.string()) for name in META_COLUMNS), *data.stored_schema()])
     rules = merge_rules(config) if config.is_merge_on_read else MergeRules()
@@ -44,7 +44,7 @@ def slice_reading(data: MetaClient) -> SliceSpec:
 
 
 def stored_rows(storage: Storage, slices: Sequence[FileSlice]) -> int:
-    """Rows in the base files of slices; a footer is read for each."""
+    """The number of rows in the base files of slices; a footer is read for each."""
     rows = 0
     for file_slice in slices:
         if file_slice.base_file is not None:
@@ -55,7 +55,7 @@ def stored_rows(storage: Storage, slices: Sequence[FileSlice]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class ChangedSlices:
-    """The newest slices of the file groups that an instant changes: as they are, and as they will be when it is
+    """The newest slices of the file groups that an instant changes: as they are, and as they will be once it is
     complete. A new or replaced file group is in only one of the two.
     """
 
@@ -98,5 +98,5 @@ def _as_completed(data: MetaClient, inflight: Instant) -> MetaClient:
     action = ActionKind.COMMIT if action is ActionKind.REPLACECOMMIT else action
     latest = max(inflight.requested_time, data.timeline.latest_time or "")
     completed = Instant(inflight.requested_time, action, State.COMPLETED, next_instant_time(latest))
-    others = (one for one in data.timeline if one.requested_time != inflight.requested_time)
-    return replace(data, timeline=Timeline((*others, completed), data.timeline.active_since))
+    other_instants = (one for one in data.timeline if one.requested_time != inflight.requested_time)
+    return replace(data, timeline=Timeline((*other_instants, completed), data.timeline.active_since))

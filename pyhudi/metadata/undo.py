@@ -1,7 +1,7 @@
-"""Taking an instant back from the metadata table: the files of its delta commit, and the delta commit itself.
+"""The rollback of an instant in the metadata table: the files of its delta commit, and the delta commit itself.
 
-Each delta commit has log files of its own, so they are deleted. Below version 8 their names have the instant of their
-slice, and only their blocks say which instant wrote them. Hold the data table's lock.
+Each delta commit has log files of its own, which are deleted. Below version 8 their names have the instant of their
+slice, and only their blocks tell which instant wrote them. Hold the data table's lock.
 Source: docs/formats/metadata-table.md, "Taking back".
 """
 
@@ -17,12 +17,12 @@ from pyhudi.model.instant import INSTANT_TIME_DIGITS, ActionKind, Instant
 from pyhudi.storage.base import FileInfo
 from pyhudi.transaction.undo import take_off
 
-__all__ = ["files_written_by", "forget", "is_built_of", "is_compacted", "is_log_compaction"]
+__all__ = ["files_written_by", "is_built_of", "is_compacted", "is_log_compaction", "roll_back"]
 
 
 def is_compacted(table: MetadataTable, instant_time: str) -> bool:
-    """Are this instant's records merged into a base file or a log compaction's block, so that they can't be taken out?
-    True also when it was archived.
+    """True if this instant's records were merged into a base file or a log compaction's block, or if it was archived:
+    they can't be taken out.
     """
     instants = [i for i in table.meta.timeline if i.requested_time == instant_time]
     oldest = min((i.requested_time for i in table.meta.timeline), default="")
@@ -39,17 +39,17 @@ def _is_compaction(table: MetadataTable, instant: Instant) -> bool:
 
 
 def is_log_compaction(table: MetadataTable, instant: Instant) -> bool:
-    """Is this completed delta commit a log compaction?"""
+    """True if the instant is a completed log compaction."""
     if instant.action is not ActionKind.DELTACOMMIT or not instant.is_completed:
         return False
     return table.meta.commits.metadata(instant).operation_type == OperationType.LOG_COMPACT
 
 
 def is_built_of(table: MetadataTable, partition: str, instant_time: str) -> bool:
-    """Were file groups of the partition built after this instant completed? Then they include its changes, and no delta
-    commit can be taken out to restore the earlier state. A compaction since changes nothing about that.
+    """True if file groups of the partition were built after this instant completed. They then include its changes, and
+    no delta commit can be taken out to restore the earlier state. A later compaction does not change that.
 
-    Whether an instant without a delta commit here was complete is unknown: that it had begun is enough.
+    It is unknown whether an instant without a delta commit here was complete, so its start counts instead.
     """
     completed = {i.requested_time: i.completion_time or "" for i in table.meta.timeline if i.is_completed}
     if not table.data.config.format.has_own_log_files:
@@ -69,10 +69,10 @@ def _builds(table: MetadataTable, partition: str) -> Iterator[str]:
             yield time
 
 
-def forget(table: MetadataTable, instant_time: str) -> bool:
+def roll_back(table: MetadataTable, instant_time: str) -> bool:
     """Take out the delta commit of this instant; True if there was one. It must not be compacted (`is_compacted`).
 
-    A crash in between leaves it inflight, and this is called again.
+    After a crash in between, the delta commit is inflight, and the next attempt takes it out.
     """
     instants = [
         i for i in table.meta.timeline if i.requested_time == instant_time and i.action is ActionKind.DELTACOMMIT
@@ -85,7 +85,7 @@ def forget(table: MetadataTable, instant_time: str) -> bool:
 
 
 def files_written_by(table: MetadataTable, instant_time: str) -> Iterator[str]:
-    """Paths of the files that an instant of the metadata table has made."""
+    """Paths of the files that an instant of the metadata table has written."""
     by_name = table.data.config.format.has_own_log_files
     for folder in table.meta.storage.list(""):
         if not folder.is_dir or folder.name == META_FOLDER:
@@ -97,7 +97,7 @@ def files_written_by(table: MetadataTable, instant_time: str) -> Iterator[str]:
 
 
 def _has_blocks_of(table: MetadataTable, entry: FileInfo, instant_time: str) -> bool:
-    """Is it a log file whose first block is of this instant? Then its other blocks are, too."""
+    """True for a log file whose first block is of this instant; its other blocks then are, too."""
     if LogFileName.parse(entry.name) is None:
         return False
     first = next(iter(scan_log(table.meta.storage, entry.path)), None)

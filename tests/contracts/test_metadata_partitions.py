@@ -12,7 +12,7 @@ import pytest
 
 from pyhudi import HudiTable
 from pyhudi.meta_client import MetaClient
-from pyhudi.metadata.build import build_anew
+from pyhudi.metadata.build import rebuild_table
 from pyhudi.metadata.keys import ALL_PARTITIONS_KEY
 from pyhudi.metadata.partitions.registry import PARTITIONS, is_supported_in
 from pyhudi.metadata.schema import MetadataKind, kind_of
@@ -117,7 +117,7 @@ def check(table: Clustered, what: object, without: tuple[MetadataKind, ...] = ()
     """The records are those of a metadata table that is built anew, and each is found by its key."""
     kept = metadata_of(table.meta)
     copy = MetaClient.load(table.memory.clone())
-    fresh = metadata_of(build_anew(copy, DEFAULT_METADATA))
+    fresh = metadata_of(rebuild_table(copy, DEFAULT_METADATA))
     assert set(fresh.partitions) == set(kept.partitions), what
     for partition in kept.partitions:
         if kind_of(partition) not in without:

@@ -124,13 +124,13 @@ def test_upserts_of_a_process_write_the_statistics_that_a_new_process_writes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looked_up: list[int] = []
-    known = partition_stats._known
+    existing_stats = partition_stats._existing_stats
 
     def counted(table: MetadataTable, paths: Any, columns: Any) -> Any:
         looked_up.append(len(paths))
-        return known(table, paths, columns)
+        return existing_stats(table, paths, columns)
 
-    monkeypatch.setattr(partition_stats, "_known", counted)
+    monkeypatch.setattr(partition_stats, "_existing_stats", counted)
     written: dict[str, Any] = {}
     for name in ("warm", "cold"):
         path = str(tmp_path / name)

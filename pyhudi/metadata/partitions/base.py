@@ -1,4 +1,4 @@
-"""The protocol of the metadata table's partitions: `PartitionWriter` builds and updates one kind.
+"""The protocol of the metadata table's partitions: a `PartitionWriter` builds and updates one kind.
 
 Each kind has one file and one row of `registry.PARTITIONS`. A `TableCommit` describes an instant that is about to
 complete. The writer answers with a `PartitionUpdate`: the records and deletes that the instant writes into a partition.
@@ -51,12 +51,12 @@ class PartitionUpdate:
 
     @property
     def is_empty(self) -> bool:
-        """Is there nothing to write?"""
-        own = not self.records.num_rows and not len(self.deleted) and not self.pieces
-        return own and all(update.is_empty for update in self.of_groups.values())
+        """True if there is nothing to write."""
+        has_no_records = not self.records.num_rows and not len(self.deleted) and not self.pieces
+        return has_no_records and all(update.is_empty for update in self.of_groups.values())
 
     def joined(self, others: Iterable[PartitionUpdate]) -> PartitionUpdate:
-        """This update and others as one; of several records with one key the last one counts."""
+        """This update joined with others; of several records with one key the last one counts."""
         updates = [self, *others]
         records = pa.concat_tables([update.records for update in updates])
         deleted = pa.concat_arrays([update.deleted for update in updates])
@@ -90,7 +90,7 @@ class TableCommit:
     schema_json: str | None = None
 
     def stored_schema(self, data: MetaClient) -> pa.Schema:
-        """The data columns, as files store them, when the instant is complete."""
+        """The data columns, as files store them, once the instant is complete."""
         if self.schema_json is None:
             return data.stored_schema()
         dropped = data.config.dropped_partition_fields

@@ -96,7 +96,7 @@ class BloomFiltersPartition:
     def records(
         self, table: MetadataTable, partition: str, options: MetadataOptions, groups: int | None
     ) -> Mapping[str, Iterable[pa.Table]]:
-        """The filters in the footers of all base files that `files` lists, and no clean is deleting."""
+        """The filters in the footers of all base files that `files` lists, except those that a clean is deleting."""
         version = table.data.config.table_version
         cleaned = files_being_cleaned(table.data)
         listed = ((path, entry.path) for path, entries in listed_files(table).items() for entry in entries)

@@ -1,4 +1,4 @@
-"""The partition `column_stats`: which values each column has in each file.
+"""The partition `column_stats`: the range of each column's values in each file.
 
 Source: docs/formats/metadata-table.md, "Statistics", "Indexed columns", "Building", "Writing".
 """
@@ -54,8 +54,8 @@ class ColumnStatsPartition:
     def records(
         self, table: MetadataTable, partition: str, options: MetadataOptions, groups: int | None
     ) -> Mapping[str, Iterable[pa.Table]]:
-        """Statistics of all files that `files` lists, and no clean is deleting: from footers of base files and rows of
-        log files.
+        """The statistics of all files that `files` lists, except those that a clean is deleting. They come from the
+        footers of base files and the rows of log files.
         """
         data = table.data
         version, schema = data.config.table_version, data.stored_schema()
@@ -82,7 +82,7 @@ class ColumnStatsPartition:
 
 
 def stats_of_commit(data: MetaClient, commit: TableCommit, columns: Sequence[str]) -> list[NewFileRanges]:
-    """The statistics of the files that a write made: reported by its tasks, else read from the files."""
+    """The statistics of the files that a write created: those its tasks reported, else read from the files."""
     files: list[NewFileRanges] = []
     reported = {status.stat.path: status.column_stats for status in commit.statuses if status.column_stats is not None}
     missing: dict[str, str] = {}
@@ -108,13 +108,13 @@ def _columns(data: MetaClient, options: MetadataOptions) -> tuple[str, ...]:
 
 
 def _has_statistics(path: str) -> bool:
-    """Does the file have statistics? Change logs have none."""
+    """True if the file can have statistics. Change logs have none."""
     name = LogFileName.parse(path.rpartition("/")[2])
     return name is None or not name.suffix
 
 
 def _columns_of(update: PartitionUpdate) -> Collection[str]:
-    """The columns of the statistics: a write that began before the options changed may have others."""
+    """The columns that the statistics cover. A write that began before the options changed may cover others."""
     chunks = update.records.column(MetadataKind.COLUMN_STATS.payloads[0]).chunks
     names = [name for chunk in chunks for name in pc.unique(pc.struct_field(chunk, "columnName")).to_pylist()]
     return [str(name) for name in dict.fromkeys(names)]

@@ -1,4 +1,4 @@
-"""The partitions `expr_index_<name>`: which values a function of a column has, in each file and each partition.
+"""The partitions `expr_index_<name>`: ranges or filters of a column function's values in each file and partition.
 
 `ExpressionIndexPartition` builds and updates them. `call_of_definition` reads the function call from the index
 definition, and `why_no_expression_index` says why this release does not support a definition.
@@ -60,7 +60,7 @@ def call_of_definition(definition: IndexDefinition) -> Call:
 
 
 def is_bloom_index(definition: IndexDefinition) -> bool:
-    """Does it hold bloom filters of the values instead of their ranges?"""
+    """True if the index holds bloom filters of the values instead of their ranges."""
     return definition.kind == _BLOOM
 
 
@@ -166,7 +166,8 @@ class _StatsIndex:
         is_known = partition in table.partitions and not has_earlier_writes(self.data, commit.instant)
         filled = [path for path, names in after.items() if names and is_known]
         stats_of = {
-            path: concat_records([self._known(table, partition, path), *stats.get(path, ())]) for path in filled
+            path: concat_records([self._existing_stats(table, partition, path), *stats.get(path, ())])
+            for path in filled
         }
         empty += [path for path in after if path not in stats_of]
         removed.append(partition_stats_deletions(self._version, (self._column,), empty, expression_partition_key))
@@ -183,8 +184,8 @@ class _StatsIndex:
     def _nothing(self) -> pa.Table:
         return stats_schema(self._version).empty_table()
 
-    def _known(self, table: MetadataTable, partition: str, path: str) -> pa.Table:
-        """The statistics of a partition's files that the index has."""
+    def _existing_stats(self, table: MetadataTable, partition: str, path: str) -> pa.Table:
+        """The statistics that the index has of a partition's files."""
         records = table.with_prefixes(partition, [column_stats_prefix(self._column, stored_partition(path))])
         rows = records.column(_PAYLOAD).combine_chunks()
         return pa.Table.from_struct_array(rows) if isinstance(rows, pa.StructArray) else self._nothing()
@@ -193,17 +194,17 @@ class _StatsIndex:
         """The statistics of whole partitions. A log file without statistics has no rows."""
         if not self.data.config.partition_fields:
             return partition_stats_update(self._version, (), {}, expression_partition_key)
-        whole = {}
+        by_path = {}
         for path, stats in stats_of.items():
             known_names = set(stats.column("fileName").to_pylist()) if stats.num_rows else set()
             files = {name for name in names[path] if name in known_names or LogFileName.parse(name) is None}
-            whole[path] = (stats, files)
-        filled = {path: one for path, one in whole.items() if one[0].num_rows}
+            by_path[path] = (stats, files)
+        filled = {path: one for path, one in by_path.items() if one[0].num_rows}
         update = partition_stats_update(self._version, (self._column,), filled, expression_partition_key)
         return update.joined(
             [
                 partition_stats_deletions(
-                    self._version, (self._column,), set(whole) - set(filled), expression_partition_key
+                    self._version, (self._column,), set(by_path) - set(filled), expression_partition_key
                 )
             ]
         )

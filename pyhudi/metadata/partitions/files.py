@@ -1,4 +1,4 @@
-"""The partition `files`: which files each partition of the table has.
+"""The partition `files`: the files of each partition of the table.
 
 Source: docs/formats/metadata-table.md, "Records", "Building", "Writing".
 """
@@ -47,9 +47,9 @@ class FilesPartition:
 
 
 def files_of_change(change: TableChange, table_version: int) -> PartitionUpdate:
-    """The update for an action: new and grown files, deleted files, and the partitions that it touched.
+    """The update for an action: new and grown files, deleted files, and touched partitions.
 
-    A deleted partition loses its record, and is named as deleted among the partitions.
+    A deleted partition loses its record and is marked as deleted in the list of partitions.
     """
     partitions: list[tuple[str, _Entry]] = []
     entries_of: list[tuple[str, list[tuple[str, _Entry]]]] = []
@@ -69,9 +69,9 @@ def files_of_change(change: TableChange, table_version: int) -> PartitionUpdate:
 
 def files_of_listing(listing: Iterable[tuple[str, Mapping[str, int]]], table_version: int) -> pa.Table:
     """The records of a table's files: partition path → name → size in bytes."""
-    stored = [(stored_partition(path), files) for path, files in listing]
-    partitions = [(name, _entry(0)) for name, _ in stored]
-    entries = [(name, [(file, _entry(size)) for file, size in files.items()]) for name, files in stored if files]
+    files_by_name = [(stored_partition(path), files) for path, files in listing]
+    partitions = [(name, _entry(0)) for name, _ in files_by_name]
+    entries = [(name, [(file, _entry(size)) for file, size in files.items()]) for name, files in files_by_name if files]
     return _records(partitions, entries, table_version)
 
 
@@ -91,8 +91,8 @@ def _records(
 
 
 def _committed_files(data: MetaClient) -> Iterator[tuple[str, Mapping[str, int]]]:
-    """Partition path → name → size of the data files that readers see. Base files of older slices are among them, and
-    those of replaced file groups.
+    """Partition path → name → size of the data files that readers see, including those of older slices and of replaced
+    file groups.
     """
     timeline, logs_name_slices = data.timeline, not data.config.format.has_own_log_files
     compactions = {i.requested_time for i in timeline.pending() if i.action is ActionKind.COMPACTION}

@@ -1,10 +1,10 @@
-"""Statistics of partitions that this process knows: those that its last writes made.
+"""Statistics of partitions that this process remembers from its last writes.
 
     partition path    → the names of its files, and the range of each column over all of them
 
-A file keeps its name and its content, so such a range stays true of these files. A write that only adds files to them
-joins the ranges of the new files, and reads nothing from the metadata table. A partition with other files than the
-known ones is looked up there. Source: docs/formats/metadata-table.md, "Statistics of partitions".
+A file keeps its name and its content, so such a range remains true for these files. A write that only adds files joins
+the ranges of the new files and reads nothing from the metadata table. If other files changed, the partition is looked
+up in the metadata table. Source: docs/formats/metadata-table.md, "Statistics of partitions".
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ _NAME_BYTES, _RANGE_BYTES = 200, 400  # about the sizes of a name and of a range
 Ranges = Mapping[str, StoredRange]  # by column
 
 
-class _Known(NamedTuple):
+class _Entry(NamedTuple):
     names: frozenset[str]
     ranges: Ranges
 
 
 @dataclass(frozen=True, slots=True)
 class KnownPartitions:
-    """What the process knows of a table's partitions. `storage`: of the table; `columns`: the indexed ones."""
+    """The remembered statistics of a table's partitions. `storage`: of the table; `columns`: the indexed ones."""
 
     storage: Storage
     table_version: int
@@ -52,7 +52,7 @@ class KnownPartitions:
 
         Args: new: the new files; after: partition path → names of all its files with the new ones.
         """
-        if not self._can_know or len(new) > _FEW_FILES:
+        if not self._names_identify_content or len(new) > _FEW_FILES:
             return {}
         by_path: dict[str, dict[str, NewFileRanges]] = {}
         for file in new:
@@ -65,9 +65,9 @@ class KnownPartitions:
                 self._put(path, names, ranges)
         return joined
 
-    def keep(self, records: pa.Table, after: Mapping[str, Collection[str]]) -> None:
-        """Know the statistics of these records: of partitions with files of these names."""
-        if not self._can_know or len(after) > _FEW_FILES:
+    def remember(self, records: pa.Table, after: Mapping[str, Collection[str]]) -> None:
+        """Remember the statistics in these records, for partitions with files of these names."""
+        if not self._names_identify_content or len(after) > _FEW_FILES:
             return
         by_path: dict[str, dict[str, StoredRange]] = {path: {} for path in after}
         rows = cast("pa.StructArray", records.column(_PAYLOAD).combine_chunks())
@@ -77,18 +77,18 @@ class KnownPartitions:
             self._put(path, after[path], ranges)
 
     @property
-    def _can_know(self) -> bool:
-        """Do names stand for one content? Not in this process's memory, where tables of one name come and go."""
+    def _names_identify_content(self) -> bool:
+        """True if a file name identifies its content. Tables in memory reuse names, so they are not remembered."""
         is_in_memory = is_local(self.storage) and not hasattr(self.storage, "file_state")
-        # Before, log files grow, and bounds have other forms.
+        # In earlier versions log files grow, and bounds have other forms.
         return TableFormat(self.table_version).has_value_types and not is_in_memory
 
     def _ranges(self, path: str, names: frozenset[str], new: Mapping[str, NewFileRanges]) -> Ranges | None:
-        """The ranges over the files with these names; None when the statistics of some of them have to be read."""
-        known = cast("_Known | None", FILES.get(self._key(path)))
+        """The ranges over the files with these names; None if the statistics of some of them have to be read."""
+        entry = cast("_Entry | None", FILES.get(self._key(path)))
         parts: list[Ranges] = []
-        if known is not None and known.names <= names:
-            parts, names = [known.ranges], names - known.names
+        if entry is not None and entry.names <= names:
+            parts, names = [entry.ranges], names - entry.names
         if not new.keys() >= names:
             return None
         parts += [{one.column: one for one in ranges_from_bytes(new[name].encoded)} for name in names]
@@ -96,7 +96,7 @@ class KnownPartitions:
 
     def _put(self, path: str, names: Collection[str], ranges: Ranges) -> None:
         size_bytes = _NAME_BYTES * len(names) + _RANGE_BYTES * len(ranges)
-        FILES.put(self._key(path), _Known(frozenset(names), ranges), size_bytes)
+        FILES.put(self._key(path), _Entry(frozenset(names), ranges), size_bytes)
 
     def _key(self, path: str) -> Hashable:
         return "partition statistics", self.storage.root, self.table_version, tuple(self.columns), path
@@ -107,9 +107,9 @@ def partition_stats_of(table_version: int, columns: Sequence[str], partitions: M
     nothing = nothing_known(table_version, MetadataKind.PARTITION_STATS)
     owned = [(path, name) for path, ranges in partitions.items() for name in ranges]
     rows = rows_of_files(table_version, [(path, tuple(r.values())) for path, r in partitions.items()], tight=True)
-    missing = [(path, name) for path, ranges in partitions.items() for name in columns if name not in ranges]
+    without_range = [(path, name) for path, ranges in partitions.items() for name in columns if name not in ranges]
     records = records_of(table_version, _keys(owned), RecordType.PARTITION_STATS, rows)
-    return PartitionUpdate(pa.concat_tables([nothing, records]), _keys(missing))
+    return PartitionUpdate(pa.concat_tables([nothing, records]), _keys(without_range))
 
 
 def _keys(owned: Iterable[tuple[str, str]]) -> pa.Array:
@@ -117,11 +117,11 @@ def _keys(owned: Iterable[tuple[str, str]]) -> pa.Array:
 
 
 def _joined(column: str, parts: Sequence[Ranges]) -> StoredRange | None:
-    """The range of a column over all parts; None when one lacks it, or has it in another form."""
-    whole: StoredRange | None = None
+    """The range of a column over all parts; None if a part lacks it or has it in another form."""
+    total: StoredRange | None = None
     for part in parts:
-        own = part.get(column)
-        if own is None or (whole is not None and (own := joined_range(whole, own)) is None):
+        next_range = part.get(column)
+        if next_range is None or (total is not None and (next_range := joined_range(total, next_range)) is None):
             return None
-        whole = own
-    return whole
+        total = next_range
+    return total

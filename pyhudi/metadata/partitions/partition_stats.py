@@ -1,4 +1,4 @@
-"""The partition `partition_stats`: which values each column has in each partition of the table.
+"""The partition `partition_stats`: the range of each column's values in each partition of the table.
 
 Source: docs/formats/metadata-table.md, "Statistics of partitions", "Building", "Writing".
 """
@@ -55,16 +55,16 @@ class PartitionStatsPartition:
         version = data.config.table_version
         columns = columns_with_stats(data, data.stored_schema(), options) or ()
         view = FileSystemView.load(data)
-        stored = _known(table, view.partitions(), columns)
-        stats_of = {path: (stored[path], names_of(view.slices(path))) for path in view.partitions()}
+        existing = _existing_stats(table, view.partitions(), columns)
+        stats_of = {path: (existing[path], names_of(view.slices(path))) for path in view.partitions()}
         records = partition_stats_update(version, columns, stats_of).records
         return split_by_group(partition, records, groups or options.partition_stats_file_groups, version)
 
     def update(self, table: MetadataTable, partition: str, commit: TableCommit) -> PartitionUpdate:
-        """Make the statistics of the partitions that a write touched anew. A compaction changes no values, and a clean
+        """Recompute the statistics of the partitions that a write touched. A compaction changes no values, and a clean
         deletes only files that were no longer visible.
 
-        While an earlier write is pending they are deleted instead (`has_earlier_writes`).
+        While an earlier write is pending, the statistics are deleted instead (`has_earlier_writes`).
         """
         data, change = table.data, commit.change
         version = data.config.table_version
@@ -82,12 +82,12 @@ class PartitionStatsPartition:
         after = file_names_after(data, change)
         empty += [path for path, names in after.items() if not names]
         remembered = KnownPartitions(data.storage, version, columns)
-        joined = remembered.joined(new, after)
-        others = {path: names for path, names in after.items() if names and path not in joined}
-        updates = [partition_stats_of(version, columns, joined)]
-        if others:
-            updates.append(partition_stats_update(version, columns, _stats_of(table, new, others, columns)))
-            remembered.keep(updates[-1].records, others)
+        ranges_by_path = remembered.joined(new, after)
+        remaining = {path: names for path, names in after.items() if names and path not in ranges_by_path}
+        updates = [partition_stats_of(version, columns, ranges_by_path)]
+        if remaining:
+            updates.append(partition_stats_update(version, columns, _stats_of(table, new, remaining, columns)))
+            remembered.remember(updates[-1].records, remaining)
         if empty:
             updates.append(partition_stats_deletions(version, columns, empty))
         return updates[0].joined(updates[1:]) if updates[1:] else updates[0]
@@ -96,7 +96,7 @@ class PartitionStatsPartition:
 def _stats_of(
     table: MetadataTable, new: Sequence[NewFileRanges], after: Mapping[str, Collection[str]], columns: Sequence[str]
 ) -> Mapping[str, tuple[pa.Table, Collection[str]]]:
-    """Partition path → statistics of its files, new and stored ones, and the names of all of them."""
+    """Partition path → the statistics of its new and existing files, and the names of all of them."""
     version = table.data.config.table_version
     by_path: dict[str, list[NewFileRanges]] = {path: [] for path in after}
     for file in new:
@@ -104,20 +104,20 @@ def _stats_of(
             by_path[file.partition_path].append(file)
     incomplete = [path for path, files in by_path.items() if not {file.name for file in files}.issuperset(after[path])]
     # One lookup for all: each lookup reads every file of the partition `column_stats`.
-    stored = _known(table, incomplete, columns)
+    existing = _existing_stats(table, incomplete, columns)
     rows, _, _ = rows_with_owners(version, [file for files in by_path.values() for file in files])
     stats_of: dict[str, tuple[pa.Table, Collection[str]]] = {}
     first = 0
     for path, files in by_path.items():
         count = sum(len(ranges_from_bytes(file.encoded)) for file in files)
-        earlier = [stored[path]] if path in stored else []
+        earlier = [existing[path]] if path in existing else []
         stats_of[path] = (concat_records([*earlier, rows.slice(first, count)]), after[path])
         first += count
     return stats_of
 
 
-def _known(table: MetadataTable, paths: Collection[str], columns: Sequence[str]) -> Mapping[str, pa.Table]:
-    """Partition path → the statistics of its files that the metadata table has."""
+def _existing_stats(table: MetadataTable, paths: Collection[str], columns: Sequence[str]) -> Mapping[str, pa.Table]:
+    """Partition path → the statistics that the metadata table has of its files."""
     prefixes = {
         column_stats_prefix(column, stored_partition(path)): number
         for number, path in enumerate(paths)
@@ -126,13 +126,13 @@ def _known(table: MetadataTable, paths: Collection[str], columns: Sequence[str])
     records = table.with_prefixes(_COLUMN_STATS, list(prefixes))
     rows = records.column(_PAYLOAD).combine_chunks()
     assert isinstance(rows, pa.StructArray)
-    stored = pa.Table.from_struct_array(rows)
-    if not stored.num_rows:
-        return dict.fromkeys(paths, stored)
+    stats = pa.Table.from_struct_array(rows)
+    if not stats.num_rows:
+        return dict.fromkeys(paths, stats)
     length = len(next(iter(prefixes)))  # they are hashes of one length
     starts = pc.utf8_slice_codeunits(records.column("key"), 0, length)
     owners = np.array(list(prefixes.values()))[pc.index_in(starts, pa.array(prefixes, pa.string())).to_numpy()]
     order = np.argsort(owners, kind="stable")
     ends = np.searchsorted(owners[order], np.arange(len(paths) + 1)).tolist()
-    stored = stored.take(pa.array(order))
-    return {path: stored.slice(ends[number], ends[number + 1] - ends[number]) for number, path in enumerate(paths)}
+    stats = stats.take(pa.array(order))
+    return {path: stats.slice(ends[number], ends[number + 1] - ends[number]) for number, path in enumerate(paths)}

@@ -1,4 +1,4 @@
-"""The partition `record_index`: which file group has each key.
+"""The partition `record_index`: the file group of each key.
 
 `RecordIndexPartition` builds and updates the partition. `record_index_group_count` decides how many file groups a new
 index gets; their number never changes after that.
@@ -102,11 +102,11 @@ class FirstRecords:
                     path, number = names[numbers[start]]
                     of_group = keys.slice(start, stop - start)
                     used, numbered = np.unique(slices[start:stop], return_inverse=True)
-                    there = encoded.take(pa.array(used))
+                    locations = encoded.take(pa.array(used))
                     yield (
                         path,
                         number,
-                        coded_location_records(self.table_version, of_group, there, numbered.astype(np.int32)),
+                        coded_location_records(self.table_version, of_group, locations, numbered.astype(np.int32)),
                     )
 
     def files(self) -> dict[str, Iterator[pa.Table]]:
@@ -134,32 +134,32 @@ class FirstRecords:
 
 
 def _one_per_key(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The last of several rows with one key in one file group; batches are in order."""
-    waiting: pa.RecordBatch | None = None  # the last row so far, whose key may go on in the next batch
+    """The last row of each key in a file group; batches are in order."""
+    last_row: pa.RecordBatch | None = None  # the last row so far, whose key may go on in the next batch
     for batch in batches:
         if not batch.num_rows:
             continue
-        rows = batch if waiting is None else pa.Table.from_batches([waiting, batch]).combine_chunks().to_batches()[0]
+        rows = batch if last_row is None else pa.Table.from_batches([last_row, batch]).combine_chunks().to_batches()[0]
         groups, keys = rows.column(_GROUP).to_numpy(), rows.column(_KEY)
         last = np.ones(len(rows), np.bool_)
         last[:-1] = groups[1:] != groups[:-1]
         last[:-1] |= pc.not_equal(keys.slice(1), keys.slice(0, len(keys) - 1)).to_numpy(zero_copy_only=False)
         last[-1] = False
         lasts = rows.filter(pa.array(last))
-        waiting = rows.slice(len(rows) - 1)
+        last_row = rows.slice(len(rows) - 1)
         if lasts.num_rows:
             yield lasts
-    if waiting is not None:
-        yield waiting
+    if last_row is not None:
+        yield last_row
 
 
 _RECORD_BYTES = 48  # Hudi's estimate of a record's size
 
 
 def record_index_group_count(keys: int, options: RecordIndexOptions, *, of_partition: bool = False) -> int:
-    """The number of file groups for so many keys: with room for the expected growth, within the options' bounds.
+    """The number of file groups for a number of keys: with room for expected growth, within the options' bounds.
 
-    Args:    of_partition: count the file groups of one partition of the table, in an index with file groups for each.
+    Args:    of_partition: count the file groups of one partition of the table, for an index partitioned like the table.
     """
     least, most = options.groups_min, options.groups_max
     if of_partition:
@@ -178,7 +178,7 @@ class RecordIndexPartition:
     """Builds and updates the partition `record_index`."""
 
     def define(self, table: MetadataTable, partition: str, options: MetadataOptions) -> int | None:
-        """Define whether keys are unique in the table or in their partition."""
+        """Write the definition, which says whether keys are unique in the table or in their partition."""
         data = table.data
         by_partition = _is_by_partition(data, partition, options.record_index)
         _define(data, partition, by_partition=by_partition)
@@ -232,7 +232,7 @@ def _check_reported(data: MetaClient, commit: TableCommit) -> None:
 
 
 def _pieces_fit(commit: TableCommit, groups: int) -> bool:
-    """May staged index files be written as they are? Not if keys leave the table: some of them may have come back."""
+    """True if staged index files can be written as they are. If keys left the table, some may have returned."""
     pieces = [piece for status in commit.statuses for piece in status.staged_index]
     removed = any(status.removed_keys is not None and len(status.removed_keys) for status in commit.statuses)
     keys_leave = removed or any(len(keys) for keys in commit.replaced_keys.values())
@@ -240,7 +240,7 @@ def _pieces_fit(commit: TableCommit, groups: int) -> bool:
 
 
 def _is_by_partition(data: MetaClient, name: str, options: RecordIndexOptions) -> bool:
-    """Are keys unique in their partition? If the call does not say, the definition of the earlier index does."""
+    """True if keys are unique in their partition: by the call's options, else by the earlier index's definition."""
     if options.is_global or options.is_partitioned:
         return options.is_partitioned
     definition = read_index_definitions(data.storage).by_name.get(name)

@@ -1,4 +1,4 @@
-"""The registry of the metadata table's partitions: a row per kind, and which of a table's partitions are supported.
+"""The registry of the metadata table's partitions: a row per kind, and checks of what this release supports.
 
 Before a write, partitions of other kinds are removed from the table: a stale one loses rows silently.
 Source: docs/formats/metadata-table.md, "Building", "Index definitions".
@@ -51,14 +51,14 @@ def unsupported_partitions(meta: MetaClient) -> Mapping[str, str]:
 
 
 def is_supported_in(partition: str, table_version: int) -> bool:
-    """Can this release update partitions of this name, in tables of this version?"""
+    """True if this release can update partitions of this name in tables of this version."""
     if not is_supported(partition):
         return False
     return TableFormat(table_version).has_partition_stats or kind_of(partition) not in _OF_LATER_VERSIONS
 
 
 def is_supported(partition: str) -> bool:
-    """Can this release update partitions of this name?"""
+    """True if this release can update partitions of this name."""
     try:
         return kind_of(partition) in PARTITIONS
     except UnsupportedTable:
@@ -66,7 +66,7 @@ def is_supported(partition: str) -> bool:
 
 
 def is_followed(data: MetaClient, partition: str) -> bool:
-    """Does this release support the definition of a partition, whose kind it supports?"""
+    """True if this release supports the definition of a partition whose kind it supports."""
     return _why_not_followed(data, partition) is None
 
 

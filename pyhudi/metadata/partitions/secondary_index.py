@@ -1,4 +1,4 @@
-"""The partitions `secondary_index_<name>`: which record keys have a value of a column.
+"""The partitions `secondary_index_<name>`: the record keys that have each value of a column.
 
 `SecondaryIndexPartition` builds and updates them. `secondary_keys` makes the keys of whole columns: the escaped text of
 a value, `$`, and the escaped record key. `SecondaryPairs` streams the keys of slices, sorts them and compares them in
@@ -50,7 +50,7 @@ _ESCAPED = r"([\\$\x00])"
 
 
 def has_secondary_text(kind: pa.DataType, table_version: int) -> bool:
-    """Is Hudi's text of values of this type known? Only columns of such types are indexed."""
+    """True if Hudi's text of values of this type is known. Only columns of such types are indexed."""
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_date32(kind):
         return True
     if kind in (pa.int32(), pa.int64()):
@@ -121,17 +121,19 @@ class SecondaryPairs:
         return {file_group_id(partition, number): stream.of(number) for number in range(groups)}
 
     def changes(self, slices: ChangedSlices) -> PartitionUpdate:
-        """The new and the removed pairs; unchanged pairs are in neither."""
-        came, left = [nothing_deleted()], [nothing_deleted()]
+        """The update with the new and the removed pairs; unchanged pairs are left out."""
+        added, removed = [nothing_deleted()], [nothing_deleted()]
         for rows in _runs(in_order(_BY_KEY, self._both(slices), self.memory_bytes), 1):
             firsts = _firsts(rows.column(_KEY))
             is_new = rows.column(_IS_NEW).to_numpy(zero_copy_only=False)
             lasts = np.append(firsts[1:], len(rows)) - 1
             # Old rows of a key come first.
             keys = rows.column(_KEY).take(pa.array(firsts))
-            came.append(keys.filter(pa.array(is_new[firsts])))
-            left.append(keys.filter(pa.array(~is_new[lasts])))
-        return PartitionUpdate(secondary_records(self.table_version, pa.concat_arrays(came)), pa.concat_arrays(left))
+            added.append(keys.filter(pa.array(is_new[firsts])))
+            removed.append(keys.filter(pa.array(~is_new[lasts])))
+        return PartitionUpdate(
+            secondary_records(self.table_version, pa.concat_arrays(added)), pa.concat_arrays(removed)
+        )
 
     def _keys(self, slices: Iterable[FileSlice]) -> Iterator[pa.Array]:
         for file_slice in slices:
@@ -139,8 +141,8 @@ class SecondaryPairs:
                 yield secondary_keys(rows.column(1), rows.column(0), self.table_version)
 
     def _both(self, slices: ChangedSlices) -> Iterator[pa.RecordBatch]:
-        for is_new, own in ((False, slices.before), (True, slices.after)):
-            for keys in self._keys(own):
+        for is_new, slices_of_side in ((False, slices.before), (True, slices.after)):
+            for keys in self._keys(slices_of_side):
                 flags = pa.repeat(pa.scalar(is_new), len(keys))
                 yield pa.RecordBatch.from_arrays([keys, flags], schema=_BY_KEY)
 
@@ -160,21 +162,21 @@ class SecondaryPairs:
 
 def _runs(batches: Iterator[pa.RecordBatch], compared: int) -> Iterator[pa.RecordBatch]:
     """The same rows, cut so that rows equal in the first `compared` columns are in one batch."""
-    waiting: pa.RecordBatch | None = None
+    last_run: pa.RecordBatch | None = None
     for batch in batches:
         if not len(batch):
             continue
-        rows = batch if waiting is None else pa.Table.from_batches([waiting, batch]).combine_chunks().to_batches()[0]
+        rows = batch if last_run is None else pa.Table.from_batches([last_run, batch]).combine_chunks().to_batches()[0]
         last = {name: rows.column(name)[-1] for name in rows.schema.names[:compared]}
-        same = np.ones(len(rows), np.bool_)
+        is_last_run = np.ones(len(rows), np.bool_)
         for name, value in last.items():
-            same &= pc.equal(rows.column(name), value).to_numpy(zero_copy_only=False)
-        cut = int(np.flatnonzero(same)[0])
-        waiting = rows.slice(cut)
+            is_last_run &= pc.equal(rows.column(name), value).to_numpy(zero_copy_only=False)
+        cut = int(np.flatnonzero(is_last_run)[0])
+        last_run = rows.slice(cut)
         if cut:
             yield rows.slice(0, cut)
-    if waiting is not None:
-        yield waiting
+    if last_run is not None:
+        yield last_run
 
 
 def _firsts(keys: pa.Array) -> npt.NDArray[np.int64]:
@@ -211,7 +213,7 @@ class SecondaryIndexPartition:
     def update(self, table: MetadataTable, partition: str, commit: TableCommit) -> PartitionUpdate:
         """Record the new and removed pairs in the file groups that the instant changes.
 
-        An instant that undoes others changes none: the updates of those are taken out. Raises UnsupportedTable.
+        An instant that undoes others changes no pairs: the updates of those are taken out. Raises UnsupportedTable.
         """
         change = commit.change
         if commit.instant.action in _MOVING_ONLY or not (change.stats or change.groups_replaced):

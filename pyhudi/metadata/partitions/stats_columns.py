@@ -1,9 +1,9 @@
-"""Column statistics of the metadata table: which columns have them, and their bounds as values of the column's type.
+"""The columns that have statistics in the metadata table, and their bounds as values of the column's type.
 
 `indexed_columns` names the columns:
 
-    version 8, 9    three meta columns, and those that are named or the first of the table, of types that have bounds
-    below           all columns, the five meta columns among them, or exactly those that are named
+    version 8, 9    three meta columns, and the named or else the table's first columns, of types that have bounds
+    below           all columns, including the five meta columns, or exactly the named ones
 
 `bounds` reads a bound, which is a union of wrappers (`member0` Boolean, 1 Int, 2 Long, 3 Float, 4 Double, 5 Bytes,
 6 String, 7 Date, 8 Decimal, 9 TimeMicros, 10 TimestampMicros, 11 LocalDate). Hudi's release decides which wrapper holds
@@ -114,7 +114,7 @@ _ALWAYS = (COMMIT_TIME, PARTITION_PATH, RECORD_KEY)
 def indexed_columns(
     schema: pa.Schema, options: MetadataOptions, table_version: int, *, populate_meta_fields: bool = True
 ) -> tuple[str, ...]:
-    """Names of the columns, fields of structs by dotted names, in the order in which Hudi lists them.
+    """The names of the indexed columns in Hudi's order; fields of structs have dotted names.
 
     Args: schema: the data columns, as files store them.
     """

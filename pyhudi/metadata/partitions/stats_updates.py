@@ -3,7 +3,7 @@
 Records of deleted files are deleted. Below version 8, without delete blocks, such a record marks itself as deleted.
 
 `joined_stats` makes the statistics of a whole partition from those of its files, column by column: it joins ranges and
-adds counts and sizes. It leaves out all that is uncertain:
+adds counts and sizes. It leaves out everything that is uncertain:
 
 - If one file lacks a column's bounds, the partition has no bounds for it.
 - If one file's statistics lack the column, or have it in another form (its type was widened since), the partition has
@@ -101,7 +101,7 @@ def joined_stats(table_version: int, stats: pa.Table, partitions: Mapping[str, i
 
 
 def filtered(stats: pa.Table, mask: pa.ChunkedArray) -> pa.Table:
-    """The rows of the mask. Arrow filters structs chunk by chunk, and here each file may be a chunk."""
+    """The rows that the mask selects. Arrow filters structs chunk by chunk, and here each file may be a chunk."""
     return stats if pc.all(mask, min_count=0).as_py() else stats.combine_chunks().filter(mask.combine_chunks())
 
 
@@ -116,7 +116,7 @@ def _aggregations(names: list[str]) -> list[tuple[str, _How]]:
 
 
 def _same(joined: pa.Table, name: str) -> pa.ChunkedArray:
-    """Are all values of a column equal, nulls aside?"""
+    """True if all values of a column that are not null are equal."""
     return pc.fill_null(pc.equal(joined.column(f"{name}_min"), joined.column(f"{name}_max")), True)
 
 
@@ -124,8 +124,9 @@ def _same(joined: pa.Table, name: str) -> pa.ChunkedArray:
 
 
 def _flat(stats: pa.Table) -> pa.Table:
-    """Names and counts; `form`: which member holds the bounds; `ordinal`, `info`: the value's type; `has_values`,
-    `is_known`: 1 where there are values, and where the bounds hold them all; `minValue5` and so on."""
+    """The statistics as flat columns: names and counts; `form`: which member holds the bounds; `ordinal`, `info`: the
+    value's type; `has_values`, `is_known`: 1 where there are values, and where the bounds hold all of them;
+    `minValue5` and so on."""
     kinds = stats.column("valueType").combine_chunks() if "valueType" in stats.column_names else None
     ordinals: pa.Array = pa.nulls(len(stats), pa.int32()) if kinds is None else pc.struct_field(kinds, "typeOrdinal")
     is_said = pc.fill_null(pc.not_equal(ordinals, _NO_TYPE), False)
@@ -165,15 +166,15 @@ def _members(wrapped: pa.Array, is_decimal: pa.Array) -> dict[int, pa.Array]:
         if values.null_count < len(values):
             members[member] = values
     if _BYTES in members and pc.any(is_decimal).as_py():
-        stored = members.pop(_BYTES)
-        members[_NUMBERS] = _numbers(pc.if_else(is_decimal, stored, pa.scalar(None, stored.type)))
-        rest = pc.if_else(is_decimal, pa.scalar(None, stored.type), stored)
-        members |= {_BYTES: rest} if rest.null_count < len(rest) else {}
+        values_of_bytes = members.pop(_BYTES)
+        members[_NUMBERS] = _numbers(pc.if_else(is_decimal, values_of_bytes, pa.scalar(None, values_of_bytes.type)))
+        not_decimal = pc.if_else(is_decimal, pa.scalar(None, values_of_bytes.type), values_of_bytes)
+        members |= {_BYTES: not_decimal} if not_decimal.null_count < len(not_decimal) else {}
     return members
 
 
 def _numbers(stored: pa.Array) -> pa.Array:
-    """Bytes as whole numbers. A loop over values: Arrow can't convert bytes of varying length."""
+    """The integers in bytes. This loops over values: Arrow can't convert bytes of varying length."""
     raw = cast("list[bytes | None]", stored.to_pylist())
     numbers = [None if one is None else decimal.Decimal(int.from_bytes(one, "big", signed=True)) for one in raw]
     return pa.array(numbers, _NUMBER_TYPE)
@@ -219,7 +220,7 @@ def _unscaled_bytes(numbers: pa.Array) -> pa.Array:
 StatsKey: TypeAlias = Callable[[str, str], str]  # column, partition path → key
 
 _STATS = MetadataKind.COLUMN_STATS.payloads[0]
-_FILES_AT_ONCE = 2_000  # of which ranges are decoded together
+_FILES_AT_ONCE = 2_000  # whose ranges are decoded together
 _ROWS_AT_ONCE = 50_000  # statistics processed together: some tens of MB
 _NOT_KNOWN = -1  # counts in a record that marks its file as deleted
 
@@ -258,7 +259,7 @@ def column_stats_of_files(table_version: int, files: Sequence[NewFileRanges]) ->
 def rows_with_owners(
     table_version: int, files: Sequence[NewFileRanges]
 ) -> tuple[pa.Table, list[str], npt.NDArray[np.int64]]:
-    """Rows of these files, their partition paths, and the number of its partition path for each row."""
+    """The rows of these files, the partition paths, and for each row the number of its path."""
     ranges = [(file.name, ranges_from_bytes(file.encoded)) for file in files]
     numbers: dict[str, int] = {}
     owners = [numbers.setdefault(file.partition_path, len(numbers)) for file in files]
@@ -307,14 +308,14 @@ def partition_stats_update(
     partitions: Mapping[str, tuple[pa.Table, Collection[str]]],
     key: StatsKey = partition_stats_key,
 ) -> PartitionUpdate:
-    """The statistics of whole partitions, made anew.
+    """The recomputed statistics of whole partitions.
 
-    A column without full statistics in one of the files has none afterwards: the file lacks it, or its type changed.
+    A column has none afterwards if one of the files lacks it, or has it with another type.
 
     Args:
         columns: the indexed columns.
-        partitions: path of each touched partition → statistics of its files (others are passed over), and names of all
-            files of its newest slices, without folders.
+        partitions: path of each touched partition → statistics of its files (those of other files are ignored), and
+            names of all files of its newest slices, without folders.
         key: the key of a column's statistics in a partition.
     """
     parts, keys = [nothing_known(table_version, MetadataKind.PARTITION_STATS)], []
@@ -331,7 +332,7 @@ def partition_stats_update(
 
 
 def _together(stats: Mapping[str, pa.Table]) -> Iterator[dict[str, pa.Table]]:
-    """Groups of partitions to process at once: the statistics of a few files take as long as those of hundreds."""
+    """Group partitions to process together: statistics of a few files take as long as those of hundreds."""
     held, rows = dict[str, pa.Table](), 0
     for path, table in stats.items():
         held[path] = table

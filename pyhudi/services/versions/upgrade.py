@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.create_table import check_files_writable
 from pyhudi.errors import ConfigError, WriteConflict
-from pyhudi.metadata.build import build_anew
+from pyhudi.metadata.build import rebuild_table
 from pyhudi.metadata.removal import has_metadata_table, remove_metadata_table
 from pyhudi.model.filenames import META_FOLDER
 from pyhudi.model.table_config import WRITABLE_VERSIONS, TableConfig
@@ -170,7 +170,7 @@ def _build_metadata_table(context: ActionContext) -> None:
     with context.locked():
         meta = context.meta.reload()
         if meta.config.metadata_to_build and meta.config.table_version in WRITABLE_VERSIONS:
-            build_anew(meta, context.options.metadata)
+            rebuild_table(meta, context.options.metadata)
 
 
 def _take(step: VersionStep, context: ActionContext) -> tuple[StepResult, RolledBackAndCompacted]:
