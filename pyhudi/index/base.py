@@ -62,7 +62,7 @@ class PartitionRows:
     partition_path: str
     rows: int
     key_bytes: int
-    combined: int = 0  # rows of the data that others of their keys replaced before
+    combined: int = 0  # rows of the data that other rows with their keys have already replaced
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class Lookup:
     """The table, engine and batch that an index works with.
 
     `view` covers the batch's partitions, all partitions for a global index. `batch`: the incoming rows by partition.
-    `keygen` recomputes keys of stored rows when the table keeps no meta columns (None: they are stored). `ordering`:
+    `keygen` recomputes keys of stored rows if the table has no meta columns (None: keys are stored). `ordering`:
     the ordering fields with the table's types, for a global index that decides about moves, else empty. `merged`: how
     slices with log files are read, for a merge-on-read table; `only_live`: keys that log files delete don't count.
     `completed`: requested times of completed commits. `replaced`: file groups no longer in the table. `base_rows`: rows
@@ -101,7 +101,7 @@ class Lookup:
     def slices_with_logs(self, *, everywhere: bool) -> tuple[FileSlice, ...]:
         """The candidates' slices that have log files.
 
-        Raises UnsupportedTable when a slice has only log files and rows may go to it: their keys are in no base file.
+        Raises UnsupportedTable if a slice has only log files and rows may belong to it: their keys are in no base file.
         """
         partitions: Iterable[str] = self.view.partitions() if everywhere else self.batch
         slices = []
@@ -132,15 +132,15 @@ class Tagged:
 
 @dataclass(frozen=True, slots=True)
 class Index(ABC):
-    """One kind of index, made from the caller's settings; a user's index derives from this class, too.
+    """The base class of every kind of index, a user's included. It is made from the caller's settings.
 
-    Class attributes describe an index to its callers, so that none compares names:
+    Class attributes describe an index to its callers, so that no caller compares names:
 
     is_global          a key is unique in the table, not in its partition
     places_inserts     the index also decides the file group of new keys, so all inserts go through it
     hashes_keys        the file group of a key is computed from it, so no other file groups may hold rows
     lists_file_groups  it keeps a list of its file groups, so they must not be replaced by others
-    reads_records      it uses the record index of the metadata table
+    reads_records      it reads the record index of the metadata table
     resize_strategy    name of the clustering plan strategy that splits and merges its file groups, None: no strategy
     """
 
@@ -162,9 +162,9 @@ class Index(ABC):
         raise AssertionError(f"location {location} is a file id that the view does not know")
 
     def everywhere(self) -> Index | None:
-        """The global form of this index, for rows without their partition; None when it has none."""
+        """The global form of this index, for rows without their partition; None if there is no such form."""
         return None
 
     def check_table(self, config: TableConfig, root: str) -> None:
-        """Raise ConfigError when this index does not suit the table; most suit all."""
+        """Raise ConfigError if this index does not suit the table; most indexes suit all tables."""
         return

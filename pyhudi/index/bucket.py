@@ -1,7 +1,7 @@
-"""Index BUCKET, simple engine, and the engine and number of buckets of a table whose properties don't name them.
+"""The index BUCKET with the engine SIMPLE, and detection of a table's engine and number of buckets.
 
 The bucket of a key is a hash of it, and a partition has one file group per bucket. The first eight characters of the
-file id hold the bucket's number (`00000077-...-0`), so only names are read. A row in a bucket without file group gets
+file id hold the bucket's number (`00000077-...-0`), so only names are read. A row in a bucket without a file group gets
 those eight characters as LOCATION; the planner makes the file id from them.
 
 Hudi stores neither the index nor the number of buckets. The names of the file groups reveal the engine: they are
@@ -120,24 +120,24 @@ _GROUPS_LOOKED_AT = 100
 _KEYS_OF_A_GROUP = 64
 _KEYS_ENOUGH = 64  # a wrong number fits each of them with a probability of at most 1/2
 _SLICES_READ = 64
-_PLAIN_BUCKETS = 1000  # one of four million other file ids begins like this
-_GROUPS_PLAIN = 4  # so many begin with eight digits with a similar probability
+_PLAIN_BUCKETS = 1000  # one of four million other file ids begins with such a number
+_GROUPS_PLAIN = 4  # four other file ids all begin with eight digits with a similar probability
 
 
 @dataclass(frozen=True, slots=True)
 class BucketSample:
-    """Hashes of some stored keys, and the bucket that each is in. `greatest`: the greatest bucket with a file group."""
+    """The hashes of some stored keys and their buckets. `greatest`: the greatest bucket with a file group."""
 
     hashes: npt.NDArray[np.int64]
     buckets: npt.NDArray[np.int64]
     greatest: int
 
     def fits(self, number: int) -> bool:
-        """Can the table have this number of buckets?"""
+        """True if the table can have this number of buckets."""
         return number > self.greatest and bool(np.all(self.hashes % number == self.buckets))
 
     def number(self) -> int | None:
-        """The number of buckets; None when several numbers fit the keys, or none."""
+        """The number of buckets; None if no number, or more than one, fits the keys."""
         common = int(np.gcd.reduce(np.abs(self.hashes - self.buckets))) if len(self.hashes) else 0
         if common <= self.greatest:
             return None
@@ -158,7 +158,7 @@ def newest_groups(meta: MetaClient) -> list[FileGroupId]:
 def bucket_engine(meta: MetaClient, groups: Sequence[FileGroupId], *, is_expected: bool) -> str | None:
     """SIMPLE or CONSISTENT_HASHING if these file groups are buckets by their names, else None.
 
-    `is_expected`: the caller says that they are, so names suffice that other file groups have by chance.
+    `is_expected`: the caller says that they are buckets, so names suffice that other file groups may have by chance.
     """
     numbers = [bucket_of_file_id(group.file_id) for group in groups]
     places = {(group.partition_path, number) for group, number in zip(groups, numbers, strict=True)}
@@ -170,14 +170,14 @@ def bucket_engine(meta: MetaClient, groups: Sequence[FileGroupId], *, is_expecte
         return None
     ring = load_ring(meta.storage, groups[0].partition_path, CompletedWrites(meta))
     nodes = set() if ring is None else {node.file_id for node in ring.nodes}
-    mine = {group.file_id for group in groups if group.partition_path == groups[0].partition_path}
-    return None if nodes.isdisjoint(mine) else "CONSISTENT_HASHING"
+    file_ids = {group.file_id for group in groups if group.partition_path == groups[0].partition_path}
+    return None if nodes.isdisjoint(file_ids) else "CONSISTENT_HASHING"
 
 
 def bucket_sample(
     meta: MetaClient, groups: Sequence[FileGroupId], reading: SliceSpec, hash_fields: Sequence[str]
 ) -> BucketSample:
-    """Keys of these partitions, and of others if these have few."""
+    """Sample the keys of these partitions, or of all partitions if these have few."""
     view = FileSystemView.load(meta, partitions={group.partition_path for group in groups})
     sample = _sample(view, reading, hash_fields)
     if len(sample.hashes) >= _KEYS_ENOUGH:

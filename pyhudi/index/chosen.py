@@ -1,4 +1,4 @@
-"""The index that a call's options name: the index, or only its class.
+"""The lookup of the index, or only its class, that a call's options name.
 
 The class describes an index (`Index`), so no code outside this package compares names.
 """
@@ -25,8 +25,8 @@ def index_name(options: WriteOptions) -> str:
 def index_class(options: WriteOptions) -> type[Index]:
     """The class, for its attributes.
 
-    For an unknown name it has the attributes of most indexes: key look-ups refuse it, and work without look-ups accepts
-    it. Raises ConfigError for a user's class that can't be imported or is not an index.
+    An unknown name gets a class with the attributes of most indexes: key look-ups refuse it, and work without look-ups
+    accepts it. Raises ConfigError for a user's class that can't be imported or is not an index.
     """
     name = options.index_type
     is_built_in = ":" in name or name in INDEXES.aliases or name.upper() in INDEXES.entries

@@ -1,4 +1,4 @@
-"""The index BUCKET with the engine CONSISTENT_HASHING, and the rings that assign keys to file groups.
+"""The index BUCKET with the engine CONSISTENT_HASHING, and its rings, which assign keys to file groups.
 
 Each partition has a ring, and each node of the ring is a file group. The first write to a partition makes its ring.
 Clustering splits and merges nodes, and each such resize adds a ring file:
@@ -10,8 +10,8 @@ A ring counts if it is the first one, has the marker `.commit`, or belongs to a 
 counts is the partition's ring. A ring of a dead resize never counts, not even after archiving has moved the timeline
 beyond it. The next write to the partition, or archiving, makes the marker for a writer that died before it did.
 
-Below version 8 the marker is in the partition's folder, where Hudi before 1.0 puts it. With a marker next to the ring,
-these releases fail to find the ring at the next resize.
+Below version 8 the marker is in the partition's folder, where Hudi before 1.0 puts it. If the marker is next to the
+ring, those releases fail to find the ring at the next resize.
 
 Source: docs/formats/indexes.md, "Consistent hashing".
 """
@@ -89,7 +89,7 @@ def load_ring(
 def load_or_make_ring(
     storage: Storage, partition_path: str, bucket_num: int, completed: Container[str], table_version: int
 ) -> HashRing:
-    """The ring of a partition; one without a ring gets its first, which every writer makes alike."""
+    """The ring of a partition; a missing ring is created. Every writer creates the same first ring."""
     ring = load_ring(storage, partition_path, completed, marking=table_version)
     if ring is not None:
         return ring
@@ -97,8 +97,8 @@ def load_or_make_ring(
     try:
         storage.create_synced(hashing_path(partition_path, INITIAL_RING), encode_ring(ring))
     except PathExists:  # another writer was faster, perhaps with another number of buckets
-        made = load_ring(storage, partition_path, completed)
-        return ring if made is None else made
+        other_ring = load_ring(storage, partition_path, completed)
+        return ring if other_ring is None else other_ring
     return ring
 
 
@@ -116,8 +116,8 @@ def mark_ring(storage: Storage, partition_path: str, instant_time: str, table_ve
 
 
 def mark_rings(storage: Storage, instant_times: Container[str], table_version: int) -> None:
-    """Make the missing markers of these completed instants, which are about to leave the active timeline: the writer
-    may have died before it made them. Hold the table's lock.
+    """Create the missing markers of completed instants that are about to leave the active timeline: their writer may
+    have died before it created them. Hold the table's lock.
 
     Raises: StorageError.
     """
@@ -129,8 +129,8 @@ def mark_rings(storage: Storage, instant_times: Container[str], table_version: i
 
 
 def move_markers(storage: Storage, table_version: int) -> None:
-    """Move the markers of all rings to their place in a table of this version; meanwhile readers use the timeline. Hold
-    the table's lock.
+    """Move the markers of all rings to their place in a table of this version. Until that is done, readers use the
+    timeline. Hold the table's lock.
     """
     for partition_path, instant_time in _all_rings(storage):
         above, below = (_marker_path(partition_path, instant_time, version) for version in (8, 6))
@@ -146,7 +146,7 @@ def _make_marker(storage: Storage, path: str) -> None:
 
 
 def _all_rings(storage: Storage) -> list[tuple[str, str]]:
-    """Partition path and instant time of each ring."""
+    """The partition path and instant time of each ring."""
     folder = hashing_folder("")
     paths = [info.path.removeprefix(folder).strip("/") for info in storage.walk(folder) if info.name.endswith(_RING)]
     return [(parent(path), path.rpartition("/")[2].removesuffix(_RING)) for path in paths]
@@ -171,7 +171,7 @@ def _marker_path(partition_path: str, instant_time: str, table_version: int) -> 
 
 @dataclass(frozen=True, slots=True)
 class ConsistentBucketIndex(Index):
-    """Where a key lives is computed. Unique per partition."""
+    """Computes the file group of a key. Keys are unique per partition."""
 
     places_inserts: ClassVar[bool] = True
     hashes_keys: ClassVar[bool] = True
@@ -220,8 +220,8 @@ class ConsistentBucketIndex(Index):
 
 @dataclass(frozen=True)
 class RenewedBuckets(ConsistentBucketIndex):
-    """The index for a write that replaces file groups: in `rings`, by partition path, their nodes have new ids. Other
-    partitions have their rings.
+    """The index for a write that replaces file groups. `rings`: by partition path, rings whose replaced nodes have new
+    ids; other partitions use their stored rings.
     """
 
     rings: Mapping[str, HashRing] = field(default_factory=dict)
@@ -232,14 +232,14 @@ class RenewedBuckets(ConsistentBucketIndex):
 
 
 def renewed_ring(ring: HashRing, file_ids: Collection[str], new_uuid: Callable[[], str]) -> HashRing:
-    """The ring with new nodes in the place of those of the file groups; its instant is not known yet.
+    """The ring with the file groups' nodes replaced by new ones; its instant is not known yet.
 
     Raises: TableError for a file group that is no node.
     """
-    strange = sorted(set(file_ids) - {node.file_id for node in ring.nodes})
-    if strange:
+    unexpected = sorted(set(file_ids) - {node.file_id for node in ring.nodes})
+    if unexpected:
         raise TableError(
-            f"Partition {ring.partition_path!r}: the file group {strange[0]} is no node of its hash ring. The table "
+            f"Partition {ring.partition_path!r}: the file group {unexpected[0]} is no node of its hash ring. The table "
             "was written with another index."
         )
     nodes = [HashNode(node.value, new_uuid()) for node in ring.nodes if node.file_id in file_ids]

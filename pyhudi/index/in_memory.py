@@ -1,6 +1,6 @@
 """Index INMEMORY, for tests: keys of files that this process has read stay in memory.
 
-A base file never changes, so its entry stays valid; a file new to the process is read. Files that are no longer
+A base file never changes, so its entry remains valid; a file new to the process is read. Files that are no longer
 candidates are dropped. Keys are unique in the table.
 Source: docs/formats/indexes.md, "Finding keys".
 """

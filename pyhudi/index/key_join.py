@@ -2,16 +2,16 @@
 
 For a large batch, `tag_by_join` lets the engine join the incoming keys with all stored ones. The planner holds neither:
 
-    fan_out   every stored key of the candidates, with its location  read by tasks
-    join      rows, left, on their key
+    fan_out   tasks read every stored key of the candidates, with its location
+    join      rows are left-joined with these keys
 
 Each step streams or shuffles, so memory does not grow with the batch. A native scan of the key columns instead of the
 fan-out was measured: it is no faster (docs/measurements.md), and can't read ORC, keys that are not stored, or logs.
 
-Log files can delete keys. When only live keys count, a key counts as stored only if the merged slice has it. Otherwise
-a key's location is its base file, live or not: a later row must be merged with a delete in the log. A row would have
-two locations only if base files of one partition hold its key twice, so only such keys must be checked in the merged
-slice. They are rare, and each makes a second row. So the logs stay closed until the number of tagged rows shows one.
+Log files can delete keys. If only live keys count, a key counts as stored only if the merged slice has it. Otherwise
+a key's location is its base file, live or not: a later row must be merged with a delete in the log. A row has two
+locations only if base files of one partition hold its key twice, so only such keys must be checked in the merged
+slice. They are rare, and each adds a second row. So the logs are read only if the number of tagged rows shows one.
 
 `join_locations` looks up the locations of rows in this process and adds them as columns. A join would copy all rows.
 `CountRows` counts the rows of a frame in its tasks, by partition path and by file group.
@@ -49,19 +49,19 @@ _MANY = 1 << 16  # rows; for fewer, starting threads takes longer than counting
 
 
 def join_locations(rows: pa.Table, hits: pa.Table) -> pa.Table | None:
-    """`rows` with the columns of the hit of their key and partition, null where there is none.
+    """`rows` with the columns of the hit for their key and partition, null for rows without a hit.
 
     Args:
         hits: RECORD_KEY, PARTITION_PATH and the columns to add.
-    Returns: None when a key has several locations, in one partition or in two.
+    Returns: None if a key has several locations, in one partition or in two.
     """
-    stored = hits.column(RECORD_KEY).combine_chunks()
-    if pc.count_distinct(stored).as_py() != len(stored):
+    hit_keys = hits.column(RECORD_KEY).combine_chunks()
+    if pc.count_distinct(hit_keys).as_py() != len(hit_keys):
         return None
     # One call for the whole column: each call builds the hash table of the hits again.
-    at = pc.index_in(rows.column(RECORD_KEY), value_set=stored)
-    here = pc.equal(hits.column(PARTITION_PATH).take(at), rows.column(PARTITION_PATH))
-    at = pc.if_else(here, at, None)
+    at = pc.index_in(rows.column(RECORD_KEY), value_set=hit_keys)
+    is_same_partition = pc.equal(hits.column(PARTITION_PATH).take(at), rows.column(PARTITION_PATH))
+    at = pc.if_else(is_same_partition, at, None)
     for column in hits.schema:
         if column.name not in (RECORD_KEY, PARTITION_PATH):
             rows = rows.append_column(column.with_nullable(True), hits.column(column.name).take(at))
@@ -77,8 +77,8 @@ def counted(rows: pa.Table) -> dict[tuple[str, str | None], int]:
 
 @dataclass(frozen=True, slots=True)
 class CountRows:
-    """Stream work: rows (and bytes of keys) for each combination of the columns in a task's stream. `combined`: also
-    the sum of COMBINED.
+    """Stream work: count rows (and bytes of keys) for each combination of the columns in a task's stream. `combined`:
+    also sum up COMBINED.
     """
 
     columns: tuple[str, ...]
@@ -119,7 +119,7 @@ class CountRows:
 
 
 def count_groups(engine: Engine, tagged: Frame) -> dict[tuple[str, str | None], int]:
-    """Rows by (partition path, file id or None)."""
+    """Count rows by (partition path, file id or None)."""
     work = CountRows((PARTITION_PATH, LOCATION))
     counted = engine.collect(engine.map(engine.select(tagged, [PARTITION_PATH, LOCATION]), work, work.schema))
     rows: Counter[tuple[str, str | None]] = Counter()
@@ -133,14 +133,14 @@ _KEY = (RECORD_KEY, PARTITION_PATH)
 
 
 def tag_by_join(rows: Frame, lookup: Lookup, *, is_global: bool) -> Tagged:
-    """Rows with the locations of their keys, as `KeyLookupIndex.tag` returns them."""
+    """Tag rows with the locations of their keys, like `KeyLookupIndex.tag`."""
     if is_global:
         to_search = candidates(lookup, everywhere=True, live=True)
-        stored = _stored(to_search, StoredKeys.of(lookup, LOCATION_PARTITION), lookup)
-        return Tagged(lookup.engine.join(rows, stored, [RECORD_KEY], "left", right_is_large=True))
+        stored_keys = _read_stored(to_search, StoredKeys.of(lookup, LOCATION_PARTITION), lookup)
+        return Tagged(lookup.engine.join(rows, stored_keys, [RECORD_KEY], "left", right_is_large=True))
     to_search = candidates(lookup, everywhere=False, live=lookup.only_live)
     joined = lookup.engine.join(
-        rows, _stored(to_search, StoredKeys.of(lookup), lookup), _KEY, "left", right_is_large=True
+        rows, _read_stored(to_search, StoredKeys.of(lookup), lookup), _KEY, "left", right_is_large=True
     )
     doubtful = frozenset[str]() if lookup.only_live else _partitions_with_logs(lookup)
     if not doubtful:
@@ -154,12 +154,12 @@ def tag_by_join(rows: Frame, lookup: Lookup, *, is_global: bool) -> Tagged:
     return Tagged(lookup.engine.join(rows, settled, _KEY, "left", right_is_large=True))
 
 
-def _stored(to_search: Sequence[Candidate], work: StoredKeys | _StoredStates, lookup: Lookup) -> Frame:
+def _read_stored(to_search: Sequence[Candidate], work: StoredKeys | _StoredStates, lookup: Lookup) -> Frame:
     return lookup.engine.fan_out(in_shares(to_search, lookup.engine.parallelism * 3), work, work.schema)
 
 
 def _partitions_with_logs(lookup: Lookup) -> frozenset[str]:
-    """Partitions of the batch where log files can decide between two locations of a key."""
+    """The partitions of the batch in which log files can decide between two locations of a key."""
     if lookup.merged is None:
         return frozenset()
     with_logs = {s.group.partition_path for s in lookup.slices_with_logs(everywhere=False)}
@@ -169,20 +169,20 @@ def _partitions_with_logs(lookup: Lookup) -> frozenset[str]:
 def _has_second_places(
     counts: Mapping[tuple[str, str | None], int], partitions: Collection[str], lookup: Lookup
 ) -> bool:
-    """Did the join multiply a row in these partitions?"""
-    joined = dict.fromkeys(partitions, 0)
+    """True if the join multiplied a row in these partitions."""
+    rows_by_path = dict.fromkeys(partitions, 0)
     for (path, _), count in counts.items():
-        if path in joined:
-            joined[path] += count
-    return any(count > lookup.batch[path].rows for path, count in joined.items())
+        if path in rows_by_path:
+            rows_by_path[path] += count
+    return any(count > lookup.batch[path].rows for path, count in rows_by_path.items())
 
 
 def _settled(rows: Frame, lookup: Lookup) -> Frame:
-    """One row for each key of the batch and each valid location of it."""
+    """The valid locations of the batch's keys, one row for each key and location."""
     engine = lookup.engine
     stored = replace(StoredKeys.of(lookup), base_rows=False)
     work = _StoredStates(stored)
-    states = _stored(candidates(lookup, everywhere=False, live=True), work, lookup)
+    states = _read_stored(candidates(lookup, everywhere=False, live=True), work, lookup)
     hits = engine.join(engine.select(rows, _KEY), states, _KEY, "inner", right_is_large=True)
     together = engine.arrange(engine.select(hits, work.schema.names), partition_by=_KEY)
     return engine.map(together, PlacesThatCount(), stored.schema)
@@ -190,8 +190,8 @@ def _settled(rows: Frame, lookup: Lookup) -> Frame:
 
 @dataclass(frozen=True)
 class _StoredStates:
-    """Fan-out work: every key of the base files, as possibly dead if its slice has log files; then every live key
-    there. Streamed, so that no task holds the keys of a slice.
+    """Fan-out work: every key of the base files, marked as possibly dead if its slice has log files, followed by the
+    live keys of that slice. Streamed, so that no task holds the keys of a slice.
     """
 
     stored: StoredKeys
@@ -216,7 +216,7 @@ class _StoredStates:
 class PlacesThatCount:
     """Stream work: a key's only location, live or not; of several locations, those where it is live. Each once.
 
-    A task's stream holds all rows of its keys. It holds in memory the batch's keys in the task.
+    A task's stream has all rows of its keys. The task holds its share of the batch's keys in memory.
     """
 
     def __call__(self, context: TaskContext, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -232,6 +232,6 @@ class PlacesThatCount:
 
 
 def keys_in_several_places(hits: pa.Table) -> pa.Table:
-    """The keys (RECORD_KEY, PARTITION_PATH) in several file groups, each once."""
+    """The keys (RECORD_KEY, PARTITION_PATH) that are in several file groups, each once."""
     places = hits.group_by(list(_KEY)).aggregate([(LOCATION, "count_distinct")])
     return places.filter(pc.greater(places.column(f"{LOCATION}_count_distinct"), 1)).select(list(_KEY))

@@ -1,4 +1,4 @@
-"""The indexes SIMPLE, BLOOM and their global forms: key columns of base files are read and matched.
+"""The indexes SIMPLE, BLOOM and their global forms, which read and match key columns of base files.
 
     SIMPLE, BLOOM    a key is unique in its partition: base files of the batch's partitions are candidates
     GLOBAL_*         a key is unique in the table: base files of all partitions are candidates
@@ -10,10 +10,10 @@ The incoming keys of a moderate batch are sent to the tasks, and only hits come 
 reads its key column only if the footer says that it may hold one of the keys. If a batch has more bytes of keys and
 locations than `key_bytes_in_tasks_max`, the engine joins it instead (`key_join.py`).
 
-Log files hold no keys that their base file lacks, so base files suffice to locate a key. The merged slice shows whether
-the key is still live there. It is read in three cases:
+Log files hold no keys that their base file lacks, so base files suffice to locate a key. Only the merged slice shows
+whether the key is still live there. It is read in three cases:
 
-- A global index: a key that moved away stays in the old base file, deleted in its log.
+- A global index: a key that has moved remains in the old base file and is deleted in its log.
 - An insert that checks for known keys.
 - A key that two file groups of its partition hold.
 
@@ -91,7 +91,7 @@ class KeyLookupIndex(Index):
         return [RECORD_KEY] if self.is_global else [RECORD_KEY, PARTITION_PATH]
 
     def is_large(self, lookup: Lookup) -> bool:
-        """Are the keys of the batch, or its hits, too large for the planner and each task?"""
+        """True if the keys of the batch, or its hits, are too large for the planner and each task."""
         if getattr(lookup.engine, "shares_memory", False):
             return False
         parts = lookup.batch.values()
@@ -114,7 +114,7 @@ class KeyLookupIndex(Index):
 
 @dataclass(frozen=True)
 class FindKeys:
-    """Fan-out work: searches files for keys.
+    """Fan-out work: search files for keys.
 
     `keys`: partition path → distinct keys; under None the keys of a global index, which any file may have.
     """
@@ -131,7 +131,7 @@ class FindKeys:
                 yield from self.hits(candidate, keys)
 
     def hits(self, candidate: Candidate, keys: pa.Array) -> Iterator[pa.RecordBatch]:
-        """Rows of one file, or of its merged slice, with one of the keys."""
+        """The rows of one file, or of its merged slice, that have one of the keys."""
         if candidate.merging is not None:
             yield from self._matches(candidate, self.stored.of_slice(candidate.merging), keys)
             return
@@ -144,7 +144,7 @@ class FindKeys:
                 bloom = BloomFilter.from_base64(footer.bloom_base64, footer.bloom_type)
                 keys = keys.filter(pa.array(bloom.might_contain(keys)))
             if len(keys):
-                # The footer has judged a file of one part already.
+                # For a file of one part the footer has already answered this.
                 is_judged = footer.min_key is not None and len(reader.part_rows) == 1
                 stored = self.stored.of_base(reader, None if is_judged else _may_hold(keys))
                 yield from self._matches(candidate, stored, keys)
@@ -165,19 +165,19 @@ class FindKeys:
 
 
 def _gathered(stored: Iterable[StoredKeyBatch]) -> Iterator[list[StoredKeyBatch]]:
-    """Batches grouped so that a call of `is_in`, which builds a hash set, pays."""
-    waiting: list[StoredKeyBatch] = []
+    """Group batches so that a call of `is_in`, which builds a hash set, is worth its cost."""
+    group: list[StoredKeyBatch] = []
     for part in stored:
-        waiting.append(part)
-        if sum(len(one.keys) for one in waiting) >= _ROWS_AT_ONCE:
-            yield waiting
-            waiting = []
-    if waiting:
-        yield waiting
+        group.append(part)
+        if sum(len(one.keys) for one in group) >= _ROWS_AT_ONCE:
+            yield group
+            group = []
+    if group:
+        yield group
 
 
 def _in_range(keys: pa.Array, smallest: str | None, largest: str | None) -> pa.Array:
-    """Keys that a file with this key range can hold."""
+    """The keys that a file with this key range can hold."""
     if smallest is None or largest is None:
         return keys
     # Java wrote the range in the order of UTF-16 units, Arrow compares bytes. The two agree for bounds whose characters
@@ -188,19 +188,19 @@ def _in_range(keys: pa.Array, smallest: str | None, largest: str | None) -> pa.A
 
 
 def _may_hold(sought: pa.Array) -> RangeTest:
-    """A test whether a part of a file can hold one of these keys, by its key range."""
+    """A test that tells by its key range whether a part of a file can hold one of these keys."""
     exact = len(sought) <= _KEYS_COMPARED_MAX
     ends = pc.min_max(sought)
     keys = cast("list[str]", sought.sort().to_pylist() if exact else [ends["min"].as_py(), ends["max"].as_py()])
 
     def may_match(ranges: Ranges) -> bool:
-        stored = ranges(Column((RECORD_KEY,)))
-        if stored is None or not isinstance(stored.low, str) or not isinstance(stored.high, str):
+        key_range = ranges(Column((RECORD_KEY,)))
+        if key_range is None or not isinstance(key_range.low, str) or not isinstance(key_range.high, str):
             return True
         if not exact:
-            return bool(stored.low <= keys[1] and keys[0] <= stored.high)
-        at = bisect_left(keys, stored.low)  # texts compare by code point, as UTF-8 bytes do
-        return at < len(keys) and keys[at] <= stored.high
+            return bool(key_range.low <= keys[1] and keys[0] <= key_range.high)
+        at = bisect_left(keys, key_range.low)  # texts compare by code point, as UTF-8 bytes do
+        return at < len(keys) and keys[at] <= key_range.high
 
     return may_match
 
@@ -220,7 +220,7 @@ def _keys_by_partition(keys: pa.Table, everywhere: bool) -> dict[str | None, pa.
 
 
 def _counts(keys: pa.Table, hits: pa.Table) -> dict[tuple[str, str | None], int]:
-    """Rows of the batch by partition and file id, from keys and hits in this process."""
+    """Count the batch's rows by partition and file id, from keys and hits in this process."""
     counts: Counter[tuple[str, str | None]] = Counter()
     joined = keys.join(hits.select([RECORD_KEY, PARTITION_PATH, LOCATION]), [RECORD_KEY, PARTITION_PATH])
     grouped = joined.group_by([PARTITION_PATH, LOCATION]).aggregate([(RECORD_KEY, "count")])

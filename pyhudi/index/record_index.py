@@ -1,4 +1,4 @@
-"""GLOBAL_RECORD_LEVEL_INDEX and RECORD_LEVEL_INDEX: keys are looked up in the metadata table's record index.
+"""The indexes GLOBAL_RECORD_LEVEL_INDEX and RECORD_LEVEL_INDEX, which look keys up in the metadata table.
 
 A batch goes one of three ways:
 
@@ -10,8 +10,8 @@ A few keys touch a few blocks of the index. Thousands of keys touch all of them,
 takes twice as long as decoding it from a Parquet column. `files_are_cheaper` compares the two ways by sizes alone; both
 find the same locations. docs/measurements.md, "Metadata table", has the measurements.
 
-Every answer of the index is checked: if it names a file group that the table lacks, the index is wrong. GLOBAL_SIMPLE
-and SIMPLE find the rows when the record index is missing, out of date or unreadable.
+Every answer of the index is checked: if it names a file group that the table lacks, the index is wrong. If the record
+index is missing, out of date, wrong or unreadable, GLOBAL_SIMPLE or SIMPLE finds the rows.
 
 Source: docs/formats/indexes.md, "Finding keys", "Record index".
 """
@@ -48,7 +48,7 @@ _OPEN_LOCAL_NS, _OPEN_REMOTE_NS = 1.5e6, 40e6  # to open a base file and read it
 
 
 def files_are_cheaper(lookup: Lookup, index: Iterable[FileSlice]) -> bool:
-    """Is a search of all base files for the keys of a batch cheaper than a look-up in the index?"""
+    """True if searching all base files for the keys of a batch is cheaper than looking them up in the index."""
     if lookup.keygen is not None:
         return False
     slices = lookup.view.all_slices()
@@ -62,20 +62,20 @@ def files_are_cheaper(lookup: Lookup, index: Iterable[FileSlice]) -> bool:
 
 
 _GROUP = "_pyhudi_index_group"  # int32: number of the file group of the record index
-_KEYS_HERE = 20_000  # one thread looks up so few: a task per file group would take longer
+_KEYS_HERE = 20_000  # up to this many, one thread is faster than a task per file group
 _KEYS_AT_ONCE = 1 << 18  # keys of a task looked up together
 _HITS = pa.schema([(name, pa.string()) for name in (RECORD_KEY, LOCATION_PARTITION, LOCATION)])
 
 
 class RecordIndexIgnored(UserWarning):
-    """Keys were searched in the files, because the record index is missing or not trusted."""
+    """The files were searched for keys, because the record index is missing or not trusted."""
 
 
-def _tell_ignored(index_type: str, why: str) -> None:
+def _warn_ignored(index_type: str, why: str) -> None:
     """Warn that the files are read instead."""
     warn_caller(
-        f"{why} hoodie.index.type={index_type} finds keys without it, as GLOBAL_SIMPLE or SIMPLE does, which is slower "
-        "and right.",
+        f"{why} hoodie.index.type={index_type} finds keys without it, as GLOBAL_SIMPLE or SIMPLE does: slower, but "
+        "correct.",
         RecordIndexIgnored,
     )
 
@@ -91,7 +91,7 @@ class GlobalRecordIndex(Index):
     def tag(self, rows: Frame, lookup: Lookup) -> Tagged:
         if lookup.records is None:
             if lookup.no_records and lookup.view.all_slices():
-                _tell_ignored(self._name, lookup.no_records)
+                _warn_ignored(self._name, lookup.no_records)
             return self.fallback(self.settings).tag(rows, lookup)
         files, records = self.fallback(self.settings), lookup.records
         try:
@@ -99,7 +99,7 @@ class GlobalRecordIndex(Index):
             if not reads_files:
                 return self._tagged(rows, lookup, records)
         except (HudiError, _WrongPlaces) as error:
-            _tell_ignored(self._name, f"{lookup.storage.root}: the record index can't be used: {error}")
+            _warn_ignored(self._name, f"{lookup.storage.root}: the record index can't be used: {error}")
         return files.tag(rows, lookup)
 
     @property
@@ -145,7 +145,7 @@ class PartitionRecordIndex(GlobalRecordIndex):
     fallback: ClassVar[type[KeyLookupIndex]] = SimpleIndex
 
     def everywhere(self) -> GlobalSimpleIndex:
-        """For keys of unknown partitions the files are read: each partition has its own file groups in the index."""
+        """An index that reads files, for keys of unknown partitions: the index has file groups for each partition."""
         return GlobalSimpleIndex(self.settings)
 
 
@@ -157,8 +157,8 @@ class _WrongPlaces(Exception):
 
 
 def _hits_here(keys: pa.Table, lookup: Lookup, records: RecordLookup) -> Frame:
-    """The locations of the keys. Many keys, or remote storage, take a task for each file group of the index. Otherwise
-    all records are decoded together, as fast as those of one file group.
+    """The locations of the keys. For many keys, or on remote storage, each file group of the index gets a task.
+    Otherwise all records are decoded together, which takes as long as decoding those of one file group.
     """
     texts, paths = (keys.column(name).combine_chunks() for name in (RECORD_KEY, PARTITION_PATH))
     groups = records.groups_of(texts, paths)
@@ -195,7 +195,7 @@ class NumberGroups:
 
 @dataclass(frozen=True, slots=True)
 class FindPlaces:
-    """Group work: keys of one file group of the record index, in order → the locations of those that it has."""
+    """Group work: ordered keys of one file group of the record index → the locations of those that it has."""
 
     records: RecordLookup
 
@@ -215,19 +215,19 @@ def _hits(places: pa.Table) -> pa.Table:
 
 def _portions(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Array]:
     """Ordered keys, each once, in portions that are worth a look-up."""
-    waiting: list[pa.Array] = []
+    portion: list[pa.Array] = []
     last: str | None = None
     for batch in batches:
         keys = pc.unique(batch.column(RECORD_KEY))
         keys = keys.filter(pc.not_equal(keys, last)) if last is not None else keys
         if len(keys):
-            waiting.append(keys)
+            portion.append(keys)
             last = keys[-1].as_py()
-        if sum(map(len, waiting)) >= _KEYS_AT_ONCE:
-            yield pa.concat_arrays(waiting)
-            waiting = []
-    if waiting:
-        yield pa.concat_arrays(waiting)
+        if sum(map(len, portion)) >= _KEYS_AT_ONCE:
+            yield pa.concat_arrays(portion)
+            portion = []
+    if portion:
+        yield pa.concat_arrays(portion)
 
 
 # ---- hits ------------------------------------------------------------------------------------------------------------
@@ -237,10 +237,10 @@ def _check_places(hits: Frame, lookup: Lookup) -> None:
     """Raise _WrongPlaces for file groups that the table lacks: their rows would be lost or written twice."""
     engine = lookup.engine
     listed = engine.collect(engine.map(hits, _Groups(), _Groups.schema))
-    there = {file_slice.group for file_slice in lookup.view.all_slices()}
+    table_groups = {file_slice.group for file_slice in lookup.view.all_slices()}
     for row in listed.to_pylist():
         group = FileGroupId(row[LOCATION_PARTITION], row[LOCATION])
-        if group not in there:
+        if group not in table_groups:
             raise _WrongPlaces(
                 f"it names the file group {group.file_id} in {group.partition_path!r}, which the table lacks."
             )
@@ -248,38 +248,38 @@ def _check_places(hits: Frame, lookup: Lookup) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Groups:
-    """Stream work: the file groups among the locations of a task. `moved`: of rows for another partition."""
+    """Stream work: the file groups among the locations of a task. `moved`: only of rows that change their partition."""
 
     moved: bool = False
     schema: ClassVar[pa.Schema] = pa.schema([(name, pa.string()) for name in (LOCATION_PARTITION, LOCATION)])
 
     def __call__(self, context: TaskContext, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        named: set[tuple[str, str]] = set()
+        groups_of_task: set[tuple[str, str]] = set()
         for batch in batches:
             if self.moved:
                 batch = batch.filter(pc.not_equal(batch.column(PARTITION_PATH), batch.column(LOCATION_PARTITION)))
             groups = pa.Table.from_batches([batch]).group_by(self.schema.names, use_threads=False).aggregate([])
             # A row of this loop is a file group, not a record.
-            named |= {(row[LOCATION_PARTITION], row[LOCATION]) for row in groups.to_pylist()}
-        columns = [pa.array([group[at] for group in sorted(named)], pa.string()) for at in (0, 1)]
+            groups_of_task |= {(row[LOCATION_PARTITION], row[LOCATION]) for row in groups.to_pylist()}
+        columns = [pa.array([group[at] for group in sorted(groups_of_task)], pa.string()) for at in (0, 1)]
         yield pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
 
 def _with_ordering(rows: Frame, hits: Frame, lookup: Lookup) -> Frame:
-    """The locations with the ordering values of the stored rows, in file groups from which rows may move."""
+    """Add the stored rows' ordering values to the locations, for file groups that rows may leave."""
     engine = lookup.engine
     arrived = engine.join(engine.select(rows, [RECORD_KEY, PARTITION_PATH]), hits, [RECORD_KEY], "inner")
     moved = engine.collect(engine.map(arrived, _Groups(moved=True), _Groups.schema)).to_pylist()
     groups = {FileGroupId(row[LOCATION_PARTITION], row[LOCATION]) for row in moved}
     to_search = [candidate for candidate in candidates(lookup, everywhere=True, live=True) if candidate.group in groups]
     work = StoredKeys.of(lookup, LOCATION_PARTITION)
-    stored = engine.fan_out(in_shares(to_search, engine.parallelism * 3), work, work.schema)
-    return engine.join(hits, stored, _HITS.names, "left", right_is_large=True)
+    with_ordering = engine.fan_out(in_shares(to_search, engine.parallelism * 3), work, work.schema)
+    return engine.join(hits, with_ordering, _HITS.names, "left", right_is_large=True)
 
 
 @dataclass(frozen=True, slots=True)
 class _InStoredPartition:
-    """Stream work: locations of keys, with the partition where the rows are stored."""
+    """Stream work: the locations of keys, with the partition where the rows are stored."""
 
     schema: ClassVar[pa.Schema] = pa.schema([(name, pa.string()) for name in (RECORD_KEY, PARTITION_PATH, LOCATION)])
 

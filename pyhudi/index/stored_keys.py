@@ -27,7 +27,7 @@ from pyhudi.storage.base import Storage
 
 __all__ = ["Candidate", "StoredKeyBatch", "StoredKeys", "candidates", "in_shares"]
 
-_READ_ROWS = 1 << 16  # in larger pieces the decoded texts leave the caches before they are compared
+_READ_ROWS = 1 << 16  # with larger batches, decoded texts leave the processor's cache before they are compared
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +55,10 @@ class Candidate:
 
 
 def candidates(lookup: Lookup, *, everywhere: bool, live: bool) -> tuple[Candidate, ...]:
-    """Files that may have keys of the batch. `live`: keys that log files delete don't count.
+    """The files that may have keys of the batch. `live`: keys that log files delete don't count.
 
-    Raises UnsupportedTable when `live` and a slice has only log files, except for a lookup that only asks which keys
-    are live.
+    Raises UnsupportedTable if `live` is set and a slice has only log files, except for a lookup that only asks which
+    keys are live.
     """
     slices = lookup.slices_with_logs(everywhere=everywhere) if live and lookup.merged is not None else ()
     by_path = {s.base_file.path: s for s in slices if s.base_file is not None}
@@ -69,7 +69,7 @@ def candidates(lookup: Lookup, *, everywhere: bool, live: bool) -> tuple[Candida
 
 
 def in_shares(to_search: Sequence[Candidate], shares_max: int) -> list[tuple[Candidate, ...]]:
-    """Candidates shared out over tasks, the largest first, each to the task with the fewest bytes."""
+    """Distribute candidates over tasks: the largest first, each to the task with the fewest bytes."""
     shares: list[list[Candidate]] = [[] for _ in range(min(len(to_search), max(1, shares_max)))]
     sizes = [0] * len(shares)
     for candidate in sorted(to_search, key=lambda c: (-c.size_bytes, c.group)):
@@ -81,7 +81,7 @@ def in_shares(to_search: Sequence[Candidate], shares_max: int) -> list[tuple[Can
 
 @dataclass(frozen=True, slots=True)
 class StoredKeyBatch:
-    """Some stored rows. `numbers`: their row numbers in the base file; null if log files were merged."""
+    """A batch of stored rows. `numbers`: their row numbers in the base file; null if log files were merged."""
 
     keys: pa.Array
     rows: pa.RecordBatch
@@ -125,14 +125,14 @@ class StoredKeys:
     def every_key(self, candidate: Candidate) -> Iterator[pa.RecordBatch]:
         """All keys of the base file, or of its merged slice."""
         if candidate.merging is not None:
-            for stored in self.of_slice(candidate.merging):
-                yield self.placed(candidate, stored)
+            for batch_of_keys in self.of_slice(candidate.merging):
+                yield self.placed(candidate, batch_of_keys)
             return
         assert candidate.file is not None
         reader = open_base_file(self.storage, candidate.file.path)
         try:
-            for stored in self.of_base(reader):
-                yield self.placed(candidate, stored)
+            for batch_of_keys in self.of_base(reader):
+                yield self.placed(candidate, batch_of_keys)
         finally:
             reader.close()
 
@@ -163,14 +163,14 @@ class StoredKeys:
         for batch in read_file_slice(self.merged, file_slice, columns, _READ_ROWS):
             yield StoredKeyBatch(batch.column(RECORD_KEY), batch, pa.nulls(len(batch), pa.int64()))
 
-    def placed(self, candidate: Candidate, stored: StoredKeyBatch) -> pa.RecordBatch:
-        """These keys as rows of `schema`."""
-        rows, group = len(stored.keys), candidate.group
+    def placed(self, candidate: Candidate, batch_of_keys: StoredKeyBatch) -> pa.RecordBatch:
+        """Convert these keys to rows of `schema`."""
+        rows, group = len(batch_of_keys.keys), candidate.group
         constants = [pa.repeat(pa.scalar(text, pa.string()), rows) for text in (group.partition_path, group.file_id)]
-        numbers = [stored.numbers] if self.base_rows else []
+        numbers = [batch_of_keys.numbers] if self.base_rows else []
         with as_corrupt(candidate.file.path if candidate.file else group.file_id, "the ordering values"):
-            ordering = [_stored_ordering(stored.rows, field) for field in self.ordering]
-        return pa.RecordBatch.from_arrays([stored.keys, *constants, *numbers, *ordering], schema=self.schema)
+            ordering = [_stored_ordering(batch_of_keys.rows, field) for field in self.ordering]
+        return pa.RecordBatch.from_arrays([batch_of_keys.keys, *constants, *numbers, *ordering], schema=self.schema)
 
     @property
     def _ordering_columns(self) -> list[str]:
@@ -179,5 +179,5 @@ class StoredKeys:
 
 def _stored_ordering(rows: pa.RecordBatch, field: pa.Field) -> pa.Array:
     column = read_field(rows, field.name)
-    # A file from before the column was added has no values of it.
+    # A file that is older than the column has no values of it.
     return pa.nulls(len(rows), field.type) if column is None else column.cast(field.type)
