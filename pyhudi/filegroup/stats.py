@@ -5,8 +5,8 @@ has a row for each indexed column that it holds. A log file has a row for each i
 its data blocks. Deletes have only keys, so a log file with only deletes has rows without values.
 
 For an expression index a file has the range of the expression's values (`stats_of_expression`) or a bloom filter of
-them (`bloom_filters_of_expression`). Log files have the rows of their data blocks; a file without rows, or with only
-deletes, has no statistics. Counts are numbers of rows. Sizes are estimated from the size of the file, as in Apache
+them (`bloom_filters_of_expression`). A log file's values are those of its data blocks; a file without rows, or with
+only deletes, has no statistics. Counts are numbers of rows. Sizes are estimated from the size of the file, as in Apache
 Hudi.
 
 Source: docs/formats/metadata-table.md, "Statistics", "Expression index".
@@ -51,7 +51,7 @@ __all__ = [
 
 
 Read = TypeVar("Read")
-_FILES_AT_ONCE = 8  # reading footers waits for the store; files with floats or long texts have a batch each in memory
+_FILES_AT_ONCE = 8  # reading footers waits for the store; files with floats or long texts take a batch of memory each
 
 
 def stats_of_file(
@@ -86,7 +86,7 @@ def ranges_of_file(
 def stats_of_files(
     storage: Storage, paths: Iterable[str], columns: Sequence[str], table_version: int, schema: pa.Schema
 ) -> Iterator[tuple[str, pa.Table]]:
-    """Path and statistics of each file, in the order of the paths. Some files are read in parallel, and only their
+    """The path and statistics of each file, in the order of the paths. A few files are read in parallel, and only their
     statistics are in memory. See `stats_of_file`.
     """
     read = partial(stats_of_file, storage, columns=columns, table_version=table_version, schema=schema)
@@ -94,7 +94,7 @@ def stats_of_files(
 
 
 def bloom_filters_of_files(storage: Storage, paths: Iterable[str]) -> Iterator[tuple[str, Footer]]:
-    """Path and footer, with the bloom filter, of each base file; otherwise as `stats_of_files`."""
+    """The path and footer, with the bloom filter, of each base file; otherwise like `stats_of_files`."""
     yield from side_by_side(paths, partial(_footer, storage))
 
 
@@ -104,24 +104,24 @@ def _footer(storage: Storage, path: str) -> Footer:
 
 
 def side_by_side(paths: Iterable[str], read: Callable[[str], Read]) -> Iterator[tuple[str, Read]]:
-    """Path and result of `read` for each file, in the order of the paths; some are read at the same time."""
-    waiting: deque[tuple[str, Future[Read]]] = deque()
+    """The path and the result of `read` for each file, in the order of the paths; a few are read at the same time."""
+    running: deque[tuple[str, Future[Read]]] = deque()
     with ThreadPoolExecutor(_FILES_AT_ONCE, thread_name_prefix="hudi-stats") as pool:
         try:
             for path in paths:
-                waiting.append((path, pool.submit(read, path)))
-                if len(waiting) > _FILES_AT_ONCE:
-                    first, future = waiting.popleft()
+                running.append((path, pool.submit(read, path)))
+                if len(running) > _FILES_AT_ONCE:
+                    first, future = running.popleft()
                     yield first, future.result()
-            for last, future in waiting:
+            for last, future in running:
                 yield last, future.result()
         finally:
-            for _, future in waiting:
+            for _, future in running:
                 future.cancel()
 
 
 class LogStats:
-    """Ranges of the rows that go into one log file.
+    """Collects the ranges of the rows that go into one log file.
 
     Args: columns: the indexed ones; schema: the data columns of the table.
     """
@@ -148,8 +148,8 @@ _BLOOM_LEAST_KEYS = 100  # smaller filters don't pay
 
 @dataclass(frozen=True, slots=True)
 class ExpressionReading:
-    """How the values of an expression are read. `call`: an expression that supports `kind`, the type of its column in
-    the table; a file that lacks the column has nulls.
+    """Reads the values of an expression. `call`: an expression that supports `kind`, the type of its column in the
+    table; a file that lacks the column has nulls.
     """
 
     storage: Storage
@@ -184,7 +184,7 @@ class ExpressionReading:
 def stats_of_expression(
     reading: ExpressionReading, sizes: Iterable[tuple[str, int]], table_version: int
 ) -> Iterator[tuple[str, pa.Table]]:
-    """Path and statistics of each file, columns as `stats_schema` has them: a row, or none where the file has no rows.
+    """The path and statistics of each file, in the columns of `stats_schema`: one row, or none for a file without rows.
 
     Args: sizes: path and size in bytes of each file.
     """
@@ -210,7 +210,7 @@ def _range(reading: ExpressionReading, path: str) -> ColumnRange | None:
 
 
 def bloom_filters_of_expression(reading: ExpressionReading, paths: Iterable[str]) -> Iterator[tuple[str, BloomFilter]]:
-    """Path and filter of each base file: of the texts of all non-null values."""
+    """The path of each base file and a filter of the texts of all its non-null values."""
     yield from side_by_side(paths, partial(_bloom_filter, reading))
 
 

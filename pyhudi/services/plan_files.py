@@ -24,7 +24,7 @@ import pyarrow as pa
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.rows import table_rules
 from pyhudi.errors import CorruptFile
-from pyhudi.filegroup.read.log_blocks import REWRITING, tell_damage
+from pyhudi.filegroup.read.log_blocks import REWRITING, report_damage
 from pyhudi.filegroup.read.slice import SliceSpec
 from pyhudi.filegroup.write.base_file import stored_columns
 from pyhudi.filegroup.write.markers import APPEND, list_markers, marker_folder
@@ -157,4 +157,4 @@ def check_logs(groups: Iterable[FileGroupId], view: FileSystemView, context: Act
     planned = frozenset(groups)
     slices = with_committed_bytes(context.meta, [s for s in view.all_slices() if s.group in planned])
     rules = damage_rules(context.meta, raises=not context.options.damage.rewrite, advice=REWRITING)
-    tell_damage(context.engine, context.meta.storage, slices, rules)
+    report_damage(context.engine, context.meta.storage, slices, rules)

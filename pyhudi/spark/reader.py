@@ -30,7 +30,7 @@ from pyspark.sql.types import StructType
 from pyhudi.engine.base import Engine, TaskContext, as_engine
 from pyhudi.errors import HudiError, SchemaMismatch, TableNotFound
 from pyhudi.expressions.predicates import And, calls_of, is_opaque, split_texts
-from pyhudi.filegroup.read.log_blocks import tell_damage
+from pyhudi.filegroup.read.log_blocks import report_damage
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import ReadOptions
 from pyhudi.model.table_config import TableConfig
@@ -203,7 +203,7 @@ def told_of_damage(engine: Engine, plan: ReadPlan) -> ReadPlan:
     if plan.merge is None or plan.merge.damage is None:
         return plan
     rules = plan.merge.damage
-    tell_damage(engine, plan.merge.storage, [read.file_slice for read in plan.slices if read.merges], rules)
+    report_damage(engine, plan.merge.storage, [read.file_slice for read in plan.slices if read.merges], rules)
     return plan if rules.raises else replace(plan, merge=replace(plan.merge, damage=None))
 
 

@@ -8,7 +8,7 @@ import pytest
 from pyhudi.engine.base import as_engine
 from pyhudi.engine.local import LocalEngine
 from pyhudi.errors import DamagedLog
-from pyhudi.filegroup.read.log_blocks import DamageRules, scan_slice, tell_damage
+from pyhudi.filegroup.read.log_blocks import DamageRules, report_damage, scan_slice
 from pyhudi.formats.log.blocks import delete
 from pyhudi.formats.log.envelope import BlockType, HeaderKey, encode_block
 from pyhudi.model.file_group import CommittedBytes, FileGroupId, FileSlice, LogFile
@@ -94,5 +94,5 @@ def test_files_are_looked_at_by_this_process_or_by_tasks_and_warned_of_once_each
         slices.append(FileSlice(FileGroupId("p", known.file_id), "000", None, (known,)))
     for few in (slices[:10], slices):
         with pytest.warns(UserWarning, match="f7-0_000") as caught:
-            tell_damage(as_engine(LocalEngine(2)), storage, few, DamageRules(raises=False, advice="Go on."))
+            report_damage(as_engine(LocalEngine(2)), storage, few, DamageRules(raises=False, advice="Go on."))
         assert len(caught) == 1

@@ -327,7 +327,7 @@ def test_a_range_of_partial_updates_whose_slice_is_gone_is_refused_by_name(golde
     assert changes.plan.merge is not None
     plan = replace(changes.plan, merge=replace(changes.plan.merge, whole=None))
 
-    with pytest.raises(UnsupportedTable, match=r"partial update.*not there any more"):
+    with pytest.raises(UnsupportedTable, match=r"partial update.*no longer exist"):
         list(read_batches(plan, open_storage(path)))
 
 

@@ -1,1 +1,1 @@
-"""Reading file slices: base file and log files merged."""
+"""The reading of file slices: base file and log files, merged."""

@@ -1,8 +1,8 @@
 """The blocks of a slice's log files that count, in merge order, and log files that lack bytes of completed writes.
 
-A write stat records how many bytes its write put into a log file. None are missing when the complete blocks of that
-instant add up to this size, wherever they are in the file. Otherwise committed rows or deletes are lost. No stat names
-the blocks of a writer that never completed, so incomplete ones are no damage.
+A write stat records how many bytes its write put into a log file. No bytes are missing if the complete blocks of that
+instant add up to this size, anywhere in the file. Otherwise committed rows or deletes are lost. No stat names the
+blocks of a writer that never completed, so its incomplete blocks are no damage.
 
 Source: docs/formats/file-names.md, "Visible slices"; docs/formats/log.md, "Which blocks count", "Damaged log files";
 docs/formats/timeline.md, "Commit metadata".
@@ -42,8 +42,8 @@ __all__ = [
     "blocks_to_merge",
     "check_columns",
     "find_damage",
+    "report_damage",
     "scan_slice",
-    "tell_damage",
 ]
 
 
@@ -51,10 +51,10 @@ __all__ = [
 class BlockRules:
     """The rules that decide which blocks count.
 
-    `is_committed`: is the block's instant completed, or older than the active timeline? Called only below table version
-    8; from 8 on whole files are left out before. `latest_instant`: blocks of later instants do not count (time travel);
-    None: all do. `instants`: only blocks of these (incremental reads); None: all. `committed_columns`: the data columns
-    in the schema of an instant's commit, None where that is not known.
+    `is_committed`: tells if a block's instant is completed, or older than the active timeline. Called only below table
+    version 8; from 8 on whole files have already been left out. `latest_instant`: blocks of later instants do not count
+    (time travel); None: all do. `instants`: only their blocks count (incremental reads); None: all.
+    `committed_columns`: returns the data columns in the schema of an instant's commit, None if unknown.
     """
 
     table_version: int
@@ -64,7 +64,7 @@ class BlockRules:
     committed_columns: Callable[[str], frozenset[str] | None] | None = None
 
     def counts(self, instant_time: str) -> bool:
-        """Does a data or delete block of this instant count?"""
+        """True if data and delete blocks of this instant count."""
         if self.latest_instant is not None and instant_time > self.latest_instant:
             return False
         if self.instants is not None and instant_time not in self.instants:
@@ -75,11 +75,10 @@ class BlockRules:
 def check_columns(
     block: LogBlock, lacking: Collection[str], known: Collection[str], rules: BlockRules, *, has_meta: bool
 ) -> None:
-    """Raise CorruptFile when a data block has a column under a damaged name: it lacks one that its commit has, and has
-    one that the commit does not know. Blocks from before a column was added lack it rightly.
+    """Raise CorruptFile if a data block has a column with a damaged name: the block lacks a column that its commit has,
+    and has one that the commit does not have. Blocks that are older than a column rightly lack it.
 
-    Args:    lacking: columns that are read, and that the block lacks; known: those of the table; has_meta: rows have
-                 meta columns.
+    Args:    lacking: columns to read that the block lacks; known: those of the table; has_meta: rows have meta columns.
     """
     meta = frozenset(META_COLUMNS) if has_meta else frozenset[str]()
     strangers = _names_of(block) - set(known) - frozenset(META_COLUMNS)
@@ -89,10 +88,10 @@ def check_columns(
     expected = frozenset(lacking) & (meta | (committed or frozenset()))
     unknown = strangers - (committed or frozenset())
     if expected and unknown:
-        lost, found = (", ".join(sorted(names)) for names in (expected, unknown))
+        missing_names, unknown_names = (", ".join(sorted(names)) for names in (expected, unknown))
         raise CorruptFile(
-            f"{block.where}: the commit {block.instant_time} has the column {lost!r:.200}; found {found!r:.200}. "
-            "A name is damaged, and the column would be null. Restore the file from a copy."
+            f"{block.where}: the commit {block.instant_time} has the column {missing_names!r:.200}; found "
+            f"{unknown_names!r:.200}. A name is damaged, and the column would be null. Restore the file from a copy."
         )
 
 
@@ -103,8 +102,8 @@ def _names_of(block: LogBlock) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class LogTotals:
-    """The contents of the log files of a slice. `records`: rows and deletes in the `blocks` that count; `instants`:
-    those that wrote them, oldest first.
+    """Totals of the log files of a slice. `records`: rows and deletes in the `blocks` that count; `instants`: the
+    instants that wrote them, oldest first.
     """
 
     blocks: int = 0
@@ -124,9 +123,9 @@ def blocks_to_merge(storage: Storage, log_files: Sequence[LogFile], rules: Block
 
 
 def blocks_of(parts: Iterable[LogBlock | CorruptRange], rules: BlockRules) -> tuple[LogBlock, ...]:
-    """`blocks_to_merge` for scanned blocks."""
+    """Like `blocks_to_merge`, for scanned blocks."""
     by_place: dict[int, LogBlock] = {}
-    places: dict[str, list[int]] = {}  # of an instant's blocks: avoids a scan of all blocks for each command
+    places: dict[str, list[int]] = {}  # of an instant's blocks: avoids a scan of all blocks for each rollback
     for place, block in enumerate(parts):
         if isinstance(block, CorruptRange):
             continue
@@ -172,8 +171,8 @@ _SCAN_THREADS = 8  # headers are small: scanning is bound by the store, not by t
 
 READING = f"Its rows are read without them; {READ_DAMAGED_LOGS}=fail makes that an error."
 REWRITING = (
-    "Written back, its rows would lack them for good. Bring the file back from a copy and try again, or give up what "
-    f"it lacks with {REWRITE_DAMAGED_LOGS}=true."
+    "Rewritten, its rows would lack them permanently. Restore the file from a copy and try again, or accept the loss "
+    f"with {REWRITE_DAMAGED_LOGS}=true."
 )
 
 
@@ -181,15 +180,15 @@ REWRITING = (
 class DamageRules:
     """The reaction to a damaged log file. Picklable.
 
-    `raises`: it is an error, else a warning; `advice`: the last sentence of either. `archived`: the bytes that archived
-    writes put into a log file; called only when the file is empty or holds bytes outside blocks.
+    `raises`: damage is an error, else a warning; `advice`: the last sentence of either. `archived`: returns the bytes
+    that archived writes put into a log file; called only if the file is empty or holds bytes outside blocks.
     """
 
     raises: bool
     advice: str
     archived: Callable[[LogFile], tuple[CommittedBytes, ...]] | None = None
 
-    def tell(self, damage: str) -> None:
+    def report(self, damage: str) -> None:
         """Warn of the damage that `find_damage` returned, or raise DamagedLog."""
         text = f"{damage} {self.advice}"
         if self.raises:
@@ -198,18 +197,18 @@ class DamageRules:
 
 
 def _scan(storage: Storage, log: LogFile) -> list[LogBlock | CorruptRange]:
-    """The parts of a log file (`scan_log`), none of a missing one. Raises CorruptFile, UnsupportedTable."""
+    """The parts of a log file (`scan_log`); a missing file has none. Raises CorruptFile, UnsupportedTable."""
     return [] if log.is_missing else list(scan_log(storage, log.path))
 
 
 def scan_slice(storage: Storage, file_slice: FileSlice, rules: DamageRules | None) -> list[LogBlock | CorruptRange]:
-    """The blocks of the log files of a slice, after `rules` have reported damage. Raises as `tell` does."""
+    """The blocks of a slice's log files; `rules` report their damage first. Raises like `DamageRules.report`."""
     scanned: list[LogBlock | CorruptRange] = []
     for log in file_slice.log_files:
         parts = _scan(storage, log)
         damage = None if rules is None else find_damage(storage, log, parts, rules)
         if rules is not None and damage is not None:
-            rules.tell(damage)
+            rules.report(damage)
         scanned += parts
     return scanned
 
@@ -217,7 +216,7 @@ def scan_slice(storage: Storage, file_slice: FileSlice, rules: DamageRules | Non
 def find_damage(
     storage: Storage, log: LogFile, parts: Sequence[LogBlock | CorruptRange], rules: DamageRules
 ) -> str | None:
-    """The bytes that a log file lacks, as the beginning of a message; None when it has all bytes of completed writes.
+    """A message's beginning that says which bytes a log file lacks; None if it has all bytes of completed writes.
 
     Args:    log: the file, with the bytes of completed writes; parts: its blocks and corrupt ranges, from `scan_log`.
     """
@@ -226,18 +225,18 @@ def find_damage(
     if rules.archived is not None and (corrupt or not parts):
         active = {write.instant_time for write in committed}
         committed = (*(write for write in rules.archived(log) if write.instant_time not in active), *committed)
-    whole: Counter[str] = Counter()
+    complete_bytes: Counter[str] = Counter()
     for part in parts:
         if isinstance(part, LogBlock):
-            whole[part.instant_time] += part.frame.end - part.frame.offset
-    written: Counter[str] = Counter()
+            complete_bytes[part.instant_time] += part.frame.end - part.frame.offset
+    committed_bytes: Counter[str] = Counter()
     for write in committed:
-        written[write.instant_time] += write.size_bytes
+        committed_bytes[write.instant_time] += write.size_bytes
     lacking = [
-        f"of {written_bytes:,} bytes that {instant_time} put into it {max(0, written_bytes - whole[instant_time]):,} "
-        "are in no whole block"
-        for instant_time, written_bytes in sorted(written.items())
-        if whole[instant_time] < written_bytes
+        f"of {written_bytes:,} bytes that {instant_time} put into it "
+        f"{max(0, written_bytes - complete_bytes[instant_time]):,} are in no whole block"
+        for instant_time, written_bytes in sorted(committed_bytes.items())
+        if complete_bytes[instant_time] < written_bytes
     ]
     if not lacking:
         return None
@@ -255,7 +254,7 @@ def _where(log: LogFile, parts: Sequence[LogBlock | CorruptRange], corrupt: Sequ
 
 @dataclass(frozen=True, slots=True)
 class FindDamage:
-    """Fan-out work: a row of DAMAGE for each log file of a task that lacks bytes."""
+    """Fan-out work: return a row of DAMAGE for each log file of a task that lacks bytes."""
 
     storage: Storage
     rules: DamageRules
@@ -265,10 +264,10 @@ class FindDamage:
         yield pa.RecordBatch.from_arrays([pa.array([text for text in damages if text], pa.string())], schema=DAMAGE)
 
 
-def tell_damage(engine: EngineOf[FrameT], storage: Storage, slices: Iterable[FileSlice], rules: DamageRules) -> None:
-    """Check the log files of slices before they are used, and warn of those that lack bytes.
+def report_damage(engine: EngineOf[FrameT], storage: Storage, slices: Iterable[FileSlice], rules: DamageRules) -> None:
+    """Check the log files of slices before they are used, and report those that lack bytes.
 
-    Args:    engine: checks when there are too many files for this process.
+    Args:    engine: does the check if there are too many files for this process.
     Raises:  DamagedLog instead of a warning, depending on `rules`; CorruptFile, UnsupportedTable.
     """
     logs = [log for file_slice in slices for log in file_slice.log_files]
@@ -278,7 +277,7 @@ def tell_damage(engine: EngineOf[FrameT], storage: Storage, slices: Iterable[Fil
     tasks = [logs[first : first + _LOGS_OF_TASK] for first in range(0, len(logs), _LOGS_OF_TASK)]
     work = FindDamage(storage, rules)
     for damage in _collected(LocalEngine(_SCAN_THREADS), tasks, work) if here else _collected(engine, tasks, work):
-        rules.tell(damage)
+        rules.report(damage)
 
 
 def _collected(engine: EngineOf[FrameT], tasks: Sequence[Sequence[LogFile]], work: FindDamage) -> list[str]:

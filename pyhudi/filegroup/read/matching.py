@@ -1,4 +1,4 @@
-"""Matching base rows with the log records of their slice, and reading only the base rows of a few keys.
+"""The matching of base rows with the log records of their slice, and a filter that reads the base rows of a few keys.
 
 Rows match by the row numbers that log blocks name (`PositionMatching`), or by key (`KeyMatching`).
 
@@ -40,7 +40,7 @@ class Matching(Protocol):
     """Matches base rows, passed table by table in the order of their file, with log records."""
 
     def find(self, stored: pa.Table) -> tuple[Positions, Positions]:
-        """Rows of this table that match a log record, ascending, and the number of each one's record."""
+        """The rows of this table that match a log record, ascending, and the number of each row's record."""
         ...
 
 
@@ -55,7 +55,7 @@ class KeyMatching:
         self._keys: pa.Array | None = None
 
     def find(self, stored: pa.Table) -> tuple[Positions, Positions]:
-        """See `Matching.find`. Raises ConfigError for base rows without a key."""
+        """Find matches as `Matching.find` does. Raises ConfigError for base rows without a key."""
         keys = stored.column(RECORD_KEY)
         if keys.null_count:
             raise ConfigError(
@@ -105,7 +105,7 @@ class PositionMatching:
 
 
 def positions_fit(positions: Positions | None, rows: int) -> bool:
-    """Are these distinct row numbers of a file with so many rows? If not, rows are matched by key."""
+    """True if these are distinct row numbers of a file with `rows` rows. Otherwise rows are matched by key."""
     if positions is None or (len(positions) and not 0 <= positions.min() <= positions.max() < rows):
         return False
     return len(np.unique(positions)) == len(positions)
@@ -122,7 +122,7 @@ class KeyFilter:
     kind: pa.DataType
 
     def applies_to(self, base: BaseFileReader) -> bool:
-        """Does the file have the column with the table's type? Otherwise all of its rows have to be read."""
+        """True if the file has the column with the table's type. Otherwise all of its rows have to be read."""
         at = base.schema.get_field_index(self.column)
         return at >= 0 and bool(base.schema.field(at).type == self.kind)
 
@@ -134,7 +134,7 @@ class KeyFilter:
         return rows.filter(pc.is_in(rows.column(at), value_set=_values((*self.values, None), self.kind)))
 
     def read(self, base: BaseFileReader, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """The rows of the file with these values, and perhaps a few others, in its order; if `applies_to` is true."""
+        """The file's rows with these values, and perhaps a few others, in file order. Needs `applies_to`."""
         predicate = In(Column((self.column,)), self.values)
         rows = base.rows_having(self.column, _values(self.values, self.kind), partial(_may_match, predicate))
         return base.rows_at(columns, rows) if len(rows) else iter(())
@@ -147,5 +147,5 @@ def _values(values: tuple[Value | None, ...], kind: pa.DataType) -> pa.Array:
 
 
 def _may_match(predicate: Predicate, ranges: Ranges) -> bool:
-    """May rows in these ranges match? Row groups have ranges of columns, but not of functions of columns."""
+    """True if rows in these ranges may match. Row groups have ranges of columns, but not of functions of columns."""
     return may_match(predicate, lambda operand: ranges(operand) if isinstance(operand, Column) else None)

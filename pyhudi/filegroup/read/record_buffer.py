@@ -1,9 +1,9 @@
 """The log records of one file slice: added oldest first, merged to one version per key.
 
 Rows go to temporary Arrow files once they pass a limit, and so do the keys and ordering values by which they merge.
-They are read back by position from a memory map. Keys beyond the limit are merged in shares that fit into memory. For
-each key some 20 bytes stay in memory, and 40 while keys are merged: positions of its entry and its row, and whether it
-is a delete.
+They are read back by position from a memory map. Keys beyond the limit are merged in shares that fit into memory. Each
+key takes some 20 bytes of memory, and 40 while keys are merged: the positions of its entry and its row, and a delete
+flag.
 
 Merging also needs the record keys of stored rows (`with_record_keys`) and their delete flags (`delete_flags`).
 
@@ -69,11 +69,11 @@ class LogRecords:
         return len(self._at)
 
     def keys(self, versions: Positions) -> pa.Array:
-        """Record keys of these versions."""
+        """The record keys of these versions."""
         return single_array(self._entries.take(self._at[versions], [RECORD_KEY]).column(0))
 
     def key_parts(self) -> Iterator[tuple[int, pa.Array]]:
-        """All keys, in order: the number of the first version of a part, and the part."""
+        """All keys in order, in parts, each with the number of its first version."""
         step = BATCH_ROWS if self._entries.in_file else max(1, len(self))
         for first in range(0, len(self), step):
             yield first, self.keys(np.arange(first, min(first + step, len(self))))
@@ -84,11 +84,11 @@ class LogRecords:
         return [single_array(column) for column in self._entries.take(self._at[versions], names).columns]
 
     def take(self, versions: Positions) -> pa.Table:
-        """Rows of versions that are not deletes."""
+        """The rows of versions that are not deletes."""
         return self._rows.take(self._row_numbers[versions])
 
     def versions(self, versions: Positions) -> Versions:
-        """Versions to merge pair by pair; only for a buffer that merges in pairs."""
+        """These versions, to be merged pair by pair; only for a buffer that merges in pairs."""
         return Versions(
             self.take(versions),
             self.is_delete[versions],
@@ -100,8 +100,8 @@ class LogRecords:
 class RecordBuffer:
     """Collects the rows and deletes of a slice's blocks, in merge order.
 
-    Args:    schema: columns of the rows, RECORD_KEY and the ordering fields' columns among them; in_pairs: results can
-                 have columns of several versions; memory: bytes of rows and keys, and the folder for those beyond it.
+    Args:    schema: columns of the rows, including RECORD_KEY and the ordering fields' columns; in_pairs: results can
+                 have columns of several versions; memory: the limit in bytes, and the folder for what exceeds it.
     """
 
     def __init__(
@@ -132,7 +132,7 @@ class RecordBuffer:
         absent: frozenset[str] = frozenset(),
         positions: Positions | None = None,
     ) -> None:
-        """Rows of one block, columns of `schema`.
+        """Add the rows of one block, with the columns of `schema`.
 
         Args:    is_delete: marks rows that delete their key; absent: columns that the block lacks because it holds
                      partial updates; positions: the base rows of their keys, None when the block lacks them.
@@ -156,7 +156,7 @@ class RecordBuffer:
         keep_to(self._memory_bytes, self._entries, self._rows)
 
     def add_deletes(self, deletes: DeleteRecords) -> None:
-        """Deletes of one block, or of a part of it; `add_positions` follows."""
+        """Add the deletes of one block, or of a part of it; call `add_positions` next."""
         count = deletes.keys.num_rows
         if not count:
             return
@@ -169,7 +169,7 @@ class RecordBuffer:
         self._note(keys, ordering, np.ones(count, np.bool_), numbers)
 
     def add_positions(self, positions: Positions | None) -> None:
-        """The base rows of the keys of a delete block that is not empty; None when the block lacks them."""
+        """Add the base rows of the keys of a delete block that is not empty; None if the block lacks them."""
         self._positions.append(positions)
 
     def _delete_ordering(self, deletes: DeleteRecords, field: int) -> pa.Array:
@@ -187,14 +187,14 @@ class RecordBuffer:
             ) from error
 
     def merge(self) -> LogRecords:
-        """One version per key; the result does not need the buffer any more."""
+        """Merge to one version per key. The result does not need the buffer."""
         entries, rows = self._entries.stored().joined(), self._rows.stored()
         return self._in_pairs_merged(entries, rows) if self._in_pairs else self._picked(entries, rows)
 
     def _picked(self, entries: StoredRows, rows: StoredRows) -> LogRecords:
-        """The winning version of each key."""
+        """Pick the winning version of each key."""
         mode = merge_mode(self._rules.mode, self._rules.ordering_fields)
-        # By the first entry of a key: no second copy, and nothing to sort.
+        # Ordered by the first entry of each key, which needs neither a copy nor a sort.
         kind = np.int32 if entries.count <= np.iinfo(np.int32).max else np.int64
         winner, number_of = np.full(entries.count, _NO_ROW, kind), np.empty(entries.count, kind)
         deletes = np.empty(entries.count, np.bool_)
@@ -207,12 +207,12 @@ class RecordBuffer:
         order = np.flatnonzero(winner != _NO_ROW)
         won, is_delete, number = winner[order].astype(np.int64), deletes[order], number_of[order].astype(np.int64)
         of_base = self._of_base(won)
-        if not entries.in_file:  # frees the memory of losing versions
+        if not entries.in_file:  # copying frees the memory of losing versions
             entries, won = entries.only(won), np.arange(len(won))
         return LogRecords(is_delete, {}, of_base, entries, won, rows, number)
 
     def _in_pairs_merged(self, entries: StoredRows, rows: StoredRows) -> LogRecords:
-        """All versions of each key, merged."""
+        """Merge all versions of each key."""
         merger, masks = pair_merger(self._rules), self._absent_masks()
         merged_entries, merged_rows = self._waiting()
         firsts, deletes = [_NONE], [_NONE.astype(np.bool_)]
@@ -238,8 +238,8 @@ class RecordBuffer:
         return LogRecords(is_delete, masks, of_base, merged_entries.stored(), order, merged_rows.stored(), order)
 
     def _shares(self, entries: StoredRows) -> Iterator[tuple[Positions, pa.Table]]:
-        """The entries, all of one key together, and their positions: at once, or by hashes of their keys in shares that
-        fit into memory.
+        """The entries and their positions, with all entries of a key together: all at once, or split by the keys'
+        hashes into shares that fit into memory.
         """
         share_bytes = max(_SHARE_BYTES, self._memory_bytes // _SHARE_OF_MEMORY)
         count = min(_SHARES, -(-entries.size_bytes // share_bytes))
@@ -253,8 +253,8 @@ class RecordBuffer:
 
     def _of_base(self, versions: Positions) -> Positions | None:
         """The base rows of these versions, if all blocks name theirs."""
-        named = [positions for positions in self._positions if positions is not None]
-        return np.concatenate([_NONE, *named])[versions] if len(named) == len(self._positions) else None
+        known = [positions for positions in self._positions if positions is not None]
+        return np.concatenate([_NONE, *known])[versions] if len(known) == len(self._positions) else None
 
     def _absent_masks(self) -> dict[str, Mask]:
         names = frozenset[str]().union(*(absent for _, absent in self._absent))
@@ -265,7 +265,7 @@ class RecordBuffer:
 
 
 def _columns(entries: pa.Table) -> tuple[pa.Array, Mask, Positions, list[pa.Array]]:
-    """Keys, delete flags, row numbers, ordering values."""
+    """The keys, delete flags, row numbers and ordering values of entries."""
     keys, deletes, numbers, *ordering = (single_array(column) for column in entries.columns)
     return keys, deletes.to_numpy(zero_copy_only=False), numbers.to_numpy(), ordering
 
@@ -283,7 +283,7 @@ def _joined_masks(parts: Sequence[tuple[int, Mapping[str, Mask]]]) -> dict[str, 
 
 
 def with_record_keys(generator: KeyGenerator | None, rows: pa.Table) -> pa.Table:
-    """The rows with their record key, which tables without meta columns do not store."""
+    """Add the record keys, which tables without meta columns do not store."""
     if generator is None:
         return rows
     plain = rows.select([name for name in rows.column_names if name not in META_COLUMNS])
@@ -293,7 +293,7 @@ def with_record_keys(generator: KeyGenerator | None, rows: pa.Table) -> pa.Table
 
 
 def delete_flags(rules: MergeRules, rows: pa.Table) -> Mask | None:
-    """Data rows that are deletes by their flag column or by the configured marker."""
+    """Flags for data rows that are deletes by their flag column or by the configured marker."""
     flags: Mask | None = None
     if DELETE_FLAG_COLUMN in rows.column_names and pa.types.is_boolean(rows.schema.field(DELETE_FLAG_COLUMN).type):
         flags = pc.fill_null(single_array(rows.column(DELETE_FLAG_COLUMN)), False).to_numpy(zero_copy_only=False)

@@ -1,7 +1,7 @@
-"""Reading one file slice: base file and log files merged, as a stream of batches.
+"""The reader of one file slice: base file and log files, merged into a stream of batches.
 
     log blocks, oldest first → RecordBuffer → one version per key
-    base rows, batch by batch → losing rows are dropped, their replacements follow → rows that only logs have
+    base rows, batch by batch → losing rows are dropped, their replacements added → finally rows that only logs have
 
 Filters on ordinary columns run after this: a base row that fails one may be an old version of a row that passes.
 Source: docs/architecture.md, "How a table is read"; docs/formats/merging.md, "Two versions of a key".
@@ -58,14 +58,14 @@ __all__ = ["SliceMerge", "SliceSpec", "read_file_slice", "read_with_late_keys"]
 
 @dataclass(frozen=True, slots=True)
 class SliceSpec:
-    """How slices of one table are read. Picklable.
+    """The rules by which slices of one table are read. Picklable.
 
     `schema`: all of the table's columns, meta columns first; `blocks`: which log blocks count; `key_generator`:
-    recomputes keys in tables without meta columns; `memory_bytes`: log rows beyond it spill to a file in
-    `spill_folder`, None: the system's temporary one. `history`: the table's schemas, newest first, () where columns of
+    recomputes keys in tables without meta columns; `memory_bytes`: log rows beyond this limit spill to a file in
+    `spill_folder`, None: the system's temporary folder. `history`: the table's schemas, newest first, () if columns of
     files match by name. `damage`: the reaction to log files that lack bytes of completed writes, None: no check.
-    `whole`: for a query that reads blocks of some instants only: the slice as of the last of these instants with a log
-    file in it, None when it no longer exists; it holds the other columns of partial updates. `check_pages`: see
+    `whole`: for a query that reads only blocks of some instants: finds the slice as of the last of these instants with
+    a log file in it, which holds the other columns of partial updates; None if it no longer exists. `check_pages`: see
     `open_base_file`.
     """
 
@@ -86,7 +86,7 @@ class SliceSpec:
         return open_base_file(self.storage, path, check_pages=self.check_pages)
 
     def needed(self, columns: Sequence[str]) -> pa.Schema:
-        """`columns` and those that merging needs, in table order."""
+        """`columns` and the columns that merging needs, in table order."""
         if self.merge.merger is not None:  # a user's merger gets whole rows
             return self.schema
         names = {*columns, *self.deciding, DELETE_FLAG_COLUMN, self.merge.delete_field or RECORD_KEY}
@@ -94,7 +94,7 @@ class SliceSpec:
 
     @property
     def deciding(self) -> frozenset[str]:
-        """The columns that decide whether a base row stays: its key and its ordering values."""
+        """The columns that decide whether a base row is kept: its key and its ordering values."""
         names = {RECORD_KEY, *(name.partition(".")[0] for name in self.merge.ordering_fields)}
         if self.key_generator is not None:
             names |= set(self.key_generator.input_columns)
@@ -143,15 +143,17 @@ def _open_base(spec: SliceSpec, file_slice: FileSlice, stack: ExitStack) -> Base
 
 
 def _whole(spec: SliceSpec, file_slice: FileSlice) -> tuple[SliceSpec, FileSlice]:
-    """How to read the whole slice of the log files of some instants, as of the last of these."""
+    """The spec and slice to read if blocks of some instants lack columns: the whole slice as of the last of these
+    instants.
+    """
     whole = None if spec.whole is None else spec.whole(file_slice)
     if whole is None:
         raise UnsupportedTable(
             f"{spec.storage.root}: the log file {file_slice.log_files[0].path} has rows of a partial update, whose "
-            "other columns were committed before the range of this incremental query and are not there any more. Begin "
-            "later, or compare snapshots (as_of)."
+            "other columns were committed before the range of this incremental query and no longer exist. Begin later, "
+            "or compare snapshots (as_of)."
         )
-    # From version 8 on whole files were left out; below, a log file has blocks of several instants.
+    # From version 8 on whole files have been left out; below, a log file has blocks of several instants.
     has_whole_files = TableFormat(spec.blocks.table_version).has_own_log_files
     last = None if has_whole_files else max(spec.blocks.instants or (), default=None)
     return replace(spec, blocks=replace(spec.blocks, instants=None, latest_instant=last)), whole
@@ -186,7 +188,7 @@ class SliceMerge:
         self.in_pairs = in_pairs
         self._needs_keys = needs_keys
         self._matching: Matching = KeyMatching(len(records), records.key_parts)
-        self._is_met = np.zeros(len(records), np.bool_)
+        self._is_matched = np.zeros(len(records), np.bool_)
 
     @classmethod
     def of(
@@ -199,11 +201,11 @@ class SliceMerge:
         key_filter: KeyFilter | None = None,
         keeps_blocks: bool = False,
     ) -> SliceMerge:
-        """Read the log files of a slice; those of the whole one instead where blocks of some instants lack columns.
+        """Read the log files of a slice, or of its whole slice (`SliceSpec.whole`) if blocks lack columns.
 
-        Args:    needed: the columns of the result, see `SliceSpec.needed`; needs_keys: False when base rows may lack
-                     their record key if the logs have their positions; key_filter: other rows may be left out;
-                     keeps_blocks: rows of blocks stay in the cache of files, as with a key filter.
+        Args:    needed: the columns of the result, see `SliceSpec.needed`; needs_keys: False if base rows may lack
+                     their record key when the logs have their positions; key_filter: other rows may be left out;
+                     keeps_blocks: the file cache keeps the rows of blocks, as with a key filter.
         Raises:  DamagedLog, depending on `spec.damage`; UnsupportedTable for rows that need other commits to be
             complete.
         """
@@ -264,7 +266,7 @@ class SliceMerge:
     def base_rows(
         self, base: BaseFileReader, batch_rows: int = BATCH_ROWS, *, keep_dictionaries: bool = False
     ) -> Iterator[pa.Table]:
-        """Merged rows of the base file's keys, a table per batch of the file.
+        """The merged rows of the base file's keys, a table per batch of the file.
 
         Args:    keep_dictionaries: string columns with few values may be dictionary-encoded.
         """
@@ -279,7 +281,7 @@ class SliceMerge:
         batch_rows: int = BATCH_ROWS,
         dictionaries: Collection[str] = frozenset(),
     ) -> Iterator[pa.Table]:
-        """Unmerged rows of the base file, in its order, with their keys if these are needed."""
+        """The unmerged rows of the base file, in its order, with their keys if these are needed."""
         self._matching = self._matching_in(base)
         columns = file_columns(self._spec.history, self._base_instant, schema.names)
         names = base.columns_of(columns.names)
@@ -295,7 +297,7 @@ class SliceMerge:
             )
 
     def _filtered_rows(self, base: BaseFileReader, key_filter: KeyFilter) -> Iterator[pa.Table]:
-        """Some rows of the base file, matched with log records by key: positions refer to all rows."""
+        """The base rows that a filter lets through. Log records match them by key, as positions refer to all rows."""
         self._matching = KeyMatching(len(self.records), self.records.key_parts)
         names = base.columns_of(self._needed.names)
         for batch in key_filter.read(base, names):
@@ -315,7 +317,7 @@ class SliceMerge:
         return matching.rows if isinstance(matching, PositionMatching) else None
 
     def _dictionaries(self, base: BaseFileReader) -> frozenset[str]:
-        """Columns that may stay encoded: none when rows are converted or merged column by column."""
+        """The columns that may remain dictionary-encoded: none if rows are converted or merged column by column."""
         stored = {field.name: field.type for field in base.schema}
         as_is = all(stored.get(field.name) == field.type for field in self._needed)
         if not as_is or self.in_pairs or self._spec.key_generator is not None or self._spec.history:
@@ -324,20 +326,20 @@ class SliceMerge:
         return frozenset(base.low_cardinality_columns()) & frozenset(self._needed.names) - compared
 
     def log_rows(self, batch_rows: int = BATCH_ROWS) -> Iterator[pa.Table]:
-        """Rows whose keys no base row has; after `base_rows` was read to its end."""
+        """The rows whose keys no base row has. Read `base_rows` to its end first."""
         self.late_keys = self.late_keys[:0]
         for versions in self.only_in_logs(batch_rows):
             self.inserted += len(versions)
             yield self.records.take(versions)
 
     def only_in_logs(self, batch_rows: int = BATCH_ROWS) -> Iterator[Positions]:
-        """Positions of live versions without a base row."""
+        """The positions of live versions without a base row."""
         for first in range(0, len(self.records), batch_rows):
             window = slice(first, first + batch_rows)
-            yield np.flatnonzero(~self._is_met[window] & ~self.records.is_delete[window]) + first
+            yield np.flatnonzero(~self._is_matched[window] & ~self.records.is_delete[window]) + first
 
     def with_base(self, stored: pa.Table) -> pa.Table:
-        """Winning base rows, followed by the log rows that replace the others."""
+        """The winning base rows, followed by the log rows that replace the others."""
         replaced, fresh = self.merge_batch(stored)
         if not len(replaced):
             return stored
@@ -346,7 +348,7 @@ class SliceMerge:
         return concat_rows(stored.filter(pa.array(keep)), fresh.select(stored.column_names))
 
     def merge_batch(self, stored: pa.Table) -> tuple[Positions, pa.Table]:
-        """Positions of the replaced base rows, and the live rows that replace them."""
+        """The positions of the replaced base rows, and the live rows that replace them."""
         hits, partners = self._matches(stored)
         if self.in_pairs and len(hits):
             fresh = self._merged_pairs(stored, hits, partners)
@@ -360,7 +362,7 @@ class SliceMerge:
         return replaced, self.records.take(updates)
 
     def replaced_rows(self, stored: pa.Table) -> tuple[Positions, Positions]:
-        """Positions of the replaced base rows, from keys and ordering values alone, and of losing log versions."""
+        """The positions of replaced base rows and of losing log versions, from keys and ordering values alone."""
         hits, partners = self._matches(stored)
         if self.in_pairs:
             return hits, partners[:0]
@@ -368,10 +370,10 @@ class SliceMerge:
         return replaced, np.setdiff1d(partners, won, assume_unique=True)
 
     def _matches(self, stored: pa.Table) -> tuple[Positions, Positions]:
-        """Positions of the base rows whose key is in the logs, and the versions with that key."""
+        """The positions of the base rows whose key is in the logs, and the versions with that key."""
         self.late_keys = self.late_keys[:0]
         hits, partners = self._matching.find(stored)
-        self._is_met[partners] = True
+        self._is_matched[partners] = True
         return hits, partners
 
     def _replaced(self, stored: pa.Table, hits: Positions, partners: Positions) -> tuple[Positions, Positions]:

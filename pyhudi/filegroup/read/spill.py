@@ -1,6 +1,6 @@
-"""Rows collected in memory, and beyond a limit in temporary Arrow files.
+"""Rows collected in memory and, beyond a limit, in temporary Arrow files.
 
-`WaitingRows` collects them, `keep_to` writes them to their file once a limit is passed, and `StoredRows` returns them
+`WaitingRows` collects them, `keep_to` writes them to their file once they exceed a limit, and `StoredRows` returns them
 by number, from memory or from a memory map. A file is deleted with the rows mapped from it.
 Source: docs/formats/merging.md, "Two versions of a key".
 """
@@ -52,7 +52,7 @@ class StoredRows:
         return table if columns is None else table.select(list(columns))
 
     def take(self, at: Positions, columns: Sequence[str] | None = None) -> pa.Table:
-        """Rows by their numbers."""
+        """The rows with these numbers."""
         if not self.in_file:
             return self.whole(columns).take(pa.array(at))
         # Batch by batch: Arrow would join the mapped batches in memory to take rows.
@@ -66,16 +66,16 @@ class StoredRows:
             rows = at[order[bounds[number] : bounds[number + 1]]] - (ends[number] - len(batch))
             parts.append(batch.take(pa.array(rows)))
         schema = self.schema if columns is None else pa.schema([self.schema.field(name) for name in columns])
-        taken = pa.Table.from_batches(parts, schema)
+        rows = pa.Table.from_batches(parts, schema)
         if (order[1:] > order[:-1]).all():
-            return taken
+            return rows
         place = np.empty_like(order)
         place[order] = np.arange(len(order))
-        return taken.take(pa.array(place))
+        return rows.take(pa.array(place))
 
 
 class WaitingRows:
-    """Tables collected one after the other: in memory, and from `spill` on in a temporary Arrow file."""
+    """Collects tables in memory and, once `spill` was called, in a temporary Arrow file."""
 
     def __init__(self, schema: pa.Schema, folder: str | None) -> None:
         self.schema, self._folder = schema, folder
@@ -96,7 +96,7 @@ class WaitingRows:
             self._tables, self.waiting_bytes = [], 0
 
     def stored(self) -> StoredRows:
-        """All rows; none may be added afterwards."""
+        """All rows; no more may be added afterwards."""
         spilled = [self._file.read()] if self._file is not None else []
         table = pa.concat_tables([self.schema.empty_table(), *spilled, *self._tables])
         self._tables = []
@@ -110,7 +110,7 @@ class _Spill:
     """Rows in a temporary Arrow file, in the order in which they were added."""
 
     def __init__(self, schema: pa.Schema, folder: str | None) -> None:
-        # Deleted with this object and the tables mapped from it.
+        # The file is deleted with this object and the tables mapped from it.
         try:
             self._file = tempfile.NamedTemporaryFile(  # noqa: SIM115
                 prefix="pyhudi-log-records-", suffix=".arrow", dir=folder
@@ -130,7 +130,7 @@ class _Spill:
                 self._writer.write_table(table)
 
     def read(self) -> pa.Table:
-        """All rows, mapped into memory; no writes afterwards."""
+        """All rows, mapped into memory; no more may be written afterwards."""
         with as_temporary_error(self._file.name, _SPILL_FOLDER):
             self._writer.close()
             self._sink.close()
@@ -138,7 +138,7 @@ class _Spill:
 
 
 def keep_to(limit_bytes: int, entries: WaitingRows, rows: WaitingRows) -> None:
-    """Keep memory below a limit: rows spill first, entries when these alone take half of the limit."""
+    """Keep memory below a limit: rows spill first; entries spill once they alone take half of the limit."""
     if entries.waiting_bytes + rows.waiting_bytes > limit_bytes:
         rows.spill()
     if entries.waiting_bytes > limit_bytes // 2:

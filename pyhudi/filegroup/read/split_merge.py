@@ -1,10 +1,10 @@
-"""Merging a slice in two parts: the base rows replaced by log records, and the rows of the log files.
+"""The merge of a slice in two parts: the base rows that log records replace, and the rows of the log files.
 
     the slice's rows = base rows not replaced + log rows that did not lose against their base row
 
 Spark's scan, which reads base files faster than rows can be transferred, uses the parts; all other callers use
-`read_file_slice`. Only ordering values of the base file are read, once, and keys if the logs lack positions; more
-columns where rows merge column by column.
+`read_file_slice`. Only the ordering values of the base file are read, once, and its keys if the logs lack positions. If
+rows merge column by column, more columns are read.
 Source: docs/formats/merging.md, "Two versions of a key".
 """
 
@@ -24,7 +24,7 @@ from pyhudi.model.file_group import FileSlice
 
 __all__ = ["LogRows", "ReplacedBaseRows", "SplitSlice", "merged_log_rows", "replaced_base_rows", "split_slice"]
 
-# Rows of key columns: the hash table of the log's keys is built once for so many.
+# Rows of key columns for which the hash table of the log's keys is built once.
 _KEYS_AT_ONCE = 1 << 20
 
 Positions = npt.NDArray[np.int64]
@@ -32,7 +32,7 @@ Positions = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class ReplacedBaseRows:
-    """Results for a batch of base rows. `rows`: numbers of replaced base rows, from 0; `lost`: losing log versions."""
+    """The result for a batch of base rows. `rows`: numbers of replaced base rows, from 0; `lost`: losing versions."""
 
     rows: Positions
     lost: Positions
@@ -42,7 +42,7 @@ class ReplacedBaseRows:
 class LogRows:
     """Rows from log files.
 
-    `versions`: their numbers as in `ReplacedBaseRows.lost`; None when they are merged with their base rows.
+    `versions`: their numbers, as in `ReplacedBaseRows.lost`; None if they are merged with their base rows.
     """
 
     rows: pa.Table
@@ -58,7 +58,7 @@ class SplitSlice:
 
 
 def replaced_base_rows(spec: SliceSpec, file_slice: FileSlice) -> Iterator[ReplacedBaseRows]:
-    """Base rows that a log record deletes, replaces or merges with, and log records that are not rows of the slice.
+    """The base rows that log records delete, replace or merge with, and the log records that are no rows of the slice.
 
     Raises:  CorruptFile, UnsupportedTable, SchemaMismatch.
     """
@@ -87,7 +87,7 @@ def _replaced(spec: SliceSpec, file_slice: FileSlice, merge: SliceMerge) -> Iter
 def merged_log_rows(
     spec: SliceSpec, file_slice: FileSlice, columns: Sequence[str], batch_rows: int = BATCH_ROWS
 ) -> Iterator[LogRows]:
-    """Live rows of the log files with `columns` in that order, merged with base rows where versions merge in pairs.
+    """The live rows of the log files with `columns` in that order, merged with base rows if versions merge in pairs.
 
     Raises:  CorruptFile, UnsupportedTable, SchemaMismatch.
     """
@@ -107,7 +107,7 @@ def merged_log_rows(
 def split_slice(
     spec: SliceSpec, file_slice: FileSlice, columns: Sequence[str], *, keeps_blocks: bool = False
 ) -> SplitSlice:
-    """Both parts with one reading of the log files; the rows have `columns` in that order, and are all in memory.
+    """Both parts from reading the log files once. The rows have `columns` in that order and are all in memory.
 
     Args:    keeps_blocks: see `SliceMerge.of`.
     Raises:  CorruptFile, UnsupportedTable, SchemaMismatch.

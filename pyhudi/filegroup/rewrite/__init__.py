@@ -1,1 +1,1 @@
-"""Rewriting file slices for table services: compaction, log compaction, clustering."""
+"""The rewriting of file slices for table services: compaction, log compaction, clustering."""

@@ -1,4 +1,4 @@
-"""Clustering of one group: the rows of its slices, in order, become new file groups.
+"""The clustering of one group: the rows of its slices are sorted and written to new file groups.
 
 Rows keep their original meta columns, except for the file name.
 Source: docs/formats/table-services.md, "Clustering plan"; docs/formats/timeline.md, "Commit metadata".
@@ -34,7 +34,7 @@ from pyhudi.storage.clock import Clock
 
 __all__ = ["ClusterGroup", "ClusterGroups", "NewFiles", "merged_rows"]
 
-_LEAST_ROWS = 1000  # a row group has at least so many rows, whatever its limit
+_LEAST_ROWS = 1000  # minimum rows of a row group, even beyond its size limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class ClusterGroups:
             yield to_batch([status])
 
     def _to_nodes(self, task: TaskContext, group: ClusterGroup) -> Iterator[WriteStatus]:
-        """Write each row to the file group of its node; a node has one base file, whatever its size."""
+        """Write each row to the file group of its node; a node has one base file of any size."""
         values = [value for value, _ in group.ring]
         with ExitStack() as stack:
             nodes: dict[int, SortedRows] = {}
@@ -90,12 +90,12 @@ class ClusterGroups:
                         room = self.memory_bytes // max(1, group.files_max)
                         nodes[place] = stack.enter_context(SortedRows(self.order, room))
                     nodes[place].add(table.filter(pa.array(places == place)))
-            strange = [group.ring[place][1] for place in nodes if group.ring[place][1] not in group.children]
-            if strange:
+            unexpected = [group.ring[place][1] for place in nodes if group.ring[place][1] not in group.children]
+            if unexpected:
                 raise TableError(
                     f"{self.spec.storage.root}: rows of {group.slices[0].group.file_id} in {group.partition_path!r} "
-                    f"belong to the file group {strange[0]} by their hash, which the plan does not expect. The table "
-                    f"was written with other hash fields; give the same hoodie.bucket.index.hash.field as before."
+                    f"belong to the file group {unexpected[0]} by their hash, which the plan does not expect. The "
+                    f"table was written with other hash fields; give the same hoodie.bucket.index.hash.field as before."
                 )
             for place, rows in sorted(nodes.items()):
                 new = NewFiles(self.spec, task, group.partition_path, iter([group.ring[place][1]]), self.clock)
@@ -108,7 +108,7 @@ class ClusterGroups:
                     raise
 
     def _piece_rows(self, rows: SortedRows) -> int:
-        """Rows of a row group."""
+        """The number of rows of a row group."""
         options = self.spec.file
         fitting = options.row_group_bytes * rows.rows // max(1, rows.bytes)
         return min(options.row_group_rows, max(_LEAST_ROWS, fitting))
@@ -128,7 +128,7 @@ class ClusterGroups:
     def _written(
         self, task: TaskContext, group: ClusterGroup, pieces: Iterator[pa.Table], rows: int
     ) -> Iterator[WriteStatus]:
-        """Write pieces of about `rows` rows in all to files of about the same size."""
+        """Write pieces, about `rows` rows in total, to files of about the same size."""
         files = min(group.files_max, max(1, -(-group.stored_bytes // self.target_bytes)))
         file_rows = max(1, -(-rows // files))
         ids = (new_file_id(prefix, number) for prefix in (self.clock.new_uuid(),) for number in count())
@@ -153,7 +153,7 @@ class ClusterGroups:
 
 
 def _base_rows(spec: WriteSpec, slices: Iterable[FileSlice]) -> int:
-    """Rows of the slices' base files."""
+    """The number of rows in the slices' base files."""
     rows = 0
     for file_slice in slices:
         if file_slice.base_file is not None:
@@ -163,24 +163,24 @@ def _base_rows(spec: WriteSpec, slices: Iterable[FileSlice]) -> int:
 
 
 def _gathered(tables: Iterator[pa.Table], rows_max: int, bytes_max: int) -> Iterator[pa.Table]:
-    """The rows in tables of about the size of a row group, whatever their original sizes."""
-    waiting: list[pa.Table] = []
+    """Regroup the rows into tables of about the size of a row group."""
+    group: list[pa.Table] = []
     for table in tables:
         if not len(table):
             continue
-        if sum(map(len, waiting)) + len(table) > rows_max and waiting:
-            yield joined(waiting)
-            waiting = []
-        waiting.append(table)
-        if sum(map(len, waiting)) >= rows_max or sum(one.nbytes for one in waiting) >= bytes_max:
-            yield joined(waiting)
-            waiting = []
-    if waiting:
-        yield joined(waiting)
+        if sum(map(len, group)) + len(table) > rows_max and group:
+            yield joined(group)
+            group = []
+        group.append(table)
+        if sum(map(len, group)) >= rows_max or sum(one.nbytes for one in group) >= bytes_max:
+            yield joined(group)
+            group = []
+    if group:
+        yield joined(group)
 
 
 def merged_rows(spec: WriteSpec, reading: SliceSpec, slices: Iterable[FileSlice]) -> Iterator[pa.Table]:
-    """The rows of slices as they are now, meta columns and all stored columns, slice by slice."""
+    """The current rows of slices, with meta columns and all stored columns, slice by slice."""
     for file_slice in slices:
         merge = SliceMerge.of(reading, file_slice, reading.schema)
         with ExitStack() as stack:
@@ -192,7 +192,7 @@ def merged_rows(spec: WriteSpec, reading: SliceSpec, slices: Iterable[FileSlice]
 
 
 class NewFiles:
-    """New file groups of one partition, one after the other, with existing rows."""
+    """Writes existing rows to new file groups of one partition, one after the other."""
 
     def __init__(
         self, spec: WriteSpec, task: TaskContext, partition_path: str, file_ids: Iterator[str], clock: Clock
@@ -204,16 +204,16 @@ class NewFiles:
 
     @property
     def open_rows(self) -> int:
-        """Rows in the open file."""
+        """The number of rows in the open file."""
         return self._file.rows if self._file is not None else 0
 
     @property
     def open_bytes(self) -> int:
-        """Bytes of the open file that have been written so far."""
+        """The number of bytes written to the open file so far."""
         return self._file.written_bytes if self._file is not None else 0
 
     def write(self, rows: pa.Table) -> None:
-        """Write rows as a row group of the open file, or of a new one."""
+        """Write rows as a row group of the open file, or of a new file."""
         file = self._file
         if file is None:
             self._started_s = self._clock.monotonic_s()
@@ -233,6 +233,6 @@ class NewFiles:
         return status
 
     def abandon(self) -> None:
-        """Abandon the open file after an error; its marker stays."""
+        """Abandon the open file after an error; its marker is kept."""
         if self._file is not None:
             self._file.abandon()

@@ -4,8 +4,8 @@ A compaction (`compact_slice`) merges base and log files into the next base file
 original meta columns, except for the file name.
 
 A log compaction (`compact_logs`) merges the log blocks into one data block and one delete block in a new log file. Rows
-of partial updates go to one block for each set of columns. The old log files stay. The new blocks replace theirs, and
-name the merged instants in their headers.
+of partial updates go to one block for each set of columns. The old log files are kept. The new blocks name the merged
+instants in their headers, and replace their blocks.
 
 Source: docs/formats/merging.md, "Two versions of a key"; docs/formats/timeline.md, "Commit metadata";
 docs/formats/table-services.md, "Compaction plan", "Log compaction plan"; docs/formats/log.md, "Which blocks count".
@@ -64,10 +64,10 @@ class CompactSlices:
 def compact_slice(
     spec: WriteSpec, reading: SliceSpec, task: TaskContext, file_slice: FileSlice, clock: Clock
 ) -> WriteStatus:
-    """Write base and log files of a slice as the file group's next base file.
+    """Merge the base and log files of a slice into the file group's next base file.
 
     Args:    reading: its columns are the meta columns and the stored columns of `spec`.
-    Returns: the status of the new file. It is written even when no row is left.
+    Returns: the status of the new file. It is written even if no rows remain.
     Raises:  CorruptFile, UnsupportedTable, SchemaMismatch.
     """
     started_s = clock.monotonic_s()
@@ -117,7 +117,7 @@ def _write(
 
 
 def with_file_name(spec: WriteSpec, file: NewBaseFile, rows: pa.Table) -> pa.Table:
-    """The rows with the file's name in their meta columns, or without meta columns in tables that have none."""
+    """Set the file's name in the rows' meta columns, or drop meta columns in tables that have none."""
     if spec.populate_meta_fields:
         return file.copied_rows(rows.drop_columns([FILE_NAME]))
     stored = stored_columns(spec).names
@@ -126,7 +126,7 @@ def with_file_name(spec: WriteSpec, file: NewBaseFile, rows: pa.Table) -> pa.Tab
 
 
 def with_log_totals(stat: WriteStat, merge: SliceMerge, file_slice: FileSlice) -> WriteStat:
-    """The stat of a compacted slice with the totals of its log files."""
+    """Add the totals of a compacted slice's log files to its stat."""
     return replace(
         stat,
         total_log_records=merge.log.records,
@@ -169,7 +169,7 @@ def compact_logs(
 ) -> Iterator[WriteStatus]:
     """Write the log records of a slice, one version per key, into one new log file; the base file is not read.
 
-    Nothing is written, and no status returned, when the blocks that count hold no record.
+    If the blocks that count hold no record, nothing is written and no status is returned.
     Raises CorruptFile, UnsupportedTable, SchemaMismatch.
     """
     started_s = clock.monotonic_s()
@@ -188,7 +188,7 @@ def compact_logs(
 
 
 class _Blocks:
-    """The blocks of one log-compacted slice."""
+    """Makes the blocks of one log-compacted slice."""
 
     def __init__(self, spec: WriteSpec, file_slice: FileSlice, merge: SliceMerge, logs: LogOptions) -> None:
         self._spec, self._slice, self._records, self._logs = spec, file_slice, merge.records, logs
@@ -198,7 +198,7 @@ class _Blocks:
         }
 
     def data(self) -> Iterator[tuple[bytes, pa.Table]]:
-        """Data blocks with their rows: one for each set of columns."""
+        """The data blocks with their rows, one for each set of columns."""
         live = np.flatnonzero(~self._records.is_delete)
         for positions, absent in _by_absent_columns(self._records, live):
             rows = self._records.take(positions)
@@ -235,7 +235,7 @@ class _Blocks:
 
 
 def _by_absent_columns(records: LogRecords, positions: Positions) -> Iterator[tuple[Positions, frozenset[str]]]:
-    """The positions in groups whose rows lack the same columns."""
+    """Group positions whose rows lack the same columns."""
     if not len(positions):
         return
     codes = np.zeros(len(positions), np.int64)

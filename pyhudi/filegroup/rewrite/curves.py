@@ -1,9 +1,9 @@
-"""Space-filling curves: one number for values of several columns, so that rows similar in all of them are neighbours.
+"""Space-filling curves: one number for the values of several columns, so that similar rows become neighbours.
 
     column → uint64 in the column's order → coordinates of `bits` bits → Z-order or Hilbert index
 
 Coordinates are made from the values (DIRECT: the column's range is stretched to all bits), or from ranks in a sample
-(SAMPLE: equally many rows for each coordinate, whatever the distribution). Only numpy.
+(SAMPLE: each coordinate has equally many rows for any distribution). Only numpy is used.
 Source: Hudi's documented layout options; G. M. Morton 1966; J. Skilling, "Programming the Hilbert curve", 2004.
 """
 
@@ -34,7 +34,7 @@ _TEXT_BYTES = 8
 
 
 def ordered_values(column: pa.Array | pa.ChunkedArray) -> Numbers:
-    """Numbers in the order of the column's values; nulls come first. Text counts by its first eight bytes.
+    """Numbers in the order of the column's values; nulls sort first. Text sorts by its first eight bytes.
 
     Raises ConfigError for types without an order.
     """
@@ -91,7 +91,7 @@ def _of_doubles(values: npt.NDArray[np.generic]) -> Numbers:
 
 
 def _of_text(column: pa.Array) -> Numbers:
-    """The first eight bytes of each value, big endian, short ones filled up with zeros."""
+    """The first eight bytes of each value, big endian; short values are padded with zeros."""
     count = len(column)
     if count == 0:
         return np.zeros(0, np.uint64)
@@ -105,8 +105,8 @@ def _of_text(column: pa.Array) -> Numbers:
         return values
     for at in range(_TEXT_BYTES):
         places = offsets[:-1] + at
-        there = places < offsets[1:]
-        byte = np.where(there, data[np.minimum(places, len(data) - 1)], 0).astype(np.uint64)
+        has_byte = places < offsets[1:]
+        byte = np.where(has_byte, data[np.minimum(places, len(data) - 1)], 0).astype(np.uint64)
         values = values << np.uint64(8) | byte
     return values
 
@@ -115,14 +115,14 @@ def _of_text(column: pa.Array) -> Numbers:
 
 
 def bits_of(columns: int) -> int:
-    """The number of bits for each of so many columns. Raises ConfigError for more columns than a word has bits."""
+    """The bits per column for a number of columns. Raises ConfigError for more columns than a word has bits."""
     if not 1 <= columns <= _WORD:
         raise ConfigError(f"A space-filling curve takes 1 to {_WORD} columns, found {columns}.")
     return min(_BITS_MAX, _WORD // columns)
 
 
 def coordinates(values: Numbers, bits: int, sample: Numbers | None = None) -> Numbers:
-    """Numbers below 2^bits in the order of `values`; by rank in `sample` when there is one."""
+    """Numbers below 2^bits in the order of `values`; by rank in `sample` if it is given."""
     if not len(values):
         return values
     if sample is None:
@@ -141,7 +141,7 @@ def coordinates(values: Numbers, bits: int, sample: Numbers | None = None) -> Nu
 
 
 def z_index(columns: Sequence[Numbers], bits: int) -> Numbers:
-    """The interleaved bits of the coordinates, the first column's first."""
+    """The interleaved bits of the coordinates, starting with the first column's."""
     count = len(columns)
     spread = _spread_table(count)
     index = np.zeros(len(columns[0]), np.uint64)
@@ -153,7 +153,7 @@ def z_index(columns: Sequence[Numbers], bits: int) -> Numbers:
 
 
 def _spread_table(stride: int) -> Numbers:
-    """Each byte with its bits `stride` places apart, as far as they fit."""
+    """A table that spreads a byte's bits `stride` places apart, as far as they fit."""
     table = np.zeros(256, np.uint64)
     values = np.arange(256, dtype=np.uint64)
     for bit in range(8):

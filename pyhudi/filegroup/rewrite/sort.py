@@ -1,11 +1,11 @@
-"""The order of rows in new files, and the sorting of a group's rows within bounded memory.
+"""The order of rows in new files, and the sorting of a group's rows in bounded memory.
 
 `RowOrder` orders rows by columns in turn, or along a space-filling curve through them. `SortedRows` returns all rows of
 a group in that order:
 
     fits in memory    rows → one table → positions → pieces in order
-    does not          rows → a file in a temporary folder, sort columns stay → positions → each row's rank
-                      → the file again, rows to one file per run of ranks → run by run in order
+    does not fit      rows → a file in a temporary folder, sort columns remain in memory → positions → each row's rank
+                      → the file is read again, rows go to one file per run of ranks → run by run in order
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Positions = npt.NDArray[np.int64]
 class RowOrder:
     """A layout: LINEAR, ZORDER or HILBERT by `columns` (nested ones with dots). No columns: rows keep their order.
 
-    `sample_size`: curves use ranks in a sample of so many rows; None: the values themselves.
+    `sample_size`: curves use ranks in a sample of this many rows; None: the values themselves.
     """
 
     columns: tuple[str, ...] = ()
@@ -56,7 +56,7 @@ class RowOrder:
         )
 
     def positions(self, keys: pa.Table) -> Positions:
-        """Row numbers in sorted order; equal rows keep their order."""
+        """The row numbers in sorted order; equal rows keep their order."""
         names = keys.column_names
         if self.layout == "LINEAR" or len(names) == 1:
             try:
@@ -73,7 +73,7 @@ class RowOrder:
         return np.argsort(curve(axes, bits), kind="stable")
 
     def _sample(self, values: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64] | None:
-        """Evenly spread rows: the same ones in every run."""
+        """The values of evenly spread rows, which are the same in every run."""
         if self.sample_size is None:
             return None
         step = max(1, len(values) // self.sample_size)
@@ -105,7 +105,7 @@ Ranks = npt.NDArray[np.int64]
 
 
 class SortedRows:
-    """Rows go in by `add` and come out by `pieces`, once. Use it as a context manager: it may hold files."""
+    """Sorts the rows passed to `add`; `pieces` returns them, once. Use it as a context manager: it may hold files."""
 
     def __init__(self, order: RowOrder, memory_bytes: int = SORT_MEMORY_BYTES) -> None:
         self.rows = 0
@@ -164,7 +164,7 @@ class SortedRows:
             yield from _taken(rows, within, piece_rows)
 
     def _spill_waiting(self) -> None:
-        """Write the rows in memory to the file; only the sort columns stay in memory."""
+        """Write the rows in memory to the file; keep only the sort columns in memory."""
         if self._folder is None:
             with as_temporary_error("the temporary folder"):
                 self._folder = tempfile.TemporaryDirectory(prefix="pyhudi-sort-")
@@ -177,7 +177,7 @@ class SortedRows:
         self._waiting, self._waiting_bytes = [], 0
 
     def _scattered(self, ranks: Ranks, run_rows: int) -> Iterator[tuple[int, _Spill]]:
-        """The rows of each run of ranks, in a separate file that is deleted when the next one is read."""
+        """The rows of each run of ranks, each in a file that is deleted when the next one is read."""
         assert self._folder is not None
         assert self._spill is not None
         firsts = range(0, len(ranks), run_rows)
@@ -201,7 +201,7 @@ _RANK = "_pyhudi_rank"
 
 
 class _Spill:
-    """Rows in a file that can be read as a stream. `read` takes the ranks with which they were written."""
+    """Rows in a file that can be read as a stream, with the ranks that they were written with."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -243,7 +243,7 @@ class _Spill:
 
 
 def _plain(rows: pa.Table) -> pa.Table:
-    """The rows without dictionaries, which differ from batch to batch."""
+    """Decode the rows' dictionaries, which differ from batch to batch."""
     for at, field in enumerate(rows.schema):
         if pa.types.is_dictionary(field.type):
             value_type = field.type.value_type
@@ -262,7 +262,7 @@ def _in_order(tables: list[pa.Table], order: RowOrder, piece_rows: int) -> Itera
 
 
 def joined(tables: list[pa.Table]) -> pa.Table:
-    """One table. A column that is a dictionary only in some files becomes plain in all of them."""
+    """Concatenate tables. A column that is a dictionary only in some of them is decoded in all of them."""
     if len({table.schema for table in tables}) > 1:
         tables = [_plain(table) for table in tables]
     return pa.concat_tables(tables).unify_dictionaries()

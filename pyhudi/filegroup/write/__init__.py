@@ -1,1 +1,1 @@
-"""Writing files of a file group: base files, log files, change logs, markers and statuses."""
+"""The writing of a file group's files: base files, log files, change logs, markers and statuses."""

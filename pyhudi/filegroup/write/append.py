@@ -1,4 +1,4 @@
-"""Appending to one file slice: updates as data blocks, deletes as delete blocks, in new log files.
+"""Appends to one file slice: updates as data blocks, deletes as delete blocks, in new log files.
 
 The names of the new files depend on the table version:
 
@@ -56,9 +56,9 @@ _NOT_THERE = -1
 
 
 class BasePositions:
-    """Positions in one base file: those of the rows (BASE_ROW), or from a look-up of their keys.
+    """Finds row positions in one base file: from the rows (BASE_ROW), or by a look-up of their keys.
 
-    The keys are read on first access, and cached. With `may_look` False, blocks of rows without positions have none.
+    The keys are read on first access and cached. If `may_look` is False, rows without positions get none.
     """
 
     def __init__(self, storage: Storage, base_file: BaseFile, *, may_look: bool = True) -> None:
@@ -66,9 +66,9 @@ class BasePositions:
         self._keys: pa.ChunkedArray | None = None
 
     def in_order(self, rows: pa.Table) -> tuple[pa.Table, Mapping[HeaderKey, str]]:
-        """The rows by position, and the header entries with the positions.
+        """The rows ordered by position, and the header entries with the positions.
 
-        If one of the keys is missing from the base file, or occurs twice, the rows keep their order and have no
+        If one of the keys is missing from the base file, or occurs twice, the rows keep their order and there are no
         entries.
         """
         positions = self._positions(rows)
@@ -95,7 +95,7 @@ class BasePositions:
             with open_base_file(self._storage, self._base_file.path) as base:
                 batches = [batch.column(0) for batch in base.batches([RECORD_KEY])]
             self._keys = pa.chunked_array(batches, pa.string())
-        # By position of the base row: the few keys of a block are the hash table.
+        # The search runs from base rows to keys, so that the hash table holds the few keys of a block.
         numbers = pc.fill_null(pc.index_in(self._keys, value_set=keys), _NOT_THERE).to_numpy()
         rows = np.flatnonzero(numbers != _NOT_THERE)
         positions = np.full(len(keys), _NOT_THERE, np.int64)
@@ -109,8 +109,8 @@ NOTHING_PARTIAL: Mapping[int, frozenset[str]] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class LogOptions:
-    """How log files are written. `block_max_bytes` counts Arrow bytes before encoding. `record_positions`: blocks have
-    the row numbers of their keys in the base file; None: if the rows have them.
+    """Settings of log files. `block_max_bytes` counts Arrow bytes before encoding. `record_positions`: blocks have the
+    row numbers of their keys in the base file; None: only if the rows have them.
     """
 
     block_format: str = "parquet"
@@ -136,16 +136,16 @@ def append_log(
     """Write rows and deletes of one file group into new log files of its newest slice.
 
     Args:
-        file_slice: the newest slice; without base file and logs for a group that begins with a log file.
+        file_slice: the newest slice; it has neither base file nor logs for a group that starts with a log file.
         incoming: columns of `spec.schema`, RECORD_KEY and PARTITION_PATH, one row per key; IS_DELETE marks deletes,
             BASE_ROW is the key's row number in the slice's base file. When all rows are deletes, data columns may be
             absent: such deletes have no ordering value.
         inserts: bool, which rows have new keys (only for the counts); None: no row.
-        partial: by the number in a row's CHANGE: the data columns of its block, as a partial update; rows with other
+        partial: for partial updates, by the number in a row's CHANGE: the data columns of its block. Rows with other
             numbers are written whole. From table version 8 on.
     Returns: a status per log file.
-    Raises:  SchemaMismatch, KeyGenError; SchemaMismatch also for rows with a null ordering value where it decides: once
-             such a row is in a log, Hudi's readers fail on the whole slice.
+    Raises:  SchemaMismatch, KeyGenError; SchemaMismatch also for rows with a null ordering value if ordering decides:
+             once such a row is in a log, Hudi's readers fail on the whole slice.
     """
     started_s = clock.monotonic_s()
     files = LogFiles(spec, task, file_slice, options, clock)
@@ -169,7 +169,7 @@ def append_log(
 
 
 def _base_positions(spec: WriteSpec, file_slice: FileSlice, options: LogOptions) -> BasePositions | None:
-    """Where base rows are looked up; None when blocks must not or can't have their positions."""
+    """The look-up of base rows; None if blocks must not, or can't, have positions."""
     base = file_slice.base_file
     unwanted = options.record_positions is False or options.block_format.lower() == "hfile"
     has_positions = TableFormat(spec.table_version).has_record_positions and spec.populate_meta_fields
@@ -193,7 +193,7 @@ def _check_ordering(spec: WriteSpec, rows: pa.Table) -> None:
 def _by_columns(
     rows: pa.Table, partial: Mapping[int, frozenset[str]]
 ) -> Iterator[tuple[npt.NDArray[np.int64], frozenset[str] | None]]:
-    """Positions of rows for blocks with the same columns; None: all columns."""
+    """Split rows by the columns of their blocks: the rows' positions, and the columns (None: all)."""
     if not partial or not len(rows):
         yield np.arange(len(rows)), None
         return
@@ -217,8 +217,8 @@ def _data_block(
     spec: WriteSpec, task: TaskContext, file_slice: FileSlice, rows: pa.Table, options: LogOptions, first_seq: int,
     columns: frozenset[str] | None, base_rows: BasePositions | None,
 ) -> tuple[bytes, pa.Table]:  # fmt: skip
-    """A block of whole rows, or of partial updates of these columns (docs/formats/log.md, "Partial blocks"), and its
-    rows as they are stored.
+    """Make a block of whole rows, or of partial updates of these columns (docs/formats/log.md, "Partial blocks");
+    return it with its rows as they are stored.
     """
     stored, schema = stored_columns(spec), spec.stored_schema
     header = {HeaderKey.INSTANT_TIME: spec.instant_time}
@@ -232,21 +232,21 @@ def _data_block(
     if columns is not None:
         stored, schema = (pa.schema([c for c in columns_of if c.name in columns]) for columns_of in (stored, schema))
         header[HeaderKey.IS_PARTIAL] = "true"
-    plain = checked_rows(rows, stored)
-    check_required(plain, required_columns(schema), plain.column(RECORD_KEY))
-    count = len(plain)
+    checked = checked_rows(rows, stored)
+    check_required(checked, required_columns(schema), checked.column(RECORD_KEY))
+    count = len(checked)
     if spec.populate_meta_fields:
         meta = [
             pa.repeat(pa.scalar(spec.instant_time), count),
             sequence_numbers(spec.instant_time, task.partition_id, first_seq, count),
-            plain.column(RECORD_KEY),
+            checked.column(RECORD_KEY),
             pa.repeat(pa.scalar(file_slice.group.partition_path), count),
             pa.repeat(pa.scalar(file_slice.group.file_id), count),  # in logs this column has the file id
         ]
     else:
         meta = [no_values(count)] * len(META_COLUMNS)
     schema_json = avro_from_arrow(schema, spec.table_name, with_meta=True)
-    arrays = [*meta, *(plain.column(name) for name in stored.names)]
+    arrays = [*meta, *(checked.column(name) for name in stored.names)]
     table = pa.Table.from_arrays(arrays, names=[*META_COLUMNS, *stored.names])
     if options.block_format.lower() != "parquet":
         table = project(table, arrow_from_avro(schema_json))
@@ -268,9 +268,7 @@ def _delete_block(spec: WriteSpec, deleted: pa.Table, base_rows: BasePositions |
 
 
 class LogFiles:
-    """The log files of one append: a new one when the open one is full. `finish` closes them and returns their
-    statuses.
-    """
+    """The log files of one append; a new file is started when the open one is full. `finish` returns their statuses."""
 
     def __init__(
         self, spec: WriteSpec, task: TaskContext, file_slice: FileSlice, options: LogOptions, clock: Clock
@@ -278,10 +276,10 @@ class LogFiles:
         self._spec, self._task, self._slice, self._options, self._clock = spec, task, file_slice, options, clock
         self._written: list[tuple[LogFileName, int, _Counts]] = []
         self._open: tuple[LogFileName, LogFileWriter, _Counts] | None = None
-        self._stats: list[LogStats] = []  # of each file; none when the write does not need them
+        self._stats: list[LogStats] = []  # one for each file; empty if the write does not need them
 
     def append(self, block: bytes, rows: pa.Table, updates: int, inserts: int = 0) -> None:
-        """Write a data block, which holds these rows."""
+        """Write a data block that holds these rows."""
         self._put(block, _Counts(updates=updates, inserts=inserts))
         if self._stats:
             self._stats[-1].add(rows)
@@ -303,7 +301,7 @@ class LogFiles:
         is_new_file = TableFormat(spec.table_version).has_own_log_files
         instant_time = spec.instant_time if is_new_file else self._slice.base_instant
         version = self._first_version(is_new_file) + len(self._written)
-        # Another writer may be about to make the same version.
+        # Another writer may be about to create the same version.
         token = self._task.write_token if is_new_file else self._task.write_token_of(spec.instant_time)
         name = LogFileName(group.file_id, instant_time, version, token)
         path = data_path(group.partition_path, str(name))
@@ -315,15 +313,15 @@ class LogFiles:
         return name, LogFileWriter(spec.storage, path), _Counts()
 
     def _first_version(self, is_new_file: bool) -> int:
-        """Below version 8 the next version of the slice, counted over all files in the folder, those of dead writers,
-        too.
+        """The version of the first new file: 1 from table version 8 on. Below, the slice's next version, counting all
+        files in the folder, also those of dead writers.
         """
         if is_new_file:
             return 1
-        taken = (LogFileName.parse(entry.name) for entry in self._spec.storage.list(self._slice.group.partition_path))
+        names = (LogFileName.parse(entry.name) for entry in self._spec.storage.list(self._slice.group.partition_path))
         versions = [
             name.version
-            for name in taken
+            for name in names
             if name is not None
             and name.file_id == self._slice.group.file_id
             and name.instant_time == self._slice.base_instant
@@ -338,7 +336,7 @@ class LogFiles:
             self._open = None
 
     def finish(self, started_s: float) -> Iterator[WriteStatus]:
-        """Close the open file; a status per file."""
+        """Close the open file; return a status per file."""
         self._close()
         names = [log.name for log in self._slice.log_files]
         for number, (name, size_bytes, counts) in enumerate(self._written):

@@ -1,9 +1,9 @@
-"""Which keys an append to a merge-on-read slice adds and removes: input of a record index.
+"""The keys that an append to a merge-on-read slice adds and removes: input of a record index.
 
-Most cases are plain: rows with keys of the base file change nothing, and a delete that always wins removes its key.
-Uncertain are rows with keys that a log file has deleted before, deletes that may lose by their ordering value, rows
-that the slice may or may not have (buckets), and all decisions of a user's merger. For those keys the merged slice is
-read as it was before and as it is now. Source: docs/formats/merging.md, "Two versions of a key", "Deletes".
+Most cases are simple: rows with keys of the base file change nothing, and a delete that always wins removes its key.
+Some are uncertain: rows with keys that a log file has deleted, deletes that may lose by their ordering value, rows that
+the slice may or may not have (buckets), and all decisions of a user's merger. For those keys the merged slice is read
+as it was before and as it is now. Source: docs/formats/merging.md, "Two versions of a key", "Deletes".
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ _NO_KEYS = pa.nulls(0, pa.string())
 
 @dataclass(frozen=True, slots=True)
 class AppendedKeys:
-    """How slices are read. `places_known`: the index finds keys in base files, so their rows are known. Picklable."""
+    """Reports added and removed keys. `reading`: how slices are read; `places_known`: the index finds keys in base
+    files, so their rows are known. Picklable.
+    """
 
     reading: SliceSpec
     places_known: bool
@@ -46,11 +48,11 @@ class AppendedKeys:
             return []
         keys, deletes = single_array(incoming.column(RECORD_KEY)), deletes_of(incoming)
         if file_slice.base_file is None and not file_slice.log_files:
-            came, removed = keys.filter(pa.array(~deletes)), _NO_KEYS
+            added, removed = keys.filter(pa.array(~deletes)), _NO_KEYS
         else:
-            came, removed = self._changed(spec, file_slice, keys, deletes, statuses)
-        others = (replace(status, new_keys=_NO_KEYS, removed_keys=_NO_KEYS) for status in statuses[1:])
-        return [replace(statuses[0], new_keys=came, removed_keys=removed), *others]
+            added, removed = self._changed(spec, file_slice, keys, deletes, statuses)
+        other_statuses = (replace(status, new_keys=_NO_KEYS, removed_keys=_NO_KEYS) for status in statuses[1:])
+        return [replace(statuses[0], new_keys=added, removed_keys=removed), *other_statuses]
 
     def _changed(
         self,
@@ -76,7 +78,7 @@ class AppendedKeys:
         return _without(is_now, was), pa.concat_arrays([certain, _without(was, is_now)])
 
     def _perhaps_dead(self, file_slice: FileSlice, keys: pa.Array) -> pa.Array:
-        """Keys that the slice may have lacked before, or may lack now."""
+        """The keys that the slice may have lacked before, or may lack now."""
         rules, logs = self.reading.merge, file_slice.log_files
         if rules.merger is not None or not self.places_known or file_slice.base_file is None:
             return keys
@@ -91,7 +93,7 @@ class AppendedKeys:
 
 @dataclass(frozen=True, slots=True)
 class _BeforeOrOfWrite:
-    """The instants that count before a write, and the write's instant."""
+    """True for instants that count before a write, and for the write's instant."""
 
     before: Callable[[str], bool]
     instant_time: str

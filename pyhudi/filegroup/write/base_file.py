@@ -1,4 +1,4 @@
-"""One new base file of an instant: its name, marker, columns, bloom filter, key range and footer.
+"""A new base file of an instant: its name, marker, columns, bloom filter, key range and footer.
 
 Its callers (`new_files`, `merge`, and those in `filegroup/rewrite`) choose the rows. `NewBaseFile` writes the rows and
 their five meta columns. `key_filter` sizes the filter.
@@ -49,7 +49,7 @@ __all__ = [
 
 
 def constant(value: str, rows: int) -> pa.Array:
-    """One text for all rows, as a dictionary of one value: it is cheaper to write, and a plain string in the file."""
+    """One text for all rows, as a dictionary of one value: cheaper to write, and a plain string in the file."""
     return pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, np.int32)), pa.array([value], pa.string()))
 
 
@@ -75,7 +75,7 @@ def incoming_schema(stored: pa.Schema) -> pa.Schema:
 
 
 class RewrittenRows(Protocol):
-    """How many rows of a file group were updated, inserted and deleted."""
+    """The numbers of updated, inserted and deleted rows of a file group."""
 
     updated: int
     inserted: int
@@ -83,7 +83,7 @@ class RewrittenRows(Protocol):
 
 
 class NewBaseFile:
-    """A base file being written: tables of `new_rows` and `copied_rows` go to `write`, then `close`."""
+    """A base file being written: pass tables of `new_rows` and `copied_rows` to `write`, then call `close`."""
 
     def __init__(
         self, spec: WriteSpec, task: TaskContext, partition_path: str, file_id: str, io_type: str, clock: Clock,
@@ -140,12 +140,12 @@ class NewBaseFile:
         return pa.Table.from_arrays(columns, names=[*META_COLUMNS, *self._stored.names])
 
     def copied_rows(self, rows: pa.Table) -> pa.Table:
-        """`rows` of an older version of the file, all columns but the file name, with the name of this one."""
+        """`rows` of an older version of the file, which lack the file name, with the name of this file."""
         at = META_COLUMNS.index(FILE_NAME)
         return rows.add_column(at, FILE_NAME, constant(self.name, len(rows)))
 
     def write(self, rows: pa.Table) -> None:
-        """Write complete rows, no more than a row group holds."""
+        """Write complete rows, at most one row group's."""
         if not len(rows):
             return
         self.rows += len(rows)
@@ -156,15 +156,15 @@ class NewBaseFile:
             self._flush()
 
     def copyable_parts(self, source: BaseFileReader) -> frozenset[int]:
-        """Numbers of the parts of an older version of the file that `copy_part` could take."""
+        """The numbers of the parts of an older version of the file that `copy_part` can copy."""
         return self._writer.copyable(source)
 
     def start_copying(self, source: BaseFileReader) -> None:
-        """Parts of this older version will be copied; called before anything is written."""
+        """Prepare to copy parts of this older version. Call it before anything is written."""
         self._writer.start_copying(source)
 
     def copy_part(self, part: int, rows: int, changed: pa.Table | None = None) -> None:
-        """Copy the stored columns of a part with so many rows, but for the file name and the columns of `changed`."""
+        """Copy the stored columns of a part with `rows` rows, except for the file name and the columns of `changed`."""
         self._flush()
         name = constant(self.name, rows)
         replaced = pa.table([name], [FILE_NAME]) if changed is None else changed.append_column(FILE_NAME, name)
@@ -173,7 +173,7 @@ class NewBaseFile:
         wrote(rows)
 
     def _fits(self, *more: pa.Table) -> bool:
-        """Are the collected rows (and `more`) at most half a row group?"""
+        """True if the collected rows (and `more`) are at most half a row group."""
         tables, options = (*self._waiting, *more), self._spec.file
         rows, size_bytes = sum(map(len, tables)), sum(table.nbytes for table in tables)
         return 2 * rows <= options.row_group_rows and 2 * size_bytes <= options.row_group_bytes
@@ -181,8 +181,8 @@ class NewBaseFile:
     def _flush(self) -> None:
         """Write the collected rows as one row group."""
         if self._waiting:
-            first, *others = self._waiting
-            row_group = reduce(concat_rows, others, first)
+            first, *more_tables = self._waiting
+            row_group = reduce(concat_rows, more_tables, first)
             self._writer.write(row_group)
             wrote(len(row_group))
         self._waiting = []
@@ -273,17 +273,17 @@ class NewBaseFile:
         )
 
     def abandon(self) -> None:
-        """Stop after an error; the marker stays, so that the rollback finds the file."""
+        """Stop after an error. The marker is kept, so that the rollback finds the file."""
         self._writer.abandon()
 
 
 def checked_rows(rows: pa.Table, stored: pa.Schema) -> pa.Table:
-    """`rows` as `incoming_schema(stored)`, other columns dropped.
+    """Convert `rows` to `incoming_schema(stored)`; other columns are dropped.
 
     Raises SchemaMismatch when a stored column is missing, KeyGenError when a record key is null.
     """
-    there = set(rows.column_names)  # each access makes the list anew, which is slow for thousands of columns
-    missing = [name for name in stored.names if name not in there]
+    column_names = set(rows.column_names)  # each access creates a list, which is slow for thousands of columns
+    missing = [name for name in stored.names if name not in column_names]
     if missing:
         raise SchemaMismatch(
             f"Rows to write lack the columns {', '.join(missing)}; they have {', '.join(rows.column_names)}."

@@ -1,4 +1,4 @@
-"""The change log next to a rewritten base file: which rows were updated, deleted and inserted.
+"""The change log next to a rewritten base file: its updated, deleted and inserted rows.
 
     .<file id>_<instant>.log.1_<write token>.cdc      blocks of changes; an empty block when nothing changed
 
@@ -36,7 +36,7 @@ __all__ = ["ChangeLog"]
 
 
 class ChangeLog:
-    """A change log being written: changes go to `updated`, `deleted` and `inserted`, then `close`."""
+    """A change log being written: pass changes to `updated`, `deleted` and `inserted`, then call `close`."""
 
     def __init__(
         self, spec: WriteSpec, options: ChangeLogOptions, task: TaskContext, partition_path: str, file_id: str
@@ -99,7 +99,7 @@ class ChangeLog:
 
 
 def _images(rows: pa.Table | None, image: pa.DataType, count: int) -> pa.Array:
-    """The rows as one column, nulls when there are none."""
+    """The rows as one column; nulls if there are no rows."""
     if rows is None:
         return pa.nulls(count, image)
     assert pa.types.is_struct(image)

@@ -1,6 +1,6 @@
-"""Incoming rows as a file takes them, and those that lack columns.
+"""Incoming rows in the form of a file, and the columns that they lack.
 
-Where an incoming row lacks a column, it keeps the value of the stored row that it replaces (`UnchangedColumns`).
+If an incoming row lacks a column, it keeps the value of the stored row that it replaces (`UnchangedColumns`).
 
 Source: docs/sql-dml.md, "How a statement becomes a commit".
 """
@@ -34,9 +34,9 @@ _Positions = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class IncomingRows:
-    """The incoming rows, ready to match: keys, rows in the file's types, and which are deletes.
+    """The incoming rows, ready to match: keys, rows in the file's types, and delete flags.
 
-    `names`: the values that match stored rows: their keys, or names of single rows (`by_row`).
+    `names`: the values by which stored rows match: their keys, or names of single rows (`by_row`).
     """
 
     keys: pa.Array
@@ -48,7 +48,7 @@ class IncomingRows:
 
     @classmethod
     def of(cls, spec: WriteSpec, incoming: pa.Table, match_keys: bool) -> IncomingRows:
-        """Check and order the rows as the file stores them."""
+        """Check the rows and convert them to the file's columns."""
         deletes = deletes_of(incoming)
         stored = stored_columns(spec)
         if deletes.all():
@@ -70,14 +70,14 @@ class IncomingRows:
 
 @dataclass(frozen=True, slots=True)
 class UnchangedColumns:
-    """Columns that incoming rows keep from stored rows. `rows`: by column, which incoming rows keep it."""
+    """The columns that incoming rows keep from stored rows. `rows`: by column, flags of the rows that keep it."""
 
     rows: Mapping[str, _Flags] = field(default_factory=dict)
 
     @classmethod
     def of(cls, incoming: pa.Table, columns: Mapping[int, frozenset[str]]) -> UnchangedColumns:
-        """From the numbers of the rows (CHANGE). `columns`: by number the unchanged columns; rows without a number have
-        all columns.
+        """Make it from the numbers of the rows (CHANGE). `columns`: the unchanged columns by number; rows with other
+        numbers have all columns.
         """
         if not columns or CHANGE not in incoming.column_names:
             return cls()
@@ -90,7 +90,7 @@ class UnchangedColumns:
         return cls(flags)
 
     def any_of(self, positions: _Positions) -> bool:
-        """Does one of these incoming rows lack a column?"""
+        """True if one of these incoming rows lacks a column."""
         return any(bool(rows[positions].any()) for rows in self.rows.values())
 
     def of_all(self, positions: _Positions) -> frozenset[str]:
@@ -98,22 +98,22 @@ class UnchangedColumns:
         return frozenset(name for name, rows in self.rows.items() if rows[positions].all())
 
     def completed(self, fresh: pa.Table, partners: _Positions, stored: pa.Table, hits: _Positions) -> pa.Table:
-        """Incoming rows, completed by the columns that they lack.
+        """Fill in the columns that incoming rows lack.
 
         Args:
-            fresh, partners: the rows, and which of the incoming rows they are.
-            stored, hits: stored rows, and which of them each incoming row replaces. A column that `stored` has not
-                stays as it is.
+            fresh, partners: the rows, and their positions among the incoming rows.
+            stored, hits: stored rows, and the position of the one that each incoming row replaces. A column that
+                `stored` lacks is not filled in.
         """
-        taken, there_names = pa.array(hits), set(stored.column_names)
+        indices, stored_names = pa.array(hits), set(stored.column_names)
         for name, rows in self.rows.items():
             lacking = rows[partners]
             at = fresh.schema.get_field_index(name)
-            if at < 0 or name not in there_names or not lacking.any():
+            if at < 0 or name not in stored_names or not lacking.any():
                 continue
-            there = stored.column(name).take(taken)
+            values = stored.column(name).take(indices)
             if not lacking.all():
-                plain = single_array(there.cast(fresh.schema.field(at).type))
-                there = pa.chunked_array([pc.if_else(pa.array(lacking), plain, single_array(fresh.column(at)))])
-            fresh = fresh.set_column(at, name, there)
+                cast_values = single_array(values.cast(fresh.schema.field(at).type))
+                values = pa.chunked_array([pc.if_else(pa.array(lacking), cast_values, single_array(fresh.column(at)))])
+            fresh = fresh.set_column(at, name, values)
         return fresh

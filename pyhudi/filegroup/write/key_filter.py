@@ -1,14 +1,14 @@
 """The bloom filter and the key range of a base file that is being written.
 
-A filter is sized by the keys of its file. They wait in memory until the file is closed, or until there are as many as
-a row of Hudi's filter holds: from then on the filter is Hudi's default one, and keys go into it as they come. Sizes
-double, so that a file that grows by small appends has its keys hashed anew only now and then. With
+A filter is sized by the keys of its file. The keys are held in memory until the file is closed, or until they exceed
+one row of Hudi's filter: from then on the filter has Hudi's default size, and keys are added at once. Sizes double, so
+that a file that grows by small appends has its keys rehashed only now and then. With
 `hoodie.index.bloom.num_entries` each filter has that size.
 
 The filter and range of a rewritten file start from those in the footer of the old version (`ReusedFooter`). Hashing
 every stored key again would cost as much as a third of the rewrite. The old filter holds all stored keys, and new keys
-are added to it. Deleted keys stay in it as false positives; when there are too many, or when the old filter is too
-small or far too large, the filter is rebuilt.
+are added to it. Deleted keys remain in it as false positives. If there are too many of them, or if the old filter is
+too small or far too large, the filter is rebuilt.
 
 Source: docs/formats/base-files.md, "Bloom filter".
 """
@@ -28,21 +28,21 @@ from pyhudi.formats.bloom import BloomFilter
 
 __all__ = ["ReusedFooter", "SizedFilter", "new_key_filter"]
 
-_MOST_KEYS = 60_000  # of a row of bits: Hudi's default; a file of more keys gets a filter of this size
+_MOST_KEYS = 60_000  # in a row of bits: Hudi's default; a file with more keys gets a filter of this size
 _SIZES = (*(64 << doubling for doubling in range(10)), _MOST_KEYS)
-_TOO_LARGE = 4  # a filter of more than so many times the size that its keys need is made anew
+_TOO_LARGE = 4  # a filter of more than this many times the size that its keys need is rebuilt
 _STALE_KEYS_SHARE = 0.1  # deleted keys that a filter may still hold, of the keys in the file
 
 
 class SizedFilter:
-    """A filter that keys are added to, and that has its size once it is `finished`."""
+    """A filter to which keys are added, and which gets its size when it is `finished`."""
 
     def __init__(self, options: BaseFileOptions, bloom: BloomFilter | None = None) -> None:
-        """`bloom`: to go on from; None: an empty filter. Raises ConfigError for options that give no filter."""
+        """`bloom`: the filter to start from; None: an empty one. Raises ConfigError for options that give no filter."""
         self._options = options
         self._waiting: list[pa.Array] = []
         self._waiting_keys = 0
-        empty = _empty(options, options.bloom_num_entries or _MOST_KEYS)  # raises now for a probability that is none
+        empty = _empty(options, options.bloom_num_entries or _MOST_KEYS)  # raises for an invalid probability
         self._bloom = empty if bloom is None and options.bloom_num_entries is not None else bloom
 
     def add(self, keys: pa.Array | pa.ChunkedArray) -> None:
@@ -51,7 +51,7 @@ class SizedFilter:
             self._bloom.add(keys)
             return
         chunks = keys.chunks if isinstance(keys, pa.ChunkedArray) else [keys]
-        # Copied: a slice would keep all rows that came with it in memory.
+        # Copied: a slice would keep all rows of its batch in memory.
         self._waiting.append(pa.concat_arrays([pa.array([], keys.type), *chunks]))
         self._waiting_keys += len(keys)
         if self._waiting_keys > _MOST_KEYS:
@@ -72,13 +72,13 @@ class SizedFilter:
 
 
 def new_key_filter(spec: WriteSpec) -> SizedFilter | None:
-    """An empty filter for a file of the write; None where its files have none."""
+    """An empty filter for a file of the write; None if its files have no filters."""
     return SizedFilter(spec.file) if _has_filters(spec) else None
 
 
 @dataclass(frozen=True, slots=True)
 class ReusedFooter:
-    """The range of keys and the filter that a rewrite starts with. `rebuild_*`: the old file has no usable one, so the
+    """The key range and the filter that a rewrite starts with. `rebuild_*`: the old file has no usable one, so the
     stored keys must be added.
     """
 
@@ -91,11 +91,11 @@ class ReusedFooter:
     def of(
         cls, spec: WriteSpec, footer: Footer, stored_rows: int, deleted_keys: pa.Array, new_keys: int
     ) -> ReusedFooter:
-        """From the footer of the old version.
+        """Take them from the footer of the old version.
 
         Args:
             deleted_keys: keys that this rewrite may delete.
-            new_keys: how many keys it may add.
+            new_keys: the number of keys that it may add.
         """
         if not _has_filters(spec):
             return cls(None, KeyRange(), rebuild_bloom=False, rebuild_range=False)
@@ -117,20 +117,20 @@ def _empty(options: BaseFileOptions, size: int) -> BloomFilter:
 
 
 def _size(keys: int) -> int:
-    """The keys of a row of bits, for a file of `keys` keys."""
+    """The size of a filter row, in keys, for a file of `keys` keys."""
     return next((size for size in _SIZES if size >= keys), _MOST_KEYS)
 
 
 def _usable(
     options: BaseFileOptions, footer: Footer, stored_rows: int, new_keys: int, *, has_deletes: bool
 ) -> BloomFilter | None:
-    """The footer's filter when new keys may be added to it as this write would make it, else None."""
+    """The footer's filter if it has a shape that this write would choose and new keys may be added to it, else None."""
     if footer.bloom_base64 is None or stored_rows == 0:
         return None
     try:
         bloom = BloomFilter.from_base64(footer.bloom_base64, footer.bloom_type, options.bloom_max_entries)
     except CorruptFile:
-        return None  # a damaged filter must not keep the rows from being rewritten; a new one heals it
+        return None  # a damaged filter must not prevent the rewrite, which replaces it
     keys = stored_rows if bloom.keys_added is None else bloom.keys_added
     if not any(bloom.same_shape(_empty(options, size)) for size in _sizes_that_fit(options, keys + new_keys)):
         return None

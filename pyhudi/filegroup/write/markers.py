@@ -9,8 +9,8 @@ Before a task creates a file, `EarlyConflicts` looks for another live writer tha
 of the same file group. This avoids work that would be lost. The check at the end of a write finds the conflicts that
 this one misses.
 
-On a cluster a task may go on when its write is over: its copy was faster, or the driver took its executor for lost.
-`WhilePending` keeps it from making files that would count as files of the instant.
+On a cluster a task may outlive its write: a copy of it was faster, or the driver considered its executor lost.
+`WhilePending` prevents it from creating files that would count as files of the instant.
 
 Source: docs/formats/writers.md, "Markers", "Early conflict detection".
 """
@@ -55,7 +55,7 @@ _MARKERS_BYTES_MAX = 256 << 20  # a line of some 200 bytes for each of a million
 
 
 def create_marker(storage: Storage, instant_time: str, data_path: str, io_type: str) -> None:
-    """Announce that `data_path` is about to be created. A second call is no error."""
+    """Announce that `data_path` is about to be created. Announcing it twice is no error."""
     try:
         storage.create_new(f"{marker_folder(instant_time)}/{Marker(data_path, io_type)}", b"")
     except PathExists:
@@ -63,7 +63,7 @@ def create_marker(storage: Storage, instant_time: str, data_path: str, io_type: 
 
 
 def list_markers(storage: Storage, instant_time: str) -> tuple[Marker, ...]:
-    """All markers of an instant in either layout, sorted; () when there is no folder. Raises CorruptFile."""
+    """All markers of an instant in either layout, sorted; () if there is no folder. Raises CorruptFile."""
     folder = marker_folder(instant_time)
     names: list[str] = []
     in_server_layout = False
@@ -134,7 +134,7 @@ def sweep(storage: Storage, instant_time: str, keep: Iterable[str]) -> tuple[str
 
 
 def _is_log_of(storage: Storage, path: str, instant_time: str) -> bool:
-    """Did only this instant write the log file? Below version 8 its blocks tell, not its name."""
+    """True if only this instant wrote the log file. Below version 8 its blocks tell this, not its name."""
     if LogFileName.parse(path.rpartition("/")[2]) is None or storage.stat(path) is None:
         return False
     try:
@@ -142,7 +142,7 @@ def _is_log_of(storage: Storage, path: str, instant_time: str) -> bool:
             block.instant_time == instant_time for block in scan_log(storage, path) if isinstance(block, LogBlock)
         )
     except CorruptFile:
-        return True  # its writer died before the first block, and no other announced a file of this name
+        return True  # its writer died before the first block, and no other writer announced a file of this name
 
 
 @dataclass(frozen=True, slots=True)

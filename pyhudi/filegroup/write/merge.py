@@ -1,10 +1,10 @@
-"""Rewriting one base file: updates, deletes, and inserts that go into this file group.
+"""The rewrite of one base file with updates, deletes, and inserts that go into its file group.
 
 The key column is matched once against the incoming rows. Then the file is streamed: losing rows of each batch are
-filtered out, and the incoming rows that replace them follow the batch, so that rows stay in their row group and
-statistics stay narrow; rows with new keys come last. Remaining rows keep their meta columns, except for the file name.
-Row groups without matches are copied as they are stored, without being decoded; where rows change in some columns only,
-the chunks of the others are.
+filtered out, and the incoming rows that replace them follow the batch, so that rows remain in their row group and
+statistics remain narrow; rows with new keys come last. Remaining rows keep their meta columns, except for the file
+name. Row groups without matches are copied as they are stored, without being decoded. If rows change only in some
+columns, the chunks of the other columns are copied.
 Source: docs/formats/base-files.md, "Meta columns"; docs/formats/parquet.md, "Copied row groups";
 docs/formats/merging.md, "Two versions of a key"; docs/formats/timeline.md, "Commit metadata".
 """
@@ -66,8 +66,8 @@ def merge_file(
         first_seq: row number of the first new row in the sequence numbers.
         unchanged: by the number in a row's CHANGE: the columns that the row lacks and takes from the stored row. Not
             for ordering columns, and not where versions are merged pair by pair.
-    Returns: the status of the one new file. It is written even when no row is left, and so is its change log.
-    Raises:  ConfigError when incoming keys repeat, SchemaMismatch, KeyGenError, CorruptFile.
+    Returns: the status of the one new file. The file and its change log are written even if no rows remain.
+    Raises:  ConfigError if incoming keys repeat, SchemaMismatch, KeyGenError, CorruptFile.
     """
     started_s = clock.monotonic_s()
     rows = IncomingRows.of(spec, incoming, match_keys)
@@ -107,8 +107,8 @@ def merge_file(
 
 @dataclass(frozen=True, slots=True)
 class _Replaced:
-    """Replaced stored rows of a batch. `rows`: their positions; `partners`: the incoming rows of their keys; `deleted`:
-    those without replacement; `fresh`: the rows that replace the others, in their order.
+    """The replaced stored rows of a batch. `rows`: their positions; `partners`: the incoming rows of their keys;
+    `deleted`: flags of those without replacement; `fresh`: the rows that replace the others, in their order.
     """
 
     rows: _Positions
@@ -137,7 +137,7 @@ class _Merge:
         self._rules = spec.merging
         self._mode = merge_mode(self._rules.mode, self._rules.ordering_fields)
         self._file_schema = pa.schema([*(pa.field(name, pa.string()) for name in META_COLUMNS), *self._stored])
-        self._is_met = np.zeros(len(incoming.keys), np.bool_)  # incoming keys that the file holds
+        self._is_matched = np.zeros(len(incoming.keys), np.bool_)  # incoming keys that the file holds
         self.updated = self.inserted = self.deleted = self.skipped = 0
         self._removed: list[pa.Array] = []
         self._stored_keys = reader.column(RECORD_KEY) if spec.populate_meta_fields else None
@@ -154,7 +154,7 @@ class _Merge:
         self.keys = ReusedFooter.of(spec, reader.footer, reader.num_rows, deletes, self._most_new_keys())
 
     def _most_new_keys(self) -> int:
-        """How many keys may come that the file does not hold."""
+        """The greatest possible number of incoming keys that the file does not hold."""
         is_new = ~self._incoming.is_delete
         if self._matches is not None:
             is_new[self._matches[self._matches >= 0]] = False
@@ -166,14 +166,14 @@ class _Merge:
         first = self._run_parts(file)
         if first != self._reader.num_rows:
             raise CorruptFile(f"{self._base.path}: the footer says {self._reader.num_rows} rows, found {first}.")
-        new = np.flatnonzero(~self._is_met & ~self._incoming.is_delete)
+        new = np.flatnonzero(~self._is_matched & ~self._incoming.is_delete)
         if self._unchanged_columns.any_of(new):
             raise CorruptFile(f"{self._base.path}: rows that are to be changed here are not in the file.")
         self.inserted = len(new)
         self._write_inserts(file, new)
 
     def _run_parts(self, file: NewBaseFile) -> int:
-        """Copy, patch or merge the parts of the stored file, in order; how many rows they have."""
+        """Copy, patch or merge the parts of the stored file, in order; return the number of their rows."""
         copied = self._copied_columns(file)
         if copied:
             file.start_copying(self._reader)
@@ -192,10 +192,10 @@ class _Merge:
         return first
 
     def _copied_columns(self, file: NewBaseFile) -> Mapping[int, frozenset[str]]:
-        """The columns that go into the new file as they are stored, by the numbers of the parts that have some.
+        """The columns to copy as they are stored, by part number.
 
-        Of a part to which no key comes, all; of one whose rows all stay or are updated, those that no update has. Small
-        parts are merged with others, or each write would leave one more of them.
+        A part without matching keys has all of its columns copied. A part without deletes has those columns copied that
+        no update changes. Small parts are merged with others, or each write would leave one more of them.
         """
         matches, sizes = self._matches, self._reader.part_rows
         if matches is None or self._stored_keys is None or self._incoming.by_row or self._spec.history:
@@ -214,7 +214,7 @@ class _Merge:
         return {part: names for part, names in copied.items() if names and part in copyable}
 
     def _patched(self, file: NewBaseFile, part: int, first: int, copied: frozenset[str]) -> pa.Table | None:
-        """The columns of a part but for `copied`, with its changed rows at their places; None without changes."""
+        """The columns of a part except `copied`, with changed rows in place; None without changes."""
         names = [name for name in self._file_schema.names if name not in copied]
         if not names:
             return None
@@ -254,8 +254,8 @@ class _Merge:
                      key, and without dictionaries.
         """
         # The key column is already in memory, since it was matched as a whole.
-        held = (FILE_NAME,) if self._stored_keys is None else (FILE_NAME, RECORD_KEY)
-        from_file = [name for name in (self._file_schema.names if only is None else only) if name not in held]
+        excluded = (FILE_NAME,) if self._stored_keys is None else (FILE_NAME, RECORD_KEY)
+        from_file = [name for name in (self._file_schema.names if only is None else only) if name not in excluded]
         stored_types = {field.name: field.type for field in self._reader.schema}
         columns = file_columns(self._spec.history, self._base.instant_time, from_file)
         names = self._reader.columns_of(from_file if columns.by_id is None else columns.names)
@@ -277,19 +277,19 @@ class _Merge:
             yield table
 
     def _batch_rows(self) -> int:
-        """Rows of a batch, and so of a row group: fewer for wide rows."""
+        """The number of rows of a batch, and so of a row group: fewer for wide rows."""
         options = self._spec.file
         row_bytes = self._reader.plain_bytes / max(1, self._reader.num_rows)
         return max(1, min(options.row_group_rows, int(options.row_group_bytes / max(row_bytes, 1.0))))
 
     def _replaced(self, stored: pa.Table, first: int) -> _Replaced | None:
-        """The replaced rows of a batch, counted; None where no key comes."""
+        """Find and count the replaced rows of a batch; None if no key matches."""
         matches = self._match(stored, first)
         hits = np.flatnonzero(matches >= 0)
         if not len(hits):
             return None
         partners = matches[hits].astype(np.int64)
-        self._is_met[partners] = True
+        self._is_matched[partners] = True
         replaced = (self._merged if self._rules.needs_pairs else self._won)(stored, hits, partners)
         rows, fresh = replaced.rows, replaced.fresh
         self.skipped += len(hits) - len(rows)
@@ -341,7 +341,7 @@ class _Merge:
             file.add_keys(keys, to_bloom=self.keys.rebuild_bloom, to_range=self.keys.rebuild_range)
 
     def _match(self, stored: pa.Table, first: int) -> npt.NDArray[np.int32]:
-        """For each stored row the position of its key among the incoming ones, -1 for none."""
+        """The position of each stored row's key among the incoming keys, -1 for none."""
         if self._matches is not None:
             return self._matches[first : first + len(stored)]
         generator = self._spec.key_generator
@@ -355,7 +355,7 @@ class _Merge:
         return _positions(pa.chunked_array(keys, pa.string()), self._incoming.keys)
 
     def _won(self, stored: pa.Table, hits: _Positions, partners: _Positions) -> _Replaced:
-        """Which stored rows of `hits` are replaced, and the incoming rows that replace them."""
+        """The replaced rows among `hits`, with the incoming rows that replace them."""
         wins = self._judge(stored, hits, partners)
         partners = partners[wins]
         deleted = self._incoming.is_delete[partners]
@@ -366,10 +366,10 @@ class _Merge:
     def _merged(self, stored: pa.Table, hits: _Positions, partners: _Positions) -> _Replaced:
         """Like `_won`, where rows are merged pair by pair: the new row can have values of both."""
         rows, incoming = project(stored.take(pa.array(hits)), self._incoming.rows.schema), self._incoming
-        taken = pa.array(partners)
+        indices = pa.array(partners)
         fields = self._rules.ordering_fields if self._rules.by_ordering else ()
         existing = ordering_columns(rows, fields)
-        ordering = [values.take(taken) for values in incoming.ordering] or [
+        ordering = [values.take(indices) for values in incoming.ordering] or [
             pa.nulls(len(hits), a.type) for a in existing
         ]
         older = Versions(rows, np.zeros(len(hits), np.bool_), tuple(existing))
@@ -381,12 +381,12 @@ class _Merge:
         return _Replaced(hits[newer_won], partners[newer_won], merged.is_delete[newer_won], fresh)
 
     def _judge(self, stored: pa.Table, hits: _Positions, partners: _Positions) -> _Flags:
-        """Which incoming partners of the stored rows `hits` win."""
+        """Flags of the incoming partners that win against the stored rows `hits`."""
         if not self._rules.by_ordering:
             return np.ones(len(hits), np.bool_)
         existing = ordering_columns(stored, self._rules.ordering_fields, pa.array(hits))
-        taken = pa.array(partners)
-        ordering = [values.take(taken) for values in self._incoming.ordering]
+        indices = pa.array(partners)
+        ordering = [values.take(indices) for values in self._incoming.ordering]
         return self._mode.replaces(existing, ordering, self._incoming.is_delete[partners])
 
     def _take(self, positions: _Positions) -> pa.Table:
@@ -398,7 +398,7 @@ class _Merge:
 
 
 def _positions(keys: pa.ChunkedArray, incoming_keys: pa.Array) -> npt.NDArray[np.int32]:
-    """For each key its position in `incoming_keys`, -1 when it is missing."""
+    """The position of each key in `incoming_keys`, -1 if it is missing."""
     # One call for the whole column: each call builds the hash table of `incoming_keys` again.
     numbers = pc.fill_null(pc.index_in(keys, value_set=incoming_keys), -1)
     positions: npt.NDArray[np.int32] = numbers.to_numpy()

@@ -1,6 +1,6 @@
 """New base files: one partition's rows, or the rows of many partitions in any order.
 
-Files of one writer are `<uuid>-0`, `<uuid>-1`, ...; a file that reaches the size limit is closed and the next one
+Files of one writer are `<uuid>-0`, `<uuid>-1`, ...; when a file reaches the size limit it is closed and the next one is
 opened. Memory is bounded: rows are buffered up to a row group, and over all partitions up to `_BUFFER_BYTES`.
 """
 
@@ -29,7 +29,7 @@ _SPLIT_BYTES = 8 << 20  # rows collected before they are split by partition: eno
 _SPLIT_ROWS = 65_536
 _OPEN_FILES = 64
 _FIRST_GUESS = 0.5  # file bytes per Arrow byte, before the first row group
-_LEAST_ROWS = 1000  # a file or row group has at least so many rows, whatever its limit
+_LEAST_ROWS = 1000  # minimum rows of a file or row group, even beyond its size limit
 
 
 def create_files(
@@ -40,7 +40,7 @@ def create_files(
 
     Args:
         batches: columns of `spec.schema` and RECORD_KEY; other columns are dropped.
-        file_id: write one file with this id, whatever its size; None: new ids, rolling over at the size limit.
+        file_id: write one file of any size with this id; None: new ids, rolling over at the size limit.
         first_seq: row number of the first row in the sequence numbers.
     Returns: a status per file, as the files are finished; none when there are no rows.
     """
@@ -79,7 +79,7 @@ def write_partitioned(
 
 
 class _Counter:
-    """Row numbers of one task, shared by its files so that sequence numbers are unique in the commit."""
+    """Counts the rows of one task, over all its files, so that sequence numbers are unique in the commit."""
 
     __slots__ = ("next",)
 
@@ -180,7 +180,7 @@ class _PartitionFiles:
             rows = rows.slice(room)
 
     def _room(self, file: NewBaseFile, rows: pa.Table) -> int:
-        """How many of `rows` fit into the file; 0 when it is full."""
+        """The number of `rows` that fit into the file; 0 if it is full."""
         if self._fixed_id is not None:
             return len(rows)
         seen_rows = self._rows_seen + file.rows
@@ -214,7 +214,7 @@ class _PartitionFiles:
 
 
 class _PartitionedWriter:
-    """Distributes rows to partitions; when the buffer is full, the partition with the most buffered rows is written."""
+    """Distributes rows to partitions. If the buffer is full, the partition with the most buffered rows is written."""
 
     def __init__(self, spec: WriteSpec, task: TaskContext, clock: Clock, first_seq: int, buffer_bytes: int) -> None:
         self._spec, self._task, self._clock = spec, task, clock
@@ -267,7 +267,7 @@ class _PartitionedWriter:
             starts = np.cumsum(rows_of) - rows_of
             for code, name in enumerate(names):
                 if rows_of[code]:
-                    # A copy for each partition: a slice of a common table would keep all of it alive.
+                    # Copied for each partition: a slice would keep the whole common table alive.
                     self._deal(name, table.take(pa.array(order[starts[code] : starts[code] + rows_of[code]])))
         self._relieve()
 
@@ -294,7 +294,7 @@ class _PartitionedWriter:
         self._partitions.move_to_end(partition_path)
 
     def _close_oldest(self) -> None:
-        """Limit the number of open files; a partition that returns gets a further file."""
+        """Limit the number of open files. If more rows of a closed partition arrive, it gets another file."""
         open_files = [name for name, files in self._partitions.items() if files.has_open_file]
         for name in open_files[: max(0, len(open_files) - _OPEN_FILES)]:
             self._partitions[name].finish()

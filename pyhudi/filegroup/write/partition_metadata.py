@@ -20,8 +20,8 @@ _LAST_KEY = b"partitionDepth="  # Hudi, too, writes it after `commitTime`
 
 
 def ensure_partition_metadata(storage: Storage, partition_path: str, instant_time: str, clock: Clock) -> None:
-    """Make a folder a partition before its first data file; an existing file in any form stays, unless a power cut has
-    emptied it: then no commit had named a file in its folder yet.
+    """Make a folder a partition before its first data file. An existing file in any form is kept, unless a power cut
+    has emptied it: in that case no commit has named a file in its folder yet.
     """
     path = data_path(partition_path, PARTITION_METADATA_NAME)
     names = [name for name in PARTITION_METADATA_NAMES if storage.stat(data_path(partition_path, name)) is not None]
@@ -35,11 +35,11 @@ def ensure_partition_metadata(storage: Storage, partition_path: str, instant_tim
     try:
         storage.create_new(path, text)
     except PathExists:
-        return  # another task was first, with the same content
+        return  # another task has already written the same content
 
 
 def rewrite_partition_metadata(storage: Storage, partition_path: str, instant_time: str, clock: Clock) -> None:
-    """Write the file over what is there, so that readers miss the partition at no moment."""
+    """Overwrite the file in place, so that readers never miss the partition."""
     path = data_path(partition_path, PARTITION_METADATA_NAME)
     storage.write(path, _text(partition_path, instant_time, clock))
 
@@ -64,7 +64,7 @@ def _is_whole(storage: Storage, path: str) -> bool:
 
 
 def partition_creation_time(storage: Storage, partition_path: str) -> str | None:
-    """The instant that made a partition; None when its metadata lacks it, or is not text."""
+    """The instant that created a partition; None if its metadata lacks it or is not text."""
     path = data_path(partition_path, PARTITION_METADATA_NAME)
     try:
         return parse_properties(storage.read(path, PROPERTIES_BYTES_MAX), path).get("commitTime")

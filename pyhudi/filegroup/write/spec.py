@@ -54,8 +54,8 @@ class WriteSpec:
     history: tuple[InternalSchema, ...] = ()
 
     def announce(self, path: str, io_type: str) -> None:
-        """Announce a data file by a marker. Raises WriteConflict when another writer's file conflicts, or the write is
-        over.
+        """Announce a data file by a marker. Raises WriteConflict if another writer's file conflicts, or if the write
+        is over.
         """
         if self.while_pending is not None:
             self.while_pending.check(self.storage, self.instant_time)
@@ -64,7 +64,7 @@ class WriteSpec:
         create_marker(self.storage, self.instant_time, path, io_type)
 
     def confirm(self, path: str) -> None:
-        """Call when an announced file is written. If the write has ended meanwhile the file is deleted again.
+        """Confirm that an announced file was written. If the write is over by now, the file is deleted again.
 
         Raises: WriteConflict.
         """
@@ -74,12 +74,12 @@ class WriteSpec:
             self.while_pending.check(self.storage, self.instant_time)
         except WriteConflict:
             self.storage.delete(path)
-            delete_markers(self.storage, self.instant_time)  # of late tasks alone, each of which deletes its own file
+            delete_markers(self.storage, self.instant_time)  # only late tasks have some, and each deletes its own file
             raise
 
     @property
     def merging(self) -> MergeRules:
-        """How an incoming row and the stored one become one."""
+        """The rules that merge an incoming row with the stored one."""
         return self.rules or MergeRules(self.merge_mode, self.ordering_fields)
 
     @property

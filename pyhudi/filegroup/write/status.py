@@ -1,4 +1,4 @@
-"""Write statuses as Arrow rows: tasks return rows, and the planner decodes them.
+"""Write statuses as Arrow rows, which tasks return and the planner decodes.
 
 The stat travels as JSON: it is small, has optional fields and maps, and one row is one file. Keys for indexes travel as
 an Arrow stream, compressed where it is large, ranges of columns as bytes, the paths of staged index files as JSON.
@@ -41,7 +41,7 @@ _PIECES = msgspec.json.Decoder(tuple[StagedIndexFile, ...])
 
 
 def to_batch(statuses: Sequence[WriteStatus]) -> pa.RecordBatch:
-    """One row per status."""
+    """Encode statuses, one row per status."""
     return pa.RecordBatch.from_arrays(
         [
             pa.array([msgspec.json.encode(status.stat).decode() for status in statuses], pa.string()),
@@ -59,7 +59,7 @@ def to_batch(statuses: Sequence[WriteStatus]) -> pa.RecordBatch:
 
 
 def from_table(table: pa.Table) -> list[WriteStatus]:
-    """The statuses of a collected frame, in its order."""
+    """Decode the statuses of a collected frame, in its order."""
     plain = (table.column(name).to_pylist() for name in STATUS_SCHEMA.names[:-2])
     is_large = table.nbytes > _LARGE_BYTES
     with ThreadPoolExecutor(_THREADS, thread_name_prefix="hudi-status") if is_large else nullcontext() as pool:
